@@ -1,0 +1,109 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+let package = Package(
+  name: "PageKit",
+  platforms: [.macOS(.v15), .iOS(.v18)],
+  products: [
+    .library(name: "PageKit", targets: ["PageKit"]),
+    .library(name: "HTTPCaching", targets: ["HTTPCaching"]),
+    .library(name: "PageTesting", targets: ["PageTesting"]),
+    .executable(name: "bundlectl", targets: ["bundlectl"]),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+    .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+    .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+    .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+    .package(url: "https://github.com/apple/swift-system", from: "1.8.0"),
+    .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+  ],
+  targets: [
+    // C libraries: a module map and a shim of what Swift cannot call directly.
+    .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+    .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+    .systemLibrary(name: "CBrotli", pkgConfig: "libbrotlidec", providers: [.apt(["libbrotli-dev"])]),
+    .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
+    .systemLibrary(name: "CLinux"),
+
+    .target(name: "HTTPCaching", swiftSettings: strict),
+    .target(
+      name: "PageCore",
+      dependencies: [
+        "HTTPCaching", "CCrypto",
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+      ],
+      swiftSettings: strict),
+    .target(
+      name: "CurlTransport",
+      dependencies: [
+        "PageCore", "CCurl", "CZlib", "CBrotli", "CZstd",
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+      ],
+      swiftSettings: strict),
+    .target(
+      name: "PageStore",
+      dependencies: [
+        "PageCore", "CLinux",
+        .product(name: "DequeModule", package: "swift-collections"),
+        .product(name: "GRDB", package: "GRDB.swift"),
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "SystemPackage", package: "swift-system"),
+      ],
+      swiftSettings: strict),
+    .target(
+      name: "PageLoading",
+      dependencies: [
+        "PageCore", "HTTPCaching",
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "OrderedCollections", package: "swift-collections"),
+      ],
+      swiftSettings: strict),
+    .target(
+      name: "PageKit",
+      dependencies: [
+        "HTTPCaching", "PageCore", "CurlTransport", "PageStore", "PageLoading",
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: strict),
+    .target(
+      name: "PageTesting",
+      dependencies: [
+        "PageCore",
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+      ],
+      swiftSettings: strict),
+    .executableTarget(
+      name: "bundlectl",
+      dependencies: [
+        "PageKit",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+      ],
+      swiftSettings: strict),
+
+    .testTarget(name: "HTTPCachingTests", dependencies: ["HTTPCaching"], swiftSettings: strict),
+    .testTarget(name: "PageCoreTests", dependencies: ["PageCore"], swiftSettings: strict),
+    .testTarget(
+      name: "CurlTransportTests", dependencies: ["CurlTransport", "PageTesting"], swiftSettings: strict),
+    .testTarget(name: "PageStoreTests", dependencies: ["PageStore", "PageTesting"], swiftSettings: strict),
+    .testTarget(
+      name: "PageLoadingTests",
+      dependencies: ["PageLoading", "PageStore", "CurlTransport", "PageTesting"], swiftSettings: strict),
+    .testTarget(
+      name: "bundlectlTests", dependencies: ["bundlectl", "PageKit", "PageTesting"], swiftSettings: strict),
+  ]
+)

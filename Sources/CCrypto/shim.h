@@ -1,0 +1,8 @@
+#ifndef PAGEKIT_CCRYPTO_H
+#define PAGEKIT_CCRYPTO_H
+
+#include <openssl/crypto.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+
+#endif

@@ -1,0 +1,52 @@
+#ifndef PAGEKIT_CCURL_H
+#define PAGEKIT_CCURL_H
+
+// curl.h otherwise replaces its variadic functions by type-checking macros.
+#define CURL_DISABLE_TYPECHECK
+#include <curl/curl.h>
+
+// Swift cannot call C variadics: one function per argument type.
+
+static inline CURLcode pk_setopt_long(CURL *easy, CURLoption option, long value) {
+  return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode pk_setopt_offset(CURL *easy, CURLoption option, curl_off_t value) {
+  return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode pk_setopt_string(CURL *easy, CURLoption option, const char *value) {
+  return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode pk_setopt_pointer(CURL *easy, CURLoption option, void *value) {
+  return curl_easy_setopt(easy, option, value);
+}
+
+typedef size_t (*pk_data_callback)(char *bytes, size_t size, size_t count, void *context);
+static inline CURLcode pk_setopt_data_callback(CURL *easy, CURLoption option, pk_data_callback callback) {
+  return curl_easy_setopt(easy, option, callback);
+}
+
+static inline CURLMcode pk_multi_setopt_long(CURLM *multi, CURLMoption option, long value) {
+  return curl_multi_setopt(multi, option, value);
+}
+
+static inline CURLcode pk_getinfo_long(CURL *easy, CURLINFO info, long *value) {
+  return curl_easy_getinfo(easy, info, value);
+}
+static inline CURLcode pk_getinfo_offset(CURL *easy, CURLINFO info, curl_off_t *value) {
+  return curl_easy_getinfo(easy, info, value);
+}
+static inline CURLcode pk_getinfo_pointer(CURL *easy, CURLINFO info, void **value) {
+  return curl_easy_getinfo(easy, info, value);
+}
+
+// Macros with casts, which Swift does not import.
+static const size_t pk_writefunc_pause = CURL_WRITEFUNC_PAUSE;
+static const size_t pk_readfunc_pause = CURL_READFUNC_PAUSE;
+static const size_t pk_readfunc_abort = CURL_READFUNC_ABORT;
+static const long pk_http_version_2tls = CURL_HTTP_VERSION_2TLS;
+static const long pk_http_version_1_1 = CURL_HTTP_VERSION_1_1;
+
+// CURLMsg holds its result in a union.
+static inline CURLcode pk_message_result(const CURLMsg *message) { return message->data.result; }
+
+#endif

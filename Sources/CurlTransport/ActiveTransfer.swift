@@ -1,0 +1,210 @@
+import CCurl
+import HTTPTypes
+import PageCore
+
+/// A transfer while libcurl has it: its handle, its options and its callbacks. Lives on the curl thread.
+final class ActiveTransfer {
+  let transfer: Transfer
+  let easy: UnsafeMutableRawPointer
+  private var fields: UnsafeMutablePointer<curl_slist>?
+  private let errorText: UnsafeMutablePointer<CChar>
+  private var head = ResponseHeadParser()
+  private var bodyBytes: Int64 = 0
+  private var failure: TransportError?
+
+  init(transfer: Transfer, easy: UnsafeMutableRawPointer, configuration: CurlTransport.Configuration) {
+    self.transfer = transfer
+    self.easy = easy
+    errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
+    errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+    setOptions(configuration)
+  }
+
+  deinit {
+    curl_slist_free_all(fields)
+    errorText.deallocate()
+  }
+
+  private var url: String { transfer.request.url }
+  private var request: TransportRequest { transfer.request }
+
+  // MARK: Options
+
+  private func setOptions(_ configuration: CurlTransport.Configuration) {
+    let limits = request.limits
+    set(CURLOPT_URL, url)
+    set(CURLOPT_PROTOCOLS_STR, "http,https")
+    set(CURLOPT_NOSIGNAL, 1)
+    set(CURLOPT_FOLLOWLOCATION, 0)
+    set(CURLOPT_PATH_AS_IS, 1)
+    set(CURLOPT_HTTP_CONTENT_DECODING, 0)
+    set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+    set(CURLOPT_HTTP_VERSION, pk_http_version_2tls)
+    set(CURLOPT_PIPEWAIT, 1)
+    set(CURLOPT_BUFFERSIZE, 128 << 10)
+    set(CURLOPT_TCP_KEEPALIVE, 1)
+    set(CURLOPT_CONNECTTIMEOUT_MS, limits.connect.milliseconds)
+    set(CURLOPT_LOW_SPEED_LIMIT, limits.lowSpeedBytesPerSecond)
+    set(CURLOPT_LOW_SPEED_TIME, max(1, limits.lowSpeedTime.milliseconds / 1000))
+    if let total = limits.total { set(CURLOPT_TIMEOUT_MS, total.milliseconds) }
+    if let file = configuration.certificateAuthorities { set(CURLOPT_CAINFO, file) }
+
+    setMethod()
+    setFields(userAgent: configuration.userAgent)
+
+    let context = Unmanaged.passUnretained(self).toOpaque()
+    _ = pk_setopt_pointer(easy, CURLOPT_ERRORBUFFER, errorText)
+    _ = pk_setopt_pointer(easy, CURLOPT_WRITEDATA, context)
+    _ = pk_setopt_pointer(easy, CURLOPT_HEADERDATA, context)
+    _ = pk_setopt_data_callback(easy, CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
+      guard let bytes, let context else { return 0 }
+      let buffer = UnsafeRawBufferPointer(start: bytes, count: size * count)
+      return Unmanaged<ActiveTransfer>.fromOpaque(context).takeUnretainedValue().receiveBody(buffer)
+    }
+    _ = pk_setopt_data_callback(easy, CURLOPT_HEADERFUNCTION) { bytes, size, count, context in
+      guard let bytes, let context else { return 0 }
+      let buffer = UnsafeRawBufferPointer(start: bytes, count: size * count)
+      return Unmanaged<ActiveTransfer>.fromOpaque(context).takeUnretainedValue().receiveHeadLine(buffer)
+    }
+  }
+
+  private func set(_ option: CURLoption, _ value: Int) { _ = pk_setopt_long(easy, option, value) }
+  private func set(_ option: CURLoption, _ value: String) { _ = pk_setopt_string(easy, option, value) }
+
+  private func setMethod() {
+    let method = request.head.method
+    switch method {
+    case .get where request.body.isEmpty:
+      set(CURLOPT_HTTPGET, 1)
+    case .head:
+      set(CURLOPT_NOBODY, 1)
+    default:
+      if request.body.isEmpty, ![.post, .put, .patch].contains(method) {
+        set(CURLOPT_HTTPGET, 1)
+      } else {
+        set(CURLOPT_POST, 1)
+        _ = pk_setopt_offset(easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(request.body.count))
+        request.body.withUnsafeBytes { body in
+          // libcurl copies the bytes, and reads none where the size is zero.
+          let start = UnsafeMutableRawPointer(mutating: body.baseAddress)
+          _ = start.map { pk_setopt_pointer(easy, CURLOPT_COPYPOSTFIELDS, $0) }
+          if start == nil { set(CURLOPT_COPYPOSTFIELDS, "") }
+        }
+      }
+      set(CURLOPT_CUSTOMREQUEST, method.rawValue)
+    }
+  }
+
+  private func setFields(userAgent: String) {
+    var lines = request.head.headerFields.map { field in
+      field.value.isEmpty ? "\(field.name.rawName);" : "\(field.name.rawName): \(field.value)"
+    }
+    // libcurl would add these of its own accord.
+    for name in ["Expect", "Content-Type"] where !lines.contains(where: { $0.lowercased().hasPrefix(name.lowercased()) }) {
+      lines.append("\(name):")
+    }
+    if request.head.headerFields[.userAgent] == nil { lines.append("User-Agent: \(userAgent)") }
+    for line in lines { fields = curl_slist_append(fields, line) ?? fields }
+    _ = pk_setopt_pointer(easy, CURLOPT_HTTPHEADER, fields)
+  }
+
+  // MARK: Callbacks
+
+  private func receiveHeadLine(_ bytes: UnsafeRawBufferPointer) -> Int {
+    do {
+      if let response = try head.receive(bytes) { transfer.receive(response) }
+      return bytes.count
+    } catch {
+      failure = .malformed(url: url, reason: error.description)
+      return 0
+    }
+  }
+
+  private func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Int {
+    if let limit = request.limits.bodyBytes, bodyBytes + Int64(bytes.count) > limit {
+      failure = .tooLarge(url: url, limit: limit)
+      return 0
+    }
+    guard transfer.receive(bytes) else { return pk_writefunc_pause }
+    bodyBytes += Int64(bytes.count)
+    return bytes.count
+  }
+
+  // MARK: End
+
+  func complete(_ code: CurlCode) {
+    transfer.record(TransferSummary(timings: timings(), trailers: head.trailers.fields))
+    if code == .ok, failure == nil {
+      transfer.finish(.success(()))
+    } else {
+      transfer.finish(.failure(failure ?? error(for: code)))
+    }
+  }
+
+  private func error(for code: CurlCode) -> TransportError {
+    let text = String(cString: errorText)
+    let reason = text.isEmpty ? code.reason : text
+    switch code {
+    case .malformedURL, .unsupportedProtocol:
+      return .invalidURL(url)
+    case .cannotResolveHost, .cannotResolveProxy:
+      return .cannotResolve(url: url, reason: reason)
+    case .cannotConnect:
+      return .cannotConnect(url: url, reason: reason)
+    case .timedOut:
+      let limits = request.limits
+      if reason.hasPrefix("Operation too slow") {
+        return .tooSlow(url: url, bytesPerSecond: limits.lowSpeedBytesPerSecond, over: limits.lowSpeedTime)
+      }
+      let isConnected = timings().connected > .zero
+      return .timedOut(url: url, after: isConnected ? limits.total ?? limits.lowSpeedTime : limits.connect)
+    case .partialFile, .gotNothing, .receiveError, .sendError, .http2, .http2Stream:
+      return .closedEarly(url: url, received: bodyBytes, reason: reason)
+    case .weirdServerReply:
+      return .malformed(url: url, reason: reason)
+    case _ where CurlCode.tls.contains(code):
+      return .insecure(url: url, reason: reason)
+    default:
+      return .failed(url: url, code: Int(code.rawValue), reason: reason)
+    }
+  }
+
+  private func timings() -> TransferTimings {
+    var timings = TransferTimings()
+    timings.nameLookup = microseconds(CURLINFO_NAMELOOKUP_TIME_T)
+    timings.connected = microseconds(CURLINFO_CONNECT_TIME_T)
+    timings.secured = microseconds(CURLINFO_APPCONNECT_TIME_T)
+    timings.firstByte = microseconds(CURLINFO_STARTTRANSFER_TIME_T)
+    timings.total = microseconds(CURLINFO_TOTAL_TIME_T)
+    timings.bytesReceived = offset(CURLINFO_SIZE_DOWNLOAD_T) + Int64(long(CURLINFO_HEADER_SIZE))
+    timings.bytesSent = offset(CURLINFO_SIZE_UPLOAD_T) + Int64(long(CURLINFO_REQUEST_SIZE))
+    timings.reusedConnection = long(CURLINFO_NUM_CONNECTS) == 0
+    switch long(CURLINFO_HTTP_VERSION) {
+    case 1: timings.httpVersion = "1.0"
+    case 2: timings.httpVersion = "1.1"
+    case 3: timings.httpVersion = "2"
+    default: timings.httpVersion = nil
+    }
+    return timings
+  }
+
+  private func microseconds(_ info: CURLINFO) -> Duration { .microseconds(offset(info)) }
+
+  private func offset(_ info: CURLINFO) -> Int64 {
+    var value: curl_off_t = 0
+    _ = pk_getinfo_offset(easy, info, &value)
+    return Int64(value)
+  }
+
+  private func long(_ info: CURLINFO) -> Int {
+    var value = 0
+    _ = pk_getinfo_long(easy, info, &value)
+    return value
+  }
+}
+
+extension Duration {
+  fileprivate var milliseconds: Int {
+    Int(clamping: components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000)
+  }
+}

@@ -1,0 +1,106 @@
+import CCurl
+import PageCore
+
+/// The curl thread: owns every easy handle, and is the only one that calls libcurl.
+final class CurlLoop {
+  private let mailbox: CurlMailbox
+  private let configuration: CurlTransport.Configuration
+  private var active: [ObjectIdentifier: ActiveTransfer] = [:]
+  private var byHandle: [UnsafeMutableRawPointer: ActiveTransfer] = [:]
+  private var idleHandles: [UnsafeMutableRawPointer] = []
+  private var isStopping = false
+
+  private static let idleHandleLimit = 32
+  /// libcurl ends the wait earlier for timers of its own.
+  private static let pollMilliseconds: Int32 = 60_000
+
+  init(mailbox: CurlMailbox, configuration: CurlTransport.Configuration) {
+    self.mailbox = mailbox
+    self.configuration = configuration
+    let multi = mailbox.multi
+    _ = pk_multi_setopt_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, configuration.connectionsPerHost)
+    _ = pk_multi_setopt_long(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, configuration.connections)
+    _ = pk_multi_setopt_long(multi, CURLMOPT_MAXCONNECTS, configuration.connections)
+  }
+
+  func run() {
+    while true {
+      for command in mailbox.take() { handle(command) }
+      if isStopping { break }
+      var running: Int32 = 0
+      curl_multi_perform(mailbox.multi, &running)
+      collectFinished()
+      curl_multi_poll(mailbox.multi, nil, 0, Self.pollMilliseconds, nil)
+    }
+    for command in mailbox.close() {
+      if case .start(let transfer) = command { fail(transfer) }
+    }
+    for (_, transfer) in active {
+      fail(transfer.transfer)
+      remove(transfer)
+    }
+    for handle in idleHandles { curl_easy_cleanup(handle) }
+    idleHandles.removeAll()
+  }
+
+  private func fail(_ transfer: Transfer) {
+    transfer.finish(.failure(TransportError.shutDown(url: transfer.request.url)))
+  }
+
+  private func handle(_ command: CurlCommand) {
+    switch command {
+    case .start(let transfer):
+      start(transfer)
+    case .resume(let transfer):
+      guard let found = active[ObjectIdentifier(transfer)] else { return }
+      curl_easy_pause(found.easy, CURLPAUSE_CONT)
+    case .cancel(let transfer):
+      guard let found = active[ObjectIdentifier(transfer)] else { return }
+      remove(found)
+    case .stop:
+      isStopping = true
+    }
+  }
+
+  private func start(_ transfer: Transfer) {
+    guard !transfer.isFinished else { return }  // cancelled before it began
+    guard let easy = idleHandles.popLast() ?? curl_easy_init() else {
+      return transfer.finish(
+        .failure(TransportError.failed(url: transfer.request.url, code: 27, reason: "out of memory")))
+    }
+    let running = ActiveTransfer(transfer: transfer, easy: easy, configuration: configuration)
+    active[ObjectIdentifier(transfer)] = running
+    byHandle[easy] = running
+    let code = curl_multi_add_handle(mailbox.multi, easy)
+    guard code == CURLM_OK else {
+      transfer.finish(
+        .failure(
+          TransportError.failed(
+            url: transfer.request.url, code: Int(code.rawValue), reason: String(cString: curl_multi_strerror(code)))))
+      return remove(running)
+    }
+  }
+
+  private func collectFinished() {
+    var left: Int32 = 0
+    while let message = curl_multi_info_read(mailbox.multi, &left) {
+      guard message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle,
+        let finished = byHandle[easy]
+      else { continue }
+      finished.complete(CurlCode(pk_message_result(message)))
+      remove(finished)
+    }
+  }
+
+  private func remove(_ transfer: ActiveTransfer) {
+    curl_multi_remove_handle(mailbox.multi, transfer.easy)
+    active[ObjectIdentifier(transfer.transfer)] = nil
+    byHandle[transfer.easy] = nil
+    if idleHandles.count < Self.idleHandleLimit {
+      curl_easy_reset(transfer.easy)
+      idleHandles.append(transfer.easy)
+    } else {
+      curl_easy_cleanup(transfer.easy)
+    }
+  }
+}

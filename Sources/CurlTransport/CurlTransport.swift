@@ -1,0 +1,74 @@
+import CCurl
+import Foundation
+import HTTPTypes
+import PageCore
+
+/// HTTP through libcurl: one thread owns one `curl_multi`, everything else sends it messages.
+///
+/// HTTP/1.1 and, over TLS, HTTP/2; connections are kept and reused. Proxies come from the environment
+/// (`http_proxy`, `HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`). The body arrives as wire bytes: redirects are not
+/// followed and `Content-Encoding` is not undone.
+public final class CurlTransport: HTTPTransporting {
+  public struct Configuration: Sendable {
+    /// A PEM file of certificate authorities instead of the system's.
+    public var certificateAuthorities: String?
+    /// Open connections to one host at once.
+    public var connectionsPerHost: Int
+    /// Open connections at once, idle ones included.
+    public var connections: Int
+    /// Sent unless the request has one of its own.
+    public var userAgent: String
+
+    public init(
+      certificateAuthorities: String? = nil, connectionsPerHost: Int = 16, connections: Int = 64,
+      userAgent: String = "PageKit"
+    ) {
+      self.certificateAuthorities = certificateAuthorities
+      self.connectionsPerHost = connectionsPerHost
+      self.connections = connections
+      self.userAgent = userAgent
+    }
+  }
+
+  private let mailbox: CurlMailbox
+
+  /// - Throws: ``TransportError`` where libcurl cannot be set up.
+  public init(_ configuration: Configuration = Configuration()) throws {
+    let mailbox = try CurlMailbox()
+    self.mailbox = mailbox
+    let thread = Thread { CurlLoop(mailbox: mailbox, configuration: configuration).run() }
+    thread.name = "pagekit.curl"
+    thread.start()
+  }
+
+  deinit { mailbox.post(.stop) }
+
+  public func send(_ request: TransportRequest) async throws -> TransportResponse {
+    try Task.checkCancellation()
+    let transfer = Transfer(request: request, mailbox: mailbox)
+    mailbox.post(.start(transfer))
+    let head = try await transfer.head()
+    // Letting go of the body must end a transfer that nobody reads any more.
+    let lease = TransferLease(transfer)
+    let body = TransportBody(
+      next: { try await lease.transfer.nextChunk() }, summary: { lease.transfer.summary })
+    return TransportResponse(head: head, body: body)
+  }
+
+  /// Ends every transfer with ``TransportError/shutDown(url:)``; later ones fail at once.
+  public func shutDown() {
+    mailbox.post(.stop)
+  }
+
+  /// libcurl's version and the libraries it was built with, as it reports them.
+  public static var libraryVersion: String { String(cString: curl_version()) }
+}
+
+/// Cancels its transfer when the last reader has gone.
+private final class TransferLease: Sendable {
+  let transfer: Transfer
+
+  init(_ transfer: Transfer) { self.transfer = transfer }
+
+  deinit { transfer.abandon() }
+}

@@ -1,0 +1,95 @@
+import PageCore
+
+/// Undoes gzip, Brotli and Zstandard with zlib, libbrotli and libzstd.
+///
+/// The end of every stream is checked, and the output is bounded while it is made.
+public struct ContentDecoder: ContentDecoding {
+  public init() {}
+
+  public var acceptEncoding: String { "zstd, br, gzip" }
+
+  public func decoder(for encoding: String, url: String, limit: Int64) throws -> any BodyDecoding {
+    // RFC 9110 §8.4: the list is in the order of application, so it is undone from its end.
+    let codings = encoding.split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" }.lowercased() }
+    let stages = try codings.filter { !$0.isEmpty && $0 != "identity" }.reversed().map { coding in
+      guard let stream = Self.stream(for: coding) else {
+        throw ContentError.unsupportedEncoding(url: url, encoding: coding)
+      }
+      return DecodingStage(stream: stream, coding: coding, url: url, limit: limit)
+    }
+    guard stages.count <= 3 else { throw ContentError.unsupportedEncoding(url: url, encoding: encoding) }
+    return DecodingChain(stages: stages)
+  }
+
+  private static func stream(for coding: String) -> (any DecodingStream)? {
+    switch coding {
+    case "gzip", "x-gzip": GzipStream()  // RFC 9110 §8.4.1.3: the two are equivalent
+    case "br": BrotliStream()
+    case "zstd": ZstdStream()
+    default: nil
+    }
+  }
+}
+
+/// One library's streaming decoder.
+protocol DecodingStream: AnyObject {
+  /// Whether the encoded stream is at an end that may be its last.
+  var isAtEnd: Bool { get }
+
+  /// Decodes all of `input`, handing over output piece by piece.
+  func decode(_ input: UnsafeRawBufferPointer, emit: (UnsafeRawBufferPointer) throws -> Void) throws
+}
+
+/// What is wrong with encoded data, in a library's words.
+struct StreamFault: Error {
+  let reason: String
+}
+
+private final class DecodingStage {
+  private let stream: any DecodingStream
+  private let coding: String
+  private let url: String
+  private let limit: Int64
+  private var produced: Int64 = 0
+
+  init(stream: any DecodingStream, coding: String, url: String, limit: Int64) {
+    self.stream = stream
+    self.coding = coding
+    self.url = url
+    self.limit = limit
+  }
+
+  func decode(_ chunk: [UInt8]) throws -> [UInt8] {
+    var output: [UInt8] = []
+    do {
+      try chunk.withUnsafeBytes { input in
+        try stream.decode(input) { piece in
+          produced += Int64(piece.count)
+          guard produced <= limit else { throw ContentError.tooLarge(url: url, limit: limit) }
+          output.append(contentsOf: piece)
+        }
+      }
+    } catch let fault as StreamFault {
+      throw ContentError.corruptEncoding(url: url, encoding: coding, reason: fault.reason)
+    }
+    return output
+  }
+
+  func finish() throws {
+    guard stream.isAtEnd else { throw ContentError.cutShort(url: url, encoding: coding) }
+  }
+}
+
+private final class DecodingChain: BodyDecoding {
+  private let stages: [DecodingStage]
+
+  init(stages: [DecodingStage]) { self.stages = stages }
+
+  func decode(_ chunk: [UInt8]) throws -> [UInt8] {
+    try stages.reduce(chunk) { try $1.decode($0) }
+  }
+
+  func finish() throws {
+    for stage in stages { try stage.finish() }
+  }
+}

@@ -1,0 +1,99 @@
+import HTTPTypes
+
+/// Makes a response head of the lines libcurl hands over, and trailers of those after it.
+struct ResponseHeadParser {
+  enum Fault: Error, CustomStringConvertible {
+    case badStatusLine
+    case tooLong
+
+    var description: String {
+      switch self {
+      case .badStatusLine: "its first line is no status line"
+      case .tooLong: "its head has more than \(ResponseHeadParser.limit) bytes"
+      }
+    }
+  }
+
+  /// In bytes, for all heads and trailers of one answer.
+  static let limit = 256 << 10
+
+  private var response: HTTPResponse?
+  private var fields = FieldLines()
+  private var size = 0
+  private var isHeadComplete = false
+  private(set) var trailers = FieldLines()
+
+  /// The final head when this line completes it; interim ones (1xx) are passed over.
+  mutating func receive(_ line: UnsafeRawBufferPointer) throws(Fault) -> HTTPResponse? {
+    size += line.count
+    guard size <= Self.limit else { throw .tooLong }
+    // RFC 9110 §5.5: bytes beyond ASCII are opaque; ISO 8859-1 keeps each.
+    let text = String(String.UnicodeScalarView(line.lazy.map { UnicodeScalar($0) })).trimmed
+    if isHeadComplete {
+      trailers.append(text)
+      return nil
+    }
+    guard response != nil else {
+      response = try Self.statusLine(text)
+      return nil
+    }
+    guard text.isEmpty else {
+      fields.append(text)
+      return nil
+    }
+    defer {
+      response = nil
+      fields = FieldLines()
+    }
+    guard var final = response, final.status.kind != .informational else { return nil }
+    isHeadComplete = true
+    final.headerFields = fields.fields
+    return final
+  }
+
+  private static func statusLine(_ text: String) throws(Fault) -> HTTPResponse {
+    let words = text.split(separator: " ", maxSplits: 2)
+    guard words.count >= 2, words[0].hasPrefix("HTTP/"), words[1].utf8.count == 3, let code = Int(words[1]),
+      (100...999).contains(code)
+    else { throw .badStatusLine }
+    return HTTPResponse(status: .init(code: code))
+  }
+}
+
+/// Field lines, as they come one by one.
+struct FieldLines {
+  private(set) var fields = HTTPFields()
+  private var lastName: HTTPField.Name?
+
+  mutating func append(_ line: String) {
+    if let first = line.first, first == " " || first == "\t" {
+      // RFC 9112 §5.2: a folded line goes on with the field before it, after one space.
+      guard let lastName, let last = fields.lastIndex(where: { $0.name == lastName }) else { return }
+      fields[last].value += " " + line.trimmingSpaces
+      return
+    }
+    let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2, let name = HTTPField.Name(String(parts[0])) else {
+      lastName = nil
+      return
+    }
+    fields.append(HTTPField(name: name, value: String(parts[1]).trimmingSpaces))
+    lastName = name
+  }
+}
+
+extension String {
+  /// Without the line's end.
+  fileprivate var trimmed: String {
+    var text = Substring(self)
+    while let last = text.unicodeScalars.last, last == "\r" || last == "\n" { text.unicodeScalars.removeLast() }
+    return String(text)
+  }
+
+  fileprivate var trimmingSpaces: String {
+    var text = Substring(self)
+    while let first = text.first, first == " " || first == "\t" { text.removeFirst() }
+    while let last = text.last, last == " " || last == "\t" { text.removeLast() }
+    return String(text)
+  }
+}

@@ -1,0 +1,135 @@
+import HTTPTypes
+import PageCore
+import Synchronization
+
+/// One request and its answer, between the curl thread that fills it and the task that reads it.
+///
+/// The reader takes everything that has come since it last asked; when more than `highWater` bytes wait for
+/// it, the curl thread pauses until it has taken them.
+final class Transfer: Sendable {
+  let request: TransportRequest
+  private let mailbox: CurlMailbox
+  private let state = Mutex(State())
+
+  /// Bytes that may wait for the reader.
+  private static let highWater = 256 << 10
+
+  private struct State {
+    var head: HTTPResponse?
+    var buffer: [UInt8] = []
+    var isPaused = false
+    var end: Result<Void, any Error>?
+    var summary = TransferSummary()
+    var headWaiter: CheckedContinuation<HTTPResponse, any Error>?
+    var chunkWaiter: CheckedContinuation<[UInt8]?, any Error>?
+
+    /// What a reader of the body gets now, nil while there is nothing to say.
+    mutating func takeChunk() -> Result<[UInt8]?, any Error>? {
+      if !buffer.isEmpty {
+        defer { buffer = [] }
+        return .success(buffer)
+      }
+      return end.map { $0.map { nil } }
+    }
+  }
+
+  init(request: TransportRequest, mailbox: CurlMailbox) {
+    self.request = request
+    self.mailbox = mailbox
+  }
+
+  // MARK: The reader's side
+
+  func head() async throws -> HTTPResponse {
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        let known: Result<HTTPResponse, any Error>? = state.withLock { state in
+          if let head = state.head { return .success(head) }
+          if case .failure(let error) = state.end { return .failure(error) }
+          state.headWaiter = continuation
+          return nil
+        }
+        if let known { continuation.resume(with: known) }
+      }
+    } onCancel: {
+      cancel()
+    }
+  }
+
+  /// The next bytes, nil at the end.
+  func nextChunk() async throws -> [UInt8]? {
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        let (known, wasPaused) = state.withLock { state in
+          let known = state.takeChunk()
+          if known == nil { state.chunkWaiter = continuation }
+          defer { state.isPaused = false }
+          return (known, state.isPaused)
+        }
+        if wasPaused { mailbox.post(.resume(self)) }
+        if let known { continuation.resume(with: known) }
+      }
+    } onCancel: {
+      cancel()
+    }
+  }
+
+  var summary: TransferSummary { state.withLock(\.summary) }
+  var isFinished: Bool { state.withLock { $0.end != nil } }
+
+  /// Ends the transfer; whoever waits gets a `CancellationError`.
+  private func cancel() {
+    finish(.failure(CancellationError()))
+    mailbox.post(.cancel(self))
+  }
+
+  /// Nobody will read on.
+  func abandon() {
+    if !isFinished { cancel() }
+  }
+
+  // MARK: The curl thread's side
+
+  func receive(_ head: HTTPResponse) {
+    let waiter = state.withLock { state in
+      state.head = head
+      defer { state.headWaiter = nil }
+      return state.headWaiter
+    }
+    waiter?.resume(returning: head)
+  }
+
+  /// False when the reader must catch up first; the bytes are not taken then.
+  func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    let (isTaken, waiter, chunk) = state.withLock { state -> (Bool, CheckedContinuation<[UInt8]?, any Error>?, [UInt8]) in
+      if let waiter = state.chunkWaiter {
+        state.chunkWaiter = nil
+        return (true, waiter, Array(bytes))
+      }
+      guard state.buffer.count < Self.highWater else {
+        state.isPaused = true
+        return (false, nil, [])
+      }
+      state.buffer.append(contentsOf: bytes)
+      return (true, nil, [])
+    }
+    waiter?.resume(returning: chunk)
+    return isTaken
+  }
+
+  func record(_ summary: TransferSummary) {
+    state.withLock { $0.summary = summary }
+  }
+
+  func finish(_ end: Result<Void, any Error>) {
+    let (headWaiter, chunkWaiter) = state.withLock { state in
+      guard state.end == nil else { return (nil, nil) as (CheckedContinuation<HTTPResponse, any Error>?, CheckedContinuation<[UInt8]?, any Error>?) }
+      state.end = end
+      if case .failure = end, !(state.head != nil && !state.buffer.isEmpty) { state.buffer = [] }
+      defer { (state.headWaiter, state.chunkWaiter) = (nil, nil) }
+      return (state.headWaiter, state.chunkWaiter)
+    }
+    headWaiter?.resume(with: end.flatMap { .failure(TransportError.malformed(url: request.url, reason: "it has no head")) })
+    chunkWaiter?.resume(with: end.map { nil })
+  }
+}

@@ -1,0 +1,139 @@
+/// A time as HTTP writes it: whole seconds, always GMT. RFC 9110 §5.6.7.
+public struct HTTPDate: Hashable, Comparable, Sendable, CustomStringConvertible {
+  /// Seconds since 1970-01-01T00:00:00Z.
+  public let secondsSinceEpoch: Int64
+
+  public init(secondsSinceEpoch: Int64) {
+    self.secondsSinceEpoch = secondsSinceEpoch
+  }
+
+  public static func < (left: HTTPDate, right: HTTPDate) -> Bool {
+    left.secondsSinceEpoch < right.secondsSinceEpoch
+  }
+}
+
+// MARK: - Reading
+
+extension HTTPDate {
+  /// Reads any of the three formats of RFC 9110 §5.6.7: IMF-fixdate (`Sun, 06 Nov 1994 08:49:37 GMT`),
+  /// RFC 850 (`Sunday, 06-Nov-94 08:49:37 GMT`) and asctime (`Sun Nov  6 08:49:37 1994`).
+  ///
+  /// The day's name is not checked against the date. Nil for everything else.
+  ///
+  /// - Parameter now: decides the century of a two-digit year: one that would lie more than 50 years
+  ///   in the future belongs to the past century.
+  public init?(_ text: String, now: HTTPDate) {
+    let words = text.split(whereSeparator: { $0 == " " || $0 == "," || $0 == "\t" })
+    switch words.count {
+    case 6:  // Sun 06 Nov 1994 08:49:37 GMT
+      guard Self.isZone(words[5]), words[3].utf8.count == 4 else { return nil }
+      self.init(day: words[1], month: words[2], year: Self.number(words[3], digits: 4...4), time: words[4])
+    case 4:  // Sunday 06-Nov-94 08:49:37 GMT
+      guard Self.isZone(words[3]) else { return nil }
+      let date = words[1].split(separator: "-", omittingEmptySubsequences: false)
+      guard date.count == 3, let short = Self.number(date[2], digits: 2...2) else { return nil }
+      let thisYear = CivilDate(daysSinceEpoch: now.secondsSinceEpoch.dividedDown(by: 86_400)).year
+      var year = thisYear - thisYear % 100 + short
+      if year > thisYear + 50 { year -= 100 }
+      self.init(day: date[0], month: date[1], year: year, time: words[2])
+    case 5:  // Sun Nov 6 08:49:37 1994
+      self.init(day: words[2], month: words[1], year: Self.number(words[4], digits: 4...4), time: words[3])
+    default:
+      return nil
+    }
+  }
+
+  private init?(day: Substring, month: Substring, year: Int64?, time: Substring) {
+    let clock = time.split(separator: ":", omittingEmptySubsequences: false)
+    guard
+      let year, let day = Self.number(day, digits: 1...2), let month = Self.months.firstIndex(of: month.lowercased()),
+      clock.count == 3,
+      let hour = Self.number(clock[0], digits: 2...2), hour < 24,
+      let minute = Self.number(clock[1], digits: 2...2), minute < 60,
+      let second = Self.number(clock[2], digits: 2...2), second <= 60
+    else { return nil }
+    let civil = CivilDate(year: year, month: Int64(month) + 1, day: day)
+    // 31 February has a day count, but no calendar has that day.
+    guard CivilDate(daysSinceEpoch: civil.daysSinceEpoch) == civil else { return nil }
+    secondsSinceEpoch = civil.daysSinceEpoch * 86_400 + hour * 3600 + minute * 60 + second
+  }
+
+  private static func isZone(_ word: Substring) -> Bool {
+    word == "GMT" || word == "UTC"
+  }
+
+  private static func number(_ text: Substring, digits: ClosedRange<Int>) -> Int64? {
+    guard digits.contains(text.utf8.count), text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
+    return Int64(text)
+  }
+}
+
+// MARK: - Writing
+
+extension HTTPDate {
+  /// The IMF-fixdate form, the only one that may be sent.
+  public var description: String {
+    let days = secondsSinceEpoch.dividedDown(by: 86_400)
+    let second = secondsSinceEpoch - days * 86_400
+    let civil = CivilDate(daysSinceEpoch: days)
+    let weekday = Self.weekdays[Int((days % 7 + 11) % 7)]
+    let month = Self.months[Int(civil.month) - 1].capitalizedFirst
+    let time = [second / 3600, second / 60 % 60, second % 60].map { Self.padded($0, to: 2) }.joined(separator: ":")
+    return "\(weekday), \(Self.padded(civil.day, to: 2)) \(month) \(Self.padded(civil.year, to: 4)) \(time) GMT"
+  }
+
+  private static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+  private static let months = [
+    "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+  ]
+
+  private static func padded(_ number: Int64, to width: Int) -> String {
+    let digits = String(number)
+    return String(repeating: "0", count: max(0, width - digits.count)) + digits
+  }
+}
+
+extension String {
+  fileprivate var capitalizedFirst: String { prefix(1).uppercased() + dropFirst() }
+}
+
+/// A day of the proleptic Gregorian calendar.
+private struct CivilDate: Equatable {
+  var year: Int64
+  var month: Int64
+  var day: Int64
+
+  init(year: Int64, month: Int64, day: Int64) {
+    (self.year, self.month, self.day) = (year, month, day)
+  }
+
+  /// Counts in 400-year eras that begin on 1 March, so that the leap day is the last of its year.
+  init(daysSinceEpoch: Int64) {
+    let shifted = daysSinceEpoch + 719_468
+    let era = shifted.dividedDown(by: 146_097)
+    let dayOfEra = shifted - era * 146_097
+    let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+    let shiftedMonth = (5 * dayOfYear + 2) / 153
+    day = dayOfYear - (153 * shiftedMonth + 2) / 5 + 1
+    month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
+    year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+  }
+
+  var daysSinceEpoch: Int64 {
+    let shiftedYear = month <= 2 ? year - 1 : year
+    let era = shiftedYear.dividedDown(by: 400)
+    let yearOfEra = shiftedYear - era * 400
+    let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+    let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+    return era * 146_097 + dayOfEra - 719_468
+  }
+}
+
+extension Int64 {
+  /// Division that rounds towards negative infinity.
+  fileprivate func dividedDown(by divisor: Int64) -> Int64 {
+    let quotient = self / divisor
+    return self % divisor < 0 ? quotient - 1 : quotient
+  }
+}

@@ -1,0 +1,154 @@
+import HTTPTypes
+
+/// Sends one HTTP request and streams the answer's wire bytes: no redirects, no decoding, no cache.
+public protocol HTTPTransporting: Sendable {
+  /// Returns when the final head has arrived; the body follows in `body`.
+  ///
+  /// Cancelling the task cancels the transfer; letting go of the body does too.
+  ///
+  /// - Throws: ``TransportError``, or `CancellationError`.
+  func send(_ request: TransportRequest) async throws -> TransportResponse
+}
+
+/// What to send, and how long and how much to put up with.
+public struct TransportRequest: Sendable {
+  public var head: HTTPRequest
+  public var body: [UInt8]
+  public var limits: TransferLimits
+
+  public init(_ head: HTTPRequest, body: [UInt8] = [], limits: TransferLimits = .standard) {
+    self.head = head
+    self.body = body
+    self.limits = limits
+  }
+
+  /// The URL as text, for messages.
+  public var url: String {
+    "\(head.scheme ?? "http")://\(head.authority ?? "")\(head.path ?? "/")"
+  }
+}
+
+extension HTTPRequest {
+  /// A request for a page's URL; nil for a `file:` URL.
+  public init?(method: HTTPRequest.Method = .get, url: PageURL, fields: HTTPFields = [:]) {
+    guard !url.isFile, let slashes = url.text.firstRange(of: "://") else { return nil }
+    let rest = url.text[slashes.upperBound...]
+    let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
+    let path = rest[end...]
+    self.init(
+      method: method, scheme: String(url.text[..<slashes.lowerBound]), authority: String(rest[..<end]),
+      path: path.hasPrefix("/") ? String(path) : "/" + path, headerFields: fields)
+  }
+}
+
+/// How long and how much a transfer may take.
+public struct TransferLimits: Hashable, Sendable {
+  /// For the name, the connection and TLS together.
+  public var connect: Duration
+  /// Slower than this many bytes a second …
+  public var lowSpeedBytesPerSecond: Int
+  /// … over this long ends the transfer.
+  public var lowSpeedTime: Duration
+  /// For everything, nil for no limit.
+  public var total: Duration?
+  /// Wire bytes of the body, nil for no limit.
+  public var bodyBytes: Int64?
+
+  public init(
+    connect: Duration = .seconds(10), lowSpeedBytesPerSecond: Int = 256, lowSpeedTime: Duration = .seconds(15),
+    total: Duration? = nil, bodyBytes: Int64? = nil
+  ) {
+    self.connect = connect
+    self.lowSpeedBytesPerSecond = lowSpeedBytesPerSecond
+    self.lowSpeedTime = lowSpeedTime
+    self.total = total
+    self.bodyBytes = bodyBytes
+  }
+
+  public static let standard = TransferLimits()
+}
+
+/// A final head, and the body that follows it.
+public struct TransportResponse: Sendable {
+  public let head: HTTPResponse
+  public let body: TransportBody
+
+  public init(head: HTTPResponse, body: TransportBody) {
+    self.head = head
+    self.body = body
+  }
+}
+
+/// The wire bytes of one answer, in chunks as they arrive. It can be read once.
+public struct TransportBody: AsyncSequence, Sendable {
+  public typealias Element = [UInt8]
+
+  private let next: @Sendable () async throws -> [UInt8]?
+  private let summary: @Sendable () async -> TransferSummary
+
+  /// - Parameters:
+  ///   - next: the next chunk, nil at the end; throws ``TransportError``.
+  ///   - summary: asked for after the end.
+  public init(
+    next: @escaping @Sendable () async throws -> [UInt8]?,
+    summary: @escaping @Sendable () async -> TransferSummary = { TransferSummary() }
+  ) {
+    self.next = next
+    self.summary = summary
+  }
+
+  public struct AsyncIterator: AsyncIteratorProtocol {
+    fileprivate let body: TransportBody
+
+    public mutating func next() async throws -> [UInt8]? { try await body.next() }
+  }
+
+  public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(body: self) }
+
+  /// Timings and trailers. Complete when the body has ended or failed, partial before.
+  public func transferSummary() async -> TransferSummary { await summary() }
+
+  /// The whole body in memory.
+  ///
+  /// - Throws: ``TransportError/tooLarge(url:limit:)`` when it has more than `limit` bytes.
+  public func collect(upTo limit: Int64, url: String) async throws -> [UInt8] {
+    var bytes: [UInt8] = []
+    for try await chunk in self {
+      guard Int64(bytes.count) + Int64(chunk.count) <= limit else {
+        throw TransportError.tooLarge(url: url, limit: limit)
+      }
+      bytes += chunk
+    }
+    return bytes
+  }
+}
+
+/// What a transfer cost, and what came after its body.
+public struct TransferSummary: Sendable {
+  public var timings: TransferTimings
+  public var trailers: HTTPFields
+
+  public init(timings: TransferTimings = TransferTimings(), trailers: HTTPFields = [:]) {
+    self.timings = timings
+    self.trailers = trailers
+  }
+}
+
+/// Where a transfer's time and bytes went. Durations are counted from its start.
+public struct TransferTimings: Hashable, Sendable {
+  public var nameLookup: Duration = .zero
+  public var connected: Duration = .zero
+  /// TLS was ready; zero without TLS.
+  public var secured: Duration = .zero
+  public var firstByte: Duration = .zero
+  public var total: Duration = .zero
+  /// Heads and body as they came over the wire.
+  public var bytesReceived: Int64 = 0
+  /// Head and body as they were sent.
+  public var bytesSent: Int64 = 0
+  public var reusedConnection = false
+  /// `1.1` or `2`; nil before there was an answer.
+  public var httpVersion: String?
+
+  public init() {}
+}

@@ -1,0 +1,52 @@
+import Foundation
+import PageCore
+import SystemPackage
+
+/// The files of blobs: `blobs/ab/abcd…`, read-only, named by the SHA-256 of their bytes.
+struct BlobDirectory: Sendable {
+  let root: FilePath
+
+  func path(of digest: SHA256Digest) -> FilePath {
+    let name = digest.hex
+    return root.appending(String(name.prefix(2))).appending(name)
+  }
+
+  /// The bytes of a blob, read and digested.
+  ///
+  /// - Throws: ``BlobError``.
+  func read(_ blob: Blob) throws -> [UInt8] {
+    let path = path(of: blob.sha256)
+    guard let file = try? FileSystem.open(path, .readOnly) else {
+      throw BlobError.missing(blob.sha256, path: path.string)
+    }
+    return try file.closeAfter {
+      // A file that grew must not make us read without end.
+      let limit = Int(blob.size) + 1
+      let bytes = try [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
+        var target = UnsafeMutableRawBufferPointer(buffer)
+        while !target.isEmpty {
+          let read = try file.read(into: target)
+          if read == 0 { break }
+          target = UnsafeMutableRawBufferPointer(rebasing: target[read...])
+          count += read
+        }
+      }
+      var digester = try Digester.sha256()
+      digester.update(bytes)
+      let found = try digester.finish()
+      guard found == blob.sha256 else {
+        throw BlobError.corrupt(blob.sha256, path: path.string, found: found, size: Int64(bytes.count))
+      }
+      return bytes
+    }
+  }
+
+  /// Every file that is named like a blob.
+  func all() -> [(digest: SHA256Digest, path: FilePath)] {
+    FileSystem.names(in: root).flatMap { folder in
+      FileSystem.names(in: root.appending(folder)).compactMap { name in
+        SHA256Digest(hex: name).map { ($0, root.appending(folder).appending(name)) }
+      }
+    }
+  }
+}

@@ -1,0 +1,261 @@
+import Foundation
+import GRDB
+import PageCore
+import SystemPackage
+
+extension BundleStore {
+  public func source(_ url: PageURL) async throws -> StoredSource? {
+    try await read { db in
+      try Row.fetchOne(db, sql: "SELECT * FROM source WHERE url = ?", arguments: [url.text])
+        .map { try Self.source($0, db) }
+    }
+  }
+
+  public func sources() async throws -> [StoredSource] {
+    try await read { db in
+      try Row.fetchAll(db, sql: "SELECT * FROM source ORDER BY url").map { try Self.source($0, db) }
+    }
+  }
+
+  private static func source(_ row: Row, _ db: Database) throws -> StoredSource {
+    let text: String = row["url"]
+    guard let url = PageURL(text, ignoring: []) else {
+      throw StoreError.database(path: "store.sqlite", reason: "source \(text.quotedForMessage) is not a URL")
+    }
+    let (current, previous): (Int64?, Int64?) = (row["current"], row["previous"])
+    func release(where condition: String, _ arguments: StatementArguments) throws -> StoredRelease? {
+      try Row.fetchOne(
+        db,
+        sql: """
+          SELECT id, name, sequence, digest, etag, lastModified FROM "release" WHERE \(condition)
+          ORDER BY id DESC LIMIT 1
+          """, arguments: arguments
+      ).map { try Self.release($0, of: url) }
+    }
+    let id: Int64 = row["id"]
+    return StoredSource(
+      url: url,
+      current: try current.flatMap { try release(where: "id = ?", [$0]) },
+      previous: try previous.flatMap { try release(where: "id = ?", [$0]) },
+      incoming: try release(where: "source = ? AND activatedAt IS NULL", [id]))
+  }
+
+  private static func release(_ row: Row, of source: PageURL) throws -> StoredRelease {
+    StoredRelease(
+      id: row["id"], source: source, name: row["name"], sequence: row["sequence"],
+      digest: try row.decode(SHA256Digest.self, forColumn: "digest"),
+      validators: Validators(etag: row["etag"], lastModified: row["lastModified"]))
+  }
+
+  public func manifestBytes(of release: StoredRelease) async throws -> [UInt8] {
+    let data = try await read { db in
+      try Data.fetchOne(db, sql: "SELECT manifest FROM \"release\" WHERE id = ?", arguments: [release.id])
+    }
+    guard let data else { throw StoreError.releaseGone(name: release.name) }
+    return Array(data)
+  }
+
+  public func contents(of release: StoredRelease) async throws -> [StoredBundle] {
+    let rows = try await read { db in
+      try Row.fetchAll(
+        db,
+        sql: """
+          SELECT entry.*, blob.sha256 AS blobSha256, blob.md5 AS blobMd5, blob.size AS blobSize,
+                 blob.inode AS blobInode, blob.modified AS blobModified
+          FROM entry LEFT JOIN blob ON blob.sha256 = entry.blob
+          WHERE "release" = ? ORDER BY position
+          """, arguments: [release.id]
+      ).map { (bundle: try Self.bundle($0), record: try Self.blobRecord($0)) }
+    }
+    var moved: [BlobRecord] = []
+    var isInPlace: [SHA256Digest: Bool] = [:]
+    let contents = rows.map { row -> StoredBundle in
+      guard let record = row.record else { return StoredBundle(bundle: row.bundle, blob: nil) }
+      let known = isInPlace[record.blob.sha256]
+      let condition = known == nil ? record.condition(in: blobs) : .untouched
+      let isGood = known ?? (condition == .untouched || condition == .touched && (try? blobs.read(record.blob)) != nil)
+      isInPlace[record.blob.sha256] = isGood
+      if isGood, condition == .touched, let status = FileSystem.status(blobs.path(of: record.blob.sha256)) {
+        moved.append(BlobRecord(blob: record.blob, status: status))
+      }
+      return StoredBundle(bundle: row.bundle, blob: isGood ? record.blob : nil)
+    }
+    if !moved.isEmpty, database.writer != nil {
+      // Restored from a backup, say: the bytes are right, so that the next look need not read them.
+      try await write { [moved] db in for record in moved { try record.save(db) } }
+    }
+    return contents
+  }
+
+  static func bundle(_ row: Row) throws -> PageBundle {
+    let text: String = row["url"]
+    guard let url = PageURL(text, ignoring: []) else {
+      throw StoreError.database(path: "store.sqlite", reason: "entry \(text.quotedForMessage) is not a URL")
+    }
+    let prefetch: String? = row["prefetch"]
+    return PageBundle(
+      kind: PageBundle.Kind(rawValue: row["kind"]) ?? .file, name: row["name"], url: url, size: row["size"],
+      md5: try row.decode(MD5Digest.self, forColumn: "md5"),
+      sha256: try row.decode(SHA256Digest?.self, forColumn: "sha256"),
+      preload: Manifest.Preload(rawValue: row["preload"]) ?? .launch,
+      prefetch: prefetch?.split(separator: "\n").map(String.init) ?? [])
+  }
+
+  static func blobRecord(_ row: Row) throws -> BlobRecord? {
+    row["blobSha256"] == nil ? nil : try BlobRecord(row, prefix: "blob")
+  }
+
+  public func register(
+    _ manifest: Manifest, bytes: [UInt8], bundles: [PageBundle], for source: PageURL, validators: Validators
+  ) async throws -> StoredRelease {
+    var digester = try Digester.sha256()
+    digester.update(bytes)
+    let digest = try digester.finish()
+    if let known = try await self.source(source)?.latest, known.digest == digest {
+      if known.validators != validators { try await setValidators(validators, of: known) }
+      return known
+    }
+    // Blobs are taken over between looking at them and naming them.
+    return try writeHoldingLock(.shared) { writer in
+      try writer.write { try Self.register(manifest, bytes, digest, bundles, source, validators, $0) }
+    }
+  }
+
+  private static func register(
+    _ manifest: Manifest, _ bytes: [UInt8], _ digest: SHA256Digest, _ bundles: [PageBundle], _ source: PageURL,
+    _ validators: Validators, _ db: Database
+  ) throws -> StoredRelease {
+    let now = Date().timeIntervalSince1970
+    try db.execute(sql: "INSERT OR IGNORE INTO source (url) VALUES (?)", arguments: [source.text])
+    let sourceID = try Int64.fetchOne(db, sql: "SELECT id FROM source WHERE url = ?", arguments: [source.text])
+    // Another process may have registered it meanwhile, or the server has gone back to a former release: then it
+    // comes in anew, at the end of the line, with what is known of its bytes.
+    let known = try Int64.fetchOne(
+      db, sql: "SELECT id FROM \"release\" WHERE source = ? AND digest = ?", arguments: [sourceID, digest])
+    let current = try Int64.fetchOne(db, sql: "SELECT current FROM source WHERE id = ?", arguments: [sourceID])
+    let id: Int64
+    if let known, known == current {
+      try db.execute(
+        sql: "DELETE FROM \"release\" WHERE source = ? AND activatedAt IS NULL", arguments: [sourceID])
+      id = known
+    } else {
+      if let known {
+        try db.execute(sql: "UPDATE source SET previous = NULL WHERE previous = ?", arguments: [known])
+        try db.execute(sql: "UPDATE \"release\" SET digest = randomblob(32) WHERE id = ?", arguments: [known])
+      }
+      try db.execute(
+        sql: """
+          INSERT INTO "release" (source, name, sequence, manifest, digest, etag, lastModified, registeredAt)
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+          """,
+        arguments: [
+          sourceID, manifest.release, manifest.sequence, Data(bytes), digest, validators.etag,
+          validators.lastModified, now,
+        ])
+      id = db.lastInsertedRowID
+      try insertEntries(bundles, release: id, source: sourceID, db)
+      // An older one that never became complete is of no use any more.
+      try db.execute(
+        sql: "DELETE FROM \"release\" WHERE source = ? AND activatedAt IS NULL AND id < ?",
+        arguments: [sourceID, id])
+      if let known, known != id {
+        try db.execute(sql: "DELETE FROM \"release\" WHERE id = ?", arguments: [known])
+      }
+    }
+    try db.execute(
+      sql: "UPDATE \"release\" SET etag = ?, lastModified = ? WHERE id = ?",
+      arguments: [validators.etag, validators.lastModified, id])
+    return StoredRelease(
+      id: id, source: source, name: manifest.release, sequence: manifest.sequence, digest: digest,
+      validators: validators)
+  }
+
+  private static func insertEntries(_ bundles: [PageBundle], release: Int64, source: Int64?, _ db: Database) throws {
+    // An MD5 alone is taken for the same bytes only within one source: nobody else can make them collide.
+    let bySource = try db.makeStatement(
+      sql: """
+        SELECT entry.blob FROM entry JOIN "release" ON "release".id = entry."release"
+        WHERE "release".source = ? AND entry.md5 = ? AND entry.blob IS NOT NULL LIMIT 1
+        """)
+    let byDigest = try db.makeStatement(sql: "SELECT sha256 FROM blob WHERE sha256 = ? AND md5 = ?")
+    let insert = try db.makeStatement(
+      sql: """
+        INSERT INTO entry ("release", position, kind, name, url, size, md5, sha256, preload, prefetch, blob)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        """)
+    for (position, bundle) in bundles.enumerated() {
+      let blob: SHA256Digest? =
+        if let sha256 = bundle.sha256 {
+          try SHA256Digest.fetchOne(byDigest, arguments: [sha256, bundle.md5])
+        } else {
+          try SHA256Digest.fetchOne(bySource, arguments: [source, bundle.md5])
+        }
+      try insert.execute(arguments: [
+        release, position, bundle.kind.rawValue, bundle.name, bundle.url.text, bundle.size, bundle.md5, bundle.sha256,
+        bundle.preload.rawValue, bundle.prefetch.isEmpty ? nil : bundle.prefetch.joined(separator: "\n"), blob,
+      ])
+    }
+  }
+
+  public func setValidators(_ validators: Validators, of release: StoredRelease) async throws {
+    try await write { db in
+      try db.execute(
+        sql: "UPDATE \"release\" SET etag = ?, lastModified = ? WHERE id = ?",
+        arguments: [validators.etag, validators.lastModified, release.id])
+    }
+  }
+
+  public func activate(_ release: StoredRelease) async throws -> Bool {
+    try await write { db in
+      let row = try Row.fetchOne(
+        db,
+        sql: """
+          SELECT source.id, source.current FROM source JOIN "release" ON "release".source = source.id
+          WHERE "release".id = ?
+          """, arguments: [release.id])
+      guard let row else { throw StoreError.releaseGone(name: release.name) }
+      let (source, current): (Int64, Int64?) = (row["id"], row["current"])
+      guard current != release.id else { return false }
+      let missing = try Int.fetchOne(
+        db, sql: "SELECT COUNT(*) FROM entry WHERE \"release\" = ? AND preload <> 'demand' AND blob IS NULL",
+        arguments: [release.id])
+      guard missing == 0 else { return false }
+      try db.execute(
+        sql: "UPDATE source SET previous = current, current = ? WHERE id = ?", arguments: [release.id, source])
+      try db.execute(
+        sql: "UPDATE \"release\" SET activatedAt = ? WHERE id = ?",
+        arguments: [Date().timeIntervalSince1970, release.id])
+      return true
+    }
+  }
+
+  public func bundle(at url: PageURL) async throws -> StoredBundle? {
+    try await read { db in
+      // An incoming release's bytes are the newest that were verified; without bytes of any, the current entry tells
+      // what is expected here.
+      let listed = try Row.fetchOne(
+        db,
+        sql: """
+          SELECT entry.*, blob.sha256 AS blobSha256, blob.md5 AS blobMd5, blob.size AS blobSize,
+                 blob.inode AS blobInode, blob.modified AS blobModified
+          FROM entry
+          JOIN "release" ON "release".id = entry."release"
+          JOIN source ON source.id = "release".source
+          LEFT JOIN blob ON blob.sha256 = entry.blob
+          WHERE entry.url = ? AND ("release".id = source.current OR "release".activatedAt IS NULL)
+          ORDER BY entry.blob IS NULL, "release".id DESC LIMIT 1
+          """, arguments: [url.text])
+      if let listed {
+        return StoredBundle(bundle: try Self.bundle(listed), blob: try Self.blobRecord(listed)?.blob)
+      }
+      let unlisted = try Row.fetchOne(
+        db, sql: "SELECT blob.* FROM unlisted JOIN blob ON blob.sha256 = unlisted.blob WHERE unlisted.url = ?",
+        arguments: [url.text])
+      return try unlisted.map { row in
+        let blob = try BlobRecord(row).blob
+        let bundle = PageBundle(kind: .bundle, name: url.text, url: url, size: blob.size, md5: blob.md5, sha256: blob.sha256)
+        return StoredBundle(bundle: bundle, blob: blob)
+      }
+    }
+  }
+}

@@ -1,0 +1,129 @@
+import CLinux
+import Foundation
+import SystemPackage
+
+/// The few system calls that make files durable, each with its error in words.
+enum FileSystem {
+  /// Opens, hands over, and closes.
+  static func withFile<Result>(
+    _ path: FilePath, _ mode: FileDescriptor.AccessMode, options: FileDescriptor.OpenOptions = [],
+    permissions: FilePermissions? = nil, _ body: (FileDescriptor) throws -> Result
+  ) throws -> Result {
+    let file = try open(path, mode, options: options, permissions: permissions)
+    return try file.closeAfter { try body(file) }
+  }
+
+  static func open(
+    _ path: FilePath, _ mode: FileDescriptor.AccessMode, options: FileDescriptor.OpenOptions = [],
+    permissions: FilePermissions? = nil
+  ) throws -> FileDescriptor {
+    do {
+      return try FileDescriptor.open(path, mode, options: options.union(.closeOnExec), permissions: permissions)
+    } catch let error as Errno {
+      throw mode == .readOnly
+        ? StoreError.notReadable(path: path.string, reason: error.description) : writeError(error, path)
+    }
+  }
+
+  static func writeAll(_ bytes: [UInt8], to file: FileDescriptor, path: FilePath) throws {
+    do {
+      try file.writeAll(bytes)
+    } catch let error as Errno {
+      throw writeError(error, path)
+    }
+  }
+
+  /// The file's bytes and metadata have reached the disk when this returns.
+  static func synchronise(_ file: FileDescriptor, path: FilePath) throws {
+    guard fsync(file.rawValue) == 0 else { throw writeError(Errno(rawValue: errno), path) }
+  }
+
+  /// The names in the folder have reached the disk when this returns.
+  static func synchroniseFolder(_ folder: FilePath) throws {
+    try withFile(folder, .readOnly, options: .directory) { try synchronise($0, path: folder) }
+  }
+
+  /// Everything written to the folder's file system so far has reached the disk when this returns.
+  static func synchroniseFileSystem(of folder: FilePath) throws {
+    #if os(Linux)
+    try withFile(folder, .readOnly, options: .directory) { descriptor in
+      guard syncfs(descriptor.rawValue) == 0 else { throw writeError(Errno(rawValue: errno), folder) }
+    }
+    #else
+    sync()
+    #endif
+  }
+
+  static func rename(_ source: FilePath, to target: FilePath) throws {
+    guard Foundation.rename(source.string, target.string) == 0 else {
+      throw writeError(Errno(rawValue: errno), target)
+    }
+  }
+
+  /// Whether there was something to remove.
+  @discardableResult
+  static func remove(_ path: FilePath) -> Bool {
+    unlink(path.string) == 0
+  }
+
+  static func makeFolder(_ path: FilePath) throws -> Bool {
+    if mkdir(path.string, 0o755) == 0 { return true }
+    guard errno == EEXIST else { throw writeError(Errno(rawValue: errno), path) }
+    return false
+  }
+
+  static func status(_ path: FilePath) -> FileStatus? {
+    var status = stat()
+    guard stat(path.string, &status) == 0 else { return nil }
+    return FileStatus(status)
+  }
+
+  static func status(_ file: FileDescriptor) -> FileStatus? {
+    var status = stat()
+    guard fstat(file.rawValue, &status) == 0 else { return nil }
+    return FileStatus(status)
+  }
+
+  /// Names in a folder, none when it cannot be read.
+  static func names(in folder: FilePath) -> [String] {
+    (try? FileManager.default.contentsOfDirectory(atPath: folder.string)) ?? []
+  }
+
+  /// Bytes that a process without privileges can still write on the path's file system.
+  static func availableBytes(at path: FilePath) throws -> Int64 {
+    var status = statvfs()
+    guard statvfs(path.string, &status) == 0 else {
+      throw StoreError.notReadable(path: path.string, reason: Errno(rawValue: errno).description)
+    }
+    return Int64(clamping: UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize)).partialValue)
+  }
+
+  private static func writeError(_ error: Errno, _ path: FilePath) -> StoreError {
+    error == .noSpace || error.rawValue == EDQUOT
+      ? .diskFull(path: path.string) : .notWritable(path: path.string, reason: error.description)
+  }
+}
+
+/// What identifies a file and tells whether it was written to.
+struct FileStatus: Hashable, Sendable {
+  let device: UInt64
+  let inode: UInt64
+  /// In bytes.
+  let size: Int64
+  /// Nanoseconds since 1970.
+  let modified: Int64
+
+  init(_ status: stat) {
+    device = UInt64(status.st_dev)
+    inode = UInt64(status.st_ino)
+    size = Int64(status.st_size)
+    #if os(Linux)
+    let time = status.st_mtim
+    #else
+    let time = status.st_mtimespec
+    #endif
+    modified = Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
+  }
+
+  func isSameFile(as other: FileStatus) -> Bool { device == other.device && inode == other.inode }
+}

@@ -1,0 +1,85 @@
+import Foundation
+import GRDB
+import PageCore
+
+/// The tables of `store.sqlite` and how older ones become them.
+enum Schema {
+  /// Kept in `PRAGMA user_version`; a file with a higher one is refused.
+  static let version = 1
+
+  static var migrator: DatabaseMigrator {
+    var migrator = DatabaseMigrator()
+    migrator.registerMigration("1: sources, releases, entries, blobs") { db in
+      try db.execute(
+        sql: """
+          CREATE TABLE blob (
+            sha256 BLOB PRIMARY KEY NOT NULL CHECK (length(sha256) = 32),
+            md5 BLOB NOT NULL CHECK (length(md5) = 16),
+            size INTEGER NOT NULL,
+            inode INTEGER NOT NULL,
+            modified INTEGER NOT NULL,
+            storedAt REAL NOT NULL
+          ) WITHOUT ROWID;
+
+          CREATE TABLE source (
+            id INTEGER PRIMARY KEY,
+            url TEXT NOT NULL UNIQUE,
+            current INTEGER REFERENCES "release"(id),
+            previous INTEGER REFERENCES "release"(id)
+          );
+
+          CREATE TABLE "release" (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            source INTEGER NOT NULL REFERENCES source(id),
+            name TEXT NOT NULL,
+            sequence INTEGER NOT NULL,
+            manifest BLOB NOT NULL,
+            digest BLOB NOT NULL,
+            etag TEXT,
+            lastModified TEXT,
+            registeredAt REAL NOT NULL,
+            activatedAt REAL,
+            UNIQUE (source, digest)
+          );
+
+          CREATE TABLE entry (
+            "release" INTEGER NOT NULL REFERENCES "release"(id) ON DELETE CASCADE,
+            position INTEGER NOT NULL,
+            kind TEXT NOT NULL,
+            name TEXT NOT NULL,
+            url TEXT NOT NULL,
+            size INTEGER,
+            md5 BLOB NOT NULL,
+            sha256 BLOB,
+            preload TEXT NOT NULL,
+            prefetch TEXT,
+            blob BLOB REFERENCES blob(sha256),
+            PRIMARY KEY ("release", position)
+          ) WITHOUT ROWID;
+          CREATE INDEX entryByURL ON entry(url);
+          CREATE INDEX entryByBlob ON entry(blob);
+
+          CREATE TABLE unlisted (
+            url TEXT PRIMARY KEY NOT NULL,
+            blob BLOB NOT NULL REFERENCES blob(sha256),
+            storedAt REAL NOT NULL
+          ) WITHOUT ROWID;
+          CREATE INDEX unlistedByBlob ON unlisted(blob);
+          """)
+    }
+    return migrator
+  }
+}
+
+// MARK: - Values in rows
+
+extension MD5Digest: DatabaseValueConvertible {}
+extension SHA256Digest: DatabaseValueConvertible {}
+
+extension FixedSizeDigest where Self: DatabaseValueConvertible {
+  public var databaseValue: DatabaseValue { Data(bytes).databaseValue }
+
+  public static func fromDatabaseValue(_ value: DatabaseValue) -> Self? {
+    Data.fromDatabaseValue(value).flatMap { Self(bytes: $0) }
+  }
+}

@@ -1,0 +1,80 @@
+import GRDB
+import PageCore
+
+/// `store.sqlite`: opened, migrated, and set up so that a commit survives a power failure.
+struct StoreDatabase: Sendable {
+  private let path: String
+  let reader: any DatabaseReader
+  /// Nil for a store that can only be read.
+  let writer: (any DatabaseWriter)?
+
+  /// Opens for reading and writing, making the file where there is none.
+  init(writing path: String) throws {
+    do {
+      var configuration = Configuration()
+      configuration.busyMode = .timeout(10)
+      let pool = try DatabasePool(path: path, configuration: configuration)
+      try Self.refuseNewer(pool, path: path)
+      if try pool.read({ try Schema.migrator.hasCompletedMigrations($0) }) == false {
+        try Schema.migrator.migrate(pool)
+        try pool.write { try $0.execute(sql: "PRAGMA user_version = \(Schema.version)") }
+      }
+      // Outside a transaction, and after opening, which sets it to NORMAL.
+      try pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
+      self.path = path
+      reader = pool
+      writer = pool
+    } catch {
+      throw Self.storeError(error, path: path)
+    }
+  }
+
+  /// Opens a store that is there, for reading only.
+  init(reading path: String) throws {
+    do {
+      var configuration = Configuration()
+      configuration.readonly = true
+      configuration.busyMode = .timeout(10)
+      let queue = try Self.openReadOnly(path, configuration)
+      try Self.refuseNewer(queue, path: path)
+      self.path = path
+      reader = queue
+      writer = nil
+    } catch {
+      throw Self.storeError(error, path: path)
+    }
+  }
+
+  private static func openReadOnly(_ path: String, _ configuration: Configuration) throws -> DatabaseQueue {
+    do {
+      let queue = try DatabaseQueue(path: path, configuration: configuration)
+      _ = try queue.read { try Int.fetchOne($0, sql: "PRAGMA user_version") }
+      return queue
+    } catch let error as DatabaseError where error.resultCode == .SQLITE_CANTOPEN {
+      // On a medium that cannot be written SQLite cannot share the log; nobody can change the file there either.
+      return try DatabaseQueue(path: "file:\(path)?immutable=1", configuration: configuration)
+    }
+  }
+
+  private static func refuseNewer(_ reader: some DatabaseReader, path: String) throws {
+    let found = try reader.read { try Int.fetchOne($0, sql: "PRAGMA user_version") ?? 0 }
+    guard found <= Schema.version else {
+      throw StoreError.newerVersion(path: path, found: found, supported: Schema.version)
+    }
+  }
+
+  /// The database's errors in words; all others as they are.
+  func storeError(_ error: any Error) -> any Error { Self.storeError(error, path: path) }
+
+  private static func storeError(_ error: any Error, path: String) -> any Error {
+    guard let error = error as? DatabaseError else { return error }
+    switch error.resultCode {
+    case .SQLITE_FULL:
+      return StoreError.diskFull(path: path)
+    case .SQLITE_READONLY, .SQLITE_CANTOPEN, .SQLITE_PERM, .SQLITE_AUTH:
+      return StoreError.notWritable(path: path, reason: error.message ?? "\(error.resultCode)")
+    default:
+      return StoreError.database(path: path, reason: error.message ?? "SQLite code \(error.resultCode.rawValue)")
+    }
+  }
+}

@@ -1,0 +1,30 @@
+import Foundation
+import SystemPackage
+
+/// The advisory lock between the processes that use a store.
+///
+/// From the check that a blob exists to the commit that names it a writer holds it shared; the collector removes
+/// files only while it holds it exclusively.
+struct StoreLock: Sendable {
+  let path: FilePath
+
+  enum Mode {
+    case shared
+    case exclusive
+  }
+
+  /// Waits for the lock; blocks its thread.
+  func with<Result>(_ mode: Mode, _ body: () throws -> Result) throws -> Result {
+    // flock belongs to the open file, so each holder opens its own.
+    try FileSystem.withFile(path, .readWrite, options: .create, permissions: [.ownerReadWrite, .groupRead, .otherRead]) {
+      file in
+      let operation = mode == .shared ? LOCK_SH : LOCK_EX
+      while flock(file.rawValue, operation) != 0 {
+        guard errno == EINTR else {
+          throw StoreError.notWritable(path: path.string, reason: Errno(rawValue: errno).description)
+        }
+      }
+      return try body()
+    }
+  }
+}
