@@ -39,11 +39,10 @@ public protocol BundleStoring: Sendable {
   /// A download that may go on from where a former one, also of a killed process, ended.
   func download(for expected: ExpectedContent, url: PageURL) throws -> any BundleDownload
 
-  /// Makes a finished download durable, and then known as the bytes of these bundles of a release.
+  /// Makes a finished download durable, and then known as the bytes of whatever in the release has these digests.
   ///
   /// Returns when a power failure can no longer undo it.
-  func add(_ download: any BundleDownload, digests: ContentDigests, as bundles: [PageBundle], of release: StoredRelease)
-    async throws -> Blob
+  func add(_ download: any BundleDownload, digests: ContentDigests, to release: StoredRelease) async throws -> Blob
 
   /// The same for a bundle that no manifest lists.
   func add(_ download: any BundleDownload, digests: ContentDigests, for url: PageURL) async throws -> Blob

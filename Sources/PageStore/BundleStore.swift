@@ -100,9 +100,9 @@ public final class BundleStore: BundleStoring {
   }
 
   public func add(
-    _ download: any BundleDownload, digests: ContentDigests, as bundles: [PageBundle], of release: StoredRelease
+    _ download: any BundleDownload, digests: ContentDigests, to release: StoredRelease
   ) async throws -> Blob {
-    try await commit(download, digests: digests, as: .entries(bundles, release: release.id))
+    try await commit(download, digests: digests, as: .listed(release: release.id))
   }
 
   public func add(_ download: any BundleDownload, digests: ContentDigests, for url: PageURL) async throws -> Blob {

@@ -12,7 +12,7 @@ import SystemPackage
 final class Committer: Sendable {
   /// What the bytes are to be known as.
   enum Meaning: Sendable {
-    case entries([PageBundle], release: Int64)
+    case listed(release: Int64)
     case unlisted(PageURL)
   }
 
@@ -145,12 +145,11 @@ final class Committer: Sendable {
       try BlobRecord(blob: Blob(job.digests), status: status).save(db)
     }
     switch job.meaning {
-    case .entries(let bundles, let release):
-      for bundle in bundles {
-        try db.execute(
-          sql: "UPDATE entry SET blob = ? WHERE \"release\" = ? AND url = ? AND md5 = ?",
-          arguments: [job.digests.sha256, release, bundle.url.text, bundle.md5])
-      }
+    case .listed(let release):
+      try db.execute(
+        sql: """
+          UPDATE entry SET blob = ?1 WHERE "release" = ?2 AND md5 = ?3 AND (sha256 IS NULL OR sha256 = ?1)
+          """, arguments: [job.digests.sha256, release, job.digests.md5])
     case .unlisted(let url):
       try db.execute(
         sql: "INSERT OR REPLACE INTO unlisted (url, blob, storedAt) VALUES (?, ?, ?)",

@@ -1,5 +1,6 @@
 import CLinux
 import Foundation
+import PageCore
 import SystemPackage
 
 /// The few system calls that make files durable, each with its error in words.

@@ -56,6 +56,7 @@ enum Schema {
             blob BLOB REFERENCES blob(sha256),
             PRIMARY KEY ("release", position)
           ) WITHOUT ROWID;
+          CREATE INDEX entryByMD5 ON entry("release", md5);
           CREATE INDEX entryByURL ON entry(url);
           CREATE INDEX entryByBlob ON entry(blob);
 

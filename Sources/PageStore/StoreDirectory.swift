@@ -1,4 +1,5 @@
 import Foundation
+import PageCore
 import SystemPackage
 
 /// Where the parts of a store are.

@@ -1,4 +1,5 @@
 import Foundation
+import PageCore
 import SystemPackage
 
 /// The advisory lock between the processes that use a store.

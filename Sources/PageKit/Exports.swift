@@ -1,0 +1,6 @@
+// One import is all an app needs.
+@_exported import CurlTransport
+@_exported import HTTPCaching
+@_exported import PageCore
+@_exported import PageLoading
+@_exported import PageStore

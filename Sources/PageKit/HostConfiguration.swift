@@ -1,0 +1,54 @@
+import Foundation
+import HTTPTypes
+import Logging
+import PageCore
+import PageLoading
+import PageStore
+
+/// Everything a host may be told; all but the manifest has a default.
+public struct HostConfiguration: Sendable {
+  /// Where the manifest comes from.
+  public var manifest: PageURL
+  /// The folder of the durable store.
+  public var store: StoreDirectory
+  public var verification: Verification = .perLaunch
+  /// Asked in their order for bundles outside the manifest.
+  public var checksumSources: [ChecksumSource] = ChecksumSource.standard
+  /// Sent to the manifest's origin and to no other.
+  public var fields: HTTPFields = [:]
+  public var preload = Preloader.Options()
+  public var retry: RetryPolicy = .standard
+  public var transfer: TransferLimits = .standard
+  public var manifestLimits: ManifestLimits = .standard
+  /// A PEM file of certificate authorities instead of the system's.
+  public var certificateAuthorities: String?
+  /// Bytes of checked bundles kept in memory.
+  public var memoryCapacity = 16 << 20
+  public var logger = Logger(label: "pagekit")
+
+  public init(manifest: PageURL, store: StoreDirectory = .standard()) {
+    self.manifest = manifest
+    self.store = store
+  }
+
+  /// - Parameter manifest: an `http` or `https` URL, or a path.
+  /// - Throws: ``TransportError/invalidURL(_:)``.
+  public init(manifest: String, store: StoreDirectory = .standard()) throws {
+    self.init(manifest: try PageURL(manifestArgument: manifest), store: store)
+  }
+}
+
+extension PageURL {
+  /// Reads what a person types: a URL where there is a scheme, a path otherwise. Symbolic links in the path are
+  /// resolved, so that one folder is one source.
+  public init(manifestArgument text: String) throws {
+    if text.contains("://") {
+      guard let url = PageURL(text) else { throw TransportError.invalidURL(text) }
+      self = url
+    } else {
+      let path = URL(fileURLWithPath: text).resolvingSymlinksInPath().path(percentEncoded: false)
+      guard let url = PageURL(filePath: path) else { throw TransportError.invalidURL(text) }
+      self = url
+    }
+  }
+}

@@ -1,0 +1,60 @@
+import CurlTransport
+import Logging
+import PageCore
+import PageLoading
+import PageStore
+
+/// The parts of PageKit, wired together: a store, a transport, the launch's verifier, a preloader and a loader.
+///
+///     let host = try PageHost(.init(manifest: "https://pages.example.com/manifest.json"))
+///     let report = await host.preload().report()
+public final class PageHost: Sendable {
+  public let configuration: HostConfiguration
+  public let store: BundleStore
+  public let transport: any HTTPTransporting
+  public let verifier: LaunchVerifier
+  public let preloader: Preloader
+  /// Opens bundles, from the store where it may.
+  public let bundles: BundleLoader
+  /// Fetches single bundles into the store.
+  public let downloader: BundleDownloader
+
+  /// - Parameter transport: instead of libcurl's.
+  /// - Throws: ``StoreError``, ``TransportError``.
+  public init(_ configuration: HostConfiguration, transport: (any HTTPTransporting)? = nil) throws {
+    self.configuration = configuration
+    let transport =
+      try transport
+      ?? CurlTransport(
+        .init(
+          certificateAuthorities: configuration.certificateAuthorities,
+          connectionsPerHost: max(16, configuration.preload.jobs)))
+    self.transport = transport
+    store = try BundleStore(
+      at: configuration.store, memoryCapacity: configuration.memoryCapacity, logger: configuration.logger)
+    let client = OriginClient(
+      transport, fields: OriginFields(configuration.fields, for: configuration.manifest),
+      limits: configuration.transfer)
+    let decoder = ContentDecoder()
+    verifier = LaunchVerifier(
+      source: configuration.manifest, store: store, client: client, decoding: decoder,
+      verification: configuration.verification, limits: configuration.manifestLimits, logger: configuration.logger)
+    downloader = BundleDownloader(
+      store: store,
+      fetcher: BundleFetcher(
+        client: client, store: store, decoding: decoder, retry: configuration.retry,
+        fileLimit: configuration.manifestLimits.fileBytes))
+    preloader = Preloader(
+      store: store, verifier: verifier, downloader: downloader, options: configuration.preload,
+      logger: configuration.logger)
+    bundles = BundleLoader(
+      store: store, verifier: verifier, downloader: downloader, checksumSources: configuration.checksumSources,
+      logger: configuration.logger)
+  }
+
+  /// Starts bringing the manifest's bundles into the store; returns at once.
+  public func preload() -> Preload { preloader.start() }
+
+  /// Begins a new launch: the server is asked for its MD5s again.
+  public func relaunch() async { await verifier.relaunch() }
+}

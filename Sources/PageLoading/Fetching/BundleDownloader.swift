@@ -1,0 +1,55 @@
+import PageCore
+
+/// Fetches a bundle and puts it into the store; whoever asks for the same meanwhile gets the same.
+public final class BundleDownloader: Sendable {
+  /// A bundle that is in the store now.
+  public struct Delivery: Sendable {
+    public let blob: Blob
+    /// Whether it continued what a former attempt had left.
+    public let wasResumed: Bool
+  }
+
+  private struct Key: Hashable, Sendable {
+    let content: ExpectedContent
+    let release: Int64?
+    /// Tells apart what nothing is known of.
+    let url: PageURL?
+  }
+
+  private let store: any BundleStoring
+  private let fetcher: BundleFetcher
+  private let flights = SingleFlight<Key, Delivery>()
+
+  public init(store: any BundleStoring, fetcher: BundleFetcher) {
+    self.store = store
+    self.fetcher = fetcher
+  }
+
+  var client: OriginClient { fetcher.client }
+
+  /// Returns when the bytes are durable.
+  ///
+  /// - Parameters:
+  ///   - release: that lists the bundle; nil where none does.
+  ///   - received: told of wire bytes as they come, where this call is the one that fetches.
+  ///   - fetched: told when only the disk is still to be waited for, likewise.
+  /// - Throws: ``BundleError``, ``StoreError``, `CancellationError`.
+  func download(
+    _ target: FetchTarget, for release: StoredRelease?, received: @escaping @Sendable (Int) -> Void = { _ in },
+    fetched didFetch: @escaping @Sendable () -> Void = {}
+  ) async throws -> Delivery {
+    let key = Key(
+      content: target.expected, release: release?.id, url: target.expected.md5 == nil ? target.url : nil)
+    return try await flights.value(for: key) { [store, fetcher] in
+      let fetched = try await fetcher.fetch(target, received: received)
+      didFetch()
+      let blob =
+        if let release {
+          try await store.add(fetched.download, digests: fetched.digests, to: release)
+        } else {
+          try await store.add(fetched.download, digests: fetched.digests, for: target.url)
+        }
+      return Delivery(blob: blob, wasResumed: fetched.wasResumed)
+    }
+  }
+}

@@ -1,0 +1,61 @@
+import Synchronization
+
+/// Makes equal work in flight one: whoever asks for it while it runs gets its result.
+///
+/// A caller that is cancelled leaves; the work is cancelled when the last one has left.
+final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+  private struct Flight {
+    let task: Task<Value, any Error>
+    let id: UInt64
+    var passengers: Int
+  }
+
+  private struct State {
+    var flights: [Key: Flight] = [:]
+    var nextID: UInt64 = 0
+  }
+
+  private let state = Mutex(State())
+
+  func value(for key: Key, _ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
+    let (task, id) = state.withLock { state in
+      if let flight = state.flights[key], !flight.task.isCancelled {
+        state.flights[key]?.passengers += 1
+        return (flight.task, flight.id)
+      }
+      let id = state.nextID
+      state.nextID += 1
+      let task = Task {
+        defer { land(key, id) }
+        return try await work()
+      }
+      state.flights[key] = Flight(task: task, id: id, passengers: 1)
+      return (task, id)
+    }
+    do {
+      return try await task.valueForWaiter()
+    } catch {
+      if Task.isCancelled { leave(key, id) }
+      throw error
+    }
+  }
+
+  private func land(_ key: Key, _ id: UInt64) {
+    state.withLock { state in
+      if state.flights[key]?.id == id { state.flights[key] = nil }
+    }
+  }
+
+  private func leave(_ key: Key, _ id: UInt64) {
+    state.withLock { state in
+      guard var flight = state.flights[key], flight.id == id else { return }
+      flight.passengers -= 1
+      if flight.passengers == 0 {
+        flight.task.cancel()
+        state.flights[key] = nil
+      } else {
+        state.flights[key] = flight
+      }
+    }
+  }
+}

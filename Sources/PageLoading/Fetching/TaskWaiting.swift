@@ -1,0 +1,28 @@
+extension Task where Failure == any Error {
+  /// The task's value, or a `CancellationError` as soon as whoever waits is cancelled. The task itself goes on.
+  func valueForWaiter() async throws -> Success {
+    // A task's own `value` does not heed the cancellation of who waits for it; a stream does.
+    let (results, continuation) = AsyncStream.makeStream(of: Result<Success, any Error>.self)
+    let relay = Task<Void, Never> { continuation.yield(await self.result) }
+    defer { relay.cancel() }
+    for await result in results { return try result.get() }
+    throw Swift.CancellationError()
+  }
+}
+
+/// The work's value, nil when it takes longer than `patience`.
+///
+/// The work is cancelled then; it must heed that.
+func within<Value: Sendable>(
+  _ patience: Duration, _ work: @escaping @Sendable () async throws -> Value
+) async throws -> Value? {
+  try await withThrowingTaskGroup(of: Value?.self) { group in
+    group.addTask { try await work() }
+    group.addTask {
+      try await Task.sleep(for: patience)
+      return nil
+    }
+    defer { group.cancelAll() }
+    return try await group.next() ?? nil
+  }
+}

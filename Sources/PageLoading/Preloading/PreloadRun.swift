@@ -1,0 +1,291 @@
+import Logging
+import PageCore
+import Synchronization
+
+/// One preload, from the question to the server to the switch.
+struct PreloadRun: Sendable {
+  let store: any BundleStoring
+  let verifier: LaunchVerifier
+  let downloader: BundleDownloader
+  let options: Preloader.Options
+  let feed: PreloadFeed
+  let logger: Logger
+
+  /// What goes wrong for the whole run is called this among the failures.
+  private static let manifestName = "manifest"
+
+  func report() async -> PreloadReport {
+    let start = ContinuousClock.now
+    let requestsBefore = downloader.client.counter.value
+    var report = PreloadReport()
+    do {
+      let (release, failure) = try await release()
+      if let failure { report.failures.append(.init(name: Self.manifestName, error: failure)) }
+      try await bring(release, &report)
+    } catch {
+      report.failures.append(.init(name: Self.manifestName, error: Self.sentence(error)))
+    }
+    report.requests = downloader.client.counter.value - requestsBefore
+    report.elapsed = ContinuousClock.now - start
+    feed.finish(report)
+    return report
+  }
+
+  private static func sentence(_ error: any Error) -> String {
+    error is CancellationError ? "interrupted; what is complete stays, the rest goes on next time" : "\(error)"
+  }
+
+  /// The server's release; with the server away the stored one, and why.
+  private func release() async throws -> (StoredRelease, failure: String?) {
+    if options.isOffline {
+      guard let stored = try await store.source(verifier.source)?.latest else {
+        throw SourceError.notStored(verifier.source)
+      }
+      return (stored, nil)
+    }
+    do {
+      return (try await verifier.verified().release, nil)
+    } catch let error as SourceError {
+      guard let stored = try await store.source(verifier.source)?.latest else { throw error }
+      return (stored, "\(error); the stored release \(stored.name) stays")
+    }
+  }
+
+  private func bring(_ release: StoredRelease, _ report: inout PreloadReport) async throws {
+    var release = release
+    let isReachable = report.failures.isEmpty && !options.isOffline
+    var outcome = try await fetchMissing(of: release, isReachable: isReachable, &report)
+    if outcome.isContradicted, let fresh = try? await verifier.verifiedUnconditionally().release, fresh.id != release.id {
+      // The server called an old manifest unchanged, and its bytes gave that away.
+      logger.notice("a 304 was contradicted by the bytes; the manifest was fetched again")
+      release = fresh
+      report.failures = []
+      outcome = try await fetchMissing(of: release, isReachable: isReachable, &report)
+    }
+    report.failures += outcome.failures
+    feed.setTotals { $0.phase = .activating }
+    if outcome.isComplete {
+      report.activated = try await store.activate(release)
+    }
+    if report.activated {
+      // The store must not grow without end; a busy or failing collection can wait for the next time.
+      _ = try? await store.collectGarbage(keepingPrevious: true, dryRun: false)
+    }
+  }
+
+  private struct Outcome {
+    var failures: [PreloadReport.Failure] = []
+    var isComplete = false
+    /// Bytes are not what a manifest promises that the server called unchanged.
+    var isContradicted = false
+  }
+
+  private func fetchMissing(
+    of release: StoredRelease, isReachable: Bool, _ report: inout PreloadReport
+  ) async throws -> Outcome {
+    let contents = try await store.contents(of: release)
+    let stored = Set(contents.lazy.filter { $0.blob != nil }.map(\.bundle))
+    let diff = ManifestDiff(of: contents.map(\.bundle), only: options.only) { stored.contains($0) }
+    let names = Set(contents.map(\.bundle.name))
+    let unknown = (options.only ?? []).subtracting(names).sorted()
+    report.count(diff, of: release, contents)
+    var outcome = Outcome()
+    outcome.failures = unknown.map {
+      .init(name: $0, error: "release \(release.name) has no bundle of this name")
+    }
+    guard isReachable || verifier.source.isFile && !options.isOffline else {
+      outcome.failures += diff.fetch.flatMap(\.bundles).map {
+        .init(name: $0.name, error: "it is not in the store, and the network \(options.isOffline ? "may not be asked" : "cannot be reached")")
+      }
+      outcome.isComplete = diff.fetch.isEmpty && stored.count + diff.onDemand.count == contents.count
+      return outcome
+    }
+    try checkSpace(for: diff)
+    feed.setBundles(
+      diff.fetch.map {
+        .init(name: $0.bundles[0].name, kind: $0.bundles[0].kind, size: $0.expected.size, state: .waiting)
+      }
+    ) { totals in
+      totals.phase = .fetching
+      totals.release = release.name
+      totals.toFetch = diff.fetch.count
+      totals.upToDate = diff.keep.count
+      totals.bytesToFetch = diff.bytesToFetch
+    }
+    let tally = Tally(limit: options.releaseLimit)
+    do {
+      try await fetch(diff.fetch, of: release, tally)
+    } catch {
+      report.add(tally.result)
+      report.failures += tally.result.failures
+      throw error
+    }
+    let result = tally.result
+    report.add(result)
+    outcome.failures += result.failures
+    outcome.isContradicted = result.hasMismatch
+    outcome.isComplete =
+      outcome.failures.isEmpty && diff.keep.count + diff.onDemand.count + result.doneBundles == contents.count
+    return outcome
+  }
+
+  private func checkSpace(for diff: ManifestDiff) throws {
+    // Encoded downloads are on disk twice while they come in; a little is left for the database and for others.
+    let needed = diff.bytesToFetch + diff.bytesToFetch / 4 + (16 << 20)
+    let available = try store.availableBytes()
+    guard diff.fetch.isEmpty || needed <= available else {
+      throw PreloadError.notEnoughSpace(needed: needed, available: available)
+    }
+  }
+
+  /// At most `jobs` downloads at once, in the list's order. What is downloaded waits for the disk beside the next ones.
+  private func fetch(_ list: [ManifestDiff.Fetch], of release: StoredRelease, _ tally: Tally) async throws {
+    let (freeSlots, slot) = AsyncStream.makeStream(of: Void.self)
+    for _ in 0..<options.jobs { slot.yield() }
+    var slots = freeSlots.makeAsyncIterator()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for (index, item) in list.enumerated() {
+        guard await slots.next() != nil, !tally.mustStop else { break }
+        let ticket = SlotTicket(slot)
+        group.addTask { try await fetch(item, at: index, of: release, tally, ticket) }
+        if index >= Self.outstandingLimit { try await group.next() }
+      }
+      try await group.waitForAll()
+    }
+    try Task.checkCancellation()
+  }
+
+  /// Downloads and commits together: each has files open.
+  private static let outstandingLimit = 128
+
+  private func fetch(_ item: ManifestDiff.Fetch, at index: Int, of release: StoredRelease, _ tally: Tally, _ ticket: SlotTicket)
+    async throws
+  {
+    defer { ticket.giveBack() }
+    feed.setState(.fetching(0), of: index)
+    var lastError: (any Error)?
+    // Equal content under several URLs: the first that has it serves all.
+    for bundle in item.bundles {
+      do {
+        let isFile = bundle.url.isFile
+        let delivery = try await downloader.download(FetchTarget(bundle), for: release) { bytes in
+          if !isFile { tally.receive(bytes) }
+          feed.received(bytes, by: index)
+        } fetched: {
+          ticket.giveBack()
+        }
+        tally.done(item, size: delivery.blob.size, wasResumed: delivery.wasResumed)
+        feed.setState(.done, of: index)
+        try tally.checkLimit()
+        return
+      } catch let error as BundleError {
+        lastError = error
+      } catch {
+        tally.stop()
+        throw error
+      }
+    }
+    guard let lastError else { return }
+    logger.debug("\(lastError)")
+    tally.failed(item, lastError)
+    feed.setState(.failed("\(lastError)"), of: index)
+  }
+}
+
+/// What stops a whole preload.
+public enum PreloadError: Error, Hashable, CustomStringConvertible {
+  /// In bytes.
+  case notEnoughSpace(needed: Int64, available: Int64)
+  case releaseTooLarge(limit: Int64)
+
+  public var description: String {
+    switch self {
+    case .notEnoughSpace(let needed, let available):
+      "the release needs \(needed) bytes and the disk has \(available) left: free some space and try again"
+    case .releaseTooLarge(let limit): "the release has more than the limit of \(limit) bytes"
+    }
+  }
+}
+
+/// The right to download, given back once.
+private final class SlotTicket: Sendable {
+  private let slot: AsyncStream<Void>.Continuation
+  private let isGivenBack = Atomic<Bool>(false)
+
+  init(_ slot: AsyncStream<Void>.Continuation) { self.slot = slot }
+
+  func giveBack() {
+    if !isGivenBack.exchange(true, ordering: .relaxed) { slot.yield() }
+  }
+}
+
+/// Counts what the workers of one run did.
+private final class Tally: Sendable {
+  struct Result: Sendable {
+    var bytes: Int64 = 0
+    var size: Int64 = 0
+    var done: [PageBundle.Kind: Int] = [:]
+    var copied: [PageBundle.Kind: Int] = [:]
+    var resumed = 0
+    var failures: [PreloadReport.Failure] = []
+    var hasMismatch = false
+    var mustStop = false
+
+    var doneBundles: Int { done.values.reduce(0, +) + copied.values.reduce(0, +) }
+  }
+
+  private let state = Mutex(Result())
+  private let limit: Int64
+
+  init(limit: Int64) { self.limit = limit }
+
+  var result: Result { state.withLock { $0 } }
+
+  /// Whether an error ends the whole run.
+  var mustStop: Bool { state.withLock(\.mustStop) }
+  func stop() { state.withLock { $0.mustStop = true } }
+
+  func receive(_ bytes: Int) { state.withLock { $0.bytes += Int64(bytes) } }
+
+  func done(_ item: ManifestDiff.Fetch, size: Int64, wasResumed: Bool) {
+    state.withLock { state in
+      state.size += size
+      for bundle in item.bundles {
+        if bundle.url.isFile { state.copied[bundle.kind, default: 0] += 1 } else { state.done[bundle.kind, default: 0] += 1 }
+        if wasResumed, bundle.kind == .bundle { state.resumed += 1 }
+      }
+    }
+  }
+
+  func failed(_ item: ManifestDiff.Fetch, _ error: any Error) {
+    state.withLock { state in
+      state.failures += item.bundles.map { .init(name: $0.name, error: "\(error)") }
+      state.hasMismatch = state.hasMismatch || (error as? BundleError)?.mayBeOutdatedManifest == true
+    }
+  }
+
+  func checkLimit() throws {
+    guard state.withLock({ $0.size }) <= limit else { throw PreloadError.releaseTooLarge(limit: limit) }
+  }
+}
+
+extension PreloadReport {
+  fileprivate mutating func count(_ diff: ManifestDiff, of release: StoredRelease, _ contents: [StoredBundle]) {
+    self.release = release.name
+    sequence = release.sequence
+    bundles = contents.count { $0.bundle.kind == .bundle }
+    files = contents.count - bundles
+    upToDate = diff.keep.count { $0.kind == .bundle }
+    filesUpToDate = diff.keep.count - upToDate
+    onDemand = diff.onDemand.count
+  }
+
+  fileprivate mutating func add(_ result: Tally.Result) {
+    downloaded += result.done[.bundle] ?? 0
+    filesDownloaded += result.done[.file] ?? 0
+    copied += result.copied[.bundle] ?? 0
+    filesCopied += result.copied[.file] ?? 0
+    resumed += result.resumed
+    bytesDownloaded += result.bytes
+  }
+}

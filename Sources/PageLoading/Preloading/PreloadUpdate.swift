@@ -1,0 +1,93 @@
+import PageCore
+
+/// How far a preload is: totals, and the bundles that changed since the last update.
+///
+/// The first update a subscriber gets has every bundle; the last one has the report. In between changes are merged, so
+/// that a slow subscriber sees fewer updates, never an old state.
+public struct PreloadUpdate: Sendable {
+  public struct Totals: Hashable, Sendable {
+    public var phase: Phase = .askingServer
+    /// The release's name, once it is known.
+    public var release: String?
+    /// Bundles and files to fetch in this run.
+    public var toFetch = 0
+    public var fetched = 0
+    public var failed = 0
+    /// In the store before the run.
+    public var upToDate = 0
+    /// Wire bytes so far.
+    public var bytes: Int64 = 0
+    /// As far as the manifest tells sizes.
+    public var bytesToFetch: Int64 = 0
+    public var elapsed: Duration = .zero
+    /// Bytes a second over the last seconds.
+    public var rate: Double = 0
+  }
+
+  public enum Phase: Hashable, Sendable {
+    case askingServer
+    case fetching
+    case activating
+    case finished
+  }
+
+  public struct Bundle: Hashable, Sendable {
+    public let name: String
+    public let kind: PageBundle.Kind
+    /// In bytes, where the manifest tells.
+    public let size: Int64?
+    public var state: State
+  }
+
+  public enum State: Hashable, Sendable {
+    case waiting
+    /// Wire bytes so far.
+    case fetching(Int64)
+    case done
+    case failed(String)
+  }
+
+  public let totals: Totals
+  public let changed: [Bundle]
+  /// Only in the last update.
+  public let report: PreloadReport?
+}
+
+/// What a preload did.
+public struct PreloadReport: Hashable, Sendable {
+  public struct Failure: Hashable, Sendable, Codable {
+    public let name: String
+    public let error: String
+  }
+
+  /// The release's name; nil where no manifest is known.
+  public var release: String?
+  public var sequence: Int64 = 0
+  /// Bundles of the release.
+  public var bundles = 0
+  /// Files of the release.
+  public var files = 0
+  /// Bundles that were in the store before.
+  public var upToDate = 0
+  /// Bundles completed over the network in this run.
+  public var downloaded = 0
+  /// Those among them that continued a partial file.
+  public var resumed = 0
+  /// Bundles read from a folder of this machine.
+  public var copied = 0
+  /// The same three for files.
+  public var filesUpToDate = 0
+  public var filesDownloaded = 0
+  public var filesCopied = 0
+  /// Left for when they are opened.
+  public var onDemand = 0
+  /// Wire bytes of bodies.
+  public var bytesDownloaded: Int64 = 0
+  public var requests = 0
+  /// Whether the source was switched to this release in this run.
+  public var activated = false
+  public var elapsed: Duration = .zero
+  public var failures: [Failure] = []
+
+  public init() {}
+}

@@ -1,0 +1,66 @@
+import Logging
+import PageCore
+
+/// Brings a source's release into the store, whole, and switches to it.
+public struct Preloader: Sendable {
+  public struct Options: Sendable {
+    /// Downloads at once.
+    public var jobs: Int
+    /// Only bundles and files of these names; nil for all.
+    public var only: Set<String>?
+    /// Leave the network alone: tell what is there.
+    public var isOffline: Bool
+    /// Bytes of a whole release; counted while it comes in, also where the manifest tells no sizes.
+    public var releaseLimit: Int64
+
+    public init(
+      jobs: Int = 8, only: Set<String>? = nil, isOffline: Bool = false,
+      releaseLimit: Int64 = ManifestLimits.standard.releaseBytes
+    ) {
+      self.jobs = max(1, jobs)
+      self.only = only
+      self.isOffline = isOffline
+      self.releaseLimit = releaseLimit
+    }
+  }
+
+  private let store: any BundleStoring
+  private let verifier: LaunchVerifier
+  private let downloader: BundleDownloader
+  private let options: Options
+  private let logger: Logger
+
+  public init(
+    store: any BundleStoring, verifier: LaunchVerifier, downloader: BundleDownloader, options: Options = Options(),
+    logger: Logger = Logger(label: "pagekit.preload")
+  ) {
+    self.store = store
+    self.verifier = verifier
+    self.downloader = downloader
+    self.options = options
+    self.logger = logger
+  }
+
+  /// Starts a preload; it goes on until it is done or cancelled.
+  public func start() -> Preload {
+    let feed = PreloadFeed()
+    let run = PreloadRun(
+      store: store, verifier: verifier, downloader: downloader, options: options, feed: feed, logger: logger)
+    return Preload(feed: feed, task: Task { await run.report() })
+  }
+}
+
+/// A preload under way.
+public struct Preload: Sendable {
+  fileprivate let feed: PreloadFeed
+  fileprivate let task: Task<PreloadReport, Never>
+
+  /// How far it is; a late subscriber misses nothing.
+  public var updates: PreloadUpdates { PreloadUpdates(feed: feed) }
+
+  /// Waits for the end.
+  public func report() async -> PreloadReport { await task.value }
+
+  /// What is complete stays, what is partial goes on next time; nothing is half done.
+  public func cancel() { task.cancel() }
+}

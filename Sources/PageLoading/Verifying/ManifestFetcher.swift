@@ -1,0 +1,105 @@
+import Foundation
+import HTTPTypes
+import PageCore
+
+/// Asks a source for its manifest: one conditional GET, or a look at a file.
+struct ManifestFetcher: Sendable {
+  let source: PageURL
+  let client: OriginClient
+  let decoding: any ContentDecoding
+  let limits: ManifestLimits
+
+  enum Answer: Sendable {
+    /// What was seen last is still valid.
+    case unchanged(Validators)
+    case manifest(Manifest, bytes: [UInt8], bundles: [PageBundle], Validators)
+  }
+
+  /// - Parameters:
+  ///   - validators: of what is stored; empty to ask without conditions.
+  /// - Throws: ``SourceError``, `CancellationError`.
+  func fetch(validators: Validators) async throws -> Answer {
+    do {
+      return source.isFile ? try readFile() : try await download(validators)
+    } catch let error as CancellationError {
+      throw error
+    } catch let error as ManifestError {
+      throw SourceError.badManifest(source, error)
+    } catch {
+      throw SourceError.unreachable(source, error)
+    }
+  }
+
+  private func readFile() throws -> Answer {
+    let path = source.filePath ?? source.text
+    let file: FileHandle
+    do {
+      file = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
+    } catch {
+      throw ManifestFileError(path: path, exists: FileManager.default.fileExists(atPath: path))
+    }
+    defer { try? file.close() }
+    let data = try file.read(upToCount: Int(clamping: limits.manifestBytes) + 1) ?? Data()
+    return try parse(Array(data), Validators())
+  }
+
+  private func download(_ validators: Validators) async throws -> Answer {
+    var fields: HTTPFields = [.acceptEncoding: decoding.acceptEncoding, .cacheControl: "no-cache"]
+    // RFC 9110 §13.1.3: the date counts only where there is no ETag, but old servers know nothing else.
+    fields[.ifNoneMatch] = validators.etag
+    fields[.ifModifiedSince] = validators.lastModified
+    let response = try await client.send(.get, source, fields: fields, bodyLimit: limits.manifestBytes)
+    let answer = response.head.headerFields
+    let new = Validators(etag: answer[.eTag], lastModified: answer[.lastModified])
+    switch response.head.status.code {
+    case 304 where !validators.isEmpty:
+      return .unchanged(
+        Validators(etag: new.etag ?? validators.etag, lastModified: new.lastModified ?? validators.lastModified))
+    case 200:
+      var bytes = try await response.body.collect(upTo: limits.manifestBytes, url: source.text)
+      if let encoding = answer[.contentEncoding] {
+        let decoder = try decoding.decoder(for: encoding, url: source.text, limit: limits.manifestBytes)
+        bytes = try decoder.decode(bytes)
+        try decoder.finish()
+      }
+      return try parse(bytes, new)
+    default:
+      throw HTTPFault(response.head, url: source, now: .now)
+    }
+  }
+
+  private func parse(_ bytes: [UInt8], _ validators: Validators) throws -> Answer {
+    let manifest = try Manifest(reading: bytes, limits: limits)
+    return .manifest(manifest, bytes: bytes, bundles: try manifest.located(at: source), validators)
+  }
+}
+
+/// Why a source gave no manifest.
+public enum SourceError: Error, CustomStringConvertible {
+  case unreachable(PageURL, any Error)
+  case badManifest(PageURL, ManifestError)
+  /// The network may not be asked, and the store knows nothing of the source.
+  case notStored(PageURL)
+
+  public var description: String {
+    switch self {
+    case .unreachable(let source, let error):
+      let text = "\(error)"
+      return text.contains(source.text) ? "manifest: \(text)" : "manifest \(source.readable): \(text)"
+    case .badManifest(let source, let error): return "manifest \(source.readable): \(error)"
+    case .notStored(let source): return "the store has nothing of \(source.readable), and the network may not be asked"
+    }
+  }
+}
+
+private struct ManifestFileError: Error, CustomStringConvertible {
+  let path: String
+  let exists: Bool
+
+  var description: String { exists ? "the file cannot be read" : "there is no such file" }
+}
+
+extension PageURL {
+  /// A path for files, the URL for all else.
+  public var readable: String { filePath ?? text }
+}
