@@ -72,7 +72,7 @@ let package = Package(
     .target(
       name: "PageKit",
       dependencies: [
-        "HTTPCaching", "PageCore", "CurlTransport", "PageStore", "PageLoading",
+        "HTTPCaching", "PageCore", "CurlTransport", "PageStore", "PageLoading", "CCrypto",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
       ],
@@ -92,6 +92,7 @@ let package = Package(
       dependencies: [
         "PageKit",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "UnixSignals", package: "swift-service-lifecycle"),
       ],

@@ -15,6 +15,9 @@ public protocol BundleStoring: Sendable {
   /// Bytes whose file has gone or was changed since it was written count as not there.
   func contents(of release: StoredRelease) async throws -> [StoredBundle]
 
+  /// The same as it was recorded, without a look at the files.
+  func recordedContents(of release: StoredRelease) async throws -> [StoredBundle]
+
   /// Makes a release of a manifest known, without switching to it. Bytes of former releases of the same source,
   /// and of any source where the manifest gives their SHA-256, are taken over.
   ///
@@ -63,6 +66,9 @@ public protocol BundleStoring: Sendable {
 
   /// Moves bytes that are not what they should be out of the way; everything that had them counts as not stored.
   func quarantine(_ blob: Blob) async throws
+
+  /// How many blobs there are, and their bytes together.
+  func usage() async throws -> (blobs: Int, bytes: Int64)
 
   /// Bytes that can still be written where the store is.
   func availableBytes() throws -> Int64
@@ -118,9 +124,12 @@ public struct StoredRelease: Hashable, Sendable {
   public let digest: SHA256Digest
   /// The manifest's, as the server sent them with it.
   public let validators: Validators
+  /// Seconds since 1970; nil before it was first switched to.
+  public let activatedAt: Double?
 
   public init(
-    id: Int64, source: PageURL, name: String, sequence: Int64, digest: SHA256Digest, validators: Validators
+    id: Int64, source: PageURL, name: String, sequence: Int64, digest: SHA256Digest, validators: Validators,
+    activatedAt: Double? = nil
   ) {
     self.id = id
     self.source = source
@@ -128,6 +137,7 @@ public struct StoredRelease: Hashable, Sendable {
     self.sequence = sequence
     self.digest = digest
     self.validators = validators
+    self.activatedAt = activatedAt
   }
 }
 

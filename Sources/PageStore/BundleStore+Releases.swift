@@ -27,7 +27,7 @@ extension BundleStore {
       try Row.fetchOne(
         db,
         sql: """
-          SELECT id, name, sequence, digest, etag, lastModified FROM "release" WHERE \(condition)
+          SELECT id, name, sequence, digest, etag, lastModified, activatedAt FROM "release" WHERE \(condition)
           ORDER BY id DESC LIMIT 1
           """, arguments: arguments
       ).map { try Self.release($0, of: url) }
@@ -44,7 +44,7 @@ extension BundleStore {
     StoredRelease(
       id: row["id"], source: source, name: row["name"], sequence: row["sequence"],
       digest: try row.decode(SHA256Digest.self, forColumn: "digest"),
-      validators: Validators(etag: row["etag"], lastModified: row["lastModified"]))
+      validators: Validators(etag: row["etag"], lastModified: row["lastModified"]), activatedAt: row["activatedAt"])
   }
 
   public func manifestBytes(of release: StoredRelease) async throws -> [UInt8] {
@@ -55,8 +55,12 @@ extension BundleStore {
     return Array(data)
   }
 
-  public func contents(of release: StoredRelease) async throws -> [StoredBundle] {
-    let rows = try await read { db in
+  public func recordedContents(of release: StoredRelease) async throws -> [StoredBundle] {
+    try await records(of: release).map { StoredBundle(bundle: $0.bundle, blob: $0.record?.blob) }
+  }
+
+  private func records(of release: StoredRelease) async throws -> [(bundle: PageBundle, record: BlobRecord?)] {
+    try await read { db in
       try Row.fetchAll(
         db,
         sql: """
@@ -67,6 +71,10 @@ extension BundleStore {
           """, arguments: [release.id]
       ).map { (bundle: try Self.bundle($0), record: try Self.blobRecord($0)) }
     }
+  }
+
+  public func contents(of release: StoredRelease) async throws -> [StoredBundle] {
+    let rows = try await records(of: release)
     var moved: [BlobRecord] = []
     var isInPlace: [SHA256Digest: Bool] = [:]
     let contents = rows.map { row -> StoredBundle in

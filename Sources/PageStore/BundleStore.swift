@@ -47,6 +47,12 @@ public final class BundleStore: BundleStoring {
     self.logger = logger
   }
 
+  /// SQLite's own version.
+  public static var databaseVersion: String {
+    let number = Database.sqliteLibVersionNumber
+    return "\(number / 1_000_000).\(number / 1000 % 1000).\(number % 1000)"
+  }
+
   // MARK: Access to the database
 
   func read<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
@@ -80,6 +86,13 @@ public final class BundleStore: BundleStoring {
       throw StoreError.notWritable(path: directory.path, reason: "it was opened for reading only")
     }
     return writer
+  }
+
+  public func usage() async throws -> (blobs: Int, bytes: Int64) {
+    try await read { db in
+      let row = try Row.fetchOne(db, sql: "SELECT COUNT(*) AS blobs, TOTAL(size) AS bytes FROM blob")
+      return (row?["blobs"] ?? 0, Int64(row?["bytes"] as Double? ?? 0))
+    }
   }
 
   public func availableBytes() throws -> Int64 { try FileSystem.availableBytes(at: directory.root) }

@@ -34,7 +34,7 @@ public final class BundleDownloader: Sendable {
   ///   - received: told of wire bytes as they come, where this call is the one that fetches.
   ///   - fetched: told when only the disk is still to be waited for, likewise.
   /// - Throws: ``BundleError``, ``StoreError``, `CancellationError`.
-  func download(
+  package func download(
     _ target: FetchTarget, for release: StoredRelease?, received: @escaping @Sendable (Int) -> Void = { _ in },
     fetched didFetch: @escaping @Sendable () -> Void = {}
   ) async throws -> Delivery {

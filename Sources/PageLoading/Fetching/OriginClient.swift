@@ -19,7 +19,7 @@ public struct OriginClient: Sendable {
 
   /// - Parameter url: `http` or `https`.
   /// - Throws: ``TransportError``, ``RedirectFault``, `CancellationError`.
-  func send(
+  package func send(
     _ method: HTTPRequest.Method = .get, _ url: PageURL, fields extra: HTTPFields = [:], bodyLimit: Int64? = nil
   ) async throws -> TransportResponse {
     var limits = limits

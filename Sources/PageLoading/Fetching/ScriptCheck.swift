@@ -1,11 +1,25 @@
 /// Looks at a body while it streams: is it what a script can be?
 ///
 /// A server that has lost a page often answers 200 with HTML; run as a bundle it is a white screen.
-struct ScriptCheck {
-  enum Fault: Hashable {
+package struct ScriptCheck {
+  package enum Fault: Hashable, CustomStringConvertible {
     case html
     case empty
     case notUTF8
+
+    package var description: String {
+      switch self {
+      case .html: "HTML"
+      case .empty: "empty"
+      case .notUTF8: "not UTF-8 text"
+      }
+    }
+  }
+
+  /// What is wrong with a whole script.
+  package static func fault(of bytes: [UInt8]) -> Fault? {
+    var check = ScriptCheck()
+    return check.receive(bytes) ?? check.finish()
   }
 
   private var start: [UInt8] = []

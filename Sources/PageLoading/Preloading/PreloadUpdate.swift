@@ -58,6 +58,11 @@ public struct PreloadReport: Hashable, Sendable {
   public struct Failure: Hashable, Sendable, Codable {
     public let name: String
     public let error: String
+
+    public init(name: String, error: String) {
+      self.name = name
+      self.error = error
+    }
   }
 
   /// The release's name; nil where no manifest is known.

@@ -1,0 +1,45 @@
+import ArgumentParser
+import Foundation
+import PageKit
+
+struct CatCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "cat", abstract: "Write a stored bundle's bytes, checked, to standard output.")
+
+  @Argument(help: "The bundle's name or URL, or a file's path.")
+  var bundle: String
+
+  @Option(name: .long, help: ArgumentHelp("The source NAME belongs to, where the store has several.", valueName: "url|file"))
+  var manifest: String?
+
+  @Option(
+    name: .long, help: ArgumentHelp("The store's folder.", discussion: "Default: as for preload.", valueName: "dir"))
+  var store: String?
+
+  func run() async throws {
+    let directory = store.map { StoreDirectory($0) } ?? .standard()
+    let opened = try BundleStore(reading: directory)
+    guard let blob = try await find(in: opened)?.blob else {
+      throw CommandError("bundle \(bundle.quotedForMessage) is not in the store \(directory.path)")
+    }
+    do {
+      let bytes = try await opened.bytes(of: blob).bytes
+      try FileHandle.standardOutput.write(contentsOf: bytes)
+    } catch let error as BlobError {
+      throw CommandError("\(error): run “bundlectl verify --repair”")
+    }
+  }
+
+  private func find(in opened: BundleStore) async throws -> StoredBundle? {
+    if bundle.contains("://"), let url = PageURL(bundle) {
+      return try await opened.bundle(at: url)
+    }
+    let source = try await StoredSource.chosen(manifest, in: opened)
+    // The newest that is there, as an open would take it.
+    for release in [source.incoming, source.current].compactMap(\.self) {
+      let found = try await opened.recordedContents(of: release).first { $0.bundle.name == bundle && $0.blob != nil }
+      if let found { return found }
+    }
+    return nil
+  }
+}

@@ -1,0 +1,117 @@
+import ArgumentParser
+import Foundation
+import HTTPTypes
+import PageKit
+
+struct DoctorCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "doctor",
+    abstract: "Check what a preload needs: the store, space, the clock, the server, the libraries.")
+
+  @OptionGroup var source: SourceOptions
+  @OptionGroup var store: StoreOptions
+
+  private static let leastSpace: Int64 = 100 << 20
+  /// HTTP dates have seconds; more than this confuses caches.
+  private static let clockTolerance: Double = 60
+
+  func run() async throws {
+    var checks: [Check] = []
+    let opened = checkStore(&checks)
+    checkSpace(opened, &checks)
+    let server = await checkServer(opened, &checks)
+    checkClock(serverTime: server, &checks)
+    checks.append(Check(name: "libraries", ok: true, detail: Libraries.versions.joined(separator: ", ")))
+
+    let output = Output(ok: checks.allSatisfy(\.ok), checks: checks)
+    if store.json {
+      try JSONOutput.print(output)
+    } else {
+      let terminal = Terminal.output
+      for check in checks {
+        let mark = check.ok ? terminal.styled("✓", .green) : terminal.styled("✗", .red)
+        terminal.line("\(mark) \(Formatting.fitted(check.name, 9))  \(check.detail)")
+      }
+    }
+    if !output.ok { throw ExitCode.failure }
+  }
+
+  struct Check: Encodable {
+    let name: String
+    let ok: Bool
+    let detail: String
+  }
+
+  private struct Output: Encodable {
+    let ok: Bool
+    let checks: [Check]
+  }
+
+  private func checkStore(_ checks: inout [Check]) -> BundleStore? {
+    do {
+      let opened = try BundleStore(at: store.directory, logger: store.logger)
+      checks.append(Check(name: "store", ok: true, detail: "\(store.directory.path) can be written"))
+      return opened
+    } catch {
+      checks.append(Check(name: "store", ok: false, detail: "\(error)"))
+      return nil
+    }
+  }
+
+  private func checkSpace(_ opened: BundleStore?, _ checks: inout [Check]) {
+    guard let available = try? opened?.availableBytes() else { return }
+    let isEnough = available >= Self.leastSpace
+    checks.append(
+      Check(name: "space", ok: isEnough, detail: "\(Formatting.bytes(available)) left\(isEnough ? "" : ": free some")"))
+  }
+
+  /// The server's time, where it tells.
+  private func checkServer(_ opened: BundleStore?, _ checks: inout [Check]) async -> HTTPDate? {
+    do {
+      guard let url = try await serverURL(opened) else {
+        checks.append(Check(name: "server", ok: true, detail: "not asked: name a manifest with --manifest URL"))
+        return nil
+      }
+      let client = OriginClient(
+        try CurlTransport(.init(certificateAuthorities: source.caFile)),
+        fields: OriginFields(try source.fields(), for: url))
+      let response = try await client.send(.get, url, bodyLimit: ManifestLimits.standard.manifestBytes)
+      let ok = response.head.status == .ok
+      for try await _ in response.body {}
+      let timings = await response.body.transferSummary().timings
+      checks.append(
+        Check(
+          name: "server", ok: ok,
+          detail: "\(url) answers \(response.head.status.code) after \(Formatting.seconds(timings.firstByte.seconds)) (HTTP/\(timings.httpVersion ?? "?"))"))
+      return response.head.headerFields[.date].flatMap { HTTPDate($0, now: Self.now) }
+    } catch {
+      checks.append(Check(name: "server", ok: false, detail: "\(error)"))
+      return nil
+    }
+  }
+
+  private func serverURL(_ opened: BundleStore?) async throws -> PageURL? {
+    if let manifest = source.manifest {
+      let url = try PageURL(manifestArgument: manifest)
+      return url.isFile ? nil : url
+    }
+    return try await opened?.sources().map(\.url).first { !$0.isFile }
+  }
+
+  private func checkClock(serverTime: HTTPDate?, _ checks: inout [Check]) {
+    let now = Self.now
+    guard let serverTime else {
+      checks.append(Check(name: "clock", ok: true, detail: "\(now); no server to compare it with"))
+      return
+    }
+    let difference = Double(now.secondsSinceEpoch - serverTime.secondsSinceEpoch)
+    let ok = abs(difference) <= Self.clockTolerance
+    let detail =
+      ok
+      ? "\(now), as the server has it"
+      : "\(now) is \(Formatting.seconds(abs(difference))) \(difference > 0 ? "ahead of" : "behind") the server's: set the clock"
+    checks.append(Check(name: "clock", ok: ok, detail: detail))
+  }
+
+  private static var now: HTTPDate { HTTPDate(secondsSinceEpoch: Int64(Date().timeIntervalSince1970)) }
+}

@@ -1,0 +1,75 @@
+import ArgumentParser
+import Foundation
+import PageKit
+
+struct ManifestBuildCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "build",
+    abstract: "Make a manifest of a folder.",
+    discussion: """
+      Scripts become bundles, named after their path below DIR without “.js”; everything else becomes files. Where \
+      FILE is a manifest already, each entry's preload, prefetch and unknown keys are kept, and release and sequence \
+      move on only if something has changed.
+      """)
+
+  @Argument(help: ArgumentHelp("The folder.", valueName: "dir"))
+  var folder: String
+
+  @Option(name: [.customShort("o"), .long], help: ArgumentHelp("Where to write; standard output without it.", valueName: "file"))
+  var output: String?
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "What the paths are relative to.", discussion: "Default: the way from FILE's folder to DIR.", valueName: "url"))
+  var base: String?
+
+  @Option(name: .long, help: ArgumentHelp("The release's name.", discussion: "Default: today's date and the sequence.", valueName: "name"))
+  var release: String?
+
+  @Option(name: .long, help: ArgumentHelp("The sequence number.", discussion: "Default: one more than FILE's.", valueName: "n"))
+  var sequence: Int64?
+
+  func run() async throws {
+    let former = try existing()
+    var builder = ManifestBuilder(folder: folder)
+    builder.excluded = output
+    var manifest = try builder.manifest(following: former, base: base ?? relativeBase())
+    let isChanged = former.map { $0.bundles != manifest.bundles || $0.files != manifest.files || $0.base != manifest.base } ?? true
+    manifest.sequence = sequence ?? (isChanged ? (former?.sequence ?? 0) + 1 : former?.sequence ?? 1)
+    let today = Date().formatted(.iso8601.year().month().day().dateSeparator(.dash)).replacing("-", with: ".")
+    manifest.release = release ?? (isChanged ? "\(today)-\(manifest.sequence)" : former?.release ?? today)
+
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    let data = try encoder.encode(manifest) + Data("\n".utf8)
+    // What is written here must be readable everywhere.
+    _ = try Manifest(reading: Array(data))
+    guard let output else { return Terminal.output.write(String(decoding: data, as: UTF8.self)) }
+    do {
+      try data.write(to: URL(fileURLWithPath: output), options: .atomic)
+    } catch {
+      throw CommandError("\(output) cannot be written: \(error.localizedDescription)")
+    }
+    Terminal.output.line(
+      "\(output): release \(manifest.release), \(Formatting.count(manifest.bundles.count, "bundle")), \(Formatting.count(manifest.files.count, "file"))\(isChanged ? "" : ", unchanged")")
+  }
+
+  private func existing() throws -> Manifest? {
+    guard let output, let data = FileManager.default.contents(atPath: output) else { return nil }
+    do {
+      return try Manifest(reading: Array(data))
+    } catch {
+      throw CommandError("\(output) is there and is no manifest, so it is not overwritten: \(error)")
+    }
+  }
+
+  private func relativeBase() -> String {
+    let target = URL(fileURLWithPath: folder).standardizedFileURL.pathComponents
+    let start = URL(fileURLWithPath: output ?? "manifest.json").standardizedFileURL.deletingLastPathComponent()
+      .pathComponents
+    let shared = zip(target, start).prefix { $0 == $1 }.count
+    let steps = Array(repeating: "..", count: start.count - shared) + target.dropFirst(shared)
+    return steps.isEmpty ? "" : steps.joined(separator: "/") + "/"
+  }
+}

@@ -1,0 +1,74 @@
+import ArgumentParser
+import Foundation
+import PageKit
+
+struct ManifestCheckCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "check",
+    abstract: "Validate a manifest; of a file with a relative base, the bundles beside it too.")
+
+  @Argument(help: ArgumentHelp("An http or https URL, or a file.", valueName: "url|file"))
+  var manifest = "manifest.json"
+
+  @Option(name: .long, help: ArgumentHelp("A header field, sent to this origin only. Repeatable.", valueName: "field"))
+  var header: [String] = []
+
+  @Option(name: .long, help: ArgumentHelp("PEM file of the certificate authorities to trust.", valueName: "file"))
+  var caFile: String?
+
+  @Flag(name: .long, help: "Print one JSON object.")
+  var json = false
+
+  func run() async throws {
+    let url = try PageURL(manifestArgument: manifest)
+    var output = Output(manifest: url.readable)
+    do {
+      let read = try await ManifestReader(header: header, caFile: caFile).read(url)
+      output.release = read.release
+      output.sequence = read.sequence
+      output.bundles = read.bundles.count
+      output.files = read.files.count
+      if url.isFile { output.faults = Self.localFaults(try read.located(at: url)) }
+    } catch ManifestError.invalid(let faults) {
+      output.faults = faults.map(\.description)
+    } catch {
+      output.faults = ["\(error)"]
+    }
+    output.valid = output.faults.isEmpty
+    if json {
+      try JSONOutput.print(output)
+    } else {
+      for fault in output.faults { Terminal.output.line(fault) }
+      Terminal.output.line(
+        output.valid
+          ? "\(manifest) is good: release \(output.release ?? ""), \(Formatting.count(output.bundles, "bundle")), \(Formatting.count(output.files, "file"))"
+          : "\(manifest) has \(Formatting.count(output.faults.count, "fault"))")
+    }
+    if !output.valid { throw ExitCode.failure }
+  }
+
+  private static func localFaults(_ bundles: [PageBundle]) -> [String] {
+    bundles.compactMap { bundle in
+      guard let path = bundle.url.filePath else { return nil }
+      let subject = "\(bundle.kind.rawValue) \(bundle.name.quotedForMessage)"
+      guard let data = FileManager.default.contents(atPath: path) else { return "\(subject): \(path) cannot be read" }
+      do {
+        let found = try ContentDigests(of: Array(data))
+        guard bundle.expected.mismatch(with: found) != nil else { return nil }
+        return "\(subject): the manifest says MD5 \(bundle.md5), \(path) has \(found.md5): build the manifest again"
+      } catch {
+        return "\(subject): \(error)"
+      }
+    }
+  }
+
+  private struct Output: Encodable {
+    let manifest: String
+    var valid = false
+    var release: String?
+    var sequence: Int64 = 0
+    var bundles = 0
+    var files = 0
+    var faults: [String] = []
+  }
+}

@@ -1,0 +1,36 @@
+import ArgumentParser
+import PageKit
+
+struct ManifestDiffCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "diff", abstract: "Show what changed between two manifests.")
+
+  @Argument(help: ArgumentHelp("The older: an http or https URL, or a file.", valueName: "old"))
+  var old: String
+
+  @Argument(help: ArgumentHelp("The newer, likewise.", valueName: "new"))
+  var new: String
+
+  @Flag(name: .long, help: "Print one JSON object.")
+  var json = false
+
+  func run() async throws {
+    let reader = ManifestReader(header: [], caFile: nil)
+    let changes = ManifestChanges(
+      from: try await reader.read(try PageURL(manifestArgument: old)),
+      to: try await reader.read(try PageURL(manifestArgument: new)))
+    if json {
+      return try JSONOutput.print(Output(added: changes.added, changed: changes.changed, removed: changes.removed))
+    }
+    let terminal = Terminal.output
+    for path in changes.added { terminal.line(terminal.styled("+ \(path)", .green)) }
+    for path in changes.changed { terminal.line(terminal.styled("~ \(path)", .yellow)) }
+    for path in changes.removed { terminal.line(terminal.styled("- \(path)", .red)) }
+    terminal.line(
+      "\(changes.added.count) added, \(changes.changed.count) changed, \(changes.removed.count) removed")
+  }
+
+  private struct Output: Encodable {
+    let added, changed, removed: [String]
+  }
+}

@@ -1,0 +1,161 @@
+import ArgumentParser
+import PageKit
+
+struct PreloadCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "preload",
+    abstract: "Bring a manifest's bundles into the store, checked against the server's MD5s.",
+    discussion: """
+      Asks the server once for its manifest, downloads what is missing or has changed, and switches to the release \
+      when all of it is there. An interrupted run goes on where it ended. Without --manifest it takes manifest.json \
+      from this folder; a manifest file with a relative base reads its bundles from disk.
+      """)
+
+  @OptionGroup var source: SourceOptions
+  @OptionGroup var store: StoreOptions
+
+  @Option(name: [.short, .long], help: "Downloads at once.")
+  var jobs = 8
+
+  @Option(name: .long, help: ArgumentHelp("Only the bundle or file of this name. Repeatable.", valueName: "name"))
+  var only: [String] = []
+
+  @Flag(name: .long, help: "Leave the network alone: tell what is stored and what is missing.")
+  var offline = false
+
+  @Option(name: .long, help: ArgumentHelp("Tries for each bundle.", valueName: "n"))
+  var tries = 4
+
+  @Option(name: .long, help: ArgumentHelp("Seconds for name, connection and TLS.", valueName: "seconds"))
+  var connectTimeout = 10.0
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp("Give up transfers that stay below 256 bytes a second for so long.", valueName: "seconds"))
+  var stallTimeout = 15.0
+
+  @Option(name: .long, help: ArgumentHelp("Seconds for one whole transfer.", valueName: "seconds"))
+  var maxTime: Double?
+
+  @Option(name: .long, help: ArgumentHelp("Largest bundle or file accepted.", valueName: "bytes"))
+  var maxFileSize = ManifestLimits.standard.fileBytes
+
+  @Option(name: .long, help: ArgumentHelp("Largest release accepted.", valueName: "bytes"))
+  var maxReleaseSize = ManifestLimits.standard.releaseBytes
+
+  mutating func validate() throws {
+    guard (1...256).contains(jobs) else { throw ValidationError("--jobs must be from 1 to 256.") }
+    guard (1...100).contains(tries) else { throw ValidationError("--tries must be from 1 to 100.") }
+    for seconds in [connectTimeout, stallTimeout, maxTime ?? 1] where !(0.1...86_400).contains(seconds) {
+      throw ValidationError("A time limit must be from 0.1 to 86400 seconds.")
+    }
+    guard maxFileSize > 0, maxReleaseSize > 0, maxReleaseSize < Int64.max / 4 else {
+      throw ValidationError("A size limit must be positive.")
+    }
+  }
+
+  func run() async throws {
+    let manifest = try source.manifestHere()
+    let host: PageHost
+    do {
+      host = try PageHost(configuration(manifest))
+    } catch {
+      guard store.json else { throw error }
+      var report = PreloadReport()
+      report.failures = [.init(name: "store", error: "\(error)")]
+      try JSONOutput.print(PreloadOutput(report))
+      throw ExitCode.failure
+    }
+    let preload = host.preload()
+    let (report, wasInterrupted) = try await Interruption.watching(cancel: { preload.cancel() }) {
+      await show(preload.updates)
+      return await preload.report()
+    }
+    if store.json {
+      try JSONOutput.print(PreloadOutput(report))
+    } else {
+      summarise(report, manifest: manifest)
+    }
+    if wasInterrupted { throw Interruption.exitCode }
+    if !report.failures.isEmpty { throw ExitCode.failure }
+  }
+
+  private func configuration(_ manifest: PageURL) throws -> HostConfiguration {
+    var configuration = try source.configuration(store, manifest: manifest)
+    configuration.preload = .init(
+      jobs: jobs, only: only.isEmpty ? nil : Set(only), isOffline: offline, releaseLimit: maxReleaseSize)
+    configuration.retry.attempts = tries
+    configuration.transfer.connect = .seconds(connectTimeout)
+    configuration.transfer.lowSpeedTime = .seconds(stallTimeout)
+    configuration.transfer.total = maxTime.map { .seconds($0) }
+    configuration.manifestLimits.fileBytes = maxFileSize
+    configuration.manifestLimits.releaseBytes = maxReleaseSize
+    return configuration
+  }
+
+  private func show(_ updates: PreloadUpdates) async {
+    let terminal = store.json ? Terminal.error : Terminal.output
+    if terminal.isTerminal {
+      var display = ProgressDisplay(terminal)
+      await display.show(updates)
+    } else if !store.json {
+      await PlainProgress.show(updates, on: terminal)
+    }
+  }
+
+  private func summarise(_ report: PreloadReport, manifest: PageURL) {
+    let terminal = Terminal.output
+    let ends = "in \(Formatting.seconds(report.elapsed.seconds)), \(Formatting.count(report.requests, "request"))"
+    if let release = report.release {
+      let parts = [
+        (report.upToDate + report.filesUpToDate, "up to date"),
+        (report.downloaded + report.filesDownloaded, "downloaded"),
+        (report.copied + report.filesCopied, "copied"), (report.onDemand, "on demand"),
+        (report.failures.count, "failed"),
+      ]
+      let counts = parts.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }.joined(separator: ", ")
+      let bytes = report.bytesDownloaded > 0 ? ", \(Formatting.bytes(report.bytesDownloaded))" : ""
+      terminal.line(
+        "release \(release): \(Formatting.count(report.bundles, "bundle")), \(Formatting.count(report.files, "file")); \(counts.isEmpty ? "nothing to do" : counts)\(bytes) \(ends)")
+      if report.activated { terminal.line("\(terminal.styled("✓", .green)) release \(release) is current now") }
+    }
+    for failure in report.failures {
+      Terminal.error.line("bundlectl: \(Terminal.error.styled(failure.error, .red))")
+    }
+  }
+}
+
+/// The JSON of `preload`.
+struct PreloadOutput: Encodable {
+  let release: String?
+  let sequence: Int64
+  let bundles, upToDate, downloaded, resumed, copied, onDemand: Int
+  let files, filesUpToDate, filesDownloaded, filesCopied: Int
+  let failed: Int
+  let bytesDownloaded: Int64
+  let requests: Int
+  let activated: Bool
+  let seconds: Double
+  let failures: [PreloadReport.Failure]
+
+  init(_ report: PreloadReport) {
+    release = report.release
+    sequence = report.sequence
+    bundles = report.bundles
+    upToDate = report.upToDate
+    downloaded = report.downloaded
+    resumed = report.resumed
+    copied = report.copied
+    onDemand = report.onDemand
+    files = report.files
+    filesUpToDate = report.filesUpToDate
+    filesDownloaded = report.filesDownloaded
+    filesCopied = report.filesCopied
+    failed = report.failures.count
+    bytesDownloaded = report.bytesDownloaded
+    requests = report.requests
+    activated = report.activated
+    seconds = (report.elapsed.seconds * 1000).rounded() / 1000
+    failures = report.failures
+  }
+}

@@ -1,0 +1,111 @@
+import ArgumentParser
+import Foundation
+import PageKit
+
+struct StatusCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "status", abstract: "Show the releases and bundles in the store.")
+
+  @Option(name: .long, help: ArgumentHelp("Only this source.", valueName: "url|file"))
+  var manifest: String?
+
+  @OptionGroup var store: StoreOptions
+
+  func run() async throws {
+    try await JSONOutput.reporting(store.json) {
+      let output = try await status()
+      if store.json { try JSONOutput.print(output) } else { show(output) }
+    }
+  }
+
+  private func status() async throws -> StatusOutput {
+    let opened: BundleStore
+    do {
+      opened = try BundleStore(reading: store.directory, logger: store.logger)
+    } catch StoreError.absent {
+      return StatusOutput(store: store.directory.path, blobs: 0, bytes: 0, sources: [])
+    }
+    let usage = try await opened.usage()
+    let chosen = try manifest.map { try PageURL(manifestArgument: $0) }
+    var sources: [StatusOutput.Source] = []
+    for source in try await opened.sources() where chosen == nil || chosen == source.url {
+      guard let shown = source.current ?? source.incoming else { continue }
+      let contents = try await opened.contents(of: shown)
+      sources.append(StatusOutput.Source(source, showing: shown, contents))
+    }
+    return StatusOutput(store: opened.directory.path, blobs: usage.blobs, bytes: usage.bytes, sources: sources)
+  }
+
+  private func show(_ status: StatusOutput) {
+    let terminal = Terminal.output
+    terminal.line("\(status.store): \(Formatting.count(status.blobs, "blob")), \(Formatting.bytes(status.bytes))")
+    if status.sources.isEmpty { terminal.line("nothing is stored yet") }
+    for source in status.sources {
+      terminal.line()
+      terminal.line(terminal.styled(source.source, .bold))
+      let state = source.current == nil ? terminal.styled("coming in", .yellow) : "current since \(source.activatedAt ?? "?")"
+      terminal.line("release \(source.release) (sequence \(source.sequence)), \(state)")
+      if let incoming = source.incoming, source.current != nil { terminal.line("release \(incoming) is coming in") }
+      if let previous = source.previous { terminal.line(terminal.styled("release \(previous) is kept as the previous one", .dim)) }
+      let width = min(48, source.entries.map(\.name.count).max() ?? 0)
+      for entry in source.entries {
+        let mark = entry.stored ? terminal.styled("✓", .green) : terminal.styled("–", .yellow)
+        let size = entry.size.map(Formatting.bytes) ?? ""
+        let padded = String(repeating: " ", count: max(0, 8 - size.count)) + size
+        terminal.line("  \(mark) \(Formatting.fitted(entry.name, width))  \(padded)  \(terminal.styled(entry.md5, .dim))")
+      }
+    }
+  }
+}
+
+/// The JSON of `status`.
+struct StatusOutput: Encodable {
+  struct Source: Encodable {
+    let source: String
+    let release: String
+    let sequence: Int64
+    let current: String?
+    let previous: String?
+    let incoming: String?
+    /// RFC 3339.
+    let activatedAt: String?
+    let entries: [Entry]
+
+    init(_ source: StoredSource, showing release: StoredRelease, _ contents: [StoredBundle]) {
+      self.source = source.url.readable
+      self.release = release.name
+      sequence = release.sequence
+      current = source.current?.name
+      previous = source.previous?.name
+      incoming = source.incoming?.name
+      activatedAt = release.activatedAt.map { Date(timeIntervalSince1970: $0).formatted(.iso8601) }
+      entries = contents.map(Entry.init)
+    }
+  }
+
+  struct Entry: Encodable {
+    let name: String
+    let kind: PageBundle.Kind
+    let url: String
+    let size: Int64?
+    let md5: String
+    let sha256: String?
+    let stored: Bool
+
+    init(_ stored: StoredBundle) {
+      name = stored.bundle.name
+      kind = stored.bundle.kind
+      url = stored.bundle.url.text
+      size = stored.blob?.size ?? stored.bundle.size
+      md5 = stored.bundle.md5.hex
+      sha256 = (stored.blob?.sha256 ?? stored.bundle.sha256)?.hex
+      self.stored = stored.blob != nil
+    }
+  }
+
+  let store: String
+  let blobs: Int
+  /// Of all blobs.
+  let bytes: Int64
+  let sources: [Source]
+}

@@ -1,0 +1,127 @@
+import ArgumentParser
+import PageKit
+
+struct VerifyCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "verify",
+    abstract: "Check the stored bytes of every bundle.",
+    discussion: "Reads and digests every stored file of the current releases, whatever was checked before.")
+
+  @Flag(name: .long, help: "Also ask the server for its MD5s and compare.")
+  var server = false
+
+  @Flag(name: .long, help: "Quarantine what is corrupt, and fetch that and what is missing again.")
+  var repair = false
+
+  @OptionGroup var source: SourceOptions
+  @OptionGroup var store: StoreOptions
+
+  func run() async throws {
+    try await JSONOutput.reporting(store.json) {
+      let output = try await verify()
+      if store.json { try JSONOutput.print(output) } else { show(output) }
+      if !output.isWell { throw ExitCode.failure }
+    }
+  }
+
+  private func verify() async throws -> VerifyOutput {
+    var output = VerifyOutput()
+    let opened: BundleStore
+    do {
+      opened = try BundleStore(reading: store.directory, logger: store.logger)
+    } catch StoreError.absent {
+      return output
+    }
+    let sources =
+      try await source.manifest == nil ? opened.sources() : [StoredSource.chosen(source.manifest, in: opened)]
+    for stored in sources {
+      try await verify(stored, in: opened, &output)
+    }
+    return output
+  }
+
+  private func verify(_ stored: StoredSource, in opened: BundleStore, _ output: inout VerifyOutput) async throws {
+    guard let release = stored.current ?? stored.incoming else { return }
+    let contents = try await opened.recordedContents(of: release)
+    var faulty: [(bundle: PageBundle, blob: Blob?)] = []
+    for entry in contents {
+      guard let blob = entry.blob else {
+        // What has not come in yet is not missing, nor is what nobody has opened.
+        if stored.current != nil, entry.bundle.preload != .demand {
+          output.checked += 1
+          output.missing.append(entry.bundle.name)
+          faulty.append((entry.bundle, nil))
+        }
+        continue
+      }
+      output.checked += 1
+      do {
+        try await opened.check(blob)
+        output.ok += 1
+      } catch BlobError.missing {
+        output.missing.append(entry.bundle.name)
+        faulty.append((entry.bundle, blob))
+      } catch is BlobError {
+        output.corrupt.append(entry.bundle.name)
+        faulty.append((entry.bundle, blob))
+      }
+    }
+    guard server || repair && !faulty.isEmpty else { return }
+    let host = try PageHost(source.configuration(store, manifest: stored.url))
+    if server { await compare(contents, with: host, &output) }
+    if repair {
+      for (bundle, blob) in faulty { await mend(bundle, blob, release, host, &output) }
+    }
+  }
+
+  private func compare(_ contents: [StoredBundle], with host: PageHost, _ output: inout VerifyOutput) async {
+    do {
+      let verified = try await host.verifier.verified()
+      output.serverDiffers += contents.map(\.bundle).filter { verified.bundle(at: $0.url)?.md5 != $0.md5 }.map(\.name)
+    } catch {
+      output.errors.append("\(error)")
+    }
+  }
+
+  private func mend(
+    _ bundle: PageBundle, _ blob: Blob?, _ release: StoredRelease, _ host: PageHost, _ output: inout VerifyOutput
+  ) async {
+    do {
+      if let blob { try await host.store.quarantine(blob) }
+      _ = try await host.downloader.download(FetchTarget(bundle), for: release)
+      output.repaired.append(bundle.name)
+    } catch {
+      output.errors.append("\(error)")
+    }
+  }
+
+  private func show(_ output: VerifyOutput) {
+    let terminal = Terminal.output
+    let lists = [
+      ("corrupt", output.corrupt), ("missing", output.missing), ("the server has another", output.serverDiffers),
+      ("repaired", output.repaired),
+    ]
+    for (what, names) in lists {
+      for name in names { terminal.line("\(what): \(name)") }
+    }
+    for error in output.errors { Terminal.error.line("bundlectl: \(Terminal.error.styled(error, .red))") }
+    let verdict = output.isWell ? terminal.styled("all is well", .green) : terminal.styled("not all is well", .red)
+    terminal.line("\(output.ok) of \(output.checked) are what they should be; \(verdict)")
+  }
+}
+
+/// The JSON of `verify`.
+struct VerifyOutput: Encodable {
+  var checked = 0
+  var ok = 0
+  var corrupt: [String] = []
+  var missing: [String] = []
+  var serverDiffers: [String] = []
+  var repaired: [String] = []
+  var errors: [String] = []
+
+  /// Whether nothing is wrong that was not mended.
+  var isWell: Bool {
+    errors.isEmpty && serverDiffers.isEmpty && Set(corrupt + missing).subtracting(repaired).isEmpty
+  }
+}

@@ -1,0 +1,94 @@
+import ArgumentParser
+import Foundation
+import HTTPTypes
+import PageKit
+
+/// Which manifest, and how to reach its server.
+struct SourceOptions: ParsableArguments {
+  @Option(
+    name: .long, help: ArgumentHelp("The manifest: an http or https URL, or a file.", valueName: "url|file"))
+  var manifest: String?
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "A header field for the manifest and its bundles, as 'Authorization: …'. Repeatable.",
+      discussion: "Sent to the manifest's origin only, never to another, and never logged.", valueName: "field"))
+  var header: [String] = []
+
+  @Option(name: .long, help: ArgumentHelp("PEM file of the certificate authorities to trust.", valueName: "file"))
+  var caFile: String?
+
+  mutating func validate() throws {
+    _ = try fields()
+    if let manifest, manifest.contains("://"), PageURL(manifest) == nil {
+      throw ValidationError("“\(manifest)” is no http, https or file URL.")
+    }
+    if let caFile, !FileManager.default.isReadableFile(atPath: caFile) {
+      throw ValidationError("The CA file \(caFile) cannot be read.")
+    }
+  }
+
+  func fields() throws -> HTTPFields {
+    var fields = HTTPFields()
+    for text in header {
+      // The value may be a secret: it is not repeated in the message.
+      let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+      guard parts.count == 2, let name = HTTPField.Name(parts[0].trimmingCharacters(in: .whitespaces)) else {
+        throw ValidationError("A --header is no header field: write it as 'Name: value'.")
+      }
+      let value = parts[1].trimmingCharacters(in: .whitespaces)
+      guard HTTPField.isValidValue(value) else {
+        throw ValidationError("The value of --header '\(name): …' has characters that no header field may have.")
+      }
+      fields.append(HTTPField(name: name, value: value))
+    }
+    return fields
+  }
+
+  /// The named manifest, or the one in this folder.
+  func manifestHere() throws -> PageURL {
+    if let manifest { return try PageURL(manifestArgument: manifest) }
+    guard FileManager.default.fileExists(atPath: "manifest.json") else {
+      throw ValidationError("There is no manifest.json here: name one with --manifest URL|FILE.")
+    }
+    return try PageURL(manifestArgument: "manifest.json")
+  }
+
+  func configuration(_ store: StoreOptions, manifest: PageURL) throws -> HostConfiguration {
+    var configuration = HostConfiguration(manifest: manifest, store: store.directory)
+    configuration.fields = try fields()
+    configuration.certificateAuthorities = caFile
+    configuration.logger = store.logger
+    return configuration
+  }
+}
+
+extension StoredSource {
+  /// The named source of a store, or its only one.
+  static func chosen(_ manifest: String?, in store: BundleStore) async throws -> StoredSource {
+    if let manifest {
+      let url = try PageURL(manifestArgument: manifest)
+      guard let source = try await store.source(url) else {
+        throw CommandError("the store \(store.directory.path) has nothing of \(url.readable): run “bundlectl preload --manifest \(manifest)” first")
+      }
+      return source
+    }
+    let sources = try await store.sources()
+    guard let only = sources.first else {
+      throw CommandError("the store \(store.directory.path) is empty: run “bundlectl preload” first")
+    }
+    guard sources.count == 1 else {
+      let list = sources.map { "  " + $0.url.readable }.joined(separator: "\n")
+      throw ValidationError("The store has several sources: name one with --manifest.\n\(list)")
+    }
+    return only
+  }
+}
+
+/// A failure in a sentence.
+struct CommandError: Error, CustomStringConvertible {
+  let description: String
+
+  init(_ description: String) { self.description = description }
+}

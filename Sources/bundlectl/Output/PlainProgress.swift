@@ -1,0 +1,16 @@
+import PageKit
+
+/// Shows a preload where there is no terminal: a line for each thing that has ended.
+enum PlainProgress {
+  static func show(_ updates: PreloadUpdates, on terminal: Terminal) async {
+    for await update in updates {
+      for bundle in update.changed {
+        switch bundle.state {
+        case .waiting, .fetching: break
+        case .done: terminal.line("stored \(bundle.name)\(bundle.size.map { " (\(Formatting.bytes($0)))" } ?? "")")
+        case .failed(let reason): terminal.line("failed \(reason)")
+        }
+      }
+    }
+  }
+}
