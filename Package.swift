@@ -106,6 +106,7 @@ let package = Package(
     .testTarget(
       name: "PageLoadingTests",
       dependencies: ["PageLoading", "PageStore", "CurlTransport", "PageTesting"], swiftSettings: strict),
+    .testTarget(name: "PageTestingTests", dependencies: ["PageTesting"], swiftSettings: strict),
     .testTarget(
       name: "bundlectlTests", dependencies: ["bundlectl", "PageKit", "PageTesting"], swiftSettings: strict),
   ]

@@ -100,7 +100,8 @@ final class ActiveTransfer {
       field.value.isEmpty ? "\(field.name.rawName);" : "\(field.name.rawName): \(field.value)"
     }
     // libcurl would add these of its own accord.
-    for name in ["Expect", "Content-Type"] where !lines.contains(where: { $0.lowercased().hasPrefix(name.lowercased()) }) {
+    for name in ["Expect", "Content-Type"]
+    where !lines.contains(where: { $0.lowercased().hasPrefix(name.lowercased()) }) {
       lines.append("\(name):")
     }
     if request.head.headerFields[.userAgent] == nil { lines.append("User-Agent: \(userAgent)") }

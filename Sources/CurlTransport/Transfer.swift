@@ -101,7 +101,8 @@ final class Transfer: Sendable {
 
   /// False when the reader must catch up first; the bytes are not taken then.
   func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    let (isTaken, waiter, chunk) = state.withLock { state -> (Bool, CheckedContinuation<[UInt8]?, any Error>?, [UInt8]) in
+    let (isTaken, waiter, chunk) = state.withLock {
+      state -> (Bool, CheckedContinuation<[UInt8]?, any Error>?, [UInt8]) in
       if let waiter = state.chunkWaiter {
         state.chunkWaiter = nil
         return (true, waiter, Array(bytes))
@@ -123,13 +124,16 @@ final class Transfer: Sendable {
 
   func finish(_ end: Result<Void, any Error>) {
     let (headWaiter, chunkWaiter) = state.withLock { state in
-      guard state.end == nil else { return (nil, nil) as (CheckedContinuation<HTTPResponse, any Error>?, CheckedContinuation<[UInt8]?, any Error>?) }
+      guard state.end == nil else {
+        return (nil, nil) as (CheckedContinuation<HTTPResponse, any Error>?, CheckedContinuation<[UInt8]?, any Error>?)
+      }
       state.end = end
       if case .failure = end, !(state.head != nil && !state.buffer.isEmpty) { state.buffer = [] }
       defer { (state.headWaiter, state.chunkWaiter) = (nil, nil) }
       return (state.headWaiter, state.chunkWaiter)
     }
-    headWaiter?.resume(with: end.flatMap { .failure(TransportError.malformed(url: request.url, reason: "it has no head")) })
+    headWaiter?.resume(
+      with: end.flatMap { .failure(TransportError.malformed(url: request.url, reason: "it has no head")) })
     chunkWaiter?.resume(with: end.map { nil })
   }
 }

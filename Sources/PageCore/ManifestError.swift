@@ -95,10 +95,11 @@ extension DecodingError {
 
   private static func noun(for type: any Any.Type) -> String {
     switch type {
-    case is String.Type: "a text"
-    case is Int64.Type: "a whole number"
-    case is [String: JSONValue].Type: "an object"
-    default: "\(type)".hasPrefix("Array") ? "a list" : "of another kind"
+    case is String.Type: return "a text"
+    case is Int64.Type: return "a whole number"
+    default:
+      let name = "\(type)"
+      return name.hasPrefix("Array") ? "a list" : name.hasPrefix("Dictionary") ? "an object" : "of another kind"
     }
   }
 }
@@ -108,7 +109,9 @@ extension String {
   public var quotedForMessage: String { "\"\(quotableStart)\"" }
 
   fileprivate var quotableStart: String {
-    let clean = String(String.UnicodeScalarView(unicodeScalars.prefix(81).map { $0.properties.generalCategory == .control ? "\u{FFFD}" : $0 }))
+    let clean = String(
+      String.UnicodeScalarView(
+        unicodeScalars.prefix(81).map { $0.properties.generalCategory == .control ? "\u{FFFD}" : $0 }))
     return clean.unicodeScalars.count > 80 ? String(clean.prefix(80)) + "…" : clean
   }
 }

@@ -69,7 +69,9 @@ extension Manifest {
     let folder = base.isEmpty || base.hasSuffix("/") ? base : base + "/"
     guard let base = manifestURL.resolving(folder.isEmpty ? "." : folder), manifestURL.isFile || !base.isFile else {
       throw ManifestError.invalid([
-        ManifestFault(subject: "the manifest", reason: "“base” is \(self.base.quotedForMessage), which is no http, https or relative URL")
+        ManifestFault(
+          subject: "the manifest",
+          reason: "“base” is \(self.base.quotedForMessage), which is no http, https or relative URL")
       ])
     }
     var located: [PageBundle] = []
@@ -106,7 +108,8 @@ extension PageURL {
     var escaped: [UInt8] = []
     let utf8 = Array(path.utf8)
     for (index, byte) in utf8.enumerated() {
-      let isEscape = byte == UInt8(ascii: "%") && index + 2 < utf8.count && utf8[index + 1].isHex && utf8[index + 2].isHex
+      let isEscape =
+        byte == UInt8(ascii: "%") && index + 2 < utf8.count && utf8[index + 1].isHex && utf8[index + 2].isHex
       if isEscape || byte.isPathCharacter {
         escaped.append(byte)
       } else {

@@ -6,6 +6,9 @@ import PageStore
 public enum Libraries {
   /// Name and version of each, as it reports them itself.
   public static var versions: [String] {
-    [CurlTransport.libraryVersion, String(cString: OpenSSL_version(OPENSSL_VERSION)), "SQLite \(BundleStore.databaseVersion)"]
+    [
+      CurlTransport.libraryVersion, String(cString: OpenSSL_version(OPENSSL_VERSION)),
+      "SQLite \(BundleStore.databaseVersion)",
+    ]
   }
 }

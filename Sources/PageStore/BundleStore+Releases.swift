@@ -261,7 +261,8 @@ extension BundleStore {
         arguments: [url.text])
       return try unlisted.map { row in
         let blob = try BlobRecord(row).blob
-        let bundle = PageBundle(kind: .bundle, name: url.text, url: url, size: blob.size, md5: blob.md5, sha256: blob.sha256)
+        let bundle = PageBundle(
+          kind: .bundle, name: url.text, url: url, size: blob.size, md5: blob.md5, sha256: blob.sha256)
         return StoredBundle(bundle: bundle, blob: blob)
       }
     }

@@ -108,7 +108,8 @@ final class Committer: Sendable {
   private func knownBlobs(_ batch: [Job]) throws -> Set<SHA256Digest> {
     let wanted = Set(batch.map(\.digests.sha256))
     return try writer.read { db in
-      let rows = try BlobRecord.fetch(db, where: "sha256 IN (\(databaseQuestionMarks(count: wanted.count)))", Array(wanted))
+      let rows = try BlobRecord.fetch(
+        db, where: "sha256 IN (\(databaseQuestionMarks(count: wanted.count)))", Array(wanted))
       return Set(rows.filter { $0.isInPlace(in: blobs) }.map(\.blob.sha256))
     }
   }

@@ -47,11 +47,11 @@ enum FileSystem {
   /// Everything written to the folder's file system so far has reached the disk when this returns.
   static func synchroniseFileSystem(of folder: FilePath) throws {
     #if os(Linux)
-    try withFile(folder, .readOnly, options: .directory) { descriptor in
-      guard syncfs(descriptor.rawValue) == 0 else { throw writeError(Errno(rawValue: errno), folder) }
-    }
+      try withFile(folder, .readOnly, options: .directory) { descriptor in
+        guard syncfs(descriptor.rawValue) == 0 else { throw writeError(Errno(rawValue: errno), folder) }
+      }
     #else
-    sync()
+      sync()
     #endif
   }
 
@@ -96,7 +96,8 @@ enum FileSystem {
     guard statvfs(path.string, &status) == 0 else {
       throw StoreError.notReadable(path: path.string, reason: Errno(rawValue: errno).description)
     }
-    return Int64(clamping: UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize)).partialValue)
+    return Int64(
+      clamping: UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize)).partialValue)
   }
 
   private static func writeError(_ error: Errno, _ path: FilePath) -> StoreError {
@@ -119,9 +120,9 @@ struct FileStatus: Hashable, Sendable {
     inode = UInt64(status.st_ino)
     size = Int64(status.st_size)
     #if os(Linux)
-    let time = status.st_mtim
+      let time = status.st_mtim
     #else
-    let time = status.st_mtimespec
+      let time = status.st_mtimespec
     #endif
     modified = Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
   }

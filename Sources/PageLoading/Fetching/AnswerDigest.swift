@@ -53,7 +53,9 @@ enum AnswerDigest: Equatable {
     var parser = StructuredFieldValueParser(Array(value.utf8))
     guard let dictionary = try? parser.parseDictionaryFieldValue() else { return (nil, nil) }
     func bytes(_ key: String) -> [UInt8]? {
-      guard case .item(let item) = dictionary[key], case .undecodedByteSequence(let text) = item.rfc9651BareItem else { return nil }
+      guard case .item(let item) = dictionary[key], case .undecodedByteSequence(let text) = item.rfc9651BareItem else {
+        return nil
+      }
       return Data(base64Encoded: text).map { Array($0) }
     }
     return (bytes("md5").flatMap { MD5Digest(bytes: $0) }, bytes("sha-256").flatMap { SHA256Digest(bytes: $0) })

@@ -127,7 +127,8 @@ public struct BundleFetcher: Sendable {
       try intake.receive(chunk)
     }
     // Without a promise from elsewhere, the one that came with the answer counts.
-    let promised = target.expected.md5 == nil ? AnswerDigest(answer, isEncoded: answer[.contentEncoding] != nil)?.expected : nil
+    let promised =
+      target.expected.md5 == nil ? AnswerDigest(answer, isEncoded: answer[.contentEncoding] != nil)?.expected : nil
     let digests = try intake.finish(promised: promised)
     return Fetched(download: download, digests: digests, wasResumed: held != nil)
   }

@@ -47,7 +47,8 @@ public enum RedirectFault: Error, Hashable, CustomStringConvertible {
   public var description: String {
     switch self {
     case .noLocation(let url): "\(url): the redirect has no Location"
-    case .badLocation(let url, let location): "\(url): the redirect leads to \(location.quotedForMessage), no http or https URL"
+    case .badLocation(let url, let location):
+      "\(url): the redirect leads to \(location.quotedForMessage), no http or https URL"
     case .loop(let url): "\(url): the redirects go round in a circle"
     case .tooMany(let url): "\(url): more than \(RedirectDecision.limit) redirects"
     case .downgrade(let url, let target): "\(url): the redirect leads from https to \(target), which is not secure"

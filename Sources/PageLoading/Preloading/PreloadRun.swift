@@ -55,7 +55,8 @@ struct PreloadRun: Sendable {
     var release = release
     let isReachable = report.failures.isEmpty && !options.isOffline
     var outcome = try await fetchMissing(of: release, isReachable: isReachable, &report)
-    if outcome.isContradicted, let fresh = try? await verifier.verifiedUnconditionally().release, fresh.id != release.id {
+    if outcome.isContradicted, let fresh = try? await verifier.verifiedUnconditionally().release, fresh.id != release.id
+    {
       // The server called an old manifest unchanged, and its bytes gave that away.
       logger.notice("a 304 was contradicted by the bytes; the manifest was fetched again")
       release = fresh
@@ -95,7 +96,10 @@ struct PreloadRun: Sendable {
     }
     guard isReachable || verifier.source.isFile && !options.isOffline else {
       outcome.failures += diff.fetch.flatMap(\.bundles).map {
-        .init(name: $0.name, error: "it is not in the store, and the network \(options.isOffline ? "may not be asked" : "cannot be reached")")
+        .init(
+          name: $0.name,
+          error:
+            "it is not in the store, and the network \(options.isOffline ? "may not be asked" : "cannot be reached")")
       }
       outcome.isComplete = diff.fetch.isEmpty && stored.count + diff.onDemand.count == contents.count
       return outcome
@@ -158,7 +162,9 @@ struct PreloadRun: Sendable {
   /// Downloads and commits together: each has files open.
   private static let outstandingLimit = 128
 
-  private func fetch(_ item: ManifestDiff.Fetch, at index: Int, of release: StoredRelease, _ tally: Tally, _ ticket: SlotTicket)
+  private func fetch(
+    _ item: ManifestDiff.Fetch, at index: Int, of release: StoredRelease, _ tally: Tally, _ ticket: SlotTicket
+  )
     async throws
   {
     defer { ticket.giveBack() }
@@ -251,7 +257,11 @@ private final class Tally: Sendable {
     state.withLock { state in
       state.size += size
       for bundle in item.bundles {
-        if bundle.url.isFile { state.copied[bundle.kind, default: 0] += 1 } else { state.done[bundle.kind, default: 0] += 1 }
+        if bundle.url.isFile {
+          state.copied[bundle.kind, default: 0] += 1
+        } else {
+          state.done[bundle.kind, default: 0] += 1
+        }
         if wasResumed, bundle.kind == .bundle { state.resumed += 1 }
       }
     }

@@ -147,7 +147,8 @@ public actor LaunchVerifier {
     case .manifest(let manifest, let bytes, let bundles, let validators):
       let release = try await store.register(
         manifest, bytes: bytes, bundles: bundles, for: fetcher.source, validators: validators)
-      logger.debug("the server has a manifest", metadata: ["source": "\(fetcher.source)", "release": "\(release.name)"])
+      logger.debug(
+        "the server has a manifest", metadata: ["source": "\(fetcher.source)", "release": "\(release.name)"])
       return Verified(release: release, bundles: bundles, isUnchanged: release == known)
     }
   }

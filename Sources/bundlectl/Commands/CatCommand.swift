@@ -9,7 +9,8 @@ struct CatCommand: AsyncParsableCommand {
   @Argument(help: "The bundle's name or URL, or a file's path.")
   var bundle: String
 
-  @Option(name: .long, help: ArgumentHelp("The source NAME belongs to, where the store has several.", valueName: "url|file"))
+  @Option(
+    name: .long, help: ArgumentHelp("The source NAME belongs to, where the store has several.", valueName: "url|file"))
   var manifest: String?
 
   @Option(

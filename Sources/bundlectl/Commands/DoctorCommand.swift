@@ -82,7 +82,9 @@ struct DoctorCommand: AsyncParsableCommand {
       checks.append(
         Check(
           name: "server", ok: ok,
-          detail: "\(url) answers \(response.head.status.code) after \(Formatting.seconds(timings.firstByte.seconds)) (HTTP/\(timings.httpVersion ?? "?"))"))
+          detail:
+            "\(url) answers \(response.head.status.code) after \(Formatting.seconds(timings.firstByte.seconds)) (HTTP/\(timings.httpVersion ?? "?"))"
+        ))
       return response.head.headerFields[.date].flatMap { HTTPDate($0, now: Self.now) }
     } catch {
       checks.append(Check(name: "server", ok: false, detail: "\(error)"))

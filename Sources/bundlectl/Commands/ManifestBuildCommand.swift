@@ -15,7 +15,9 @@ struct ManifestBuildCommand: AsyncParsableCommand {
   @Argument(help: ArgumentHelp("The folder.", valueName: "dir"))
   var folder: String
 
-  @Option(name: [.customShort("o"), .long], help: ArgumentHelp("Where to write; standard output without it.", valueName: "file"))
+  @Option(
+    name: [.customShort("o"), .long],
+    help: ArgumentHelp("Where to write; standard output without it.", valueName: "file"))
   var output: String?
 
   @Option(
@@ -24,10 +26,14 @@ struct ManifestBuildCommand: AsyncParsableCommand {
       "What the paths are relative to.", discussion: "Default: the way from FILE's folder to DIR.", valueName: "url"))
   var base: String?
 
-  @Option(name: .long, help: ArgumentHelp("The release's name.", discussion: "Default: today's date and the sequence.", valueName: "name"))
+  @Option(
+    name: .long,
+    help: ArgumentHelp("The release's name.", discussion: "Default: today's date and the sequence.", valueName: "name"))
   var release: String?
 
-  @Option(name: .long, help: ArgumentHelp("The sequence number.", discussion: "Default: one more than FILE's.", valueName: "n"))
+  @Option(
+    name: .long,
+    help: ArgumentHelp("The sequence number.", discussion: "Default: one more than FILE's.", valueName: "n"))
   var sequence: Int64?
 
   func run() async throws {
@@ -35,7 +41,8 @@ struct ManifestBuildCommand: AsyncParsableCommand {
     var builder = ManifestBuilder(folder: folder)
     builder.excluded = output
     var manifest = try builder.manifest(following: former, base: base ?? relativeBase())
-    let isChanged = former.map { $0.bundles != manifest.bundles || $0.files != manifest.files || $0.base != manifest.base } ?? true
+    let isChanged =
+      former.map { $0.bundles != manifest.bundles || $0.files != manifest.files || $0.base != manifest.base } ?? true
     manifest.sequence = sequence ?? (isChanged ? (former?.sequence ?? 0) + 1 : former?.sequence ?? 1)
     let today = Date().formatted(.iso8601.year().month().day().dateSeparator(.dash)).replacing("-", with: ".")
     manifest.release = release ?? (isChanged ? "\(today)-\(manifest.sequence)" : former?.release ?? today)
@@ -52,7 +59,8 @@ struct ManifestBuildCommand: AsyncParsableCommand {
       throw CommandError("\(output) cannot be written: \(error.localizedDescription)")
     }
     Terminal.output.line(
-      "\(output): release \(manifest.release), \(Formatting.count(manifest.bundles.count, "bundle")), \(Formatting.count(manifest.files.count, "file"))\(isChanged ? "" : ", unchanged")")
+      "\(output): release \(manifest.release), \(Formatting.count(manifest.bundles.count, "bundle")), \(Formatting.count(manifest.files.count, "file"))\(isChanged ? "" : ", unchanged")"
+    )
   }
 
   private func existing() throws -> Manifest? {

@@ -116,7 +116,8 @@ struct PreloadCommand: AsyncParsableCommand {
       let counts = parts.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }.joined(separator: ", ")
       let bytes = report.bytesDownloaded > 0 ? ", \(Formatting.bytes(report.bytesDownloaded))" : ""
       terminal.line(
-        "release \(release): \(Formatting.count(report.bundles, "bundle")), \(Formatting.count(report.files, "file")); \(counts.isEmpty ? "nothing to do" : counts)\(bytes) \(ends)")
+        "release \(release): \(Formatting.count(report.bundles, "bundle")), \(Formatting.count(report.files, "file")); \(counts.isEmpty ? "nothing to do" : counts)\(bytes) \(ends)"
+      )
       if report.activated { terminal.line("\(terminal.styled("✓", .green)) release \(release) is current now") }
     }
     for failure in report.failures {

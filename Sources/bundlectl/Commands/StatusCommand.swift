@@ -43,16 +43,20 @@ struct StatusCommand: AsyncParsableCommand {
     for source in status.sources {
       terminal.line()
       terminal.line(terminal.styled(source.source, .bold))
-      let state = source.current == nil ? terminal.styled("coming in", .yellow) : "current since \(source.activatedAt ?? "?")"
+      let state =
+        source.current == nil ? terminal.styled("coming in", .yellow) : "current since \(source.activatedAt ?? "?")"
       terminal.line("release \(source.release) (sequence \(source.sequence)), \(state)")
       if let incoming = source.incoming, source.current != nil { terminal.line("release \(incoming) is coming in") }
-      if let previous = source.previous { terminal.line(terminal.styled("release \(previous) is kept as the previous one", .dim)) }
+      if let previous = source.previous {
+        terminal.line(terminal.styled("release \(previous) is kept as the previous one", .dim))
+      }
       let width = min(48, source.entries.map(\.name.count).max() ?? 0)
       for entry in source.entries {
         let mark = entry.stored ? terminal.styled("✓", .green) : terminal.styled("–", .yellow)
         let size = entry.size.map(Formatting.bytes) ?? ""
         let padded = String(repeating: " ", count: max(0, 8 - size.count)) + size
-        terminal.line("  \(mark) \(Formatting.fitted(entry.name, width))  \(padded)  \(terminal.styled(entry.md5, .dim))")
+        terminal.line(
+          "  \(mark) \(Formatting.fitted(entry.name, width))  \(padded)  \(terminal.styled(entry.md5, .dim))")
       }
     }
   }

@@ -70,7 +70,9 @@ extension StoredSource {
     if let manifest {
       let url = try PageURL(manifestArgument: manifest)
       guard let source = try await store.source(url) else {
-        throw CommandError("the store \(store.directory.path) has nothing of \(url.readable): run “bundlectl preload --manifest \(manifest)” first")
+        throw CommandError(
+          "the store \(store.directory.path) has nothing of \(url.readable): run “bundlectl preload --manifest \(manifest)” first"
+        )
       }
       return source
     }

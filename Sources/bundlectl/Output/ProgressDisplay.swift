@@ -43,7 +43,9 @@ struct ProgressDisplay {
       case .done:
         remove(bundle.name)
         if update.totals.toFetch <= Self.scrolledLimit {
-          lines.append("\(terminal.styled("✓", .green)) \(bundle.name)  \(terminal.styled(bundle.size.map(Formatting.bytes) ?? "", .dim))")
+          lines.append(
+            "\(terminal.styled("✓", .green)) \(bundle.name)  \(terminal.styled(bundle.size.map(Formatting.bytes) ?? "", .dim))"
+          )
         }
       case .failed(let reason):
         remove(bundle.name)

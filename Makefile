@@ -1,0 +1,33 @@
+# `make demo` shows PageKit at work, `make test` tests it; both need only a Swift toolchain and install the rest.
+.POSIX:
+.PHONY: demo test lint format examples bench clean
+
+demo:
+	@scripts/setup
+	@scripts/demo
+
+test: lint
+	@scripts/setup test
+	swift build --build-tests
+	swift test --skip-build
+	@$(MAKE) --no-print-directory examples
+
+lint:
+	@scripts/setup
+	swift format lint --strict --parallel --recursive Package.swift Sources Tests Benchmarks Examples
+
+format:
+	swift format --in-place --parallel --recursive Package.swift Sources Tests Benchmarks Examples
+
+examples:
+	@for example in Examples/*/Package.swift; do \
+	  echo "building $${example%/Package.swift}"; \
+	  swift build --package-path "$${example%/Package.swift}" || exit 1; \
+	done
+
+bench:
+	@scripts/setup test
+	@scripts/bench
+
+clean:
+	rm -rf .build .demo Examples/*/.build Benchmarks/.build

@@ -1,0 +1,40 @@
+import HTTPCaching
+import Testing
+
+struct HTTPDateTests {
+  private static let now = HTTPDate(secondsSinceEpoch: 1_795_000_000)  // in November 2026
+
+  @Test(arguments: [
+    "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
+    "sun, 6 nov 1994 08:49:37 UTC",
+  ])
+  func allThreeFormatsNameTheSameSecond(_ text: String) {
+    #expect(HTTPDate(text, now: Self.now)?.secondsSinceEpoch == 784_111_777)
+  }
+
+  @Test(arguments: [
+    "", "now", "Sun, 31 Feb 1994 08:49:37 GMT", "Sun, 06 Nov 1994 24:00:00 GMT", "Sun, 06 Nov 1994 08:49:37 PST",
+    "Sun, 06 Nov 94 08:49:37 GMT", "Sun, 06 Nov 1994 08:49 GMT", "Sun, -6 Nov 1994 08:49:37 GMT",
+    "Sun, 06 Nov 99999 08:49:37 GMT", "١٩٩٤",
+  ])
+  func whatIsNoDateIsRefused(_ text: String) {
+    #expect(HTTPDate(text, now: Self.now) == nil)
+  }
+
+  @Test(arguments: [0, 951_782_400, 1_709_164_800, 4_102_444_799, -1, -62_135_596_800])
+  func whatIsWrittenReadsTheSame(_ seconds: Int64) throws {
+    let date = HTTPDate(secondsSinceEpoch: seconds)
+    #expect(HTTPDate(date.description, now: Self.now) == date)
+  }
+
+  @Test func theWrittenFormIsIMFFixdate() {
+    #expect(HTTPDate(secondsSinceEpoch: 784_111_777).description == "Sun, 06 Nov 1994 08:49:37 GMT")
+    #expect(HTTPDate(secondsSinceEpoch: 1_709_164_800).description == "Thu, 29 Feb 2024 00:00:00 GMT")
+  }
+
+  @Test(arguments: [("70", 2070), ("77", 1977), ("26", 2026)])
+  func aTwoDigitYearLiesAtMostFiftyYearsAhead(_ digits: String, _ year: Int) throws {
+    let date = try #require(HTTPDate("Monday, 05-Jan-\(digits) 00:00:00 GMT", now: Self.now))
+    #expect(date.description.contains(" Jan \(year) "))
+  }
+}
