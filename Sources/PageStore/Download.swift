@@ -72,18 +72,19 @@ final class Download: BundleDownload {
   var held: (head: DownloadHead, wireBytes: Int64)? { state.withLock(\.held) }
 
   func readHeld(_ body: ([UInt8]) throws -> Void) throws {
-    try state.withLock { state in
-      guard let wire = state.wire, let held = state.held else { return }
-      var offset: Int64 = 0
-      while offset < held.wireBytes {
-        let wanted = Int(min(Int64(Self.readSize), held.wireBytes - offset))
-        let piece = try [UInt8](unsafeUninitializedCapacity: wanted) { buffer, count in
-          count = try wire.read(fromAbsoluteOffset: offset, into: UnsafeMutableRawBufferPointer(buffer))
-        }
-        guard !piece.isEmpty else { break }
-        offset += Int64(piece.count)
-        try body(piece)
+    // Not under the lock: whoever reads may write the decoded content meanwhile.
+    guard let (wire, size) = state.withLock({ state in state.wire.map { ($0, state.held?.wireBytes ?? 0) } }) else {
+      return
+    }
+    var offset: Int64 = 0
+    while offset < size {
+      let wanted = Int(min(Int64(Self.readSize), size - offset))
+      let piece = try [UInt8](unsafeUninitializedCapacity: wanted) { buffer, count in
+        count = try wire.read(fromAbsoluteOffset: offset, into: UnsafeMutableRawBufferPointer(buffer))
       }
+      guard !piece.isEmpty else { break }
+      offset += Int64(piece.count)
+      try body(piece)
     }
   }
 

@@ -40,6 +40,9 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     }
   }
 
+  /// How many wait for the key's work now.
+  func passengers(of key: Key) -> Int { state.withLock { $0.flights[key]?.passengers ?? 0 } }
+
   private func land(_ key: Key, _ id: UInt64) {
     state.withLock { state in
       if state.flights[key]?.id == id { state.flights[key] = nil }

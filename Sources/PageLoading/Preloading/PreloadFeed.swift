@@ -99,6 +99,8 @@ final class PreloadFeed: Sendable {
 
   // MARK: Reading
 
+  var subscriberCount: Int { state.withLock { $0.subscribers.count } }
+
   func subscribe() -> Int {
     state.withLock { state in
       defer { state.nextID += 1 }

@@ -1,0 +1,114 @@
+import NIOCore
+import NIOPosix
+import Synchronization
+
+/// A value that several threads share, and the way to be told as soon as it is what one waits for.
+///
+/// Waiting costs no thread and no polling: every change checks the conditions that are waited for.
+package final class Monitor<Value: Sendable>: Sendable {
+  package typealias Condition = @Sendable (Value) -> Bool
+
+  private struct Waiter: Sendable {
+    let number: Int
+    let condition: Condition
+    let wake: @Sendable (Result<Void, any Error>) -> Void
+  }
+
+  private struct Guarded: Sendable {
+    var value: Value
+    var waiters: [Waiter] = []
+    var nextNumber = 0
+
+    mutating func takeNumber() -> Int {
+      defer { nextNumber += 1 }
+      return nextNumber
+    }
+
+    mutating func takeWaiters(where isTaken: (Waiter) -> Bool) -> [Waiter] {
+      let taken = waiters.filter(isTaken)
+      if !taken.isEmpty { waiters.removeAll(where: isTaken) }
+      return taken
+    }
+  }
+
+  private let guarded: Mutex<Guarded>
+
+  package init(_ value: Value) {
+    guarded = Mutex(Guarded(value: value))
+  }
+
+  package func read<Answer: Sendable>(_ body: (Value) -> Answer) -> Answer {
+    guarded.withLock { body($0.value) }
+  }
+
+  /// Changes the value, then wakes those whose condition has become true, in the order in which they came.
+  package func change<Answer: Sendable>(_ body: (inout Value) -> Answer) -> Answer {
+    let (answer, woken) = guarded.withLock { guarded in
+      let answer = body(&guarded.value)
+      let value = guarded.value
+      return (answer, guarded.takeWaiters { $0.condition(value) })
+    }
+    for waiter in woken { waiter.wake(.success(())) }
+    return answer
+  }
+
+  /// Calls `wake` once: at once or with the change that makes the condition true, or with the error it is
+  /// given up with.
+  ///
+  /// - Returns: a number to give to ``giveUp(_:with:)``.
+  package func whenTrue(
+    _ condition: @escaping Condition, wake: @escaping @Sendable (Result<Void, any Error>) -> Void
+  ) -> Int {
+    let number = guarded.withLock { $0.takeNumber() }
+    enlist(Waiter(number: number, condition: condition, wake: wake))
+    return number
+  }
+
+  /// Wakes one waiter with an error. Nothing happens when it has been woken already.
+  package func giveUp(_ number: Int, with error: any Error) {
+    let waiters = guarded.withLock { guarded in guarded.takeWaiters { $0.number == number } }
+    for waiter in waiters { waiter.wake(.failure(error)) }
+  }
+
+  private func enlist(_ waiter: Waiter) {
+    let isTrue = guarded.withLock { guarded in
+      if waiter.condition(guarded.value) { return true }
+      guarded.waiters.append(waiter)
+      return false
+    }
+    if isTrue { waiter.wake(.success(())) }
+  }
+}
+
+// MARK: - Waiting in a task
+
+extension Monitor {
+  /// Returns once the condition is true.
+  ///
+  /// - Parameters:
+  ///   - limit: how long to wait, nil for as long as it takes.
+  ///   - failure: the error to throw when the time is up, made from the value at that moment.
+  /// - Throws: `failure`'s error, or `CancellationError`.
+  package func wait(
+    within limit: Duration?, until condition: @escaping Condition,
+    failure: @escaping @Sendable (Value) -> any Error = { _ in CancellationError() }
+  ) async throws {
+    let number = guarded.withLock { $0.takeNumber() }
+    var timer: Scheduled<Void>?
+    defer { timer?.cancel() }
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        enlist(Waiter(number: number, condition: condition) { continuation.resume(with: $0) })
+        if Task.isCancelled { giveUp(number, with: CancellationError()) }
+        if let limit {
+          timer = MultiThreadedEventLoopGroup.singleton.any().scheduleTask(in: TimeAmount(limit)) { [weak self] in
+            guard let self else { return }
+            giveUp(number, with: read(failure))
+          }
+        }
+      }
+    } onCancel: {
+      giveUp(number, with: CancellationError())
+    }
+  }
+}

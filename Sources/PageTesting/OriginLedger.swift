@@ -1,0 +1,58 @@
+/// What has happened at an origin so far.
+struct OriginLedger: Sendable {
+  struct Tally: Sendable {
+    var requests = 0
+    var completedResponses = 0
+    var bodyBytes = 0
+  }
+
+  private(set) var requests: [OriginRequest] = []
+  private(set) var activeRequests = 0
+  private(set) var maxActiveRequests = 0
+  private(set) var connections = 0
+  private(set) var openConnections = 0
+  private var tallies: [String: Tally] = [:]
+
+  /// The sums over everything that a pattern matches.
+  func tally(of pattern: String) -> Tally {
+    tallies.lazy.filter { PathPattern.matches(pattern, $0.key) }.reduce(into: Tally()) { sum, entry in
+      sum.requests += entry.value.requests
+      sum.completedResponses += entry.value.completedResponses
+      sum.bodyBytes += entry.value.bodyBytes
+    }
+  }
+
+  /// Returns the connection's number.
+  mutating func connectionOpened() -> Int {
+    openConnections += 1
+    connections += 1
+    return connections - 1
+  }
+
+  mutating func connectionClosed() {
+    openConnections -= 1
+  }
+
+  mutating func began(_ received: ReceivedRequest, on connection: Int) -> OriginRequest {
+    let request = OriginRequest(received, index: requests.count, connection: connection)
+    requests.append(request)
+    tallies[request.path, default: Tally()].requests += 1
+    activeRequests += 1
+    maxActiveRequests = max(maxActiveRequests, activeRequests)
+    return request
+  }
+
+  mutating func sent(_ bodyBytes: Int, to request: OriginRequest) {
+    tallies[request.path, default: Tally()].bodyBytes += bodyBytes
+  }
+
+  mutating func ended(_ request: OriginRequest, isComplete: Bool) {
+    activeRequests -= 1
+    if isComplete { tallies[request.path, default: Tally()].completedResponses += 1 }
+  }
+
+  /// The last bytes of a response did not get out after all.
+  mutating func lostEnd(of request: OriginRequest) {
+    tallies[request.path, default: Tally()].completedResponses -= 1
+  }
+}

@@ -1,0 +1,95 @@
+import HTTPTypes
+
+/// What happens on the connection, one after the other.
+enum WireStep: Sendable {
+  case pause(Duration)
+  /// Heads and framing, sent as they are.
+  case raw([UInt8])
+  case body(ArraySlice<UInt8>)
+  /// A body that each write makes one chunk of.
+  case chunkedBody(ArraySlice<UInt8>)
+}
+
+/// What becomes of the connection after an answer.
+enum WireEnding: Sendable {
+  /// The next request may come.
+  case keepAlive
+  case close
+  /// RST instead of FIN.
+  case reset
+  /// Nothing more, until the client leaves.
+  case stall
+}
+
+/// Everything that the origin does to answer one request.
+struct WirePlan: Sendable {
+  var steps: [WireStep]
+  let ending: WireEnding
+  let bytesPerSecond: Int?
+  /// Whether the client gets all of the response.
+  let isWhole: Bool
+
+  /// - Parameters:
+  ///   - isPersistent: whether the client wants to use the connection again.
+  ///   - isHTTP10: whether keeping it has to be said.
+  init(_ draft: ReplyDraft, isPersistent: Bool, isHTTP10: Bool) {
+    let response = draft.response
+    let isBodyless = draft.request.method == .head || response.status.hasNoContent
+    let body = isBodyless ? [] : response.bytes.prefix(max(0, draft.cut ?? .max))
+
+    ending = draft.ending ?? (isPersistent ? .keepAlive : .close)
+    bytesPerSecond = draft.bytesPerSecond
+    isWhole = draft.isWhole
+    steps = draft.lead
+
+    switch draft.head {
+    case .missing: return
+    case .verbatim(let bytes): steps.append(.raw(bytes))
+    case .regular:
+      // A connection that breaks is not announced.
+      let closes = draft.ending == nil ? ending == .close : draft.isAnnouncedClose
+      var fields = response.headers
+      if closes { fields[.connection] = "close" } else if isHTTP10 { fields[.connection] = "keep-alive" }
+      draft.framing.describe(response, in: &fields)
+      steps.append(.raw(HeadText.bytes(response.status.code, fields, phrase: response.status.reasonPhrase)))
+    }
+    guard !isBodyless else { return }
+    guard case .chunked(let trailers, let isTerminated) = draft.framing, case .regular = draft.head else {
+      if !body.isEmpty { steps.append(.body(body)) }
+      return
+    }
+    if !body.isEmpty { steps.append(.chunkedBody(body)) }
+    if isTerminated { steps.append(.raw(Array("0\r\n".utf8) + HeadText.lines(trailers) + Array("\r\n".utf8))) }
+  }
+}
+
+extension ReplyDraft {
+  fileprivate var isAnnouncedClose: Bool {
+    if case .untilClose = framing { true } else { false }
+  }
+}
+
+extension ReplyDraft.Framing {
+  /// Adds the fields that tell where the body ends.
+  fileprivate func describe(_ response: OriginResponse, in fields: inout HTTPFields) {
+    switch self {
+    case .length(let surplus):
+      // RFC 9110 §8.6: never with 1xx and 204; with 304 it could only be wrong.
+      guard !response.status.hasNoContent, surplus != 0 || fields[.contentLength] == nil else { return }
+      fields[.contentLength] = String(max(0, response.bytes.count + surplus))
+    case .chunked(let trailers, _):
+      fields[.contentLength] = nil
+      fields[.transferEncoding] = "chunked"
+      if !trailers.isEmpty { fields[.trailer] = trailers.map(\.name.rawName).joined(separator: ", ") }
+    case .untilClose:
+      fields[.contentLength] = nil
+    }
+  }
+}
+
+extension HTTPResponse.Status {
+  /// RFC 9112 §6.3: the head is all there is.
+  fileprivate var hasNoContent: Bool {
+    kind == .informational || self == .noContent || self == .notModified
+  }
+}

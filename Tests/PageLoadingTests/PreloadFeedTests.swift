@@ -1,0 +1,63 @@
+import Testing
+
+@testable import PageLoading
+
+struct PreloadFeedTests {
+  private static func feed(bundles: Int) -> PreloadFeed {
+    let feed = PreloadFeed()
+    feed.setBundles((0..<bundles).map { .init(name: "b\($0)", kind: .bundle, size: 10, state: .waiting) }) {
+      $0.toFetch = bundles
+    }
+    return feed
+  }
+
+  @Test func aLateSubscriberGetsTheWholeStateFirst() async {
+    let feed = Self.feed(bundles: 3)
+    feed.setState(.done, of: 1)
+    let iterator = PreloadUpdates(feed: feed).makeAsyncIterator()
+    let first = await iterator.next()
+    #expect(first?.changed.map(\.state) == [.waiting, .done, .waiting])
+    #expect(first?.totals.fetched == 1)
+  }
+
+  @Test func laterUpdatesHaveOnlyWhatChanged() async {
+    let feed = Self.feed(bundles: 3)
+    let iterator = PreloadUpdates(feed: feed).makeAsyncIterator()
+    _ = await iterator.next()
+    feed.received(4, by: 2)
+    feed.received(3, by: 2)
+    #expect(await iterator.next()?.changed == [.init(name: "b2", kind: .bundle, size: 10, state: .fetching(7))])
+  }
+
+  @Test func everySubscriberGetsTheReportAndThenTheEnd() async {
+    let feed = Self.feed(bundles: 1)
+    let early = PreloadUpdates(feed: feed).makeAsyncIterator()
+    feed.finish(PreloadReport())
+    let late = PreloadUpdates(feed: feed).makeAsyncIterator()
+    for iterator in [early, late] {
+      #expect(await iterator.next()?.report != nil)
+      #expect(await iterator.next() == nil)
+    }
+  }
+
+  @Test func whoWaitsIsWokenByAChange() async {
+    let feed = Self.feed(bundles: 1)
+    let iterator = PreloadUpdates(feed: feed).makeAsyncIterator()
+    _ = await iterator.next()
+    async let next = iterator.next()
+    feed.setState(.failed("gone"), of: 0)
+    #expect(await next?.totals.failed == 1)
+  }
+
+  @Test func aCancelledReaderStopsWaiting() async {
+    let feed = Self.feed(bundles: 1)
+    let task = Task {
+      var count = 0
+      for await _ in PreloadUpdates(feed: feed) { count += 1 }
+      return count
+    }
+    while feed.subscriberCount == 0 { await Task.yield() }
+    task.cancel()
+    #expect(await task.value <= 1)
+  }
+}

@@ -1,0 +1,44 @@
+import Foundation
+import PageTesting
+
+extension TemporaryDirectory {
+  func names(in subfolder: String) throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: file(subfolder)).sorted()
+  }
+}
+
+/// What happens to files behind a store's back.
+enum Damage {
+  static func overwrite(_ path: String, with text: String) throws {
+    try? FileManager.default.removeItem(atPath: path)
+    try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+  }
+
+  /// One bit, the size and the dates as they were: what a failing disk does.
+  static func flipBit(_ path: String) throws {
+    let attributes = try FileManager.default.attributesOfItem(atPath: path)
+    try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
+    let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
+    let first = try file.read(upToCount: 1) ?? Data([0])
+    try file.seek(toOffset: 0)
+    try file.write(contentsOf: Data([first[0] ^ 1]))
+    try file.close()
+    if let date = attributes[.modificationDate] {
+      try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: path)
+    }
+  }
+
+  static func remove(_ path: String) throws { try FileManager.default.removeItem(atPath: path) }
+
+  static func exists(_ path: String) -> Bool { FileManager.default.fileExists(atPath: path) }
+
+  static func permissions(_ path: String) throws -> Int? {
+    try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+  }
+}
+
+extension Damage {
+  static func makeFolder(_ path: String) throws {
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+  }
+}

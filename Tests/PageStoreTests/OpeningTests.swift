@@ -1,0 +1,62 @@
+import Foundation
+import PageCore
+import PageTesting
+import Testing
+
+@testable import PageStore
+
+struct OpeningTests {
+  @Test func aStoreWrittenByANewerVersionIsRefusedByName() throws {
+    let fixture = try StoreFixture()
+    try fixture.store.setUserVersion(99)
+    let error = #expect(throws: StoreError.self) { try fixture.reopened() }
+    #expect(error == .newerVersion(path: fixture.folder.file("store.sqlite"), found: 99, supported: Schema.version))
+    #expect(error?.description.contains("store.sqlite") == true)
+    #expect(throws: StoreError.self) { try BundleStore(reading: StoreDirectory(fixture.folder.path)) }
+  }
+
+  @Test func aStoreThatIsNotThereIsNotMadeForReading() throws {
+    let folder = try TemporaryDirectory()
+    let path = folder.file("none")
+    #expect(throws: StoreError.absent(path: path)) { try BundleStore(reading: StoreDirectory(path)) }
+    #expect(!Damage.exists(path))
+  }
+
+  @Test func aStoreOpenedForReadingReadsAndRefusesToWrite() async throws {
+    let fixture = try StoreFixture()
+    let release = try await fixture.activated(["a": "A"])
+    let reading = try BundleStore(reading: StoreDirectory(fixture.folder.path))
+    let blob = try #require(try await reading.contents(of: release).first?.blob)
+    #expect(try await reading.bytes(of: blob).bytes == Array("A".utf8))
+    await #expect(throws: StoreError.self) { try await reading.activate(release) }
+    #expect(throws: StoreError.self) { try reading.download(for: ExpectedContent(md5: nil), url: fixture.source) }
+  }
+
+  @Test func aFolderThatCannotBeMadeIsNamed() throws {
+    let folder = try TemporaryDirectory()
+    try Damage.overwrite(folder.file("file"), with: "")
+    let error = #expect(throws: StoreError.self) { try BundleStore(at: StoreDirectory(folder.file("file/store"))) }
+    #expect(error?.description.contains(folder.file("file/store")) == true)
+  }
+
+  @Test func aDatabaseThatIsNoneIsSaidSo() throws {
+    let folder = try TemporaryDirectory()
+    try Damage.overwrite(folder.file("store.sqlite"), with: String(repeating: "no database ", count: 1000))
+    let error = #expect(throws: StoreError.self) { try BundleStore(at: StoreDirectory(folder.path)) }
+    #expect(error?.description.contains("store.sqlite") == true)
+  }
+
+  @Test func tenProcessesMayOpenANewStoreAtOnce() async throws {
+    let folder = try TemporaryDirectory()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<10 { group.addTask { _ = try BundleStore(at: StoreDirectory(folder.path)) } }
+      try await group.waitForAll()
+    }
+  }
+
+  @Test func theDefaultFolderFollowsTheXDGVariables() {
+    #expect(StoreDirectory.standard(environment: ["XDG_DATA_HOME": "/data", "HOME": "/h"]).path == "/data/pagekit")
+    #expect(StoreDirectory.standard(environment: ["HOME": "/h"]).path == "/h/.local/share/pagekit")
+    #expect(StoreDirectory.standard(environment: ["XDG_DATA_HOME": "relative", "HOME": "/h"]).path == "/h/.local/share/pagekit")
+  }
+}

@@ -1,0 +1,197 @@
+import Foundation
+import PageTesting
+import Testing
+
+/// Starting, stopping, being down, holding back.
+@Suite(.timeLimit(.minutes(1)))
+struct FaultOriginLifecycleTests {
+  private static let refused = RawClient.ConnectError(code: 111)
+
+  @Test func aURLNamesThePort() async throws {
+    try await FaultOrigin.running { origin in
+      #expect(origin.port > 0)
+      #expect(origin.url(for: "/home.js") == "http://127.0.0.1:\(origin.port)/home.js")
+    }
+  }
+
+  @Test func aPortThatIsTakenIsAnErrorThatNamesIt() async throws {
+    try await FaultOrigin.running { origin in
+      let error = try await #require(throws: OriginError.self) {
+        _ = try await FaultOrigin.start(port: origin.port)
+      }
+      #expect(error.description.hasPrefix("cannot listen on 127.0.0.1:\(origin.port): "))
+    }
+  }
+
+  @Test func aStoppedOriginGivesItsPortBack() async throws {
+    let origin = try await FaultOrigin.start()
+    let client = try RawClient(origin)
+    try await origin.stop()
+    #expect(try await client.receiveToEnd().bytes.isEmpty)
+    #expect(throws: Self.refused) { _ = try RawClient(origin) }
+    try await origin.stop()
+    await #expect(throws: OriginError.stopped) { try await origin.waitForRequests(1) }
+    await #expect(throws: OriginError.stopped) { try await origin.refuseConnections() }
+    await #expect(throws: OriginError.stopped) { try await origin.acceptConnections() }
+  }
+
+  @Test func stoppingWakesThoseWhoWait() async throws {
+    let origin = try await FaultOrigin.start()
+    let waiting = Task { try await origin.waitForRequests(1) }
+    try await origin.stop()
+    await #expect(throws: OriginError.stopped) { try await waiting.value }
+  }
+
+  @Test func stoppingSucceedsWhileResponsesAreHeld() async throws {
+    let origin = try await FaultOrigin.start()
+    origin.hold("/*")
+    let client = try RawClient(origin)
+    client.request("/a.js")
+    try await origin.waitForRequests(1)
+    try await origin.stop()
+    _ = try await client.receiveToEnd()
+    #expect(origin.openConnectionCount == 0)
+  }
+
+  @Test func aServerThatIsDownRefusesAndComesUpAgainOnItsPort() async throws {
+    try await FaultOrigin.running { origin in
+      origin.serve("/home.js", "back".utf8)
+      let port = origin.port
+      for _ in 0..<3 {
+        let open = try RawClient(origin)
+        open.request("/home.js")
+        _ = try await open.receive("back")
+        try await origin.refuseConnections()
+        #expect(try await open.receiveToEnd().end != nil)
+        #expect(throws: Self.refused) { _ = try RawClient(origin) }
+        try await origin.acceptConnections()
+        #expect(origin.port == port)
+        #expect(try await origin.fetch("/home.js").text == "back")
+      }
+    }
+  }
+
+  @Test func goingDownTwiceOrComingUpTwiceIsNoError() async throws {
+    try await FaultOrigin.running { origin in
+      try await origin.acceptConnections()
+      try await origin.refuseConnections()
+      try await origin.refuseConnections()
+      try await origin.acceptConnections()
+      try await origin.acceptConnections()
+      #expect(try await origin.fetch("/").status == 404)
+    }
+  }
+
+  // MARK: Holding back
+
+  @Test func aHeldResponseSaysWhatWasTrueWhenItsRequestCame() async throws {
+    try await FaultOrigin.running { origin in
+      origin.serve("/home.js", "old".utf8)
+      origin.hold("/home.js")
+      let client = try RawClient(origin)
+      client.request("/home.js")
+      try await origin.waitForRequests(1)
+      origin.serve("/home.js", "new".utf8)
+      origin.release("/home.js")
+      #expect(try await client.receive("old").text.hasSuffix("old"))
+      #expect(try await origin.fetch("/home.js").text == "new")
+    }
+  }
+
+  @Test func holdingOnePathLetsOthersPass() async throws {
+    try await FaultOrigin.running { origin in
+      origin.serve("/b.js", "passed".utf8)
+      origin.hold("/a.js")
+      let held = try RawClient(origin)
+      held.request("/a.js")
+      try await origin.waitForRequests(1, to: "/a.js")
+      #expect(try await origin.fetch("/b.js").text == "passed")
+      #expect(held.received.bytes.isEmpty)
+    }
+  }
+
+  @Test func aHeldRequestWhoseClientLeavesIsOver() async throws {
+    try await FaultOrigin.running { origin in
+      origin.hold("/a.js")
+      let client = try RawClient(origin)
+      client.request("/a.js")
+      try await origin.waitForRequests(1)
+      client.leave()
+      try await origin.waitForOpenConnections(0)
+      origin.release("/a.js")
+      #expect(origin.activeRequestCount == 0)
+      #expect(origin.completedResponses(path: "/a.js") == 0)
+    }
+  }
+
+  // MARK: Baseline
+
+  @Test func theBaselineMayHoldEverything() async throws {
+    try await FaultOrigin.running { origin in
+      origin.serve("/a.js", "done".utf8)
+      origin.baseline.holdsResponses = true
+      let client = try RawClient(origin)
+      client.request("/a.js")
+      try await origin.waitForRequests(1)
+      #expect(client.received.bytes.isEmpty)
+      origin.baseline.holdsResponses = false
+      _ = try await client.receive("done")
+    }
+  }
+
+  @Test func latencyComesBeforeEveryHead() async throws {
+    try await FaultOrigin.running { origin in
+      origin.baseline.latency = .milliseconds(30)
+      let start = ContinuousClock.now
+      _ = try await origin.fetch("/a.js")
+      _ = try await origin.fetch("/a.js")
+      #expect(start.duration(to: .now) >= .milliseconds(60))
+    }
+  }
+
+  @Test func bandwidthIsLimitedOnEachConnection() async throws {
+    try await FaultOrigin.running { origin in
+      origin.serve("/a.js", [UInt8](repeating: 65, count: 100_000))
+      origin.baseline.bytesPerSecond = 1_000_000
+      let start = ContinuousClock.now
+      async let first = origin.fetch("/a.js")
+      async let second = origin.fetch("/a.js")
+      let size = try await first.body.count + second.body.count
+      #expect(size == 200_000)
+      let elapsed = start.duration(to: .now)
+      #expect(elapsed >= .milliseconds(75))
+    }
+  }
+
+  // MARK: Threads
+
+  @Test func staticContentIsServedWhileSwiftsThreadsAreBusy() async throws {
+    try await FaultOrigin.running { origin in
+      origin.serve("/a.js", "done".utf8)
+      origin.script("/a.js", [.delay(.milliseconds(5))])
+      let client = try RawClient(origin)
+      let answered = DispatchSemaphore(value: 0)
+      Thread.detachNewThread {
+        client.request("/a.js")
+        while !client.received.text.hasSuffix("done") { sched_yield() }
+        answered.signal()
+      }
+      #expect(blockThePool(until: answered) == .success)
+    }
+  }
+
+  /// Occupies every thread of the pool, this one too.
+  private func blockThePool(until answered: DispatchSemaphore) -> DispatchTimeoutResult {
+    let over = DispatchSemaphore(value: 0)
+    let count = ProcessInfo.processInfo.activeProcessorCount
+    for _ in 0..<count {
+      Task.detached { Self.block(until: over) }
+    }
+    defer { for _ in 0..<count { over.signal() } }
+    return answered.wait(timeout: .now() + 10)
+  }
+
+  private static func block(until over: DispatchSemaphore) {
+    _ = over.wait(timeout: .now() + 20)
+  }
+}

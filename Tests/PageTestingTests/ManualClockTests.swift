@@ -1,0 +1,80 @@
+import PageTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct ManualClockTests {
+  @Test func timeStandsStillUntilItIsMoved() {
+    let clock = ManualClock()
+    let start = clock.now
+    #expect(clock.now == start)
+    clock.advance(by: .seconds(90))
+    #expect(start.duration(to: clock.now) == .seconds(90))
+    clock.advance(to: start)
+    #expect(start.duration(to: clock.now) == .seconds(90))
+  }
+
+  @Test func aSleeperWakesAtItsDeadlineAndNotBefore() async throws {
+    let clock = ManualClock()
+    let sleeper = Task { try await clock.sleep(for: .seconds(10)) }
+    try await clock.waitForSleepers()
+    clock.advance(by: .seconds(9.999))
+    #expect(clock.sleeperCount == 1)
+    clock.advance(by: .seconds(0.001))
+    #expect(clock.sleeperCount == 0)
+    try await sleeper.value
+  }
+
+  @Test func aDeadlineThatHasPassedDoesNotSleep() async throws {
+    let clock = ManualClock(now: ManualClock.Instant(offset: .seconds(5)))
+    try await clock.sleep(until: ManualClock.Instant(offset: .seconds(5)))
+    #expect(clock.sleeperCount == 0)
+  }
+
+  @MainActor @Test func sleepersWakeInTheOrderOfTheirDeadlines() async throws {
+    let clock = ManualClock()
+    let woken = Monitor<[Int]>([])
+    let sleepers = [3, 1, 2, 1].map { seconds in
+      Task { @MainActor in
+        try await clock.sleep(for: .seconds(seconds))
+        woken.change { $0.append(seconds) }
+      }
+    }
+    try await clock.waitForSleepers(4)
+    clock.advance(by: .seconds(3))
+    for sleeper in sleepers { try await sleeper.value }
+    #expect(woken.read { $0 } == [1, 1, 2, 3])
+  }
+
+  @Test func aSleeperThatIsCancelledIsForgotten() async throws {
+    let clock = ManualClock()
+    let sleeper = Task { try await clock.sleep(for: .seconds(10)) }
+    try await clock.waitForSleepers()
+    sleeper.cancel()
+    await #expect(throws: CancellationError.self) { try await sleeper.value }
+    #expect(clock.sleeperCount == 0)
+  }
+
+  @Test func waitingForSleepersEndsAtItsDeadline() async {
+    await #expect(throws: ManualClockError.tooFewSleepers(expected: 1, found: 0)) {
+      try await ManualClock().waitForSleepers(within: .milliseconds(10))
+    }
+  }
+
+  @Test func aPeriodicTaskTakesOneStepPerAdvance() async throws {
+    let clock = ManualClock()
+    let ticks = Monitor(0)
+    let poller = Task {
+      while true {
+        try await clock.sleep(for: .seconds(60))
+        ticks.change { $0 += 1 }
+      }
+    }
+    for tick in 1...50 {
+      try await clock.waitForSleepers()
+      clock.advance(by: .seconds(60))
+      try await ticks.wait(within: .seconds(10)) { $0 == tick }
+    }
+    poller.cancel()
+    #expect(clock.now.offset == .seconds(3000))
+  }
+}

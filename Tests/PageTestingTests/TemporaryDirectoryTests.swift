@@ -1,0 +1,42 @@
+import Foundation
+import PageTesting
+import Testing
+
+struct TemporaryDirectoryTests {
+  private func isFolder(_ path: String) -> Bool {
+    var isFolder: ObjCBool = false
+    return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && isFolder.boolValue
+  }
+
+  @Test func eachIsAnEmptyFolderOfItsOwn() throws {
+    let one = try TemporaryDirectory(prefix: "one")
+    let two = try TemporaryDirectory(prefix: "one")
+    #expect(one.path != two.path)
+    #expect(one.path.hasPrefix("/"))
+    #expect(one.path.contains("/one-"))
+    #expect(isFolder(one.path) && isFolder(two.path))
+    #expect(try FileManager.default.contentsOfDirectory(atPath: one.path).isEmpty)
+    #expect(one.file("a.js") == one.path + "/a.js")
+    withExtendedLifetime((one, two)) {}
+  }
+
+  @Test func itGoesWithEverythingInItWhenNobodyHoldsItAnyMore() throws {
+    var directory: TemporaryDirectory? = try TemporaryDirectory()
+    let path = try #require(directory?.path)
+    try FileManager.default.createDirectory(atPath: path + "/a/b", withIntermediateDirectories: true)
+    try Data("x".utf8).write(to: URL(filePath: path + "/a/b/c.js"))
+    try FileManager.default.setAttributes([.posixPermissions: 0o444], ofItemAtPath: path + "/a/b/c.js")
+    directory = nil
+    #expect(!isFolder(path))
+  }
+
+  @Test func withOneItStaysUntilTheEndOfTheBody() async throws {
+    let path = try await TemporaryDirectory.with { directory in
+      let path = directory.path
+      await Task.yield()
+      #expect(isFolder(path))
+      return path
+    }
+    #expect(!isFolder(path))
+  }
+}
