@@ -123,6 +123,10 @@ let package = Package(
         .product(name: "NIOPosix", package: "swift-nio"),
       ], swiftSettings: relaxed),
     .testTarget(
-      name: "bundlectlTests", dependencies: ["bundlectl", "PageKit", "PageTesting"], swiftSettings: relaxed),
+      name: "bundlectlTests",
+      dependencies: [
+        "bundlectl", "PageKit", "PageTesting",
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+      ], swiftSettings: relaxed),
   ]
 )

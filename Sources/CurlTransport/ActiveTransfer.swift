@@ -47,6 +47,7 @@ final class ActiveTransfer {
     set(CURLOPT_LOW_SPEED_LIMIT, limits.lowSpeedBytesPerSecond)
     set(CURLOPT_LOW_SPEED_TIME, max(1, limits.lowSpeedTime.milliseconds / 1000))
     if let total = limits.total { set(CURLOPT_TIMEOUT_MS, total.milliseconds) }
+    if request.needsFreshConnection { set(CURLOPT_FRESH_CONNECT, 1) }
     if let file = configuration.certificateAuthorities { set(CURLOPT_CAINFO, file) }
 
     setMethod()
@@ -146,8 +147,13 @@ final class ActiveTransfer {
     let text = String(cString: errorText)
     let reason = text.isEmpty ? code.reason : text
     switch code {
-    case .malformedURL, .unsupportedProtocol:
+    case .malformedURL:
       return .invalidURL(url)
+    case .unsupportedProtocol where !reason.contains("HTTP/0.9"):
+      return .invalidURL(url)
+    case .unsupportedProtocol where timings().reusedConnection:
+      // libcurl 7.88 does not look whether a former answer had more bytes than it announced.
+      return .closedEarly(url: url, received: 0, reason: "a former answer on the connection was longer than announced")
     case .cannotResolveHost, .cannotResolveProxy:
       return .cannotResolve(url: url, reason: reason)
     case .cannotConnect:
@@ -161,7 +167,7 @@ final class ActiveTransfer {
       return .timedOut(url: url, after: isConnected ? limits.total ?? limits.lowSpeedTime : limits.connect)
     case .partialFile, .gotNothing, .receiveError, .sendError, .http2, .http2Stream:
       return .closedEarly(url: url, received: bodyBytes, reason: reason)
-    case .weirdServerReply:
+    case .weirdServerReply, .unsupportedProtocol:
       return .malformed(url: url, reason: reason)
     case _ where CurlCode.tls.contains(code):
       return .insecure(url: url, reason: reason)

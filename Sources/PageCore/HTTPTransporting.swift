@@ -15,11 +15,16 @@ public struct TransportRequest: Sendable {
   public var head: HTTPRequest
   public var body: [UInt8]
   public var limits: TransferLimits
+  /// Never on a connection that was used before: something on it may have gone wrong.
+  public var needsFreshConnection: Bool
 
-  public init(_ head: HTTPRequest, body: [UInt8] = [], limits: TransferLimits = .standard) {
+  public init(
+    _ head: HTTPRequest, body: [UInt8] = [], limits: TransferLimits = .standard, needsFreshConnection: Bool = false
+  ) {
     self.head = head
     self.body = body
     self.limits = limits
+    self.needsFreshConnection = needsFreshConnection
   }
 
   /// The URL as text, for messages.

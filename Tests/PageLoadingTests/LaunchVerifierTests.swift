@@ -109,7 +109,8 @@ struct LaunchVerifierTests {
   }
 
   @Test(arguments: [
-    ("not json", "begins with"), ("<html>", "HTML"), ("{\"schema\":1,\"release\":\"r\",\"bundles\":[{}]}", "bundles[0]"),
+    ("not json", "begins with"), ("<html>", "HTML"),
+    ("{\"schema\":1,\"release\":\"r\",\"bundles\":[{}]}", "bundles[0]"),
   ])
   func aBadManifestIsRefusedInWordsAndChangesNothing(_ text: String, _ reason: String) async throws {
     try await LoadingFixture.running { fixture in
@@ -129,7 +130,8 @@ struct LaunchVerifierTests {
   @Test func aManifestMayBeEncoded() async throws {
     try await LoadingFixture.running { fixture in
       let manifest = try fixture.publish(Self.scripts)
-      fixture.origin.always("/manifest.json", .encoded("gzip", try Gzip.encode(String(decoding: JSON.encode(manifest), as: UTF8.self))))
+      fixture.origin.always(
+        "/manifest.json", .encoded("gzip", try Gzip.encode(String(decoding: JSON.encode(manifest), as: UTF8.self))))
       #expect(try await fixture.verifier().verified().release.name == "r1")
     }
   }

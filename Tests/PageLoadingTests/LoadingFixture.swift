@@ -51,7 +51,9 @@ struct LoadingFixture {
   ) throws -> Manifest {
     func entry(_ name: String, _ path: String, _ text: String) throws -> Manifest.Entry {
       let bytes = Array(text.utf8)
-      origin.serve("/b/\(path)", bytes, contentType: "text/javascript", etag: "\"\(try ContentDigests(of: bytes).sha256.hex.prefix(8))\"")
+      origin.serve(
+        "/b/\(path)", bytes, contentType: "text/javascript",
+        etag: "\"\(try ContentDigests(of: bytes).sha256.hex.prefix(8))\"")
       return Manifest.Entry(
         name: name, path: path, size: withSizes ? Int64(bytes.count) : nil, md5: try ContentDigests(of: bytes).md5,
         preload: preload[name] ?? .launch)
@@ -71,7 +73,9 @@ struct LoadingFixture {
     return plainClient
   }
 
-  func fetcher(attempts: Int = 3, fileLimit: Int64 = 10 << 20, limits: TransferLimits = .standard) throws -> BundleFetcher {
+  func fetcher(attempts: Int = 3, fileLimit: Int64 = 10 << 20, limits: TransferLimits = .standard) throws
+    -> BundleFetcher
+  {
     BundleFetcher(
       client: try client(limits: limits), store: store, decoding: ContentDecoder(),
       retry: RetryPolicy(attempts: attempts), fileLimit: fileLimit, sleep: { [waits] in waits.append($0) })

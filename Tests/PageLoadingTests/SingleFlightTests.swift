@@ -52,7 +52,11 @@ struct SingleFlightTests {
     let gate = Gate()
     let only = Task {
       try await flights.value(for: "k") {
-        try await withTaskCancellationHandler { try await gate.work() } onCancel: { continuation.yield() }
+        try await withTaskCancellationHandler {
+          try await gate.work()
+        } onCancel: {
+          continuation.yield()
+        }
       }
     }
     await gate.waitForStart()

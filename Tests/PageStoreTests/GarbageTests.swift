@@ -9,7 +9,9 @@ struct GarbageTests {
     let release = try await fixture.activated(["a": "A", "b": "B"])
     let report = try await fixture.store.collectGarbage(keepingPrevious: false, dryRun: false)
     #expect(report == GarbageReport())
-    for entry in try await fixture.store.contents(of: release) { try await fixture.store.check(try #require(entry.blob)) }
+    for entry in try await fixture.store.contents(of: release) {
+      try await fixture.store.check(try #require(entry.blob))
+    }
   }
 
   @Test func formerReleasesGoWithTheBytesThatOnlyTheyHad() async throws {
@@ -48,7 +50,8 @@ struct GarbageTests {
   @Test func anIncomingReleaseAndItsBytesStay() async throws {
     let fixture = try StoreFixture()
     _ = try await fixture.activated(["a": "1"], named: "r1")
-    let incoming = try await fixture.register([StoreFixture.bundle("a", "2"), StoreFixture.bundle("b", "3")], named: "r2")
+    let incoming = try await fixture.register(
+      [StoreFixture.bundle("a", "2"), StoreFixture.bundle("b", "3")], named: "r2")
     try await fixture.add("2", to: incoming)
     _ = try await fixture.store.collectGarbage(keepingPrevious: false, dryRun: false)
     #expect(try await fixture.store.contents(of: incoming).map { $0.blob != nil } == [true, false])

@@ -57,6 +57,8 @@ struct OpeningTests {
   @Test func theDefaultFolderFollowsTheXDGVariables() {
     #expect(StoreDirectory.standard(environment: ["XDG_DATA_HOME": "/data", "HOME": "/h"]).path == "/data/pagekit")
     #expect(StoreDirectory.standard(environment: ["HOME": "/h"]).path == "/h/.local/share/pagekit")
-    #expect(StoreDirectory.standard(environment: ["XDG_DATA_HOME": "relative", "HOME": "/h"]).path == "/h/.local/share/pagekit")
+    #expect(
+      StoreDirectory.standard(environment: ["XDG_DATA_HOME": "relative", "HOME": "/h"]).path
+        == "/h/.local/share/pagekit")
   }
 }

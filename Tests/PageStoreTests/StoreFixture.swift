@@ -35,7 +35,8 @@ struct StoreFixture {
     // The manifest's bytes stand for its identity.
     let text = name + bundles.map { "\($0.url)\($0.md5)" }.joined()
     return try await store.register(
-      manifest, bytes: Array(text.utf8), bundles: bundles, for: other ?? source, validators: Validators(etag: "\"\(name)\""))
+      manifest, bytes: Array(text.utf8), bundles: bundles, for: other ?? source,
+      validators: Validators(etag: "\"\(name)\""))
   }
 
   @discardableResult

@@ -7,6 +7,8 @@ public final class BundleDownloader: Sendable {
     public let blob: Blob
     /// Whether it continued what a former attempt had left.
     public let wasResumed: Bool
+    /// Whether it was fetched for this; otherwise it had come in just before.
+    public let wasFetched: Bool
   }
 
   private struct Key: Hashable, Sendable {
@@ -31,16 +33,19 @@ public final class BundleDownloader: Sendable {
   ///
   /// - Parameters:
   ///   - release: that lists the bundle; nil where none does.
+  ///   - recent: looks for what may have come in since the caller looked; asked before anything is fetched.
   ///   - received: told of wire bytes as they come, where this call is the one that fetches.
   ///   - fetched: told when only the disk is still to be waited for, likewise.
   /// - Throws: ``BundleError``, ``StoreError``, `CancellationError`.
   package func download(
-    _ target: FetchTarget, for release: StoredRelease?, received: @escaping @Sendable (Int) -> Void = { _ in },
+    _ target: FetchTarget, for release: StoredRelease?, recent: @escaping @Sendable () async throws -> Blob? = { nil },
+    received: @escaping @Sendable (Int) -> Void = { _ in },
     fetched didFetch: @escaping @Sendable () -> Void = {}
   ) async throws -> Delivery {
     let key = Key(
       content: target.expected, release: release?.id, url: target.expected.md5 == nil ? target.url : nil)
     return try await flights.value(for: key) { [store, fetcher] in
+      if let blob = try await recent() { return Delivery(blob: blob, wasResumed: false, wasFetched: false) }
       let fetched = try await fetcher.fetch(target, received: received)
       didFetch()
       let blob =
@@ -49,7 +54,7 @@ public final class BundleDownloader: Sendable {
         } else {
           try await store.add(fetched.download, digests: fetched.digests, for: target.url)
         }
-      return Delivery(blob: blob, wasResumed: fetched.wasResumed)
+      return Delivery(blob: blob, wasResumed: fetched.wasResumed, wasFetched: true)
     }
   }
 }

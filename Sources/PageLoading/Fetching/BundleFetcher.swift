@@ -102,7 +102,8 @@ public struct BundleFetcher: Sendable {
     var fields: HTTPFields = [.acceptEncoding: decoding.acceptEncoding]
     if let held { for field in RangeDecision.fields(after: held) { fields.append(field) } }
     if mode == .pastCaches { fields[.cacheControl] = "no-cache" }
-    let response = try await client.send(.get, target.url, fields: fields, bodyLimit: fileLimit)
+    let response = try await client.send(
+      .get, target.url, fields: fields, bodyLimit: fileLimit, onFreshConnection: mode == .pastCaches)
     let answer = response.head.headerFields
     let intake: Intake
     switch RangeDecision(for: response.head, held: held) {

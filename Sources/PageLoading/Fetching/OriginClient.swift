@@ -20,7 +20,8 @@ public struct OriginClient: Sendable {
   /// - Parameter url: `http` or `https`.
   /// - Throws: ``TransportError``, ``RedirectFault``, `CancellationError`.
   package func send(
-    _ method: HTTPRequest.Method = .get, _ url: PageURL, fields extra: HTTPFields = [:], bodyLimit: Int64? = nil
+    _ method: HTTPRequest.Method = .get, _ url: PageURL, fields extra: HTTPFields = [:], bodyLimit: Int64? = nil,
+    onFreshConnection: Bool = false
   ) async throws -> TransportResponse {
     var limits = limits
     limits.bodyBytes = bodyLimit
@@ -32,7 +33,8 @@ public struct OriginClient: Sendable {
         throw TransportError.invalidURL(url.text)
       }
       counter.add()
-      let response = try await transport.send(TransportRequest(head, limits: limits))
+      let response = try await transport.send(
+        TransportRequest(head, limits: limits, needsFreshConnection: onFreshConnection))
       switch RedirectDecision(for: response.head, at: url, visited: visited) {
       case .take: return response
       case .refuse(let fault): throw fault

@@ -2,7 +2,8 @@ import Synchronization
 
 /// Makes equal work in flight one: whoever asks for it while it runs gets its result.
 ///
-/// A caller that is cancelled leaves; the work is cancelled when the last one has left.
+/// A caller that is cancelled leaves at once while others wait. The last one cancels the work and sees how it ends:
+/// work that was as good as done still succeeds.
 final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   private struct Flight {
     let task: Task<Value, any Error>
@@ -35,8 +36,8 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     do {
       return try await task.valueForWaiter()
     } catch {
-      if Task.isCancelled { leave(key, id) }
-      throw error
+      guard Task.isCancelled, leave(key, id) else { throw error }
+      return try await task.value
     }
   }
 
@@ -49,16 +50,18 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     }
   }
 
-  private func leave(_ key: Key, _ id: UInt64) {
+  /// Whether it was the last one; the work is cancelled then.
+  private func leave(_ key: Key, _ id: UInt64) -> Bool {
     state.withLock { state in
-      guard var flight = state.flights[key], flight.id == id else { return }
+      guard var flight = state.flights[key], flight.id == id else { return false }
       flight.passengers -= 1
-      if flight.passengers == 0 {
-        flight.task.cancel()
-        state.flights[key] = nil
-      } else {
+      guard flight.passengers == 0 else {
         state.flights[key] = flight
+        return false
       }
+      flight.task.cancel()
+      state.flights[key] = nil
+      return true
     }
   }
 }

@@ -59,9 +59,17 @@ public final class BundleLoader: Sendable {
         do {
           let target = FetchTarget(
             kind: listed?.kind ?? .bundle, name: listed?.name ?? url.text, url: url, expected: expected)
-          let blob = try await downloader.download(target, for: listed == nil ? nil : word.release).blob
+          let seen = situation.stored
+          let delivery = try await downloader.download(target, for: listed == nil ? nil : word.release) { [store] in
+            // Another open, or the preloader, may have brought it meanwhile.
+            guard let blob = try await store.bundle(at: url)?.blob, .blob(blob) != seen, expected.matches(blob) else {
+              return nil
+            }
+            return blob
+          }
           return LoadedBundle(
-            url: url, bytes: try await store.bytes(of: blob).bytes, source: .network, md5: blob.md5,
+            url: url, bytes: try await store.bytes(of: delivery.blob).bytes,
+            source: delivery.wasFetched ? .network : .store, md5: delivery.blob.md5,
             isVerified: expected.md5 != nil, note: nil)
         } catch let error as CancellationError {
           throw error

@@ -174,12 +174,13 @@ struct PreloadRun: Sendable {
     for bundle in item.bundles {
       do {
         let isFile = bundle.url.isFile
-        let delivery = try await downloader.download(FetchTarget(bundle), for: release) { bytes in
-          if !isFile { tally.receive(bytes) }
-          feed.received(bytes, by: index)
-        } fetched: {
-          ticket.giveBack()
-        }
+        let delivery = try await downloader.download(
+          FetchTarget(bundle), for: release,
+          received: { bytes in
+            if !isFile { tally.receive(bytes) }
+            feed.received(bytes, by: index)
+          },
+          fetched: { ticket.giveBack() })
         tally.done(item, size: delivery.blob.size, wasResumed: delivery.wasResumed)
         feed.setState(.done, of: index)
         try tally.checkLimit()

@@ -1,0 +1,82 @@
+import Foundation
+import PageTesting
+
+/// Runs the built `bundlectl` as a process of its own.
+struct Command {
+  struct Result {
+    let status: Int32
+    /// Whether a signal ended it.
+    let wasKilled: Bool
+    let output: String
+    let error: String
+
+    /// Standard output as one JSON object.
+    var json: [String: Any] {
+      get throws {
+        let object = try JSONSerialization.jsonObject(with: Data(output.utf8))
+        guard let object = object as? [String: Any] else { throw NotAnObject(output: output) }
+        return object
+      }
+    }
+  }
+
+  struct NotAnObject: Error {
+    let output: String
+  }
+
+  /// A command under way.
+  final class Running: Sendable {
+    let process: Process
+    private let files: TemporaryDirectory
+    private let end: Task<Void, Never>
+
+    fileprivate init(_ arguments: [String], in folder: String?, environment: [String: String]) throws {
+      let process = Process()
+      self.process = process
+      files = try TemporaryDirectory()
+      process.executableURL = Command.executable
+      process.arguments = arguments
+      if let folder { process.currentDirectoryURL = URL(fileURLWithPath: folder) }
+      process.environment = ProcessInfo.processInfo.environment.merging(environment) { _, new in new }
+      // Files, not pipes: nobody has to read while it runs.
+      for name in ["output", "error"] { _ = FileManager.default.createFile(atPath: files.file(name), contents: nil) }
+      process.standardInput = FileHandle.nullDevice
+      process.standardOutput = FileHandle(forWritingAtPath: files.file("output"))
+      process.standardError = FileHandle(forWritingAtPath: files.file("error"))
+      let (ended, continuation) = AsyncStream.makeStream(of: Void.self)
+      process.terminationHandler = { _ in continuation.finish() }
+      try process.run()
+      end = Task { for await _ in ended {} }
+    }
+
+    func send(_ signal: Int32) { kill(process.processIdentifier, signal) }
+
+    func result() async throws -> Result {
+      await end.value
+      func text(_ name: String) -> String {
+        String(decoding: FileManager.default.contents(atPath: files.file(name)) ?? Data(), as: UTF8.self)
+      }
+      return Result(
+        status: process.terminationStatus, wasKilled: process.terminationReason == .uncaughtSignal,
+        output: text("output"), error: text("error"))
+    }
+  }
+
+  /// Beside the test bundle.
+  static var executable: URL {
+    URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
+      .appendingPathComponent("bundlectl")
+  }
+
+  static func start(_ arguments: [String], in folder: String? = nil, environment: [String: String] = [:]) throws
+    -> Running
+  {
+    try Running(arguments, in: folder, environment: environment)
+  }
+
+  static func run(_ arguments: String..., in folder: String? = nil, environment: [String: String] = [:]) async throws
+    -> Result
+  {
+    try await start(arguments, in: folder, environment: environment).result()
+  }
+}

@@ -1,0 +1,123 @@
+import Foundation
+import PageKit
+import Testing
+
+struct ManifestCommandTests {
+  private static func built(_ site: Site, _ more: String...) async throws -> Manifest {
+    let result = try await Command.start(
+      ["manifest", "build", "pages", "-o", "manifest.json"] + more, in: site.folder.path
+    ).result()
+    #expect(result.status == 0, "\(result.error)")
+    return try Manifest(reading: Array(try Data(contentsOf: URL(fileURLWithPath: site.folder.file("manifest.json")))))
+  }
+
+  @Test func scriptsBecomeBundlesNamedAfterTheirPathAndTheRestFiles() async throws {
+    try await Site.running { site in
+      for path in ["home.js", "shop/list.js", "i/a.png", ".hidden", ".git/config"] {
+        try site.write("x", to: "pages/\(path)")
+      }
+      let manifest = try await Self.built(site)
+      #expect(manifest.bundles.map(\.name) == ["home", "shop/list"])
+      #expect(manifest.files.map(\.path) == ["i/a.png"])
+      #expect(manifest.base == "pages/")
+      #expect(manifest.bundles.first?.sha256 != nil)
+      #expect(manifest.sequence == 1)
+    }
+  }
+
+  @Test func buildingAgainMovesOnOnlyWhereSomethingChanged() async throws {
+    try await Site.running { site in
+      try site.write("var a", to: "pages/a.js")
+      let first = try await Self.built(site)
+      #expect(try await Self.built(site) == first)
+      try site.write("var b", to: "pages/a.js")
+      let next = try await Self.built(site)
+      #expect(next.sequence == 2)
+      #expect(next.release != first.release)
+    }
+  }
+
+  @Test func whatWasSetByHandIsKept() async throws {
+    try await Site.running { site in
+      try site.write("var a", to: "pages/a.js")
+      var manifest = try await Self.built(site)
+      manifest.bundles[0].preload = .idle
+      manifest.bundles[0].prefetch = ["https://api/x"]
+      manifest.additional["expires"] = .string("2027-01-01T00:00:00Z")
+      try JSONEncoder().encode(manifest).write(to: URL(fileURLWithPath: site.folder.file("manifest.json")))
+      try site.write("var a = 2", to: "pages/a.js")
+      let next = try await Self.built(site)
+      #expect(next.bundles.first?.preload == .idle)
+      #expect(next.bundles.first?.prefetch == ["https://api/x"])
+      #expect(next.additional == manifest.additional)
+    }
+  }
+
+  @Test func aBaseMayBeGiven() async throws {
+    try await Site.running { site in
+      try site.write("var a", to: "pages/a.js")
+      #expect(try await Self.built(site, "--base", "https://cdn.example.com/x/").base == "https://cdn.example.com/x/")
+    }
+  }
+
+  @Test(arguments: [("", "empty"), ("<html>", "HTML")])
+  func whatNoClientWouldRunIsNotPublished(_ text: String, _ reason: String) async throws {
+    try await Site.running { site in
+      try site.write(text, to: "pages/a.js")
+      let result = try await Command.run("manifest", "build", "pages", in: site.folder.path)
+      #expect(result.status == 1)
+      #expect(result.error.contains("a.js") && result.error.contains(reason))
+    }
+  }
+
+  @Test func aFileThatIsNoManifestIsNotOverwritten() async throws {
+    try await Site.running { site in
+      try site.write("var a", to: "pages/a.js")
+      try site.write("precious", to: "notes.txt")
+      let result = try await Command.run("manifest", "build", "pages", "-o", "notes.txt", in: site.folder.path)
+      #expect(result.status == 1)
+      #expect(try String(contentsOfFile: site.folder.file("notes.txt"), encoding: .utf8) == "precious")
+    }
+  }
+
+  @Test func checkFindsFilesThatDisagree() async throws {
+    try await Site.running { site in
+      try site.write("var a", to: "pages/a.js")
+      _ = try await Self.built(site)
+      #expect(try await Command.run("manifest", "check", "manifest.json", in: site.folder.path).status == 0)
+      try site.write("var b", to: "pages/a.js")
+      let result = try await Command.run("manifest", "check", "manifest.json", "--json", in: site.folder.path)
+      #expect(result.status == 1)
+      #expect((try result.json["faults"] as? [String])?.first?.contains("build the manifest again") == true)
+    }
+  }
+
+  @Test func checkReadsOneFromAServer() async throws {
+    try await Site.running { site in
+      try site.publish(["a.js": "var a"])
+      #expect(try await Command.run("manifest", "check", site.manifest).status == 0)
+      site.origin.serve("/manifest.json", Array("<html>".utf8))
+      let result = try await Command.run("manifest", "check", site.manifest)
+      #expect(result.status == 1)
+      #expect(result.output.contains("HTML"))
+    }
+  }
+
+  @Test func diffTellsWhatChanged() async throws {
+    try await Site.running { site in
+      try site.write("var a", to: "pages/a.js")
+      try site.write("var b", to: "pages/b.js")
+      _ = try await Self.built(site)
+      try FileManager.default.copyItem(atPath: site.folder.file("manifest.json"), toPath: site.folder.file("old.json"))
+      try site.write("var a = 2", to: "pages/a.js")
+      try FileManager.default.removeItem(atPath: site.folder.file("pages/b.js"))
+      try site.write("var c", to: "pages/c.js")
+      _ = try await Self.built(site)
+      let json = try await Command.run("manifest", "diff", "old.json", "manifest.json", "--json", in: site.folder.path)
+        .json
+      #expect(json["added"] as? [String] == ["c.js"])
+      #expect(json["changed"] as? [String] == ["a.js"])
+      #expect(json["removed"] as? [String] == ["b.js"])
+    }
+  }
+}

@@ -1,0 +1,171 @@
+import Foundation
+import HTTPTypes
+import Testing
+
+struct PreloadCommandTests {
+  private static let texts = ["a.js": "var a = 1", "sub/b.js": "var b = 2", "i/x.png": "picture"]
+
+  @Test func itsJSONTellsWhatWasDone() async throws {
+    try await Site.running { site in
+      try site.publish(Self.texts)
+      let result = try await site.preload()
+      #expect(result.status == 0, "\(result.error)")
+      let json = try result.json
+      for (key, value) in [
+        "bundles": 2, "upToDate": 0, "downloaded": 2, "resumed": 0, "failed": 0, "requests": 4, "sequence": 3,
+        "files": 1, "filesDownloaded": 1, "bytesDownloaded": 25,
+      ] {
+        #expect(json[key] as? Int == value, "\(key): \(String(describing: json[key]))")
+      }
+      #expect(json["release"] as? String == "r1")
+      #expect(json["activated"] as? Bool == true)
+      #expect(json["seconds"] is Double)
+      #expect((json["failures"] as? [Any])?.isEmpty == true)
+    }
+  }
+
+  @Test func aSecondRunFetchesNothing() async throws {
+    try await Site.running { site in
+      try site.publish(Self.texts)
+      _ = try await site.preload()
+      let json = try await site.preload().json
+      #expect(json["requests"] as? Int == 1)
+      #expect(json["upToDate"] as? Int == 2)
+      #expect(json["downloaded"] as? Int == 0)
+      #expect(json["activated"] as? Bool == false)
+    }
+  }
+
+  @Test func whatFailsIsNamedAndTheExitStatusIsOne() async throws {
+    try await Site.running { site in
+      try site.publish(Self.texts)
+      site.origin.always("/b/a.js", .html("<p>sorry"))
+      let result = try await site.preload()
+      #expect(result.status == 1)
+      let failures = try #require(try result.json["failures"] as? [[String: String]])
+      #expect(failures.map { $0["name"] } == ["a"])
+      #expect(failures.first?["error"]?.contains("HTML") == true)
+      #expect(try result.json["downloaded"] as? Int == 1)
+    }
+  }
+
+  @Test func pipedItPrintsPlainLines() async throws {
+    try await Site.running { site in
+      try site.publish(Self.texts)
+      let result = try await Command.run("preload", "--manifest", site.manifest, "--store", site.store)
+      #expect(result.status == 0)
+      #expect(!result.output.contains("\u{1B}"))
+      let lines = result.output.split(separator: "\n")
+      #expect(lines.contains { $0.hasPrefix("stored sub/b") })
+      #expect(lines.contains { $0.hasPrefix("release r1: 2 bundles, 1 file; 3 downloaded") })
+    }
+  }
+
+  @Test func withoutAManifestItTakesTheOneInThisFolderAndItsFilesFromDisk() async throws {
+    try await Site.running { site in
+      for (path, text) in Self.texts { try site.write(text, to: "pages/\(path)") }
+      let folder = site.folder.path
+      #expect(try await Command.run("manifest", "build", "pages", "-o", "manifest.json", in: folder).status == 0)
+      let result = try await Command.run("preload", "--store", "store", "--json", in: folder)
+      #expect(result.status == 0, "\(result.output)")
+      #expect(try result.json["copied"] as? Int == 2)
+      #expect(try result.json["requests"] as? Int == 0)
+      let cat = try await Command.run("cat", "sub/b", "--store", "store", in: folder)
+      #expect(cat.output == "var b = 2")
+    }
+  }
+
+  @Test func whereThereIsNoManifestItSaysWhatToName() async throws {
+    try await Site.running { site in
+      let result = try await Command.run("preload", "--store", site.store, in: site.folder.path)
+      #expect(result.status == 64)
+      #expect(result.error.contains("--manifest"))
+    }
+  }
+
+  @Test(arguments: [
+    ["preload", "--jobs", "0"], ["preload", "--nonsense"], ["nonsense"], ["preload", "--manifest", "ftp://h/m.json"],
+    ["preload", "--manifest", "http://h/m", "--header", "no colon"], ["cat"], ["preload", "--ca-file", "/none"],
+  ])
+  func wrongUsageIsSixtyFour(_ arguments: [String]) async throws {
+    let result = try await Command.start(arguments).result()
+    #expect(result.status == 64, "\(result.error)")
+    #expect(!result.error.isEmpty)
+  }
+
+  @Test func headersGoToTheOriginAndIntoNoLog() async throws {
+    try await Site.running { site in
+      try site.publish(Self.texts)
+      let result = try await site.preload("--header", "Authorization: Bearer s3cret", "--verbose")
+      #expect(result.status == 0)
+      #expect(site.origin.requests.count == 4)
+      #expect(site.origin.requests.allSatisfy { $0.headers[.authorization] == "Bearer s3cret" })
+      #expect(!(result.output + result.error).contains("s3cret"))
+    }
+  }
+
+  @Test func namesRestrictItAndOfflineNothingIsAsked() async throws {
+    try await Site.running { site in
+      try site.publish(Self.texts)
+      #expect(try await site.preload("--only", "a").json["downloaded"] as? Int == 1)
+      let before = site.origin.requests.count
+      let offline = try await site.preload("--offline")
+      #expect(offline.status == 1)
+      #expect((try offline.json["failures"] as? [[String: String]])?.map { $0["name"] } == ["sub/b", "i/x.png"])
+      #expect(site.origin.requests.count == before)
+      _ = try await site.preload()
+      #expect(try await site.preload("--offline").status == 0)
+    }
+  }
+
+  @Test func aStoreThatCannotBeUsedIsSaidInJSONToo() async throws {
+    try await Site.running { site in
+      try site.publish(Self.texts)
+      try site.write("", to: "store")
+      let result = try await site.preload()
+      #expect(result.status == 1)
+      let failures = try #require(try result.json["failures"] as? [[String: String]])
+      #expect(failures.first?["error"]?.contains(site.store) == true)
+    }
+  }
+
+  @Test func aServerThatIsAwayIsSaidAndTheStoredReleaseStays() async throws {
+    try await Site.running { site in
+      try site.publish(Self.texts)
+      _ = try await site.preload()
+      try await site.origin.refuseConnections()
+      let result = try await site.preload()
+      #expect(result.status == 1)
+      #expect(try result.json["upToDate"] as? Int == 2)
+      #expect(try await Command.run("cat", "a", "--store", site.store).output == "var a = 1")
+    }
+  }
+
+  @Test func twoRunsAtOnceBothSucceed() async throws {
+    try await Site.running { site in
+      try site.publish(Dictionary(uniqueKeysWithValues: (0..<60).map { ("p\($0).js", "var p = \($0)") }))
+      let runs = try (0..<3).map { _ in
+        try Command.start(["preload", "--manifest", site.manifest, "--store", site.store, "--json"])
+      }
+      for run in runs {
+        let result = try await run.result()
+        #expect(result.status == 0, "\(result.output)\(result.error)")
+      }
+      let verify = try await Command.run("verify", "--store", site.store, "--json").json
+      #expect(verify["ok"] as? Int == 60)
+    }
+  }
+
+  @Test func theHelpOfEveryCommandIsComplete() async throws {
+    for command in [
+      "preload", "status", "verify", "cat", "gc", "manifest build", "manifest check", "manifest diff", "doctor",
+    ] {
+      let result = try await Command.start(command.split(separator: " ").map(String.init) + ["--help"]).result()
+      #expect(result.status == 0)
+      // An option without a description ends its line there.
+      for line in result.output.split(separator: "\n") where line.hasPrefix("  -") && line.count < 26 {
+        #expect(line.contains("  ") || line.count > 20, "\(command): \(line)")
+      }
+    }
+  }
+}

@@ -1,0 +1,164 @@
+import Foundation
+import HTTPTypes
+import Testing
+
+struct StoreCommandsTests {
+  private static let texts = ["a.js": "var a = 1", "b.js": "var b = 2", "i/x.png": "picture"]
+
+  private static func running(_ body: (Site) async throws -> Void) async throws {
+    try await Site.running { site in
+      try site.publish(texts)
+      _ = try await site.preload()
+      try await body(site)
+    }
+  }
+
+  private static func verify(_ site: Site, _ more: String...) async throws -> (status: Int32, json: [String: Any]) {
+    let result = try await Command.start(["verify", "--store", site.store, "--json"] + more).result()
+    return (result.status, try result.json)
+  }
+
+  @Test func verifyOnAnEmptyStoreFindsNothingAndIsContent() async throws {
+    try await Site.running { site in
+      let (status, json) = try await Self.verify(site)
+      #expect(status == 0)
+      #expect((json["checked"] as? Int, json["ok"] as? Int) == (0, 0))
+      for key in ["corrupt", "missing", "serverDiffers", "repaired"] {
+        #expect((json[key] as? [String]) == [], "\(key)")
+      }
+    }
+  }
+
+  @Test func verifyNamesWhatIsCorruptAndWhatIsMissing() async throws {
+    try await Self.running { site in
+      #expect(try await Self.verify(site).status == 0)
+      try site.damage("var a = 1")
+      try FileManager.default.removeItem(atPath: site.blobPath("picture"))
+      let (status, json) = try await Self.verify(site)
+      #expect(status == 1)
+      #expect(json["corrupt"] as? [String] == ["a"])
+      #expect(json["missing"] as? [String] == ["i/x.png"])
+      #expect((json["checked"] as? Int, json["ok"] as? Int) == (3, 1))
+    }
+  }
+
+  @Test func verifyMendsWhatTheServerStillHas() async throws {
+    try await Self.running { site in
+      try site.damage("var a = 1")
+      try FileManager.default.removeItem(atPath: site.blobPath("picture"))
+      let (status, json) = try await Self.verify(site, "--repair")
+      #expect(status == 0)
+      #expect(json["repaired"] as? [String] == ["a", "i/x.png"])
+      #expect(try await Self.verify(site).status == 0)
+      #expect(try FileManager.default.contentsOfDirectory(atPath: site.store + "/quarantine").count == 1)
+    }
+  }
+
+  @Test func verifySaysWhatCouldNotBeMended() async throws {
+    try await Self.running { site in
+      try site.damage("var a = 1")
+      site.origin.always("/b/a.js", .status(404))
+      let (status, json) = try await Self.verify(site, "--repair")
+      #expect(status == 1)
+      #expect(json["repaired"] as? [String] == [])
+      #expect((json["errors"] as? [String])?.first?.contains("404") == true)
+    }
+  }
+
+  @Test func verifyAsksTheServerWhatItHas() async throws {
+    try await Self.running { site in
+      try site.publish(["a.js": "var a = 11", "b.js": "var b = 2", "i/x.png": "picture"], release: "r2")
+      let (status, json) = try await Self.verify(site, "--server")
+      #expect(status == 1)
+      #expect(json["serverDiffers"] as? [String] == ["a"])
+      #expect(json["corrupt"] as? [String] == [])
+    }
+  }
+
+  @Test func preloadFetchesDamagedBytesAgain() async throws {
+    try await Self.running { site in
+      try site.damage("var a = 1")
+      #expect(try await site.preload().json["downloaded"] as? Int == 1)
+      #expect(try await Self.verify(site).status == 0)
+    }
+  }
+
+  @Test func catWritesTheBytesByNameByPathAndByURL() async throws {
+    try await Self.running { site in
+      for (name, text) in ["a": "var a = 1", "i/x.png": "picture", site.origin.url(for: "/b/b.js"): "var b = 2"] {
+        #expect(try await Command.run("cat", name, "--store", site.store).output == text)
+      }
+      let none = try await Command.run("cat", "none", "--store", site.store)
+      #expect((none.status, none.output) == (1, ""))
+      #expect(none.error.contains("none"))
+    }
+  }
+
+  @Test func catWritesNoDamagedBytes() async throws {
+    try await Self.running { site in
+      try site.damage("var a = 1")
+      let result = try await Command.run("cat", "a", "--store", site.store)
+      #expect((result.status, result.output) == (1, ""))
+      #expect(result.error.contains("verify --repair"))
+    }
+  }
+
+  @Test func withSeveralSourcesANameNeedsItsManifest() async throws {
+    try await Self.running { site in
+      site.origin.serve("/other.json", Array(#"{"schema":1,"release":"o","bundles":[]}"#.utf8))
+      _ = try await Command.run(
+        "preload", "--manifest", site.origin.url(for: "/other.json"), "--store", site.store, "--json")
+      let without = try await Command.run("cat", "a", "--store", site.store)
+      #expect(without.status == 64)
+      #expect(without.error.contains("--manifest"))
+      let with = try await Command.run("cat", "a", "--store", site.store, "--manifest", site.manifest)
+      #expect(with.output == "var a = 1")
+    }
+  }
+
+  @Test func statusShowsReleasesAndBundles() async throws {
+    try await Self.running { site in
+      let json = try await Command.run("status", "--store", site.store, "--json").json
+      #expect(json["blobs"] as? Int == 3)
+      let source = try #require((json["sources"] as? [[String: Any]])?.first)
+      #expect(source["current"] as? String == "r1")
+      #expect((source["entries"] as? [[String: Any]])?.map { $0["stored"] as? Bool } == [true, true, true])
+      let text = try await Command.run("status", "--store", site.store).output
+      #expect(text.contains("release r1 (sequence 3), current since"))
+    }
+  }
+
+  @Test func gcRemovesWhatNoReleaseNeedsAndADryRunOnlySaysSo() async throws {
+    try await Self.running { site in
+      try site.publish(["a.js": "var a = 11"], release: "r2")
+      _ = try await site.preload()
+      let dry = try await Command.run("gc", "--dry-run", "--store", site.store, "--json").json
+      #expect(dry["blobs"] as? Int == 3)
+      let real = try await Command.run("gc", "--store", site.store, "--json").json
+      #expect((real["blobs"] as? Int, real["releases"] as? Int) == (3, 1))
+      #expect(try await Command.run("gc", "--store", site.store, "--json").json["blobs"] as? Int == 0)
+      #expect(try await Command.run("cat", "a", "--store", site.store).output == "var a = 11")
+    }
+  }
+
+  @Test func doctorChecksTheServerAndNamesTheLibraries() async throws {
+    try await Self.running { site in
+      let well = try await Command.run("doctor", "--store", site.store, "--json")
+      #expect(well.status == 0)
+      let checks = try #require(try well.json["checks"] as? [[String: Any]])
+      #expect(checks.map { $0["name"] as? String } == ["store", "space", "server", "clock", "libraries"])
+      #expect((checks.last?["detail"] as? String)?.contains("libcurl") == true)
+      try await site.origin.refuseConnections()
+      #expect(try await Command.run("doctor", "--store", site.store, "--json").status == 1)
+    }
+  }
+
+  @Test func doctorComparesTheClocks() async throws {
+    try await Self.running { site in
+      site.origin.serve("/manifest.json", Array("{}".utf8), headers: [.date: "Sun, 06 Nov 1994 08:49:37 GMT"])
+      let result = try await Command.run("doctor", "--store", site.store)
+      #expect(result.status == 1)
+      #expect(result.output.contains("set the clock"))
+    }
+  }
+}
