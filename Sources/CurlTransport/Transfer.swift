@@ -13,6 +13,8 @@ final class Transfer: Sendable {
 
   /// Bytes that may wait for the reader.
   private static let highWater = 256 << 10
+  /// libcurl hands over 16 KiB at a time; several are usually taken at once.
+  private static let usualChunk = 64 << 10
 
   private struct State {
     var head: HTTPResponse?
@@ -111,6 +113,7 @@ final class Transfer: Sendable {
         state.isPaused = true
         return (false, nil, [])
       }
+      if state.buffer.isEmpty { state.buffer.reserveCapacity(Self.usualChunk) }
       state.buffer.append(contentsOf: bytes)
       return (true, nil, [])
     }

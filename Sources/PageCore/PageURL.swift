@@ -43,6 +43,11 @@ public struct PageURL: Hashable, Sendable, CustomStringConvertible {
     self.text = normalised
   }
 
+  /// Text that was normalised before, as a store keeps it; it is taken as it is.
+  package init(normalised text: String) {
+    self.text = text
+  }
+
   /// A file's or folder's URL; the path is made absolute.
   public init?(filePath: String) {
     self.init(URL(fileURLWithPath: filePath).standardizedFileURL.absoluteString)

@@ -30,11 +30,12 @@ struct BlobRecord {
   }
 
   func save(_ db: Database) throws {
-    try db.execute(
+    let statement = try db.cachedStatement(
       sql: """
         INSERT INTO blob (sha256, md5, size, inode, modified, storedAt) VALUES (?, ?, ?, ?, ?, ?)
         ON CONFLICT (sha256) DO UPDATE SET inode = excluded.inode, modified = excluded.modified
-        """,
+        """)
+    try statement.execute(
       arguments: [blob.sha256, blob.md5, blob.size, inode, modified, Date().timeIntervalSince1970])
   }
 

@@ -18,10 +18,7 @@ extension BundleStore {
   }
 
   private static func source(_ row: Row, _ db: Database) throws -> StoredSource {
-    let text: String = row["url"]
-    guard let url = PageURL(text, ignoring: []) else {
-      throw StoreError.database(path: "store.sqlite", reason: "source \(text.quotedForMessage) is not a URL")
-    }
+    let url = PageURL(normalised: row["url"])
     let (current, previous): (Int64?, Int64?) = (row["current"], row["previous"])
     func release(where condition: String, _ arguments: StatementArguments) throws -> StoredRelease? {
       try Row.fetchOne(
@@ -96,13 +93,10 @@ extension BundleStore {
   }
 
   static func bundle(_ row: Row) throws -> PageBundle {
-    let text: String = row["url"]
-    guard let url = PageURL(text, ignoring: []) else {
-      throw StoreError.database(path: "store.sqlite", reason: "entry \(text.quotedForMessage) is not a URL")
-    }
     let prefetch: String? = row["prefetch"]
     return PageBundle(
-      kind: PageBundle.Kind(rawValue: row["kind"]) ?? .file, name: row["name"], url: url, size: row["size"],
+      kind: PageBundle.Kind(rawValue: row["kind"]) ?? .file, name: row["name"],
+      url: PageURL(normalised: row["url"]), size: row["size"],
       md5: try row.decode(MD5Digest.self, forColumn: "md5"),
       sha256: try row.decode(SHA256Digest?.self, forColumn: "sha256"),
       preload: Manifest.Preload(rawValue: row["preload"]) ?? .launch,

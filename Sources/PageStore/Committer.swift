@@ -118,7 +118,7 @@ final class Committer: Sendable {
     let (file, source) = try job.download.content()
     let target = blobs.path(of: job.digests.sha256)
     let folder = target.removingLastComponent()
-    if try FileSystem.makeFolder(folder) { try FileSystem.synchroniseFolder(directory.blobs) }
+    try FileSystem.makeFolder(folder)
     try FileSystem.rename(source, to: target)
     _ = fchmod(file.rawValue, 0o444)
     guard let status = FileSystem.status(file), status.size == job.digests.size else {
@@ -136,7 +136,7 @@ final class Committer: Sendable {
       let path = blobs.path(of: digest)
       try FileSystem.withFile(path, .readOnly) { try FileSystem.synchronise($0, path: path) }
     }
-    for folder in Set(moved.map { blobs.path(of: $0).removingLastComponent() }) {
+    for folder in Set(moved.map { blobs.path(of: $0).removingLastComponent() }).union([directory.blobs]) {
       try FileSystem.synchroniseFolder(folder)
     }
   }
@@ -147,10 +147,11 @@ final class Committer: Sendable {
     }
     switch job.meaning {
     case .listed(let release):
-      try db.execute(
+      let update = try db.cachedStatement(
         sql: """
           UPDATE entry SET blob = ?1 WHERE "release" = ?2 AND md5 = ?3 AND (sha256 IS NULL OR sha256 = ?1)
-          """, arguments: [job.digests.sha256, release, job.digests.md5])
+          """)
+      try update.execute(arguments: [job.digests.sha256, release, job.digests.md5])
     case .unlisted(let url):
       try db.execute(
         sql: "INSERT OR REPLACE INTO unlisted (url, blob, storedAt) VALUES (?, ?, ?)",

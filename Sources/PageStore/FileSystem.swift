@@ -67,10 +67,8 @@ enum FileSystem {
     unlink(path.string) == 0
   }
 
-  static func makeFolder(_ path: FilePath) throws -> Bool {
-    if mkdir(path.string, 0o755) == 0 { return true }
-    guard errno == EEXIST else { throw writeError(Errno(rawValue: errno), path) }
-    return false
+  static func makeFolder(_ path: FilePath) throws {
+    guard mkdir(path.string, 0o755) == 0 || errno == EEXIST else { throw writeError(Errno(rawValue: errno), path) }
   }
 
   static func status(_ path: FilePath) -> FileStatus? {

@@ -68,8 +68,8 @@ struct PreloadRun: Sendable {
     if outcome.isComplete {
       report.activated = try await store.activate(release)
     }
-    if report.activated {
-      // The store must not grow without end; a busy or failing collection can wait for the next time.
+    if report.activated, try await store.source(release.source)?.previous != nil {
+      // The store must not grow without end; a collection that fails can wait for the next time.
       _ = try? await store.collectGarbage(keepingPrevious: true, dryRun: false)
     }
   }
@@ -92,14 +92,12 @@ struct PreloadRun: Sendable {
     report.count(diff, of: release, contents)
     var outcome = Outcome()
     outcome.failures = unknown.map {
-      .init(name: $0, error: "release \(release.name) has no bundle of this name")
+      .init(name: $0, error: "release \(release.name) has no bundle or file \($0.quotedForMessage)")
     }
     guard isReachable || verifier.source.isFile && !options.isOffline else {
+      let reason = options.isOffline ? "may not be asked" : "cannot be reached"
       outcome.failures += diff.fetch.flatMap(\.bundles).map {
-        .init(
-          name: $0.name,
-          error:
-            "it is not in the store, and the network \(options.isOffline ? "may not be asked" : "cannot be reached")")
+        .init(name: $0.name, error: "\($0.name.quotedForMessage) is not in the store, and the network \(reason)")
       }
       outcome.isComplete = diff.fetch.isEmpty && stored.count + diff.onDemand.count == contents.count
       return outcome

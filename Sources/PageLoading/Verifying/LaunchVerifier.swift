@@ -142,7 +142,7 @@ public actor LaunchVerifier {
       guard let known else { throw SourceError.notStored(fetcher.source) }
       if validators != known.validators { try await store.setValidators(validators, of: known) }
       logger.debug("the manifest is unchanged", metadata: ["source": "\(fetcher.source)", "release": "\(known.name)"])
-      let bundles = try await store.contents(of: known).map(\.bundle)
+      let bundles = try await store.recordedContents(of: known).map(\.bundle)
       return Verified(release: known, bundles: bundles, isUnchanged: true)
     case .manifest(let manifest, let bytes, let bundles, let validators):
       let release = try await store.register(

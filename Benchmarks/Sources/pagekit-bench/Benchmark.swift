@@ -1,0 +1,21 @@
+import Foundation
+
+/// Compares with peers in the same run; a ratio below 1 is in our favour.
+@main
+enum Benchmark {
+  static func main() async throws {
+    let arguments = CommandLine.arguments
+    guard arguments.count >= 3 else {
+      FileHandle.standardError.write(Data("usage: pagekit-bench BUNDLECTL FOLDER [ROUNDS]\n".utf8))
+      exit(64)
+    }
+    let rounds = arguments.count > 3 ? Int(arguments[3]) ?? 7 : 7
+    let folder = arguments[2]
+    let commands = PreloadBenchmark(bundlectl: arguments[1], folder: folder, rounds: rounds)
+    var table = Table("what", "PageKit", "beside it", "ratio", "resident")
+    try commands.preload(&table)
+    try commands.unchangedLaunch(&table)
+    try await ReadBenchmark(folder: folder).run(&table)
+    table.print()
+  }
+}

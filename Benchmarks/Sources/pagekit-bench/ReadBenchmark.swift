@@ -1,0 +1,54 @@
+import Foundation
+import PageKit
+
+/// Reading one verified bundle in this process.
+struct ReadBenchmark {
+  let folder: String
+
+  func run(_ table: inout Table) async throws {
+    let path = folder + "/read"
+    try? FileManager.default.removeItem(atPath: path)
+    let text = String(repeating: "var page = 'sixty-four kibibytes';\n", count: 1873)
+    let bytes = Array(text.utf8.prefix(64 << 10))
+    let digests = try ContentDigests(of: bytes)
+    let url = try PageURL(manifestArgument: "http://localhost/page.js")
+    let store = try BundleStore(at: StoreDirectory(path + "/store"))
+    let download = try store.download(for: ExpectedContent(md5: digests.md5), url: url)
+    try download.begin(DownloadHead(url: url))
+    try download.append(wire: bytes)
+    let blob = try await store.add(download, digests: digests, for: url)
+    let plain = path + "/plain.js"
+    try Data(bytes).write(to: URL(fileURLWithPath: plain))
+
+    let count = 3000
+    var peer: [Double] = []
+    var disk: [Double] = []
+    var memory: [Double] = []
+    for _ in 0..<5 {
+      peer.append(try await Measurement.time(count) { try Self.readAndDigest(plain) })
+      disk.append(try await Measurement.time(count) { try await store.check(blob) })
+      memory.append(try await Measurement.time(count * 20) { _ = try await store.bytes(of: blob) })
+    }
+    let base = Measurement.median(peer)
+    for (what, times) in [("verified 64 KiB bundle, from disk", disk), ("verified 64 KiB bundle, from memory", memory)]
+    {
+      let time = Measurement.median(times)
+      table.add(what, Figures.time(time), "read() and MD5: \(Figures.time(base))", Figures.ratio(time / base), "")
+    }
+  }
+
+  /// The plain way: open, read, MD5.
+  private static func readAndDigest(_ path: String) throws {
+    let descriptor = open(path, O_RDONLY)
+    guard descriptor >= 0 else { throw Measurement.Failed(description: "cannot open \(path)") }
+    defer { close(descriptor) }
+    var status = stat()
+    fstat(descriptor, &status)
+    let bytes = [UInt8](unsafeUninitializedCapacity: Int(status.st_size)) { buffer, count in
+      count = max(0, read(descriptor, buffer.baseAddress, buffer.count))
+    }
+    var digester = try Digester.md5()
+    digester.update(bytes)
+    _ = try digester.finish()
+  }
+}
