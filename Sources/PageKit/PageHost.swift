@@ -49,7 +49,7 @@ public final class PageHost: Sendable {
       logger: configuration.logger)
     bundles = BundleLoader(
       store: store, verifier: verifier, downloader: downloader, checksumSources: configuration.checksumSources,
-      logger: configuration.logger)
+      patience: configuration.patience, logger: configuration.logger)
   }
 
   /// Starts bringing the manifest's bundles into the store; returns at once.

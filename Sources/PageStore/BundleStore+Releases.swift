@@ -130,20 +130,25 @@ extension BundleStore {
     let now = Date().timeIntervalSince1970
     try db.execute(sql: "INSERT OR IGNORE INTO source (url) VALUES (?)", arguments: [source.text])
     let sourceID = try Int64.fetchOne(db, sql: "SELECT id FROM source WHERE url = ?", arguments: [source.text])
-    // Another process may have registered it meanwhile, or the server has gone back to a former release: then it
-    // comes in anew, at the end of the line, with what is known of its bytes.
-    let known = try Int64.fetchOne(
-      db, sql: "SELECT id FROM \"release\" WHERE source = ? AND digest = ?", arguments: [sourceID, digest])
+    let known = try Row.fetchOne(
+      db, sql: "SELECT id, activatedAt FROM \"release\" WHERE source = ? AND digest = ?",
+      arguments: [sourceID, digest])
     let current = try Int64.fetchOne(db, sql: "SELECT current FROM source WHERE id = ?", arguments: [sourceID])
+    let knownID: Int64? = known?["id"]
     let id: Int64
-    if let known, known == current {
+    if let knownID, knownID == current {
+      // The server has taken back what came after it.
       try db.execute(
         sql: "DELETE FROM \"release\" WHERE source = ? AND activatedAt IS NULL", arguments: [sourceID])
-      id = known
+      id = knownID
+    } else if let knownID, known?["activatedAt"] == nil {
+      // Another process has registered it meanwhile.
+      id = knownID
     } else {
-      if let known {
-        try db.execute(sql: "UPDATE source SET previous = NULL WHERE previous = ?", arguments: [known])
-        try db.execute(sql: "UPDATE \"release\" SET digest = randomblob(32) WHERE id = ?", arguments: [known])
+      if let knownID {
+        // The server has gone back to a former release: it comes in anew, with what is known of its bytes.
+        try db.execute(sql: "UPDATE source SET previous = NULL WHERE previous = ?", arguments: [knownID])
+        try db.execute(sql: "UPDATE \"release\" SET digest = randomblob(32) WHERE id = ?", arguments: [knownID])
       }
       try db.execute(
         sql: """
@@ -160,9 +165,7 @@ extension BundleStore {
       try db.execute(
         sql: "DELETE FROM \"release\" WHERE source = ? AND activatedAt IS NULL AND id < ?",
         arguments: [sourceID, id])
-      if let known, known != id {
-        try db.execute(sql: "DELETE FROM \"release\" WHERE id = ?", arguments: [known])
-      }
+      if let knownID { try db.execute(sql: "DELETE FROM \"release\" WHERE id = ?", arguments: [knownID]) }
     }
     try db.execute(
       sql: "UPDATE \"release\" SET etag = ?, lastModified = ? WHERE id = ?",
@@ -247,9 +250,8 @@ extension BundleStore {
           WHERE entry.url = ? AND ("release".id = source.current OR "release".activatedAt IS NULL)
           ORDER BY entry.blob IS NULL, "release".id DESC LIMIT 1
           """, arguments: [url.text])
-      if let listed {
-        return StoredBundle(bundle: try Self.bundle(listed), blob: try Self.blobRecord(listed)?.blob)
-      }
+      let known = try listed.map { StoredBundle(bundle: try Self.bundle($0), blob: try Self.blobRecord($0)?.blob) }
+      if let known, known.blob != nil { return known }
       let unlisted = try Row.fetchOne(
         db, sql: "SELECT blob.* FROM unlisted JOIN blob ON blob.sha256 = unlisted.blob WHERE unlisted.url = ?",
         arguments: [url.text])
@@ -258,7 +260,7 @@ extension BundleStore {
         let bundle = PageBundle(
           kind: .bundle, name: url.text, url: url, size: blob.size, md5: blob.md5, sha256: blob.sha256)
         return StoredBundle(bundle: bundle, blob: blob)
-      }
+      } ?? known
     }
   }
 }

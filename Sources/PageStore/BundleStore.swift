@@ -25,9 +25,10 @@ public final class BundleStore: BundleStoring {
   ) throws {
     try directory.create()
     // Fails here, not half way through a download, where nothing may be written.
-    try StoreLock(path: directory.lock).with(.shared) {}
+    let lock = StoreLock(path: directory.lock)
+    try lock.with(.shared) {}
     self.directory = directory
-    database = try StoreDatabase(writing: directory.database.string)
+    database = try StoreDatabase(writing: directory.database.string, lock: lock)
     blobs = BlobDirectory(root: directory.blobs)
     committer = database.writer.map { Committer(directory: directory, writer: $0) }
     verified = VerifiedBytes(capacity: memoryCapacity)

@@ -159,7 +159,7 @@ final class Download: BundleDownload {
       // An empty file is of no use to anyone; a private one cannot be found again.
       let isUseless = state.head == nil && state.held == nil || name.contains(".")
       if let wire = state.wire, isUseless || FileSystem.status(wire)?.size == 0 { removeFiles() }
-      try? state.wire?.close()
+      if let wire = state.wire { FileSystem.closeLocked(wire) }
       try? state.content?.close()
       (state.wire, state.content) = (nil, nil)
     }
@@ -186,7 +186,7 @@ final class Download: BundleDownload {
       FileSystem.remove(headPath)
       if state.content != nil || !moved { FileSystem.remove(wirePath) }
       if state.content != nil, !moved { FileSystem.remove(contentPath) }
-      try? wire.close()
+      FileSystem.closeLocked(wire)
       try? state.content?.close()
       (state.wire, state.content) = (nil, nil)
     }

@@ -34,6 +34,12 @@ enum FileSystem {
     }
   }
 
+  /// Unlocks and closes. Closing alone would leave the lock to a child process that is just being started.
+  static func closeLocked(_ file: FileDescriptor) {
+    flock(file.rawValue, LOCK_UN)
+    try? file.close()
+  }
+
   /// The file's bytes and metadata have reached the disk when this returns.
   static func synchronise(_ file: FileDescriptor, path: FilePath) throws {
     guard fsync(file.rawValue) == 0 else { throw writeError(Errno(rawValue: errno), path) }

@@ -1,5 +1,6 @@
 import GRDB
 import PageCore
+import SystemPackage
 
 /// `store.sqlite`: opened, migrated, and set up so that a commit survives a power failure.
 struct StoreDatabase: Sendable {
@@ -9,24 +10,36 @@ struct StoreDatabase: Sendable {
   let writer: (any DatabaseWriter)?
 
   /// Opens for reading and writing, making the file where there is none.
-  init(writing path: String) throws {
+  ///
+  /// - Parameter lock: held while the file is opened; exclusively where it must be made or migrated, since SQLite's own
+  ///   locks do not keep two processes from doing that one after the other.
+  init(writing path: String, lock: StoreLock) throws {
     do {
-      var configuration = Configuration()
-      configuration.busyMode = .timeout(10)
-      let pool = try DatabasePool(path: path, configuration: configuration)
-      try Self.refuseNewer(pool, path: path)
-      if try pool.read({ try Schema.migrator.hasCompletedMigrations($0) }) == false {
-        try Schema.migrator.migrate(pool)
-        try pool.write { try $0.execute(sql: "PRAGMA user_version = \(Schema.version)") }
+      let isNew = FileSystem.status(FilePath(path)) == nil
+      var pool = try lock.with(isNew ? .exclusive : .shared) { try Self.open(path, migrating: isNew) }
+      if try Self.needsMigration(pool) {
+        pool = try lock.with(.exclusive) { try Self.open(path, migrating: true) }
       }
-      // Outside a transaction, and after opening, which sets it to NORMAL.
-      try pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
       self.path = path
       reader = pool
       writer = pool
     } catch {
       throw Self.storeError(error, path: path)
     }
+  }
+
+  private static func open(_ path: String, migrating: Bool) throws -> DatabasePool {
+    var configuration = Configuration()
+    configuration.busyMode = .timeout(10)
+    let pool = try DatabasePool(path: path, configuration: configuration)
+    try refuseNewer(pool, path: path)
+    if try migrating && needsMigration(pool) {
+      try Schema.migrator.migrate(pool)
+      try pool.write { try $0.execute(sql: "PRAGMA user_version = \(Schema.version)") }
+    }
+    // Outside a transaction, and after opening, which sets it to NORMAL.
+    try pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
+    return pool
   }
 
   /// Opens a store that is there, for reading only.
@@ -54,6 +67,10 @@ struct StoreDatabase: Sendable {
       // On a medium that cannot be written SQLite cannot share the log; nobody can change the file there either.
       return try DatabaseQueue(path: "file:\(path)?immutable=1", configuration: configuration)
     }
+  }
+
+  private static func needsMigration(_ pool: DatabasePool) throws -> Bool {
+    try pool.read { try !Schema.migrator.hasCompletedMigrations($0) }
   }
 
   private static func refuseNewer(_ reader: some DatabaseReader, path: String) throws {

@@ -17,16 +17,15 @@ struct StoreLock: Sendable {
   /// Waits for the lock; blocks its thread.
   func with<Result>(_ mode: Mode, _ body: () throws -> Result) throws -> Result {
     // flock belongs to the open file, so each holder opens its own.
-    try FileSystem.withFile(path, .readWrite, options: .create, permissions: [.ownerReadWrite, .groupRead, .otherRead])
-    {
-      file in
-      let operation = mode == .shared ? LOCK_SH : LOCK_EX
-      while flock(file.rawValue, operation) != 0 {
-        guard errno == EINTR else {
-          throw StoreError.notWritable(path: path.string, reason: Errno(rawValue: errno).description)
-        }
+    let file = try FileSystem.open(
+      path, .readWrite, options: .create, permissions: [.ownerReadWrite, .groupRead, .otherRead])
+    defer { FileSystem.closeLocked(file) }
+    let operation = mode == .shared ? LOCK_SH : LOCK_EX
+    while flock(file.rawValue, operation) != 0 {
+      guard errno == EINTR else {
+        throw StoreError.notWritable(path: path.string, reason: Errno(rawValue: errno).description)
       }
-      return try body()
     }
+    return try body()
   }
 }

@@ -99,8 +99,8 @@ struct LoadingFixture {
     return await preloader.start().report()
   }
 
-  func loader(_ verifier: LaunchVerifier?) throws -> BundleLoader {
-    BundleLoader(store: store, verifier: verifier, downloader: try downloader())
+  func loader(_ verifier: LaunchVerifier?, patience: Duration = .seconds(60)) throws -> BundleLoader {
+    BundleLoader(store: store, verifier: verifier, downloader: try downloader(), patience: patience)
   }
 
   func target(_ name: String, _ text: String, kind: PageBundle.Kind = .bundle) throws -> FetchTarget {

@@ -40,6 +40,24 @@ struct ReleaseTests {
     #expect(first.id == again.id)
   }
 
+  @Test func twoProcessesThatRegisterTheSameManifestAtOnceGetTheSameRelease() async throws {
+    let fixture = try StoreFixture()
+    let bundles = [try StoreFixture.bundle("a", "A")]
+    let ids = try await withThrowingTaskGroup(of: Int64.self) { group in
+      for _ in 0..<10 {
+        let other = try fixture.reopened()
+        group.addTask {
+          try await other.register(
+            Manifest(release: "r", bundles: []), bytes: [1], bundles: bundles, for: fixture.source,
+            validators: Validators()
+          ).id
+        }
+      }
+      return try await group.reduce(into: Set<Int64>()) { $0.insert($1) }
+    }
+    #expect(ids.count == 1)
+  }
+
   @Test func whatAFormerReleaseHasIsTakenOver() async throws {
     let fixture = try StoreFixture()
     _ = try await fixture.activated(["a": "A", "b": "B"], named: "r1")
@@ -113,6 +131,15 @@ struct ReleaseTests {
     #expect(try await fixture.store.bundle(at: a)?.blob == blob)
     #expect(try await fixture.store.bundle(at: b)?.blob?.md5 == StoreFixture.bundle("b", "B").md5)
     #expect(try await fixture.store.bundle(at: try #require(PageURL("http://h/c.js"))) == nil)
+  }
+
+  @Test func aListedBundleWithoutBytesIsFoundWithThoseThatCameBeforeItWasListed() async throws {
+    let fixture = try StoreFixture()
+    let url = try #require(PageURL("http://h/a.js"))
+    let download = try fixture.download("old", of: fixture.store)
+    let blob = try await fixture.store.add(download, digests: ContentDigests(of: Array("old".utf8)), for: url)
+    _ = try await fixture.register([StoreFixture.bundle("a", "new")])
+    #expect(try await fixture.store.bundle(at: url)?.blob == blob)
   }
 
   @Test func oneDownloadServesEverythingInTheReleaseWithTheSameBytes() async throws {

@@ -9,19 +9,23 @@ public final class BundleLoader: Sendable {
   private let downloader: BundleDownloader
   private let checksums: ChecksumLookup
   private let flights = SingleFlight<PageURL, ServerChecksum?>()
+  private let patience: Duration
   private let logger: Logger
 
   /// - Parameters:
   ///   - verifier: nil where there is no manifest.
   ///   - checksumSources: asked in their order for bundles outside the manifest.
+  ///   - patience: how long to wait for the server's word before the stored bytes are run without it.
   public init(
     store: any BundleStoring, verifier: LaunchVerifier?, downloader: BundleDownloader,
-    checksumSources: [ChecksumSource] = ChecksumSource.standard, logger: Logger = Logger(label: "pagekit.open")
+    checksumSources: [ChecksumSource] = ChecksumSource.standard, patience: Duration = .seconds(2),
+    logger: Logger = Logger(label: "pagekit.open")
   ) {
     self.store = store
     self.verifier = verifier
     self.downloader = downloader
     checksums = ChecksumLookup(client: downloader.client, order: checksumSources)
+    self.patience = patience
     self.logger = logger
   }
 
@@ -29,7 +33,7 @@ public final class BundleLoader: Sendable {
   ///
   /// - Throws: ``BundleError``, ``StoreError``, `CancellationError`.
   public func load(_ url: PageURL, options: OpenOptions = OpenOptions()) async throws -> LoadedBundle {
-    let word = options.isOffline ? Word(word: .unknown) : await serverWord(on: url, patience: options.patience)
+    let word = options.isOffline ? Word(word: .unknown) : await serverWord(on: url)
     var listed = word.bundle
     var note = word.note
     var failure: (any Error)?
@@ -54,7 +58,7 @@ public final class BundleLoader: Sendable {
         try await store.quarantine(blob)
         situation.stored = .nothing
       case .askOtherSources:
-        (situation.server, note) = await otherSources(on: url, patience: options.patience)
+        (situation.server, note) = await otherSources(on: url)
       case .fetch(let expected):
         do {
           let target = FetchTarget(
@@ -103,7 +107,7 @@ public final class BundleLoader: Sendable {
     var note: String?
   }
 
-  private func serverWord(on url: PageURL, patience: Duration) async -> Word {
+  private func serverWord(on url: PageURL) async -> Word {
     guard let verifier else { return Word(word: .notListed) }
     do {
       guard let verified = try await within(patience, { try await verifier.verified() }) else {
@@ -126,7 +130,7 @@ public final class BundleLoader: Sendable {
     return (try? await verifier.verifiedUnconditionally()).map { Self.word($0, on: url) }
   }
 
-  private func otherSources(on url: PageURL, patience: Duration) async -> (BundleDecision.ServerWord, String?) {
+  private func otherSources(on url: PageURL) async -> (BundleDecision.ServerWord, String?) {
     guard !url.isFile else { return (.unknown, nil) }
     do {
       let found = try await within(patience) { [flights, checksums] in

@@ -26,14 +26,11 @@ public struct LoadedBundle: Sendable {
 public struct OpenOptions: Hashable, Sendable {
   /// Run older bytes when the server's cannot be had.
   public var allowsStale: Bool
-  /// How long to wait for the server's word before the stored bytes are run without it.
-  public var patience: Duration
   /// Leave the network alone.
   public var isOffline: Bool
 
-  public init(allowsStale: Bool = true, patience: Duration = .seconds(2), isOffline: Bool = false) {
+  public init(allowsStale: Bool = true, isOffline: Bool = false) {
     self.allowsStale = allowsStale
-    self.patience = patience
     self.isOffline = isOffline
   }
 }
