@@ -1,0 +1,9 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+  name: "PreloadExample",
+  platforms: [.macOS(.v15)],
+  dependencies: [.package(name: "PageKit", path: "../..")],
+  targets: [.executableTarget(name: "preload", dependencies: [.product(name: "PageKit", package: "PageKit")])]
+)
