@@ -177,11 +177,16 @@ extension BundleStore {
 
   private static func insertEntries(_ bundles: [PageBundle], release: Int64, source: Int64?, _ db: Database) throws {
     // An MD5 alone is taken for the same bytes only within one source: nobody else can make them collide.
-    let bySource = try db.makeStatement(
+    let rows = try Row.fetchAll(
+      db,
       sql: """
-        SELECT entry.blob FROM entry JOIN "release" ON "release".id = entry."release"
-        WHERE "release".source = ? AND entry.md5 = ? AND entry.blob IS NOT NULL LIMIT 1
-        """)
+        SELECT DISTINCT entry.md5, entry.blob FROM entry JOIN "release" ON "release".id = entry."release"
+        WHERE "release".source = ? AND entry.blob IS NOT NULL
+        """, arguments: [source])
+    var known: [MD5Digest: SHA256Digest] = [:]
+    for row in rows {
+      known[try row.decode(MD5Digest.self, forColumn: "md5")] = try row.decode(SHA256Digest.self, forColumn: "blob")
+    }
     let byDigest = try db.makeStatement(sql: "SELECT sha256 FROM blob WHERE sha256 = ? AND md5 = ?")
     let insert = try db.makeStatement(
       sql: """
@@ -193,7 +198,7 @@ extension BundleStore {
         if let sha256 = bundle.sha256 {
           try SHA256Digest.fetchOne(byDigest, arguments: [sha256, bundle.md5])
         } else {
-          try SHA256Digest.fetchOne(bySource, arguments: [source, bundle.md5])
+          known[bundle.md5]
         }
       try insert.execute(arguments: [
         release, position, bundle.kind.rawValue, bundle.name, bundle.url.text, bundle.size, bundle.md5, bundle.sha256,

@@ -56,7 +56,7 @@ enum Schema {
             blob BLOB REFERENCES blob(sha256),
             PRIMARY KEY ("release", position)
           ) WITHOUT ROWID;
-          CREATE INDEX entryByMD5 ON entry("release", md5);
+          CREATE INDEX entryByMD5 ON entry(md5, "release");
           CREATE INDEX entryByURL ON entry(url);
           CREATE INDEX entryByBlob ON entry(blob);
 
