@@ -9,6 +9,9 @@ struct StatusCommand: AsyncParsableCommand {
   @Option(name: .long, help: ArgumentHelp("Only this source.", valueName: "url|file"))
   var manifest: String?
 
+  @Flag(name: .long, help: "List the files too, not only the bundles.")
+  var files = false
+
   @OptionGroup var store: StoreOptions
 
   func run() async throws {
@@ -50,15 +53,22 @@ struct StatusCommand: AsyncParsableCommand {
       if let previous = source.previous {
         terminal.line(terminal.styled("release \(previous) is kept as the previous one", .dim))
       }
-      let width = min(48, source.entries.map(\.name.count).max() ?? 0)
-      for entry in source.entries {
-        let mark = entry.stored ? terminal.styled("✓", .green) : terminal.styled("–", .yellow)
-        let size = entry.size.map(Formatting.bytes) ?? ""
-        let padded = String(repeating: " ", count: max(0, 8 - size.count)) + size
-        terminal.line(
-          "  \(mark) \(Formatting.fitted(entry.name, width))  \(padded)  \(terminal.styled(entry.md5, .dim))")
+      let listed = source.entries.filter { files || $0.kind == .bundle }
+      let width = min(48, listed.map(\.name.count).max() ?? 0)
+      for entry in listed { terminal.line("  \(line(for: entry, width: width, terminal))") }
+      let rest = source.entries.count - listed.count
+      if rest > 0 {
+        let stored = source.entries.count { $0.kind == .file && $0.stored }
+        terminal.line("  and \(Formatting.count(rest, "file")), \(stored) stored (--files lists them)")
       }
     }
+  }
+
+  private func line(for entry: StatusOutput.Entry, width: Int, _ terminal: Terminal) -> String {
+    let mark = entry.stored ? terminal.styled("✓", .green) : terminal.styled("–", .yellow)
+    let size = entry.size.map(Formatting.bytes) ?? ""
+    let padded = String(repeating: " ", count: max(0, 8 - size.count)) + size
+    return "\(mark) \(Formatting.fitted(entry.name, width))  \(padded)  \(terminal.styled(entry.md5, .dim))"
   }
 }
 
