@@ -46,7 +46,7 @@ extension FaultOrigin {
   /// - Throws: ``OriginError/deadlinePassed(waitedFor:limit:found:)``, ``OriginError/stopped``, or
   ///   `CancellationError`.
   public func waitForRequests(
-    _ count: Int, to path: String = "/*", within limit: Duration = .seconds(10)
+    _ count: Int, to path: String = "/*", within limit: Duration = .seconds(60)
   ) async throws {
     try await wait(for: "\(count) requests to \(path)", within: limit) {
       $0.tally(of: path).requests
@@ -59,7 +59,7 @@ extension FaultOrigin {
   ///
   /// - Throws: as ``waitForRequests(_:to:within:)``.
   public func waitForCompletedResponses(
-    _ count: Int, to path: String = "/*", within limit: Duration = .seconds(10)
+    _ count: Int, to path: String = "/*", within limit: Duration = .seconds(60)
   ) async throws {
     try await wait(for: "\(count) complete responses to \(path)", within: limit) {
       $0.tally(of: path).completedResponses
@@ -71,7 +71,7 @@ extension FaultOrigin {
   /// Returns once exactly that many connections are open: 0 when the client has left.
   ///
   /// - Throws: as ``waitForRequests(_:to:within:)``.
-  public func waitForOpenConnections(_ count: Int, within limit: Duration = .seconds(10)) async throws {
+  public func waitForOpenConnections(_ count: Int, within limit: Duration = .seconds(60)) async throws {
     try await wait(for: "\(count) open connections", within: limit, measuring: \.openConnections) { $0 == count }
   }
 

@@ -84,7 +84,7 @@ public final class ManualClock: Clock, Sendable {
   ///
   /// - Parameter limit: how long to wait in real time.
   /// - Throws: ``ManualClockError/tooFewSleepers(expected:found:)`` when the time is up, or `CancellationError`.
-  public func waitForSleepers(_ count: Int = 1, within limit: Duration = .seconds(10)) async throws {
+  public func waitForSleepers(_ count: Int = 1, within limit: Duration = .seconds(60)) async throws {
     try await face.wait(within: limit) {
       $0.alarms.count >= count
     } failure: {
