@@ -191,6 +191,7 @@ struct BundleLoaderTests {
       try fixture.publish(["a": "var a = 11", "b": "var b = 2"], release: "r2", etag: "\"r1\"")
       let page = try await fixture.loader(try fixture.verifier()).load(try fixture.url("/b/a.js"))
       #expect((page.source, Self.text(page), page.isVerified) == (.network, "var a = 11", true))
+      #expect(try await fixture.store.bundle(at: try fixture.url("/b/a.js"))?.blob?.md5 == page.md5)
     }
   }
 }

@@ -33,9 +33,7 @@ public final class BundleLoader: Sendable {
   ///
   /// - Throws: ``BundleError``, ``StoreError``, `CancellationError`.
   public func load(_ url: PageURL, options: OpenOptions = OpenOptions()) async throws -> LoadedBundle {
-    let word = options.isOffline ? Word(word: .unknown) : await serverWord(on: url)
-    var listed = word.bundle
-    var note = word.note
+    var word = options.isOffline ? ServerAnswer(word: .unknown) : await serverWord(on: url)
     var failure: (any Error)?
     var situation = BundleDecision.Situation(
       stored: try await storedBlob(url), server: word.word, fetchHasFailed: options.isOffline,
@@ -43,49 +41,28 @@ public final class BundleLoader: Sendable {
     while true {
       switch BundleDecision(for: situation) {
       case .runStored(let blob, let standing):
-        do {
-          let found = try await store.bytes(of: blob)
-          let source: LoadedBundle.Source =
-            standing == .stale ? .stale : found.isFromMemory ? .memory : .store
-          return LoadedBundle(
-            url: url, bytes: found.bytes, source: source, md5: blob.md5, isVerified: standing == .verified,
-            note: standing == .verified ? nil : note)
-        } catch let error as BlobError {
-          logger.warning("\(error)", metadata: ["url": "\(url)"])
-          situation.stored = .damaged(blob)
-        }
+        if let bundle = try await readStored(blob, of: url, as: standing, note: word.note) { return bundle }
+        situation.stored = .damaged(blob)
       case .quarantine(let blob):
         try await store.quarantine(blob)
         situation.stored = .nothing
       case .askOtherSources:
-        (situation.server, note) = await otherSources(on: url)
+        word = await otherSources(on: url)
+        situation.server = word.word
       case .fetch(let expected):
         do {
-          let target = FetchTarget(
-            kind: listed?.kind ?? .bundle, name: listed?.name ?? url.text, url: url, expected: expected)
-          let seen = situation.stored
-          let delivery = try await downloader.download(target, for: listed == nil ? nil : word.release) { [store] in
-            // Another open, or the preloader, may have brought it meanwhile.
-            guard let blob = try await store.bundle(at: url)?.blob, .blob(blob) != seen, expected.matches(blob) else {
-              return nil
-            }
-            return blob
-          }
-          return LoadedBundle(
-            url: url, bytes: try await store.bytes(of: delivery.blob).bytes,
-            source: delivery.wasFetched ? .network : .store, md5: delivery.blob.md5,
-            isVerified: expected.md5 != nil, note: nil)
+          return try await fetch(url, expecting: expected, word: word, seen: situation.stored)
         } catch let error as CancellationError {
           throw error
         } catch {
-          if let fresh = await freshWord(contradicting: error, on: url, since: word), fresh.bundle != listed {
+          if let fresh = await freshWord(contradicting: error, on: url, since: word), fresh.bundle != word.bundle {
             // The 304 was wrong: the manifest has moved on.
+            word = fresh
             situation.server = fresh.word
-            listed = fresh.bundle
             continue
           }
           failure = error
-          note = "\(error)"
+          word.note = "\(error)"
           situation.fetchHasFailed = true
         }
       case .fail:
@@ -98,52 +75,91 @@ public final class BundleLoader: Sendable {
     try await store.bundle(at: url)?.blob.map { .blob($0) } ?? .nothing
   }
 
-  // MARK: The server's word
-
-  private struct Word {
-    var word: BundleDecision.ServerWord
-    var bundle: PageBundle?
-    var release: StoredRelease?
-    var note: String?
-  }
-
-  private func serverWord(on url: PageURL) async -> Word {
-    guard let verifier else { return Word(word: .notListed) }
+  /// Nil where the bytes are not what they should be.
+  private func readStored(
+    _ blob: Blob, of url: PageURL, as standing: BundleDecision.Standing, note: String?
+  ) async throws -> LoadedBundle? {
     do {
-      guard let verified = try await within(patience, { try await verifier.verified() }) else {
-        return Word(word: .unknown, note: "the server's MD5s were not known after \(patience.inSeconds)")
-      }
-      return Self.word(verified, on: url)
-    } catch {
-      return Word(word: .unknown, note: "\(error)")
+      let found = try await store.bytes(of: blob)
+      return LoadedBundle(
+        url: url, bytes: found.bytes, source: standing == .stale ? .stale : found.isFromMemory ? .memory : .store,
+        md5: blob.md5, isVerified: standing == .verified, note: standing == .verified ? nil : note)
+    } catch let error as BlobError {
+      logger.warning("\(error)", metadata: ["url": "\(url)"])
+      return nil
     }
   }
 
-  private static func word(_ verified: Verified, on url: PageURL) -> Word {
-    guard let bundle = verified.bundle(at: url) else { return Word(word: .notListed) }
-    return Word(word: .expects(bundle.expected), bundle: bundle, release: verified.release)
+  private func fetch(
+    _ url: PageURL, expecting expected: ExpectedContent, word: ServerAnswer, seen: BundleDecision.Situation.Stored
+  ) async throws -> LoadedBundle {
+    let target = FetchTarget(
+      kind: word.bundle?.kind ?? .bundle, name: word.bundle?.name ?? url.text, url: url, expected: expected)
+    let delivery = try await downloader.download(target, for: word.release) { [store] in
+      // Another open, or the preloader, may have brought it meanwhile.
+      guard let blob = try await store.bundle(at: url)?.blob, .blob(blob) != seen, expected.matches(blob) else {
+        return nil
+      }
+      return blob
+    }
+    return LoadedBundle(
+      url: url, bytes: try await store.bytes(of: delivery.blob).bytes,
+      source: delivery.wasFetched ? .network : .store, md5: delivery.blob.md5,
+      isVerified: expected.md5 != nil || expected.sha256 != nil, note: nil)
+  }
+
+  // MARK: The server's word
+
+  /// What the server said of one bundle, and where it said so.
+  private struct ServerAnswer {
+    var word: BundleDecision.ServerWord
+    /// The manifest's entry, and the release it is in.
+    var bundle: PageBundle?
+    var release: StoredRelease?
+    /// Why the word is unknown, in a sentence.
+    var note: String?
+  }
+
+  private func serverWord(on url: PageURL) async -> ServerAnswer {
+    guard let verifier else { return ServerAnswer(word: .notListed) }
+    do {
+      guard let verified = try await within(patience, { try await verifier.verified() }) else {
+        return ServerAnswer(word: .unknown, note: "the server's MD5s were not known after \(patience.inSeconds)")
+      }
+      return Self.word(verified, on: url)
+    } catch {
+      return ServerAnswer(word: .unknown, note: "\(error)")
+    }
+  }
+
+  private static func word(_ verified: Verified, on url: PageURL) -> ServerAnswer {
+    guard let bundle = verified.bundle(at: url) else { return ServerAnswer(word: .notListed) }
+    return ServerAnswer(word: .expects(bundle.expected), bundle: bundle, release: verified.release)
   }
 
   /// The server's word without conditions, where bytes contradict a manifest it called unchanged.
-  private func freshWord(contradicting error: any Error, on url: PageURL, since word: Word) async -> Word? {
+  private func freshWord(contradicting error: any Error, on url: PageURL, since word: ServerAnswer) async
+    -> ServerAnswer?
+  {
     guard (error as? BundleError)?.mayBeOutdatedManifest == true, word.bundle != nil, let verifier else { return nil }
     return (try? await verifier.verifiedUnconditionally()).map { Self.word($0, on: url) }
   }
 
-  private func otherSources(on url: PageURL) async -> (BundleDecision.ServerWord, String?) {
-    guard !url.isFile else { return (.unknown, nil) }
+  private func otherSources(on url: PageURL) async -> ServerAnswer {
+    guard !url.isFile else { return ServerAnswer(word: .unknown) }
     do {
       let found = try await within(patience) { [flights, checksums] in
         try await flights.value(for: url) { try await checksums.checksum(of: url) }
       }
       switch found {
-      case .some(.some(.promised(let expected))): return (.expects(expected), nil)
-      case .some(.some(.hinted(let md5))): return (.hints(md5), nil)
-      case .some(.none): return (.unknown, "the server tells no MD5 of this bundle")
-      case .none: return (.unknown, "the server's MD5 was not known after \(patience.inSeconds)")
+      case .some(.promised(let expected)?): return ServerAnswer(word: .expects(expected))
+      case .some(.hinted(let md5)?): return ServerAnswer(word: .hints(md5))
+      case .some(nil): return ServerAnswer(word: .unknown, note: "the server tells no MD5 of this bundle")
+      case nil:
+        return ServerAnswer(word: .unknown, note: "the server's MD5 was not known after \(patience.inSeconds)")
       }
     } catch {
-      return (.unknown, "\(error)")
+      return ServerAnswer(word: .unknown, note: "\(error)")
     }
   }
 }

@@ -1,6 +1,5 @@
 import Logging
 import PageCore
-import Synchronization
 
 /// One preload, from the question to the server to the switch.
 struct PreloadRun: Sendable {
@@ -114,7 +113,7 @@ struct PreloadRun: Sendable {
       totals.upToDate = diff.keep.count
       totals.bytesToFetch = diff.bytesToFetch
     }
-    let tally = Tally(limit: options.releaseLimit)
+    let tally = PreloadTally(limit: options.releaseLimit)
     do {
       try await fetch(diff.fetch, of: release, tally)
     } catch {
@@ -141,7 +140,7 @@ struct PreloadRun: Sendable {
   }
 
   /// At most `jobs` downloads at once, in the list's order. What is downloaded waits for the disk beside the next ones.
-  private func fetch(_ list: [ManifestDiff.Fetch], of release: StoredRelease, _ tally: Tally) async throws {
+  private func fetch(_ list: [ManifestDiff.Fetch], of release: StoredRelease, _ tally: PreloadTally) async throws {
     let (freeSlots, slot) = AsyncStream.makeStream(of: Void.self)
     for _ in 0..<options.jobs { slot.yield() }
     var slots = freeSlots.makeAsyncIterator()
@@ -161,7 +160,7 @@ struct PreloadRun: Sendable {
   private static let outstandingLimit = 128
 
   private func fetch(
-    _ item: ManifestDiff.Fetch, at index: Int, of release: StoredRelease, _ tally: Tally, _ ticket: SlotTicket
+    _ item: ManifestDiff.Fetch, at index: Int, of release: StoredRelease, _ tally: PreloadTally, _ ticket: SlotTicket
   )
     async throws
   {
@@ -194,107 +193,5 @@ struct PreloadRun: Sendable {
     logger.debug("\(lastError)")
     tally.failed(item, lastError)
     feed.setState(.failed("\(lastError)"), of: index)
-  }
-}
-
-/// What stops a whole preload.
-public enum PreloadError: Error, Hashable, CustomStringConvertible {
-  /// In bytes.
-  case notEnoughSpace(needed: Int64, available: Int64)
-  case releaseTooLarge(limit: Int64)
-
-  public var description: String {
-    switch self {
-    case .notEnoughSpace(let needed, let available):
-      "the release needs \(needed) bytes and the disk has \(available) left: free some space and try again"
-    case .releaseTooLarge(let limit): "the release has more than the limit of \(limit) bytes"
-    }
-  }
-}
-
-/// The right to download, given back once.
-private final class SlotTicket: Sendable {
-  private let slot: AsyncStream<Void>.Continuation
-  private let isGivenBack = Atomic<Bool>(false)
-
-  init(_ slot: AsyncStream<Void>.Continuation) { self.slot = slot }
-
-  func giveBack() {
-    if !isGivenBack.exchange(true, ordering: .relaxed) { slot.yield() }
-  }
-}
-
-/// Counts what the workers of one run did.
-private final class Tally: Sendable {
-  struct Result: Sendable {
-    var bytes: Int64 = 0
-    var size: Int64 = 0
-    var done: [PageBundle.Kind: Int] = [:]
-    var copied: [PageBundle.Kind: Int] = [:]
-    var resumed = 0
-    var failures: [PreloadReport.Failure] = []
-    var hasMismatch = false
-    var mustStop = false
-
-    var doneBundles: Int { done.values.reduce(0, +) + copied.values.reduce(0, +) }
-  }
-
-  private let state = Mutex(Result())
-  private let limit: Int64
-
-  init(limit: Int64) { self.limit = limit }
-
-  var result: Result { state.withLock { $0 } }
-
-  /// Whether an error ends the whole run.
-  var mustStop: Bool { state.withLock(\.mustStop) }
-  func stop() { state.withLock { $0.mustStop = true } }
-
-  func receive(_ bytes: Int) { state.withLock { $0.bytes += Int64(bytes) } }
-
-  func done(_ item: ManifestDiff.Fetch, size: Int64, wasResumed: Bool) {
-    state.withLock { state in
-      state.size += size
-      for bundle in item.bundles {
-        if bundle.url.isFile {
-          state.copied[bundle.kind, default: 0] += 1
-        } else {
-          state.done[bundle.kind, default: 0] += 1
-        }
-        if wasResumed, bundle.kind == .bundle { state.resumed += 1 }
-      }
-    }
-  }
-
-  func failed(_ item: ManifestDiff.Fetch, _ error: any Error) {
-    state.withLock { state in
-      state.failures += item.bundles.map { .init(name: $0.name, error: "\(error)") }
-      state.hasMismatch = state.hasMismatch || (error as? BundleError)?.mayBeOutdatedManifest == true
-    }
-  }
-
-  func checkLimit() throws {
-    guard state.withLock({ $0.size }) <= limit else { throw PreloadError.releaseTooLarge(limit: limit) }
-  }
-}
-
-extension PreloadReport {
-  fileprivate mutating func count(_ diff: ManifestDiff, of release: StoredRelease, _ contents: [StoredBundle]) {
-    self.release = release.name
-    sequence = release.sequence
-    bundles = contents.count { $0.bundle.kind == .bundle }
-    files = contents.count - bundles
-    upToDate = diff.keep.count { $0.kind == .bundle }
-    filesUpToDate = diff.keep.count - upToDate
-    onDemand = diff.onDemand.count
-  }
-
-  fileprivate mutating func add(_ result: Tally.Result) {
-    downloaded += result.done[.bundle] ?? 0
-    filesDownloaded += result.done[.file] ?? 0
-    copied += result.copied[.bundle] ?? 0
-    filesCopied += result.copied[.file] ?? 0
-    resumed += result.resumed
-    bytesDownloaded += result.bytes
   }
 }

@@ -1,0 +1,77 @@
+import PageCore
+import Synchronization
+
+/// Counts what the workers of one run did.
+final class PreloadTally: Sendable {
+  struct Result: Sendable {
+    var bytes: Int64 = 0
+    var size: Int64 = 0
+    var done: [PageBundle.Kind: Int] = [:]
+    var copied: [PageBundle.Kind: Int] = [:]
+    var resumed = 0
+    var failures: [PreloadReport.Failure] = []
+    var hasMismatch = false
+    var mustStop = false
+
+    var doneBundles: Int { done.values.reduce(0, +) + copied.values.reduce(0, +) }
+  }
+
+  private let state = Mutex(Result())
+  private let limit: Int64
+
+  init(limit: Int64) { self.limit = limit }
+
+  var result: Result { state.withLock { $0 } }
+
+  /// Whether an error ends the whole run.
+  var mustStop: Bool { state.withLock(\.mustStop) }
+  func stop() { state.withLock { $0.mustStop = true } }
+
+  func receive(_ bytes: Int) { state.withLock { $0.bytes += Int64(bytes) } }
+
+  func done(_ item: ManifestDiff.Fetch, size: Int64, wasResumed: Bool) {
+    state.withLock { state in
+      state.size += size
+      for bundle in item.bundles {
+        if bundle.url.isFile {
+          state.copied[bundle.kind, default: 0] += 1
+        } else {
+          state.done[bundle.kind, default: 0] += 1
+        }
+        if wasResumed, bundle.kind == .bundle { state.resumed += 1 }
+      }
+    }
+  }
+
+  func failed(_ item: ManifestDiff.Fetch, _ error: any Error) {
+    state.withLock { state in
+      state.failures += item.bundles.map { .init(name: $0.name, error: "\(error)") }
+      state.hasMismatch = state.hasMismatch || (error as? BundleError)?.mayBeOutdatedManifest == true
+    }
+  }
+
+  func checkLimit() throws {
+    guard state.withLock({ $0.size }) <= limit else { throw PreloadError.releaseTooLarge(limit: limit) }
+  }
+}
+
+extension PreloadReport {
+  mutating func count(_ diff: ManifestDiff, of release: StoredRelease, _ contents: [StoredBundle]) {
+    self.release = release.name
+    sequence = release.sequence
+    bundles = contents.count { $0.bundle.kind == .bundle }
+    files = contents.count - bundles
+    upToDate = diff.keep.count { $0.kind == .bundle }
+    filesUpToDate = diff.keep.count - upToDate
+    onDemand = diff.onDemand.count
+  }
+
+  mutating func add(_ result: PreloadTally.Result) {
+    downloaded += result.done[.bundle] ?? 0
+    filesDownloaded += result.done[.file] ?? 0
+    copied += result.copied[.bundle] ?? 0
+    filesCopied += result.copied[.file] ?? 0
+    resumed += result.resumed
+    bytesDownloaded += result.bytes
+  }
+}

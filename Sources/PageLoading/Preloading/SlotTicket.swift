@@ -1,0 +1,13 @@
+import Synchronization
+
+/// The right to download, given back once.
+final class SlotTicket: Sendable {
+  private let slot: AsyncStream<Void>.Continuation
+  private let isGivenBack = Atomic<Bool>(false)
+
+  init(_ slot: AsyncStream<Void>.Continuation) { self.slot = slot }
+
+  func giveBack() {
+    if !isGivenBack.exchange(true, ordering: .relaxed) { slot.yield() }
+  }
+}

@@ -1,0 +1,89 @@
+import GRDB
+import PageCore
+
+extension BundleStore {
+  public func recordedContents(of release: StoredRelease) async throws -> [StoredBundle] {
+    try await records(of: release).map { StoredBundle(bundle: $0.bundle, blob: $0.record?.blob) }
+  }
+
+  private func records(of release: StoredRelease) async throws -> [(bundle: PageBundle, record: BlobRecord?)] {
+    try await read { db in
+      try Row.fetchAll(
+        db,
+        sql: """
+          SELECT entry.*, blob.sha256 AS blobSha256, blob.md5 AS blobMd5, blob.size AS blobSize,
+                 blob.inode AS blobInode, blob.modified AS blobModified
+          FROM entry LEFT JOIN blob ON blob.sha256 = entry.blob
+          WHERE "release" = ? ORDER BY position
+          """, arguments: [release.id]
+      ).map { (bundle: try Self.bundle($0), record: try Self.blobRecord($0)) }
+    }
+  }
+
+  public func contents(of release: StoredRelease) async throws -> [StoredBundle] {
+    let rows = try await records(of: release)
+    var moved: [BlobRecord] = []
+    var isInPlace: [SHA256Digest: Bool] = [:]
+    let contents = rows.map { row -> StoredBundle in
+      guard let record = row.record else { return StoredBundle(bundle: row.bundle, blob: nil) }
+      let known = isInPlace[record.blob.sha256]
+      let condition = known == nil ? record.condition(in: blobs) : .untouched
+      let isGood = known ?? (condition == .untouched || condition == .touched && (try? blobs.read(record.blob)) != nil)
+      isInPlace[record.blob.sha256] = isGood
+      if isGood, condition == .touched, let status = FileSystem.status(blobs.path(of: record.blob.sha256)) {
+        moved.append(BlobRecord(blob: record.blob, status: status))
+      }
+      return StoredBundle(bundle: row.bundle, blob: isGood ? record.blob : nil)
+    }
+    if !moved.isEmpty, database.writer != nil {
+      // Restored from a backup, say: the bytes are right, so that the next look need not read them.
+      try await write { [moved] db in for record in moved { try record.save(db) } }
+    }
+    return contents
+  }
+
+  static func bundle(_ row: Row) throws -> PageBundle {
+    let prefetch: String? = row["prefetch"]
+    return PageBundle(
+      kind: PageBundle.Kind(rawValue: row["kind"]) ?? .file, name: row["name"],
+      url: PageURL(normalised: row["url"]), size: row["size"],
+      md5: try row.decode(MD5Digest.self, forColumn: "md5"),
+      sha256: try row.decode(SHA256Digest?.self, forColumn: "sha256"),
+      preload: Manifest.Preload(rawValue: row["preload"]) ?? .launch,
+      prefetch: prefetch?.split(separator: "\n").map(String.init) ?? [])
+  }
+
+  static func blobRecord(_ row: Row) throws -> BlobRecord? {
+    row["blobSha256"] == nil ? nil : try BlobRecord(row, prefix: "blob")
+  }
+
+  public func bundle(at url: PageURL) async throws -> StoredBundle? {
+    try await read { db in
+      // An incoming release's bytes are the newest that were verified; without bytes of any, the current entry tells
+      // what is expected here.
+      let listed = try Row.fetchOne(
+        db,
+        sql: """
+          SELECT entry.*, blob.sha256 AS blobSha256, blob.md5 AS blobMd5, blob.size AS blobSize,
+                 blob.inode AS blobInode, blob.modified AS blobModified
+          FROM entry
+          JOIN "release" ON "release".id = entry."release"
+          JOIN source ON source.id = "release".source
+          LEFT JOIN blob ON blob.sha256 = entry.blob
+          WHERE entry.url = ? AND ("release".id = source.current OR "release".activatedAt IS NULL)
+          ORDER BY entry.blob IS NULL, "release".id DESC LIMIT 1
+          """, arguments: [url.text])
+      let known = try listed.map { StoredBundle(bundle: try Self.bundle($0), blob: try Self.blobRecord($0)?.blob) }
+      if let known, known.blob != nil { return known }
+      let unlisted = try Row.fetchOne(
+        db, sql: "SELECT blob.* FROM unlisted JOIN blob ON blob.sha256 = unlisted.blob WHERE unlisted.url = ?",
+        arguments: [url.text])
+      return try unlisted.map { row in
+        let blob = try BlobRecord(row).blob
+        let bundle = PageBundle(
+          kind: .bundle, name: url.text, url: url, size: blob.size, md5: blob.md5, sha256: blob.sha256)
+        return StoredBundle(bundle: bundle, blob: blob)
+      } ?? known
+    }
+  }
+}
