@@ -36,7 +36,7 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     do {
       return try await task.valueForWaiter()
     } catch {
-      guard Task.isCancelled, leave(key, id) else { throw error }
+      guard Task.isCancelled, !leave(key, id) else { throw error }
       return try await task.value
     }
   }
@@ -50,18 +50,18 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     }
   }
 
-  /// Whether it was the last one; the work is cancelled then.
+  /// Whether others still wait; when none does, the work is cancelled, if it has not ended already.
   private func leave(_ key: Key, _ id: UInt64) -> Bool {
     state.withLock { state in
       guard var flight = state.flights[key], flight.id == id else { return false }
       flight.passengers -= 1
       guard flight.passengers == 0 else {
         state.flights[key] = flight
-        return false
+        return true
       }
       flight.task.cancel()
       state.flights[key] = nil
-      return true
+      return false
     }
   }
 }
