@@ -11,10 +11,16 @@ final class ActiveTransfer {
   private var head = ResponseHeadParser()
   private var bodyBytes: Int64 = 0
   private var failure: TransportError?
+  /// When the total limit is used up.
+  let deadline: ContinuousClock.Instant?
+
+  /// From this many bytes on libcurl sends a body apart from its head.
+  private static let separateBody = 64 << 10
 
   init(transfer: Transfer, easy: UnsafeMutableRawPointer, configuration: CurlTransport.Configuration) {
     self.transfer = transfer
     self.easy = easy
+    deadline = transfer.request.limits.total.map { transfer.began + $0 }
     errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
     errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
     setOptions(configuration)
@@ -40,13 +46,13 @@ final class ActiveTransfer {
     set(CURLOPT_HTTP_CONTENT_DECODING, 0)
     set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
     set(CURLOPT_HTTP_VERSION, pk_http_version_2tls)
-    set(CURLOPT_PIPEWAIT, 1)
+    // Only TLS tells early whether it is HTTP/2: without it, all would wait for the first one's head.
+    if request.head.scheme?.lowercased() == "https" { set(CURLOPT_PIPEWAIT, 1) }
     set(CURLOPT_BUFFERSIZE, 128 << 10)
     set(CURLOPT_TCP_KEEPALIVE, 1)
-    set(CURLOPT_CONNECTTIMEOUT_MS, limits.connect.milliseconds)
+    set(CURLOPT_CONNECTTIMEOUT_MS, max(1, limits.connect.milliseconds))
     set(CURLOPT_LOW_SPEED_LIMIT, limits.lowSpeedBytesPerSecond)
     set(CURLOPT_LOW_SPEED_TIME, max(1, limits.lowSpeedTime.milliseconds / 1000))
-    if let total = limits.total { set(CURLOPT_TIMEOUT_MS, total.milliseconds) }
     if request.needsFreshConnection { set(CURLOPT_FRESH_CONNECT, 1) }
     if let file = configuration.certificateAuthorities { set(CURLOPT_CAINFO, file) }
 
@@ -101,12 +107,11 @@ final class ActiveTransfer {
       field.value.isEmpty ? "\(field.name.rawName);" : "\(field.name.rawName): \(field.value)"
     }
     // libcurl would add these of its own accord.
-    for name in ["Expect", "Content-Type"]
-    where !lines.contains(where: { $0.lowercased().hasPrefix(name.lowercased()) }) {
-      lines.append("\(name):")
+    for name in [HTTPField.Name.expect, .contentType] where request.head.headerFields[name] == nil {
+      lines.append("\(name.rawName):")
     }
     if request.head.headerFields[.userAgent] == nil { lines.append("User-Agent: \(userAgent)") }
-    for line in lines { fields = curl_slist_append(fields, line) ?? fields }
+    for line in lines { fields = curl_slist_append(fields, line.fieldBytes) ?? fields }
     _ = pk_setopt_pointer(easy, CURLOPT_HTTPHEADER, fields)
   }
 
@@ -134,9 +139,15 @@ final class ActiveTransfer {
 
   // MARK: End
 
+  /// The total limit is used up.
+  func timeOut() {
+    failure = .timedOut(url: url, after: request.limits.total ?? .zero)
+    complete(.timedOut)
+  }
+
   func complete(_ code: CurlCode) {
     transfer.record(TransferSummary(timings: timings(), trailers: head.trailers.fields))
-    if code == .ok, failure == nil {
+    if code == .ok, failure == nil, head.isComplete {
       transfer.finish(.success(()))
     } else {
       transfer.finish(.failure(failure ?? error(for: code)))
@@ -147,9 +158,12 @@ final class ActiveTransfer {
     let text = String(cString: errorText)
     let reason = text.isEmpty ? code.reason : text
     switch code {
+    case .ok:
+      // libcurl 7.88 takes a head that ends after a whole line, but without the empty one, for an answer.
+      return .closedEarly(url: url, received: 0, reason: "the connection ended in the head")
     case .malformedURL:
       return .invalidURL(url)
-    case .unsupportedProtocol where !reason.contains("HTTP/0.9"):
+    case .unsupportedProtocol where timings().firstByte == .zero:
       return .invalidURL(url)
     case .unsupportedProtocol where timings().reusedConnection:
       // libcurl 7.88 does not look whether a former answer had more bytes than it announced.
@@ -163,12 +177,14 @@ final class ActiveTransfer {
       if reason.hasPrefix("Operation too slow") {
         return .tooSlow(url: url, bytesPerSecond: limits.lowSpeedBytesPerSecond, over: limits.lowSpeedTime)
       }
-      let isConnected = timings().connected > .zero
-      return .timedOut(url: url, after: isConnected ? limits.total ?? limits.lowSpeedTime : limits.connect)
+      return .timedOut(url: url, after: limits.connect)
     case .partialFile, .gotNothing, .receiveError, .sendError, .http2, .http2Stream:
       return .closedEarly(url: url, received: bodyBytes, reason: reason)
     case .weirdServerReply, .unsupportedProtocol:
       return .malformed(url: url, reason: reason)
+    case .outOfMemory where timings().firstByte > .zero:
+      // libcurl 7.88 has no other word for a line of the head over its limit of 100 KB.
+      return .malformed(url: url, reason: "a line of its head is too long")
     case _ where CurlCode.tls.contains(code):
       return .insecure(url: url, reason: reason)
     default:
@@ -184,13 +200,17 @@ final class ActiveTransfer {
     timings.firstByte = microseconds(CURLINFO_STARTTRANSFER_TIME_T)
     timings.total = microseconds(CURLINFO_TOTAL_TIME_T)
     timings.bytesReceived = offset(CURLINFO_SIZE_DOWNLOAD_T) + Int64(long(CURLINFO_HEADER_SIZE))
-    timings.bytesSent = offset(CURLINFO_SIZE_UPLOAD_T) + Int64(long(CURLINFO_REQUEST_SIZE))
     timings.reusedConnection = long(CURLINFO_NUM_CONNECTS) == 0
     switch long(CURLINFO_HTTP_VERSION) {
     case 1: timings.httpVersion = "1.0"
     case 2: timings.httpVersion = "1.1"
     case 3: timings.httpVersion = "2"
     default: timings.httpVersion = nil
+    }
+    timings.bytesSent = Int64(long(CURLINFO_REQUEST_SIZE))
+    // With HTTP/1 libcurl sends a small body along with the head, and counts it in both.
+    if timings.httpVersion == "2" || request.body.count >= Self.separateBody {
+      timings.bytesSent += offset(CURLINFO_SIZE_UPLOAD_T)
     }
     return timings
   }
@@ -211,7 +231,16 @@ final class ActiveTransfer {
 }
 
 extension Duration {
-  fileprivate var milliseconds: Int {
+  var milliseconds: Int {
     Int(clamping: components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000)
+  }
+}
+
+extension String {
+  /// A field's line as it goes over the wire: as it would be read, one byte for each character of ISO 8859-1;
+  /// UTF-8 where there are others.
+  fileprivate var fieldBytes: [CChar] {
+    let bytes = unicodeScalars.compactMap { UInt8(exactly: $0.value) }
+    return (bytes.count == unicodeScalars.count ? bytes : Array(utf8)).map(CChar.init(bitPattern:)) + [0]
   }
 }

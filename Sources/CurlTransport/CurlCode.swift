@@ -16,6 +16,7 @@ struct CurlCode: RawRepresentable, Hashable, Sendable {
   static let weirdServerReply = CurlCode(CURLE_WEIRD_SERVER_REPLY)
   static let http2 = CurlCode(CURLE_HTTP2)
   static let partialFile = CurlCode(CURLE_PARTIAL_FILE)
+  static let outOfMemory = CurlCode(CURLE_OUT_OF_MEMORY)
   static let timedOut = CurlCode(CURLE_OPERATION_TIMEDOUT)
   static let gotNothing = CurlCode(CURLE_GOT_NOTHING)
   static let sendError = CurlCode(CURLE_SEND_ERROR)

@@ -30,7 +30,7 @@ final class CurlLoop {
       var running: Int32 = 0
       curl_multi_perform(mailbox.multi, &running)
       collectFinished()
-      curl_multi_poll(mailbox.multi, nil, 0, Self.pollMilliseconds, nil)
+      curl_multi_poll(mailbox.multi, nil, 0, endOverdue(), nil)
     }
     for command in mailbox.close() {
       if case .start(let transfer) = command { fail(transfer) }
@@ -53,7 +53,9 @@ final class CurlLoop {
       start(transfer)
     case .resume(let transfer):
       guard let found = active[ObjectIdentifier(transfer)] else { return }
-      curl_easy_pause(found.easy, CURLPAUSE_CONT)
+      let code = CurlCode(curl_easy_pause(found.easy, CURLPAUSE_CONT))
+      // libcurl drops held-back bytes that the callback refuses, and would go on behind them.
+      if code != .ok { end(found, with: code) }
     case .cancel(let transfer):
       guard let found = active[ObjectIdentifier(transfer)] else { return }
       remove(found)
@@ -87,9 +89,32 @@ final class CurlLoop {
       guard message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle,
         let finished = byHandle[easy]
       else { continue }
-      finished.complete(CurlCode(pk_message_result(message)))
-      remove(finished)
+      end(finished, with: CurlCode(pk_message_result(message)))
     }
+  }
+
+  /// Ends what has used up its total limit. libcurl has a limit too, but it does not hold for a transfer that
+  /// waits for a connection.
+  ///
+  /// - Returns: the milliseconds until this has to be looked at again.
+  private func endOverdue() -> Int32 {
+    let now = ContinuousClock.now
+    var pause = Self.pollMilliseconds
+    for transfer in active.values {
+      guard let deadline = transfer.deadline else { continue }
+      if deadline <= now {
+        transfer.timeOut()
+        remove(transfer)
+      } else {
+        pause = min(pause, Int32(clamping: (deadline - now).milliseconds + 1))
+      }
+    }
+    return pause
+  }
+
+  private func end(_ transfer: ActiveTransfer, with code: CurlCode) {
+    transfer.complete(code)
+    remove(transfer)
   }
 
   private func remove(_ transfer: ActiveTransfer) {

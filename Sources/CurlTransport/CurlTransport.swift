@@ -45,6 +45,8 @@ public final class CurlTransport: HTTPTransporting {
 
   public func send(_ request: TransportRequest) async throws -> TransportResponse {
     try Task.checkCancellation()
+    // libcurl would take the first part of the path for the host.
+    guard request.head.authority?.isEmpty == false else { throw TransportError.invalidURL(request.url) }
     let transfer = Transfer(request: request, mailbox: mailbox)
     mailbox.post(.start(transfer))
     let head = try await transfer.head()

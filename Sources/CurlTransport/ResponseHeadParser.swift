@@ -20,7 +20,7 @@ struct ResponseHeadParser {
   private var response: HTTPResponse?
   private var fields = FieldLines()
   private var size = 0
-  private var isHeadComplete = false
+  private(set) var isComplete = false
   private(set) var trailers = FieldLines()
 
   /// The final head when this line completes it; interim ones (1xx) are passed over.
@@ -29,7 +29,7 @@ struct ResponseHeadParser {
     guard size <= Self.limit else { throw .tooLong }
     // RFC 9110 §5.5: bytes beyond ASCII are opaque; ISO 8859-1 keeps each.
     let text = String(String.UnicodeScalarView(line.lazy.map { UnicodeScalar($0) })).trimmed
-    if isHeadComplete {
+    if isComplete {
       trailers.append(text)
       return nil
     }
@@ -46,7 +46,7 @@ struct ResponseHeadParser {
       fields = FieldLines()
     }
     guard var final = response, final.status.kind != .informational else { return nil }
-    isHeadComplete = true
+    isComplete = true
     final.headerFields = fields.fields
     return final
   }

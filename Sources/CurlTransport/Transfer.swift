@@ -8,6 +8,7 @@ import Synchronization
 /// it, the curl thread pauses until it has taken them.
 final class Transfer: Sendable {
   let request: TransportRequest
+  let began = ContinuousClock.now
   private let mailbox: CurlMailbox
   private let state = Mutex(State())
 
@@ -47,7 +48,7 @@ final class Transfer: Sendable {
       try await withCheckedThrowingContinuation { continuation in
         let known: Result<HTTPResponse, any Error>? = state.withLock { state in
           if let head = state.head { return .success(head) }
-          if case .failure(let error) = state.end { return .failure(error) }
+          if let end = state.end { return headless(end) }
           state.headWaiter = continuation
           return nil
         }
@@ -125,6 +126,11 @@ final class Transfer: Sendable {
     state.withLock { $0.summary = summary }
   }
 
+  /// What an end means to who waits for the head.
+  private func headless(_ end: Result<Void, any Error>) -> Result<HTTPResponse, any Error> {
+    end.flatMap { .failure(TransportError.malformed(url: request.url, reason: "it has no head")) }
+  }
+
   func finish(_ end: Result<Void, any Error>) {
     let (headWaiter, chunkWaiter) = state.withLock { state in
       guard state.end == nil else {
@@ -135,8 +141,7 @@ final class Transfer: Sendable {
       defer { (state.headWaiter, state.chunkWaiter) = (nil, nil) }
       return (state.headWaiter, state.chunkWaiter)
     }
-    headWaiter?.resume(
-      with: end.flatMap { .failure(TransportError.malformed(url: request.url, reason: "it has no head")) })
+    headWaiter?.resume(with: headless(end))
     chunkWaiter?.resume(with: end.map { nil })
   }
 }

@@ -11,7 +11,8 @@ public struct ContentDecoder: ContentDecoding {
   public func decoder(for encoding: String, url: String, limit: Int64) throws -> any BodyDecoding {
     // RFC 9110 §8.4: the list is in the order of application, so it is undone from its end.
     let codings = encoding.split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" }.lowercased() }
-    let stages = try codings.filter { !$0.isEmpty && $0 != "identity" }.reversed().map { coding in
+    let applied = codings.filter { !$0.isEmpty && $0 != "identity" }.reversed()
+    let stages = try (applied.isEmpty ? ["identity"] : Array(applied)).map { coding in
       guard let stream = Self.stream(for: coding) else {
         throw ContentError.unsupportedEncoding(url: url, encoding: coding)
       }
@@ -26,6 +27,7 @@ public struct ContentDecoder: ContentDecoding {
     case "gzip", "x-gzip": GzipStream()  // RFC 9110 §8.4.1.3: the two are equivalent
     case "br": BrotliStream()
     case "zstd": ZstdStream()
+    case "identity": IdentityStream()
     default: nil
     }
   }
@@ -38,6 +40,15 @@ protocol DecodingStream: AnyObject {
 
   /// Decodes all of `input`, handing over output piece by piece.
   func decode(_ input: UnsafeRawBufferPointer, emit: (UnsafeRawBufferPointer) throws -> Void) throws
+}
+
+/// No encoding at all, so that the limit holds there too.
+private final class IdentityStream: DecodingStream {
+  let isAtEnd = true
+
+  func decode(_ input: UnsafeRawBufferPointer, emit: (UnsafeRawBufferPointer) throws -> Void) throws {
+    try emit(input)
+  }
 }
 
 /// What is wrong with encoded data, in a library's words.

@@ -1,0 +1,208 @@
+import HTTPTypes
+import PageCore
+import PageTesting
+import Testing
+
+@testable import CurlTransport
+
+@Suite(.timeLimit(.minutes(2)))
+struct CancellationTests {
+  private let transport: CurlTransport
+
+  init() throws { transport = try CurlTransport() }
+
+  // MARK: Cancelled tasks
+
+  @Test func aTaskThatIsCancelledBeforeItSendsAsksNobody() async throws {
+    try await FaultOrigin.running { [transport] origin in
+      let task = Task {
+        withUnsafeCurrentTask { $0?.cancel() }
+        return try await transport.answer(to: origin.request("/a"))
+      }
+      await #expect(throws: CancellationError.self) { try await task.value }
+      #expect(origin.connectionCount == 0)
+    }
+  }
+
+  @Test func aTaskThatIsCancelledWhileItWaitsForTheHeadClosesItsConnection() async throws {
+    try await FaultOrigin.running { [transport] origin in
+      origin.hold("/a")
+      let task = Task { try await transport.answer(to: origin.request("/a")) }
+      try await origin.waitForRequests(1, to: "/a")
+      task.cancel()
+      await #expect(throws: CancellationError.self) { try await task.value }
+      try await origin.waitForOpenConnections(0)
+    }
+  }
+
+  @Test func aTaskThatIsCancelledWhileItWaitsForAConnectionIsNeverSent() async throws {
+    let narrow = try CurlTransport(CurlTransport.Configuration(connectionsPerHost: 1))
+    try await FaultOrigin.running { origin in
+      origin.hold("/held")
+      async let held = narrow.answer(to: origin.request("/held"))
+      try await origin.waitForRequests(1, to: "/held")
+      let task = Task { try await narrow.answer(to: origin.request("/a")) }
+      task.cancel()
+      await #expect(throws: CancellationError.self) { try await task.value }
+      origin.release("/held")
+      _ = try await held
+      _ = try await narrow.answer(to: origin.request("/b"))
+      #expect(origin.requests.map(\.path) == ["/held", "/b"])
+    }
+  }
+
+  @Test func aTaskThatIsCancelledInTheBodyClosesItsConnection() async throws {
+    try await FaultOrigin.running { [transport] origin in
+      origin.serve("/a", SeededContent.bytes(10_000))
+      origin.always("/a", .stall(afterBytes: 1000))
+      let (chunks, arrived) = AsyncStream<Int>.makeStream()
+      let task = Task {
+        for try await chunk in try await transport.send(origin.request("/a")).body { arrived.yield(chunk.count) }
+      }
+      var size = 0
+      for await count in chunks {
+        size += count
+        if size == 1000 { break }
+      }
+      task.cancel()
+      await #expect(throws: CancellationError.self) { try await task.value }
+      try await origin.waitForOpenConnections(0)
+    }
+  }
+
+  @Test func cancellingAfterTheEndChangesNothing() async throws {
+    try await FaultOrigin.running { [transport] origin in
+      origin.serve("/a", "body".utf8)
+      let task = Task {
+        let response = try await transport.send(origin.request("/a"))
+        var body: [UInt8] = []
+        for try await chunk in response.body { body += chunk }
+        withUnsafeCurrentTask { $0?.cancel() }
+        var rest = response.body.makeAsyncIterator()
+        return (body, try await rest.next())
+      }
+      let (body, rest) = try await task.value
+      #expect(body == Array("body".utf8))
+      #expect(rest == nil)
+      _ = try await transport.answer(to: origin.request("/a"))
+      #expect(origin.connectionCount == 1)
+    }
+  }
+
+  @Test func cancellingOneTransferDisturbsNoOther() async throws {
+    let content = SeededContent.bytes(1_000_000)
+    try await FaultOrigin.running { [transport] origin in
+      origin.serve("/b", content)
+      origin.hold("/*")
+      let cancelled = (0..<8).map { _ in Task { try await transport.answer(to: origin.request("/a")) } }
+      let kept = Task { try await transport.answer(to: origin.request("/b")) }
+      try await origin.waitForRequests(9)
+      for task in cancelled { task.cancel() }
+      for task in cancelled { await #expect(throws: CancellationError.self) { try await task.value } }
+      origin.release("/*")
+      expectSame(try await kept.value.body, content)
+    }
+  }
+
+  // MARK: Responses that nobody reads
+
+  @Test func aResponseThatIsDroppedUnreadClosesItsConnection() async throws {
+    try await FaultOrigin.running { origin in
+      origin.serve("/a", SeededContent.bytes(20 << 20))
+      let status = try await transport.send(origin.request("/a")).head.status
+      #expect(status == .ok)
+      try await origin.waitForOpenConnections(0)
+      #expect(origin.completedResponses(path: "/a") == 0)
+    }
+  }
+
+  @Test func aResponseThatIsDroppedHalfReadClosesItsConnection() async throws {
+    try await FaultOrigin.running { origin in
+      origin.serve("/a", SeededContent.bytes(20 << 20))
+      for try await _ in try await transport.send(origin.request("/a")).body { break }
+      try await origin.waitForOpenConnections(0)
+    }
+  }
+
+  @Test func aResponseThatIsDroppedMakesRoomForTheNextTransfer() async throws {
+    let narrow = try CurlTransport(CurlTransport.Configuration(connectionsPerHost: 1))
+    try await FaultOrigin.running { origin in
+      origin.serve("/a", SeededContent.bytes(20 << 20))
+      origin.serve("/b", "body".utf8)
+      for _ in 0..<10 { _ = try await narrow.send(origin.request("/a")) }
+      #expect(try await narrow.answer(to: origin.request("/b")).text == "body")
+    }
+  }
+
+  // MARK: The end of a transport
+
+  @Test func shuttingDownEndsWhatIsUnderWay() async throws {
+    try await FaultOrigin.running { [transport] origin in
+      origin.serve("/body", SeededContent.bytes(20 << 20))
+      origin.hold("/head")
+      let waiting = Task { try await transport.answer(to: origin.request("/head")) }
+      try await origin.waitForRequests(1, to: "/head")
+      let response = try await transport.send(origin.request("/body"))
+      transport.shutDown()
+      await #expect(throws: TransportError.shutDown(url: origin.url(for: "/head"))) { try await waiting.value }
+      await #expect(throws: TransportError.shutDown(url: origin.url(for: "/body"))) {
+        for try await _ in response.body {}
+      }
+      try await origin.waitForOpenConnections(0)
+    }
+  }
+
+  @Test func nothingIsSentAfterShuttingDown() async throws {
+    try await FaultOrigin.running { origin in
+      transport.shutDown()
+      for _ in 0..<3 {
+        let error = try await transport.failure(of: origin.request("/a"))
+        #expect(error == .shutDown(url: origin.url(for: "/a")))
+      }
+      transport.shutDown()
+      #expect(origin.connectionCount == 0)
+    }
+  }
+
+  @Test func lettingGoOfATransportEndsItsTransfers() async throws {
+    try await FaultOrigin.running { origin in
+      origin.serve("/*", SeededContent.bytes(20 << 20))
+      for round in 0..<10 {
+        var transport: CurlTransport? = try CurlTransport()
+        var responses: [TransportResponse] = []
+        for number in 0..<5 {
+          guard let response = try await transport?.send(origin.request("/\(round)/\(number)")) else { break }
+          responses.append(response)
+        }
+        transport = nil
+        #expect(responses.count == 5)
+        for response in responses {
+          let error = await #expect(throws: TransportError.self) { for try await _ in response.body {} }
+          guard case .shutDown = error else {
+            Issue.record("\(String(describing: error))")
+            continue
+          }
+        }
+      }
+      try await origin.waitForOpenConnections(0)
+    }
+  }
+
+  @Test func lettingGoOfAnIdleTransportClosesItsConnections() async throws {
+    try await FaultOrigin.running { origin in
+      origin.serve("/a", "body".utf8)
+      var transport: CurlTransport? = try CurlTransport()
+      _ = try await transport?.answer(to: origin.request("/a"))
+      #expect(origin.openConnectionCount == 1)
+      transport = nil
+      try await origin.waitForOpenConnections(0)
+    }
+  }
+
+  @Test func aTransferThatEndedBeforeItsHeadIsAskedForSaysSo() async throws {
+    let request = TransportRequest.local(port: 1, "/a")
+    let transfer = Transfer(request: request, mailbox: try CurlMailbox())
+    transfer.finish(.success(()))
+    await #expect(throws: TransportError.self) { try await transfer.head() }
+  }
+}

@@ -1,0 +1,228 @@
+import CurlTransport
+import Foundation
+import HTTPTypes
+import PageCore
+import PageTesting
+import Synchronization
+
+/// A real web server for a test: TLS and HTTP/2 on 127.0.0.1, everything it writes in a folder of its own.
+///
+/// It serves the files that are put into it, over HTTP with PUT too. Its certificate is made for the occasion, and trusted by nobody but
+/// who is given ``certificateAuthority``.
+final class NginxServer: Sendable {
+  static let path = "/usr/sbin/nginx"
+  static var isInstalled: Bool { FileManager.default.isExecutableFile(atPath: path) }
+
+  /// Bound but not listening while nginx is at it, so that nobody else gets the port.
+  private let reservation: FaultOrigin
+  private let folder: TemporaryDirectory
+  private let nginx: RunningProgram
+
+  var port: Int { reservation.port }
+
+  /// The path of a PEM file.
+  var certificateAuthority: String { folder.file("ca.pem") }
+
+  /// Starts a server, and stops it when `body` has ended in whichever way.
+  ///
+  /// - Parameter isHTTP2: false for a server that knows HTTP/1.1 only.
+  static func running<Result>(
+    serving files: [String: [UInt8]], isHTTP2: Bool = true, _ body: (NginxServer) async throws -> Result
+  ) async throws -> Result {
+    let server = try await NginxServer(serving: files, isHTTP2: isHTTP2)
+    do {
+      try await server.waitUntilReady()
+      let result = try await body(server)
+      await server.stop()
+      return result
+    } catch {
+      await server.stop()
+      throw error
+    }
+  }
+
+  private init(serving files: [String: [UInt8]], isHTTP2: Bool) async throws {
+    reservation = try await FaultOrigin.start()
+    try await reservation.refuseConnections()
+    folder = try TemporaryDirectory(prefix: "pagekit-nginx")
+    try FileManager.default.createDirectory(atPath: folder.file("www"), withIntermediateDirectories: false)
+    for (name, bytes) in files { try Self.write(bytes, to: folder.file("www/\(name)")) }
+    try await Self.makeCertificates(in: folder)
+    let listening = "127.0.0.1:\(reservation.port) ssl\(isHTTP2 ? " http2" : "")"
+    try Self.write(Array(Self.configuration(in: folder, listening: listening).utf8), to: folder.file("nginx.conf"))
+    // It ends when the shell's input does, so also when the test process dies in whichever way.
+    nginx = try RunningProgram(
+      "/bin/sh",
+      [
+        "-c", "\"$@\" & read -r line; kill -KILL $!", "sh", Self.path, "-p", folder.path, "-c",
+        folder.file("nginx.conf"), "-e", folder.file("error.log"),
+      ])
+  }
+
+  func request(_ path: String, limits: TransferLimits = .standard) -> TransportRequest {
+    .local("https", port: port, path, limits: limits)
+  }
+
+  /// The lines of its access log, each `connection protocol path`, once that many requests have ended.
+  func accesses(_ count: Int) async throws -> [[Substring]] {
+    let deadline = ContinuousClock.now + .seconds(20)
+    while true {
+      let text = try String(contentsOfFile: folder.file("access.log"), encoding: .utf8)
+      let lines = text.split(separator: "\n").map { $0.split(separator: " ") }.filter { !$0.contains(Self.probe) }
+      if lines.count >= count || ContinuousClock.now > deadline { return lines }
+      try await Task.sleep(for: .milliseconds(20))
+    }
+  }
+
+  private func stop() async {
+    await nginx.stop()
+    try? await reservation.stop()
+  }
+
+  // MARK: Starting
+
+  private static let probe: Substring = "/ready"
+
+  private func waitUntilReady() async throws {
+    let transport = try CurlTransport(CurlTransport.Configuration(certificateAuthorities: certificateAuthority))
+    let deadline = ContinuousClock.now + .seconds(20)
+    while true {
+      do {
+        _ = try await transport.answer(to: request(String(Self.probe)))
+        return
+      } catch let error as TransportError {
+        guard ContinuousClock.now < deadline else {
+          let log = (try? String(contentsOfFile: folder.file("error.log"), encoding: .utf8)) ?? ""
+          throw ProgramError(program: Self.path, reason: "\(error)\n\(log)")
+        }
+        try await Task.sleep(for: .milliseconds(20))
+      }
+    }
+  }
+
+  private static func write(_ bytes: [UInt8], to path: String) throws {
+    try Data(bytes).write(to: URL(fileURLWithPath: path))
+  }
+
+  private static func configuration(in folder: TemporaryDirectory, listening: String) -> String {
+    """
+    daemon off;
+    master_process off;
+    pid \(folder.file("nginx.pid"));
+    error_log \(folder.file("error.log"));
+    events { worker_connections 256; }
+    http {
+      log_format plain '$connection $server_protocol $uri';
+      access_log \(folder.file("access.log")) plain;
+      client_body_temp_path \(folder.file("body"));
+      proxy_temp_path \(folder.file("proxy"));
+      fastcgi_temp_path \(folder.file("fastcgi"));
+      uwsgi_temp_path \(folder.file("uwsgi"));
+      scgi_temp_path \(folder.file("scgi"));
+      default_type application/octet-stream;
+      server {
+        listen \(listening);
+        ssl_certificate \(folder.file("server.pem"));
+        ssl_certificate_key \(folder.file("server.key"));
+        root \(folder.file("www"));
+        dav_methods PUT;
+      }
+    }
+
+    """
+  }
+
+  private static func makeCertificates(in folder: TemporaryDirectory) async throws {
+    let settings = """
+      [req]
+      distinguished_name = subject
+      prompt = no
+      [subject]
+      CN = PageKit test
+      [authority]
+      basicConstraints = critical, CA:TRUE
+      keyUsage = critical, keyCertSign
+      [server]
+      basicConstraints = critical, CA:FALSE
+      subjectAltName = IP:127.0.0.1
+
+      """
+    try write(Array(settings.utf8), to: folder.file("openssl.cnf"))
+    let shared = [
+      "req", "-x509", "-config", folder.file("openssl.cnf"), "-newkey", "ec", "-pkeyopt",
+      "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+    ]
+    let authority = ["-extensions", "authority", "-keyout", folder.file("ca.key"), "-out", folder.file("ca.pem")]
+    try await RunningProgram("/usr/bin/env", ["openssl"] + shared + authority).succeed()
+    let server = [
+      "-extensions", "server", "-CA", folder.file("ca.pem"), "-CAkey", folder.file("ca.key"), "-subj", "/CN=127.0.0.1",
+      "-keyout", folder.file("server.key"), "-out", folder.file("server.pem"),
+    ]
+    try await RunningProgram("/usr/bin/env", ["openssl"] + shared + server).succeed()
+  }
+}
+
+/// A program that a test has started.
+private final class RunningProgram: Sendable {
+  private struct State {
+    var status: Int32?
+    var waiters: [CheckedContinuation<Int32, Never>] = []
+  }
+
+  private let path: String
+  private let process: Process
+  private let input = Pipe()
+  private let state = Mutex(State())
+
+  init(_ path: String, _ arguments: [String]) throws {
+    self.path = path
+    process = Process()
+    process.executableURL = URL(fileURLWithPath: path)
+    process.arguments = arguments
+    process.standardInput = input
+    process.standardOutput = FileHandle.nullDevice
+    process.standardError = FileHandle.nullDevice
+    process.terminationHandler = { [weak self] in self?.ended(with: $0.terminationStatus) }
+    try process.run()
+  }
+
+  /// Waits for its end.
+  ///
+  /// - Throws: where its status is not zero.
+  func succeed() async throws {
+    let status = await end()
+    guard status == 0 else { throw ProgramError(program: path, reason: "status \(status)") }
+  }
+
+  /// Ends its input, and waits for its end.
+  func stop() async {
+    try? input.fileHandleForWriting.close()
+    _ = await end()
+  }
+
+  private func end() async -> Int32 {
+    await withCheckedContinuation { continuation in
+      let status = state.withLock { state in
+        if state.status == nil { state.waiters.append(continuation) }
+        return state.status
+      }
+      if let status { continuation.resume(returning: status) }
+    }
+  }
+
+  private func ended(with status: Int32) {
+    let waiters = state.withLock { state in
+      state.status = status
+      defer { state.waiters = [] }
+      return state.waiters
+    }
+    for waiter in waiters { waiter.resume(returning: status) }
+  }
+}
+
+struct ProgramError: Error, CustomStringConvertible {
+  let program: String
+  let reason: String
+
+  var description: String { "\(program): \(reason)" }
+}

@@ -1,0 +1,144 @@
+import HTTPTypes
+import Testing
+
+@testable import CurlTransport
+
+struct ResponseHeadParserTests {
+  /// The head that these lines make, nil while it is not complete.
+  private func head(_ lines: [String]) throws -> HTTPResponse? {
+    var parser = ResponseHeadParser()
+    return try Self.feed(lines, to: &parser)
+  }
+
+  /// Gives lines to a parser as libcurl does, and returns the last head that was completed.
+  private static func feed(_ lines: [String], to parser: inout ResponseHeadParser) throws -> HTTPResponse? {
+    var head: HTTPResponse?
+    for line in lines {
+      if let found = try parser.receive(bytes: Array((line + "\r\n").utf8)) { head = found }
+    }
+    return head
+  }
+
+  @Test(arguments: [
+    ("HTTP/1.1 200 OK", 200), ("HTTP/1.0 404 Not Found", 404), ("HTTP/1.1 200", 200), ("HTTP/1.1 503 ", 503),
+    ("HTTP/2 304 ", 304), ("HTTP/1.1 999 Beyond", 999), ("HTTP/1.1 200 a  b: c", 200),
+  ])
+  func aStatusLineGivesItsCode(line: String, code: Int) throws {
+    #expect(try head([line, ""])?.status.code == code)
+  }
+
+  @Test(arguments: [
+    "", " ", "200 OK", "HTTP/1.1", "HTTP/1.1 20 OK", "HTTP/1.1 2000 OK", "HTTP/1.1 2x0 OK", "HTTP/1.1 099 Low",
+    "HTTP/1.1 +20 OK", "HTTP/1.1 -20 OK", "FTP/1.1 200 OK", "Content-Type: text/html",
+  ])
+  func whatIsNoStatusLineIsRefused(line: String) {
+    #expect(throws: ResponseHeadParser.Fault.badStatusLine) { try head([line, ""]) }
+  }
+
+  @Test func aHeadIsCompleteWithItsEmptyLine() throws {
+    #expect(try head(["HTTP/1.1 200 OK", "A: b"]) == nil)
+    #expect(try head(["HTTP/1.1 200 OK", "A: b", ""]) != nil)
+  }
+
+  @Test func linesMayEndWithoutCarriageReturn() throws {
+    var parser = ResponseHeadParser()
+    _ = try parser.receive(bytes: Array("HTTP/1.1 200 OK\n".utf8))
+    _ = try parser.receive(bytes: Array("Vary: Accept\n".utf8))
+    #expect(try parser.receive(bytes: [0x0A])?.headerFields == [.vary: "Accept"])
+  }
+
+  @Test(arguments: [
+    ("Vary: Accept", "Accept"), ("Vary:Accept", "Accept"), ("Vary: \t Accept \t", "Accept"), ("VARY: Accept", "Accept"),
+    ("Vary:", ""), ("Vary:   ", ""), ("Vary: a:b: c", "a:b: c"), ("Vary: a  b", "a  b"),
+  ])
+  func aValueLosesTheSpaceAroundIt(line: String, value: String) throws {
+    #expect(try head(["HTTP/1.1 200 OK", line, ""])?.headerFields[values: .vary] == [value])
+  }
+
+  @Test func fieldsKeepTheirOrder() throws {
+    let fields = try head(["HTTP/1.1 200 OK", "Vary: a", "ETag: b", "Vary: c", ""])?.headerFields
+    #expect(fields?.map(\.name) == [.vary, .eTag, .vary])
+    #expect(fields?.map(\.value) == ["a", "b", "c"])
+  }
+
+  @Test func everyByteOfAValueIsOneCharacter() throws {
+    let bytes = Array("Vary: ".utf8) + Array(0xA1...0xFF) + Array("\r\n".utf8)
+    var parser = ResponseHeadParser()
+    _ = try parser.receive(bytes: Array("HTTP/1.1 200 OK\r\n".utf8))
+    _ = try parser.receive(bytes: bytes)
+    let value = try parser.receive(bytes: Array("\r\n".utf8))?.headerFields[.vary]
+    #expect(value?.unicodeScalars.map(\.value) == Array(0xA1...0xFF))
+  }
+
+  @Test func aFoldedLineGoesOnWithItsField() throws {
+    let fields = try head(["HTTP/1.1 200 OK", "Vary: a,", "  b,", "\tc", "ETag: d", ""])?.headerFields
+    #expect(fields == [.vary: "a, b, c", .eTag: "d"])
+  }
+
+  @Test func aFoldedLineGoesOnWithTheLastFieldOfItsName() throws {
+    let fields = try head(["HTTP/1.1 200 OK", "Vary: a", "Vary: b", " c", ""])?.headerFields
+    #expect(fields?[values: .vary] == ["a", "b c"])
+  }
+
+  @Test func aFoldedLineWithoutAFieldIsSkipped() throws {
+    #expect(try head(["HTTP/1.1 200 OK", " lost", "Vary: a", ""])?.headerFields == [.vary: "a"])
+  }
+
+  @Test(arguments: ["no colon", "two words: a", ": a", "Vary : a", "Va(ry: a", "Värý: a"])
+  func aFieldWhoseNameIsNoneIsSkippedWithItsFoldedLines(line: String) throws {
+    let fields = try head(["HTTP/1.1 200 OK", "ETag: 1", line, " folded", "Vary: b", ""])?.headerFields
+    #expect(fields == [.eTag: "1", .vary: "b"])
+  }
+
+  @Test func interimHeadsLeaveNothingBehind() throws {
+    let head = try head([
+      "HTTP/1.1 100 Continue", "", "HTTP/1.1 103 Early Hints", "Link: </a>", "", "HTTP/1.1 200 OK", "ETag: 1", "",
+    ])
+    #expect(head?.status == .ok)
+    #expect(head?.headerFields == [.eTag: "1"])
+  }
+
+  @Test func anInterimHeadAloneIsNoHead() throws {
+    #expect(try head(["HTTP/1.1 103 Early Hints", "Link: </a>", ""]) == nil)
+  }
+
+  @Test func fieldsAfterTheHeadAreTrailers() throws {
+    var parser = ResponseHeadParser()
+    let head = try Self.feed(["HTTP/1.1 200 OK", "ETag: 1", "", "Vary: a,", " b", ""], to: &parser)
+    #expect(head?.headerFields == [.eTag: "1"])
+    #expect(parser.trailers.fields == [.vary: "a, b"])
+  }
+
+  @Test func aHeadMayHaveAsManyBytesAsTheLimit() throws {
+    var parser = ResponseHeadParser()
+    let start = Array("HTTP/1.1 200 OK\r\n".utf8)
+    _ = try parser.receive(bytes: start)
+    let line = Array("A: ".utf8) + Array(repeating: 0x61, count: ResponseHeadParser.limit - start.count - 7) + [13, 10]
+    _ = try parser.receive(bytes: line)
+    #expect(try parser.receive(bytes: [13, 10]) != nil)
+  }
+
+  @Test func aHeadOverTheLimitIsRefused() throws {
+    var parser = ResponseHeadParser()
+    _ = try parser.receive(bytes: Array("HTTP/1.1 200 OK\r\n".utf8))
+    #expect(throws: ResponseHeadParser.Fault.tooLong) {
+      while true { _ = try parser.receive(bytes: Array("A: \(String(repeating: "b", count: 1000))\r\n".utf8)) }
+    }
+  }
+
+  @Test func manyInterimHeadsCountTowardsTheLimit() throws {
+    var parser = ResponseHeadParser()
+    #expect(throws: ResponseHeadParser.Fault.tooLong) {
+      while true { _ = try Self.feed(["HTTP/1.1 102 Processing", ""], to: &parser) }
+    }
+  }
+}
+
+extension ResponseHeadParser {
+  fileprivate mutating func receive(bytes: [UInt8]) throws -> HTTPResponse? {
+    let found: Result<HTTPResponse?, Fault> = bytes.withUnsafeBytes { buffer in
+      do throws(Fault) { return .success(try receive(buffer)) } catch { return .failure(error) }
+    }
+    return try found.get()
+  }
+}
