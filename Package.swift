@@ -102,8 +102,13 @@ let package = Package(
 
     .testTarget(name: "HTTPCachingTests", dependencies: ["HTTPCaching"], swiftSettings: relaxed),
     .testTarget(name: "PageCoreTests", dependencies: ["PageCore"], swiftSettings: relaxed),
+    // Real servers that several test targets start.
+    .target(
+      name: "TestServers", dependencies: ["CurlTransport", "PageTesting"], path: "Tests/TestServers",
+      swiftSettings: relaxed),
     .testTarget(
-      name: "CurlTransportTests", dependencies: ["CurlTransport", "PageTesting"], swiftSettings: relaxed),
+      name: "CurlTransportTests", dependencies: ["CurlTransport", "PageTesting", "TestServers"],
+      swiftSettings: relaxed),
     .testTarget(
       name: "PageStoreTests",
       dependencies: ["PageStore", "PageTesting", .product(name: "GRDB", package: "GRDB.swift")],
@@ -125,7 +130,7 @@ let package = Package(
     .testTarget(
       name: "bundlectlTests",
       dependencies: [
-        "bundlectl", "PageKit", "PageTesting",
+        "bundlectl", "PageKit", "PageTesting", "TestServers",
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ], swiftSettings: relaxed),
   ]

@@ -2,6 +2,7 @@ import CurlTransport
 import HTTPTypes
 import PageCore
 import PageTesting
+import TestServers
 import Testing
 
 /// A whole answer in memory.
@@ -38,6 +39,12 @@ extension FaultOrigin {
     limits: TransferLimits = .standard
   ) -> TransportRequest {
     .local(port: port, path, method, fields: fields, body: body, limits: limits)
+  }
+}
+
+extension NginxServer {
+  func request(_ path: String, limits: TransferLimits = .standard) -> TransportRequest {
+    .local("https", port: port, path, limits: limits)
   }
 }
 

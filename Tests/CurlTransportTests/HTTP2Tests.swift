@@ -2,6 +2,7 @@ import CurlTransport
 import HTTPTypes
 import PageCore
 import PageTesting
+import TestServers
 import Testing
 
 @Suite(.enabled(if: NginxServer.isInstalled, "nginx is not installed"), .timeLimit(.minutes(2)))

@@ -7,26 +7,26 @@ import Synchronization
 
 /// A real web server for a test: TLS and HTTP/2 on 127.0.0.1, everything it writes in a folder of its own.
 ///
-/// It serves the files that are put into it, over HTTP with PUT too. Its certificate is made for the occasion, and trusted by nobody but
-/// who is given ``certificateAuthority``.
-final class NginxServer: Sendable {
+/// It serves the files that are put into it, and takes more with PUT. Its certificate is made for the occasion, and
+/// trusted by nobody but who is given ``certificateAuthority``.
+package final class NginxServer: Sendable {
   static let path = "/usr/sbin/nginx"
-  static var isInstalled: Bool { FileManager.default.isExecutableFile(atPath: path) }
+  package static var isInstalled: Bool { FileManager.default.isExecutableFile(atPath: path) }
 
   /// Bound but not listening while nginx is at it, so that nobody else gets the port.
   private let reservation: FaultOrigin
   private let folder: TemporaryDirectory
   private let nginx: RunningProgram
 
-  var port: Int { reservation.port }
+  package var port: Int { reservation.port }
 
   /// The path of a PEM file.
-  var certificateAuthority: String { folder.file("ca.pem") }
+  package var certificateAuthority: String { folder.file("ca.pem") }
 
   /// Starts a server, and stops it when `body` has ended in whichever way.
   ///
   /// - Parameter isHTTP2: false for a server that knows HTTP/1.1 only.
-  static func running<Result>(
+  package static func running<Result>(
     serving files: [String: [UInt8]], isHTTP2: Bool = true, _ body: (NginxServer) async throws -> Result
   ) async throws -> Result {
     let server = try await NginxServer(serving: files, isHTTP2: isHTTP2)
@@ -46,7 +46,12 @@ final class NginxServer: Sendable {
     try await reservation.refuseConnections()
     folder = try TemporaryDirectory(prefix: "pagekit-nginx")
     try FileManager.default.createDirectory(atPath: folder.file("www"), withIntermediateDirectories: false)
-    for (name, bytes) in files { try Self.write(bytes, to: folder.file("www/\(name)")) }
+    for (name, bytes) in files {
+      let path = folder.file("www/\(name)")
+      let parent = URL(fileURLWithPath: path).deletingLastPathComponent()
+      try FileManager.default.createDirectory(at: parent, withIntermediateDirectories: true)
+      try Self.write(bytes, to: path)
+    }
     try await Self.makeCertificates(in: folder)
     let listening = "127.0.0.1:\(reservation.port) ssl\(isHTTP2 ? " http2" : "")"
     try Self.write(Array(Self.configuration(in: folder, listening: listening).utf8), to: folder.file("nginx.conf"))
@@ -59,12 +64,11 @@ final class NginxServer: Sendable {
       ])
   }
 
-  func request(_ path: String, limits: TransferLimits = .standard) -> TransportRequest {
-    .local("https", port: port, path, limits: limits)
-  }
+  /// The URL of one of its files.
+  package func url(for path: String) -> String { "https://127.0.0.1:\(port)\(path)" }
 
   /// The lines of its access log, each `connection protocol path`, once that many requests have ended.
-  func accesses(_ count: Int) async throws -> [[Substring]] {
+  package func accesses(_ count: Int) async throws -> [[Substring]] {
     let deadline = ContinuousClock.now + .seconds(20)
     while true {
       let text = try String(contentsOfFile: folder.file("access.log"), encoding: .utf8)
@@ -88,7 +92,9 @@ final class NginxServer: Sendable {
     let deadline = ContinuousClock.now + .seconds(20)
     while true {
       do {
-        _ = try await transport.answer(to: request(String(Self.probe)))
+        let head = HTTPRequest(
+          method: .get, scheme: "https", authority: "127.0.0.1:\(port)", path: String(Self.probe))
+        for try await _ in try await transport.send(TransportRequest(head)).body {}
         return
       } catch let error as TransportError {
         guard ContinuousClock.now < deadline else {
