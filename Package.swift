@@ -92,7 +92,7 @@ let package = Package(
     .executableTarget(
       name: "bundlectl",
       dependencies: [
-        "PageKit",
+        "PageKit", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),

@@ -44,7 +44,13 @@ extension Manifest.Entry: Codable {
     size = try container.decodeIfPresent(Int64.self, forKey: Key.size)
     md5 = try container.decode(MD5Digest.self, forKey: Key.md5)
     sha256 = try container.decodeIfPresent(SHA256Digest.self, forKey: Key.sha256)
-    preload = try container.decodeIfPresent(Manifest.Preload.self, forKey: Key.preload) ?? .launch
+    let time = try container.decodeIfPresent(String.self, forKey: Key.preload) ?? Manifest.Preload.launch.rawValue
+    guard let preload = Manifest.Preload(rawValue: time) else {
+      throw DecodingError.dataCorruptedError(
+        forKey: Key.preload, in: container,
+        debugDescription: "\(time.quotedForMessage) is none of \"launch\", \"idle\" and \"demand\"")
+    }
+    self.preload = preload
     prefetch = try container.decodeIfPresent([String].self, forKey: Key.prefetch) ?? []
     additional = try container.decodeAdditional(except: Key.all)
   }

@@ -15,6 +15,8 @@ extension Manifest {
   ///
   /// - Throws: ``ManifestError``, with every faulty entry in it.
   public init(reading bytes: [UInt8], limits: ManifestLimits = .standard) throws {
+    // Editors on some systems put a mark in front that is no part of JSON.
+    let bytes = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(bytes.dropFirst(3)) : bytes
     guard Int64(bytes.count) <= limits.manifestBytes else {
       throw ManifestError.tooLarge(size: Int64(bytes.count), limit: limits.manifestBytes)
     }
@@ -142,6 +144,7 @@ private struct ManifestDraft: Decodable {
   private mutating func readWeexbox(_ list: [Tolerant<WeexboxEntry>]) {
     manifest.release = "unnamed"
     manifest.bundles = unwrap(list, listName: "entry") { Self.entry(path: $0.path, md5: $0.md5) }
+    if list.isEmpty { faults.append(ManifestFault(subject: "the manifest", reason: "it lists nothing")) }
     splitFiles()
   }
 

@@ -8,7 +8,10 @@ extension Manifest {
       fault("the manifest", "“release” must be a text of 1 to 200 bytes without control characters")
     }
     if sequence < 0 { fault("the manifest", "“sequence” is \(sequence), it must not be negative") }
-    if base.hasControlCharacters { fault("the manifest", "“base” has control characters") }
+    let isReference = !base.utf8.contains { $0 <= 32 || $0 == 127 }
+    if !base.isEmpty, !isReference || PageURL("http://host/")?.resolving(base) == nil {
+      fault("the manifest", "“base” is \(base.quotedForMessage), which is no http, https or relative URL")
+    }
     let count = bundles.count + files.count
     if count > limits.entries {
       fault("the manifest", "it lists \(count) bundles and files, more than the limit of \(limits.entries)")

@@ -80,8 +80,10 @@ extension DecodingError {
     case .valueNotFound(let type, let context):
       return "\(name(context)) is null where \(Self.noun(for: type)) is expected"
     case .dataCorrupted(let context):
-      let detail = (context.underlyingError as NSError?)?.userInfo[NSDebugDescriptionErrorKey] as? String
-      return "\(name(context)) cannot be used: \(detail ?? context.debugDescription)"
+      if "\(context.debugDescription)\(context.underlyingError.map { "\($0)" } ?? "")".contains("umber") {
+        return "\(name(context)) must be a whole number that fits into 64 bits"
+      }
+      return "\(name(context)) cannot be used: \(context.debugDescription)"
     @unknown default:
       return "it cannot be read"
     }

@@ -6,7 +6,9 @@ public enum StoreError: Error, Hashable, CustomStringConvertible {
   /// Written by a newer PageKit.
   case newerVersion(path: String, found: Int, supported: Int)
   case diskFull(path: String)
-  /// The database is damaged or cannot be used.
+  /// The database is no database any more.
+  case damagedDatabase(path: String, reason: String)
+  /// The database cannot be used.
   case database(path: String, reason: String)
   /// There is no store here.
   case absent(path: String)
@@ -20,6 +22,8 @@ public enum StoreError: Error, Hashable, CustomStringConvertible {
     case .newerVersion(let path, let found, let supported):
       "\(path) was written by a newer PageKit (format \(found), this one knows \(supported)): update PageKit, or name another folder with --store"
     case .diskFull(let path): "the disk is full: \(path) could not be written; free some space and try again"
+    case .damagedDatabase(let path, let reason):
+      "the store's database \(path) is damaged (\(reason)): the next “bundlectl preload” puts it aside and makes a new one of the files that are there"
     case .database(let path, let reason): "the store's database \(path) cannot be used: \(reason)"
     case .absent(let path): "there is no store at \(path): run “bundlectl preload” first"
     case .releaseGone(let name): "release \(name) was removed from the store meanwhile: try again"

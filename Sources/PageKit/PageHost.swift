@@ -38,7 +38,8 @@ public final class PageHost: Sendable {
     let decoder = ContentDecoder()
     verifier = LaunchVerifier(
       source: configuration.manifest, store: store, client: client, decoding: decoder,
-      verification: configuration.verification, limits: configuration.manifestLimits, logger: configuration.logger)
+      verification: configuration.verification, limits: configuration.manifestLimits,
+      retry: configuration.retry, logger: configuration.logger)
     downloader = BundleDownloader(
       store: store,
       fetcher: BundleFetcher(

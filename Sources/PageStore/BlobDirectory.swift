@@ -41,6 +41,14 @@ struct BlobDirectory: Sendable {
     }
   }
 
+  /// What a file that is named like a blob really holds; nil where its bytes are not what its name says.
+  func identify(_ digest: SHA256Digest, at path: FilePath) -> (blob: Blob, status: FileStatus)? {
+    guard let data = FileManager.default.contents(atPath: path.string), let status = FileSystem.status(path),
+      let found = try? ContentDigests(of: Array(data)), found.sha256 == digest
+    else { return nil }
+    return (Blob(found), status)
+  }
+
   /// Every file that is named like a blob.
   func all() -> [(digest: SHA256Digest, path: FilePath)] {
     FileSystem.names(in: root).flatMap { folder in

@@ -28,8 +28,8 @@ public final class BundleStore: BundleStoring {
     let lock = StoreLock(path: directory.lock)
     try lock.with(.shared) {}
     self.directory = directory
-    database = try StoreDatabase(writing: directory.database.string, lock: lock)
     blobs = BlobDirectory(root: directory.blobs)
+    database = try Recovery(directory: directory, blobs: blobs, lock: lock, logger: logger).openDatabase()
     committer = database.writer.map { Committer(directory: directory, writer: $0) }
     verified = VerifiedBytes(capacity: memoryCapacity)
     self.logger = logger
@@ -39,7 +39,7 @@ public final class BundleStore: BundleStoring {
   ///
   /// - Throws: ``StoreError/absent(path:)`` where there is none.
   public init(reading directory: StoreDirectory, logger: Logger = Logger(label: "pagekit.store")) throws {
-    guard FileSystem.status(directory.database) != nil else { throw StoreError.absent(path: directory.path) }
+    guard directory.hasStore else { throw StoreError.absent(path: directory.path) }
     self.directory = directory
     database = try StoreDatabase(reading: directory.database.string)
     blobs = BlobDirectory(root: directory.blobs)

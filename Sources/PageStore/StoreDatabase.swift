@@ -5,6 +5,8 @@ import SystemPackage
 /// `store.sqlite`: opened, migrated, and set up so that a commit survives a power failure.
 struct StoreDatabase: Sendable {
   private let path: String
+  /// Whether there was none before.
+  let wasMade: Bool
   let reader: any DatabaseReader
   /// Nil for a store that can only be read.
   let writer: (any DatabaseWriter)?
@@ -15,8 +17,9 @@ struct StoreDatabase: Sendable {
   ///   locks do not keep two processes from doing that one after the other.
   init(writing path: String, lock: StoreLock) throws {
     do {
-      let isNew = FileSystem.status(FilePath(path)) == nil
+      let isNew = (FileSystem.status(FilePath(path))?.size ?? 0) == 0
       var pool = try lock.with(isNew ? .exclusive : .shared) { try Self.open(path, migrating: isNew) }
+      wasMade = isNew
       if try Self.needsMigration(pool) {
         pool = try lock.with(.exclusive) { try Self.open(path, migrating: true) }
       }
@@ -51,6 +54,7 @@ struct StoreDatabase: Sendable {
       let queue = try Self.openReadOnly(path, configuration)
       try Self.refuseNewer(queue, path: path)
       self.path = path
+      wasMade = false
       reader = queue
       writer = nil
     } catch {
@@ -63,7 +67,7 @@ struct StoreDatabase: Sendable {
       let queue = try DatabaseQueue(path: path, configuration: configuration)
       _ = try queue.read { try Int.fetchOne($0, sql: "PRAGMA user_version") }
       return queue
-    } catch let error as DatabaseError where error.resultCode == .SQLITE_CANTOPEN {
+    } catch let error as DatabaseError where [.SQLITE_CANTOPEN, .SQLITE_READONLY].contains(error.resultCode) {
       // On a medium that cannot be written SQLite cannot share the log; nobody can change the file there either.
       return try DatabaseQueue(path: "file:\(path)?immutable=1", configuration: configuration)
     }
@@ -74,7 +78,11 @@ struct StoreDatabase: Sendable {
   }
 
   private static func refuseNewer(_ reader: some DatabaseReader, path: String) throws {
-    let found = try reader.read { try Int.fetchOne($0, sql: "PRAGMA user_version") ?? 0 }
+    let found = try reader.read { db in
+      // The first page says nothing of the others.
+      _ = try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM sqlite_schema")
+      return try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
+    }
     guard found <= Schema.version else {
       throw StoreError.newerVersion(path: path, found: found, supported: Schema.version)
     }
@@ -90,6 +98,8 @@ struct StoreDatabase: Sendable {
       return StoreError.diskFull(path: path)
     case .SQLITE_READONLY, .SQLITE_CANTOPEN, .SQLITE_PERM, .SQLITE_AUTH:
       return StoreError.notWritable(path: path, reason: error.message ?? "\(error.resultCode)")
+    case .SQLITE_CORRUPT, .SQLITE_NOTADB:
+      return StoreError.damagedDatabase(path: path, reason: error.message ?? "it is no database")
     default:
       return StoreError.database(path: path, reason: error.message ?? "SQLite code \(error.resultCode.rawValue)")
     }

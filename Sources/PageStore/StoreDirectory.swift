@@ -27,6 +27,9 @@ public struct StoreDirectory: Hashable, Sendable {
   /// Held shared by writers, exclusively by the collector.
   var lock: FilePath { root.appending("lock") }
 
+  /// Whether there is a store.
+  public var hasStore: Bool { FileSystem.status(database) != nil }
+
   /// Makes the folders that are missing.
   func create() throws {
     for folder in [root, blobs, partial, quarantine] {

@@ -1,25 +1,31 @@
 import ArgumentParser
 import UnixSignals
 
-/// Ends work in good order when the user interrupts it.
-enum Interruption {
+/// Ends work in good order when the user interrupts it. From its making on, SIGINT and SIGTERM end nothing by themselves.
+struct Interruption {
   /// What shells report for a command that SIGINT ended.
   static let exitCode = ExitCode(130)
 
-  /// Runs `work`; at the first SIGINT or SIGTERM `cancel` is called, and the work is still waited for.
+  private let signals: UnixSignalsSequence
+
+  init() async {
+    signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
+  }
+
+  /// Runs `work`; at the first signal `cancel` is called, and the work is still waited for.
   ///
   /// - Returns: whether there was a signal.
-  static func watching<Value: Sendable>(
-    cancel: @escaping @Sendable () -> Void, _ work: () async throws -> Value
-  ) async throws -> (Value, wasInterrupted: Bool) {
-    let watcher = Task {
-      for await _ in await UnixSignalsSequence(trapping: .sigint, .sigterm) {
+  func watching<Value: Sendable>(
+    cancel: @escaping @Sendable () -> Void, _ work: () async -> Value
+  ) async -> (Value, wasInterrupted: Bool) {
+    let watcher = Task { [signals] in
+      for await _ in signals {
         cancel()
         return true
       }
       return false
     }
-    let value = try await work()
+    let value = await work()
     watcher.cancel()
     return (value, await watcher.value)
   }

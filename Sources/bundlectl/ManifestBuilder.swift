@@ -35,25 +35,48 @@ struct ManifestBuilder {
   }
 
   /// Below the folder, sorted; hidden files are left out.
+  ///
+  /// - Throws: naming what cannot be published, so that no release lacks something in silence.
   private func paths() throws -> [String] {
-    var isFolder: ObjCBool = false
-    guard FileManager.default.fileExists(atPath: folder, isDirectory: &isFolder), isFolder.boolValue,
-      let walk = FileManager.default.enumerator(atPath: folder)
-    else { throw CommandError("\(folder) is no folder that can be read") }
     let excluded = excluded.map { URL(fileURLWithPath: $0).standardizedFileURL.path }
-    var paths: [String] = []
-    while let path = walk.nextObject() as? String {
-      let name = path.split(separator: "/").last ?? ""
-      if name.hasPrefix(".") {
-        walk.skipDescendants()
-        continue
+    var found: [String] = []
+    try walk("", excluding: excluded, &found)
+    return found.sorted()
+  }
+
+  private func walk(_ path: String, excluding excluded: String?, _ found: inout [String]) throws {
+    let full = path.isEmpty ? folder : "\(folder)/\(path)"
+    for name in try Self.names(in: full) where !name.hasPrefix(".") {
+      let child = path.isEmpty ? name : "\(path)/\(name)"
+      var status = stat()
+      guard lstat("\(folder)/\(child)", &status) == 0 else { throw CommandError("\(folder)/\(child) cannot be read") }
+      switch status.st_mode & S_IFMT {
+      case S_IFDIR:
+        try walk(child, excluding: excluded, &found)
+      case S_IFREG:
+        if URL(fileURLWithPath: "\(folder)/\(child)").standardizedFileURL.path != excluded { found.append(child) }
+      case S_IFLNK:
+        throw CommandError("\(folder)/\(child) is a symbolic link: a release is made of files")
+      default:
+        throw CommandError("\(folder)/\(child) is no file")
       }
-      let full = URL(fileURLWithPath: folder + "/" + path).standardizedFileURL.path
-      guard FileManager.default.fileExists(atPath: full, isDirectory: &isFolder), !isFolder.boolValue, full != excluded
-      else { continue }
-      paths.append(path)
     }
-    return paths.sorted()
+  }
+
+  private static func names(in folder: String) throws -> [String] {
+    guard let stream = opendir(folder) else {
+      throw CommandError("the folder \(folder) cannot be read: \(String(cString: strerror(errno)))")
+    }
+    defer { closedir(stream) }
+    var names: [String] = []
+    while let entry = readdir(stream) {
+      let name = withUnsafePointer(to: &entry.pointee.d_name) { tuple in
+        tuple.withMemoryRebound(to: CChar.self, capacity: 256) { String(validatingCString: $0) }
+      }
+      guard let name else { throw CommandError("the folder \(folder) has a file whose name is not UTF-8") }
+      if name != ".", name != ".." { names.append(name) }
+    }
+    return names
   }
 
   private func read(_ path: String) throws -> [UInt8] {

@@ -121,6 +121,20 @@ struct ManifestTests {
     #expect(Self.complaint(Array(text.utf8)).contains(reason), "\(Self.complaint(Array(text.utf8)))")
   }
 
+  @Test func aByteOrderMarkInFrontIsPassedOver() throws {
+    #expect(try Manifest(reading: [0xEF, 0xBB, 0xBF] + Self.json(Self.entry("home"))).bundles.count == 1)
+  }
+
+  @Test(arguments: ["ftp://h/", "a b/", "javascript:x"])
+  func aBaseThatLeadsNowhereIsRefused(_ base: String) {
+    let text = #"{"schema": 1, "release": "r", "base": "\#(base)", "bundles": []}"#
+    #expect(Self.complaint(Array(text.utf8)).contains("“base”"))
+  }
+
+  @Test func aListOfNothingIsNoManifest() {
+    #expect(Self.complaint(Array("[]".utf8)).contains("lists nothing"))
+  }
+
   @Test func invalidUTF8IsRefused() {
     #expect(Self.complaint(Self.json(Self.entry("home")) + [0xFF]) == "the manifest is not valid UTF-8")
   }

@@ -92,6 +92,16 @@ struct LaunchVerifierTests {
     }
   }
 
+  @Test func aPassingFaultIsTriedAgainAsTheServerAsks() async throws {
+    try await LoadingFixture.running { fixture in
+      try fixture.publish(Self.scripts)
+      fixture.origin.script("/manifest.json", [.status(503, retryAfter: "4"), .closeBeforeHead])
+      #expect(try await fixture.verifier(attempts: 3).verified().release.name == "r1")
+      #expect(fixture.waits.all.first == .seconds(4))
+      #expect(fixture.origin.requests.count == 3)
+    }
+  }
+
   @Test func aCallerThatGivesUpDoesNotEndTheQuestionForTheOthers() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(Self.scripts)

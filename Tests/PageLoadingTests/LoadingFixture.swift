@@ -86,11 +86,12 @@ struct LoadingFixture {
   }
 
   func verifier(
-    _ verification: Verification = .perLaunch, now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
+    _ verification: Verification = .perLaunch, attempts: Int = 1,
+    now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
   ) throws -> LaunchVerifier {
     LaunchVerifier(
       source: try source, store: store, client: try client(), decoding: ContentDecoder(), verification: verification,
-      now: now)
+      retry: RetryPolicy(attempts: attempts), sleep: { [waits] in waits.append($0) }, now: now)
   }
 
   func preload(_ options: Preloader.Options = .init(), attempts: Int = 3) async throws -> PreloadReport {

@@ -38,6 +38,10 @@ enum Damage {
 }
 
 extension Damage {
+  static func copy(_ path: String, to target: String) throws {
+    try FileManager.default.copyItem(atPath: path, toPath: target)
+  }
+
   static func makeFolder(_ path: String) throws {
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
   }

@@ -39,11 +39,29 @@ struct OpeningTests {
     #expect(error?.description.contains(folder.file("file/store")) == true)
   }
 
-  @Test func aDatabaseThatIsNoneIsSaidSo() throws {
+  @Test func aDamagedDatabaseIsPutAsideAndTheBlobsAreTakenIn() async throws {
+    let fixture = try StoreFixture()
+    let bundles = [try StoreFixture.bundle("a", "A", withSHA256: true)]
+    try await fixture.add("A", to: fixture.register(bundles))
+    let damaged = try TemporaryDirectory()
+    try Damage.copy(fixture.folder.file("blobs"), to: damaged.file("blobs"))
+    try Damage.overwrite(damaged.file("store.sqlite"), with: String(repeating: "no database ", count: 1000))
+    #expect(throws: StoreError.self) { try BundleStore(reading: StoreDirectory(damaged.path)) }
+
+    let store = try BundleStore(at: StoreDirectory(damaged.path))
+    let release = try await store.register(
+      Manifest(release: "r", bundles: []), bytes: [1], bundles: bundles, for: fixture.source, validators: Validators())
+    let blob = try #require(try await store.contents(of: release).first?.blob)
+    #expect(try await store.bytes(of: blob).bytes == Array("A".utf8))
+    #expect(try damaged.names(in: "").contains { $0.hasPrefix("store.sqlite.damaged-") })
+  }
+
+  @Test func aFileInBlobsThatIsNotWhatItsNameSaysIsNotTakenIn() async throws {
     let folder = try TemporaryDirectory()
-    try Damage.overwrite(folder.file("store.sqlite"), with: String(repeating: "no database ", count: 1000))
-    let error = #expect(throws: StoreError.self) { try BundleStore(at: StoreDirectory(folder.path)) }
-    #expect(error?.description.contains("store.sqlite") == true)
+    let digest = try ContentDigests(of: Array("A".utf8)).sha256.hex
+    try Damage.makeFolder(folder.file("blobs/\(digest.prefix(2))"))
+    try Damage.overwrite(folder.file("blobs/\(digest.prefix(2))/\(digest)"), with: "B")
+    #expect(try await BundleStore(at: StoreDirectory(folder.path)).usage().blobs == 0)
   }
 
   @Test func tenProcessesMayOpenANewStoreAtOnce() async throws {

@@ -30,11 +30,13 @@ struct Command {
     private let files: TemporaryDirectory
     private let end: Task<Void, Never>
 
-    fileprivate init(_ arguments: [String], in folder: String?, environment: [String: String]) throws {
+    fileprivate init(
+      _ program: URL, _ arguments: [String], in folder: String?, environment: [String: String]
+    ) throws {
       let process = Process()
       self.process = process
       files = try TemporaryDirectory()
-      process.executableURL = Command.executable
+      process.executableURL = program
       process.arguments = arguments
       if let folder { process.currentDirectoryURL = URL(fileURLWithPath: folder) }
       process.environment = ProcessInfo.processInfo.environment.merging(environment) { _, new in new }
@@ -71,7 +73,11 @@ struct Command {
   static func start(_ arguments: [String], in folder: String? = nil, environment: [String: String] = [:]) throws
     -> Running
   {
-    try Running(arguments, in: folder, environment: environment)
+    try Running(Command.executable, arguments, in: folder, environment: environment)
+  }
+
+  static func start(shell command: String) throws -> Running {
+    try Running(URL(fileURLWithPath: "/bin/sh"), ["-c", command], in: nil, environment: [:])
   }
 
   static func run(_ arguments: String..., in folder: String? = nil, environment: [String: String] = [:]) async throws

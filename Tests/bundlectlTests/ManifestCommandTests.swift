@@ -70,6 +70,27 @@ struct ManifestCommandTests {
     }
   }
 
+  @Test func whatCannotBePublishedIsNamedAndNothingIsWritten() async throws {
+    try await Site.running { site in
+      try site.write("var a", to: "pages/a.js")
+      try FileManager.default.createSymbolicLink(
+        atPath: site.folder.file("pages/link.txt"), withDestinationPath: "/etc/hostname")
+      let result = try await Command.run("manifest", "build", "pages", "-o", "manifest.json", in: site.folder.path)
+      #expect(result.status == 1)
+      #expect(result.error.contains("pages/link.txt is a symbolic link"))
+      #expect(!FileManager.default.fileExists(atPath: site.folder.file("manifest.json")))
+    }
+  }
+
+  @Test func aPipeIsWrittenToAndNotReplaced() async throws {
+    try await Site.running { site in
+      try site.write("var a", to: "pages/a.js")
+      let result = try await Command.run("manifest", "build", "pages", "-o", "/dev/stdout", in: site.folder.path)
+      #expect(result.status == 0)
+      #expect(result.output.contains("\"schema\" : 1"))
+    }
+  }
+
   @Test func aFileThatIsNoManifestIsNotOverwritten() async throws {
     try await Site.running { site in
       try site.write("var a", to: "pages/a.js")

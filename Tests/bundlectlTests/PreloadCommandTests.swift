@@ -118,6 +118,33 @@ struct PreloadCommandTests {
     }
   }
 
+  @Test func whereNoReleaseIsKnownItSaysNull() async throws {
+    try await Site.running { site in
+      let result = try await site.preload("--offline")
+      #expect(result.status == 1)
+      #expect(try result.json["release"] is NSNull)
+    }
+  }
+
+  @Test func outputThatIsLostIsAFailure() async throws {
+    try await Site.running { site in
+      try site.publish(Self.texts)
+      let command =
+        "exec '\(Command.executable.path)' preload --manifest \(site.manifest) --store '\(site.store)' --json > /dev/full"
+      let result = try await Command.start(shell: command).result()
+      #expect(result.status == 1)
+      #expect(result.error.contains("standard output cannot be written"))
+    }
+  }
+
+  @Test func aManifestThatComesAtTheSecondTryIsTaken() async throws {
+    try await Site.running { site in
+      try site.publish(Self.texts)
+      site.origin.script("/manifest.json", [.closeBeforeHead])
+      #expect(try await site.preload().json["downloaded"] as? Int == 2)
+    }
+  }
+
   @Test func aStoreThatCannotBeUsedIsSaidInJSONToo() async throws {
     try await Site.running { site in
       try site.publish(Self.texts)

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTypes
+import PageKit
 import Testing
 
 struct StoreCommandsTests {
@@ -105,7 +106,9 @@ struct StoreCommandsTests {
 
   @Test func withSeveralSourcesANameNeedsItsManifest() async throws {
     try await Self.running { site in
-      site.origin.serve("/other.json", Array(#"{"schema":1,"release":"o","bundles":[]}"#.utf8))
+      let md5 = try ContentDigests(of: Array("var b = 2".utf8)).md5
+      let entry = #"{"name": "b", "path": "b/b.js", "md5": "\#(md5)"}"#
+      site.origin.serve("/other.json", Array(#"{"schema": 1, "release": "o", "bundles": [\#(entry)]}"#.utf8))
       _ = try await Command.run(
         "preload", "--manifest", site.origin.url(for: "/other.json"), "--store", site.store, "--json")
       let without = try await Command.run("cat", "a", "--store", site.store)

@@ -69,7 +69,7 @@ public struct HTTPFault: Error, Hashable, CustomStringConvertible {
 
   public var description: String {
     let wait = retryAfter.map { ", and asks to come back after \($0.inSeconds)" } ?? ""
-    return "\(url): the server answers \(status) \(HTTPResponse.Status(code: status).reasonPhrase)\(wait)"
+    return "\(url): the server answers \(status)\(wait)"
   }
 }
 

@@ -7,7 +7,7 @@ public enum PreloadError: Error, Hashable, CustomStringConvertible {
   public var description: String {
     switch self {
     case .notEnoughSpace(let needed, let available):
-      "the release needs \(needed) bytes and the disk has \(available) left: free some space and try again"
+      "the release needs \(needed) bytes, with 16 MiB to spare, and the disk has \(available) left: free some space and try again"
     case .releaseTooLarge(let limit): "the release has more than the limit of \(limit) bytes"
     }
   }

@@ -18,9 +18,9 @@ struct PreloadRun: Sendable {
     let requestsBefore = downloader.client.counter.value
     var report = PreloadReport()
     do {
-      let (release, failure) = try await release()
-      if let failure { report.failures.append(.init(name: Self.manifestName, error: failure)) }
-      try await bring(release, &report)
+      let known = try await release()
+      if let failure = known.failure { report.failures.append(.init(name: Self.manifestName, error: failure)) }
+      try await bring(known, &report)
     } catch {
       report.failures.append(.init(name: Self.manifestName, error: Self.sentence(error)))
     }
@@ -35,26 +35,36 @@ struct PreloadRun: Sendable {
   }
 
   /// The server's release; with the server away the stored one, and why.
-  private func release() async throws -> (StoredRelease, failure: String?) {
+  private func release() async throws -> Known {
     if options.isOffline {
       guard let stored = try await store.source(verifier.source)?.latest else {
         throw SourceError.notStored(verifier.source)
       }
-      return (stored, nil)
+      return Known(release: stored)
     }
     do {
-      return (try await verifier.verified().release, nil)
+      let verified = try await verifier.verified()
+      return Known(release: verified.release, isFromNotModified: verified.isUnchanged)
     } catch let error as SourceError {
       guard let stored = try await store.source(verifier.source)?.latest else { throw error }
-      return (stored, "\(error); the stored release \(stored.name) stays")
+      return Known(release: stored, failure: "\(error); the stored release \(stored.name) stays")
     }
   }
 
-  private func bring(_ release: StoredRelease, _ report: inout PreloadReport) async throws {
-    var release = release
+  private struct Known {
+    let release: StoredRelease
+    /// The server said 304.
+    var isFromNotModified = false
+    /// Why the server's word is not known.
+    var failure: String?
+  }
+
+  private func bring(_ known: Known, _ report: inout PreloadReport) async throws {
+    var release = known.release
     let isReachable = report.failures.isEmpty && !options.isOffline
     var outcome = try await fetchMissing(of: release, isReachable: isReachable, &report)
-    if outcome.isContradicted, let fresh = try? await verifier.verifiedUnconditionally().release, fresh.id != release.id
+    if outcome.isContradicted, known.isFromNotModified,
+      let fresh = try? await verifier.verifiedUnconditionally().release, fresh.id != release.id
     {
       // The server called an old manifest unchanged, and its bytes gave that away.
       logger.notice("a 304 was contradicted by the bytes; the manifest was fetched again")
@@ -94,9 +104,9 @@ struct PreloadRun: Sendable {
       .init(name: $0, error: "release \(release.name) has no bundle or file \($0.quotedForMessage)")
     }
     guard isReachable || verifier.source.isFile && !options.isOffline else {
-      let reason = options.isOffline ? "may not be asked" : "cannot be reached"
+      let reason = options.isOffline ? "the network may not be asked" : "the server's manifest cannot be had"
       outcome.failures += diff.fetch.flatMap(\.bundles).map {
-        .init(name: $0.name, error: "\($0.name.quotedForMessage) is not in the store, and the network \(reason)")
+        .init(name: $0.name, error: "\($0.name.quotedForMessage) is not in the store, and \(reason)")
       }
       outcome.isComplete = diff.fetch.isEmpty && stored.count + diff.onDemand.count == contents.count
       return outcome

@@ -61,8 +61,10 @@ extension PreloadReport {
     sequence = release.sequence
     bundles = contents.count { $0.bundle.kind == .bundle }
     files = contents.count - bundles
-    upToDate = diff.keep.count { $0.kind == .bundle }
-    filesUpToDate = diff.keep.count - upToDate
+    // Counted a second time when the manifest had to be fetched again: what came in this run is not up to date.
+    let bundlesKept = diff.keep.count { $0.kind == .bundle }
+    upToDate = max(0, bundlesKept - downloaded - copied)
+    filesUpToDate = max(0, diff.keep.count - bundlesKept - filesDownloaded - filesCopied)
     onDemand = diff.onDemand.count
   }
 

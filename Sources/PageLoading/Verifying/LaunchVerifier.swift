@@ -47,10 +47,14 @@ public actor LaunchVerifier {
   /// After a failure the server is left alone for this long: an offline page must not wait for a time-out each time.
   private static let failureRest: Duration = .seconds(30)
 
-  /// - Parameter now: the clock; monotonic.
+  /// - Parameters:
+  ///   - sleep: how to wait between tries.
+  ///   - now: the clock; monotonic.
   public init(
     source: PageURL, store: any BundleStoring, client: OriginClient, decoding: any ContentDecoding,
     verification: Verification = .perLaunch, limits: ManifestLimits = .standard,
+    retry: RetryPolicy = .standard,
+    sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) },
     logger: Logger = Logger(label: "pagekit.verify"),
     now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
   ) {
@@ -59,7 +63,8 @@ public actor LaunchVerifier {
     self.store = store
     self.logger = logger
     self.now = now
-    fetcher = ManifestFetcher(source: source, client: client, decoding: decoding, limits: limits)
+    fetcher = ManifestFetcher(
+      source: source, client: client, decoding: decoding, limits: limits, retry: retry, sleep: sleep)
   }
 
   /// Begins a new launch: the next question goes to the server again.

@@ -8,6 +8,8 @@ struct ManifestFetcher: Sendable {
   let client: OriginClient
   let decoding: any ContentDecoding
   let limits: ManifestLimits
+  let retry: RetryPolicy
+  let sleep: @Sendable (Duration) async throws -> Void
 
   enum Answer: Sendable {
     /// What was seen last is still valid.
@@ -20,7 +22,7 @@ struct ManifestFetcher: Sendable {
   /// - Throws: ``SourceError``, `CancellationError`.
   func fetch(validators: Validators) async throws -> Answer {
     do {
-      return source.isFile ? try readFile() : try await download(validators)
+      return source.isFile ? try readFile() : try await downloadPatiently(validators)
     } catch let error as CancellationError {
       throw error
     } catch let error as ManifestError {
@@ -39,8 +41,26 @@ struct ManifestFetcher: Sendable {
       throw ManifestFileError(path: path, exists: FileManager.default.fileExists(atPath: path))
     }
     defer { try? file.close() }
-    let data = try file.read(upToCount: Int(clamping: limits.manifestBytes) + 1) ?? Data()
+    // Reading a folder fails only here.
+    guard let data = try? file.read(upToCount: Int(clamping: limits.manifestBytes) + 1) ?? Data() else {
+      throw ManifestFileError(path: path, exists: true)
+    }
     return try parse(Array(data), Validators())
+  }
+
+  private func downloadPatiently(_ validators: Validators) async throws -> Answer {
+    var tried = 0
+    while true {
+      do {
+        return try await download(validators)
+      } catch {
+        tried += 1
+        guard case .retry(let delay) = retry.decision(after: error, tried: tried, jitter: .random(in: 0...1)) else {
+          throw error
+        }
+        try await sleep(delay)
+      }
+    }
   }
 
   private func download(_ validators: Validators) async throws -> Answer {

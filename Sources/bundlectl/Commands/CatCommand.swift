@@ -24,8 +24,7 @@ struct CatCommand: AsyncParsableCommand {
       throw CommandError("bundle \(bundle.quotedForMessage) is not in the store \(directory.path)")
     }
     do {
-      let bytes = try await opened.bytes(of: blob).bytes
-      try FileHandle.standardOutput.write(contentsOf: bytes)
+      Terminal.output.write(try await opened.bytes(of: blob).bytes)
     } catch let error as BlobError {
       throw CommandError("\(error): run “bundlectl verify --repair”")
     }

@@ -17,8 +17,11 @@ struct GCCommand: AsyncParsableCommand {
 
   func run() async throws {
     try await JSONOutput.reporting(store.json) {
-      let opened = try BundleStore(at: store.directory, logger: store.logger)
-      let report = try await opened.collectGarbage(keepingPrevious: false, dryRun: dryRun)
+      var report = GarbageReport()
+      if store.directory.hasStore {
+        let opened = try BundleStore(at: store.directory, logger: store.logger)
+        report = try await opened.collectGarbage(keepingPrevious: false, dryRun: dryRun)
+      }
       if store.json { return try JSONOutput.print(Output(report, dryRun: dryRun)) }
       let parts = [
         Formatting.count(report.releases, "release"), Formatting.count(report.blobs, "blob"),

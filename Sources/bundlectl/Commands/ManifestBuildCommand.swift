@@ -7,7 +7,7 @@ struct ManifestBuildCommand: AsyncParsableCommand {
     commandName: "build",
     abstract: "Make a manifest of a folder.",
     discussion: """
-      Scripts become bundles, named after their path below DIR without “.js”; everything else becomes files. Where \
+      Hidden files are left out; a symbolic link, or something that cannot be read, is an error. Scripts become bundles, named after their path below DIR without “.js”; everything else becomes files. Where \
       FILE is a manifest already, each entry's preload, prefetch and unknown keys are kept, and release and sequence \
       move on only if something has changed.
       """)
@@ -53,18 +53,32 @@ struct ManifestBuildCommand: AsyncParsableCommand {
     // What is written here must be readable everywhere.
     _ = try Manifest(reading: Array(data))
     guard let output else { return Terminal.output.write(String(decoding: data, as: UTF8.self)) }
-    do {
-      try data.write(to: URL(fileURLWithPath: output), options: .atomic)
-    } catch {
-      throw CommandError("\(output) cannot be written: \(error.localizedDescription)")
-    }
+    try Self.write(data, to: output)
     Terminal.output.line(
       "\(output): release \(manifest.release), \(Formatting.count(manifest.bundles.count, "bundle")), \(Formatting.count(manifest.files.count, "file"))\(isChanged ? "" : ", unchanged")"
     )
   }
 
+  /// A file is replaced as a whole; a pipe or a device is written to.
+  private static func write(_ data: Data, to path: String) throws {
+    let kind = try? FileManager.default.attributesOfItem(atPath: path)[.type] as? FileAttributeType
+    do {
+      if let kind, kind != .typeRegular {
+        guard let file = FileHandle(forWritingAtPath: path) else { throw CommandError("it cannot be opened") }
+        try file.write(contentsOf: data)
+        try file.close()
+      } else {
+        try data.write(to: URL(fileURLWithPath: path), options: .atomic)
+      }
+    } catch {
+      throw CommandError(
+        "\(path) cannot be written: \((error as? CommandError)?.description ?? error.localizedDescription)")
+    }
+  }
+
   private func existing() throws -> Manifest? {
-    guard let output, let data = FileManager.default.contents(atPath: output) else { return nil }
+    let kind = try? output.map { try FileManager.default.attributesOfItem(atPath: $0)[.type] as? FileAttributeType }
+    guard let output, kind == .typeRegular, let data = FileManager.default.contents(atPath: output) else { return nil }
     do {
       return try Manifest(reading: Array(data))
     } catch {

@@ -11,11 +11,23 @@ struct ManifestDiffCommand: AsyncParsableCommand {
   @Argument(help: ArgumentHelp("The newer, likewise.", valueName: "new"))
   var new: String
 
+  @Option(
+    name: .long,
+    help: ArgumentHelp("A header field, sent to the origin of each manifest only. Repeatable.", valueName: "field"))
+  var header: [String] = []
+
+  @Option(name: .long, help: ArgumentHelp("PEM file of the certificate authorities to trust.", valueName: "file"))
+  var caFile: String?
+
   @Flag(name: .long, help: "Print one JSON object.")
   var json = false
 
   func run() async throws {
-    let reader = ManifestReader(header: [], caFile: nil)
+    try await JSONOutput.reporting(json) { try await compare() }
+  }
+
+  private func compare() async throws {
+    let reader = ManifestReader(header: header, caFile: caFile)
     let changes = ManifestChanges(
       from: try await reader.read(try PageURL(manifestArgument: old)),
       to: try await reader.read(try PageURL(manifestArgument: new)))

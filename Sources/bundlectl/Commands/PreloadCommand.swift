@@ -56,6 +56,7 @@ struct PreloadCommand: AsyncParsableCommand {
 
   func run() async throws {
     let manifest = try source.manifestHere()
+    let interruption = await Interruption()
     let host: PageHost
     do {
       host = try PageHost(configuration(manifest))
@@ -67,7 +68,7 @@ struct PreloadCommand: AsyncParsableCommand {
       throw ExitCode.failure
     }
     let preload = host.preload()
-    let (report, wasInterrupted) = try await Interruption.watching(cancel: { preload.cancel() }) {
+    let (report, wasInterrupted) = await interruption.watching(cancel: { preload.cancel() }) {
       await show(preload.updates)
       return await preload.report()
     }
@@ -128,7 +129,7 @@ struct PreloadCommand: AsyncParsableCommand {
 
 /// The JSON of `preload`.
 struct PreloadOutput: Encodable {
-  let release: String?
+  let release: Nullable<String>
   let sequence: Int64
   let bundles, upToDate, downloaded, resumed, copied, onDemand: Int
   let files, filesUpToDate, filesDownloaded, filesCopied: Int
@@ -140,7 +141,7 @@ struct PreloadOutput: Encodable {
   let failures: [PreloadReport.Failure]
 
   init(_ report: PreloadReport) {
-    release = report.release
+    release = Nullable(value: report.release)
     sequence = report.sequence
     bundles = report.bundles
     upToDate = report.upToDate

@@ -22,7 +22,10 @@ struct SourceOptions: ParsableArguments {
   mutating func validate() throws {
     _ = try fields()
     if let manifest, manifest.contains("://"), PageURL(manifest) == nil {
-      throw ValidationError("“\(manifest)” is no http, https or file URL.")
+      throw ValidationError(
+        manifest.contains("@")
+          ? "The manifest's URL has credentials in it: give them with --header 'Authorization: …'."
+          : "“\(manifest)” is no http, https or file URL.")
     }
     if let caFile, !FileManager.default.isReadableFile(atPath: caFile) {
       throw ValidationError("The CA file \(caFile) cannot be read.")

@@ -1,3 +1,4 @@
+import CLinux
 import Foundation
 
 enum Formatting {
@@ -21,11 +22,34 @@ enum Formatting {
     number == 1 ? "1 \(noun)" : "\(number) \(noun)s"
   }
 
-  /// Cut or filled to the width, counted in characters.
+  /// Cut or filled to so many columns.
   static func fitted(_ text: String, _ width: Int) -> String {
-    guard width > 0 else { return "" }
-    if text.count <= width { return text + String(repeating: " ", count: width - text.count) }
-    return "…" + text.suffix(width - 1)
+    let missing = width - columns(text)
+    if missing >= 0 { return text + String(repeating: " ", count: missing) }
+    // The end of a path tells more than its beginning.
+    var kept: [Character] = []
+    var room = width - 1
+    for character in text.reversed() {
+      room -= columns(String(character))
+      guard room >= 0 else { break }
+      kept.append(character)
+    }
+    return width > 0 ? "…" + String(kept.reversed()) + String(repeating: " ", count: max(0, room)) : ""
+  }
+
+  /// Cut at its end to so many columns.
+  static func clipped(_ text: String, _ width: Int) -> String {
+    var room = width
+    return String(
+      text.prefix { character in
+        room -= columns(String(character))
+        return room >= 0
+      })
+  }
+
+  /// How many columns a terminal gives the text.
+  static func columns(_ text: String) -> Int {
+    text.unicodeScalars.reduce(0) { $0 + max(0, Int(wcwidth(wchar_t($1.value)))) }
   }
 
   static func bar(_ fraction: Double, width: Int) -> String {

@@ -1,6 +1,16 @@
 import ArgumentParser
 import Foundation
 
+/// A value that is `null` in JSON where there is none, not left out.
+struct Nullable<Value: Encodable>: Encodable {
+  let value: Value?
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    if let value { try container.encode(value) } else { try container.encodeNil() }
+  }
+}
+
 /// One JSON object on standard output.
 enum JSONOutput {
   static func print(_ value: some Encodable) throws {

@@ -8,7 +8,7 @@ enum PlainProgress {
         switch bundle.state {
         case .waiting, .fetching: break
         case .done: terminal.line("stored \(bundle.name)\(bundle.size.map { " (\(Formatting.bytes($0)))" } ?? "")")
-        case .failed(let reason): terminal.line("failed \(reason)")
+        case .failed: terminal.line("failed \(bundle.name)")
         }
       }
     }

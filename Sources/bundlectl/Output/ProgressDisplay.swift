@@ -13,7 +13,11 @@ struct ProgressDisplay {
   private static let interval: Duration = .milliseconds(80)
   private static let activeLimit = 8
 
-  init(_ terminal: Terminal) { self.terminal = terminal }
+  init(_ terminal: Terminal) {
+    self.terminal = terminal
+    // For the width of characters; messages stay as they are.
+    setlocale(LC_CTYPE, "C.UTF-8")
+  }
 
   /// Draws until the preload has ended.
   mutating func show(_ updates: PreloadUpdates) async {
@@ -47,9 +51,10 @@ struct ProgressDisplay {
             "\(terminal.styled("✓", .green)) \(bundle.name)  \(terminal.styled(bundle.size.map(Formatting.bytes) ?? "", .dim))"
           )
         }
-      case .failed(let reason):
+      case .failed:
+        // The summary tells why.
         remove(bundle.name)
-        lines.append("\(terminal.styled("✗", .red)) \(reason)")
+        lines.append("\(terminal.styled("✗", .red)) \(bundle.name)")
       }
     }
     return lines
@@ -66,10 +71,12 @@ struct ProgressDisplay {
 
   private mutating func draw(_ totals: PreloadUpdate.Totals) {
     erase()
-    let width = terminal.width
+    // One column less: some terminals wrap when the last is written.
+    let width = max(10, terminal.width - 1)
     var lines = order.prefix(Self.activeLimit).compactMap { active[$0] }.map { line(for: $0, width: width) }
     lines.append(line(for: totals, width: width))
-    terminal.write(lines.joined(separator: "\n") + "\n")
+    let clipped = lines.map { Formatting.clipped($0, width) }
+    terminal.write(clipped.joined(separator: "\n") + "\n")
     drawnLines = lines.count
   }
 
@@ -88,7 +95,7 @@ struct ProgressDisplay {
     let figures = "\(Formatting.bytes(bytes)) of \(Formatting.bytes(size))"
     let room = width - nameWidth - 2 - 1 - 1 - 20 - 1
     let bar = room >= 8 ? Formatting.bar(Double(bytes) / Double(size), width: min(room, 24)) + " " : ""
-    return "\(name) \(bar)\(terminal.styled(figures, .dim))"
+    return "\(name) \(bar)\(figures)"
   }
 
   private func line(for totals: PreloadUpdate.Totals, width: Int) -> String {
@@ -103,7 +110,7 @@ struct ProgressDisplay {
       let figures =
         "\(done)/\(totals.toFetch)  \(Formatting.bytes(totals.bytes))  \(Formatting.bytes(Int64(totals.rate)))/s"
       let room = max(10, min(40, width - figures.count - 4))
-      return "\(terminal.styled(Formatting.bar(fraction, width: room), .bold))  \(figures)"
+      return "\(Formatting.bar(fraction, width: room))  \(figures)"
     }
   }
 }

@@ -24,13 +24,20 @@ struct Terminal: Sendable {
     return Int(size.ws_col)
   }
 
-  func write(_ text: String) {
-    var bytes = Array(text.utf8)[...]
+  func write(_ text: String) { write(Array(text.utf8)) }
+
+  /// Writes all of it; a command whose output is lost has failed, and ends.
+  func write(_ bytes: [UInt8]) {
+    var bytes = bytes[...]
     while !bytes.isEmpty {
       let written = bytes.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
       if written < 0 {
         if errno == EINTR || errno == EAGAIN { continue }
-        return
+        let reason = String(cString: strerror(errno))
+        if descriptor == STDOUT_FILENO {
+          Terminal.error.line("bundlectl: standard output cannot be written: \(reason)")
+        }
+        exit(1)
       }
       bytes = bytes.dropFirst(written)
     }
