@@ -54,6 +54,9 @@ public protocol BundleStoring: Sendable {
   /// where its bytes are there, then those that no manifest lists.
   func bundle(at url: PageURL) async throws -> StoredBundle?
 
+  /// The bundle or file that a release lists at this URL.
+  func bundle(at url: PageURL, in release: StoredRelease) async throws -> StoredBundle?
+
   /// The bytes of a blob, checked against its SHA-256; those checked last are kept in memory.
   ///
   /// - Throws: ``BlobError``.

@@ -14,6 +14,8 @@ public struct HostConfiguration: Sendable {
   public var verification: Verification = .perLaunch
   /// Asked in their order for bundles outside the manifest.
   public var checksumSources: [ChecksumSource] = ChecksumSource.standard
+  /// Which bytes a page gets that is opened while a release is coming in.
+  public var consistency: Consistency = .bundle
   /// How long an open waits for the server's word before it runs stored bytes without it.
   public var patience: Duration = .seconds(2)
   /// Sent to the manifest's origin and to no other.

@@ -50,7 +50,7 @@ public final class PageHost: Sendable {
       logger: configuration.logger)
     bundles = BundleLoader(
       store: store, verifier: verifier, downloader: downloader, checksumSources: configuration.checksumSources,
-      patience: configuration.patience, logger: configuration.logger)
+      consistency: configuration.consistency, patience: configuration.patience, logger: configuration.logger)
   }
 
   /// Starts bringing the manifest's bundles into the store; returns at once.

@@ -2,6 +2,12 @@ import GRDB
 import PageCore
 
 extension BundleStore {
+  /// An entry, and its blob as ``blobRecord(_:)`` reads it.
+  private static let entryColumns = """
+    entry.*, blob.sha256 AS blobSha256, blob.md5 AS blobMd5, blob.size AS blobSize,
+    blob.inode AS blobInode, blob.modified AS blobModified
+    """
+
   public func recordedContents(of release: StoredRelease) async throws -> [StoredBundle] {
     try await records(of: release).map { StoredBundle(bundle: $0.bundle, blob: $0.record?.blob) }
   }
@@ -11,8 +17,7 @@ extension BundleStore {
       try Row.fetchAll(
         db,
         sql: """
-          SELECT entry.*, blob.sha256 AS blobSha256, blob.md5 AS blobMd5, blob.size AS blobSize,
-                 blob.inode AS blobInode, blob.modified AS blobModified
+          SELECT \(Self.entryColumns)
           FROM entry LEFT JOIN blob ON blob.sha256 = entry.blob
           WHERE "release" = ? ORDER BY position
           """, arguments: [release.id]
@@ -57,6 +62,19 @@ extension BundleStore {
     row["blobSha256"] == nil ? nil : try BlobRecord(row, prefix: "blob")
   }
 
+  public func bundle(at url: PageURL, in release: StoredRelease) async throws -> StoredBundle? {
+    try await read { db in
+      try Row.fetchOne(
+        db,
+        sql: """
+          SELECT \(Self.entryColumns)
+          FROM entry LEFT JOIN blob ON blob.sha256 = entry.blob
+          WHERE entry.url = ? AND +entry."release" = ? LIMIT 1
+          """, arguments: [url.text, release.id]
+      ).map { StoredBundle(bundle: try Self.bundle($0), blob: try Self.blobRecord($0)?.blob) }
+    }
+  }
+
   public func bundle(at url: PageURL) async throws -> StoredBundle? {
     try await read { db in
       // An incoming release's bytes are the newest that were verified; without bytes of any, the current entry tells
@@ -64,8 +82,7 @@ extension BundleStore {
       let listed = try Row.fetchOne(
         db,
         sql: """
-          SELECT entry.*, blob.sha256 AS blobSha256, blob.md5 AS blobMd5, blob.size AS blobSize,
-                 blob.inode AS blobInode, blob.modified AS blobModified
+          SELECT \(Self.entryColumns)
           FROM entry
           JOIN "release" ON "release".id = entry."release"
           JOIN source ON source.id = "release".source

@@ -68,6 +68,26 @@ struct BundleLoaderTests {
     }
   }
 
+  @Test func whileAReleaseComesInAHostMayHoldOnToTheOldOne() async throws {
+    try await LoadingFixture.running { fixture in
+      try fixture.publish(Self.scripts)
+      _ = try await fixture.preload()
+      try fixture.publish(["a": "var a = 11", "b": "var b = 2", "c": "var c = 3"], release: "r2")
+      _ = try await fixture.preload(.init(only: ["a"]))
+      let loader = try fixture.loader(try fixture.verifier(), consistency: .release)
+      let old = try await loader.load(try fixture.url("/b/a.js"))
+      #expect((old.source, Self.text(old), old.isVerified) == (.store, "var a = 1", false))
+      #expect(old.note?.contains("release r2 is still coming in") == true)
+      // The same in both, and only in the new one.
+      #expect(try await loader.load(try fixture.url("/b/b.js")).isVerified)
+      #expect(Self.text(try await loader.load(try fixture.url("/b/c.js"))) == "var c = 3")
+
+      #expect(try await fixture.preload().activated)
+      let new = try await fixture.loader(try fixture.verifier(), consistency: .release).load(try fixture.url("/b/a.js"))
+      #expect((Self.text(new), new.isVerified) == ("var a = 11", true))
+    }
+  }
+
   @Test func whereTheNewBytesCannotBeHadTheOldOnesRunAndItIsSaid() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(Self.scripts)

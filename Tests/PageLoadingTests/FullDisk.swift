@@ -40,6 +40,9 @@ struct FullDisk: BundleStoring {
     try await store.add(download, digests: digests, for: url)
   }
   func bundle(at url: PageURL) async throws -> StoredBundle? { try await store.bundle(at: url) }
+  func bundle(at url: PageURL, in release: StoredRelease) async throws -> StoredBundle? {
+    try await store.bundle(at: url, in: release)
+  }
   func bytes(of blob: Blob) async throws -> BlobBytes { try await store.bytes(of: blob) }
   func check(_ blob: Blob) async throws { try await store.check(blob) }
   func quarantine(_ blob: Blob) async throws { try await store.quarantine(blob) }

@@ -100,8 +100,11 @@ struct LoadingFixture {
     return await preloader.start().report()
   }
 
-  func loader(_ verifier: LaunchVerifier?, patience: Duration = .seconds(60)) throws -> BundleLoader {
-    BundleLoader(store: store, verifier: verifier, downloader: try downloader(), patience: patience)
+  func loader(
+    _ verifier: LaunchVerifier?, consistency: Consistency = .bundle, patience: Duration = .seconds(60)
+  ) throws -> BundleLoader {
+    BundleLoader(
+      store: store, verifier: verifier, downloader: try downloader(), consistency: consistency, patience: patience)
   }
 
   func target(_ name: String, _ text: String, kind: PageBundle.Kind = .bundle) throws -> FetchTarget {

@@ -9,22 +9,26 @@ public final class BundleLoader: Sendable {
   private let downloader: BundleDownloader
   private let checksums: ChecksumLookup
   private let flights = SingleFlight<PageURL, ServerChecksum?>()
+  private let consistency: Consistency
   private let patience: Duration
   private let logger: Logger
 
   /// - Parameters:
   ///   - verifier: nil where there is no manifest.
   ///   - checksumSources: asked in their order for bundles outside the manifest.
+  ///   - consistency: which bytes a page gets while a release is coming in.
   ///   - patience: how long to wait for the server's word before the stored bytes are run without it.
   public init(
     store: any BundleStoring, verifier: LaunchVerifier?, downloader: BundleDownloader,
-    checksumSources: [ChecksumSource] = ChecksumSource.standard, patience: Duration = .seconds(2),
+    checksumSources: [ChecksumSource] = ChecksumSource.standard, consistency: Consistency = .bundle,
+    patience: Duration = .seconds(2),
     logger: Logger = Logger(label: "pagekit.open")
   ) {
     self.store = store
     self.verifier = verifier
     self.downloader = downloader
     checksums = ChecksumLookup(client: downloader.client, order: checksumSources)
+    self.consistency = consistency
     self.patience = patience
     self.logger = logger
   }
@@ -34,14 +38,16 @@ public final class BundleLoader: Sendable {
   /// - Throws: ``BundleError``, ``StoreError``, `CancellationError`.
   public func load(_ url: PageURL, options: OpenOptions = OpenOptions()) async throws -> LoadedBundle {
     var word = options.isOffline ? ServerAnswer(word: .unknown) : await serverWord(on: url)
+    var stored = try await store.bundle(at: url)
+    if let (pinned, answer) = try await pinned(url, unless: word) { (stored, word) = (pinned, answer) }
     var failure: (any Error)?
     var situation = BundleDecision.Situation(
-      stored: try await storedBlob(url), server: word.word, fetchHasFailed: options.isOffline,
+      stored: stored?.blob.map { .blob($0) } ?? .nothing, server: word.word, fetchHasFailed: options.isOffline,
       allowsStale: options.allowsStale)
     while true {
       switch BundleDecision(for: situation) {
       case .runStored(let blob, let standing):
-        if let bundle = try await readStored(blob, of: url, as: standing, note: word.note) { return bundle }
+        if let bundle = try await readStored(blob, of: url, as: standing, word: word) { return bundle }
         situation.stored = .damaged(blob)
       case .quarantine(let blob):
         try await store.quarantine(blob)
@@ -71,19 +77,28 @@ public final class BundleLoader: Sendable {
     }
   }
 
-  private func storedBlob(_ url: PageURL) async throws -> BundleDecision.Situation.Stored {
-    try await store.bundle(at: url)?.blob.map { .blob($0) } ?? .nothing
+  /// The current release's bundle, where a newer release must not show before it is complete.
+  private func pinned(_ url: PageURL, unless word: ServerAnswer) async throws -> (StoredBundle, ServerAnswer)? {
+    guard consistency == .release, let verifier, let source = try await store.source(verifier.source),
+      let current = source.current, let incoming = source.incoming,
+      let pinned = try await store.bundle(at: url, in: current)
+    else { return nil }
+    let answer = ServerAnswer(
+      word: .expects(pinned.bundle.expected), bundle: pinned.bundle, release: current,
+      note: "release \(incoming.name) is still coming in", isServers: word.bundle?.md5 == pinned.bundle.md5)
+    return (pinned, answer)
   }
 
   /// Nil where the bytes are not what they should be.
   private func readStored(
-    _ blob: Blob, of url: PageURL, as standing: BundleDecision.Standing, note: String?
+    _ blob: Blob, of url: PageURL, as standing: BundleDecision.Standing, word: ServerAnswer
   ) async throws -> LoadedBundle? {
     do {
       let found = try await store.bytes(of: blob)
       return LoadedBundle(
         url: url, bytes: found.bytes, source: standing == .stale ? .stale : found.isFromMemory ? .memory : .store,
-        md5: blob.md5, isVerified: standing == .verified, note: standing == .verified ? nil : note)
+        md5: blob.md5, isVerified: standing == .verified && word.isServers,
+        note: standing == .verified && word.isServers ? nil : word.note)
     } catch let error as BlobError {
       logger.warning("\(error)", metadata: ["url": "\(url)"])
       return nil
@@ -105,7 +120,8 @@ public final class BundleLoader: Sendable {
     return LoadedBundle(
       url: url, bytes: try await store.bytes(of: delivery.blob).bytes,
       source: delivery.wasFetched ? .network : .store, md5: delivery.blob.md5,
-      isVerified: expected.md5 != nil || expected.sha256 != nil, note: nil)
+      isVerified: word.isServers && (expected.md5 != nil || expected.sha256 != nil),
+      note: word.isServers ? nil : word.note)
   }
 
   // MARK: The server's word
@@ -116,8 +132,10 @@ public final class BundleLoader: Sendable {
     /// The manifest's entry, and the release it is in.
     var bundle: PageBundle?
     var release: StoredRelease?
-    /// Why the word is unknown, in a sentence.
+    /// Why the word is unknown, or not the server's, in a sentence.
     var note: String?
+    /// False where the page is held to an older release.
+    var isServers = true
   }
 
   private func serverWord(on url: PageURL) async -> ServerAnswer {
