@@ -38,7 +38,9 @@ let package = Package(
     .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
     .systemLibrary(name: "CLinux"),
 
-    .target(name: "HTTPCaching", swiftSettings: strict),
+    .target(
+      name: "HTTPCaching", dependencies: [.product(name: "HTTPTypes", package: "swift-http-types")],
+      swiftSettings: strict),
     .target(
       name: "PageCore",
       dependencies: [
