@@ -22,7 +22,7 @@ public struct FreshnessLifetime: Hashable, Sendable {
   private static let longestHeuristic: Int64 = 86_400
 
   /// RFC 9110 §15.1: the statuses that are heuristically cacheable.
-  private static let heuristicStatuses: Set<Int> = [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501]
+  static let heuristicStatuses: Set<Int> = [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501]
 
   /// - Parameters:
   ///   - control: the response's directives.

@@ -1,0 +1,33 @@
+import HTTPTypes
+
+/// Whether a response may be kept, and which of its fields. RFC 9111 §3.
+public enum StorageDecision: Equatable, Sendable {
+  /// With the response's fields that may be stored. RFC 9111 §3.1.
+  case store(HTTPFields)
+  case refuse(Refusal)
+
+  /// Why a response is not kept.
+  public enum Refusal: String, Hashable, Sendable {
+    case method = "only answers to GET are kept"
+    case interim = "an interim answer is none"
+    case notUnderstood = "the status is not understood"
+    case requestNoStore = "the request says no-store"
+    case responseNoStore = "the response says no-store"
+    case isPrivate = "the response is private"
+    case authorized = "the request was authorised, and the response does not allow sharing"
+    case varies = "the response says Vary: *"
+    case nothingAllows = "nothing makes the status cacheable"
+
+    /// Where the rule stands.
+    public var clause: String {
+      switch self {
+      case .requestNoStore: "RFC 9111 §5.2.1.5"
+      case .responseNoStore: "RFC 9111 §5.2.2.5"
+      case .isPrivate: "RFC 9111 §5.2.2.7"
+      case .authorized: "RFC 9111 §3.5"
+      case .varies: "RFC 9111 §4.1"
+      case .method, .interim, .notUnderstood, .nothingAllows: "RFC 9111 §3"
+      }
+    }
+  }
+}

@@ -1,0 +1,23 @@
+import HTTPTypes
+
+/// Which fields of a response are kept. RFC 9111 §3.1.
+enum StoredFields {
+  /// RFC 9110 §7.6.1, RFC 9112 §9, and those that concern a proxy.
+  private static let hopByHop: Set<String> = [
+    "connection", "proxy-connection", "keep-alive", "te", "transfer-encoding", "upgrade", "trailer",
+    "proxy-authenticate", "proxy-authentication-info", "proxy-authorization",
+  ]
+
+  static func of(_ fields: HTTPFields, control: CacheControl, mode: CachePolicy.Mode) -> HTTPFields {
+    var left = hopByHop
+    for value in fields[values: .connection] {
+      left.formUnion(value.split(whereSeparator: { $0 == "," || $0 == " " || $0 == "\t" }).map { $0.lowercased() })
+    }
+    // RFC 9111 §5.2.2.4, §5.2.2.7: fields that may not be used again without asking are not kept in the first place.
+    if case .fields(let names) = control.noCache { left.formUnion(names) }
+    if mode == .shared, case .fields(let names) = control.isPrivate { left.formUnion(names) }
+    var kept = HTTPFields()
+    for field in fields where !left.contains(field.name.canonicalName) { kept.append(field) }
+    return kept
+  }
+}

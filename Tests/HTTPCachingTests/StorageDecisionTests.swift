@@ -1,0 +1,99 @@
+import HTTPTypes
+import Testing
+
+@testable import HTTPCaching
+
+struct StorageDecisionTests {
+  private static func decide(
+    _ control: String?, mode: CachePolicy.Mode = .private, status: Int = 200, method: HTTPRequest.Method = .get,
+    request: HTTPFields = [:], more: HTTPFields = [:]
+  ) -> StorageDecision.Refusal? {
+    var fields = more
+    fields[.cacheControl] = control
+    let decision = CachePolicy(mode: mode).storage(
+      of: HTTPResponse(status: .init(code: status), headerFields: fields),
+      to: HTTPRequest(method: method, scheme: "https", authority: "h", path: "/", headerFields: request))
+    if case .refuse(let refusal) = decision { return refusal }
+    return nil
+  }
+
+  @Test func anAnswerThatSaysNothingIsKept() {
+    #expect(Self.decide(nil) == nil)
+    #expect(Self.decide(nil, mode: .shared) == nil)
+  }
+
+  @Test(arguments: [HTTPRequest.Method.post, .put, .head, .options])
+  func onlyAnswersToGetAreKept(_ method: HTTPRequest.Method) {
+    #expect(Self.decide("max-age=60", method: method) == .method)
+  }
+
+  @Test func noStoreOnEitherSideForbids() {
+    #expect(Self.decide("no-store, max-age=60") == .responseNoStore)
+    #expect(Self.decide("max-age=60", request: [.cacheControl: "no-store"]) == .requestNoStore)
+  }
+
+  @Test func mustUnderstandOutweighsNoStoreWhereTheStatusIsUnderstood() {
+    #expect(Self.decide("no-store, must-understand, max-age=60") == nil)
+    #expect(Self.decide("no-store, must-understand, max-age=60", status: 299) == .notUnderstood)
+    #expect(Self.decide("max-age=60", status: 299) == nil)
+  }
+
+  @Test func privateForbidsSharedCachesOnly() {
+    #expect(Self.decide("private, max-age=60", mode: .shared) == .isPrivate)
+    #expect(Self.decide("private, max-age=60") == nil)
+    #expect(Self.decide("private=\"set-cookie\", max-age=60", mode: .shared) == nil)
+  }
+
+  @Test(arguments: [
+    ("max-age=60", false), ("public", true), ("s-maxage=60", true), ("must-revalidate", true), ("private", false),
+  ])
+  func anAuthorizedAnswerIsSharedOnlyWhereThatIsAllowed(_ control: String, _ isKept: Bool) {
+    let refusal = Self.decide(control, mode: .shared, request: [.authorization: "Bearer x"])
+    #expect((refusal == nil) == isKept)
+    #expect(Self.decide(control, request: [.authorization: "Bearer x"]) == nil)
+  }
+
+  @Test(arguments: [(302, false), (307, false), (500, false), (404, true), (410, true), (301, true)])
+  func otherStatusesNeedAWordUnlessTheyAreCacheableByThemselves(_ status: Int, _ isKept: Bool) {
+    #expect((Self.decide(nil, status: status) == nil) == isKept)
+    #expect(Self.decide("max-age=60", status: status) == nil)
+    #expect(Self.decide("public", status: status) == nil)
+    #expect(Self.decide(nil, status: status, more: [.expires: "0"]) == nil)
+  }
+
+  @Test func sharedMaxAgeIsAWordForSharedCachesAndPrivateForOthers() {
+    #expect(Self.decide("s-maxage=60", mode: .shared, status: 302) == nil)
+    #expect(Self.decide("s-maxage=60", status: 302) == .nothingAllows)
+    #expect(Self.decide("private", status: 302) == nil)
+  }
+
+  @Test(arguments: [206, 304])
+  func partsAndConfirmationsAreNotKeptThemselves(_ status: Int) {
+    #expect(Self.decide("max-age=60", status: status) == .notUnderstood)
+  }
+
+  @Test func whatVariesByEverythingIsNotKept() {
+    #expect(Self.decide("max-age=60", more: [.vary: "Accept, *"]) == .varies)
+  }
+
+  @Test func fieldsOfTheConnectionAndThoseNamedAreLeftOut() throws {
+    let fields: HTTPFields = [
+      .cacheControl: "private=\"X-Secret\", no-cache=\"Set-Cookie\", max-age=60", .connection: "close, X-Hop",
+      .setCookie: "a=1", .eTag: "\"v\"", .transferEncoding: "chunked",
+      try #require(HTTPField.Name("X-Hop")): "1", try #require(HTTPField.Name("X-Secret")): "1",
+    ]
+    func kept(_ mode: CachePolicy.Mode) -> Set<String> {
+      let decision = CachePolicy(mode: mode).storage(
+        of: HTTPResponse(status: .ok, headerFields: fields),
+        to: HTTPRequest(method: .get, scheme: "https", authority: "h", path: "/"))
+      guard case .store(let fields) = decision else { return [] }
+      return Set(fields.map(\.name.canonicalName))
+    }
+    #expect(kept(.shared) == ["cache-control", "etag"])
+    #expect(kept(.private) == ["cache-control", "etag", "x-secret"])
+  }
+
+  @Test func everyRefusalNamesItsRule() {
+    #expect(StorageDecision.Refusal.authorized.clause == "RFC 9111 §3.5")
+  }
+}
