@@ -11,6 +11,8 @@ final class ActiveTransfer {
   private var head = ResponseHeadParser()
   private var bodyBytes: Int64 = 0
   private var failure: TransportError?
+  /// Whether libcurl holds bytes back that the reader has no room for.
+  private(set) var isPaused = false
   /// When the total limit is used up.
   let deadline: ContinuousClock.Instant?
 
@@ -132,9 +134,18 @@ final class ActiveTransfer {
       failure = .tooLarge(url: url, limit: limit)
       return 0
     }
-    guard transfer.receive(bytes) else { return pk_writefunc_pause }
+    guard transfer.receive(bytes) else {
+      isPaused = true
+      return pk_writefunc_pause
+    }
     bodyBytes += Int64(bytes.count)
     return bytes.count
+  }
+
+  /// Hands over what libcurl holds back, and lets more come.
+  func resume() -> CurlCode {
+    isPaused = false
+    return CurlCode(curl_easy_pause(easy, CURLPAUSE_CONT))
   }
 
   // MARK: End

@@ -53,7 +53,7 @@ final class CurlLoop {
       start(transfer)
     case .resume(let transfer):
       guard let found = active[ObjectIdentifier(transfer)] else { return }
-      let code = CurlCode(curl_easy_pause(found.easy, CURLPAUSE_CONT))
+      let code = found.resume()
       // libcurl drops held-back bytes that the callback refuses, and would go on behind them.
       if code != .ok { end(found, with: code) }
     case .cancel(let transfer):
@@ -117,11 +117,15 @@ final class CurlLoop {
     remove(transfer)
   }
 
+  /// The transfer has been finished: nobody takes any more of its bytes.
   private func remove(_ transfer: ActiveTransfer) {
+    // Where others use the connection, libcurl 7.88 keeps what it holds back for a paused transfer, and would give
+    // it to the next one with the same handle.
+    let isClean = !transfer.isPaused || transfer.resume() == .ok
     curl_multi_remove_handle(mailbox.multi, transfer.easy)
     active[ObjectIdentifier(transfer.transfer)] = nil
     byHandle[transfer.easy] = nil
-    if idleHandles.count < Self.idleHandleLimit {
+    if isClean, idleHandles.count < Self.idleHandleLimit {
       curl_easy_reset(transfer.easy)
       idleHandles.append(transfer.easy)
     } else {

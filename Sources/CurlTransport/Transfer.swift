@@ -110,6 +110,7 @@ final class Transfer: Sendable {
         state.chunkWaiter = nil
         return (true, waiter, Array(bytes))
       }
+      guard state.end == nil else { return (true, nil, []) }
       guard state.buffer.count < Self.highWater else {
         state.isPaused = true
         return (false, nil, [])

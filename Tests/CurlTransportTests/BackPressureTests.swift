@@ -73,4 +73,16 @@ struct BackPressureTests {
       expectSame(received, Array(content[..<200_000]))
     }
   }
+
+  @Test func aConnectionThatClosesWhileTheReaderWaitsLosesNothing() async throws {
+    let content = SeededContent.bytes(600_000)
+    try await FaultOrigin.running { origin in
+      origin.serve("/a", content)
+      origin.always("/a", .closeDelimited())
+      let response = try await transport.send(origin.request("/a"))
+      try await origin.waitForCompletedResponses(1, to: "/a")
+      _ = try await transport.answer(to: origin.request("/b"))
+      expectSame(try await response.body.collect(upTo: .max, url: origin.url(for: "/a")), content)
+    }
+  }
 }

@@ -113,6 +113,18 @@ extension EncodedFixture {
     KLUv/QRoTQAACGEBAPz/ORACJPclQA==
     """)
 
+  static let zstdUnchecked65536 = EncodedFixture(
+    "zstd", "65536 equal bytes without a checksum", of: letters(65536),
+    """
+    KLUv/QBoTQAACGEBAPx/HQgB
+    """)
+
+  static let zstdUnchecked131072 = EncodedFixture(
+    "zstd", "131072 equal bytes without a checksum", of: letters(131072),
+    """
+    KLUv/QBoTQAACGEBAPz/ORAC
+    """)
+
   static let gzipMembers = EncodedFixture(
     "gzip", "two members", of: script,
     """
@@ -152,6 +164,7 @@ extension EncodedFixture {
   /// As big as the decoders' buffers, and one byte less.
   static let bufferfuls = [
     gzip65535, gzip65536, gzip131072, brotli65535, brotli65536, brotli131072, zstd65535, zstd65536, zstd131072,
+    zstdUnchecked65536, zstdUnchecked131072,
   ]
   static let all = scripts + empties + bufferfuls + [gzipMembers, gzipThenBrotli, brotliThenGzip]
 }

@@ -97,6 +97,26 @@ struct HTTP2Tests {
     }
   }
 
+  @Test func aStreamThatIsDroppedLeavesNothingToTheNextOne() async throws {
+    let first = SeededContent.bytes(5 << 20)
+    let second = SeededContent.bytes(5 << 20, seed: 2)
+    try await NginxServer.running(serving: ["first": first, "second": second, "small": [1]]) { server in
+      let transport = try Self.transport(to: server)
+      // As long as it is unread, the connection is in use.
+      let unread = try await transport.send(server.request("/first"))
+      for _ in 0..<10 {
+        var dropped: TransportResponse? = try await transport.send(server.request("/first"))
+        for _ in 0..<5 { _ = try await transport.answer(to: server.request("/small")) }
+        #expect(dropped != nil)
+        dropped = nil
+        let response = try await transport.send(server.request("/second"))
+        for _ in 0..<5 { _ = try await transport.answer(to: server.request("/small")) }
+        expectSame(try await response.body.collect(upTo: .max, url: server.request("/second").url), second)
+      }
+      expectSame(try await unread.body.collect(upTo: .max, url: server.request("/first").url), first)
+    }
+  }
+
   @Test func streamsThatAreDroppedLeaveTheConnectionToTheOthers() async throws {
     let big = SeededContent.bytes(5 << 20)
     try await NginxServer.running(serving: ["big": big]) { server in

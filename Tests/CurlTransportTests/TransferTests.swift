@@ -1,5 +1,4 @@
 import CurlTransport
-import Foundation
 import HTTPTypes
 import PageCore
 import PageTesting
