@@ -22,6 +22,7 @@ format:
 examples:
 	@for example in Examples/*/Package.swift; do \
 	  echo "building $${example%/Package.swift}"; \
+	  touch "$$example"; \
 	  swift build --package-path "$${example%/Package.swift}" || exit 1; \
 	done
 
