@@ -85,9 +85,18 @@ struct PreloaderTests {
     try await LoadingFixture.running { fixture in
       let scripts = Dictionary(uniqueKeysWithValues: (0..<40).map { ("p\($0)", "var p = \($0)") })
       try fixture.publish(scripts)
-      let report = try await fixture.preload(.init(jobs: 5))
-      #expect(report.downloaded == 40)
-      #expect(fixture.origin.maxConcurrentRequests <= 5)
+      fixture.origin.hold("/b/*")
+      let preloader = Preloader(
+        store: fixture.store, verifier: try fixture.verifier(), downloader: try fixture.downloader(),
+        options: .init(jobs: 5))
+      let preload = preloader.start()
+      try await fixture.origin.waitForRequests(5, to: "/b/*")
+      // Time for a sixth to come, if there were one: ten whole exchanges with the same server.
+      for _ in 0..<10 { _ = try await fixture.client().send(.get, try fixture.url("/other")) }
+      #expect(fixture.origin.requestCount(path: "/b/*") == 5)
+      fixture.origin.release("/b/*")
+      #expect(await preload.report().downloaded == 40)
+      #expect(fixture.origin.maxConcurrentRequests <= 6)
     }
   }
 
