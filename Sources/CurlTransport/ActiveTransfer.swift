@@ -55,7 +55,10 @@ final class ActiveTransfer {
     set(CURLOPT_CONNECTTIMEOUT_MS, max(1, limits.connect.milliseconds))
     set(CURLOPT_LOW_SPEED_LIMIT, limits.lowSpeedBytesPerSecond)
     set(CURLOPT_LOW_SPEED_TIME, max(1, limits.lowSpeedTime.milliseconds / 1000))
-    if request.needsFreshConnection { set(CURLOPT_FRESH_CONNECT, 1) }
+    // libcurl sends a request once more when a reused connection closes before the head; RFC 9110 §9.2.2 forbids that
+    // for methods that are not idempotent.
+    let mayBeRepeated = ![.post, .patch, .connect].contains(request.head.method)
+    if request.needsFreshConnection || !mayBeRepeated { set(CURLOPT_FRESH_CONNECT, 1) }
     if let file = configuration.certificateAuthorities { set(CURLOPT_CAINFO, file) }
 
     setMethod()

@@ -23,6 +23,17 @@ struct TransferFailureTests {
 
   // MARK: Before there is a connection
 
+  @Test func aPostIsNeverSentTwice() async throws {
+    try await FaultOrigin.running { origin in
+      origin.serve("/a", [1])
+      origin.script("/orders", [.closeBeforeHead])
+      let transport = try CurlTransport()
+      _ = try await transport.answer(to: origin.request("/a"))
+      _ = try await transport.failure(of: origin.request("/orders", .post, body: [1, 2, 3]))
+      #expect(origin.requestCount(path: "/orders") == 1)
+    }
+  }
+
   @Test func aServerThatIsDownCannotBeConnectedTo() async throws {
     try await FaultOrigin.running { origin in
       try await origin.refuseConnections()
