@@ -29,9 +29,9 @@ struct StatusCommand: AsyncParsableCommand {
       return StatusOutput(store: store.directory.path, blobs: 0, bytes: 0, sources: [])
     }
     let usage = try await opened.usage()
-    let chosen = try manifest.map { try PageURL(manifestArgument: $0) }
+    let listed = try await manifest == nil ? opened.sources() : [StoredSource.chosen(manifest, in: opened)]
     var sources: [StatusOutput.Source] = []
-    for source in try await opened.sources() where chosen == nil || chosen == source.url {
+    for source in listed {
       guard let shown = source.current ?? source.incoming else { continue }
       let contents = try await opened.contents(of: shown)
       sources.append(StatusOutput.Source(source, showing: shown, contents))
