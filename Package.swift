@@ -39,7 +39,11 @@ let package = Package(
     .systemLibrary(name: "CLinux"),
 
     .target(
-      name: "HTTPCaching", dependencies: [.product(name: "HTTPTypes", package: "swift-http-types")],
+      name: "HTTPCaching",
+      dependencies: [
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "RawStructuredFieldValues", package: "swift-http-structured-headers"),
+      ],
       swiftSettings: strict),
     .target(
       name: "PageCore",
@@ -58,9 +62,10 @@ let package = Package(
     .target(
       name: "PageStore",
       dependencies: [
-        "PageCore", "CLinux",
+        "PageCore", "HTTPCaching", "CLinux",
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "GRDB", package: "GRDB.swift"),
+        .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "SystemPackage", package: "swift-system"),
       ],
@@ -102,7 +107,7 @@ let package = Package(
       ],
       swiftSettings: strict),
 
-    .testTarget(name: "HTTPCachingTests", dependencies: ["HTTPCaching"], swiftSettings: relaxed),
+    .testTarget(name: "HTTPCachingTests", dependencies: ["HTTPCaching", "PageTesting"], swiftSettings: relaxed),
     .testTarget(name: "PageCoreTests", dependencies: ["PageCore"], swiftSettings: relaxed),
     // Real servers that several test targets start.
     .target(

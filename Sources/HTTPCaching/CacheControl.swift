@@ -55,7 +55,7 @@ public struct CacheControl: Hashable, Sendable {
     }
   }
 
-  private mutating func apply(_ directive: Directive) {
+  mutating func apply(_ directive: Directive) {
     switch directive.name {
     case "public": isPublic = true
     case "private": isPrivate = Self.widened(isPrivate, directive)

@@ -3,35 +3,49 @@ import HTTPTypes
 extension CachePolicy {
   /// RFC 9110 §15.1 and the redirects: statuses whose caching requirements are implemented.
   static let understoodStatuses: Set<Int> = [
-    200, 203, 204, 300, 301, 302, 303, 307, 308, 400, 404, 405, 410, 414, 451, 500, 501, 502, 503, 504,
+    200, 203, 204, 206, 300, 301, 302, 303, 307, 308, 400, 404, 405, 410, 414, 451, 500, 501, 502, 503, 504,
   ]
 
   /// Whether the response to a request may be kept.
-  public func storage(of response: HTTPResponse, to request: HTTPRequest) -> StorageDecision {
+  ///
+  /// What has neither a lifetime nor a validator is kept too: it is not used again by the RFC's rules, but it is there
+  /// when there is no origin.
+  ///
+  /// - Parameter received: when it came.
+  public func storage(of response: HTTPResponse, to request: HTTPRequest, received: HTTPDate) -> StorageDecision {
     let status = response.status.code
-    let asked = CacheControl(request.headerFields[values: .cacheControl])
-    let control = CacheControl(response.headerFields[values: .cacheControl])
+    let fields = response.headerFields
+    let asked = RequestControl(request.headerFields).directives
+    let responseControl = ResponseControl(of: fields, policy: self)
+    let control = responseControl.directives
     let isUnderstood = Self.understoodStatuses.contains(status)
 
-    if request.method != .get { return .refuse(.method) }
+    if request.method != .get, !isAnswerToGet(response, to: request, responseControl) { return .refuse(.method) }
     if status < 200 { return .refuse(.interim) }
-    // RFC 9111 §3: 206 and 304 change what is stored, they are not kept themselves; must-understand names all others.
-    if status == 206 || status == 304 || control.mustUnderstand && !isUnderstood { return .refuse(.notUnderstood) }
+    // RFC 9111 §3: a 304 changes what is stored, it is not kept itself; must-understand names all others.
+    if status == 304 || control.mustUnderstand && !isUnderstood { return .refuse(.notUnderstood) }
     if asked.noStore { return .refuse(.requestNoStore) }
     // RFC 9111 §5.2.2.3: who understands the status ignores the no-store beside must-understand.
     if control.noStore, !(control.mustUnderstand && isUnderstood) { return .refuse(.responseNoStore) }
     // RFC 9111 §4.1: it would never be selected again.
-    if VaryKey.isUnmatchable(response.headerFields) { return .refuse(.varies) }
+    if VaryKey.isUnmatchable(fields) { return .refuse(.varies) }
     if mode == .shared {
       if control.isPrivate == .response { return .refuse(.isPrivate) }
       if request.headerFields.contains(.authorization), !allowsSharingAuthorized(control) {
         return .refuse(.authorized)
       }
     }
-    guard isExplicitlyCacheable(control, response) || FreshnessLifetime.heuristicStatuses.contains(status) else {
+    guard isExplicitlyCacheable(responseControl, fields) || FreshnessLifetime.heuristicStatuses.contains(status) else {
       return .refuse(.nothingAllows)
     }
-    return .store(StoredFields.of(response.headerFields, control: control, mode: mode))
+    var kept = StoredFields.of(fields, policy: self, received: received)
+    guard status == 206 else { return .store(status: status, kept) }
+    guard let range = ContentRange(fields[values: .contentRange].first), request.headerFields.contains(.range) else {
+      return .refuse(.notUnderstood)
+    }
+    kept[.contentRange] = nil
+    kept[.contentLength] = range.size.map { String($0) }
+    return .storePart(range, kept)
   }
 
   /// RFC 9111 §3.5.
@@ -39,8 +53,18 @@ extension CachePolicy {
     control.isPublic || control.mustRevalidate || control.sharedMaxAge != nil
   }
 
-  private func isExplicitlyCacheable(_ control: CacheControl, _ response: HTTPResponse) -> Bool {
-    control.isPublic || control.maxAge != nil || response.headerFields.contains(.expires)
-      || (mode == .shared ? control.sharedMaxAge != nil : control.isPrivate != nil)
+  private func isExplicitlyCacheable(_ control: ResponseControl, _ fields: HTTPFields) -> Bool {
+    let directives = control.directives
+    return directives.isPublic || directives.maxAge != nil || fields.contains(.expires) && !control.isTargeted
+      || (mode == .shared ? directives.sharedMaxAge != nil : directives.isPrivate != nil)
+  }
+
+  /// RFC 9110 §9.3.3: a POST whose answer says that it is what a GET would give, and for how long.
+  private func isAnswerToGet(_ response: HTTPResponse, to request: HTTPRequest, _ control: ResponseControl) -> Bool {
+    guard request.method == .post, response.status == .ok, let location = response.headerFields[.contentLocation],
+      let path = request.path
+    else { return false }
+    let url = "\(request.scheme ?? "http")://\(request.authority ?? "")\(path)"
+    return (location == path || location == url) && isExplicitlyCacheable(control, response.headerFields)
   }
 }

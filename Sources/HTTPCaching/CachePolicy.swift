@@ -1,3 +1,5 @@
+import HTTPTypes
+
 /// What a cache may do, by RFC 9111. It reads no clock and does no I/O.
 public struct CachePolicy: Hashable, Sendable {
   public enum Mode: Hashable, Sendable {
@@ -8,6 +10,22 @@ public struct CachePolicy: Hashable, Sendable {
   }
 
   public let mode: Mode
+  /// Targeted fields that are meant for this cache, the most specific first; a response that has one of them is judged
+  /// by it instead of by `Cache-Control` and `Expires`. RFC 9213 §2.2.
+  public let targets: [HTTPField.Name]
 
-  public init(mode: Mode) { self.mode = mode }
+  /// A shared cache heeds `CDN-Cache-Control`.
+  public init(mode: Mode) {
+    self.init(mode: mode, targets: mode == .shared ? [.cdnCacheControl].compactMap(\.self) : [])
+  }
+
+  public init(mode: Mode, targets: [HTTPField.Name]) {
+    self.mode = mode
+    self.targets = targets
+  }
+}
+
+extension HTTPField.Name {
+  /// RFC 9213 §3.
+  public static let cdnCacheControl = HTTPField.Name("CDN-Cache-Control")
 }

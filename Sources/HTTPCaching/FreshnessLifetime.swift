@@ -25,18 +25,24 @@ public struct FreshnessLifetime: Hashable, Sendable {
   static let heuristicStatuses: Set<Int> = [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501]
 
   /// - Parameters:
-  ///   - control: the response's directives.
-  ///   - isShared: whether `s-maxage` counts.
+  ///   - policy: says whether `s-maxage` counts, and which targeted fields.
   ///   - received: when the response came; stands for a `Date` that is absent or unreadable. RFC 9110 §6.6.1.
-  public init(of response: HTTPResponse, control: CacheControl, isShared: Bool, received: HTTPDate) {
+  public init(of response: HTTPResponse, policy: CachePolicy, received: HTTPDate) {
+    self.init(
+      of: response, control: ResponseControl(of: response.headerFields, policy: policy),
+      isShared: policy.mode == .shared, received: received)
+  }
+
+  init(of response: HTTPResponse, control responseControl: ResponseControl, isShared: Bool, received: HTTPDate) {
     let fields = response.headerFields
+    let control = responseControl.directives
     let date = HTTPDate(singleIn: fields, .date, now: received) ?? received
     // RFC 9111 §4.2.1: the first that is there counts.
     if isShared, let seconds = control.sharedMaxAge {
       self.init(seconds: seconds, source: .sharedMaxAge)
     } else if let seconds = control.maxAge {
       self.init(seconds: seconds, source: .maxAge)
-    } else if fields.contains(.expires) {
+    } else if fields.contains(.expires), !responseControl.isTargeted {
       // RFC 9111 §5.3: what is no date, "0" above all, is in the past.
       let expires = HTTPDate(singleIn: fields, .expires, now: received)
       self.init(seconds: expires.map { Self.difference(from: date, to: $0) } ?? 0, source: .expires)

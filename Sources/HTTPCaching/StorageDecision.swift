@@ -1,14 +1,16 @@
 import HTTPTypes
 
-/// Whether a response may be kept, and which of its fields. RFC 9111 §3.
+/// Whether a response may be kept, and what of it. RFC 9111 §3.
 public enum StorageDecision: Equatable, Sendable {
-  /// With the response's fields that may be stored. RFC 9111 §3.1.
-  case store(HTTPFields)
+  /// With the response's fields that may be stored, as an answer of this status. RFC 9111 §3.1.
+  case store(status: Int, HTTPFields)
+  /// The same for a part of a representation. RFC 9111 §3.3.
+  case storePart(ContentRange, HTTPFields)
   case refuse(Refusal)
 
   /// Why a response is not kept.
   public enum Refusal: String, Hashable, Sendable {
-    case method = "only answers to GET are kept"
+    case method = "answers to this method are not kept"
     case interim = "an interim answer is none"
     case notUnderstood = "the status is not understood"
     case requestNoStore = "the request says no-store"

@@ -1,3 +1,5 @@
+import HTTPCaching
+
 /// Bytes on their way into the store. Used by one task at a time.
 ///
 /// What is kept for a later attempt are the wire bytes as the server sent them, with the head they came with; where

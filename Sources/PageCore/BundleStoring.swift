@@ -1,3 +1,5 @@
+import HTTPCaching
+
 /// A durable, content-addressed store of bundles, their releases, and downloads that are not complete.
 ///
 /// Several processes may use the same store at once.
@@ -78,22 +80,6 @@ public protocol BundleStoring: Sendable {
 
   /// Removes what no current or previous release needs; see the store's own documentation.
   func collectGarbage(keepingPrevious: Bool, dryRun: Bool) async throws -> GarbageReport
-}
-
-/// An `ETag` and a `Last-Modified`, exactly as the server sent them.
-public struct Validators: Hashable, Sendable {
-  public var etag: String?
-  public var lastModified: String?
-
-  public init(etag: String? = nil, lastModified: String? = nil) {
-    self.etag = etag
-    self.lastModified = lastModified
-  }
-
-  public var isEmpty: Bool { etag == nil && lastModified == nil }
-
-  /// An ETag that stands for identical bytes. RFC 9110 §8.8.3.
-  public var strongETag: String? { etag.flatMap { $0.hasPrefix("W/") ? nil : $0 } }
 }
 
 /// Where a manifest comes from, and what the store has of it.

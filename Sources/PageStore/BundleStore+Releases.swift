@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import HTTPCaching
 import PageCore
 import SystemPackage
 

@@ -10,7 +10,7 @@ struct FreshnessLifetimeTests {
   private static func lifetime(_ fields: HTTPFields, status: Int = 200, isShared: Bool = false) -> FreshnessLifetime {
     FreshnessLifetime(
       of: HTTPResponse(status: .init(code: status), headerFields: fields),
-      control: CacheControl(fields[values: .cacheControl]), isShared: isShared, received: received)
+      policy: CachePolicy(mode: isShared ? .shared : .private), received: received)
   }
 
   @Test func sharedMaxAgeWinsInASharedCacheOnly() {

@@ -12,7 +12,8 @@ struct StorageDecisionTests {
     fields[.cacheControl] = control
     let decision = CachePolicy(mode: mode).storage(
       of: HTTPResponse(status: .init(code: status), headerFields: fields),
-      to: HTTPRequest(method: method, scheme: "https", authority: "h", path: "/", headerFields: request))
+      to: HTTPRequest(method: method, scheme: "https", authority: "h", path: "/", headerFields: request),
+      received: HTTPDate(secondsSinceEpoch: 784_111_777))
     if case .refuse(let refusal) = decision { return refusal }
     return nil
   }
@@ -85,12 +86,13 @@ struct StorageDecisionTests {
     func kept(_ mode: CachePolicy.Mode) -> Set<String> {
       let decision = CachePolicy(mode: mode).storage(
         of: HTTPResponse(status: .ok, headerFields: fields),
-        to: HTTPRequest(method: .get, scheme: "https", authority: "h", path: "/"))
-      guard case .store(let fields) = decision else { return [] }
+        to: HTTPRequest(method: .get, scheme: "https", authority: "h", path: "/"),
+        received: HTTPDate(secondsSinceEpoch: 784_111_777))
+      guard case .store(_, let fields) = decision else { return [] }
       return Set(fields.map(\.name.canonicalName))
     }
-    #expect(kept(.shared) == ["cache-control", "etag"])
-    #expect(kept(.private) == ["cache-control", "etag", "x-secret"])
+    #expect(kept(.shared) == ["cache-control", "date", "etag"])
+    #expect(kept(.private) == ["cache-control", "date", "etag", "x-secret"])
   }
 
   @Test func everyRefusalNamesItsRule() {

@@ -1,3 +1,4 @@
+import HTTPCaching
 import PageCore
 
 /// A store whose disk is nearly full.

@@ -1,5 +1,6 @@
 import CurlTransport
 import Foundation
+import HTTPCaching
 import HTTPTypes
 import PageCore
 import PageStore

@@ -1,3 +1,4 @@
+import HTTPCaching
 import PageCore
 import PageStore
 import PageTesting

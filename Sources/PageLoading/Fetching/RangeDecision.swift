@@ -1,3 +1,4 @@
+import HTTPCaching
 import HTTPTypes
 import PageCore
 
@@ -44,31 +45,5 @@ enum RangeDecision: Equatable {
       fields[.ifRange] = validator
     }
     return fields
-  }
-}
-
-/// RFC 9110 §14.4: `bytes 100-199/200`.
-struct ContentRange: Equatable {
-  let first: Int64
-  let last: Int64
-  /// Nil for `*`.
-  let size: Int64?
-
-  init?(_ value: String?) {
-    guard let value, value.lowercased().hasPrefix("bytes ") else { return nil }
-    let parts = value.dropFirst(6).split(separator: "/")
-    guard parts.count == 2 else { return nil }
-    let ends = parts[0].split(separator: "-", omittingEmptySubsequences: false)
-    guard ends.count == 2, let first = Int64(ends[0]), let last = Int64(ends[1]), first >= 0, last >= first else {
-      return nil
-    }
-    self.first = first
-    self.last = last
-    if parts[1] == "*" {
-      size = nil
-    } else {
-      guard let total = Int64(parts[1]), total > last else { return nil }
-      size = total
-    }
   }
 }

@@ -88,13 +88,3 @@ struct RetryAfter: Equatable {
     }
   }
 }
-
-extension String {
-  var trimmingSpaces: String {
-    let isSpace = { (byte: UInt8) in byte == 32 || byte == 9 }
-    guard let first = utf8.firstIndex(where: { !isSpace($0) }),
-      let last = utf8.lastIndex(where: { !isSpace($0) })
-    else { return "" }
-    return String(self[first...last])
-  }
-}

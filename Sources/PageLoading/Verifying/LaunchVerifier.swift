@@ -1,4 +1,5 @@
 import Foundation
+import HTTPCaching
 import Logging
 import PageCore
 

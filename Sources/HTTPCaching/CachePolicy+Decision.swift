@@ -1,0 +1,131 @@
+import HTTPTypes
+
+extension CachePolicy {
+  /// How a request is answered, from what is stored for its URL or by the origin. RFC 9111 §4.
+  ///
+  /// - Parameters:
+  ///   - stored: for the request's URL, whatever its variants.
+  ///   - rule: how long the client takes responses to be fresh.
+  public func decision(
+    for request: HTTPRequest, among stored: [StoredResponse], at now: HTTPDate, lifetime rule: LifetimeRule = .server
+  ) -> CacheDecision {
+    let asked = RequestControl(request.headerFields).directives
+    func forward(_ reason: ForwardReason) -> CacheDecision {
+      asked.onlyIfCached ? .gatewayTimeout(because: reason) : .fetch(request, because: reason)
+    }
+    guard request.method == .get || request.method == .head else { return .fetch(request, because: .method) }
+    // RFC 9111 §4.3.2: these two are for the origin alone.
+    if request.headerFields.contains(.ifMatch) || request.headerFields.contains(.ifUnmodifiedSince) {
+      return forward(.precondition)
+    }
+    let candidate: StoredResponse
+    switch selection(for: request, among: stored) {
+    case .none: return forward(stored.isEmpty ? .notStored : .variant)
+    case .unusablePart(let part):
+      guard !asked.onlyIfCached, let rest = Self.restRequest(for: request, after: part) else {
+        return forward(.partial)
+      }
+      return .complete(part, with: rest)
+    case .found(let found): candidate = found
+    }
+    let freshness = Freshness(of: candidate, at: now, rule: rule)
+    switch obstacle(to: candidate, freshness, asked) {
+    case nil:
+      return .serve(candidate, age: freshness.age, because: freshness.isFresh ? .fresh : .requestAllowsStale)
+    case let reason?:
+      if asked.onlyIfCached { return .gatewayTimeout(because: reason) }
+      let validating = validation(of: candidate, for: request)
+      if reason == .stale, mayBeStale(candidate), let window = candidate.control.staleWhileRevalidate,
+        -freshness.remaining <= window
+      {
+        return .serveStale(candidate, age: freshness.age, revalidatingWith: validating ?? request)
+      }
+      return validating.map { .revalidate(candidate, with: $0, because: reason) } ?? .fetch(request, because: reason)
+    }
+  }
+
+  /// The request that validates a stored response; nil where it has no validator.
+  public func validation(of stored: StoredResponse, for request: HTTPRequest) -> HTTPRequest? {
+    stored.validators.isEmpty ? nil : stored.validators.applied(to: request)
+  }
+
+  /// Whether a response may be used once it is stale, where something else allows that. RFC 9111 §4.2.4.
+  public func mayBeStale(_ stored: StoredResponse) -> Bool {
+    let control = stored.control
+    if stored.isInvalidated || control.mustRevalidate || control.noCache == .response { return false }
+    // RFC 9111 §5.2.2.8, §5.2.2.10.
+    return mode == .private || !control.proxyRevalidate && control.sharedMaxAge == nil
+  }
+
+  /// What keeps a stored response from being the answer; nil for nothing.
+  private func obstacle(to stored: StoredResponse, _ freshness: Freshness, _ asked: CacheControl) -> ForwardReason? {
+    if stored.isInvalidated { return .invalidated }
+    if stored.control.noCache == .response { return .responseNoCache }
+    if asked.noCache != nil { return .requestNoCache }
+    // RFC 9111 §5.2.1.3
+    if let wanted = asked.minFresh, freshness.remaining < wanted { return .requestMinFresh }
+    let isTooOld = asked.maxAge.map { freshness.age > $0 } ?? false
+    if freshness.isFresh, !isTooOld { return nil }
+    // RFC 9111 §5.2.1.2: also what exceeds the request's own max-age.
+    let staleFor = max(-freshness.remaining, asked.maxAge.map { freshness.age - $0 } ?? .min)
+    if mayBeStale(stored), freshness.isKnown {
+      switch asked.maxStale {
+      case .any: return nil
+      case .seconds(let limit) where staleFor <= limit: return nil
+      default: break
+      }
+    }
+    if isTooOld { return .requestMaxAge }
+    return freshness.isKnown || !stored.validators.isEmpty ? .stale : .noFreshness
+  }
+
+  // MARK: Selection
+
+  enum Selection {
+    case none
+    case found(StoredResponse)
+    /// Chosen, but it lacks bytes that are wanted.
+    case unusablePart(StoredResponse)
+  }
+
+  /// The response that stands for the request: of those whose `Vary` fits, the most recent. RFC 9111 §4, §4.1.
+  func selection(for request: HTTPRequest, among stored: [StoredResponse]) -> Selection {
+    var newest: StoredResponse?
+    var newestPart: StoredResponse?
+    for response in stored where response.vary.matches(request.headerFields) {
+      if response.extent.isWhole || Self.answersRange(response, request) {
+        if newest.map({ $0.isOlder(than: response) }) ?? true { newest = response }
+      } else if newestPart.map({ $0.isOlder(than: response) }) ?? true {
+        newestPart = response
+      }
+    }
+    if let newest { return .found(newest) }
+    return newestPart.map { .unusablePart($0) } ?? .none
+  }
+
+  private static func answersRange(_ part: StoredResponse, _ request: HTTPRequest) -> Bool {
+    guard request.method == .get, let wanted = RequestedRange(request.headerFields), part.extent.covering(wanted) != nil
+    else { return false }
+    return Preconditions.rangeApplies(request.headerFields, to: part)
+  }
+
+  /// Asks for what is missing behind a stored beginning. RFC 9111 §3.3, RFC 9110 §13.1.5.
+  private static func restRequest(for request: HTTPRequest, after part: StoredResponse) -> HTTPRequest? {
+    guard request.method == .get, !request.headerFields.contains(.range), let etag = part.validators.strongETag,
+      case .part(let range, _) = part.extent, range.lowerBound == 0, !part.isInvalidated
+    else { return nil }
+    var rest = request
+    rest.headerFields[.ifNoneMatch] = nil
+    rest.headerFields[.ifModifiedSince] = nil
+    rest.headerFields[.range] = "bytes=\(range.upperBound)-"
+    rest.headerFields[.ifRange] = etag
+    return rest
+  }
+}
+
+extension StoredResponse {
+  /// RFC 9111 §4: by `Date`, and by arrival where that does not tell.
+  fileprivate func isOlder(than other: StoredResponse) -> Bool {
+    (date, times.response, id) < (other.date, other.times.response, other.id)
+  }
+}

@@ -1,0 +1,99 @@
+import HTTPTypes
+
+extension CachePolicy {
+  /// What an answer means.
+  ///
+  /// - Parameters:
+  ///   - sent: the request as it went to the origin.
+  ///   - original: the client's request.
+  ///   - stored: what was validated or is to be completed.
+  public func decision(
+    on response: HTTPResponse, to sent: HTTPRequest, for original: HTTPRequest, validating stored: StoredResponse?,
+    at now: HTTPDate, lifetime rule: LifetimeRule = .server
+  ) -> ResponseDecision {
+    guard let stored else { return .use }
+    let isCompleting = Self.isCompleting(sent, original)
+    switch response.status.code {
+    case 304 where !isCompleting:
+      // RFC 9111 §4.3.4: only what has the same validator may be updated.
+      let contradicts = stored.validators.contradict(Validators(of: response.headerFields))
+      return contradicts
+        ? .askAgain(Self.withoutConditions(original))
+        : .freshen(stored, fields: UpdatedFields.of(stored.fields, by: response.headerFields, at: now, policy: self))
+    case 206 where isCompleting:
+      return append(response, to: stored, at: now) ?? .askAgain(original)
+    case 416 where isCompleting:
+      return .askAgain(original)
+    case 500...599:
+      // RFC 5861 §4 counts 500, 502, 503 and 504; the others say that asking again will not help.
+      guard [500, 502, 503, 504].contains(response.status.code), mayAnswerError(stored, original, now, rule) else {
+        return .use
+      }
+      return .serveStale(stored, because: .ifError)
+    default:
+      return .use
+    }
+  }
+
+  /// What may answer when the origin gives no answer at all; nil for nothing. RFC 9111 §4.2.4.
+  public func staleAnswer(
+    to request: HTTPRequest, from stored: StoredResponse, at now: HTTPDate, lifetime rule: LifetimeRule = .server
+  ) -> ServeReason? {
+    guard stored.extent.isWhole else { return nil }
+    if mayAnswerError(stored, request, now, rule) { return .ifError }
+    let asked = RequestControl(request.headerFields).directives
+    // A client that insists on the origin's word does not want less; nor may what tells no lifetime be used by itself.
+    let insists = asked.noCache != nil || asked.maxAge != nil || asked.minFresh != nil
+    let isKnown = Freshness(of: stored, at: now, rule: rule).isKnown || !stored.validators.isEmpty
+    return mayBeStale(stored) && !insists && isKnown ? .disconnected : nil
+  }
+
+  /// RFC 5861 §4; the directive may stand in the request too.
+  private func mayAnswerError(
+    _ stored: StoredResponse, _ request: HTTPRequest, _ now: HTTPDate, _ rule: LifetimeRule
+  ) -> Bool {
+    guard mayBeStale(stored), stored.extent.isWhole else { return false }
+    let window = RequestControl(request.headerFields).directives.staleIfError ?? stored.control.staleIfError
+    return window.map { -Freshness(of: stored, at: now, rule: rule).remaining <= $0 } ?? false
+  }
+
+  private static func isCompleting(_ sent: HTTPRequest, _ original: HTTPRequest) -> Bool {
+    sent.headerFields.contains(.range) && !original.headerFields.contains(.range)
+  }
+
+  /// RFC 9110 §15.3.7.3: only parts with the same strong validator belong together.
+  private func append(_ response: HTTPResponse, to stored: StoredResponse, at now: HTTPDate) -> ResponseDecision? {
+    guard case .part(let held, let size) = stored.extent,
+      let range = ContentRange(response.headerFields[values: .contentRange].first),
+      range.first == held.upperBound, size == nil || range.size == nil || range.size == size,
+      range.size.map({ range.last == $0 - 1 }) ?? true,
+      let etag = stored.validators.strongETag, response.headerFields[.eTag].map({ $0 == etag }) ?? true,
+      response.headerFields[.contentEncoding] ?? stored.fields[.contentEncoding] == stored.fields[.contentEncoding]
+    else { return nil }
+    let fields = UpdatedFields.of(stored.fields, by: response.headerFields, at: now, policy: self)
+    return .append(stored, fields: fields, total: range.size ?? range.last + 1)
+  }
+
+  /// The client's request, with nothing that could be answered by 304 or a part.
+  static func withoutConditions(_ request: HTTPRequest) -> HTTPRequest {
+    var request = request
+    request.headerFields[.ifNoneMatch] = nil
+    request.headerFields[.ifModifiedSince] = nil
+    request.headerFields[.ifRange] = nil
+    request.headerFields[.range] = nil
+    request.headerFields[.cacheControl] = "no-cache"
+    return request
+  }
+
+  /// What a HEAD's answer means for what is stored for GET. RFC 9111 §4.3.5.
+  ///
+  /// - Returns: the stored fields brought up to date; nil where it speaks of other content, so that what is stored is
+  ///   to be asked about before it is used again.
+  public func freshening(of stored: StoredResponse, byHead response: HTTPResponse, at now: HTTPDate) -> HTTPFields? {
+    let new = Validators(of: response.headerFields)
+    let length = response.headerFields[.contentLength].flatMap { Int64($0) }
+    guard !stored.validators.contradict(new), length == nil || stored.extent.size == nil || length == stored.extent.size
+    else { return nil }
+    return UpdatedFields.of(stored.fields, by: response.headerFields, at: now, policy: self)
+  }
+}

@@ -1,0 +1,62 @@
+import HTTPTypes
+
+/// What a client gets of a stored response: its conditions and its range are heeded. RFC 9111 §4, §4.3.2.
+public struct StoredAnswer: Equatable, Sendable {
+  public enum Body: Equatable, Sendable {
+    case none
+    /// Positions in the stored bytes.
+    case bytes(Range<Int64>)
+  }
+
+  /// With the `Age` at the time.
+  public let head: HTTPResponse
+  public let body: Body
+
+  /// RFC 9110 §15.4.5: what a 304 has of the fields that a 200 would have had.
+  private static let notModifiedFields: Set<HTTPField.Name> = [
+    .cacheControl, .contentLocation, .date, .eTag, .expires, .vary, .lastModified,
+  ]
+
+  public init(to request: HTTPRequest, from stored: StoredResponse, age: Int64) {
+    var fields = stored.fields
+    fields[.age] = String(age)
+    let isSuccess = (200..<300).contains(stored.status)
+    if isSuccess, Preconditions.isNotModified(request.headerFields, stored) {
+      fields = HTTPFields(fields.filter { Self.notModifiedFields.contains($0.name) || $0.name == .age })
+      self.init(status: 304, fields: fields, body: .none)
+      return
+    }
+    if isSuccess, request.method == .get, let wanted = RequestedRange(request.headerFields),
+      Preconditions.rangeApplies(request.headerFields, to: stored)
+    {
+      if let range = stored.extent.covering(wanted) {
+        fields[.contentRange] = ContentRange(range, size: stored.extent.size).description
+        fields[.contentLength] = String(range.upperBound - range.lowerBound)
+        self.init(status: 206, fields: fields, body: .bytes(stored.offset(of: range)))
+        return
+      }
+      if case .whole(let size) = stored.extent, size > 0 || wanted != .suffix(0) {
+        fields[.contentRange] = "bytes */\(size)"
+        fields[.contentLength] = nil
+        self.init(status: 416, fields: fields, body: .none)
+        return
+      }
+    }
+    self.init(
+      status: stored.status, fields: fields,
+      body: request.method == .head ? .none : .bytes(0..<stored.extent.count))
+  }
+
+  private init(status: Int, fields: HTTPFields, body: Body) {
+    head = HTTPResponse(status: .init(code: status), headerFields: fields)
+    self.body = body
+  }
+}
+
+extension StoredResponse {
+  /// Where bytes of the representation are in what is stored.
+  fileprivate func offset(of range: Range<Int64>) -> Range<Int64> {
+    guard case .part(let stored, _) = extent else { return range }
+    return (range.lowerBound - stored.lowerBound)..<(range.upperBound - stored.lowerBound)
+  }
+}
