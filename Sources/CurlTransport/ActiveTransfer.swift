@@ -108,9 +108,12 @@ final class ActiveTransfer {
   }
 
   private func setFields(userAgent: String) {
-    var lines = request.head.headerFields.map { field in
+    let cookies = request.head.headerFields[.cookie]
+    var lines = request.head.headerFields.filter { $0.name != .cookie }.map { field in
       field.value.isEmpty ? "\(field.name.rawName);" : "\(field.name.rawName): \(field.value)"
     }
+    // HTTPFields keeps cookies apart; RFC 6265 §5.4 wants one field.
+    if let cookies, !cookies.isEmpty { lines.append("Cookie: \(cookies)") }
     // libcurl would add these of its own accord.
     for name in [HTTPField.Name.expect, .contentType] where request.head.headerFields[name] == nil {
       lines.append("\(name.rawName):")

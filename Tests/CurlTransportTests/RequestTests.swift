@@ -71,6 +71,14 @@ struct RequestTests {
     #expect(try await received(fields: fields).headers[values: name] == ["b", "a"])
   }
 
+  /// RFC 6265 §5.4. HTTPFields takes cookies apart.
+  @Test func cookiesAreSentInOneField() async throws {
+    #expect(try await received(fields: [.cookie: "a=1; b=2"]).headers[values: .cookie] == ["a=1; b=2"])
+    var fields: HTTPFields = [:]
+    fields[.cookie] = "a=1; b=2"
+    #expect(try await received(fields: fields).headers[values: .cookie] == ["a=1; b=2"])
+  }
+
   @Test func anEmptyFieldIsSent() async throws {
     let name = try HTTPField.Name.named("X-Empty")
     #expect(try await received(fields: [name: ""]).headers[values: name] == [""])
