@@ -29,6 +29,18 @@ static inline CURLMcode pk_multi_setopt_long(CURLM *multi, CURLMoption option, l
   return curl_multi_setopt(multi, option, value);
 }
 
+// The option's value is an int in libcurl, whatever its type is here.
+static inline CURLSHcode pk_share_setopt_data(CURLSH *share, CURLSHoption option, curl_lock_data value) {
+  return curl_share_setopt(share, option, value);
+}
+static inline CURLSHcode pk_share_setopt_pointer(CURLSH *share, CURLSHoption option, void *value) {
+  return curl_share_setopt(share, option, value);
+}
+static inline CURLSHcode pk_share_setopt_lock(CURLSH *share, curl_lock_function lock, curl_unlock_function unlock) {
+  CURLSHcode code = curl_share_setopt(share, CURLSHOPT_LOCKFUNC, lock);
+  return code == CURLSHE_OK ? curl_share_setopt(share, CURLSHOPT_UNLOCKFUNC, unlock) : code;
+}
+
 static inline CURLcode pk_getinfo_long(CURL *easy, CURLINFO info, long *value) {
   return curl_easy_getinfo(easy, info, value);
 }
@@ -36,6 +48,9 @@ static inline CURLcode pk_getinfo_offset(CURL *easy, CURLINFO info, curl_off_t *
   return curl_easy_getinfo(easy, info, value);
 }
 static inline CURLcode pk_getinfo_pointer(CURL *easy, CURLINFO info, void **value) {
+  return curl_easy_getinfo(easy, info, value);
+}
+static inline CURLcode pk_getinfo_list(CURL *easy, CURLINFO info, struct curl_slist **value) {
   return curl_easy_getinfo(easy, info, value);
 }
 

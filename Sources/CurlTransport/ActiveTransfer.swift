@@ -11,6 +11,7 @@ final class ActiveTransfer {
   private var head = ResponseHeadParser()
   private var bodyBytes: Int64 = 0
   private var failure: TransportError?
+  private var cookies: TransferCookies?
   /// Whether libcurl holds bytes back that the reader has no room for.
   private(set) var isPaused = false
   /// When the total limit is used up.
@@ -26,12 +27,16 @@ final class ActiveTransfer {
     errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
     errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
     setOptions(configuration)
+    cookies = TransferCookies(request: transfer.request, easy: easy)
   }
 
   deinit {
     curl_slist_free_all(fields)
     errorText.deallocate()
   }
+
+  /// Whether the handle belongs to a jar, which no later transfer must find there.
+  var hasJar: Bool { cookies != nil }
 
   private var url: String { transfer.request.url }
   private var request: TransportRequest { transfer.request }
@@ -126,6 +131,7 @@ final class ActiveTransfer {
   // MARK: Callbacks
 
   private func receiveHeadLine(_ bytes: UnsafeRawBufferPointer) -> Int {
+    cookies?.receive(headLine: bytes)
     do {
       if let response = try head.receive(bytes) { transfer.receive(response) }
       return bytes.count
@@ -163,6 +169,7 @@ final class ActiveTransfer {
   }
 
   func complete(_ code: CurlCode) {
+    cookies?.publish()
     transfer.record(TransferSummary(timings: timings(), trailers: head.trailers.fields))
     if code == .ok, failure == nil, head.isComplete {
       transfer.finish(.success(()))

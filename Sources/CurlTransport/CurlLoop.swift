@@ -1,7 +1,7 @@
 import CCurl
 import PageCore
 
-/// The curl thread: owns every easy handle, and is the only one that calls libcurl.
+/// The curl thread: owns every transfer's handle, and is the only one that calls libcurl for it.
 final class CurlLoop {
   private let mailbox: CurlMailbox
   private let configuration: CurlTransport.Configuration
@@ -125,7 +125,8 @@ final class CurlLoop {
     curl_multi_remove_handle(mailbox.multi, transfer.easy)
     active[ObjectIdentifier(transfer.transfer)] = nil
     byHandle[transfer.easy] = nil
-    if isClean, idleHandles.count < Self.idleHandleLimit {
+    // A reset takes neither the share nor libcurl's readiness for cookies from a handle.
+    if isClean, !transfer.hasJar, idleHandles.count < Self.idleHandleLimit {
       curl_easy_reset(transfer.easy)
       idleHandles.append(transfer.easy)
     } else {

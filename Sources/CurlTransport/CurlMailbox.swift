@@ -27,7 +27,8 @@ final class CurlMailbox: Sendable {
   private let handle: Handle
   private let state = Mutex(State())
 
-  private static let initialised: Bool = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
+  /// libcurl can be used. Looking at it sets libcurl up.
+  static let initialised: Bool = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
 
   init() throws {
     guard Self.initialised, let multi = curl_multi_init() else {

@@ -7,7 +7,8 @@ import PageCore
 ///
 /// HTTP/1.1 and, over TLS, HTTP/2; connections are kept and reused. Proxies come from the environment
 /// (`http_proxy`, `HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`). The body arrives as wire bytes: redirects are not
-/// followed and `Content-Encoding` is not undone.
+/// followed and `Content-Encoding` is not undone. Cookies are sent and kept where a request has a store for them, such
+/// as a ``CookieJar``.
 public final class CurlTransport: HTTPTransporting {
   public struct Configuration: Sendable {
     /// A PEM file of certificate authorities instead of the system's.
@@ -47,9 +48,11 @@ public final class CurlTransport: HTTPTransporting {
     try Task.checkCancellation()
     // libcurl would take the first part of the path for the host.
     guard request.head.authority?.isEmpty == false else { throw TransportError.invalidURL(request.url) }
-    let transfer = Transfer(request: request, mailbox: mailbox)
+    let added = AddedCookies(to: request)
+    let transfer = Transfer(request: added?.request ?? request, mailbox: mailbox)
     mailbox.post(.start(transfer))
     let head = try await transfer.head()
+    added?.receive(head)
     // Letting go of the body must end a transfer that nobody reads any more.
     let lease = TransferLease(transfer)
     let body = TransportBody(

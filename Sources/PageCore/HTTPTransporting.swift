@@ -17,14 +17,21 @@ public struct TransportRequest: Sendable {
   public var limits: TransferLimits
   /// Never on a connection that was used before: something on it may have gone wrong.
   public var needsFreshConnection: Bool
+  /// Whose cookies go along, and who keeps those of the answer; nil for no cookies at all.
+  ///
+  /// A `Cookie` field of the head's own is sent in their place, and none where it is empty; the answer's cookies are
+  /// kept even then.
+  public var cookies: (any CookieStoring)?
 
   public init(
-    _ head: HTTPRequest, body: [UInt8] = [], limits: TransferLimits = .standard, needsFreshConnection: Bool = false
+    _ head: HTTPRequest, body: [UInt8] = [], limits: TransferLimits = .standard, needsFreshConnection: Bool = false,
+    cookies: (any CookieStoring)? = nil
   ) {
     self.head = head
     self.body = body
     self.limits = limits
     self.needsFreshConnection = needsFreshConnection
+    self.cookies = cookies
   }
 
   /// The URL as text, for messages.

@@ -1,0 +1,112 @@
+import Dispatch
+import Foundation
+import Synchronization
+
+/// A cookie file cannot be written.
+public struct CookieFileError: Error, Hashable, CustomStringConvertible {
+  public let path: String
+  public let reason: String
+
+  public var description: String { "The cookies cannot be saved in \(path): \(reason)." }
+}
+
+/// Keeps cookies in a file of Netscape's format, which curl and browsers' tools read too.
+final class CookieFile: Sendable {
+  private struct State {
+    /// What the file shall have; nil when it has been written.
+    var pending: [StoredCookie]?
+    var isScheduled = false
+    var latest: [StoredCookie] = []
+    var failure: CookieFileError?
+  }
+
+  private let path: String
+  private let queue = DispatchQueue(label: "pagekit.cookies")
+  private let state = Mutex(State())
+
+  /// A bigger file is no cookie file.
+  private static let sizeLimit = 16 << 20
+
+  init(path: String) { self.path = path }
+
+  /// What the file has; lines that are no cookies are passed over, and so is a file that cannot be read.
+  func load(now: Int64) -> [StoredCookie] {
+    let attributes = try? FileManager.default.attributesOfItem(
+      atPath: URL(fileURLWithPath: path).resolvingSymlinksInPath().path)
+    // Opening anything but a regular file might take for ever.
+    guard attributes?[.type] as? FileAttributeType == .typeRegular,
+      let size = attributes?[.size] as? Int, size <= Self.sizeLimit,
+      let bytes = FileManager.default.contents(atPath: path)
+    else { return [] }
+    let cookies = bytes.split(separator: UInt8(ascii: "\n")).compactMap { line in
+      StoredCookie(line: Array(line.last == UInt8(ascii: "\r") ? line.dropLast() : line))
+    }.filter { $0.isSound && $0.isPersistent && !$0.isExpired(at: now) }
+    state.withLock { $0.latest = cookies }
+    return cookies
+  }
+
+  /// Writes soon, and not on this thread. Session cookies end with the jar.
+  func save(_ cookies: [StoredCookie]) {
+    let lasting = cookies.filter(\.isPersistent)
+    let isUnscheduled = state.withLock { state in
+      guard lasting != state.latest else { return false }
+      (state.pending, state.latest) = (lasting, lasting)
+      defer { state.isScheduled = true }
+      return !state.isScheduled
+    }
+    if isUnscheduled { queue.async { self.writePending() } }
+  }
+
+  /// Returns when everything has been written; tries again what failed before.
+  func flush() throws(CookieFileError) {
+    queue.sync { writePending() }
+    if let failure = state.withLock(\.failure) { throw failure }
+  }
+
+  /// On the queue, so that an older state never replaces a newer one.
+  private func writePending() {
+    let pending = state.withLock { state in
+      defer { (state.pending, state.isScheduled) = (nil, false) }
+      return state.pending
+    }
+    guard let pending else { return }
+    let failure = write(pending)
+    state.withLock { state in
+      state.failure = failure
+      if failure != nil, state.pending == nil { state.pending = pending }
+    }
+  }
+
+  /// Under another name first: whoever reads it finds the old file or the new one, never half of it.
+  private func write(_ cookies: [StoredCookie]) -> CookieFileError? {
+    var text = Array("# Netscape HTTP Cookie File\n\n".utf8)
+    for cookie in cookies { text += cookie.line + [UInt8(ascii: "\n")] }
+    // mkstemp makes it readable for its owner alone.
+    var name = Array("\(path).XXXXXX".utf8CString)
+    let descriptor = mkstemp(&name)
+    guard descriptor >= 0 else { return failure() }
+    _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+    var error = Self.write(text, to: descriptor) && fsync(descriptor) == 0 ? nil : failure()
+    close(descriptor)
+    if error == nil, rename(name, path) != 0 { error = failure() }
+    if error != nil { unlink(name) }
+    return error
+  }
+
+  private static func write(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
+    bytes.withUnsafeBytes { buffer in
+      var rest = buffer[...]
+      while !rest.isEmpty {
+        let count = Foundation.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+        if count < 0, errno == EINTR { continue }
+        guard count > 0 else { return false }
+        rest = rest.dropFirst(count)
+      }
+      return true
+    }
+  }
+
+  private func failure() -> CookieFileError {
+    CookieFileError(path: path, reason: String(cString: strerror(errno)))
+  }
+}

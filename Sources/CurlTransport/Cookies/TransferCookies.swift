@@ -1,0 +1,82 @@
+import CCurl
+import HTTPTypes
+import PageCore
+
+/// What one transfer has to do with a ``CookieJar``. Lives on the curl thread.
+struct TransferCookies {
+  private let jar: CookieJar
+  private let easy: UnsafeMutableRawPointer
+  private var sendsOwn: Bool
+  private var hasNews = false
+
+  /// Nil for a request without a jar.
+  init?(request: TransportRequest, easy: UnsafeMutableRawPointer) {
+    guard let jar = request.cookies as? CookieJar else { return nil }
+    self.jar = jar
+    self.easy = easy
+    sendsOwn = request.head.headerFields[.cookie] != nil || request.hasLongHead
+    jar.share.attach(to: easy)
+    // An empty name of a file makes libcurl send and take in cookies.
+    if !sendsOwn { _ = pk_setopt_string(easy, CURLOPT_COOKIEFILE, "") }
+  }
+
+  /// A line that libcurl has looked at already.
+  mutating func receive(headLine line: UnsafeRawBufferPointer) {
+    if sendsOwn {
+      // libcurl would have sent a second `Cookie` field (RFC 6265 §5.4 forbids that), or a spoilt one, so it may
+      // only begin now, between the status line and the fields.
+      sendsOwn = false
+      _ = pk_setopt_string(easy, CURLOPT_COOKIEFILE, "")
+      _ = pk_setopt_string(easy, CURLOPT_COOKIELIST, "RELOAD")
+    }
+    let name = "set-cookie:".utf8
+    if line.count > name.count, zip(line, name).allSatisfy({ $0 == $1 || $0 | 0x20 == $1 }) { hasNews = true }
+    let isEmpty = line.allSatisfy { $0 == UInt8(ascii: "\r") || $0 == UInt8(ascii: "\n") }
+    if isEmpty { publish() }
+  }
+
+  /// Lets the jar know what the transfer has brought it: at the end of each head, and of a transfer that breaks off
+  /// in one.
+  mutating func publish() {
+    guard hasNews else { return }
+    hasNews = false
+    jar.update(through: easy)
+  }
+}
+
+/// What one request has to do with cookies that libcurl does not keep, or should not send.
+struct AddedCookies {
+  private let store: any CookieStoring
+  private let url: PageURL
+  /// With the store's cookies, unless it had a `Cookie` field already.
+  let request: TransportRequest
+
+  /// Nil for a request without a store, or with one of libcurl's that libcurl can do alone.
+  init?(to request: TransportRequest) {
+    guard let store = request.cookies, !(store is CookieJar) || request.hasLongHead,
+      let url = PageURL(request.url, ignoring: [])
+    else { return nil }
+    self.store = store
+    self.url = url
+    var request = request
+    if request.head.headerFields[.cookie] == nil, let value = store.cookieHeader(for: url) {
+      request.head.headerFields[.cookie] = value
+    }
+    self.request = request
+  }
+
+  func receive(_ head: HTTPResponse) {
+    if head.headerFields[.setCookie] != nil { store.receive(head.headerFields, from: url) }
+  }
+}
+
+extension TransportRequest {
+  /// Whether libcurl might find no room for a cookie of the usual 4 KiB behind the request's first lines.
+  ///
+  /// libcurl 7.88 lets those and the cookies have 8 KiB; where the first cookie exceeds them, it writes `Cookie:`
+  /// without a line's end, and the next field becomes its value.
+  fileprivate var hasLongHead: Bool {
+    // A proxy gets the authority twice.
+    head.method.rawValue.utf8.count + url.utf8.count + (head.authority?.utf8.count ?? 0) > 3500
+  }
+}

@@ -1,0 +1,41 @@
+import CurlTransport
+import PageCore
+import PageTesting
+import Testing
+
+/// Cookies that are not libcurl's.
+@Suite(.timeLimit(.minutes(2)))
+struct CookieStoringTests {
+  @Test func anotherStoresCookiesAreSentAndItGetsTheAnswers() async throws {
+    let transport = try CurlTransport()
+    let store = NotingCookies(sending: "x=1; y=2")
+    try await FaultOrigin.running { origin in
+      origin.set(["a=1", "b=2; Path=/"], at: "/set")
+      _ = try await transport.answer(to: origin.request("/set?q", cookies: store))
+      _ = try await transport.answer(to: origin.request("/get", cookies: store))
+      #expect(origin.cookies == [["x=1; y=2"], ["x=1; y=2"]])
+      #expect(store.asked == [origin.url(for: "/set?q"), origin.url(for: "/get")])
+      #expect(store.received == [[origin.url(for: "/set?q"), "a=1", "b=2; Path=/"]])
+    }
+  }
+
+  @Test func aRequestsOwnCookiesReplaceAnotherStores() async throws {
+    let transport = try CurlTransport()
+    let store = NotingCookies(sending: "x=1")
+    try await FaultOrigin.running { origin in
+      origin.set(["a=1"], at: "/set")
+      _ = try await transport.answer(to: origin.request("/set", own: "own=1", cookies: store))
+      #expect(origin.cookies == [["own=1"]])
+      #expect(store.received.count == 1)
+    }
+  }
+
+  @Test(arguments: [nil, ""])
+  func aStoreWithoutCookiesSendsNoField(header: String?) async throws {
+    let transport = try CurlTransport()
+    try await FaultOrigin.running { origin in
+      _ = try await transport.answer(to: origin.request("/a", cookies: NotingCookies(sending: header)))
+      #expect(origin.cookies == [[]])
+    }
+  }
+}
