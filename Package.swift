@@ -75,6 +75,7 @@ let package = Package(
       dependencies: [
         "PageCore", "HTTPCaching",
         .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "HeapModule", package: "swift-collections"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "RawStructuredFieldValues", package: "swift-http-structured-headers"),
       ],

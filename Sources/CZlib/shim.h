@@ -8,4 +8,9 @@ static inline int pk_inflate_init(z_stream *stream, int window_bits) {
   return inflateInit2(stream, window_bits);
 }
 
+// The same holds for deflateInit2.
+static inline int pk_deflate_init(z_stream *stream, int window_bits) {
+  return deflateInit2(stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, window_bits, 8, Z_DEFAULT_STRATEGY);
+}
+
 #endif

@@ -49,6 +49,11 @@ extension CachePolicy {
     stored.validators.isEmpty ? nil : stored.validators.applied(to: request)
   }
 
+  /// What stands for the request whatever its age, for callers who do not ask for more.
+  public func anyAnswer(to request: HTTPRequest, among stored: [StoredResponse]) -> StoredResponse? {
+    if case .found(let found) = selection(for: request, among: stored) { found } else { nil }
+  }
+
   /// Whether a response may be used once it is stale, where something else allows that. RFC 9111 §4.2.4.
   public func mayBeStale(_ stored: StoredResponse) -> Bool {
     let control = stored.control

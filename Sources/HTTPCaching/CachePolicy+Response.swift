@@ -18,7 +18,7 @@ extension CachePolicy {
       // RFC 9111 §4.3.4: only what has the same validator may be updated.
       let contradicts = stored.validators.contradict(Validators(of: response.headerFields))
       return contradicts
-        ? .askAgain(Self.withoutConditions(original))
+        ? .askAgain(Self.unconditional(original))
         : .freshen(stored, fields: UpdatedFields.of(stored.fields, by: response.headerFields, at: now, policy: self))
     case 206 where isCompleting:
       return append(response, to: stored, at: now) ?? .askAgain(original)
@@ -75,7 +75,7 @@ extension CachePolicy {
   }
 
   /// The client's request, with nothing that could be answered by 304 or a part.
-  static func withoutConditions(_ request: HTTPRequest) -> HTTPRequest {
+  package static func unconditional(_ request: HTTPRequest) -> HTTPRequest {
     var request = request
     request.headerFields[.ifNoneMatch] = nil
     request.headerFields[.ifModifiedSince] = nil

@@ -1,4 +1,4 @@
-/// Undoes `Content-Encoding`, as a stage after the transport.
+/// Undoes `Content-Encoding`, as a stage after the transport, and applies it to what is sent.
 public protocol ContentDecoding: Sendable {
   /// What to send as `Accept-Encoding`.
   var acceptEncoding: String { get }
@@ -11,6 +11,9 @@ public protocol ContentDecoding: Sendable {
   ///   - limit: decoded bytes allowed.
   /// - Throws: ``ContentError/unsupportedEncoding(url:encoding:)``.
   func decoder(for encoding: String, url: String, limit: Int64) throws -> any BodyDecoding
+
+  /// The content as gzip; nil where that cannot be made.
+  func compress(_ content: [UInt8]) -> [UInt8]?
 }
 
 /// Decodes one body chunk by chunk. Used by one task at a time.

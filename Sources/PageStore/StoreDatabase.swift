@@ -92,16 +92,22 @@ struct StoreDatabase: Sendable {
   func storeError(_ error: any Error) -> any Error { Self.storeError(error, path: path) }
 
   private static func storeError(_ error: any Error, path: String) -> any Error {
-    guard let error = error as? DatabaseError else { return error }
+    (error as? DatabaseError).map { StoreError($0, path: path) } ?? error
+  }
+}
+
+extension StoreError {
+  /// SQLite's error in words.
+  init(_ error: DatabaseError, path: String) {
     switch error.resultCode {
     case .SQLITE_FULL:
-      return StoreError.diskFull(path: path)
+      self = .diskFull(path: path)
     case .SQLITE_READONLY, .SQLITE_CANTOPEN, .SQLITE_PERM, .SQLITE_AUTH:
-      return StoreError.notWritable(path: path, reason: error.message ?? "\(error.resultCode)")
+      self = .notWritable(path: path, reason: error.message ?? "\(error.resultCode)")
     case .SQLITE_CORRUPT, .SQLITE_NOTADB:
-      return StoreError.damagedDatabase(path: path, reason: error.message ?? "it is no database")
+      self = .damagedDatabase(path: path, reason: error.message ?? "it is no database")
     default:
-      return StoreError.database(path: path, reason: error.message ?? "SQLite code \(error.resultCode.rawValue)")
+      self = .database(path: path, reason: error.message ?? "SQLite code \(error.resultCode.rawValue)")
     }
   }
 }

@@ -22,6 +22,8 @@ public struct ContentDecoder: ContentDecoding {
     return DecodingChain(stages: stages)
   }
 
+  public func compress(_ content: [UInt8]) -> [UInt8]? { Gzip.compress(content) }
+
   private static func stream(for coding: String) -> (any DecodingStream)? {
     switch coding {
     case "gzip", "x-gzip": GzipStream()  // RFC 9110 §8.4.1.3: the two are equivalent

@@ -92,7 +92,7 @@ struct StatusOutput: Encodable {
       current = source.current?.name
       previous = source.previous?.name
       incoming = source.incoming?.name
-      activatedAt = release.activatedAt.map { Date(timeIntervalSince1970: $0).formatted(.iso8601) }
+      activatedAt = release.activatedAt.map { Timestamp.text($0) }
       entries = contents.map(Entry.init)
     }
   }

@@ -32,7 +32,10 @@ struct SourceOptions: ParsableArguments {
     }
   }
 
-  func fields() throws -> HTTPFields {
+  func fields() throws -> HTTPFields { try Self.fields(header) }
+
+  /// Header fields as they are typed: `Name: value`.
+  static func fields(_ header: [String]) throws -> HTTPFields {
     var fields = HTTPFields()
     for text in header {
       // The value may be a secret: it is not repeated in the message.

@@ -19,8 +19,10 @@ struct StoreOptions: ParsableArguments {
 
   var directory: StoreDirectory { store.map { StoreDirectory($0) } ?? .standard() }
 
-  var logger: Logger {
-    let level: Logger.Level = verbose ? .debug : .error
+  var logger: Logger { Self.logger(isVerbose: verbose) }
+
+  static func logger(isVerbose: Bool) -> Logger {
+    let level: Logger.Level = isVerbose ? .debug : .error
     return Logger(label: "bundlectl") { label in
       var handler = StreamLogHandler.standardError(label: label)
       handler.logLevel = level

@@ -1,0 +1,142 @@
+/// How a cache and the network share in answering a request: what may be read first, when the network is asked, and
+/// what may answer when it fails.
+public struct LoadBehavior: Hashable, Sendable {
+  /// What of the stored is an answer before the network is asked.
+  public enum CacheRead: Hashable, Sendable {
+    case never
+    /// What RFC 9111 allows.
+    case valid
+    /// Whatever is stored, however old.
+    case any
+  }
+
+  public enum NetworkUse: Hashable, Sendable {
+    case never
+    /// Where nothing stored is an answer.
+    case onMiss
+    /// Always, on condition that what is stored has changed.
+    case revalidating
+    /// Always, as though nothing were stored.
+    case reloading
+    /// Always, and no cache on the way may answer either.
+    case reloadingPastAllCaches
+  }
+
+  /// What of the stored is an answer after the network has failed.
+  public enum Fallback: Hashable, Sendable {
+    case never
+    /// What RFC 9111 §4.2.4 and RFC 5861 §4 allow.
+    case permitted
+    case any
+  }
+
+  /// What comes after an answer from the cache.
+  public enum Refresh: Hashable, Sendable {
+    case never
+    /// The network is asked behind it where it is stale.
+    case whenStale
+    /// The network is always asked behind it.
+    case always
+  }
+
+  public var cacheRead: CacheRead
+  public var network: NetworkUse
+  public var fallback: Fallback
+  public var refresh: Refresh
+  /// How long the network may take before the fallback answers; nil for as long as the transfer's limits allow.
+  public var patience: Duration?
+  /// With the network away, whatever is stored is an answer at once.
+  public var yieldsOffline: Bool
+
+  public init(
+    cacheRead: CacheRead, network: NetworkUse, fallback: Fallback = .never, refresh: Refresh = .never,
+    patience: Duration? = nil, yieldsOffline: Bool = false
+  ) {
+    self.cacheRead = cacheRead
+    self.network = network
+    self.fallback = fallback
+    self.refresh = refresh
+    self.patience = patience
+    self.yieldsOffline = yieldsOffline
+  }
+}
+
+extension LoadBehavior {
+  /// RFC 9111. Offline: what is fresh, and what is stale where its server does not forbid that.
+  public static let protocolCache = LoadBehavior(cacheRead: .valid, network: .onMiss, fallback: .permitted)
+
+  /// Whatever is stored, however old; the network where nothing is. Offline: whatever is stored.
+  public static let cacheFirst = LoadBehavior(cacheRead: .any, network: .onMiss)
+
+  /// The network, revalidating; after `timeout` or a failure whatever is stored. Offline: whatever is stored.
+  public static func networkFirst(timeout: Duration = .seconds(3)) -> LoadBehavior {
+    LoadBehavior(cacheRead: .never, network: .revalidating, fallback: .any, patience: timeout)
+  }
+
+  /// Whatever is stored at once, and then the network's answer. Offline: whatever is stored, and then the failure.
+  public static let cacheThenNetwork = LoadBehavior(cacheRead: .any, network: .onMiss, refresh: .always)
+
+  /// Whatever is stored at once; where it is stale, the network is asked for the next time. Offline: whatever is
+  /// stored.
+  public static let staleWhileRevalidate = LoadBehavior(cacheRead: .any, network: .onMiss, refresh: .whenStale)
+
+  /// The network; what it answers is stored. Offline: an error.
+  public static let networkOnly = LoadBehavior(cacheRead: .never, network: .reloading)
+
+  /// Whatever is stored, or an error. Offline: the same.
+  public static let cacheOnly = LoadBehavior(cacheRead: .any, network: .never)
+
+  /// Online by RFC 9111, offline whatever is stored: also after the network has failed. What no rule matches is loaded
+  /// so.
+  public static let automatic = LoadBehavior(
+    cacheRead: .valid, network: .onMiss, fallback: .any, yieldsOffline: true)
+}
+
+/// The values of `NSURLRequest.CachePolicy`, by their names.
+extension LoadBehavior {
+  /// The protocol's rules: RFC 9111. Offline: what is fresh, and what is stale where its server does not forbid that.
+  public static let useProtocolCachePolicy = protocolCache
+
+  /// The network, and nothing stored here. Offline: an error.
+  public static let reloadIgnoringLocalCacheData = networkOnly
+
+  /// The same. Offline: an error.
+  public static let reloadIgnoringCacheData = networkOnly
+
+  /// The origin itself: caches on the way are told not to answer. Offline: an error.
+  public static let reloadIgnoringLocalAndRemoteCacheData = LoadBehavior(
+    cacheRead: .never, network: .reloadingPastAllCaches)
+
+  /// Whatever is stored, however old, or else the network. Offline: whatever is stored.
+  public static let returnCacheDataElseLoad = cacheFirst
+
+  /// Whatever is stored, however old, and never the network. Offline: the same.
+  public static let returnCacheDataDontLoad = cacheOnly
+
+  /// What is stored, after the origin has said that it is still valid. Offline: an error.
+  public static let reloadRevalidatingCacheData = LoadBehavior(cacheRead: .never, network: .revalidating)
+}
+
+extension LoadBehavior {
+  /// Every preset and policy by its name in Swift; `networkFirst` with its default timeout.
+  public static let named: [(name: String, behavior: LoadBehavior)] = [
+    ("automatic", automatic), ("protocolCache", protocolCache), ("cacheFirst", cacheFirst),
+    ("networkFirst", networkFirst()), ("cacheThenNetwork", cacheThenNetwork),
+    ("staleWhileRevalidate", staleWhileRevalidate), ("networkOnly", networkOnly), ("cacheOnly", cacheOnly),
+    ("useProtocolCachePolicy", useProtocolCachePolicy),
+    ("reloadIgnoringLocalCacheData", reloadIgnoringLocalCacheData),
+    ("reloadIgnoringLocalAndRemoteCacheData", reloadIgnoringLocalAndRemoteCacheData),
+    ("reloadIgnoringCacheData", reloadIgnoringCacheData), ("returnCacheDataElseLoad", returnCacheDataElseLoad),
+    ("returnCacheDataDontLoad", returnCacheDataDontLoad),
+    ("reloadRevalidatingCacheData", reloadRevalidatingCacheData),
+  ]
+
+  /// The preset or policy of this name.
+  public init?(named name: String) {
+    guard let found = Self.named.first(where: { $0.name == name }) else { return nil }
+    self = found.behavior
+  }
+
+  /// Its first name, for explanations.
+  public var name: String { Self.named.first { $0.behavior == self }?.name ?? "custom" }
+}

@@ -1,0 +1,156 @@
+import HTTPCaching
+import HTTPTypes
+
+/// Where responses are kept between launches. What it loses is a miss, not an error.
+///
+/// Everything it answers was stored completely: a response becomes visible when its writer commits it.
+public protocol ResponseStoring: Sendable {
+  // MARK: Reading
+
+  /// All variants that are stored for a key.
+  func entries(for key: CacheKey) async throws -> [ResponseEntry]
+
+  /// The stored bytes, checked against their digest; nil where they have gone or were changed: the entry is removed
+  /// then.
+  func body(of entry: ResponseEntry) async throws -> (any StoredBody)?
+
+  /// Everything stored, most recently used first.
+  func list() async throws -> [ResponseEntry]
+
+  func usage() async throws -> ResponseUsage
+
+  /// A number that changes when another process has changed what is stored; cheap.
+  func changeCount() -> Int64
+
+  // MARK: Writing
+
+  /// For the bytes of a new response.
+  func writer() throws -> any ResponseWriting
+
+  /// Makes a response visible, in the place of others, and makes room for it.
+  ///
+  /// - Parameter replaced: entries that it stands for from now on.
+  /// - Returns: nil where it is too large for the store.
+  func commit(_ writer: any ResponseWriting, head: ResponseHead, for key: CacheKey, replacing replaced: [ResponseEntry])
+    async throws -> ResponseEntry?
+
+  /// Gives an entry another head: its bytes were confirmed. Nil where it has gone meanwhile.
+  func update(_ entry: ResponseEntry, head: ResponseHead) async throws -> ResponseEntry?
+
+  /// Marks what is stored for the keys as not to be used without asking.
+  func invalidate(_ keys: [CacheKey]) async throws
+
+  /// Tells that entries were used, for what is least used goes first.
+  func touch(_ ids: [Int64]) async throws
+
+  /// Keeps what is and will be stored for a key from being evicted, and makes it durable; or lets go of it.
+  ///
+  /// - Returns: whether anything is stored for the key.
+  func setKept(_ isKept: Bool, for key: CacheKey) async throws -> Bool
+
+  // MARK: Removing
+
+  /// - Returns: how many entries went.
+  @discardableResult func remove(_ selection: ResponseSelection) async throws -> Int
+
+  /// Makes the store give way until it has at most so many bytes.
+  func setCapacity(_ bytes: Int64) async throws
+}
+
+/// Which entries to remove. Unless it says so, what is kept goes too.
+public enum ResponseSelection: Hashable, Sendable {
+  case all
+  /// Of one partition.
+  case partition(CachePartition)
+  case key(CacheKey)
+  case entries([Int64])
+  /// Stored at this time or later; seconds since 1970.
+  case since(Double)
+  /// No longer fresh at this time, and not kept.
+  case stale(at: HTTPDate)
+}
+
+/// The stored bytes of a response. They can be read as often as wanted, by several at once.
+public protocol StoredBody: Sendable {
+  var count: Int64 { get }
+  /// At most so many bytes from a position; none at the end.
+  func read(at position: Int64, upTo limit: Int) throws -> [UInt8]
+}
+
+/// The bytes of a response on their way in. Written by one task; read by any, also meanwhile.
+public protocol ResponseWriting: StoredBody {
+  /// - Throws: ``StoreError``; what was written before can still be read.
+  func append(_ bytes: [UInt8]) throws
+  /// Lets go of what is not to be stored.
+  func discard()
+}
+
+/// What is known of a response besides its bytes.
+public struct ResponseHead: Hashable, Sendable {
+  public var status: Int
+  /// Those that may be stored.
+  public var fields: HTTPFields
+  public var times: ExchangeTimes
+  public var vary: VaryKey
+  public var extent: Extent
+  public var isInvalidated: Bool
+  /// When it stops being fresh; seconds since 1970. For what goes first when there is no room.
+  public var staleAt: Int64
+  /// The app's own words on it.
+  public var userInfo: [String: String]
+
+  public init(
+    status: Int, fields: HTTPFields, times: ExchangeTimes, vary: VaryKey, extent: Extent, isInvalidated: Bool = false,
+    staleAt: Int64, userInfo: [String: String] = [:]
+  ) {
+    self.status = status
+    self.fields = fields
+    self.times = times
+    self.vary = vary
+    self.extent = extent
+    self.isInvalidated = isInvalidated
+    self.staleAt = staleAt
+    self.userInfo = userInfo
+  }
+}
+
+/// One stored response.
+public struct ResponseEntry: Hashable, Sendable {
+  public let id: Int64
+  public let key: CacheKey
+  public let head: ResponseHead
+  /// Of the stored bytes.
+  public let digest: SHA256Digest
+  /// No eviction takes it.
+  public let isKept: Bool
+  /// Seconds since 1970.
+  public let storedAt: Double
+
+  public init(
+    id: Int64, key: CacheKey, head: ResponseHead, digest: SHA256Digest, isKept: Bool, storedAt: Double
+  ) {
+    self.id = id
+    self.key = key
+    self.head = head
+    self.digest = digest
+    self.isKept = isKept
+    self.storedAt = storedAt
+  }
+}
+
+/// What a store has. Bytes are those of its files; bytes that several entries share count once.
+public struct ResponseUsage: Hashable, Sendable {
+  public var entries: Int
+  public var bytes: Int64
+  public var keptEntries: Int
+  public var keptBytes: Int64
+  public var capacity: Int64
+
+  public init(entries: Int = 0, bytes: Int64 = 0, keptEntries: Int = 0, keptBytes: Int64 = 0, capacity: Int64 = 0) {
+    self.entries = entries
+    self.bytes = bytes
+    self.keptEntries = keptEntries
+    self.keptBytes = keptBytes
+    self.capacity = capacity
+  }
+}

@@ -1,0 +1,29 @@
+import HTTPCaching
+import HTTPTypes
+import PageCore
+
+/// A stored response, and its bytes where they are in memory.
+public final class CachedResponse: Sendable {
+  public let entry: ResponseEntry
+  /// What decisions need of it.
+  public let stored: StoredResponse
+  /// Checked when they were read; nil where they are on disk only.
+  public let bytes: [UInt8]?
+
+  init(_ entry: ResponseEntry, bytes: [UInt8]?, policy: CachePolicy) {
+    self.entry = entry
+    self.bytes = bytes
+    let head = entry.head
+    stored = StoredResponse(
+      id: entry.id, status: head.status, fields: head.fields, times: head.times, vary: head.vary, extent: head.extent,
+      isInvalidated: head.isInvalidated, policy: policy)
+  }
+
+  public var userInfo: [String: String] { entry.head.userInfo }
+
+  /// What it takes in memory.
+  var cost: Int {
+    let fields = entry.head.fields.reduce(0) { $0 + $1.name.rawName.utf8.count + $1.value.utf8.count + 64 }
+    return (bytes?.count ?? 0) + fields + entry.key.name.utf8.count + 512
+  }
+}

@@ -1,0 +1,183 @@
+import Foundation
+import HTTPCaching
+import HTTPTypes
+import Logging
+import PageCore
+import Synchronization
+
+/// Responses in memory and, behind that, in a store.
+///
+/// Whatever fails in the store is a miss for who reads, and is logged.
+public final class ResponseCache: Sendable {
+  /// Asked before a response is stored: it may change, restrict or refuse (nil) it.
+  public typealias WillCache = @Sendable (ProposedResponse) async -> ProposedResponse?
+  /// Makes the store of a region.
+  public typealias RegionStores = @Sendable (_ name: String, _ diskCapacity: Int64) throws -> any ResponseStoring
+
+  public let store: any ResponseStoring
+  public let policy: CachePolicy
+  /// How long everything in it is fresh, where no rule of the loader says otherwise.
+  public let lifetime: LifetimeRule
+  let memory: MemoryTier
+  let logger: Logger
+  private let regionStores: RegionStores?
+  private let state = Mutex(State())
+
+  private struct State {
+    var willCache: WillCache?
+    var regions: [String: ResponseCache] = [:]
+    var touched: Set<Int64> = []
+    var checkedAt: ContinuousClock.Instant?
+    var foreignChanges: Int64 = 0
+  }
+
+  /// - Parameters:
+  ///   - memoryCapacity: in bytes; 0 is refused unless `allowingNone`.
+  ///   - regionStores: nil for a cache without regions.
+  /// - Throws: ``ResponseCacheError/noMemory``.
+  public init(
+    store: any ResponseStoring, memoryCapacity: Int = 4 << 20, allowingNone: Bool = false,
+    policy: CachePolicy = CachePolicy(mode: .private), lifetime: LifetimeRule = .server,
+    regionStores: RegionStores? = nil, logger: Logger = Logger(label: "pagekit.cache")
+  ) throws {
+    guard memoryCapacity > 0 || allowingNone else { throw ResponseCacheError.noMemory }
+    self.store = store
+    self.policy = policy
+    self.lifetime = lifetime
+    self.regionStores = regionStores
+    self.logger = logger
+    memory = MemoryTier(capacity: max(0, memoryCapacity))
+  }
+
+  // MARK: Regions
+
+  /// A part with a folder, capacities and lifetimes of its own, to be cleared alone; the same one each time.
+  public func region(
+    _ name: String, memoryCapacity: Int = 1 << 20, diskCapacity: Int64 = 20 << 20, lifetime: LifetimeRule = .server
+  ) throws -> ResponseCache {
+    guard let regionStores else { throw ResponseCacheError.noRegions }
+    return try state.withLock { state in
+      if let known = state.regions[name] { return known }
+      let region = try ResponseCache(
+        store: regionStores(name, diskCapacity), memoryCapacity: memoryCapacity, policy: policy, lifetime: lifetime,
+        logger: logger)
+      state.regions[name] = region
+      return region
+    }
+  }
+
+  // MARK: Settings
+
+  /// Asked before a response is stored.
+  public var willCache: WillCache? {
+    get { state.withLock(\.willCache) }
+    set { state.withLock { $0.willCache = newValue } }
+  }
+
+  /// In bytes.
+  public var memoryCapacity: Int { memory.capacity }
+
+  /// - Parameter allowingNone: 0 is meant.
+  /// - Throws: ``ResponseCacheError/noMemory``; the capacity stays as it was.
+  public func setMemoryCapacity(_ bytes: Int, allowingNone: Bool = false) throws {
+    guard bytes > 0 || allowingNone else { throw ResponseCacheError.noMemory }
+    memory.capacity = max(0, bytes)
+  }
+
+  /// In bytes; what is kept does not count. The store gives way at once.
+  public func setDiskCapacity(_ bytes: Int64) async throws { try await store.setCapacity(max(0, bytes)) }
+
+  /// What is in memory, and what is on disk.
+  public func usage() async throws -> (memory: (entries: Int, bytes: Int), disk: ResponseUsage) {
+    (memory.usage, try await store.usage())
+  }
+
+  // MARK: Reading
+
+  /// What is in memory for a key and fits the request's fields; nil says nothing of the disk.
+  public func responseInMemory(for key: CacheKey, fields: HTTPFields = [:]) -> CachedResponse? {
+    memory.variants(for: key).last { $0.stored.vary.matches(fields) }
+  }
+
+  /// All variants stored for a key; those in memory alone where one of them fits the request.
+  public func responses(for key: CacheKey, fields: HTTPFields = [:]) async -> [CachedResponse] {
+    noticeForeignChanges()
+    let inMemory = memory.variants(for: key)
+    if inMemory.contains(where: { $0.stored.vary.matches(fields) }) { return inMemory }
+    do {
+      let known = Set(inMemory.map(\.entry.id))
+      return inMemory
+        + (try await store.entries(for: key)).filter { !known.contains($0.id) }.map {
+          CachedResponse($0, bytes: nil, policy: policy)
+        }
+    } catch {
+      logger.warning("the response store cannot be read: \(error)")
+      return inMemory
+    }
+  }
+
+  /// The stored bytes, checked; nil where they have gone.
+  public func body(of response: CachedResponse) async -> (any StoredBody)? {
+    if let bytes = response.bytes { return BytesBody(bytes) }
+    do {
+      guard let body = try await store.body(of: response.entry) else {
+        memory.remove(response.entry.key, ids: [response.entry.id])
+        return nil
+      }
+      noteUse(response.entry.id)
+      if body.count <= memory.capacity / 4, let bytes = try? body.read(at: 0, upTo: Int(body.count)) {
+        memory.insert(CachedResponse(response.entry, bytes: bytes, policy: policy))
+        return BytesBody(bytes)
+      }
+      return body
+    } catch {
+      logger.warning("a stored response cannot be read: \(error)")
+      return nil
+    }
+  }
+
+  /// Another process may have removed or replaced what is in memory here. Looked at once a second at most.
+  private func noticeForeignChanges() {
+    let now = ContinuousClock.now
+    let isDue = state.withLock { state in
+      if let last = state.checkedAt, now - last < .seconds(1) { return false }
+      state.checkedAt = now
+      return true
+    }
+    guard isDue else { return }
+    let count = store.changeCount()
+    let hasChanged = state.withLock { state in
+      defer { state.foreignChanges = count }
+      return state.foreignChanges != count
+    }
+    // What is only in memory is nobody else's.
+    if hasChanged { memory.removeAll { $0.entry.id > 0 } }
+  }
+
+  private func noteUse(_ id: Int64) {
+    let batch: Set<Int64>? = state.withLock { state in
+      state.touched.insert(id)
+      guard state.touched.count >= 32 else { return nil }
+      defer { state.touched = [] }
+      return state.touched
+    }
+    guard let batch else { return }
+    Task { try? await store.touch(Array(batch)) }
+  }
+}
+
+/// Bytes in memory.
+struct BytesBody: StoredBody {
+  private let bytes: [UInt8]
+
+  init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+  var count: Int64 { Int64(bytes.count) }
+
+  func read(at position: Int64, upTo limit: Int) -> [UInt8] {
+    guard position >= 0, position < count else { return [] }
+    if position == 0, limit >= bytes.count { return bytes }
+    let start = Int(position)
+    return Array(bytes[start..<min(bytes.count, start + limit)])
+  }
+}

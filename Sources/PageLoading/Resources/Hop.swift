@@ -1,0 +1,33 @@
+import HTTPCaching
+import HTTPTypes
+import PageCore
+
+/// One request to one URL: a resource request is as many as it has redirects, plus one.
+struct Hop: Sendable {
+  /// As it is sent.
+  var url: PageURL
+  var key: CacheKey
+  /// As the cache's rules see it: a GET also where a rule makes a POST storable.
+  var request: HTTPRequest
+  /// As it is sent.
+  var method: HTTPRequest.Method
+  var body: [UInt8]
+  var behavior: LoadBehavior
+  var lifetime: LifetimeRule
+  var priority: LoadPriority
+  var keepsContentEncoding: Bool
+
+  /// What goes over the wire for a request as the cache's rules made it.
+  func outgoing(_ request: HTTPRequest) -> HTTPRequest {
+    var outgoing = request
+    outgoing.method = method
+    return outgoing
+  }
+}
+
+/// A request as it was prepared: where it goes first, and what it takes along from hop to hop.
+enum PreparedRequest: Sendable {
+  case network(Hop, ResourceRequest)
+  case inline(DataURL)
+  case file(PageURL)
+}

@@ -1,0 +1,27 @@
+import HTTPCaching
+import PageCore
+
+/// Why a resource cannot be had. What is stored stays as it is.
+public enum LoadError: Error, CustomStringConvertible {
+  /// No rewriter makes a URL of it.
+  case invalidReference(String)
+  /// The behaviour leaves out the network, and nothing stored may be used.
+  case notStored(PageURL, ForwardReason)
+  /// The origin could not be reached a moment ago, and nothing stored may be used.
+  case offline(PageURL)
+  case unreadableFile(PageURL, reason: String)
+  case badDataURL(String)
+  case tooLarge(PageURL, limit: Int64)
+
+  public var description: String {
+    switch self {
+    case .invalidReference(let text):
+      "\(text.quotedForMessage) is no URL that can be loaded: give an absolute one, or a base for a relative one"
+    case .notStored(let url, let reason): "\(url): the network may not be asked, and \(reason.rawValue)"
+    case .offline(let url): "\(url): the origin could not be reached a moment ago, and nothing stored may be used"
+    case .unreadableFile(let url, let reason): "\(url.readable): \(reason)"
+    case .badDataURL(let reason): "the data: URL cannot be read: \(reason)"
+    case .tooLarge(let url, let limit): "\(url): the answer has more than the limit of \(limit) bytes"
+    }
+  }
+}

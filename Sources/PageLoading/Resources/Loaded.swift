@@ -1,0 +1,139 @@
+import HTTPCaching
+import HTTPTypes
+import PageCore
+
+/// A response to a resource request, wherever it came from.
+public struct Loaded: Sendable {
+  public enum Source: String, Hashable, Sendable {
+    /// The cache, in memory.
+    case memory
+    /// The cache, on disk.
+    case disk
+    /// The cache, after the origin confirmed it.
+    case revalidated
+    case network
+    /// The release's files.
+    case release
+    /// The URL itself, or a local file.
+    case local
+
+    public var isCache: Bool { self == .memory || self == .disk }
+  }
+
+  /// After redirects.
+  public let url: PageURL?
+  /// With `Age` and `Cache-Status`.
+  public let response: HTTPResponse
+  public let body: LoadedBody
+  public let source: Source
+  /// Seconds since the origin made it; nil for what is no HTTP response.
+  public let age: Int64?
+  /// Of two answers for one URL the one with the larger number is the newer.
+  public let generation: UInt64
+  public let cacheStatus: CacheStatus?
+  /// What the app's hook attached when it was stored.
+  public let userInfo: [String: String]
+  /// Of the stored bytes, where it is stored.
+  let digest: SHA256Digest?
+  /// What is coming in and may be stored.
+  let incoming: IncomingResponse?
+
+  init(
+    url: PageURL?, response: HTTPResponse, body: LoadedBody, source: Source, age: Int64? = nil,
+    generation: UInt64 = 0, cacheStatus: CacheStatus? = nil, userInfo: [String: String] = [:],
+    digest: SHA256Digest? = nil, incoming: IncomingResponse? = nil
+  ) {
+    self.url = url
+    self.response = response
+    self.body = body
+    self.source = source
+    self.age = age
+    self.generation = generation
+    self.cacheStatus = cacheStatus
+    self.userInfo = userInfo
+    self.digest = digest
+    self.incoming = incoming
+  }
+
+  public var status: Int { response.status.code }
+}
+
+/// A body: in memory, or coming.
+public struct LoadedBody: AsyncSequence, Sendable {
+  public typealias Element = [UInt8]
+
+  private enum Storage: Sendable {
+    case bytes([UInt8])
+    case stream(TransportBody)
+  }
+
+  private let storage: Storage
+  private let url: String
+
+  init(_ bytes: [UInt8]) {
+    storage = .bytes(bytes)
+    url = ""
+  }
+
+  /// Can be read once.
+  init(_ stream: TransportBody, url: String) {
+    storage = .stream(stream)
+    self.url = url
+  }
+
+  /// The whole body.
+  ///
+  /// - Throws: ``TransportError``, ``ContentError``; also where it has more than `limit` bytes.
+  public func bytes(upTo limit: Int64 = 256 << 20) async throws -> [UInt8] {
+    switch storage {
+    case .bytes(let bytes): return bytes
+    case .stream(let stream): return try await stream.collect(upTo: limit, url: url)
+    }
+  }
+
+  /// The whole body, where it is in memory already.
+  public var bytesInMemory: [UInt8]? { if case .bytes(let bytes) = storage { bytes } else { nil } }
+
+  public struct AsyncIterator: AsyncIteratorProtocol {
+    fileprivate var bytes: [UInt8]?
+    fileprivate var stream: TransportBody.AsyncIterator?
+
+    public mutating func next() async throws -> [UInt8]? {
+      if stream != nil { return try await stream?.next() }
+      defer { bytes = nil }
+      return bytes.flatMap { $0.isEmpty ? nil : $0 }
+    }
+  }
+
+  public func makeAsyncIterator() -> AsyncIterator {
+    switch storage {
+    case .bytes(let bytes): AsyncIterator(bytes: bytes, stream: nil)
+    case .stream(let stream): AsyncIterator(bytes: nil, stream: stream.makeAsyncIterator())
+    }
+  }
+}
+
+/// What `updates(for:)` yields.
+public enum LoadUpdate: Sendable {
+  /// What was stored.
+  case cached(Loaded)
+  /// The network's answer, whose bytes differ from what was stored.
+  case network(Loaded)
+  /// The network says, or its bytes show, that what was stored is what there is.
+  case notModified(Loaded)
+  /// The network failed, or answered with an error after something stored was given.
+  case failed(LoadFailure)
+}
+
+/// Why a refresh failed.
+public struct LoadFailure: Sendable, CustomStringConvertible {
+  /// The transport's, or nil where there was an answer.
+  public let error: (any Error)?
+  /// An answer with a status of 400 or more.
+  public let answer: Loaded?
+  public let generation: UInt64
+
+  public var description: String {
+    if let error { "\(error)" } else { "\(answer?.url?.text ?? ""): the server answers \(answer?.status ?? 0)" }
+  }
+}

@@ -1,0 +1,88 @@
+import HTTPTypes
+import Logging
+import PageCore
+
+/// Fetches what bundles will ask for into the response cache, and keeps it there for when there is no network.
+public struct Prefetcher: Sendable {
+  public struct Report: Hashable, Sendable {
+    /// Stored and kept.
+    public var kept = 0
+    /// The data saver, or its budget, did not allow them.
+    public var skipped = 0
+    /// URL and reason of each that could not be had.
+    public var failures: [String] = []
+  }
+
+  private let loader: ResourceLoader
+  private let jobs: Int
+
+  /// - Parameter jobs: requests at once.
+  public init(_ loader: ResourceLoader, jobs: Int = 4) {
+    self.loader = loader
+    self.jobs = jobs
+  }
+
+  /// - Parameters:
+  ///   - references: as bundles list them; relative ones count from `base`.
+  ///   - dropped: listed before and no longer: what is stored for them may be evicted again.
+  public func prefetch(_ references: [String], base: PageURL?, dropping dropped: [String] = []) async -> Report {
+    for reference in Set(dropped).subtracting(references) {
+      if let key = key(reference, base) { _ = try? await loader.cache.unkeep(key) }
+    }
+    var report = Report()
+    var waiting = Array(Set(references)).sorted()[...]
+    await withTaskGroup(of: (String, Result<Bool, any Error>).self) { group in
+      func startNext() {
+        guard let reference = waiting.popFirst() else { return }
+        group.addTask { (reference, await fetch(reference, base)) }
+      }
+      for _ in 0..<jobs { startNext() }
+      for await (reference, result) in group {
+        switch result {
+        case .success(true): report.kept += 1
+        case .success(false): report.skipped += 1
+        case .failure(let error): report.failures.append("\(reference): \(error)")
+        }
+        startNext()
+      }
+    }
+    report.failures.sort()
+    return report
+  }
+
+  private func key(_ reference: String, _ base: PageURL?) -> CacheKey? {
+    let request = ResourceRequest(reference, base: base)
+    guard case .network(let hop, _)? = try? loader.prepare(request) else { return nil }
+    return hop.key
+  }
+
+  /// False where the data saver does not allow it.
+  private func fetch(_ reference: String, _ base: PageURL?) async -> Result<Bool, any Error> {
+    guard loader.saver.allowsIdleWork else { return .success(false) }
+    do {
+      guard let key = key(reference, base) else { throw LoadError.invalidReference(reference) }
+      let loaded = try await loader.response(
+        for: ResourceRequest(reference, base: base, behavior: .protocolCache, priority: .idle))
+      var received: Int64 = 0
+      for try await chunk in loaded.body { received += Int64(chunk.count) }
+      if !loaded.source.isCache { loader.saver.spend(received) }
+      guard loaded.status < 400 else { throw PrefetchFault.status(loaded.status) }
+      guard try await loader.cache.keep(key) else { throw PrefetchFault.notStorable }
+      return .success(true)
+    } catch {
+      return .failure(error)
+    }
+  }
+}
+
+private enum PrefetchFault: Error, CustomStringConvertible {
+  case status(Int)
+  case notStorable
+
+  var description: String {
+    switch self {
+    case .status(let status): "the server answers \(status)"
+    case .notStorable: "its server does not let it be stored"
+    }
+  }
+}

@@ -1,0 +1,104 @@
+import PageCore
+import Synchronization
+
+/// Whether origins can be reached, as seen from what became of requests to them.
+///
+/// After a few failures in a row to connect, an origin counts as away for a short while, so that nobody waits for
+/// time-outs; then one request may try again, and longer each time it fails.
+public final class Reachability: Sendable {
+  public enum Setting: Hashable, Sendable {
+    /// From what becomes of requests.
+    case observed
+    case online
+    case offline
+  }
+
+  /// One origin, as a value.
+  struct Breaker: Hashable, Sendable {
+    private(set) var failures = 0
+    private(set) var openUntil: ContinuousClock.Instant?
+
+    static let failuresToOpen = 2
+    static let firstRest: Duration = .seconds(5)
+    static let longestRest: Duration = .seconds(60)
+
+    /// Whether a request may go out; once the rest is over, one may try, and the others wait for what becomes of it.
+    mutating func admits(at now: ContinuousClock.Instant) -> Bool {
+      guard let openUntil else { return true }
+      guard now >= openUntil else { return false }
+      self.openUntil = now + Self.firstRest
+      return true
+    }
+
+    func isOnline(at now: ContinuousClock.Instant) -> Bool { openUntil.map { now >= $0 } ?? true }
+
+    mutating func recordFailure(at now: ContinuousClock.Instant) {
+      failures += 1
+      guard failures >= Self.failuresToOpen else { return }
+      let doublings = min(failures - Self.failuresToOpen, 10)
+      openUntil = now + min(Self.firstRest * (1 << doublings), Self.longestRest)
+    }
+
+    mutating func recordSuccess() { self = Breaker() }
+  }
+
+  private struct State {
+    var setting: Setting = .observed
+    var breakers: [String: Breaker] = [:]
+  }
+
+  private let state = Mutex(State())
+  private let now: @Sendable () -> ContinuousClock.Instant
+
+  /// - Parameter now: the clock; monotonic.
+  public init(now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }) { self.now = now }
+
+  /// What the app knows better.
+  public var setting: Setting {
+    get { state.withLock(\.setting) }
+    set { state.withLock { $0.setting = newValue } }
+  }
+
+  /// Whether the URL's origin is thought to be there.
+  public func isOnline(_ url: PageURL) -> Bool {
+    state.withLock { state in
+      switch state.setting {
+      case .online: true
+      case .offline: false
+      case .observed: state.breakers.isEmpty || state.breakers[url.origin]?.isOnline(at: now()) ?? true
+      }
+    }
+  }
+
+  /// Whether a request may go to the URL's origin now.
+  func admits(_ url: PageURL) -> Bool {
+    state.withLock { state in
+      switch state.setting {
+      case .online: return true
+      case .offline: return false
+      case .observed:
+        guard !state.breakers.isEmpty else { return true }
+        return state.breakers[url.origin]?.admits(at: now()) ?? true
+      }
+    }
+  }
+
+  func record(_ error: any Error, for url: PageURL) {
+    guard Self.meansAway(error) else { return }
+    state.withLock { $0.breakers[url.origin, default: Breaker()].recordFailure(at: now()) }
+  }
+
+  func recordSuccess(_ url: PageURL) {
+    state.withLock { state in
+      if !state.breakers.isEmpty { state.breakers[url.origin] = nil }
+    }
+  }
+
+  /// An origin that answers, however badly, is there.
+  private static func meansAway(_ error: any Error) -> Bool {
+    switch error as? TransportError {
+    case .cannotResolve, .cannotConnect, .timedOut: true
+    default: false
+    }
+  }
+}

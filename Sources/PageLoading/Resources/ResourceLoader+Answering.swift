@@ -1,0 +1,90 @@
+import HTTPCaching
+import HTTPTypes
+import PageCore
+
+extension ResourceLoader {
+  /// One hop: what the decision says is done here, and nowhere else.
+  ///
+  /// - Returns: also the seconds for which the answer is still fresh.
+  func answer(_ hop: Hop) async throws -> (loaded: Loaded, remaining: Int64) {
+    if hop.method == .get, hop.behavior.cacheRead != .never, let loaded = await files?.answer(hop.url) {
+      return (loaded, 0)
+    }
+    var gone: Set<Int64> = []
+    while true {
+      var found = await cache.responses(for: hop.key, fields: hop.request.headerFields)
+      if !gone.isEmpty { found.removeAll { gone.contains($0.entry.id) } }
+      let isOnline = hop.behavior.yieldsOffline ? reachability.isOnline(hop.url) : true
+      let decision = hop.behavior.decision(
+        for: hop.request, among: found.map(\.stored), at: configuration.now(), policy: cache.policy,
+        lifetime: hop.lifetime, isOnline: isOnline)
+      switch decision {
+      case .serve(let stored, _, _):
+        if let answer = await serve(found, stored.id, to: hop, CacheStatus(.hit)) { return answer }
+        gone.insert(stored.id)
+      case .serveStale(let stored, _, let request):
+        if let answer = await serve(found, stored.id, to: hop, CacheStatus(.hit)) {
+          revalidate(hop, request, found.first { $0.entry.id == stored.id })
+          return answer
+        }
+        gone.insert(stored.id)
+      case .revalidate(let stored, let request, let reason):
+        return try await ask(hop, request, validating: found.first { $0.entry.id == stored.id }, found, reason)
+      case .complete(let stored, let request):
+        return try await ask(hop, request, validating: found.first { $0.entry.id == stored.id }, found, .partial)
+      case .fetch(let request, let reason):
+        return try await ask(hop, request, validating: nil, found, reason)
+      case .gatewayTimeout(let reason):
+        guard hop.behavior.network != .never else { throw LoadError.notStored(hop.url, reason) }
+        return (gatewayTimeout(hop, reason), 0)
+      }
+    }
+  }
+
+  /// What is stored, as the request wants it; nil where its bytes have gone.
+  func serve(
+    _ found: [CachedResponse], _ id: Int64, to hop: Hop, _ status: CacheStatus, source: Loaded.Source? = nil,
+    generation: UInt64 = 0
+  ) async -> (loaded: Loaded, remaining: Int64)? {
+    guard let cached = found.first(where: { $0.entry.id == id }) else { return nil }
+    return await serve(cached, to: hop, status, source: source, generation: generation)
+  }
+
+  func serve(
+    _ cached: CachedResponse, to hop: Hop, _ status: CacheStatus, source: Loaded.Source? = nil, generation: UInt64 = 0
+  ) async -> (loaded: Loaded, remaining: Int64)? {
+    let freshness = Freshness(of: cached.stored, at: configuration.now(), rule: hop.lifetime)
+    let answer = StoredAnswer(to: hop.request, from: cached.stored, age: freshness.age)
+    var status = status
+    status.timeToLive = freshness.remaining
+    var body = LoadedBody([])
+    if case .bytes(let range) = answer.body {
+      guard let stored = await cache.body(of: cached) else { return nil }
+      body = decoded(stored.body(range), of: answer.head, hop)
+    }
+    let loaded = Loaded(
+      url: hop.url,
+      response: HTTPResponse(status: answer.head.status, headerFields: status.added(to: answer.head.headerFields)),
+      body: body, source: source ?? (cached.bytes == nil ? .disk : .memory), age: freshness.age,
+      generation: generation, cacheStatus: status, userInfo: cached.userInfo, digest: cached.entry.digest)
+    return (loaded, freshness.remaining)
+  }
+
+  /// RFC 9111 §5.2.1.7.
+  private func gatewayTimeout(_ hop: Hop, _ reason: ForwardReason) -> Loaded {
+    let status = CacheStatus(.forwarded(reason), detail: "only-if-cached")
+    let fields = status.added(to: [.contentLength: "0", .date: configuration.now().description])
+    return Loaded(
+      url: hop.url, response: HTTPResponse(status: .gatewayTimeout, headerFields: fields), body: LoadedBody([]),
+      source: .local, generation: generations.current, cacheStatus: status)
+  }
+
+  /// The content of stored or received bytes, where it is all of them.
+  func decoded(_ body: LoadedBody, of head: HTTPResponse, _ hop: Hop) -> LoadedBody {
+    guard !hop.keepsContentEncoding, head.status != .partialContent,
+      let encoding = head.headerFields[.contentEncoding], !["", "identity"].contains(encoding.lowercased()),
+      let decoder = try? coding.decoder(for: encoding, url: hop.url.text, limit: configuration.bodyLimit)
+    else { return body }
+    return LoadedBody(DecodedBody(body, decoder).stream, url: hop.url.text)
+  }
+}

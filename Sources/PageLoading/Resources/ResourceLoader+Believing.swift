@@ -1,0 +1,87 @@
+import HTTPCaching
+import HTTPTypes
+import Logging
+import PageCore
+import Synchronization
+
+/// What servers say of bytes is held against the bytes.
+extension ResourceLoader {
+  /// Bytes for which a HEAD is worth its round trip.
+  private static let largeBody: Int64 = 256 << 10
+  private static let rememberedLimit = 10_000
+
+  /// Whether a 304 carries a digest that the stored bytes do not have.
+  func contradicts(_ head: HTTPResponse, _ cached: CachedResponse) async -> Bool {
+    guard case .promised(let expected)? = AnswerDigest(head.headerFields, isEncoded: false) else { return false }
+    return await differs(cached, from: expected)
+  }
+
+  private func differs(_ cached: CachedResponse, from expected: ExpectedContent) async -> Bool {
+    if let sha256 = expected.sha256 { return sha256 != cached.entry.digest }
+    guard let md5 = expected.md5, let body = await cache.body(of: cached) else { return false }
+    guard var digester = try? Digester.md5() else { return false }
+    do {
+      for try await chunk in body.body(0..<body.count) { digester.update(chunk) }
+      return try digester.finish() != md5
+    } catch {
+      return true
+    }
+  }
+
+  /// Whether bytes are those that the answer's own digest promises.
+  func isAsPromised(_ arrival: ResponseCache.Arrival, _ spool: any ResponseWriting) -> Bool {
+    guard arrival.extent.isWhole,
+      case .promised(let expected)? = AnswerDigest(arrival.fields, isEncoded: false),
+      var digester = try? ContentDigester()
+    else { return true }
+    var position: Int64 = 0
+    while let chunk = try? spool.read(at: position, upTo: 256 << 10), !chunk.isEmpty {
+      digester.update(chunk)
+      position += Int64(chunk.count)
+    }
+    guard let found = try? digester.finish() else { return true }
+    let isRight = expected.sha256.map { $0 == found.sha256 } ?? true && expected.md5.map { $0 == found.md5 } ?? true
+    if !isRight {
+      configuration.logger.warning(
+        "an answer is not what its own digest promises; it is not stored", metadata: ["key": "\(arrival.key)"])
+    }
+    return isRight
+  }
+
+  /// Remembers servers that answer a conditional request with what it was asked about.
+  func noteWhetherConditionsCount(
+    _ head: HTTPResponse, _ request: HTTPRequest, _ cached: CachedResponse?, _ hop: Hop
+  ) {
+    guard let cached, head.status == .ok, !request.headerFields.contains(.range) else { return }
+    let new = Validators(of: head.headerFields)
+    let isSame = !new.isEmpty && new == cached.stored.validators
+    state.withLock { state in
+      if !isSame {
+        state.ignoresConditions.remove(hop.key)
+      } else if state.ignoresConditions.count < Self.rememberedLimit {
+        state.ignoresConditions.insert(hop.key)
+      }
+    }
+  }
+
+  /// Where a server is known to ignore conditions, a HEAD tells whether something large needs to be fetched again.
+  ///
+  /// - Returns: what is stored, brought up to date; nil where only a GET can tell.
+  func confirmedByHead(_ hop: Hop, _ request: HTTPRequest, _ cached: CachedResponse?) async throws -> CachedResponse? {
+    guard let cached, request.headerFields.contains(.ifNoneMatch) || request.headerFields.contains(.ifModifiedSince),
+      case .whole(let size) = cached.stored.extent, size >= Self.largeBody, hop.method == .get,
+      state.withLock({ $0.ignoresConditions.contains(hop.key) })
+    else { return nil }
+    var head = hop
+    head.method = .head
+    head.body = []
+    let taker = TimesTaker(configuration.now)
+    let answer = try await transmit(head, CachePolicy.unconditional(hop.request)).head
+    let times = taker.taken()
+    guard answer.status == .ok, Validators(of: answer.headerFields) == cached.stored.validators,
+      let fields = cache.policy.freshening(of: cached.stored, byHead: answer, at: times.response),
+      await !contradicts(answer, cached)
+    else { return nil }
+    return await cache.update(cached, fields: fields, times: times)
+  }
+}

@@ -1,0 +1,155 @@
+import HTTPCaching
+import HTTPTypes
+import PageCore
+import Synchronization
+
+extension ResourceLoader {
+  /// Sends one request, without a look at the cache.
+  func transmit(_ hop: Hop, _ request: HTTPRequest) async throws -> TransportResponse {
+    var limits = configuration.limits
+    limits.bodyBytes = configuration.bodyLimit
+    var outgoing = TransportRequest(hop.outgoing(request), body: hop.body, limits: limits)
+    outgoing.cookies = cookies
+    do {
+      let response = try await transport.send(outgoing)
+      reachability.recordSuccess(hop.url)
+      return response
+    } catch {
+      reachability.record(error, for: hop.url)
+      throw error
+    }
+  }
+
+  /// One flight: sends the request and sees what the answer means for what is stored.
+  func send(_ hop: Hop, _ request: HTTPRequest, validating cached: CachedResponse?, _ key: FlightKey) async throws
+    -> Outcome
+  {
+    let number = gate.number()
+    state.withLock { $0.waiting[key] = number }
+    defer { state.withLock { $0.waiting[key] = nil } }
+    let pass = try await gate.enter(number, priority: hop.priority)
+    let generation = generations.begin(hop.key)
+    var isHandedOn = false
+    defer { if !isHandedOn { generations.end(hop.key) } }
+    var (request, cached) = (request, cached)
+    if let confirmed = try await confirmedByHead(hop, request, cached) {
+      return .confirmed(confirmed, status: 200, generation: generation)
+    }
+    while true {
+      let taker = TimesTaker(configuration.now)
+      let response = try await transmit(hop, request)
+      let times = taker.taken()
+      let decision = cache.policy.decision(
+        on: response.head, to: request, for: hop.request, validating: cached?.stored, at: times.response,
+        lifetime: hop.lifetime)
+      switch decision {
+      case .freshen(_, let fields):
+        guard let cached else { return .single(SingleAnswer(response, generation: generation)) }
+        if await contradicts(response.head, cached) {
+          request = CachePolicy.unconditional(hop.request)
+          continue
+        }
+        guard generations.claim(generation, for: hop.key) else {
+          return .confirmed(cached, status: 304, generation: generation)
+        }
+        let updated = await cache.update(cached, fields: fields, times: times)
+        return .confirmed(updated, status: 304, generation: generation)
+      case .askAgain(let unconditional):
+        request = unconditional
+        cached = nil
+      case .serveStale(_, let reason):
+        guard let cached else { return .single(SingleAnswer(response, generation: generation)) }
+        return .stale(cached, reason, status: response.head.status.code)
+      case .append(_, let fields, let total):
+        guard let cached, let spool = await continued(cached) else {
+          request = hop.request
+          cached = nil
+          continue
+        }
+        let head = HTTPResponse(status: .init(code: cached.stored.status), headerFields: fields)
+        let pending = PendingResponse(
+          hop, status: cached.stored.status, fields: fields, times: times, shape: .whole(size: total))
+        isHandedOn = true
+        return .incoming(take(response.body, head, pending, spool, key, generation, pass))
+      case .use:
+        guard let (pending, spool) = await storage(of: response.head, hop, times) else {
+          return .single(SingleAnswer(response, generation: generation))
+        }
+        noteWhetherConditionsCount(response.head, request, cached, hop)
+        isHandedOn = true
+        return .incoming(take(response.body, response.head, pending, spool, key, generation, pass))
+      }
+    }
+  }
+
+  /// What is to be stored of an answer, and where; nil for nothing.
+  private func storage(
+    of head: HTTPResponse, _ hop: Hop, _ times: ExchangeTimes
+  ) async -> (PendingResponse, any ResponseWriting)? {
+    // The client's own request counts: what was added to it to revalidate says nothing of storing.
+    let decision = cache.policy.storage(of: head, to: hop.request, received: times.response)
+    let pending: PendingResponse
+    switch decision {
+    case .refuse: return nil
+    case .store(let status, let fields):
+      if head.status.code >= 400, await hasGoodAnswer(hop) { return nil }
+      let size = head.headerFields[.contentLength].flatMap { Int64($0) }
+      pending = PendingResponse(hop, status: status, fields: fields, times: times, shape: .whole(size: size))
+    case .storePart(let range, let fields):
+      let shape = PendingResponse.Shape.part(first: range.first, of: range.size)
+      pending = PendingResponse(hop, status: 200, fields: fields, times: times, shape: shape)
+    }
+    return cache.writer().map { (pending, $0) }
+  }
+
+  /// An error never takes the place of what can be used.
+  private func hasGoodAnswer(_ hop: Hop) async -> Bool {
+    await cache.responses(for: hop.key, fields: hop.request.headerFields).contains {
+      $0.stored.status < 400 && $0.stored.vary.matches(hop.request.headerFields)
+    }
+  }
+
+  /// Lets the bytes come in, for all who want them, and stores what there is in the end.
+  private func take(
+    _ body: TransportBody, _ head: HTTPResponse, _ pending: PendingResponse, _ spool: any ResponseWriting,
+    _ key: FlightKey, _ generation: UInt64, _ pass: TransferGate.Pass
+  ) -> IncomingResponse {
+    let incoming = IncomingResponse(head, generation: generation, spool: spool)
+    state.withLock { $0.incoming[key] = incoming }
+    incoming.start(body) { [self] isWhole, spool in
+      let stored = await commit(spool, pending, isWhole: isWhole, generation)
+      state.withLock { state in
+        if state.incoming[key] === incoming { state.incoming[key] = nil }
+      }
+      generations.end(key.key)
+      withExtendedLifetime(pass) {}
+      return stored
+    }
+    return incoming
+  }
+
+  private func commit(
+    _ spool: any ResponseWriting, _ pending: PendingResponse, isWhole: Bool, _ generation: UInt64
+  ) async -> CachedResponse? {
+    let arrival = pending.arrival(count: spool.count, isWhole: isWhole)
+    // RFC 9111 §3.3: a beginning is of use only where the rest can be asked for.
+    let isUsable = isWhole || spool.count > 0 && Validators(of: arrival.fields).strongETag != nil
+    guard isUsable, isAsPromised(arrival, spool), generations.claim(generation, for: arrival.key) else {
+      spool.discard()
+      return nil
+    }
+    return arrival.extent.isWhole ? await cache.commit(spool, arrival) : await cache.commitPart(spool, arrival)
+  }
+
+  /// A part that was stored, to be gone on with.
+  private func continued(_ cached: CachedResponse) async -> (any ResponseWriting)? {
+    guard let body = await cache.body(of: cached), let spool = cache.writer() else { return nil }
+    do {
+      try spool.append(contentsOf: body, from: 0)
+      return spool
+    } catch {
+      spool.discard()
+      return nil
+    }
+  }
+}

@@ -1,0 +1,56 @@
+import HTTPCaching
+import HTTPTypes
+import PageCore
+
+extension ResourceLoader {
+  /// What is stored at once, where the behaviour calls for that, and then what the network says. Ending the loop
+  /// cancels what is left of the work.
+  public func updates(for request: ResourceRequest) -> AsyncStream<LoadUpdate> {
+    let (updates, continuation) = AsyncStream.makeStream(of: LoadUpdate.self)
+    let task = Task {
+      await produce(request) { continuation.yield($0) }
+      continuation.finish()
+    }
+    continuation.onTermination = { _ in task.cancel() }
+    return updates
+  }
+
+  private func produce(_ request: ResourceRequest, _ yield: (LoadUpdate) -> Void) async {
+    var cached: Loaded?
+    do {
+      let (first, remaining) = try await load(request)
+      guard first.source.isCache else {
+        return yield(first.source == .revalidated ? .notModified(first) : .network(first))
+      }
+      cached = first
+      yield(.cached(first))
+      guard let refresh = refresh(of: request, remaining: remaining) else { return }
+      let second = try await load(refresh).loaded
+      yield(try await update(second, after: first))
+    } catch {
+      if Task.isCancelled { return }
+      yield(.failed(LoadFailure(error: error, answer: nil, generation: cached?.generation ?? generations.current)))
+    }
+  }
+
+  /// What an answer is to those who have had a stored one.
+  private func update(_ second: Loaded, after first: Loaded) async throws -> LoadUpdate {
+    if second.source == .revalidated { return .notModified(second) }
+    if second.status >= 400 {
+      return .failed(LoadFailure(error: nil, answer: try await whole(second), generation: second.generation))
+    }
+    let complete = try await whole(second)
+    // The store knows the digest of what came over the wire.
+    let stored = try? await second.incoming?.stored()
+    let isSame = stored != nil && stored?.entry.digest == first.digest
+    return isSame ? .notModified(complete) : .network(complete)
+  }
+
+  /// The same with its body in memory.
+  private func whole(_ loaded: Loaded) async throws -> Loaded {
+    let bytes = try await loaded.body.bytes(upTo: configuration.bodyLimit)
+    return Loaded(
+      url: loaded.url, response: loaded.response, body: LoadedBody(bytes), source: loaded.source, age: loaded.age,
+      generation: loaded.generation, cacheStatus: loaded.cacheStatus, userInfo: loaded.userInfo)
+  }
+}

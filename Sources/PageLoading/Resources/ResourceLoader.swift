@@ -1,0 +1,146 @@
+import HTTPCaching
+import HTTPTypes
+import Logging
+import PageCore
+import Synchronization
+
+/// Answers what pages ask for, from the cache and the network.
+///
+///     let loaded = try await loader.response(for: ResourceRequest("https://api.example.com/home.json"))
+///     for await update in loader.updates(for: request) { … }
+public final class ResourceLoader: Sendable {
+  public struct Configuration: Sendable {
+    /// The first that matches a URL counts; what none matches is loaded by `behavior`.
+    public var rules: [ResourceRule] = []
+    public var behavior: LoadBehavior = .automatic
+    /// Query parameters that do not count where responses are looked up; they are sent all the same.
+    public var ignoredParameters = PageURL.ignoredParameters
+    public var rewriters: [any URLRewriting] = [SchemeRelativeRewriter()]
+    /// Where `local://` URLs lead; nil for nowhere.
+    public var localFolder: String?
+    public var partition: CachePartition = .private
+    /// Sent to one origin only.
+    public var originFields: OriginFields?
+    public var userAgent = "PageKit"
+    public var limits: TransferLimits = .standard
+    /// Wire bytes of one answer.
+    public var bodyLimit: Int64 = 256 << 20
+    /// Transfers at once.
+    public var transfers = 64
+    /// Asked before every request that would go to the network, redirects too; throws what the caller is to get.
+    public var permission: @Sendable (PageURL) throws -> Void = { _ in }
+    public var logger = Logger(label: "pagekit.resources")
+    public var now: @Sendable () -> HTTPDate = { HTTPDate.now }
+
+    public init() {}
+  }
+
+  public let cache: ResponseCache
+  public let reachability: Reachability
+  public let saver: DataSaver
+  let configuration: Configuration
+  let transport: any HTTPTransporting
+  let coding: any ContentDecoding
+  let cookies: (any CookieStoring)?
+  let files: ReleaseFiles?
+  let rewriters: [any URLRewriting]
+  let generations = Generations()
+  let flights = SingleFlight<FlightKey, Outcome>()
+  let gate: TransferGate
+  let background = BackgroundWork()
+  let state = Mutex(State())
+
+  struct State {
+    /// What is coming in, for those who ask for the same.
+    var incoming: [FlightKey: IncomingResponse] = [:]
+    /// Numbers at the gate.
+    var waiting: [FlightKey: UInt64] = [:]
+    /// Whose servers answer conditional requests with what they were asked about.
+    var ignoresConditions: Set<CacheKey> = []
+  }
+
+  /// - Parameters:
+  ///   - coding: undoes content encodings.
+  ///   - cookies: nil for none.
+  ///   - bundles: whose releases' files answer requests for their URLs; nil for none.
+  public init(
+    cache: ResponseCache, transport: any HTTPTransporting, coding: any ContentDecoding,
+    cookies: (any CookieStoring)? = nil, bundles: (any BundleStoring)? = nil, reachability: Reachability = Reachability(),
+    saver: DataSaver = DataSaver(), configuration: Configuration = Configuration()
+  ) {
+    self.cache = cache
+    self.transport = transport
+    self.coding = coding
+    self.cookies = cookies
+    self.reachability = reachability
+    self.saver = saver
+    self.configuration = configuration
+    files = bundles.map { ReleaseFiles($0) }
+    gate = TransferGate(width: configuration.transfers)
+    let local = configuration.localFolder.map { [LocalFileRewriter(folder: $0) as any URLRewriting] } ?? []
+    rewriters = configuration.rewriters + local + [BaseRewriter()]
+  }
+
+  // MARK: Loading
+
+  /// The one answer the behaviour calls for. Where that is a stored one with a refresh behind it, the network is asked
+  /// on its own, for the next time.
+  ///
+  /// - Throws: ``LoadError``, ``TransportError``, ``RedirectFault``, `CancellationError`.
+  public func response(for request: ResourceRequest) async throws -> Loaded {
+    let (loaded, remaining) = try await load(request)
+    if loaded.source.isCache, let refresh = refresh(of: request, remaining: remaining) {
+      background.run(refresh.reference) { [self] in
+        guard let loaded = try? await load(refresh).loaded else { return }
+        for try await _ in loaded.body {}
+      }
+    }
+    return loaded
+  }
+
+  /// Waits for what goes on behind answers that were given.
+  public func finishBackgroundWork() async { await background.finish() }
+
+  /// Everything the network is still to be asked after a stored answer; nil for nothing.
+  ///
+  /// - Parameter remaining: seconds the stored answer is still fresh.
+  func refresh(of request: ResourceRequest, remaining: Int64) -> ResourceRequest? {
+    guard case .network(let hop, _)? = try? prepare(request) else { return nil }
+    let isDue =
+      switch hop.behavior.refresh {
+      case .never: false
+      case .whenStale: remaining <= 0
+      case .always: true
+      }
+    guard isDue else { return nil }
+    var refresh = request
+    refresh.behavior = .reloadRevalidatingCacheData
+    return refresh
+  }
+
+  /// - Returns: also the seconds for which the answer is still fresh.
+  func load(_ request: ResourceRequest) async throws -> (loaded: Loaded, remaining: Int64) {
+    switch try prepare(request) {
+    case .inline(let data):
+      return (Loaded(inline: data), 0)
+    case .file(let url):
+      if let loaded = await files?.answer(url) { return (loaded, 0) }
+      return (try loadLocalFile(url), 0)
+    case .network(var hop, let request):
+      var visited: [PageURL] = []
+      while true {
+        let (loaded, remaining) = try await answer(hop)
+        guard request.followsRedirects, loaded.response.headerFields.contains(.location) else {
+          return (loaded, remaining)
+        }
+        switch RedirectDecision(for: loaded.response, at: hop.url, visited: visited) {
+        case .take: return (loaded, remaining)
+        case .refuse(let fault): throw fault
+        case .follow(let target):
+          visited.append(hop.url)
+          hop = nextHop(after: hop, to: target, status: loaded.status, request)
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,90 @@
+import HeapModule
+import Synchronization
+
+/// Lets so many transfers run at once; of those that wait, the most urgent goes first, and of equals the oldest.
+final class TransferGate: Sendable {
+  /// The right to run, given back when it is let go of.
+  final class Pass: Sendable {
+    private let gate: TransferGate
+
+    fileprivate init(_ gate: TransferGate) { self.gate = gate }
+
+    deinit { gate.leave() }
+  }
+
+  private struct Ticket: Comparable {
+    let priority: LoadPriority
+    let number: UInt64
+
+    static func < (left: Ticket, right: Ticket) -> Bool {
+      (left.priority, right.number) < (right.priority, left.number)
+    }
+  }
+
+  private struct State {
+    var free: Int
+    var nextNumber: UInt64 = 0
+    /// May hold tickets of those who have left or were raised; they are passed over.
+    var queue = Heap<Ticket>()
+    var waiting: [UInt64: (priority: LoadPriority, continuation: CheckedContinuation<Bool, Never>)] = [:]
+  }
+
+  private let state: Mutex<State>
+
+  init(width: Int) { state = Mutex(State(free: max(1, width))) }
+
+  /// A number to wait by.
+  func number() -> UInt64 {
+    state.withLock { state in
+      defer { state.nextNumber += 1 }
+      return state.nextNumber
+    }
+  }
+
+  /// Waits until it may run.
+  ///
+  /// - Throws: `CancellationError`.
+  func enter(_ number: UInt64, priority: LoadPriority) async throws -> Pass {
+    let isAdmitted = await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let answer: Bool? = state.withLock { state in
+          if Task.isCancelled { return false }
+          if state.free > 0 {
+            state.free -= 1
+            return true
+          }
+          state.waiting[number] = (priority, continuation)
+          state.queue.insert(Ticket(priority: priority, number: number))
+          return nil
+        }
+        if let answer { continuation.resume(returning: answer) }
+      }
+    } onCancel: {
+      state.withLock { $0.waiting.removeValue(forKey: number) }?.continuation.resume(returning: false)
+    }
+    guard isAdmitted else { throw CancellationError() }
+    return Pass(self)
+  }
+
+  /// Somebody else waits for the same, more urgently.
+  func raise(_ number: UInt64, to priority: LoadPriority) {
+    state.withLock { state in
+      guard let waiting = state.waiting[number], waiting.priority < priority else { return }
+      state.waiting[number]?.priority = priority
+      state.queue.insert(Ticket(priority: priority, number: number))
+    }
+  }
+
+  private func leave() {
+    let next: CheckedContinuation<Bool, Never>? = state.withLock { state in
+      while let ticket = state.queue.popMax() {
+        guard let waiting = state.waiting[ticket.number], waiting.priority == ticket.priority else { continue }
+        state.waiting[ticket.number] = nil
+        return waiting.continuation
+      }
+      state.free += 1
+      return nil
+    }
+    next?.resume(returning: true)
+  }
+}

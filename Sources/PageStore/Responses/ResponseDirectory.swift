@@ -1,0 +1,61 @@
+import Foundation
+import PageCore
+import SystemPackage
+
+/// Where the parts of a response store are: what may be lost in one folder, what is kept in another.
+public struct ResponseDirectory: Hashable, Sendable {
+  /// The system may empty it at any time.
+  public let cache: FilePath
+  /// For what is kept.
+  public let durable: FilePath
+
+  /// - Parameters:
+  ///   - cache: its path.
+  ///   - durable: nil for the same folder.
+  public init(_ cache: String, durable: String? = nil) {
+    self.cache = FilePath(cache).lexicallyNormalized()
+    self.durable = FilePath(durable ?? cache).lexicallyNormalized()
+  }
+
+  /// `XDG_CACHE_HOME/pagekit` and `XDG_DATA_HOME/pagekit`, or their usual places in the home folder.
+  public static func standard(
+    environment: [String: String] = ProcessInfo.processInfo.environment
+  ) -> ResponseDirectory {
+    let home = environment["HOME"] ?? NSHomeDirectory()
+    let cache = environment["XDG_CACHE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil } ?? home + "/.cache"
+    return ResponseDirectory(cache + "/pagekit", durable: StoreDirectory.standard(environment: environment).path)
+  }
+
+  /// A part with a folder of its own.
+  public func region(_ name: String) -> ResponseDirectory {
+    // Whatever the name is, it is one component of a path.
+    let component = name.utf8.map { byte -> String in
+      switch byte {
+      case 48...57, 65...90, 97...122, 45, 95: String(UnicodeScalar(byte))
+      default: "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
+      }
+    }.joined()
+    return ResponseDirectory(
+      cache.appending("regions").appending(component).string,
+      durable: durable.appending("regions").appending(component).string)
+  }
+
+  var database: FilePath { cache.appending("responses.sqlite") }
+  var lock: FilePath { cache.appending("responses.lock") }
+  var partial: FilePath { cache.appending("responses").appending("partial") }
+
+  func files(isKept: Bool) -> ResponseFiles {
+    ResponseFiles(root: isKept ? durable.appending("kept") : cache.appending("responses"))
+  }
+
+  /// Makes the folders that are missing.
+  func create() throws {
+    for folder in [partial] + [false, true].flatMap({ [files(isKept: $0).entries, files(isKept: $0).bodies] }) {
+      do {
+        try FileManager.default.createDirectory(atPath: folder.string, withIntermediateDirectories: true)
+      } catch {
+        throw StoreError.notWritable(path: folder.string, reason: error.localizedDescription)
+      }
+    }
+  }
+}

@@ -1,0 +1,37 @@
+import GRDB
+
+/// The tables of `responses.sqlite`. All of it can be made anew from the files.
+enum ResponseSchema {
+  /// In `PRAGMA user_version`.
+  static let version = 1
+
+  static func create(_ db: Database) throws {
+    try db.execute(
+      sql: """
+        CREATE TABLE response (
+          id INTEGER PRIMARY KEY,
+          key TEXT NOT NULL,
+          front BLOB NOT NULL,
+          fileSize INTEGER NOT NULL,
+          body BLOB,
+          isKept INTEGER NOT NULL,
+          storedAt REAL NOT NULL,
+          usedAt INTEGER NOT NULL,
+          staleAt INTEGER NOT NULL);
+        CREATE INDEX responseByKey ON response (key);
+        CREATE INDEX responseByUse ON response (isKept, usedAt);
+        CREATE TABLE body (
+          digest BLOB NOT NULL,
+          isKept INTEGER NOT NULL,
+          size INTEGER NOT NULL,
+          entries INTEGER NOT NULL,
+          PRIMARY KEY (digest, isKept)) WITHOUT ROWID;
+        CREATE TABLE total (isKept INTEGER PRIMARY KEY, entries INTEGER NOT NULL, bytes INTEGER NOT NULL);
+        INSERT INTO total VALUES (0, 0, 0), (1, 0, 0);
+        CREATE TABLE kept (key TEXT PRIMARY KEY) WITHOUT ROWID;
+        CREATE TABLE change (count INTEGER NOT NULL);
+        INSERT INTO change VALUES (0);
+        PRAGMA user_version = \(version);
+        """)
+  }
+}

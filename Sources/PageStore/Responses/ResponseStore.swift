@@ -1,0 +1,119 @@
+import Foundation
+import GRDB
+import HTTPCaching
+import Logging
+import PageCore
+import Synchronization
+import SystemPackage
+
+/// Responses on disk: a file for each, with what is known of it in front, and an index in SQLite.
+///
+/// Everything may go at any time without harm: what is missing, cut or changed is a miss. Only what is kept lies in the
+/// durable folder, is written through to the disk, and is taken by no eviction. Several processes may use one folder.
+public final class ResponseStore: ResponseStoring {
+  public struct Options: Sendable {
+    /// Bytes of files, those that are kept not counted.
+    public var capacity: Int64
+    /// With fewer bytes free on the file system, the store gives way.
+    public var lowSpace: Int64
+    /// How many bytes are free.
+    public var availableBytes: @Sendable (_ path: String) -> Int64
+    /// Seconds since 1970.
+    public var now: @Sendable () -> Double
+
+    public init(capacity: Int64 = 20 << 20, lowSpace: Int64 = 32 << 20) {
+      self.capacity = capacity
+      self.lowSpace = lowSpace
+      availableBytes = { (try? FileSystem.availableBytes(at: FilePath($0))) ?? .max }
+      now = { Date().timeIntervalSince1970 }
+    }
+  }
+
+  public let directory: ResponseDirectory
+  let options: Options
+  let index: ResponseIndex
+  let logger: Logger
+  private let capacity: Atomic<Int64>
+
+  /// Longer bytes have a file of their own, which entries with the same bytes share.
+  static let inlineLimit = 4 << 10
+
+  /// - Throws: ``StoreError``.
+  public init(
+    at directory: ResponseDirectory, options: Options = Options(), logger: Logger = Logger(label: "pagekit.responses")
+  ) throws {
+    self.directory = directory
+    self.options = options
+    self.logger = logger
+    capacity = Atomic(options.capacity)
+    index = try ResponseIndex(directory, logger: logger)
+    sweepDaily()
+  }
+
+  var currentCapacity: Int64 { capacity.load(ordering: .relaxed) }
+
+  // MARK: Reading
+
+  public func entries(for key: CacheKey) async throws -> [ResponseEntry] {
+    try rows(for: key).compactMap { $0.entry() }
+  }
+
+  func rows(for key: CacheKey) throws -> [ResponseRow] {
+    try index.read { try ResponseRow.fetch($0, where: "key = ?", [key.description]) }
+  }
+
+  public func body(of entry: ResponseEntry) async throws -> (any StoredBody)? {
+    if let body = try? StoredResponseBody(entry, in: directory.files(isKept: entry.isKept)) { return body }
+    // Kept, let go of or replaced in between: what the index says now counts.
+    let current = try rows(for: entry.key).first { $0.id == entry.id }
+    if let current, current.isKept != entry.isKept,
+      let body = try? StoredResponseBody(entry, in: directory.files(isKept: current.isKept))
+    {
+      return body
+    }
+    if current != nil {
+      logger.warning("a stored response has gone or was changed", metadata: ["key": "\(entry.key)"])
+      try await remove(.entries([entry.id]))
+    }
+    return nil
+  }
+
+  public func list() async throws -> [ResponseEntry] {
+    try index.read { try ResponseRow.fetch($0, where: "1 ORDER BY usedAt DESC", []) }.compactMap { $0.entry() }
+  }
+
+  public func usage() async throws -> ResponseUsage {
+    try index.read { db in
+      var usage = ResponseUsage(capacity: currentCapacity)
+      for row in try Row.fetchAll(db, sql: "SELECT isKept, entries, bytes FROM total") {
+        if row["isKept"] {
+          (usage.keptEntries, usage.keptBytes) = (row["entries"], row["bytes"])
+        } else {
+          (usage.entries, usage.bytes) = (row["entries"], row["bytes"])
+        }
+      }
+      return usage
+    }
+  }
+
+  public func changeCount() -> Int64 { index.foreignChanges() }
+
+  // MARK: Writing
+
+  public func writer() throws -> any ResponseWriting { try ResponseSpool(in: directory.partial) }
+
+  public func touch(_ ids: [Int64]) async throws {
+    let usedAt = microseconds()
+    try index.write { db in
+      let statement = try db.cachedStatement(sql: "UPDATE response SET usedAt = ? WHERE id = ?")
+      for id in ids { try statement.execute(arguments: [usedAt, id]) }
+    }
+  }
+
+  public func setCapacity(_ bytes: Int64) async throws {
+    capacity.store(bytes, ordering: .relaxed)
+    try removeFiles(index.write { try evict($0, toFree: 0) })
+  }
+
+  func microseconds() -> Int64 { Int64(options.now() * 1e6) }
+}

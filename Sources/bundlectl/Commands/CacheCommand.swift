@@ -1,0 +1,174 @@
+import ArgumentParser
+import Foundation
+import HTTPCaching
+import PageKit
+
+struct CacheCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "cache", abstract: "Look into the response cache, and tidy it.",
+    subcommands: [Stats.self, List.self, Clear.self, Prune.self, Keep.self, Unkeep.self])
+
+  struct Stats: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Show how much is stored.")
+
+    @Flag(name: .long, help: "Print one JSON object.")
+    var json = false
+
+    @OptionGroup var cache: CacheOptions
+
+    private struct Output: Encodable {
+      let entries: Int
+      let bytes: Int64
+      let keptEntries: Int
+      let keptBytes, capacity: Int64
+    }
+
+    func run() async throws {
+      try await JSONOutput.reporting(json) {
+        let usage = try await cache.cache().usage().disk
+        if json {
+          try JSONOutput.print(
+            Output(
+              entries: usage.entries, bytes: usage.bytes, keptEntries: usage.keptEntries, keptBytes: usage.keptBytes,
+              capacity: usage.capacity))
+        } else {
+          let capacity = Formatting.bytes(usage.capacity)
+          Terminal.output.line(
+            "\(Formatting.count(usage.entries, "response")), \(Formatting.bytes(usage.bytes)) of \(capacity)")
+          Terminal.output.line("\(usage.keptEntries) kept, \(Formatting.bytes(usage.keptBytes))")
+        }
+      }
+    }
+  }
+
+  struct List: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "List what is stored, most recently used first.")
+
+    @Flag(name: .long, help: "Print one JSON object.")
+    var json = false
+
+    @OptionGroup var cache: CacheOptions
+
+    private struct Entry: Encodable {
+      let key, partition: String
+      let status: Int
+      let bytes: Int64
+      let storedAt: String
+      let freshFor: Int64
+      let kept: Bool
+    }
+
+    private struct Output: Encodable {
+      let entries: [Entry]
+    }
+
+    func run() async throws {
+      try await JSONOutput.reporting(json) {
+        let now = Int64(Date().timeIntervalSince1970)
+        let listed = try await cache.cache().store.list()
+        if json {
+          try JSONOutput.print(
+            Output(
+              entries: listed.map {
+                Entry(
+                  key: $0.key.name, partition: $0.key.partition.text, status: $0.head.status,
+                  bytes: $0.head.extent.count, storedAt: Timestamp.text($0.storedAt),
+                  freshFor: max(0, $0.head.staleAt - now), kept: $0.isKept)
+              }))
+          return
+        }
+        if listed.isEmpty { Terminal.output.line("nothing is stored") }
+        for entry in listed { Terminal.output.line(line(entry, now)) }
+      }
+    }
+
+    private func line(_ entry: ResponseEntry, _ now: Int64) -> String {
+      let remaining = entry.head.staleAt - now
+      let state = remaining > 0 ? "fresh \(remaining) s" : "stale"
+      let size = Formatting.fitted(Formatting.bytes(entry.head.extent.count), 8)
+      let part = entry.head.extent.isWhole ? "" : " (part)"
+      let kept = entry.isKept ? " (kept)" : ""
+      return "\(entry.head.status)  \(size)  \(Formatting.fitted(state, 14))  \(entry.key.name)\(part)\(kept)"
+    }
+  }
+
+  struct Clear: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Remove what is stored for a URL, or everything, what is kept too.")
+
+    @Argument(help: "The URL; none for everything.")
+    var url: String?
+
+    @Flag(name: .long, help: "What a shared cache has stored for the URL.")
+    var shared = false
+
+    @OptionGroup var cache: CacheOptions
+
+    func run() async throws {
+      let opened = try cache.cache()
+      if let url {
+        let removed = try await opened.store.remove(.key(CacheKey(argument: url, isShared: shared)))
+        Terminal.output.line(removed == 0 ? "nothing was stored for it" : "removed")
+      } else {
+        let removed = try await opened.store.remove(.all)
+        Terminal.output.line("removed \(Formatting.count(removed, "response"))")
+      }
+    }
+  }
+
+  struct Prune: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Remove what is no longer fresh; what is kept stays.")
+
+    @OptionGroup var cache: CacheOptions
+
+    func run() async throws {
+      let now = HTTPDate(secondsSinceEpoch: Int64(Date().timeIntervalSince1970))
+      let removed = try await cache.cache().store.remove(.stale(at: now))
+      Terminal.output.line("removed \(Formatting.count(removed, "response"))")
+    }
+  }
+
+  struct Keep: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Keep what is stored for a URL for offline use: no eviction takes it.")
+
+    @Argument(help: "The URL.")
+    var url: String
+
+    @Flag(name: .long, help: "What a shared cache has stored for the URL.")
+    var shared = false
+
+    @OptionGroup var cache: CacheOptions
+
+    func run() async throws {
+      guard try await cache.cache().keep(CacheKey(argument: url, isShared: shared)) else {
+        throw CommandError("nothing is stored for \(url) yet: fetch it with “bundlectl fetch”; it is kept from then on")
+      }
+      Terminal.output.line("kept")
+    }
+  }
+
+  struct Unkeep: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Let what is stored for a URL be evicted again.")
+
+    @Argument(help: "The URL.")
+    var url: String
+
+    @Flag(name: .long, help: "What a shared cache has stored for the URL.")
+    var shared = false
+
+    @OptionGroup var cache: CacheOptions
+
+    func run() async throws {
+      try await cache.cache().unkeep(CacheKey(argument: url, isShared: shared))
+      Terminal.output.line("no longer kept")
+    }
+  }
+}
+
+extension CacheKey {
+  fileprivate init(argument text: String, isShared: Bool) throws {
+    guard let url = PageURL(text) else { throw LoadError.invalidReference(text) }
+    self.init(url, in: isShared ? .shared : .private)
+  }
+}

@@ -1,0 +1,89 @@
+import ArgumentParser
+import Foundation
+import PageKit
+
+struct ExplainCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "explain",
+    abstract: "Tell what would be done with a request now, and by which rule.",
+    discussion: "Asks no server and changes nothing.")
+
+  @Argument(help: "The URL.")
+  var url: String
+
+  @Option(name: [.short, .long], help: ArgumentHelp("How cache and network share in it.", valueName: "policy"))
+  var policy = "protocolCache"
+
+  @Option(
+    name: [.customShort("H"), .customLong("header")],
+    help: ArgumentHelp("A header field, as 'Accept: …'. Repeatable.", valueName: "field"))
+  var header: [String] = []
+
+  @Flag(name: .long, help: "Judge as a shared cache.")
+  var shared = false
+
+  @Flag(name: .long, help: "Print one JSON object.")
+  var json = false
+
+  @OptionGroup var cache: CacheOptions
+
+  func run() async throws {
+    guard let behavior = LoadBehavior(named: policy) else {
+      throw ValidationError("There is no policy “\(policy)”.")
+    }
+    let request = ResourceRequest(url, fields: try SourceOptions.fields(header), behavior: behavior)
+    try await JSONOutput.reporting(json) {
+      let explanation = try await cache.loader(isShared: shared).explain(request)
+      if json { try JSONOutput.print(ExplainOutput(explanation)) } else { show(explanation) }
+    }
+  }
+
+  private func show(_ explanation: Explanation) {
+    let terminal = Terminal.output
+    let clause = explanation.clause.map { " (\($0))" } ?? ""
+    terminal.line("\(terminal.styled(explanation.decision.rawValue, .bold)): \(explanation.rule)\(clause)")
+    func line(_ name: String, _ value: String?) {
+      if let value { terminal.line("  \(Formatting.fitted(name, 14))\(value)") }
+    }
+    line("behavior", explanation.behavior)
+    line("partition", explanation.partition)
+    line("stored", explanation.storedAt.map { Timestamp.text($0) } ?? "no")
+    line("age", explanation.age.map { "\($0) s" })
+    line("fresh for", explanation.freshFor.map { "\($0) s" })
+    line("stale for", explanation.staleFor.map { "\($0) s" })
+    line("ETag", explanation.etag)
+    line("Last-Modified", explanation.lastModified)
+    line("Vary", explanation.vary.isEmpty ? nil : explanation.vary.joined(separator: ", "))
+    line("kept", explanation.isKept ? "yes" : nil)
+  }
+}
+
+/// The JSON of `explain`.
+struct ExplainOutput: Encodable {
+  let url, decision, rule: String
+  let clause: Nullable<String>
+  let storedAt: Nullable<String>
+  let age, freshFor, staleFor: Nullable<Int64>
+  let etag, lastModified: Nullable<String>
+  let vary: [String]
+  let partition: String
+  let kept: Bool
+  let behavior: String
+
+  init(_ explanation: Explanation) {
+    url = explanation.url.text
+    decision = explanation.decision.rawValue
+    rule = explanation.rule
+    clause = Nullable(value: explanation.clause)
+    storedAt = Nullable(value: explanation.storedAt.map { Timestamp.text($0) })
+    age = Nullable(value: explanation.age)
+    freshFor = Nullable(value: explanation.freshFor)
+    staleFor = Nullable(value: explanation.staleFor)
+    etag = Nullable(value: explanation.etag)
+    lastModified = Nullable(value: explanation.lastModified)
+    vary = explanation.vary
+    partition = explanation.partition
+    kept = explanation.isKept
+    behavior = explanation.behavior
+  }
+}

@@ -1,0 +1,134 @@
+import ArgumentParser
+import Foundation
+import HTTPTypes
+import PageKit
+
+struct FetchCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "fetch",
+    abstract: "Fetch URLs through the response cache.",
+    discussion: """
+      Prints the body; with -i the head before it, whose Cache-Status tells where the answer came from. \
+      Policies: \(LoadBehavior.named.map(\.name).joined(separator: ", ")).
+
+      With --stdin each line of standard input is a request, as JSON: {"id", "method", "url", "headers": \
+      [[name, value]], "body", "policy", "redirect": "follow"|"manual"}, and each line of standard output an answer: \
+      {"id", "status", "headers", "body", "bodyEncoding": "utf8"|"base64", "source", "cacheStatus"}; one that \
+      failed has "error". Up to 32 are under way at once; answers come in the order in which they are ready.
+      """)
+
+  @Argument(help: "The URL.")
+  var url: String?
+
+  @Option(name: [.short, .long], help: ArgumentHelp("How cache and network share in it.", valueName: "policy"))
+  var policy = "protocolCache"
+
+  @Flag(name: [.customShort("i"), .customLong("include")], help: "Print the answer's head before its body.")
+  var includesHead = false
+
+  @Option(name: [.customShort("X"), .customLong("request")], help: ArgumentHelp("The method.", valueName: "method"))
+  var method: String?
+
+  @Option(
+    name: [.customShort("H"), .customLong("header")],
+    help: ArgumentHelp("A header field, as 'Accept: …'. Repeatable.", valueName: "field"))
+  var header: [String] = []
+
+  @Option(
+    name: [.customShort("d"), .customLong("data")],
+    help: ArgumentHelp("A body; @FILE for a file's bytes.", discussion: "The method is POST then, unless told."))
+  var data: String?
+
+  @Option(name: [.customShort("o"), .customLong("output")], help: ArgumentHelp("Write the body here.", valueName: "file"))
+  var output: String?
+
+  @Flag(name: .long, help: "Do not follow redirects.")
+  var noRedirect = false
+
+  @Flag(name: .long, help: "Read requests from standard input, one JSON object a line.")
+  var stdin = false
+
+  @Flag(name: .long, help: "Judge as a shared cache, and keep to what is everybody's.")
+  var shared = false
+
+  @Option(name: .long, help: ArgumentHelp("PEM file of the certificate authorities to trust.", valueName: "file"))
+  var caFile: String?
+
+  @OptionGroup var cache: CacheOptions
+
+  mutating func validate() throws {
+    guard LoadBehavior(named: policy) != nil else {
+      throw ValidationError(
+        "There is no policy “\(policy)”: it is one of \(LoadBehavior.named.map(\.name).joined(separator: ", ")).")
+    }
+    guard (url == nil) == stdin else { throw ValidationError("Give either a URL or --stdin.") }
+    _ = try SourceOptions.fields(header)
+  }
+
+  func run() async throws {
+    let loader = try cache.loader(isShared: shared, caFile: caFile)
+    if stdin {
+      await FetchScript(loader: loader, policy: LoadBehavior(named: policy) ?? .protocolCache).run()
+    } else {
+      try await fetch(url ?? "", loader)
+    }
+    await loader.finishBackgroundWork()
+  }
+
+  private func fetch(_ url: String, _ loader: ResourceLoader) async throws {
+    let body = try data.map { try Self.body($0) } ?? []
+    guard let method = HTTPRequest.Method(self.method ?? (data == nil ? "GET" : "POST")) else {
+      throw ValidationError("“\(self.method ?? "")” is no method.")
+    }
+    var request = ResourceRequest(url, method: method, fields: try SourceOptions.fields(header), body: body)
+    request.behavior = LoadBehavior(named: policy)
+    request.followsRedirects = !noRedirect
+    var last: Loaded?
+    var failure: LoadFailure?
+    for await update in loader.updates(for: request) {
+      switch update {
+      case .cached(let loaded):
+        last = loaded
+        if includesHead, request.behavior?.refresh != .never {
+          Terminal.error.line("bundlectl: from the cache, \(loaded.age ?? 0) s old; the network is asked")
+        }
+      case .network(let loaded), .notModified(let loaded): last = loaded
+      case .failed(let failed):
+        failure = failed
+        if let answer = failed.answer, last == nil { last = answer }
+      }
+    }
+    guard let last else { throw CommandError(failure.map(\.description) ?? "\(url): there is no answer") }
+    try await show(last)
+    if let failure {
+      Terminal.error.line("bundlectl: \(failure); this is what was stored")
+      throw ExitCode.failure
+    }
+  }
+
+  private func show(_ loaded: Loaded) async throws {
+    if includesHead { Terminal.output.write(Self.head(loaded)) }
+    guard let output else {
+      for try await chunk in loaded.body { Terminal.output.write(chunk) }
+      return
+    }
+    guard FileManager.default.createFile(atPath: output, contents: nil), let file = FileHandle(forWritingAtPath: output)
+    else { throw CommandError("\(output) cannot be written") }
+    for try await chunk in loaded.body { try file.write(contentsOf: Data(chunk)) }
+    try file.close()
+  }
+
+  private static func head(_ loaded: Loaded) -> String {
+    let status = loaded.response.status
+    let phrase = status.reasonPhrase.isEmpty ? "" : " \(status.reasonPhrase)"
+    let fields = loaded.response.headerFields.map { "\($0.name.rawName): \($0.value)\n" }.joined()
+    return "HTTP \(status.code)\(phrase)\n\(fields)\n"
+  }
+
+  private static func body(_ text: String) throws -> [UInt8] {
+    guard text.hasPrefix("@") else { return Array(text.utf8) }
+    let path = String(text.dropFirst())
+    guard let data = FileManager.default.contents(atPath: path) else { throw CommandError("\(path) cannot be read") }
+    return Array(data)
+  }
+}

@@ -1,0 +1,49 @@
+import ArgumentParser
+import Foundation
+import HTTPTypes
+import Logging
+import PageKit
+
+/// Where the response cache is, and how to reach servers.
+struct CacheOptions: ParsableArguments {
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "The folder of the store and the response cache.",
+      discussion: "Default: $XDG_DATA_HOME/pagekit and $XDG_CACHE_HOME/pagekit.", valueName: "dir"))
+  var store: String?
+
+  @Option(
+    name: .long, help: ArgumentHelp("The region: a part of the cache with a folder of its own.", valueName: "name"))
+  var region: String?
+
+  @Flag(name: [.short, .long], help: "Log what is done, to standard error.")
+  var verbose = false
+
+  var logger: Logger { StoreOptions.logger(isVerbose: verbose) }
+
+  var storeDirectory: StoreDirectory { store.map { StoreDirectory($0) } ?? .standard() }
+
+  private var responses: ResponseDirectory {
+    let whole = store.map { ResponseDirectory($0) } ?? .standard()
+    return region.map { whole.region($0) } ?? whole
+  }
+
+  /// The response cache; `isShared` judges as a shared one.
+  func cache(isShared: Bool = false) throws -> ResponseCache {
+    try ResponseCache(
+      directory: responses, policy: CachePolicy(mode: isShared ? .shared : .private), logger: logger)
+  }
+
+  /// What loads resources from that cache and the network.
+  func loader(isShared: Bool = false, caFile: String? = nil) throws -> ResourceLoader {
+    var configuration = ResourceLoader.Configuration()
+    configuration.behavior = .protocolCache
+    configuration.partition = isShared ? .shared : .private
+    configuration.logger = logger
+    let bundles = storeDirectory.hasStore ? try BundleStore(reading: storeDirectory, logger: logger) : nil
+    return ResourceLoader(
+      cache: try cache(isShared: isShared), transport: try CurlTransport(.init(certificateAuthorities: caFile)),
+      coding: ContentDecoder(), bundles: bundles, configuration: configuration)
+  }
+}
