@@ -33,8 +33,9 @@ public protocol BundleStoring: Sendable {
 
   /// Makes the release the source's current one, if every bundle that is not on demand is there.
   ///
+  /// - Parameter leavingIdle: idle bundles may still be missing; they are fetched when they are opened.
   /// - Returns: whether it is current now and was not before.
-  func activate(_ release: StoredRelease) async throws -> Bool
+  func activate(_ release: StoredRelease, leavingIdle: Bool) async throws -> Bool
 
   /// The manifest as the server sent it.
   func manifestBytes(of release: StoredRelease) async throws -> [UInt8]
@@ -80,6 +81,13 @@ public protocol BundleStoring: Sendable {
 
   /// Removes what no current or previous release needs; see the store's own documentation.
   func collectGarbage(keepingPrevious: Bool, dryRun: Bool) async throws -> GarbageReport
+}
+
+extension BundleStoring {
+  /// Makes the release the source's current one, if every bundle that is not on demand is there.
+  public func activate(_ release: StoredRelease) async throws -> Bool {
+    try await activate(release, leavingIdle: false)
+  }
 }
 
 /// Where a manifest comes from, and what the store has of it.

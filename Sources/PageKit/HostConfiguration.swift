@@ -28,6 +28,15 @@ public struct HostConfiguration: Sendable {
   public var certificateAuthorities: String?
   /// Bytes of checked bundles kept in memory.
   public var memoryCapacity = 16 << 20
+  /// Where responses are kept. Nil for ``ResponseCache/shared`` with the standard store, and for one in the store's
+  /// own folder with any other.
+  public var responses: ResponseCache?
+  /// How pages' requests are loaded.
+  public var resources = ResourceLoader.Configuration()
+  /// Nil for a jar in a file beside the store.
+  public var cookies: (any CookieStoring)?
+  /// Nothing that nobody waits for is loaded while it forbids that.
+  public var saver = DataSaver()
   public var logger = Logger(label: "pagekit")
 
   public init(manifest: PageURL, store: StoreDirectory = .standard()) {

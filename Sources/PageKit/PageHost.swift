@@ -18,6 +18,12 @@ public final class PageHost: Sendable {
   public let bundles: BundleLoader
   /// Fetches single bundles into the store.
   public let downloader: BundleDownloader
+  /// Responses, in memory and on disk.
+  public let responses: ResponseCache
+  /// Answers what pages ask for.
+  public let resources: ResourceLoader
+  /// Shared by all pages.
+  public let cookies: any CookieStoring
 
   /// - Parameter transport: instead of libcurl's.
   /// - Throws: ``StoreError``, ``TransportError``.
@@ -45,12 +51,24 @@ public final class PageHost: Sendable {
       fetcher: BundleFetcher(
         client: client, store: store, decoding: decoder, retry: configuration.retry,
         fileLimit: configuration.manifestLimits.fileBytes))
+    responses = try configuration.responses ?? Self.responses(beside: configuration.store, configuration.logger)
+    cookies = try configuration.cookies ?? CookieJar(file: configuration.store.path + "/cookies.txt")
+    var loading = configuration.resources
+    loading.originFields = loading.originFields ?? OriginFields(configuration.fields, for: configuration.manifest)
+    resources = ResourceLoader(
+      cache: responses, transport: transport, coding: decoder, cookies: cookies, bundles: store,
+      saver: configuration.saver, configuration: loading)
     preloader = Preloader(
       store: store, verifier: verifier, downloader: downloader, options: configuration.preload,
-      logger: configuration.logger)
+      prefetcher: Prefetcher(resources), logger: configuration.logger)
     bundles = BundleLoader(
       store: store, verifier: verifier, downloader: downloader, checksumSources: configuration.checksumSources,
       consistency: configuration.consistency, patience: configuration.patience, logger: configuration.logger)
+  }
+
+  private static func responses(beside store: StoreDirectory, _ logger: Logger) throws -> ResponseCache {
+    store == .standard()
+      ? try ResponseCache.shared : try ResponseCache(directory: ResponseDirectory(store.path), logger: logger)
   }
 
   /// Starts bringing the manifest's bundles into the store; returns at once.

@@ -161,7 +161,7 @@ extension BundleStore {
     }
   }
 
-  public func activate(_ release: StoredRelease) async throws -> Bool {
+  public func activate(_ release: StoredRelease, leavingIdle: Bool) async throws -> Bool {
     try await write { db in
       let row = try Row.fetchOne(
         db,
@@ -173,8 +173,11 @@ extension BundleStore {
       let (source, current): (Int64, Int64?) = (row["id"], row["current"])
       guard current != release.id else { return false }
       let missing = try Int.fetchOne(
-        db, sql: "SELECT COUNT(*) FROM entry WHERE \"release\" = ? AND preload <> 'demand' AND blob IS NULL",
-        arguments: [release.id])
+        db,
+        sql: """
+          SELECT COUNT(*) FROM entry WHERE "release" = ? AND blob IS NULL AND preload <> 'demand'
+          AND NOT (preload = 'idle' AND ?)
+          """, arguments: [release.id, leavingIdle])
       guard missing == 0 else { return false }
       try db.execute(
         sql: "UPDATE source SET previous = current, current = ? WHERE id = ?", arguments: [release.id, source])

@@ -27,7 +27,9 @@ struct FullDisk: BundleStoring {
   func setValidators(_ validators: Validators, of release: StoredRelease) async throws {
     try await store.setValidators(validators, of: release)
   }
-  func activate(_ release: StoredRelease) async throws -> Bool { try await store.activate(release) }
+  func activate(_ release: StoredRelease, leavingIdle: Bool) async throws -> Bool {
+    try await store.activate(release, leavingIdle: leavingIdle)
+  }
   func manifestBytes(of release: StoredRelease) async throws -> [UInt8] {
     try await store.manifestBytes(of: release)
   }

@@ -7,6 +7,7 @@ struct PreloadRun: Sendable {
   let verifier: LaunchVerifier
   let downloader: BundleDownloader
   let options: Preloader.Options
+  let prefetcher: Prefetcher?
   let feed: PreloadFeed
   let logger: Logger
 
@@ -75,8 +76,9 @@ struct PreloadRun: Sendable {
     report.failures += outcome.failures
     feed.setTotals { $0.phase = .activating }
     if outcome.isComplete {
-      report.activated = try await store.activate(release)
+      report.activated = try await store.activate(release, leavingIdle: outcome.left > 0)
     }
+    if isReachable { try await prefetch(for: release, &report) }
     if report.activated, try await store.source(release.source)?.previous != nil {
       // The store must not grow without end; a collection that fails can wait for the next time.
       _ = try? await store.collectGarbage(keepingPrevious: true, dryRun: false)
@@ -88,6 +90,27 @@ struct PreloadRun: Sendable {
     var isComplete = false
     /// Bytes are not what a manifest promises that the server called unchanged.
     var isContradicted = false
+    /// Idle bundles that the data saver did not allow.
+    var left = 0
+  }
+
+  /// What the bundles will ask for comes with them, and is kept.
+  private func prefetch(for release: StoredRelease, _ report: inout PreloadReport) async throws {
+    guard let prefetcher else { return }
+    let listed = try await store.recordedContents(of: release).filter { $0.blob != nil }
+    let references = listed.flatMap(\.bundle.prefetch)
+    var former: [String] = []
+    if report.activated, let previous = try await store.source(release.source)?.previous {
+      former = try await store.recordedContents(of: previous).flatMap(\.bundle.prefetch)
+    }
+    guard !references.isEmpty || !former.isEmpty else { return }
+    feed.setTotals { $0.phase = .prefetching }
+    let base = release.source.isFile ? nil : release.source
+    let result = await prefetcher.prefetch(references, base: base, dropping: former)
+    report.prefetched = result.kept
+    report.prefetchSkipped = result.skipped
+    report.prefetchFailures = result.failures
+    for failure in result.failures { logger.notice("prefetching failed: \(failure)") }
   }
 
   private func fetchMissing(
@@ -135,8 +158,11 @@ struct PreloadRun: Sendable {
     report.add(result)
     outcome.failures += result.failures
     outcome.isContradicted = result.hasMismatch
+    outcome.left = result.left
+    report.onDemand += result.left
     outcome.isComplete =
-      outcome.failures.isEmpty && diff.keep.count + diff.onDemand.count + result.doneBundles == contents.count
+      outcome.failures.isEmpty
+      && diff.keep.count + diff.onDemand.count + result.doneBundles + result.left == contents.count
     return outcome
   }
 
@@ -155,16 +181,25 @@ struct PreloadRun: Sendable {
     for _ in 0..<options.jobs { slot.yield() }
     var slots = freeSlots.makeAsyncIterator()
     try await withThrowingTaskGroup(of: Void.self) { group in
+      var started = 0
       for (index, item) in list.enumerated() {
         guard await slots.next() != nil, !tally.mustStop else { break }
+        if item.bundles.allSatisfy({ $0.preload == .idle }), !mayDoIdleWork {
+          tally.leave(item)
+          slot.yield()
+          continue
+        }
         let ticket = SlotTicket(slot)
         group.addTask { try await fetch(item, at: index, of: release, tally, ticket) }
-        if index >= Self.outstandingLimit { try await group.next() }
+        started += 1
+        if started > Self.outstandingLimit { try await group.next() }
       }
       try await group.waitForAll()
     }
     try Task.checkCancellation()
   }
+
+  private var mayDoIdleWork: Bool { prefetcher?.saver.allowsIdleWork ?? true }
 
   /// Downloads and commits together: each has files open.
   private static let outstandingLimit = 128
@@ -189,6 +224,7 @@ struct PreloadRun: Sendable {
           },
           fetched: { ticket.giveBack() })
         tally.done(item, size: delivery.blob.size, wasResumed: delivery.wasResumed)
+        if bundle.preload == .idle { prefetcher?.saver.spend(delivery.blob.size) }
         feed.setState(.done, of: index)
         try tally.checkLimit()
         return

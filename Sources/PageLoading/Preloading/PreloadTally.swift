@@ -9,6 +9,8 @@ final class PreloadTally: Sendable {
     var done: [PageBundle.Kind: Int] = [:]
     var copied: [PageBundle.Kind: Int] = [:]
     var resumed = 0
+    /// Not fetched, since nobody waits for them.
+    var left = 0
     var failures: [PreloadReport.Failure] = []
     var hasMismatch = false
     var mustStop = false
@@ -42,6 +44,8 @@ final class PreloadTally: Sendable {
       }
     }
   }
+
+  func leave(_ item: ManifestDiff.Fetch) { state.withLock { $0.left += item.bundles.count } }
 
   func failed(_ item: ManifestDiff.Fetch, _ error: any Error) {
     state.withLock { state in

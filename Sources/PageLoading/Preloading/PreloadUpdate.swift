@@ -28,6 +28,8 @@ public struct PreloadUpdate: Sendable {
     case askingServer
     case fetching
     case activating
+    /// Fetching what bundles will ask for.
+    case prefetching
     case finished
   }
 
@@ -84,7 +86,7 @@ public struct PreloadReport: Hashable, Sendable {
   public var filesUpToDate = 0
   public var filesDownloaded = 0
   public var filesCopied = 0
-  /// Left for when they are opened.
+  /// Left for when they are opened: on demand, or idle with the data saver on.
   public var onDemand = 0
   /// Wire bytes of bodies.
   public var bytesDownloaded: Int64 = 0
@@ -93,6 +95,12 @@ public struct PreloadReport: Hashable, Sendable {
   public var activated = false
   public var elapsed: Duration = .zero
   public var failures: [Failure] = []
+  /// Responses that bundles will ask for: stored and kept.
+  public var prefetched = 0
+  /// Those that the data saver did not allow.
+  public var prefetchSkipped = 0
+  /// URL and reason of those that could not be had; the release does not depend on them.
+  public var prefetchFailures: [String] = []
 
   public init() {}
 }

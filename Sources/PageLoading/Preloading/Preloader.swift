@@ -28,16 +28,20 @@ public struct Preloader: Sendable {
   private let verifier: LaunchVerifier
   private let downloader: BundleDownloader
   private let options: Options
+  private let prefetcher: Prefetcher?
   private let logger: Logger
 
+  /// - Parameter prefetcher: fetches what bundles will ask for; nil for nothing of that. Its loader's data saver says
+  ///   whether idle bundles are fetched.
   public init(
     store: any BundleStoring, verifier: LaunchVerifier, downloader: BundleDownloader, options: Options = Options(),
-    logger: Logger = Logger(label: "pagekit.preload")
+    prefetcher: Prefetcher? = nil, logger: Logger = Logger(label: "pagekit.preload")
   ) {
     self.store = store
     self.verifier = verifier
     self.downloader = downloader
     self.options = options
+    self.prefetcher = prefetcher
     self.logger = logger
   }
 
@@ -45,7 +49,8 @@ public struct Preloader: Sendable {
   public func start() -> Preload {
     let feed = PreloadFeed()
     let run = PreloadRun(
-      store: store, verifier: verifier, downloader: downloader, options: options, feed: feed, logger: logger)
+      store: store, verifier: verifier, downloader: downloader, options: options, prefetcher: prefetcher,
+      feed: feed, logger: logger)
     return Preload(feed: feed, task: Task { await run.report() })
   }
 }

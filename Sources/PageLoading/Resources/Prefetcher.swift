@@ -50,6 +50,8 @@ public struct Prefetcher: Sendable {
     return report
   }
 
+  var saver: DataSaver { loader.saver }
+
   private func key(_ reference: String, _ base: PageURL?) -> CacheKey? {
     let request = ResourceRequest(reference, base: base)
     guard case .network(let hop, _)? = try? loader.prepare(request) else { return nil }

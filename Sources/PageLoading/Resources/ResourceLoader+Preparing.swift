@@ -26,7 +26,8 @@ extension ResourceLoader {
     let rule = configuration.rules.first { $0.matches(identity, request.type) }
     let partition = request.partition ?? configuration.partition
     let postKey = method == .post ? rule?.postKey?(body) : nil
-    guard let head = HTTPRequest(method: postKey == nil ? method : .get, url: url, fields: completed(fields, url)) else {
+    guard let head = HTTPRequest(method: postKey == nil ? method : .get, url: url, fields: completed(fields, url))
+    else {
       throw LoadError.invalidReference(url.text)
     }
     let lifetime = rule.map(\.lifetime) ?? .server

@@ -65,7 +65,8 @@ public final class ResourceLoader: Sendable {
   ///   - bundles: whose releases' files answer requests for their URLs; nil for none.
   public init(
     cache: ResponseCache, transport: any HTTPTransporting, coding: any ContentDecoding,
-    cookies: (any CookieStoring)? = nil, bundles: (any BundleStoring)? = nil, reachability: Reachability = Reachability(),
+    cookies: (any CookieStoring)? = nil, bundles: (any BundleStoring)? = nil,
+    reachability: Reachability = Reachability(),
     saver: DataSaver = DataSaver(), configuration: Configuration = Configuration()
   ) {
     self.cache = cache

@@ -30,7 +30,8 @@ public struct LocalFileRewriter: URLRewriting {
     guard reference.lowercased().hasPrefix("local://") else { return reference }
     let path = reference.dropFirst("local://".count).prefix { $0 != "?" && $0 != "#" }
     let decoded = path.removingPercentEncoding ?? String(path)
-    let file = URL(fileURLWithPath: folder).appendingPathComponent(decoded).standardizedFileURL.resolvingSymlinksInPath()
+    let file = URL(fileURLWithPath: folder).appendingPathComponent(decoded).standardizedFileURL
+      .resolvingSymlinksInPath()
     let root = URL(fileURLWithPath: folder).resolvingSymlinksInPath().path
     guard file.path.hasPrefix(root + "/") else { return reference }
     return file.absoluteString

@@ -5,9 +5,9 @@ import SystemPackage
 /// Where the parts of a response store are: what may be lost in one folder, what is kept in another.
 public struct ResponseDirectory: Hashable, Sendable {
   /// The system may empty it at any time.
-  public let cache: FilePath
+  let cache: FilePath
   /// For what is kept.
-  public let durable: FilePath
+  let durable: FilePath
 
   /// - Parameters:
   ///   - cache: its path.
@@ -39,6 +39,9 @@ public struct ResponseDirectory: Hashable, Sendable {
       cache.appending("regions").appending(component).string,
       durable: durable.appending("regions").appending(component).string)
   }
+
+  /// Where what is kept lies.
+  public var durablePath: String { durable.string }
 
   var database: FilePath { cache.appending("responses.sqlite") }
   var lock: FilePath { cache.appending("responses.lock") }

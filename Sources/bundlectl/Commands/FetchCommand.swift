@@ -39,7 +39,8 @@ struct FetchCommand: AsyncParsableCommand {
     help: ArgumentHelp("A body; @FILE for a file's bytes.", discussion: "The method is POST then, unless told."))
   var data: String?
 
-  @Option(name: [.customShort("o"), .customLong("output")], help: ArgumentHelp("Write the body here.", valueName: "file"))
+  @Option(
+    name: [.customShort("o"), .customLong("output")], help: ArgumentHelp("Write the body here.", valueName: "file"))
   var output: String?
 
   @Flag(name: .long, help: "Do not follow redirects.")
@@ -66,7 +67,9 @@ struct FetchCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
-    let loader = try cache.loader(isShared: shared, caFile: caFile)
+    let cookies = try cache.cookies(isShared: shared)
+    let loader = try cache.loader(isShared: shared, cookies: cookies, caFile: caFile)
+    defer { try? cookies?.flush() }
     if stdin {
       await FetchScript(loader: loader, policy: LoadBehavior(named: policy) ?? .protocolCache).run()
     } else {

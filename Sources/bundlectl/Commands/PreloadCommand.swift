@@ -23,6 +23,13 @@ struct PreloadCommand: AsyncParsableCommand {
   @Flag(name: .long, help: "Leave the network alone: tell what is stored and what is missing.")
   var offline = false
 
+  @Flag(name: .long, help: "Leave out idle bundles and what bundles would prefetch.")
+  var dataSaver = false
+
+  @Option(
+    name: .long, help: ArgumentHelp("Bytes that idle bundles and prefetching may cost.", valueName: "bytes"))
+  var idleBudget: Int64?
+
   @Option(name: .long, help: ArgumentHelp("Tries for each bundle.", valueName: "n"))
   var tries = 4
 
@@ -85,6 +92,8 @@ struct PreloadCommand: AsyncParsableCommand {
     var configuration = try source.configuration(store, manifest: manifest)
     configuration.preload = .init(
       jobs: jobs, only: only.isEmpty ? nil : Set(only), isOffline: offline, releaseLimit: maxReleaseSize)
+    configuration.saver.isOn = dataSaver
+    configuration.saver.budget = idleBudget
     configuration.retry.attempts = tries
     configuration.transfer.connect = .seconds(connectTimeout)
     configuration.transfer.lowSpeedTime = .seconds(stallTimeout)
@@ -119,6 +128,13 @@ struct PreloadCommand: AsyncParsableCommand {
       terminal.line(
         "release \(release): \(Formatting.count(report.bundles, "bundle")), \(Formatting.count(report.files, "file")); \(counts.isEmpty ? "nothing to do" : counts)\(bytes) \(ends)"
       )
+      if report.prefetched > 0 || !report.prefetchFailures.isEmpty {
+        let failed = report.prefetchFailures.isEmpty ? "" : ", \(report.prefetchFailures.count) could not be had"
+        terminal.line("prefetched \(Formatting.count(report.prefetched, "response")) for offline use\(failed)")
+      }
+      for failure in report.prefetchFailures {
+        Terminal.error.line("bundlectl: prefetch: \(Terminal.error.styled(failure, .yellow))")
+      }
       if report.activated { terminal.line("\(terminal.styled("✓", .green)) release \(release) is current now") }
     }
     for failure in report.failures {
@@ -133,6 +149,8 @@ struct PreloadOutput: Encodable {
   let sequence: Int64
   let bundles, upToDate, downloaded, resumed, copied, onDemand: Int
   let files, filesUpToDate, filesDownloaded, filesCopied: Int
+  let prefetched, prefetchSkipped: Int
+  let prefetchFailures: [String]
   let failed: Int
   let bytesDownloaded: Int64
   let requests: Int
@@ -153,6 +171,9 @@ struct PreloadOutput: Encodable {
     filesUpToDate = report.filesUpToDate
     filesDownloaded = report.filesDownloaded
     filesCopied = report.filesCopied
+    prefetched = report.prefetched
+    prefetchSkipped = report.prefetchSkipped
+    prefetchFailures = report.prefetchFailures
     failed = report.failures.count
     bytesDownloaded = report.bytesDownloaded
     requests = report.requests

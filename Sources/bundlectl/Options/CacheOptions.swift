@@ -35,8 +35,15 @@ struct CacheOptions: ParsableArguments {
       directory: responses, policy: CachePolicy(mode: isShared ? .shared : .private), logger: logger)
   }
 
+  /// The cookies of one user; a shared cache has none.
+  func cookies(isShared: Bool) throws -> CookieJar? {
+    isShared ? nil : try CookieJar(file: responses.durablePath + "/cookies.txt")
+  }
+
   /// What loads resources from that cache and the network.
-  func loader(isShared: Bool = false, caFile: String? = nil) throws -> ResourceLoader {
+  func loader(
+    isShared: Bool = false, cookies: CookieJar? = nil, caFile: String? = nil
+  ) throws -> ResourceLoader {
     var configuration = ResourceLoader.Configuration()
     configuration.behavior = .protocolCache
     configuration.partition = isShared ? .shared : .private
@@ -44,6 +51,6 @@ struct CacheOptions: ParsableArguments {
     let bundles = storeDirectory.hasStore ? try BundleStore(reading: storeDirectory, logger: logger) : nil
     return ResourceLoader(
       cache: try cache(isShared: isShared), transport: try CurlTransport(.init(certificateAuthorities: caFile)),
-      coding: ContentDecoder(), bundles: bundles, configuration: configuration)
+      coding: ContentDecoder(), cookies: cookies, bundles: bundles, configuration: configuration)
   }
 }

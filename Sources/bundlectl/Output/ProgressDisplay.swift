@@ -101,6 +101,7 @@ struct ProgressDisplay {
   private func line(for totals: PreloadUpdate.Totals, width: Int) -> String {
     switch totals.phase {
     case .askingServer: return "asking the server for its MD5s …"
+    case .prefetching: return "fetching what the bundles will ask for …"
     case .activating: return "switching to release \(totals.release ?? "") …"
     case .fetching, .finished:
       let done = totals.fetched + totals.failed
