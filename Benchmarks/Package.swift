@@ -4,8 +4,16 @@ import PackageDescription
 let package = Package(
   name: "Benchmarks",
   platforms: [.macOS(.v15)],
-  dependencies: [.package(name: "PageKit", path: "..")],
+  dependencies: [
+    .package(name: "PageKit", path: ".."),
+    .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+  ],
   targets: [
-    .executableTarget(name: "pagekit-bench", dependencies: [.product(name: "PageKit", package: "PageKit")])
+    .executableTarget(
+      name: "pagekit-bench",
+      dependencies: [
+        .product(name: "PageKit", package: "PageKit"),
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+      ])
   ]
 )

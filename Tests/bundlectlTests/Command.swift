@@ -31,7 +31,7 @@ struct Command {
     private let end: Task<Void, Never>
 
     fileprivate init(
-      _ program: URL, _ arguments: [String], in folder: String?, environment: [String: String]
+      _ program: URL, _ arguments: [String], in folder: String?, environment: [String: String], input: String? = nil
     ) throws {
       let process = Process()
       self.process = process
@@ -43,6 +43,10 @@ struct Command {
       // Files, not pipes: nobody has to read while it runs.
       for name in ["output", "error"] { _ = FileManager.default.createFile(atPath: files.file(name), contents: nil) }
       process.standardInput = FileHandle.nullDevice
+      if let input {
+        _ = FileManager.default.createFile(atPath: files.file("input"), contents: Data(input.utf8))
+        process.standardInput = FileHandle(forReadingAtPath: files.file("input"))
+      }
       process.standardOutput = FileHandle(forWritingAtPath: files.file("output"))
       process.standardError = FileHandle(forWritingAtPath: files.file("error"))
       let (ended, continuation) = AsyncStream.makeStream(of: Void.self)
@@ -70,10 +74,10 @@ struct Command {
       .appendingPathComponent("bundlectl")
   }
 
-  static func start(_ arguments: [String], in folder: String? = nil, environment: [String: String] = [:]) throws
-    -> Running
-  {
-    try Running(Command.executable, arguments, in: folder, environment: environment)
+  static func start(
+    _ arguments: [String], in folder: String? = nil, environment: [String: String] = [:], input: String? = nil
+  ) throws -> Running {
+    try Running(Command.executable, arguments, in: folder, environment: environment, input: input)
   }
 
   static func start(shell command: String) throws -> Running {

@@ -16,6 +16,7 @@ enum Benchmark {
     try commands.preload(&table)
     try commands.unchangedLaunch(&table)
     try await ReadBenchmark(folder: folder).run(&table)
+    try await ResponseBenchmark(folder: folder).run(&table)
     table.print()
   }
 }

@@ -1,0 +1,106 @@
+import Foundation
+import HTTPTypes
+import PageKit
+import PageTesting
+import Testing
+
+struct CacheCommandTests {
+  private static func running(_ body: (Site) async throws -> Void) async throws {
+    try await Site.running { site in
+      site.origin.serve("/fresh", Array("one".utf8), etag: "\"1\"", headers: [.cacheControl: "max-age=600"])
+      site.origin.serve("/stale", Array("two".utf8), etag: "\"2\"", headers: [.cacheControl: "max-age=0"])
+      for path in ["/fresh", "/stale"] {
+        _ = try await Command.run("fetch", site.origin.url(for: path), "--store", site.store)
+      }
+      try await body(site)
+    }
+  }
+
+  private static func cache(_ site: Site, _ arguments: String...) async throws -> Command.Result {
+    try await Command.start(["cache"] + arguments + ["--store", site.store]).result()
+  }
+
+  private static func names(_ site: Site) async throws -> [String] {
+    let entries = try await cache(site, "list", "--json").json["entries"] as? [[String: Any]] ?? []
+    return entries.compactMap { ($0["key"] as? String)?.split(separator: "/").last.map(String.init) }.sorted()
+  }
+
+  @Test func listAndStatsTellWhatIsStored() async throws {
+    try await Self.running { site in
+      #expect(try await Self.names(site) == ["fresh", "stale"])
+      let stats = try await Self.cache(site, "stats", "--json").json
+      #expect(stats["entries"] as? Int == 2)
+      #expect((stats["bytes"] as? Int ?? 0) > 6)
+      #expect(try await Self.cache(site, "list").output.contains("fresh "))
+    }
+  }
+
+  @Test func pruneRemovesWhatIsStaleAndNotKept() async throws {
+    try await Self.running { site in
+      _ = try await Self.cache(site, "prune")
+      #expect(try await Self.names(site) == ["fresh"])
+      _ = try await Command.run("fetch", site.origin.url(for: "/stale"), "--store", site.store)
+      #expect(try await Self.cache(site, "keep", site.origin.url(for: "/stale")).output == "kept\n")
+      _ = try await Self.cache(site, "prune")
+      #expect(try await Self.names(site) == ["fresh", "stale"])
+      let stats = try await Self.cache(site, "stats", "--json").json
+      #expect(stats["keptEntries"] as? Int == 1)
+      _ = try await Self.cache(site, "unkeep", site.origin.url(for: "/stale"))
+      _ = try await Self.cache(site, "prune")
+      #expect(try await Self.names(site) == ["fresh"])
+    }
+  }
+
+  @Test func clearRemovesOneURLOrEverything() async throws {
+    try await Self.running { site in
+      #expect(try await Self.cache(site, "clear", site.origin.url(for: "/fresh")).output == "removed\n")
+      #expect(try await Self.names(site) == ["stale"])
+      _ = try await Self.cache(site, "clear")
+      #expect(try await Self.names(site).isEmpty)
+    }
+  }
+
+  @Test func keepingWhatIsNotStoredIsSaid() async throws {
+    try await Self.running { site in
+      let result = try await Self.cache(site, "keep", site.origin.url(for: "/other"))
+      #expect(result.status == 1)
+      #expect(result.error.contains("nothing is stored"))
+    }
+  }
+
+  @Test func explainTellsDecisionRuleAndClauseAndAsksNobody() async throws {
+    try await Self.running { site in
+      let before = site.origin.requests.count
+      func explain(_ path: String, _ more: String...) async throws -> [String: Any] {
+        try await Command.start(
+          ["explain", site.origin.url(for: path), "--json", "--store", site.store] + more
+        ).result().json
+      }
+      let fresh = try await explain("/fresh")
+      #expect(fresh["decision"] as? String == "serve")
+      #expect(fresh["clause"] as? String == "RFC 9111 §4.2")
+      #expect((fresh["freshFor"] as? Int).map { (590...600).contains($0) } == true)
+      #expect(fresh["staleFor"] is NSNull)
+      #expect(fresh["etag"] as? String == "\"1\"")
+      #expect(fresh["kept"] as? Bool == false)
+      #expect(fresh["behavior"] as? String == "protocolCache")
+      let stale = try await explain("/stale")
+      #expect(stale["decision"] as? String == "revalidate")
+      #expect(stale["rule"] as? String == "it is stale")
+      let absent = try await explain("/absent", "--policy", "cacheOnly")
+      #expect(absent["decision"] as? String == "refuse")
+      #expect(absent["storedAt"] is NSNull)
+      #expect(site.origin.requests.count == before)
+    }
+  }
+
+  @Test func aRegionIsAPartOfItsOwn() async throws {
+    try await Self.running { site in
+      _ = try await Command.run(
+        "fetch", site.origin.url(for: "/fresh"), "--store", site.store, "--region", "account 7/../x")
+      #expect(try await Self.cache(site, "clear").status == 0)
+      let region = try await Self.cache(site, "stats", "--json", "--region", "account 7/../x").json
+      #expect(region["entries"] as? Int == 1)
+    }
+  }
+}

@@ -1,0 +1,102 @@
+import Foundation
+import HTTPTypes
+import PageKit
+import PageTesting
+import Testing
+
+struct FetchCommandTests {
+  private static func fetch(_ site: Site, _ path: String, _ more: String...) async throws -> Command.Result {
+    try await Command.start(["fetch", site.origin.url(for: path), "--store", site.store] + more).result()
+  }
+
+  private static func serve(_ site: Site, _ path: String, _ text: String, _ control: String) {
+    site.origin.serve(path, Array(text.utf8), etag: "\"\(text)\"", headers: [.cacheControl: control])
+  }
+
+  @Test func theSecondFetchOfSomethingFreshAsksNobody() async throws {
+    try await Site.running { site in
+      Self.serve(site, "/a", "one", "max-age=60")
+      let first = try await Self.fetch(site, "/a", "-i")
+      #expect(first.status == 0)
+      #expect(first.output.contains("Cache-Status: PageKit; fwd=uri-miss; stored"))
+      #expect(first.output.hasSuffix("\n\none"))
+      let second = try await Self.fetch(site, "/a", "-i")
+      #expect(second.output.contains("Cache-Status: PageKit; hit"))
+      #expect(second.output.contains("Age: "))
+      #expect(second.output.hasSuffix("\n\none"))
+      #expect(site.origin.requestCount(path: "/a") == 1)
+    }
+  }
+
+  @Test func whatIsStoredAnswersWithTheServerGoneWhereThePolicyAllowsThat() async throws {
+    try await Site.running { site in
+      Self.serve(site, "/a", "one", "max-age=0")
+      _ = try await Self.fetch(site, "/a")
+      try await site.origin.refuseConnections()
+      for policy in ["cacheFirst", "returnCacheDataElseLoad", "returnCacheDataDontLoad", "automatic", "networkFirst"] {
+        let answer = try await Self.fetch(site, "/a", "--policy", policy)
+        #expect(answer.output == "one", "\(policy)")
+        #expect(answer.status == 0, "\(policy)")
+      }
+      for policy in ["networkOnly", "reloadIgnoringLocalAndRemoteCacheData", "reloadRevalidatingCacheData"] {
+        let answer = try await Self.fetch(site, "/a", "--policy", policy)
+        #expect(answer.status == 1, "\(policy)")
+        #expect(answer.error.contains("cannot connect"), "\(policy)")
+      }
+    }
+  }
+
+  @Test func cacheThenNetworkEndsWithTheNetworksAnswerOrSaysWhyNot() async throws {
+    try await Site.running { site in
+      Self.serve(site, "/a", "one", "max-age=60")
+      _ = try await Self.fetch(site, "/a")
+      Self.serve(site, "/a", "two", "max-age=60")
+      #expect(try await Self.fetch(site, "/a", "--policy", "cacheThenNetwork").output == "two")
+      try await site.origin.refuseConnections()
+      let offline = try await Self.fetch(site, "/a", "--policy", "cacheThenNetwork")
+      #expect(offline.output == "two")
+      #expect(offline.status == 1)
+      #expect(offline.error.contains("this is what was stored"))
+    }
+  }
+
+  @Test func methodFieldsAndBodyGoOutAndAPostInvalidates() async throws {
+    try await Site.running { site in
+      Self.serve(site, "/a", "one", "max-age=60")
+      _ = try await Self.fetch(site, "/a")
+      site.origin.respond("/a") { request in
+        OriginResponse(body: Array("\(request.method) \(request.text) \(request.headers[.accept] ?? "")".utf8))
+      }
+      let answer = try await Self.fetch(site, "/a", "-d", "hello", "-H", "Accept: text/x")
+      #expect(answer.output == "POST hello text/x")
+      #expect(try await Self.fetch(site, "/a").output == "GET  */*")
+    }
+  }
+
+  @Test func theBodyGoesToAFileWhereOneIsNamed() async throws {
+    try await Site.running { site in
+      let bytes = (0..<200_000).map { UInt8(truncatingIfNeeded: $0) }
+      site.origin.serve("/a", bytes)
+      let path = site.folder.file("out")
+      let result = try await Self.fetch(site, "/a", "-o", path)
+      #expect(result.output.isEmpty)
+      #expect(FileManager.default.contents(atPath: path) == Data(bytes))
+    }
+  }
+
+  @Test func aPolicyThatDoesNotExistIsNamedWithThoseThatDo() async throws {
+    let result = try await Command.run("fetch", "http://127.0.0.1/", "--policy", "nonsense")
+    #expect(result.status == 64)
+    #expect(result.error.contains("nonsense"))
+    #expect(result.error.contains("cacheThenNetwork"))
+  }
+
+  @Test func cookiesComeBackFromRunToRun() async throws {
+    try await Site.running { site in
+      site.origin.respond("/set") { _ in OriginResponse(headers: [.setCookie: "a=1; Max-Age=100"]) }
+      site.origin.respond("/get") { request in OriginResponse(body: Array((request.headers[.cookie] ?? "").utf8)) }
+      _ = try await Self.fetch(site, "/set")
+      #expect(try await Self.fetch(site, "/get").output == "a=1")
+    }
+  }
+}
