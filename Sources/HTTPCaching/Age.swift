@@ -38,8 +38,7 @@ public struct Age: Hashable, Sendable {
   /// RFC 9111 §5.1: of several values the first counts, and one that is no count of seconds is ignored.
   private static func value(of fields: HTTPFields) -> Int64? {
     guard let name = HTTPField.Name("Age"), let line = fields[values: name].first else { return nil }
-    let first = line.prefix { $0 != "," }
-    return Directive(name: "age", argument: first.filter { $0 != " " && $0 != "\t" }).seconds
+    return Directive(name: "age", argument: line.prefix { $0 != "," }.trimmingSpaces).seconds
   }
 }
 

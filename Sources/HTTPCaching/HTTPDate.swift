@@ -20,7 +20,7 @@ extension HTTPDate {
   ///
   /// The day's name is not checked against the date. Nil for everything else.
   ///
-  /// - Parameter now: decides the century of a two-digit year: one that would lie more than 50 years
+  /// - Parameter now: decides the century of a two-digit year: a time that would lie more than 50 years
   ///   in the future belongs to the past century.
   public init?(_ text: String, now: HTTPDate) {
     let words = text.split(whereSeparator: { $0 == " " || $0 == "," || $0 == "\t" })
@@ -32,10 +32,16 @@ extension HTTPDate {
       guard Self.isZone(words[3]) else { return nil }
       let date = words[1].split(separator: "-", omittingEmptySubsequences: false)
       guard date.count == 3, let short = Self.number(date[2], digits: 2...2) else { return nil }
-      let thisYear = CivilDate(daysSinceEpoch: now.secondsSinceEpoch.dividedDown(by: 86_400)).year
-      var year = thisYear - thisYear % 100 + short
-      if year > thisYear + 50 { year -= 100 }
-      self.init(day: date[0], month: date[1], year: year, time: words[2])
+      // Whatever the clock says, years have no more than a few digits.
+      let clock = min(max(now.secondsSinceEpoch, -(1 << 40)), 1 << 40)
+      var limit = CivilDate(daysSinceEpoch: clock.dividedDown(by: 86_400))
+      let century = limit.year - limit.year.remainder(dividedDownBy: 100)
+      limit.year += 50
+      let latest = limit.daysSinceEpoch * 86_400 + clock.remainder(dividedDownBy: 86_400)
+      self.init(day: date[0], month: date[1], year: century + short, time: words[2])
+      if secondsSinceEpoch > latest {
+        self.init(day: date[0], month: date[1], year: century + short - 100, time: words[2])
+      }
     case 5:  // Sun Nov 6 08:49:37 1994
       self.init(day: words[2], month: words[1], year: Self.number(words[4], digits: 4...4), time: words[3])
     default:
@@ -58,9 +64,8 @@ extension HTTPDate {
     secondsSinceEpoch = civil.daysSinceEpoch * 86_400 + hour * 3600 + minute * 60 + second
   }
 
-  private static func isZone(_ word: Substring) -> Bool {
-    word == "GMT" || word == "UTC"
-  }
+  /// RFC 9111 §4.2: in any case; another zone makes it no date.
+  private static func isZone(_ word: Substring) -> Bool { word.lowercased() == "gmt" }
 
   private static func number(_ text: Substring, digits: ClosedRange<Int>) -> Int64? {
     guard digits.contains(text.utf8.count), text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
@@ -74,7 +79,7 @@ extension HTTPDate {
   /// The IMF-fixdate form, the only one that may be sent.
   public var description: String {
     let days = secondsSinceEpoch.dividedDown(by: 86_400)
-    let second = secondsSinceEpoch - days * 86_400
+    let second = secondsSinceEpoch.remainder(dividedDownBy: 86_400)
     let civil = CivilDate(daysSinceEpoch: days)
     let weekday = Self.weekdays[Int((days % 7 + 11) % 7)]
     let month = Self.months[Int(civil.month) - 1].capitalizedFirst
@@ -135,5 +140,11 @@ extension Int64 {
   fileprivate func dividedDown(by divisor: Int64) -> Int64 {
     let quotient = self / divisor
     return self % divisor < 0 ? quotient - 1 : quotient
+  }
+
+  /// What that division leaves: never negative.
+  fileprivate func remainder(dividedDownBy divisor: Int64) -> Int64 {
+    let rest = self % divisor
+    return rest < 0 ? rest + divisor : rest
   }
 }

@@ -7,11 +7,12 @@ public enum LifetimeRule: Hashable, Sendable {
   /// Seconds, whatever the server says.
   case exactly(Int64)
 
+  /// From 0 to ``CacheControl/longestSeconds``.
   func applied(to seconds: Int64) -> Int64 {
     switch self {
     case .server: seconds
-    case .atMost(let limit): min(seconds, limit)
-    case .exactly(let seconds): seconds
+    case .atMost(let limit): min(seconds, max(0, limit))
+    case .exactly(let seconds): min(max(0, seconds), CacheControl.longestSeconds)
     }
   }
 }

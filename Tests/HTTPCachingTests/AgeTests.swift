@@ -42,7 +42,9 @@ struct AgeTests {
     #expect(Self.age(try Self.fields(date: 9999, age: "5"), now: 30) == 35)
   }
 
-  @Test(arguments: [("7, 9", 7), (" 7 ", 7), ("-7", 0), ("7.5", 0), ("x", 0), ("", 0)])
+  @Test(arguments: [
+    ("7, 9", 7), (" 7 ", 7), ("-7", 0), ("7.5", 0), ("x", 0), ("", 0), ("7 9", 0), ("+7", 0),
+  ])
   func ofSeveralAgesTheFirstCountsAndAnUnreadableOneIsIgnored(_ value: String, _ seconds: Int64) throws {
     #expect(Self.age(try Self.fields(date: 0, age: value)) == seconds)
     #expect(Self.age(try Self.fields(date: 0, age: value, "99")) == seconds)

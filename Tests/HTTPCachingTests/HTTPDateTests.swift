@@ -6,7 +6,7 @@ struct HTTPDateTests {
 
   @Test(arguments: [
     "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
-    "sun, 6 nov 1994 08:49:37 UTC",
+    "sun, 6 nov 1994 08:49:37 gmt", "SUNDAY, 06-NOV-94 08:49:37 Gmt",
   ])
   func allThreeFormatsNameTheSameSecond(_ text: String) {
     #expect(HTTPDate(text, now: Self.now)?.secondsSinceEpoch == 784_111_777)
@@ -14,6 +14,7 @@ struct HTTPDateTests {
 
   @Test(arguments: [
     "", "now", "Sun, 31 Feb 1994 08:49:37 GMT", "Sun, 06 Nov 1994 24:00:00 GMT", "Sun, 06 Nov 1994 08:49:37 PST",
+    "Sun, 06 Nov 1994 08:49:37 UTC", "Sun, 06 Nov 1994 08:49:37 +0000", "Sunday, 06-Nov-94 08:49:37 UTC",
     "Sun, 06 Nov 94 08:49:37 GMT", "Sun, 06 Nov 1994 08:49 GMT", "Sun, -6 Nov 1994 08:49:37 GMT",
     "Sun, 06 Nov 99999 08:49:37 GMT", "١٩٩٤",
   ])
@@ -30,6 +31,27 @@ struct HTTPDateTests {
   @Test func theWrittenFormIsIMFFixdate() {
     #expect(HTTPDate(secondsSinceEpoch: 784_111_777).description == "Sun, 06 Nov 1994 08:49:37 GMT")
     #expect(HTTPDate(secondsSinceEpoch: 1_709_164_800).description == "Thu, 29 Feb 2024 00:00:00 GMT")
+  }
+
+  @Test(arguments: [Int64.min, .min + 1, -62_167_219_201, 253_402_300_800, .max - 1, .max])
+  func everySecondThereIsCanBeWritten(_ seconds: Int64) {
+    #expect(HTTPDate(secondsSinceEpoch: seconds).description.hasSuffix(" GMT"))
+  }
+
+  /// RFC 9110 §5.6.7: to the second.
+  @Test func aTimeMoreThanFiftyYearsAheadIsOneOfThePastCentury() throws {
+    let now = try #require(HTTPDate("Mon, 16 Nov 2026 12:00:00 GMT", now: Self.now))
+    for (text, year) in [
+      ("Monday, 16-Nov-76 12:00:00 GMT", 2076), ("Monday, 16-Nov-76 12:00:01 GMT", 1976),
+      ("Monday, 31-Dec-76 00:00:00 GMT", 1976), ("Monday, 01-Jan-76 00:00:00 GMT", 2076),
+    ] {
+      #expect(try #require(HTTPDate(text, now: now)).description.contains(" \(year) "))
+    }
+  }
+
+  @Test(arguments: [Int64.min, -1 << 50, -1, 1 << 50, .max])
+  func noClockMakesATwoDigitYearOverflow(_ seconds: Int64) {
+    #expect(HTTPDate("Monday, 31-Dec-99 23:59:60 GMT", now: HTTPDate(secondsSinceEpoch: seconds)) != nil)
   }
 
   @Test(arguments: [("70", 2070), ("77", 1977), ("26", 2026)])
