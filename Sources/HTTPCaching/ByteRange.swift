@@ -26,9 +26,17 @@ public enum RequestedRange: Hashable, Sendable {
     }
   }
 
+  /// RFC 9110 §14.1.2: a number may be larger than any that can be held. It is behind every end then.
   private static func number(_ text: Substring) -> Int64? {
-    guard !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
-    return Int64(text)
+    text.isDigits ? Int64(text) ?? .max : nil
+  }
+
+  /// RFC 9110 §14.1.2: the end of nothing is nothing, but it is there.
+  public func isSatisfiable(in size: Int64) -> Bool {
+    switch self {
+    case .from(let first), .between(let first, _): first < size
+    case .suffix(let count): count > 0
+    }
   }
 
   /// The bytes of a representation of so many; nil where it has none of them.
@@ -56,25 +64,31 @@ public struct ContentRange: Hashable, Sendable, CustomStringConvertible {
     self.size = size
   }
 
+  /// Nil for everything that the grammar does not allow: such a part may not be put together with another.
   public init?(_ value: String?) {
-    guard let value, value.lowercased().hasPrefix("bytes ") else { return nil }
-    let parts = value.dropFirst(6).split(separator: "/")
+    guard let value = value?.trimmingSpaces, value.lowercased().hasPrefix("bytes ") else { return nil }
+    let parts = value.dropFirst(6).split(separator: "/", omittingEmptySubsequences: false)
     guard parts.count == 2 else { return nil }
     let ends = parts[0].split(separator: "-", omittingEmptySubsequences: false)
-    guard ends.count == 2, let first = Int64(ends[0].trimmingSpaces), let last = Int64(ends[1].trimmingSpaces),
-      first >= 0,
-      last >= first, last < .max
+    guard ends.count == 2, let first = Self.number(ends[0]), let last = Self.number(ends[1]), last >= first,
+      last < .max
     else { return nil }
     self.first = first
     self.last = last
     if parts[1] == "*" {
       size = nil
     } else {
-      guard let total = Int64(parts[1].trimmingSpaces), total > last else { return nil }
+      guard let total = Self.number(parts[1]), total > last else { return nil }
       size = total
     }
   }
 
+  private static func number(_ text: Substring) -> Int64? { text.isDigits ? Int64(text) : nil }
+
   public var range: Range<Int64> { first..<(last + 1) }
   public var description: String { "bytes \(first)-\(last)/\(size.map(String.init) ?? "*")" }
+}
+
+extension Substring {
+  fileprivate var isDigits: Bool { !isEmpty && utf8.allSatisfy { (48...57).contains($0) } }
 }

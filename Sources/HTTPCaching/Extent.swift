@@ -44,7 +44,9 @@ public enum Extent: Hashable, Sendable {
       leftSize == nil || rightSize == nil || leftSize == rightSize
     else { return nil }
     let range = min(left.lowerBound, right.lowerBound)..<max(left.upperBound, right.upperBound)
-    return Extent(range, of: leftSize ?? rightSize)
+    let size = leftSize ?? rightSize
+    if let size, range.upperBound > size { return nil }
+    return Extent(range, of: size)
   }
 
   /// A part that is all there is counts as the whole.

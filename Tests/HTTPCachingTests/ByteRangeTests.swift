@@ -1,0 +1,65 @@
+import HTTPCaching
+import HTTPTypes
+import Testing
+
+struct ByteRangeTests {
+  /// RFC 9110 §14.1.2.
+  @Test(
+    arguments: [
+      ("bytes=0-0", RequestedRange.between(0, 0)), ("bytes=5-", .from(5)), ("bytes=-5", .suffix(5)),
+      ("Bytes=1-2", .between(1, 2)), (" bytes=1-2 ", .between(1, 2)), ("bytes= 1-2", .between(1, 2)),
+      ("bytes=007-8", .between(7, 8)), ("bytes=9-99999999999999999999", .between(9, .max)),
+      ("bytes=99999999999999999999-", .from(.max)), ("bytes=2-1", nil), ("bytes=1 - 2", nil), ("bytes=1-2-3", nil),
+      ("bytes=-", nil), ("bytes=1", nil), ("bytes=1-2,", nil), ("bytes=1-2, 4-5", nil), ("bytes=-1-", nil),
+      ("bytes=0x1-2", nil), ("bytes=١-٢", nil), ("octets=1-2", nil), ("bytes", nil), ("", nil),
+    ] as [(String, RequestedRange?)])
+  func oneRangeOfBytesIsRead(_ value: String, _ range: RequestedRange?) {
+    #expect(RequestedRange([.range: value]) == range)
+  }
+
+  @Test func severalFieldsAreNoRange() {
+    var fields: HTTPFields = [.range: "bytes=0-1"]
+    fields.append(HTTPField(name: .range, value: "bytes=0-1"))
+    #expect(RequestedRange(fields) == nil)
+    #expect(RequestedRange([:]) == nil)
+  }
+
+  @Test(
+    arguments: [
+      (RequestedRange.from(0), 10, 0..<10), (.from(9), 10, 9..<10), (.from(10), 10, nil), (.from(.max), 10, nil),
+      (.between(0, 0), 10, 0..<1), (.between(9, .max), 10, 9..<10), (.between(.max, .max), .max, nil),
+      (.between(10, 11), 10, nil), (.suffix(1), 10, 9..<10), (.suffix(.max), 10, 0..<10), (.suffix(0), 10, nil),
+      (.suffix(1), 0, nil),
+    ] as [(RequestedRange, Int64, Range<Int64>?)])
+  func aRangeIsResolvedInASize(_ range: RequestedRange, _ size: Int64, _ bytes: Range<Int64>?) {
+    #expect(range.resolved(in: size) == bytes)
+    // The end of nothing is the only thing that is satisfiable and still has no bytes.
+    #expect(range.isSatisfiable(in: size) == (bytes != nil || range == .suffix(1) && size == 0))
+  }
+
+  /// RFC 9110 §14.4.
+  @Test(
+    arguments: [
+      ("bytes 0-9/10", 0..<10, 10), ("bytes 5-5/*", 5..<6, nil), ("BYTES 0-0/1", 0..<1, 1), (" bytes 0-0/1 ", 0..<1, 1),
+      ("bytes 0-9223372036854775806/9223372036854775807", 0..<Int64.max, .max),
+    ] as [(String, Range<Int64>, Int64?)])
+  func aContentRangeIsRead(_ value: String, _ bytes: Range<Int64>, _ size: Int64?) throws {
+    let range = try #require(ContentRange(value))
+    #expect(range.range == bytes && range.size == size)
+    #expect(ContentRange(range.description) == range)
+    #expect(ContentRange(bytes, size: size) == range)
+  }
+
+  @Test(
+    arguments: [
+      nil, "", "bytes", "bytes ", "bytes 0-9", "bytes 0-9/", "bytes 0-9/9", "bytes 0-9/10/", "bytes 0-9//10",
+      "bytes */10",
+      "bytes 9-0/10", "bytes -1-9/10", "bytes +0-9/10", "bytes 0-+9/10", "bytes 0-9/+10", "bytes 0-9/-10",
+      "bytes 0 - 9/10",
+      "bytes 0-9 / 10", "bytes=0-9/10", "bytes 0-9/**", "lines 0-9/10", "bytes 0-9/10, bytes 0-9/10", "bytes ١-٢/٣",
+      "bytes 0-9223372036854775807/*", "bytes 0-99999999999999999999/*", "bytes 0-1/99999999999999999999",
+    ] as [String?])
+  func aContentRangeThatTheGrammarDoesNotAllowIsNone(_ value: String?) {
+    #expect(ContentRange(value) == nil)
+  }
+}
