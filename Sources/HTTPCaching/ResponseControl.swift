@@ -32,16 +32,17 @@ struct ResponseControl: Hashable, Sendable {
     return control
   }
 
-  /// Nil for a value of a type that the directive does not have.
+  /// Nil for a value of a type that the directive does not have. RFC 9213 §2.1.
   private static func directive(_ name: String, _ value: RFC9651BareItem) -> Directive? {
     let isDuration = durations.contains(name)
     switch value {
     case .integer(let number) where isDuration && number >= 0: return Directive(name: name, argument: String(number))
     case .bool(true) where !isDuration: return Directive(name: name, argument: nil)
-    case .string(let text) where !isDuration: return Directive(name: name, argument: text)
+    case .string(let text) where lists.contains(name): return Directive(name: name, argument: text)
     default: return nil
     }
   }
 
   private static let durations: Set<String> = ["max-age", "s-maxage", "stale-while-revalidate", "stale-if-error"]
+  private static let lists: Set<String> = ["no-cache", "private"]
 }

@@ -18,7 +18,7 @@ struct CacheControlTests {
     ("max-age=99999999999999999999", 1 << 31), ("max-age=4294967296", 1 << 31),
     // RFC 9111 §4.2.1: what cannot be read makes it stale
     ("max-age", 0), ("max-age=", 0), ("max-age=-5", 0), ("max-age=1.5", 0), ("max-age=a", 0), ("max-age=60 1", 0),
-    ("max-age = 60", 0), ("max-age='60'", 0),
+    ("max-age = 60", 0), ("max-age='60'", 0), ("max-age=\"6\"0", 0), ("max-age=\"60", 0), ("max-age 60", 0),
   ])
   func maxAgeIsReadStrictly(_ value: String, _ seconds: Int64) {
     #expect(Self.read(value).maxAge == seconds)
@@ -36,6 +36,28 @@ struct CacheControlTests {
     #expect(Self.read("no-cache=\"a\"", "no-cache").noCache == .response)
     #expect(Self.read("no-cache, no-cache=\"a\"").noCache == .response)
     #expect(Self.read("no-cache=\"\"").noCache == .response)
+  }
+
+  /// A comma that was forgotten must not turn a ban into a narrower one.
+  @Test(arguments: [
+    "no-cache must-revalidate", "no-cache; x", "no-cache=\"a\"b", "no-cache=\"a", "no-cache=\"a;b\"", "no-cache=a b",
+    "no-cache=", "NO-CACHE = \"a\"",
+  ])
+  func aBanThatCannotBeReadIsOfTheWhole(_ value: String) {
+    #expect(Self.read(value).noCache == .response)
+    #expect(Self.read(value.replacing("no-cache", with: "private")).isPrivate == .response || value.hasPrefix("N"))
+  }
+
+  @Test(arguments: ["public x", "public; max-age=5", "immutable=\"", "max-stale 5", "max-stale=\"5\"5"])
+  func whatCannotBeReadGrantsNothing(_ value: String) {
+    let control = Self.read(value)
+    #expect(!control.isPublic && !control.isImmutable && control.maxStale == nil && control.maxAge == nil)
+  }
+
+  /// RFC 9111 §5.2.3.
+  @Test func unknownDirectivesAreIgnored() {
+    #expect(Self.read("community=\"UCI\", x, max-age=5, y=1").maxAge == 5)
+    #expect(Self.read("community=\"UCI\", x, y=1") == CacheControl())
   }
 
   @Test func commasAndEscapesInQuotesAreNoSeparators() {
