@@ -4,10 +4,11 @@ import HTTPTypes
 enum Preconditions {
   /// Whether the client has what is stored. RFC 9110 §13.2.2.
   static func isNotModified(_ request: HTTPFields, _ stored: StoredResponse) -> Bool {
-    let tags = EntityTag.list(request[values: .ifNoneMatch])
-    if !tags.isEmpty {
-      guard let etag = stored.validators.etag else { return tags.contains("*") }
-      return tags.contains { $0 == "*" || EntityTag.matchesWeakly($0, etag) }
+    // RFC 9110 §13.1.3: whatever it says, the date does not count beside it.
+    if request.contains(.ifNoneMatch) {
+      let tags = EntityTag.list(request[values: .ifNoneMatch])
+      if tags == ["*"] { return true }
+      return stored.validators.etag.map { etag in tags.contains { EntityTag.matchesWeakly($0, etag) } } ?? false
     }
     let lines = request[values: .ifModifiedSince]
     guard lines.count == 1, let line = lines.first else { return false }
@@ -23,6 +24,10 @@ enum Preconditions {
     if condition.hasPrefix("\"") || condition.hasPrefix("W/") {
       return stored.validators.etag.map { EntityTag.matchesStrongly($0, condition) } ?? false
     }
-    return stored.validators.lastModified == condition
+    // RFC 9110 §8.8.2.2: what was changed in the second of its answer may have been changed again in the same one.
+    guard stored.validators.lastModified == condition,
+      let modified = HTTPDate(condition, now: stored.times.response)
+    else { return false }
+    return modified < stored.date
   }
 }

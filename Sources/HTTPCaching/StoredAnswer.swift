@@ -26,25 +26,37 @@ public struct StoredAnswer: Equatable, Sendable {
       self.init(status: 304, fields: fields, body: .none)
       return
     }
-    if isSuccess, request.method == .get, let wanted = RequestedRange(request.headerFields),
+    // RFC 9110 §14.2: a range is one of what would be a 200 to GET.
+    if stored.status == 200, request.method == .get, let wanted = RequestedRange(request.headerFields),
       Preconditions.rangeApplies(request.headerFields, to: stored)
     {
       if let range = stored.extent.covering(wanted) {
-        fields[.contentRange] = ContentRange(range, size: stored.extent.size).description
-        fields[.contentLength] = String(range.upperBound - range.lowerBound)
-        self.init(status: 206, fields: fields, body: .bytes(stored.offset(of: range)))
+        self.init(part: range, of: stored, fields: fields)
         return
       }
-      if case .whole(let size) = stored.extent, size > 0 || wanted != .suffix(0) {
+      if case .whole(let size) = stored.extent, !wanted.isSatisfiable(in: size) {
+        // Nothing else of the stored fields speaks of this answer: nobody may keep it for a lifetime.
+        fields = HTTPFields(fields.filter { $0.name == .date || $0.name == .age })
         fields[.contentRange] = "bytes */\(size)"
-        fields[.contentLength] = nil
         self.init(status: 416, fields: fields, body: .none)
         return
       }
     }
+    // RFC 9111 §3.3: a part is never given away as though it were the whole.
+    if request.method == .get, case .part(let range, _) = stored.extent, !range.isEmpty {
+      self.init(part: range, of: stored, fields: fields)
+      return
+    }
     self.init(
       status: stored.status, fields: fields,
       body: request.method == .head ? .none : .bytes(0..<stored.extent.count))
+  }
+
+  private init(part range: Range<Int64>, of stored: StoredResponse, fields: HTTPFields) {
+    var fields = fields
+    fields[.contentRange] = ContentRange(range, size: stored.extent.size).description
+    fields[.contentLength] = String(range.upperBound - range.lowerBound)
+    self.init(status: 206, fields: fields, body: .bytes(stored.offset(of: range)))
   }
 
   private init(status: Int, fields: HTTPFields, body: Body) {

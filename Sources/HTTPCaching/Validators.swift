@@ -10,14 +10,16 @@ public struct Validators: Hashable, Sendable {
     self.lastModified = lastModified
   }
 
+  /// An `ETag` that would mean something else in `If-None-Match`, `*` above all, is none.
   public init(of fields: HTTPFields) {
-    self.init(etag: fields[values: .eTag].first, lastModified: fields[values: .lastModified].first)
+    let etag = fields[values: .eTag].first.flatMap { EntityTag.list([$0]) == [$0] && $0 != "*" ? $0 : nil }
+    self.init(etag: etag, lastModified: fields[values: .lastModified].first)
   }
 
   public var isEmpty: Bool { etag == nil && lastModified == nil }
 
   /// An ETag that stands for identical bytes. RFC 9110 §8.8.3.
-  public var strongETag: String? { etag.flatMap { EntityTag.isWeak($0) ? nil : $0 } }
+  public var strongETag: String? { etag.flatMap { EntityTag.isStrong($0) ? $0 : nil } }
 
   /// Makes a request ask whether these are still valid, instead of whatever it asked before. Both go where both are
   /// there: who knows ETags ignores the date. RFC 9111 §4.3.1.
@@ -28,28 +30,39 @@ public struct Validators: Hashable, Sendable {
     return request
   }
 
-  /// Whether what a server says now speaks of other content than these. An ETag decides where both have one; without
-  /// any, dates must be equal: a server that was rolled back has an earlier one.
+  /// Whether what a server says now speaks of other content than these. RFC 9111 §4.3.4.
+  ///
+  /// An ETag decides where both have one, and a strong one stands for nothing but itself; otherwise dates must be equal:
+  /// a server that was rolled back has an earlier one. A strong ETag that nothing here corresponds to is of other
+  /// content; what comes without any validator does not contradict.
   public func contradict(_ new: Validators) -> Bool {
-    if let etag, let other = new.etag { return !EntityTag.matchesWeakly(etag, other) }
-    guard etag == nil, new.etag == nil, let lastModified, let other = new.lastModified else { return false }
-    return lastModified != other
+    if let etag, let other = new.etag {
+      return EntityTag.isStrong(other)
+        ? !EntityTag.matchesStrongly(etag, other) : !EntityTag.matchesWeakly(etag, other)
+    }
+    if let lastModified, let other = new.lastModified { return lastModified != other }
+    return new.strongETag != nil
   }
 }
 
 /// Comparison of entity tags. RFC 9110 §8.8.3.2.
 enum EntityTag {
-  static func isWeak(_ tag: String) -> Bool { tag.hasPrefix("W/") }
-
-  static func opaque(_ tag: some StringProtocol) -> Substring {
-    Substring(tag.hasPrefix("W/") ? tag.dropFirst(2) : tag.dropFirst(0))
+  /// The grammar's form without `W/`.
+  static func isStrong(_ tag: String) -> Bool {
+    let bytes = tag.utf8
+    return bytes.count >= 2 && bytes.first == UInt8(ascii: "\"") && bytes.last == UInt8(ascii: "\"")
   }
 
-  static func matchesWeakly(_ left: some StringProtocol, _ right: some StringProtocol) -> Bool {
-    opaque(left) == opaque(right)
+  /// Byte by byte: characters that only look the same are not.
+  static func matchesWeakly(_ left: String, _ right: String) -> Bool { opaque(left).elementsEqual(opaque(right)) }
+
+  static func matchesStrongly(_ left: String, _ right: String) -> Bool {
+    isStrong(left) && left.utf8.elementsEqual(right.utf8)
   }
 
-  static func matchesStrongly(_ left: String, _ right: String) -> Bool { !isWeak(left) && left == right }
+  private static func opaque(_ tag: String) -> Substring.UTF8View {
+    tag.utf8.dropFirst(tag.utf8.starts(with: "W/".utf8) ? 2 : 0)
+  }
 
   /// The members of `If-None-Match`; commas may be inside the quotes.
   static func list(_ lines: [String]) -> [String] {
