@@ -22,12 +22,16 @@ public struct VaryKey: Hashable, Sendable {
     self.values = values
   }
 
-  /// Whether a request would have chosen the response that this key belongs to.
+  /// Whether a request would have chosen the response that this key belongs to. Values are compared byte by byte.
   public func matches(_ request: HTTPFields) -> Bool {
-    values.isEmpty
-      || values.allSatisfy { name, value in
-        HTTPField.Name(name).map { Self.normalised(request[values: $0], of: name) == value } ?? true
+    values.allSatisfy { name, value in
+      guard let field = HTTPField.Name(name) else { return true }
+      switch (Self.normalised(request[values: field], of: name), value) {
+      case (let now?, let then?): return now.utf8.elementsEqual(then.utf8)
+      case (nil, nil): return true
+      default: return false
       }
+    }
   }
 
   static func isUnmatchable(_ fields: HTTPFields) -> Bool { names(in: fields) == nil }
@@ -45,19 +49,54 @@ public struct VaryKey: Hashable, Sendable {
     return names
   }
 
-  /// RFC 9110 §12.5: lists of preferences, in which neither case nor order tells anything; weights do.
+  /// RFC 9110 §12.5: lists of preferences, in which neither case nor order tells anything; weights do, and what a
+  /// parameter says.
   private static let preferences: Set<String> = ["accept", "accept-charset", "accept-encoding", "accept-language"]
 
   /// RFC 9111 §4.1: white space, the way in which lines are combined, and whatever else the field's own definition
-  /// calls the same do not count.
+  /// calls the same do not count. What stands in quotes counts as it is.
   private static func normalised(_ lines: [String], of name: String) -> String? {
     guard !lines.isEmpty else { return nil }
-    let members = lines.flatMap { $0.split(separator: ",", omittingEmptySubsequences: true) }
-    guard preferences.contains(name) else {
-      return members.map { $0.split(whereSeparator: { $0 == " " || $0 == "\t" }).joined(separator: " ") }
-        .joined(separator: ",")
+    let line = lines.joined(separator: ",")
+    let arePreferences = preferences.contains(name)
+    // A quote without its end leaves open what its members are.
+    guard let members = members(of: line, arePreferences: arePreferences) else { return line }
+    return (arePreferences ? members.sorted() : members).joined(separator: ",")
+  }
+
+  private static func members(of line: String, arePreferences: Bool) -> [String]? {
+    var members: [String] = []
+    var current: [UInt8] = []
+    var (isQuoted, isEscaped, isValue, isAfterSpace) = (false, false, false, false)
+    func flush() {
+      if !current.isEmpty { members.append(String(decoding: current, as: UTF8.self)) }
+      (current, isValue, isAfterSpace) = ([], false, false)
     }
-    return members.map { member in member.filter { $0 != " " && $0 != "\t" }.lowercased() }.sorted()
-      .joined(separator: ",")
+    for byte in line.utf8 {
+      if isQuoted {
+        current.append(byte)
+        if byte == UInt8(ascii: "\""), !isEscaped { isQuoted = false }
+        isEscaped = byte == UInt8(ascii: "\\") && !isEscaped
+        continue
+      }
+      switch byte {
+      case UInt8(ascii: ","):
+        flush()
+        continue
+      case UInt8(ascii: " "), UInt8(ascii: "\t"):
+        isAfterSpace = true
+        continue
+      case UInt8(ascii: "\""): isQuoted = true
+      case UInt8(ascii: ";"): isValue = false
+      case UInt8(ascii: "="): isValue = true
+      default: break
+      }
+      if isAfterSpace, !arePreferences, !current.isEmpty { current.append(UInt8(ascii: " ")) }
+      isAfterSpace = false
+      let isUpper = (65...90).contains(byte)
+      current.append(arePreferences && !isValue && isUpper ? byte | 0x20 : byte)
+    }
+    flush()
+    return isQuoted ? nil : members
   }
 }

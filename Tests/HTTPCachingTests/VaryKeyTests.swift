@@ -21,7 +21,53 @@ struct VaryKeyTests {
     lines.append(HTTPField(name: .acceptEncoding, value: "br ;q=1"))
     let key = try Self.key("accept-encoding", lines)
     #expect(key.matches([.acceptEncoding: "gzip,  br  ;q=1"]))
-    #expect(!key.matches([.acceptEncoding: "br ;q=1, gzip"]))
+    #expect(!key.matches([.acceptEncoding: "gzip, br;q=0.5"]))
+    let agent = try Self.key("user-agent", [.userAgent: "a  b ,c"])
+    #expect(agent.matches([.userAgent: " a b,  c "]))
+    #expect(!agent.matches([.userAgent: "ab,c"]))
+  }
+
+  /// RFC 9110 §12.5.
+  @Test(arguments: [HTTPField.Name.accept, .acceptLanguage, .acceptEncoding])
+  func neitherOrderNorCaseOfPreferencesCounts(_ name: HTTPField.Name) throws {
+    let key = try Self.key(name.rawName, [name: "a, B;q=0.5"])
+    #expect(key.matches([name: "b;Q=0.5,A"]))
+    #expect(!key.matches([name: "b;q=0.6,a"]))
+    #expect(!key.matches([name: "a"]))
+  }
+
+  @Test func orderAndCaseOfOtherFieldsCount() throws {
+    let key = try Self.key("x-a, cookie", [.cookie: "a=1, b=2"])
+    #expect(key.matches([.cookie: "a=1,b=2"]))
+    #expect(!key.matches([.cookie: "b=2, a=1"]))
+    #expect(!key.matches([.cookie: "A=1, b=2"]))
+  }
+
+  /// RFC 9111 §4.1: white space is only removed where the field allows it, and a parameter may mean its case.
+  @Test(arguments: [
+    ("a;x=\"1 2\"", "a;x=\"12\""), ("a;x=\"1,2\"", "a;x=\"2,1\""), ("a;x=\"1, 2\"", "a;x=\"1,2\""), ("a;x=Y", "a;x=y"),
+    ("a;x=\"Y\"", "a;x=\"y\""), (#"a;x="\" 1""#, #"a;x="\"1""#), ("\u{E9}", "e\u{301}"),
+  ])
+  func whatStandsInQuotesCountsAsItIs(_ left: String, _ right: String) throws {
+    let other = try #require(HTTPField.Name("X-A"))
+    let key = try Self.key("accept", [.accept: left])
+    #expect(key.matches([.accept: left]))
+    #expect(!key.matches([.accept: right]))
+    #expect(try !Self.key("x-a", [other: left]).matches([other: right]))
+  }
+
+  @Test func aFieldThatIsEmptyIsNotOneThatIsAbsent() throws {
+    #expect(try !Self.key("accept", [.accept: ""]).matches([:]))
+    #expect(try !Self.key("accept", [:]).matches([.accept: ""]))
+    #expect(try Self.key("accept", [.accept: ""]).matches([.accept: " , "]))
+  }
+
+  @Test func namesAreReadFromAllLinesInAnyCase() throws {
+    var vary: HTTPFields = [.vary: "ACCEPT, ,accept"]
+    vary.append(HTTPField(name: .vary, value: "Origin"))
+    let key = try #require(VaryKey(vary: vary, request: [.accept: "a"]))
+    #expect(key.values == ["accept": "a", "origin": nil])
+    #expect(VaryKey(values: key.values) == key)
   }
 
   @Test func withoutVaryEveryRequestMatches() throws {
