@@ -35,10 +35,13 @@ extension CachePolicy {
     case let reason?:
       if asked.onlyIfCached { return .gatewayTimeout(because: reason) }
       let validating = validation(of: candidate, for: request)
-      if reason == .stale, mayBeStale(candidate), let window = candidate.control.staleWhileRevalidate,
-        -freshness.remaining <= window
+      // RFC 9111 §5.2.1.1: who says how old it may be wants nothing stale, unless max-stale says so.
+      if reason == .stale, mayBeStale(candidate), asked.maxAge == nil,
+        let window = candidate.control.staleWhileRevalidate, -freshness.remaining <= window
       {
-        return .serveStale(candidate, age: freshness.age, revalidatingWith: validating ?? request)
+        // The client's own conditions ask about what it has, not about this.
+        let refreshing = validating ?? Self.unconditional(request)
+        return .serveStale(candidate, age: freshness.age, revalidatingWith: refreshing)
       }
       return validating.map { .revalidate(candidate, with: $0, because: reason) } ?? .fetch(request, because: reason)
     }
@@ -93,14 +96,15 @@ extension CachePolicy {
     case unusablePart(StoredResponse)
   }
 
-  /// The response that stands for the request: of those whose `Vary` fits, the most recent. RFC 9111 §4, §4.1.
+  /// The response that stands for the request: of those whose `Vary` fits, the most recent; those without any `Vary`
+  /// only where there is no other. RFC 9111 §4, §4.1.
   func selection(for request: HTTPRequest, among stored: [StoredResponse]) -> Selection {
     var newest: StoredResponse?
     var newestPart: StoredResponse?
     for response in stored where response.vary.matches(request.headerFields) {
       if response.extent.isWhole || Self.answersRange(response, request) {
-        if newest.map({ $0.isOlder(than: response) }) ?? true { newest = response }
-      } else if newestPart.map({ $0.isOlder(than: response) }) ?? true {
+        if newest.map({ $0.givesWay(to: response) }) ?? true { newest = response }
+      } else if newestPart.map({ $0.givesWay(to: response) }) ?? true {
         newestPart = response
       }
     }
@@ -129,8 +133,11 @@ extension CachePolicy {
 }
 
 extension StoredResponse {
-  /// RFC 9111 §4: by `Date`, and by arrival where that does not tell.
-  fileprivate func isOlder(than other: StoredResponse) -> Bool {
-    (date, times.response, id) < (other.date, other.times.response, other.id)
+  /// RFC 9111 §4.1: to one that varies, where this does not; §4: to a later `Date`, and to a later arrival where that
+  /// does not tell.
+  fileprivate func givesWay(to other: StoredResponse) -> Bool {
+    let (varies, otherVaries) = (!vary.values.isEmpty, !other.vary.values.isEmpty)
+    guard varies == otherVaries else { return otherVaries }
+    return (date, times.response, id) < (other.date, other.times.response, other.id)
   }
 }
