@@ -14,7 +14,12 @@ extension CachePolicy {
     guard let stored else { return .use }
     let isCompleting = Self.isCompleting(sent, original)
     switch response.status.code {
-    case 304 where !isCompleting:
+    case 304:
+      guard Self.isValidating(stored, sent) else {
+        // The client's own condition holds; where the origin was not asked anything, its answer is none.
+        let isConditional = sent.headerFields.contains(.ifNoneMatch) || sent.headerFields.contains(.ifModifiedSince)
+        return isConditional ? .use : .askAgain(Self.unconditional(original))
+      }
       // RFC 9111 §4.3.4: only what has the same validator may be updated.
       let contradicts = stored.validators.contradict(Validators(of: response.headerFields))
       return contradicts
@@ -57,43 +62,58 @@ extension CachePolicy {
     return window.map { -Freshness(of: stored, at: now, rule: rule).remaining <= $0 } ?? false
   }
 
+  /// Whether the request asks about what is stored, and not about what the client has. RFC 9111 §4.3.1.
+  private static func isValidating(_ stored: StoredResponse, _ sent: HTTPRequest) -> Bool {
+    let validators = stored.validators
+    return !validators.isEmpty && sent.headerFields[.ifNoneMatch] == validators.etag
+      && sent.headerFields[.ifModifiedSince] == validators.lastModified
+  }
+
   private static func isCompleting(_ sent: HTTPRequest, _ original: HTTPRequest) -> Bool {
     sent.headerFields.contains(.range) && !original.headerFields.contains(.range)
   }
 
-  /// RFC 9110 §15.3.7.3: only parts with the same strong validator belong together.
+  /// RFC 9110 §15.3.7.3: only parts with the same strong validator belong together. The new one must be all that is
+  /// missing.
   private func append(_ response: HTTPResponse, to stored: StoredResponse, at now: HTTPDate) -> ResponseDecision? {
+    let new = response.headerFields
     guard case .part(let held, let size) = stored.extent,
-      let range = ContentRange(response.headerFields[values: .contentRange].first),
-      range.first == held.upperBound, size == nil || range.size == nil || range.size == size,
-      range.size.map({ range.last == $0 - 1 }) ?? true,
-      let etag = stored.validators.strongETag, response.headerFields[.eTag].map({ $0 == etag }) ?? true,
-      response.headerFields[.contentEncoding] ?? stored.fields[.contentEncoding] == stored.fields[.contentEncoding]
+      let range = ContentRange(new[.contentRange]), range.first == held.upperBound,
+      size == nil || range.size == nil || range.size == size,
+      let total = range.size ?? size, range.last == total - 1,
+      let etag = stored.validators.strongETag, let other = new[.eTag], EntityTag.matchesStrongly(etag, other),
+      new[.contentEncoding] ?? stored.fields[.contentEncoding] == stored.fields[.contentEncoding]
     else { return nil }
-    let fields = UpdatedFields.of(stored.fields, by: response.headerFields, at: now, policy: self)
-    return .append(stored, fields: fields, total: range.size ?? range.last + 1)
+    let fields = UpdatedFields.of(stored.fields, by: new, at: now, policy: self)
+    return .append(stored, fields: fields, total: total)
   }
 
-  /// The client's request, with nothing that could be answered by 304 or a part.
+  /// The client's request, with nothing that could be answered by 304 or a part. What it says of caching stays.
   package static func unconditional(_ request: HTTPRequest) -> HTTPRequest {
     var request = request
     request.headerFields[.ifNoneMatch] = nil
     request.headerFields[.ifModifiedSince] = nil
     request.headerFields[.ifRange] = nil
     request.headerFields[.range] = nil
-    request.headerFields[.cacheControl] = "no-cache"
+    request.headerFields.append(HTTPField(name: .cacheControl, value: "no-cache"))
     return request
   }
 
-  /// What a HEAD's answer means for what is stored for GET. RFC 9111 §4.3.5.
+  /// What a HEAD's answer means for what is stored for GET. RFC 9111 §4.3.5: only a 200 means anything.
   ///
   /// - Returns: the stored fields brought up to date; nil where it speaks of other content, so that what is stored is
   ///   to be asked about before it is used again.
   public func freshening(of stored: StoredResponse, byHead response: HTTPResponse, at now: HTTPDate) -> HTTPFields? {
     let new = Validators(of: response.headerFields)
-    let length = response.headerFields[.contentLength].flatMap { Int64($0) }
-    guard !stored.validators.contradict(new), length == nil || stored.extent.size == nil || length == stored.extent.size
+    let dateMatches = new.lastModified.map { $0 == stored.validators.lastModified } ?? true
+    guard response.status == .ok, stored.status == 200, !stored.validators.contradict(new), dateMatches,
+      Self.lengthMatches(response.headerFields[.contentLength], stored.extent)
     else { return nil }
     return UpdatedFields.of(stored.fields, by: response.headerFields, at: now, policy: self)
+  }
+
+  private static func lengthMatches(_ field: String?, _ extent: Extent) -> Bool {
+    guard let field, let size = extent.size else { return true }
+    return field.trimmingSpaces == String(size)
   }
 }
