@@ -22,8 +22,9 @@ extension CachePolicy {
 
     if request.method != .get, !isAnswerToGet(response, to: request, responseControl) { return .refuse(.method) }
     if status < 200 { return .refuse(.interim) }
-    // RFC 9111 §3: a 304 changes what is stored, it is not kept itself; must-understand names all others.
-    if status == 304 || control.mustUnderstand && !isUnderstood { return .refuse(.notUnderstood) }
+    // RFC 9111 §3: a 304 changes what is stored, it is not kept itself; must-understand names all others. Neither are
+    // answers to conditions and ranges, which say nothing to a request without them.
+    if [304, 412, 416].contains(status) || control.mustUnderstand && !isUnderstood { return .refuse(.notUnderstood) }
     if asked.noStore { return .refuse(.requestNoStore) }
     // RFC 9111 §5.2.2.3: who understands the status ignores the no-store beside must-understand.
     if control.noStore, !(control.mustUnderstand && isUnderstood) { return .refuse(.responseNoStore) }
@@ -40,7 +41,7 @@ extension CachePolicy {
     }
     var kept = StoredFields.of(fields, policy: self, received: received)
     guard status == 206 else { return .store(status: status, kept) }
-    guard let range = ContentRange(fields[values: .contentRange].first), request.headerFields.contains(.range) else {
+    guard let range = ContentRange(fields[.contentRange]), request.headerFields.contains(.range) else {
       return .refuse(.notUnderstood)
     }
     kept[.contentRange] = nil
@@ -54,9 +55,14 @@ extension CachePolicy {
   }
 
   private func isExplicitlyCacheable(_ control: ResponseControl, _ fields: HTTPFields) -> Bool {
-    let directives = control.directives
-    return directives.isPublic || directives.maxAge != nil || fields.contains(.expires) && !control.isTargeted
-      || (mode == .shared ? directives.sharedMaxAge != nil : directives.isPrivate != nil)
+    hasLifetime(control, fields) || control.directives.isPublic
+      || mode == .private && control.directives.isPrivate != nil
+  }
+
+  /// RFC 9111 §4.2.1.
+  private func hasLifetime(_ control: ResponseControl, _ fields: HTTPFields) -> Bool {
+    control.directives.maxAge != nil || mode == .shared && control.directives.sharedMaxAge != nil
+      || fields.contains(.expires) && !control.isTargeted
   }
 
   /// RFC 9110 §9.3.3: a POST whose answer says that it is what a GET would give, and for how long.
@@ -65,6 +71,6 @@ extension CachePolicy {
       let path = request.path
     else { return false }
     let url = "\(request.scheme ?? "http")://\(request.authority ?? "")\(path)"
-    return (location == path || location == url) && isExplicitlyCacheable(control, response.headerFields)
+    return (location == path || location == url) && hasLifetime(control, response.headerFields)
   }
 }

@@ -73,6 +73,16 @@ struct StorageDecisionTests {
     #expect(Self.decide("max-age=60", status: status) == .notUnderstood)
   }
 
+  @Test(arguments: [412, 416])
+  func answersToConditionsAndRangesAreNotKept(_ status: Int) {
+    #expect(Self.decide("max-age=60", status: status, request: [.range: "bytes=9-"]) == .notUnderstood)
+  }
+
+  @Test(arguments: [100, 103, 199])
+  func anInterimAnswerIsNotKept(_ status: Int) {
+    #expect(Self.decide("max-age=60", status: status) == .interim)
+  }
+
   @Test func whatVariesByEverythingIsNotKept() {
     #expect(Self.decide("max-age=60", more: [.vary: "Accept, *"]) == .varies)
   }
@@ -95,7 +105,22 @@ struct StorageDecisionTests {
     #expect(kept(.private) == ["cache-control", "date", "etag", "x-secret"])
   }
 
-  @Test func everyRefusalNamesItsRule() {
-    #expect(StorageDecision.Refusal.authorized.clause == "RFC 9111 §3.5")
+  /// RFC 9110 §7.6.1: what is meant for everybody never concerns the connection alone.
+  @Test func aConnectionCannotTakeTheDirectivesAway() throws {
+    let fields: HTTPFields = [.cacheControl: "no-cache", .connection: "cache-control, cdn-cache-control, etag"]
+    let cdn = try #require(HTTPField.Name.cdnCacheControl)
+    var targeted = fields
+    targeted[cdn] = "no-cache"
+    let kept = StoredFields.of(targeted, policy: CachePolicy(mode: .shared), received: Sample.time(0))
+    #expect(kept[.cacheControl] == "no-cache" && kept[cdn] == "no-cache" && !kept.contains(.eTag))
+  }
+
+  @Test(arguments: [
+    (StorageDecision.Refusal.requestNoStore, "5.2.1.5"), (.responseNoStore, "5.2.2.5"), (.isPrivate, "5.2.2.7"),
+    (.authorized, "3.5"), (.varies, "4.1"), (.method, "3"), (.interim, "3"), (.notUnderstood, "3"),
+    (.nothingAllows, "3"),
+  ])
+  func everyRefusalNamesItsRule(_ refusal: StorageDecision.Refusal, _ section: String) {
+    #expect(refusal.clause == "RFC 9111 §\(section)")
   }
 }
