@@ -7,7 +7,7 @@ public struct CacheStatus: Hashable, Sendable, CustomStringConvertible {
     case forwarded(ForwardReason)
   }
 
-  /// The cache's name: a token.
+  /// The cache's name.
   public var cache: String
   public var outcome: Outcome
   /// The origin's status, where it is not that of the answer.
@@ -17,7 +17,7 @@ public struct CacheStatus: Hashable, Sendable, CustomStringConvertible {
   public var isStored: Bool
   /// The request shared another's way to the origin.
   public var isCollapsed: Bool
-  /// A token that tells more.
+  /// Whatever else there is to tell.
   public var detail: String?
 
   public init(
@@ -33,19 +33,43 @@ public struct CacheStatus: Hashable, Sendable, CustomStringConvertible {
     self.detail = detail
   }
 
-  /// The field's value.
+  /// The field's value. What concerns the way to the origin is only told of a request that went there.
   public var description: String {
-    var parts = [cache]
+    var parts = [Self.item(cache)]
     switch outcome {
     case .hit: parts.append("hit")
-    case .forwarded(let reason): parts.append("fwd=\(reason.cacheStatusToken)")
+    case .forwarded(let reason):
+      parts.append("fwd=\(reason.cacheStatusToken)")
+      if let forwardStatus { parts.append("fwd-status=\(forwardStatus)") }
     }
-    if let forwardStatus { parts.append("fwd-status=\(forwardStatus)") }
-    if let timeToLive { parts.append("ttl=\(timeToLive)") }
-    if isStored { parts.append("stored") }
-    if isCollapsed { parts.append("collapsed") }
-    if let detail { parts.append("detail=\(detail)") }
+    if let timeToLive { parts.append("ttl=\(min(max(timeToLive, -Self.longestInteger), Self.longestInteger))") }
+    if case .forwarded = outcome {
+      if isStored { parts.append("stored") }
+      if isCollapsed { parts.append("collapsed") }
+    }
+    if let detail { parts.append("detail=\(Self.item(detail))") }
     return parts.joined(separator: "; ")
+  }
+
+  /// RFC 8941 §3.3.1.
+  private static let longestInteger: Int64 = 999_999_999_999_999
+
+  /// A token where it has that form, and a string otherwise. RFC 8941 §3.3.3, §3.3.4.
+  private static func item(_ text: String) -> String {
+    let bytes = text.utf8
+    let isToken = bytes.allSatisfy { DirectiveParser.isToken($0) || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: "/") }
+    if let first = bytes.first, isToken, (65...90).contains(first) || (97...122).contains(first) || first == 42 {
+      return text
+    }
+    var quoted = "\""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "\"", "\\": quoted += "\\\(scalar)"
+      case " "..."~": quoted.unicodeScalars.append(scalar)
+      default: quoted += "?"
+      }
+    }
+    return quoted + "\""
   }
 
   /// Adds it behind what caches nearer to the origin have said. RFC 9211 §2.
