@@ -1,0 +1,135 @@
+import HTTPTypes
+import PageTesting
+import Testing
+
+@testable import HTTPCaching
+
+/// What holds for every age, date and lifetime, however hostile.
+struct ArithmeticTests {
+  private static let modes: [CachePolicy.Mode] = [.private, .shared]
+  private static let extremes: [Int64] = [
+    .min, .min + 1, -1 << 62, -1 << 51, -1 << 50, -1, 0, 1, 1 << 31, 1 << 50, 1 << 51, 1 << 62, .max - 1, .max,
+  ]
+  private static let texts = [
+    "", "0", "-1", "7", "7, 9", "2147483648", "4294967296", "9223372036854775807", "99999999999999999999", "x", "1e3",
+    "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 31-Dec-99 23:59:60 GMT", "Sun Nov  6 08:49:37 1994",
+    "Fri, 31 Dec 9999 23:59:59 GMT", "Mon, 01 Jan 0000 00:00:00 GMT", "Thu, 01 Jan 1970 00:00:00 GMT",
+  ]
+  private static let controls = [
+    "", "no-cache", "no-cache=\"x\"", "must-revalidate", "proxy-revalidate", "public", "private", "immutable",
+    "max-age=0",
+    "max-age=60", "max-age=9999999999", "max-age=x", "s-maxage=0", "s-maxage=60", "stale-while-revalidate=60",
+    "stale-while-revalidate=99999999999999999999", "stale-if-error=60", "stale-if-error=99999999999999999999",
+  ]
+  private static let wishes = [
+    "", "no-cache", "max-age=0", "max-age=60", "min-fresh=60", "max-stale", "max-stale=60", "only-if-cached",
+    "stale-if-error=99999999999999999999", "max-stale=99999999999999999999", "min-fresh=99999999999999999999",
+  ]
+  private static let rules: [LifetimeRule] =
+    [.server, .exactly(60), .atMost(60)] + extremes.flatMap { [.exactly($0), .atMost($0)] }
+
+  private static func time(_ random: inout SeededGenerator) -> HTTPDate {
+    let near = Sample.start + Int64.random(in: -200...200, using: &random)
+    return HTTPDate(secondsSinceEpoch: Bool.random(using: &random) ? near : extremes.randomElement(using: &random) ?? 0)
+  }
+
+  private static func control(_ choices: [String], _ random: inout SeededGenerator) -> String {
+    (0..<Int.random(in: 0...3, using: &random)).map { _ in choices.randomElement(using: &random) ?? "" }
+      .joined(separator: ", ")
+  }
+
+  private static func stored(_ policy: CachePolicy, _ random: inout SeededGenerator) -> StoredResponse {
+    var fields: HTTPFields = [.cacheControl: control(controls, &random)]
+    for name in [HTTPField.Name.age, .date, .expires, .lastModified] {
+      for _ in 0..<Int.random(in: 0...2, using: &random) {
+        fields.append(HTTPField(name: name, value: texts.randomElement(using: &random) ?? ""))
+      }
+    }
+    if Bool.random(using: &random) { fields[.eTag] = "\"v\"" }
+    return StoredResponse(
+      id: 1, status: [200, 206, 302, 404].randomElement(using: &random) ?? 200, fields: fields,
+      times: ExchangeTimes(request: time(&random), response: time(&random)), vary: VaryKey(), extent: .whole(9),
+      isInvalidated: Int.random(in: 0..<8, using: &random) == 0, policy: policy)
+  }
+
+  @Test func anAgeNeverFallsWhileTimeGoesOn() {
+    var random = SeededGenerator(seed: 9111)
+    let policy = CachePolicy(mode: .private)
+    for _ in 0..<5_000 {
+      let stored = Self.stored(policy, &random)
+      let times = ([Self.time(&random), Self.time(&random), Self.time(&random)] + [stored.times.response]).sorted()
+      let ages = times.map { stored.age.seconds(at: $0) }
+      #expect(ages == ages.sorted())
+      #expect(ages.allSatisfy { (0...CacheControl.longestSeconds).contains($0) })
+      #expect((0...CacheControl.longestSeconds).contains(stored.lifetime.seconds))
+      #expect(stored.times.request <= stored.times.response)
+    }
+  }
+
+  @Test func noDecisionOverflowsAndNothingStaleIsCalledFresh() {
+    var random = SeededGenerator(seed: 5861)
+    for _ in 0..<20_000 {
+      let policy = CachePolicy(mode: Self.modes.randomElement(using: &random) ?? .private)
+      let stored = Self.stored(policy, &random)
+      let request = Sample.asking(Self.control(Self.wishes, &random))
+      let (now, rule) = (Self.time(&random), Self.rules.randomElement(using: &random) ?? .server)
+      let freshness = Freshness(of: stored, at: now, rule: rule)
+      #expect(freshness.isFresh == (freshness.remaining > 0))
+      let decision = policy.decision(for: request, among: [stored], at: now, lifetime: rule)
+      switch decision {
+      case .serve(_, let age, because: .fresh): #expect(freshness.remaining > 0 && age == freshness.age)
+      case .serve(_, _, let reason): #expect(freshness.remaining <= 0 && reason == .requestAllowsStale)
+      case .serveStale(_, let age, _): #expect(freshness.remaining <= 0 && age == freshness.age)
+      case .revalidate(_, let sent, _): #expect(!stored.validators.isEmpty && sent.headerFields[.ifNoneMatch] != "")
+      case .fetch:
+        #expect(stored.validators.isEmpty && !CacheControl(request.headerFields[values: .cacheControl]).onlyIfCached)
+      case .gatewayTimeout: #expect(CacheControl(request.headerFields[values: .cacheControl]).onlyIfCached)
+      case .complete: Issue.record("nothing is stored in part")
+      }
+    }
+  }
+
+  @Test func nothingStaleIsUsedWhereTheResponseForbidsIt() {
+    var random = SeededGenerator(seed: 9110)
+    var count = 0
+    for _ in 0..<20_000 {
+      let policy = CachePolicy(mode: Self.modes.randomElement(using: &random) ?? .private)
+      let stored = Self.stored(policy, &random)
+      let request = Sample.asking(Self.control(Self.wishes, &random))
+      let (now, rule) = (Self.time(&random), Self.rules.randomElement(using: &random) ?? .server)
+      let control = CacheControl(stored.fields[values: .cacheControl])
+      let isForbidden =
+        control.noCache == .response || stored.isInvalidated
+        || Freshness(of: stored, at: now, rule: rule).remaining <= 0
+          && (control.mustRevalidate
+            || policy.mode == .shared && (control.proxyRevalidate || control.sharedMaxAge != nil))
+      guard isForbidden else { continue }
+      count += 1
+      switch policy.decision(for: request, among: [stored], at: now, lifetime: rule) {
+      case .serve, .serveStale, .complete: Issue.record("\(stored.fields) \(request.headerFields) \(now)")
+      case .revalidate, .fetch, .gatewayTimeout: break
+      }
+      #expect(policy.staleAnswer(to: request, from: stored, at: now, lifetime: rule) == nil)
+      let decision = policy.decision(
+        on: Sample.answer(503), to: request, for: request, validating: stored, at: now, lifetime: rule)
+      #expect(decision == .use)
+    }
+    #expect(count > 5_000)
+  }
+
+  @Test func everyDateOfFourDigitYearsReadsAsItWasWritten() {
+    var random = SeededGenerator(seed: 1994)
+    for _ in 0..<5_000 {
+      let date = HTTPDate(secondsSinceEpoch: .random(in: -62_167_219_200...253_402_300_799, using: &random))
+      #expect(HTTPDate(date.description, now: Self.time(&random)) == date)
+    }
+  }
+
+  @Test func whateverIsReadIsWrittenAsTheSameDate() {
+    let now = Sample.time(0)
+    for text in Self.texts {
+      guard let date = HTTPDate(text, now: now) else { continue }
+      #expect(HTTPDate(date.description, now: now) == date)
+    }
+  }
+}
