@@ -60,7 +60,9 @@ extension CachePolicy {
   /// Whether a response may be used once it is stale, where something else allows that. RFC 9111 §4.2.4.
   public func mayBeStale(_ stored: StoredResponse) -> Bool {
     let control = stored.control
-    if stored.isInvalidated || control.mustRevalidate || control.noCache == .response { return false }
+    if stored.isInvalidated || control.mustRevalidate || control.noCache == .response || !mayBeKept(stored) {
+      return false
+    }
     // RFC 9111 §5.2.2.8, §5.2.2.10.
     return mode == .private || !control.proxyRevalidate && control.sharedMaxAge == nil
   }
@@ -68,7 +70,8 @@ extension CachePolicy {
   /// What keeps a stored response from being the answer; nil for nothing.
   private func obstacle(to stored: StoredResponse, _ freshness: Freshness, _ asked: CacheControl) -> ForwardReason? {
     if stored.isInvalidated { return .invalidated }
-    if stored.control.noCache == .response { return .responseNoCache }
+    // What may not even be kept may not be used without asking either.
+    if stored.control.noCache == .response || !mayBeKept(stored) { return .responseNoCache }
     if asked.noCache != nil { return .requestNoCache }
     // RFC 9111 §5.2.1.3
     if let wanted = asked.minFresh, freshness.remaining < wanted { return .requestMinFresh }

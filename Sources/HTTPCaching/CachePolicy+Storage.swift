@@ -26,8 +26,7 @@ extension CachePolicy {
     // answers to conditions and ranges, which say nothing to a request without them.
     if [304, 412, 416].contains(status) || control.mustUnderstand && !isUnderstood { return .refuse(.notUnderstood) }
     if asked.noStore { return .refuse(.requestNoStore) }
-    // RFC 9111 §5.2.2.3: who understands the status ignores the no-store beside must-understand.
-    if control.noStore, !(control.mustUnderstand && isUnderstood) { return .refuse(.responseNoStore) }
+    if forbidsStoring(control, status) { return .refuse(.responseNoStore) }
     // RFC 9111 §4.1: it would never be selected again.
     if VaryKey.isUnmatchable(fields) { return .refuse(.varies) }
     if mode == .shared {
@@ -47,6 +46,17 @@ extension CachePolicy {
     kept[.contentRange] = nil
     kept[.contentLength] = range.size.map { String($0) }
     return .storePart(range, kept)
+  }
+
+  /// Whether what is stored may stay: a confirmation may have brought a directive that forbids it. Until it is removed,
+  /// it is not used without asking. RFC 9111 §5.2.2.5, §5.2.2.7.
+  public func mayBeKept(_ stored: StoredResponse) -> Bool {
+    !forbidsStoring(stored.control, stored.status) && (mode == .private || stored.control.isPrivate != .response)
+  }
+
+  /// RFC 9111 §5.2.2.3: who understands the status ignores the no-store beside must-understand.
+  private func forbidsStoring(_ control: CacheControl, _ status: Int) -> Bool {
+    control.noStore && !(control.mustUnderstand && Self.understoodStatuses.contains(status))
   }
 
   /// RFC 9111 §3.5.

@@ -80,6 +80,25 @@ struct DecisionTests {
   ])
   func aStaleAnswerMayNotBeUsedWhereTheResponseForbidsIt(_ row: Row) { Self.check(row) }
 
+  /// RFC 9111 §5.2.2.3, §5.2.2.5, §5.2.2.7: a confirmation may have brought such a directive.
+  @Test(arguments: [
+    Row("max-age=60, no-store", "", at: 1, "revalidate responseNoCache"),
+    Row("max-age=60, no-store", "max-stale", at: 61, "revalidate responseNoCache"),
+    Row("max-age=60, no-store, must-understand", "", at: 1, "serve fresh"),
+    Row("max-age=60, private", "", at: 1, "serve fresh", shared: "revalidate responseNoCache"),
+    Row("max-age=60, private=\"x-a\"", "", at: 1, "serve fresh"),
+  ])
+  func whatMayNotBeKeptIsNotUsedWithoutAsking(_ row: Row) {
+    Self.check(row)
+    for mode in [CachePolicy.Mode.private, .shared] {
+      let policy = CachePolicy(mode: mode)
+      let stored = Sample.stored(row.response, mode: mode)
+      let isServed = (mode == .private ? row.privately : row.shared) == "serve fresh"
+      #expect(policy.mayBeKept(stored) == isServed)
+      #expect((policy.staleAnswer(to: Sample.request(), from: stored, at: Sample.time(61)) != nil) == isServed)
+    }
+  }
+
   /// RFC 5861 §3; RFC 9111 §5.2.1.1.
   @Test(arguments: [
     Row("max-age=60, stale-while-revalidate=30", "", at: 59, "serve fresh"),

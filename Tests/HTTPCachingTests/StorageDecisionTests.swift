@@ -39,6 +39,18 @@ struct StorageDecisionTests {
     #expect(Self.decide("max-age=60", status: 299) == nil)
   }
 
+  /// RFC 9110 §15.1.
+  @Test func everyStatusIsKeptAsItsDefinitionSays() {
+    let heuristic: Set<Int> = [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501]
+    for status in 200..<600 where ![206, 304, 412, 416].contains(status) {
+      #expect((Self.decide(nil, status: status) == nil) == heuristic.contains(status), "\(status)")
+      #expect(Self.decide("max-age=60", mode: .shared, status: status) == nil, "\(status)")
+    }
+    for status in heuristic.union([302, 303, 307, 400, 451, 500, 502, 503, 504]) {
+      #expect(Self.decide("no-store, must-understand, max-age=60", status: status) == nil, "\(status)")
+    }
+  }
+
   @Test func privateForbidsSharedCachesOnly() {
     #expect(Self.decide("private, max-age=60", mode: .shared) == .isPrivate)
     #expect(Self.decide("private, max-age=60") == nil)
