@@ -52,6 +52,11 @@ struct ArithmeticTests {
       isInvalidated: Int.random(in: 0..<8, using: &random) == 0, policy: policy)
   }
 
+  /// Much cheaper than an expectation of its own for each of so many.
+  private static func check(_ holds: Bool, _ stored: StoredResponse, _ now: HTTPDate? = nil) {
+    if !holds { Issue.record("\(stored.fields) \(stored.times) \(now.map(\.secondsSinceEpoch) ?? 0)") }
+  }
+
   @Test func anAgeNeverFallsWhileTimeGoesOn() {
     var random = SeededGenerator(seed: 9111)
     let policy = CachePolicy(mode: .private)
@@ -59,31 +64,33 @@ struct ArithmeticTests {
       let stored = Self.stored(policy, &random)
       let times = ([Self.time(&random), Self.time(&random), Self.time(&random)] + [stored.times.response]).sorted()
       let ages = times.map { stored.age.seconds(at: $0) }
-      #expect(ages == ages.sorted())
-      #expect(ages.allSatisfy { (0...CacheControl.longestSeconds).contains($0) })
-      #expect((0...CacheControl.longestSeconds).contains(stored.lifetime.seconds))
-      #expect(stored.times.request <= stored.times.response)
+      Self.check(ages == ages.sorted(), stored)
+      Self.check(ages.allSatisfy { (0...CacheControl.longestSeconds).contains($0) }, stored)
+      Self.check((0...CacheControl.longestSeconds).contains(stored.lifetime.seconds), stored)
+      Self.check(stored.times.request <= stored.times.response, stored)
     }
   }
 
   @Test func noDecisionOverflowsAndNothingStaleIsCalledFresh() {
     var random = SeededGenerator(seed: 5861)
-    for _ in 0..<20_000 {
+    for _ in 0..<10_000 {
       let policy = CachePolicy(mode: Self.modes.randomElement(using: &random) ?? .private)
       let stored = Self.stored(policy, &random)
       let request = Sample.asking(Self.control(Self.wishes, &random))
       let (now, rule) = (Self.time(&random), Self.rules.randomElement(using: &random) ?? .server)
       let freshness = Freshness(of: stored, at: now, rule: rule)
-      #expect(freshness.isFresh == (freshness.remaining > 0))
+      Self.check(freshness.isFresh == (freshness.remaining > 0), stored)
       let decision = policy.decision(for: request, among: [stored], at: now, lifetime: rule)
       switch decision {
-      case .serve(_, let age, because: .fresh): #expect(freshness.remaining > 0 && age == freshness.age)
-      case .serve(_, _, let reason): #expect(freshness.remaining <= 0 && reason == .requestAllowsStale)
-      case .serveStale(_, let age, _): #expect(freshness.remaining <= 0 && age == freshness.age)
-      case .revalidate(_, let sent, _): #expect(!stored.validators.isEmpty && sent.headerFields[.ifNoneMatch] != "")
+      case .serve(_, let age, because: .fresh): Self.check(freshness.remaining > 0 && age == freshness.age, stored)
+      case .serve(_, _, let reason): Self.check(freshness.remaining <= 0 && reason == .requestAllowsStale, stored)
+      case .serveStale(_, let age, _): Self.check(freshness.remaining <= 0 && age == freshness.age, stored)
+      case .revalidate(_, let sent, _):
+        Self.check(!stored.validators.isEmpty && sent.headerFields[.ifNoneMatch] != "", stored)
       case .fetch:
-        #expect(stored.validators.isEmpty && !CacheControl(request.headerFields[values: .cacheControl]).onlyIfCached)
-      case .gatewayTimeout: #expect(CacheControl(request.headerFields[values: .cacheControl]).onlyIfCached)
+        Self.check(
+          stored.validators.isEmpty && !CacheControl(request.headerFields[values: .cacheControl]).onlyIfCached, stored)
+      case .gatewayTimeout: Self.check(CacheControl(request.headerFields[values: .cacheControl]).onlyIfCached, stored)
       case .complete: Issue.record("nothing is stored in part")
       }
     }
@@ -92,7 +99,7 @@ struct ArithmeticTests {
   @Test func nothingStaleIsUsedWhereTheResponseForbidsIt() {
     var random = SeededGenerator(seed: 9110)
     var count = 0
-    for _ in 0..<20_000 {
+    for _ in 0..<10_000 {
       let policy = CachePolicy(mode: Self.modes.randomElement(using: &random) ?? .private)
       let stored = Self.stored(policy, &random)
       let request = Sample.asking(Self.control(Self.wishes, &random))
@@ -109,19 +116,19 @@ struct ArithmeticTests {
       case .serve, .serveStale, .complete: Issue.record("\(stored.fields) \(request.headerFields) \(now)")
       case .revalidate, .fetch, .gatewayTimeout: break
       }
-      #expect(policy.staleAnswer(to: request, from: stored, at: now, lifetime: rule) == nil)
+      Self.check(policy.staleAnswer(to: request, from: stored, at: now, lifetime: rule) == nil, stored, now)
       let decision = policy.decision(
         on: Sample.answer(503), to: request, for: request, validating: stored, at: now, lifetime: rule)
-      #expect(decision == .use)
+      Self.check(decision == .use, stored, now)
     }
-    #expect(count > 5_000)
+    #expect(count > 2_000)
   }
 
   @Test func everyDateOfFourDigitYearsReadsAsItWasWritten() {
     var random = SeededGenerator(seed: 1994)
     for _ in 0..<5_000 {
       let date = HTTPDate(secondsSinceEpoch: .random(in: -62_167_219_200...253_402_300_799, using: &random))
-      #expect(HTTPDate(date.description, now: Self.time(&random)) == date)
+      if HTTPDate(date.description, now: Self.time(&random)) != date { Issue.record("\(date)") }
     }
   }
 
