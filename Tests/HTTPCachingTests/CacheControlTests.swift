@@ -14,7 +14,8 @@ struct CacheControlTests {
   }
 
   @Test(arguments: [
-    ("max-age=60", 60), ("max-age=\"60\"", 60), ("Max-Age=0", 0), ("max-age=60, max-age=5", 60),
+    ("max-age=60", 60), ("max-age=\"60\"", 60), ("Max-Age=0", 0), (#"max-age="\6\0""#, 60),
+    ("max-age=60, max-age=5", 60),
     ("max-age=99999999999999999999", 1 << 31), ("max-age=4294967296", 1 << 31),
     // RFC 9111 §4.2.1: what cannot be read makes it stale
     ("max-age", 0), ("max-age=", 0), ("max-age=-5", 0), ("max-age=1.5", 0), ("max-age=a", 0), ("max-age=60 1", 0),

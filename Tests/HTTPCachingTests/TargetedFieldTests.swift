@@ -97,6 +97,19 @@ struct TargetedFieldTests {
     #expect(try Self.refusal(targeted, control) == refusal)
   }
 
+  /// RFC 9213 §2.2: nor does `Expires` count for what is kept.
+  @Test func anExpiresBesideATargetedFieldIsNoLeaveToKeep() throws {
+    func decide(_ targeted: String?) throws -> StorageDecision {
+      CachePolicy(mode: .shared).storage(
+        of: Sample.answer(302, try Self.fields(targeted, nil)), to: Sample.request(), received: Sample.time(0))
+    }
+    #expect(try decide("none") == .refuse(.nothingAllows))
+    guard case .store = try decide(nil) else {
+      Issue.record("not stored")
+      return
+    }
+  }
+
   @Test func aPrivateCacheIsToldByCacheControl() throws {
     #expect(try Self.refusal("max-age=60", "no-store", mode: .private) == .responseNoStore)
     #expect(try Self.refusal("no-store", "max-age=60", mode: .private) == nil)

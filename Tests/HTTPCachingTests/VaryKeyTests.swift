@@ -34,6 +34,7 @@ struct VaryKeyTests {
     #expect(key.matches([name: "b;Q=0.5,A"]))
     #expect(!key.matches([name: "b;q=0.6,a"]))
     #expect(!key.matches([name: "a"]))
+    #expect(try Self.key(name.rawName, [name: "a;X=1;Y=2"]).matches([name: "A;x=1;y=2"]))
   }
 
   @Test func orderAndCaseOfOtherFieldsCount() throws {
