@@ -23,36 +23,44 @@ extension HTTPDate {
   /// - Parameter now: decides the century of a two-digit year: a time that would lie more than 50 years
   ///   in the future belongs to the past century.
   public init?(_ text: String, now: HTTPDate) {
-    let words = text.split(whereSeparator: { $0 == " " || $0 == "," || $0 == "\t" })
-    switch words.count {
-    case 6:  // Sun 06 Nov 1994 08:49:37 GMT
-      guard Self.isZone(words[5]), words[3].utf8.count == 4 else { return nil }
-      self.init(day: words[1], month: words[2], year: Self.number(words[3], digits: 4...4), time: words[4])
-    case 4:  // Sunday 06-Nov-94 08:49:37 GMT
+    // What is almost a date is none: RFC 9111 §5.3 has an Expires like that lie in the past.
+    let words = text.trimmingSpaces.split(separator: " ", omittingEmptySubsequences: false)
+    let hasComma = words[0].utf8.last == UInt8(ascii: ",")
+    switch (words.count, hasComma) {
+    case (6, true):  // Sun, 06 Nov 1994 08:49:37 GMT
+      guard Self.isZone(words[5]), let day = Self.number(words[1], digits: 2...2) else { return nil }
+      self.init(day: day, month: words[2], year: Self.number(words[3], digits: 4...4), time: words[4])
+    case (4, true):  // Sunday, 06-Nov-94 08:49:37 GMT
       guard Self.isZone(words[3]) else { return nil }
       let date = words[1].split(separator: "-", omittingEmptySubsequences: false)
-      guard date.count == 3, let short = Self.number(date[2], digits: 2...2) else { return nil }
+      guard date.count == 3, let day = Self.number(date[0], digits: 2...2),
+        let short = Self.number(date[2], digits: 2...2)
+      else { return nil }
       // Whatever the clock says, years have no more than a few digits.
       let clock = min(max(now.secondsSinceEpoch, -(1 << 40)), 1 << 40)
       var limit = CivilDate(daysSinceEpoch: clock.dividedDown(by: 86_400))
       let century = limit.year - limit.year.remainder(dividedDownBy: 100)
       limit.year += 50
       let latest = limit.daysSinceEpoch * 86_400 + clock.remainder(dividedDownBy: 86_400)
-      self.init(day: date[0], month: date[1], year: century + short, time: words[2])
+      self.init(day: day, month: date[1], year: century + short, time: words[2])
       if secondsSinceEpoch > latest {
-        self.init(day: date[0], month: date[1], year: century + short - 100, time: words[2])
+        self.init(day: day, month: date[1], year: century + short - 100, time: words[2])
       }
-    case 5:  // Sun Nov 6 08:49:37 1994
-      self.init(day: words[2], month: words[1], year: Self.number(words[4], digits: 4...4), time: words[3])
+    case (5, false), (6, false):  // Sun Nov 16 08:49:37 1994, or one digit behind two spaces
+      guard words.count == 5 || words[2].isEmpty,
+        let day = Self.number(words[words.count - 3], digits: words.count == 5 ? 2...2 : 1...1)
+      else { return nil }
+      let year = Self.number(words[words.count - 1], digits: 4...4)
+      self.init(day: day, month: words[1], year: year, time: words[words.count - 2])
     default:
       return nil
     }
   }
 
-  private init?(day: Substring, month: Substring, year: Int64?, time: Substring) {
+  private init?(day: Int64, month: Substring, year: Int64?, time: Substring) {
     let clock = time.split(separator: ":", omittingEmptySubsequences: false)
     guard
-      let year, let day = Self.number(day, digits: 1...2), let month = Self.months.firstIndex(of: month.lowercased()),
+      let year, let month = Self.months.firstIndex(of: month.lowercased()),
       clock.count == 3,
       let hour = Self.number(clock[0], digits: 2...2), hour < 24,
       let minute = Self.number(clock[1], digits: 2...2), minute < 60,
