@@ -7,7 +7,7 @@ import HTTPTypes
 public protocol ResponseStoring: Sendable {
   // MARK: Reading
 
-  /// All variants that are stored for a key.
+  /// All variants that are stored for a key, the one stored last at the end.
   func entries(for key: CacheKey) async throws -> [ResponseEntry]
 
   /// The stored bytes, checked against their digest; nil where they have gone or were changed: the entry is removed
@@ -29,8 +29,10 @@ public protocol ResponseStoring: Sendable {
 
   /// Makes a response visible, in the place of others, and makes room for it.
   ///
-  /// - Parameter replaced: entries that it stands for from now on.
-  /// - Returns: nil where it is too large for the store.
+  /// - Parameter replaced: entries that it stands for from now on; besides, what is stored for the same key and the
+  ///   same values of `Vary` goes, unless this is a part and that is whole.
+  /// - Returns: nil where it is too large for the store, or for what is left on the file system.
+  /// - Throws: ``StoreError``, also where bytes are missing.
   func commit(_ writer: any ResponseWriting, head: ResponseHead, for key: CacheKey, replacing replaced: [ResponseEntry])
     async throws -> ResponseEntry?
 
@@ -40,7 +42,7 @@ public protocol ResponseStoring: Sendable {
   /// Marks what is stored for the keys as not to be used without asking.
   func invalidate(_ keys: [CacheKey]) async throws
 
-  /// Tells that entries were used, for what is least used goes first.
+  /// Tells that entries were used, the last one last; for what is least used goes first.
   func touch(_ ids: [Int64]) async throws
 
   /// Keeps what is and will be stored for a key from being evicted, and makes it durable; or lets go of it.

@@ -104,7 +104,7 @@ enum FileSystem {
       clamping: UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize)).partialValue)
   }
 
-  private static func writeError(_ error: Errno, _ path: FilePath) -> StoreError {
+  static func writeError(_ error: Errno, _ path: FilePath) -> StoreError {
     error == .noSpace || error.rawValue == EDQUOT
       ? .diskFull(path: path.string) : .notWritable(path: path.string, reason: error.description)
   }

@@ -9,10 +9,13 @@ public final class CachedResponse: Sendable {
   public let stored: StoredResponse
   /// Checked when they were read; nil where they are on disk only.
   public let bytes: [UInt8]?
+  /// What the memory tier said of the key before the store was asked.
+  let epoch: UInt64
 
-  init(_ entry: ResponseEntry, bytes: [UInt8]?, policy: CachePolicy) {
+  init(_ entry: ResponseEntry, bytes: [UInt8]?, policy: CachePolicy, epoch: UInt64 = 0) {
     self.entry = entry
     self.bytes = bytes
+    self.epoch = epoch
     let head = entry.head
     stored = StoredResponse(
       id: entry.id, status: head.status, fields: head.fields, times: head.times, vary: head.vary, extent: head.extent,
@@ -24,6 +27,7 @@ public final class CachedResponse: Sendable {
   /// What it takes in memory.
   var cost: Int {
     let fields = entry.head.fields.reduce(0) { $0 + $1.name.rawName.utf8.count + $1.value.utf8.count + 64 }
-    return (bytes?.count ?? 0) + fields + entry.key.name.utf8.count + 512
+    let words = entry.head.userInfo.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count + 64 }
+    return (bytes?.count ?? 0) + fields + words + entry.key.name.utf8.count + 512
   }
 }

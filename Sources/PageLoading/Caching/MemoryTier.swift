@@ -3,7 +3,7 @@ import Synchronization
 
 /// Responses in memory, with their bytes; what was used least recently goes first.
 final class MemoryTier: Sendable {
-  fileprivate struct Node {
+  struct Node {
     var key: CacheKey
     var variants: [CachedResponse]
     var cost: Int
@@ -11,7 +11,7 @@ final class MemoryTier: Sendable {
     var next: Int
   }
 
-  fileprivate struct State {
+  struct State {
     var slots: [CacheKey: Int] = [:]
     var nodes: [Node] = []
     var free: [Int] = []
@@ -20,6 +20,12 @@ final class MemoryTier: Sendable {
     var last = -1
     var cost = 0
     var capacity: Int
+    /// Of keys with the same stripe.
+    var epochs = [UInt64](repeating: 0, count: 64)
+
+    static func stripe(_ key: CacheKey) -> Int { key.hashValue & 63 }
+
+    func epoch(of key: CacheKey) -> UInt64 { epochs[Self.stripe(key)] }
   }
 
   private let state: Mutex<State>
@@ -36,28 +42,52 @@ final class MemoryTier: Sendable {
     }
   }
 
+  /// Which state of things a key is in: it changes with every removal. What was read from the store before that may
+  /// be gone.
+  func epoch(of key: CacheKey) -> UInt64 { state.withLock { $0.epochs[State.stripe(key)] } }
+
   /// Puts a response in the place of those with the given ids.
   ///
-  /// - Returns: whether it is small enough: one must not push out all others.
+  /// - Parameter epoch: of its key when the store was asked; where it is another now, the response is left out.
+  /// - Returns: whether it is here now. Large ones are left out: one must not push out all others.
   @discardableResult
-  func insert(_ response: CachedResponse, replacing ids: Set<Int64> = []) -> Bool {
+  func insert(_ response: CachedResponse, replacing ids: Set<Int64> = [], since epoch: UInt64? = nil) -> Bool {
     state.withLock { state in
       let key = response.entry.key
-      let isSmall = response.cost <= state.capacity / 4
-      guard isSmall || state.slots[key] != nil else { return false }
+      let isWelcome = response.cost <= state.capacity / 4 && epoch ?? state.epoch(of: key) == state.epoch(of: key)
+      guard isWelcome || state.slots[key] != nil else { return false }
       let slot = state.slots[key] ?? state.add(key)
       state.nodes[slot].variants.removeAll { ids.contains($0.entry.id) || $0.entry.id == response.entry.id }
-      if isSmall { state.nodes[slot].variants.append(response) }
+      if isWelcome { state.nodes[slot].variants.append(response) }
       state.settle(slot)
+      // Variants of one key count as one: the oldest of them make room where nothing else can.
+      while state.nodes[slot].cost > state.capacity {
+        state.nodes[slot].variants.removeFirst()
+        state.settle(slot)
+      }
       state.moveToFront(slot)
+      if state.nodes[slot].variants.isEmpty { state.drop(slot) }
       state.trim()
-      return isSmall
+      return isWelcome
+    }
+  }
+
+  /// Puts a response in the place of the one with its id, where that is still here.
+  func replace(_ response: CachedResponse) {
+    state.withLock { state in
+      guard let slot = state.slots[response.entry.key],
+        let index = state.nodes[slot].variants.firstIndex(where: { $0.entry.id == response.entry.id })
+      else { return }
+      state.nodes[slot].variants[index] = response
+      state.settle(slot)
+      state.trim()
     }
   }
 
   /// Forgets a key's variants, or only those with these ids.
   func remove(_ key: CacheKey, ids: Set<Int64>? = nil) {
     state.withLock { state in
+      state.epochs[State.stripe(key)] &+= 1
       guard let slot = state.slots[key] else { return }
       if let ids {
         state.nodes[slot].variants.removeAll { ids.contains($0.entry.id) }
@@ -71,6 +101,7 @@ final class MemoryTier: Sendable {
 
   func removeAll(where condition: (CachedResponse) -> Bool) {
     state.withLock { state in
+      for stripe in state.epochs.indices { state.epochs[stripe] &+= 1 }
       for slot in Array(state.slots.values) {
         state.nodes[slot].variants.removeAll(where: condition)
         state.settle(slot)
@@ -94,57 +125,5 @@ final class MemoryTier: Sendable {
     state.withLock { state in
       (state.slots.values.reduce(0) { $0 + state.nodes[$1].variants.count }, state.cost)
     }
-  }
-}
-
-extension MemoryTier.State {
-  fileprivate mutating func add(_ key: CacheKey) -> Int {
-    let node = MemoryTier.Node(key: key, variants: [], cost: 0, previous: -1, next: first)
-    let slot: Int
-    if let free = free.popLast() {
-      slot = free
-      nodes[slot] = node
-    } else {
-      slot = nodes.count
-      nodes.append(node)
-    }
-    if first >= 0 { nodes[first].previous = slot } else { last = slot }
-    first = slot
-    slots[key] = slot
-    return slot
-  }
-
-  fileprivate mutating func moveToFront(_ slot: Int) {
-    guard first != slot else { return }
-    unlink(slot)
-    nodes[slot].previous = -1
-    nodes[slot].next = first
-    if first >= 0 { nodes[first].previous = slot } else { last = slot }
-    first = slot
-  }
-
-  private mutating func unlink(_ slot: Int) {
-    let (previous, next) = (nodes[slot].previous, nodes[slot].next)
-    if previous >= 0 { nodes[previous].next = next } else { first = next }
-    if next >= 0 { nodes[next].previous = previous } else { last = previous }
-  }
-
-  fileprivate mutating func settle(_ slot: Int) {
-    let cost = nodes[slot].variants.reduce(0) { $0 + $1.cost }
-    self.cost += cost - nodes[slot].cost
-    nodes[slot].cost = cost
-  }
-
-  fileprivate mutating func drop(_ slot: Int) {
-    unlink(slot)
-    cost -= nodes[slot].cost
-    slots[nodes[slot].key] = nil
-    nodes[slot].variants = []
-    nodes[slot].cost = 0
-    free.append(slot)
-  }
-
-  fileprivate mutating func trim() {
-    while cost > capacity, last >= 0 { drop(last) }
   }
 }

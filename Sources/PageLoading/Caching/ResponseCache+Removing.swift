@@ -7,38 +7,44 @@ extension ResponseCache {
   /// - Returns: whether anything is stored for the key.
   @discardableResult
   public func keep(_ key: CacheKey) async throws -> Bool {
-    memory.remove(key)
-    return try await store.setKept(true, for: key)
+    try await forgetting({ memory.remove(key) }, while: { try await store.setKept(true, for: key) })
   }
 
   /// It may be evicted again.
   @discardableResult
   public func unkeep(_ key: CacheKey) async throws -> Bool {
-    memory.remove(key)
-    return try await store.setKept(false, for: key)
+    try await forgetting({ memory.remove(key) }, while: { try await store.setKept(false, for: key) })
   }
 
   /// Everything, what is kept too. Regions are caches of their own.
   public func removeAll() async throws {
-    memory.removeAll { _ in true }
-    try await store.remove(.all)
-    memory.removeAll { _ in true }
+    try await forgetting({ memory.removeAll { _ in true } }, while: { _ = try await store.remove(.all) })
   }
 
   public func removeAll(of partition: CachePartition) async throws {
-    memory.removeAll { $0.entry.key.partition == partition }
-    try await store.remove(.partition(partition))
+    try await forgetting(
+      { memory.removeAll { $0.entry.key.partition == partition } },
+      while: { _ = try await store.remove(.partition(partition)) })
   }
 
   /// What was stored at this time or later.
   public func removeAll(since time: Date) async throws {
-    memory.removeAll { $0.entry.storedAt >= time.timeIntervalSince1970 }
-    try await store.remove(.since(time.timeIntervalSince1970))
+    let seconds = time.timeIntervalSince1970
+    try await forgetting(
+      // When something came that is in memory only is known to the second.
+      { memory.removeAll { $0.entry.storedAt >= ($0.entry.id < 0 ? seconds.rounded(.down) : seconds) } },
+      while: { _ = try await store.remove(.since(seconds)) })
   }
 
   /// All variants of one key.
   public func remove(for key: CacheKey) async throws {
-    memory.remove(key)
-    try await store.remove(.key(key))
+    try await forgetting({ memory.remove(key) }, while: { _ = try await store.remove(.key(key)) })
+  }
+
+  /// Also what others have read from the store meanwhile; and whether the store obeys or not.
+  func forgetting<Value: Sendable>(_ forget: () -> Void, while body: () async throws -> Value) async throws -> Value {
+    forget()
+    defer { forget() }
+    return try await body()
   }
 }

@@ -26,7 +26,9 @@ public final class ResponseCache: Sendable {
   private struct State {
     var willCache: WillCache?
     var regions: [String: ResponseCache] = [:]
-    var touched: Set<Int64> = []
+    /// Which entries were used since the store was told, and in which order.
+    var uses: [Int64: Int] = [:]
+    var useCount = 0
     var checkedAt: ContinuousClock.Instant?
     var foreignChanges: Int64 = 0
   }
@@ -47,6 +49,12 @@ public final class ResponseCache: Sendable {
     self.regionStores = regionStores
     self.logger = logger
     memory = MemoryTier(capacity: max(0, memoryCapacity))
+  }
+
+  deinit {
+    let (store, ids) = (store, takeUses())
+    guard !ids.isEmpty else { return }
+    Task { try? await store.touch(ids) }
   }
 
   // MARK: Regions
@@ -85,7 +93,10 @@ public final class ResponseCache: Sendable {
   }
 
   /// In bytes; what is kept does not count. The store gives way at once.
-  public func setDiskCapacity(_ bytes: Int64) async throws { try await store.setCapacity(max(0, bytes)) }
+  public func setDiskCapacity(_ bytes: Int64) async throws {
+    await tellUses()
+    try await store.setCapacity(max(0, bytes))
+  }
 
   /// What is in memory, and what is on disk.
   public func usage() async throws -> (memory: (entries: Int, bytes: Int), disk: ResponseUsage) {
@@ -96,19 +107,23 @@ public final class ResponseCache: Sendable {
 
   /// What is in memory for a key and fits the request's fields; nil says nothing of the disk.
   public func responseInMemory(for key: CacheKey, fields: HTTPFields = [:]) -> CachedResponse? {
-    memory.variants(for: key).last { $0.stored.vary.matches(fields) }
+    noticeForeignChanges()
+    let found = memory.variants(for: key).last { $0.stored.vary.matches(fields) }
+    if let found { noteUse(found.entry.id) }
+    return found
   }
 
   /// All variants stored for a key; those in memory alone where one of them fits the request.
   public func responses(for key: CacheKey, fields: HTTPFields = [:]) async -> [CachedResponse] {
     noticeForeignChanges()
+    let epoch = memory.epoch(of: key)
     let inMemory = memory.variants(for: key)
     if inMemory.contains(where: { $0.stored.vary.matches(fields) }) { return inMemory }
     do {
       let known = Set(inMemory.map(\.entry.id))
       return inMemory
         + (try await store.entries(for: key)).filter { !known.contains($0.id) }.map {
-          CachedResponse($0, bytes: nil, policy: policy)
+          CachedResponse($0, bytes: nil, policy: policy, epoch: epoch)
         }
     } catch {
       logger.warning("the response store cannot be read: \(error)")
@@ -118,15 +133,15 @@ public final class ResponseCache: Sendable {
 
   /// The stored bytes, checked; nil where they have gone.
   public func body(of response: CachedResponse) async -> (any StoredBody)? {
+    noteUse(response.entry.id)
     if let bytes = response.bytes { return BytesBody(bytes) }
     do {
       guard let body = try await store.body(of: response.entry) else {
         memory.remove(response.entry.key, ids: [response.entry.id])
         return nil
       }
-      noteUse(response.entry.id)
       if body.count <= memory.capacity / 4, let bytes = try? body.read(at: 0, upTo: Int(body.count)) {
-        memory.insert(CachedResponse(response.entry, bytes: bytes, policy: policy))
+        memory.insert(CachedResponse(response.entry, bytes: bytes, policy: policy), since: response.epoch)
         return BytesBody(bytes)
       }
       return body
@@ -154,30 +169,33 @@ public final class ResponseCache: Sendable {
     if hasChanged { memory.removeAll { $0.entry.id > 0 } }
   }
 
+  // MARK: Uses
+
   private func noteUse(_ id: Int64) {
-    let batch: Set<Int64>? = state.withLock { state in
-      state.touched.insert(id)
-      guard state.touched.count >= 32 else { return nil }
-      defer { state.touched = [] }
-      return state.touched
+    // Below zero are the names of what is in memory only.
+    guard id > 0 else { return }
+    let areMany = state.withLock { state in
+      state.useCount += 1
+      state.uses[id] = state.useCount
+      return state.uses.count >= 256
     }
-    guard let batch else { return }
-    Task { try? await store.touch(Array(batch)) }
+    guard areMany else { return }
+    let ids = takeUses()
+    Task { [store] in try? await store.touch(ids) }
   }
-}
 
-/// Bytes in memory.
-struct BytesBody: StoredBody {
-  private let bytes: [UInt8]
+  /// The last one last.
+  private func takeUses() -> [Int64] {
+    state.withLock { state in
+      defer { state.uses = [:] }
+      return state.uses.sorted { $0.value < $1.value }.map(\.key)
+    }
+  }
 
-  init(_ bytes: [UInt8]) { self.bytes = bytes }
-
-  var count: Int64 { Int64(bytes.count) }
-
-  func read(at position: Int64, upTo limit: Int) -> [UInt8] {
-    guard position >= 0, position < count else { return [] }
-    if position == 0, limit >= bytes.count { return bytes }
-    let start = Int(position)
-    return Array(bytes[start..<min(bytes.count, start + limit)])
+  /// Before the store gives way it has to know what was used.
+  func tellUses() async {
+    let ids = takeUses()
+    guard !ids.isEmpty else { return }
+    try? await store.touch(ids)
   }
 }

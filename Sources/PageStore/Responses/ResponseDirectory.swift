@@ -35,9 +35,11 @@ public struct ResponseDirectory: Hashable, Sendable {
       default: "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
       }
     }.joined()
+    // A path has no empty components.
+    let folder = component.isEmpty ? "%" : component
     return ResponseDirectory(
-      cache.appending("regions").appending(component).string,
-      durable: durable.appending("regions").appending(component).string)
+      cache.appending("regions").appending(folder).string,
+      durable: durable.appending("regions").appending(folder).string)
   }
 
   /// Where what is kept lies.
@@ -45,15 +47,17 @@ public struct ResponseDirectory: Hashable, Sendable {
 
   var database: FilePath { cache.appending("responses.sqlite") }
   var lock: FilePath { cache.appending("responses.lock") }
-  var partial: FilePath { cache.appending("responses").appending("partial") }
+  /// For the bytes of new responses.
+  var partial: FilePath { files(isKept: false).partial }
 
   func files(isKept: Bool) -> ResponseFiles {
-    ResponseFiles(root: isKept ? durable.appending("kept") : cache.appending("responses"))
+    ResponseFiles(root: isKept ? durable.appending("kept") : cache.appending("responses"), isDurable: isKept)
   }
 
   /// Makes the folders that are missing.
   func create() throws {
-    for folder in [partial] + [false, true].flatMap({ [files(isKept: $0).entries, files(isKept: $0).bodies] }) {
+    let all = [false, true].map { files(isKept: $0) }
+    for folder in all.flatMap({ [$0.entries, $0.bodies, $0.partial] }) {
       do {
         try FileManager.default.createDirectory(atPath: folder.string, withIntermediateDirectories: true)
       } catch {

@@ -5,9 +5,13 @@ import SystemPackage
 /// The files of responses: `entries/ab/…`, one each, and `bodies/ab/…` for longer bytes, which several may share.
 struct ResponseFiles: Sendable {
   let root: FilePath
+  /// Bytes and names have reached the disk before anything else happens.
+  let isDurable: Bool
 
   var entries: FilePath { root.appending("entries") }
   var bodies: FilePath { root.appending("bodies") }
+  /// For files that have no final name yet: on the same file system.
+  var partial: FilePath { root.appending("partial") }
 
   func entry(_ id: Int64) -> FilePath {
     let digits = String(UInt64(bitPattern: id), radix: 16)
@@ -20,30 +24,56 @@ struct ResponseFiles: Sendable {
     return bodies.appending(String(name.prefix(2))).appending(name)
   }
 
+  // MARK: Writing
+
   /// Writes a file whole or not at all.
-  ///
-  /// - Parameter durably: its bytes and its name have reached the disk when this returns.
-  static func write(_ parts: [[UInt8]], to path: FilePath, by temporary: FilePath, durably: Bool) throws {
-    do {
-      try makingFolders(for: temporary) {
-        try FileSystem.withFile(
-          temporary, .writeOnly, options: [.create, .truncate], permissions: [.ownerReadWrite]
-        ) { file in
-          for part in parts { try FileSystem.writeAll(part, to: file, path: temporary) }
-          if durably { try FileSystem.synchronise(file, path: temporary) }
-        }
+  func write(_ parts: [[UInt8]], to path: FilePath) throws {
+    try placing(at: path) { temporary in
+      try FileSystem.withFile(
+        temporary, .writeOnly, options: [.create, .truncate], permissions: [.ownerReadWrite]
+      ) { file in
+        for part in parts { try FileSystem.writeAll(part, to: file, path: temporary) }
+        if isDurable { try FileSystem.synchronise(file, path: temporary) }
       }
-      try place(temporary, at: path, durably: durably)
+    }
+  }
+
+  /// Gives bytes that lie in a file of this file system a second name; where that cannot be, copies them.
+  func write(_ body: some StoredBody, linking source: FilePath, to path: FilePath) throws {
+    try placing(at: path) { temporary in
+      if link(source.string, temporary.string) == 0 {
+        guard isDurable else { return }
+        try FileSystem.withFile(temporary, .readOnly) { try FileSystem.synchronise($0, path: temporary) }
+        return
+      }
+      try FileSystem.withFile(
+        temporary, .writeOnly, options: [.create, .truncate], permissions: [.ownerReadWrite]
+      ) { file in
+        var position: Int64 = 0
+        while position < body.count {
+          let piece = try body.read(at: position, upTo: 256 << 10)
+          try FileSystem.writeAll(piece, to: file, path: temporary)
+          position += Int64(piece.count)
+        }
+        if isDurable { try FileSystem.synchronise(file, path: temporary) }
+      }
+    }
+  }
+
+  private func placing(at path: FilePath, _ write: (_ temporary: FilePath) throws -> Void) throws {
+    let temporary = partial.appending(UUID().uuidString)
+    do {
+      try Self.makingFolders(for: temporary) { try write(temporary) }
+      try Self.makingFolders(for: path) { try FileSystem.rename(temporary, to: path) }
+      guard isDurable else { return }
+      let folder = path.removingLastComponent()
+      try FileSystem.synchroniseFolder(folder)
+      // The folder itself may be new.
+      try FileSystem.synchroniseFolder(folder.removingLastComponent())
     } catch {
       FileSystem.remove(temporary)
       throw error
     }
-  }
-
-  /// Gives a file its final name.
-  static func place(_ temporary: FilePath, at path: FilePath, durably: Bool) throws {
-    try makingFolders(for: path) { try FileSystem.rename(temporary, to: path) }
-    if durably { try FileSystem.synchroniseFolder(path.removingLastComponent()) }
   }
 
   /// Does it once more where the folder was not there: the system may have emptied the cache.
@@ -57,6 +87,8 @@ struct ResponseFiles: Sendable {
       try body()
     }
   }
+
+  // MARK: Listing
 
   /// Every file that is named like an entry.
   func allEntries() -> [FilePath] { Self.all(in: entries) }

@@ -75,38 +75,37 @@ struct ResponseFront: Codable, Sendable {
   private static let magic = Array("PKR1".utf8)
   private static let frontLimit = 4 << 20
 
-  func encoded() throws -> [UInt8] { Array(try JSONEncoder().encode(self)) }
-
-  static func decode(_ bytes: some Collection<UInt8>) throws -> ResponseFront {
-    try JSONDecoder().decode(ResponseFront.self, from: Data(bytes))
-  }
-
-  /// How a file begins: a mark, the front's length and its digest, the front.
-  static func fileHead(_ front: [UInt8]) throws -> [UInt8] {
+  /// How a file begins: a mark, the front's length and its digest, the front. Nil where it would be too long.
+  func sealed() throws -> [UInt8]? {
+    let front = Array(try JSONEncoder().encode(self))
+    guard front.count <= Self.frontLimit else { return nil }
     let length = UInt32(front.count)
     let lengthBytes = (0..<4).map { UInt8(truncatingIfNeeded: length >> ($0 * 8)) }
-    return magic + lengthBytes + (try digest(front)).bytes + front
+    return Self.magic + lengthBytes + (try Self.digest(front)).bytes + front
   }
 
-  /// Bytes of the file before an inline body.
-  static func headSize(_ front: Int) -> Int { magic.count + 4 + SHA256Digest.byteCount + front }
+  /// Bytes before the front itself.
+  static let sealSize = magic.count + 4 + SHA256Digest.byteCount
 
-  /// Bytes of the front, from a file's first bytes; nil where they are no such file's.
-  static func frontLength(_ bytes: [UInt8]) -> Int? {
-    guard bytes.count >= headSize(0), bytes.starts(with: magic) else { return nil }
+  /// Where an inline body begins, from a file's first bytes; nil where they are no such file's.
+  static func bodyStart(_ bytes: [UInt8]) -> Int? {
+    guard bytes.count >= sealSize, bytes.starts(with: magic) else { return nil }
     let length = (0..<4).reduce(0) { $0 | Int(bytes[magic.count + $1]) << ($1 * 8) }
-    return length <= frontLimit ? length : nil
+    return length <= frontLimit ? sealSize + length : nil
   }
 
-  /// Takes a file's beginning apart; nil where it is none.
-  static func read(_ bytes: [UInt8]) -> (front: [UInt8], bodyStart: Int)? {
-    let prefix = headSize(0)
-    guard let length = frontLength(bytes), bytes.count >= prefix + length else { return nil }
-    let front = Array(bytes[prefix..<(prefix + length)])
-    guard let digest = try? digest(front), digest.bytes.elementsEqual(bytes[(magic.count + 4)..<prefix]) else {
+  /// The front, sealed as it was and without its seal; nil where one of them was changed.
+  static func open(_ bytes: [UInt8]) -> (sealed: [UInt8], front: [UInt8])? {
+    guard let end = bodyStart(bytes), bytes.count >= end else { return nil }
+    let front = Array(bytes[sealSize..<end])
+    guard let digest = try? digest(front), digest.bytes.elementsEqual(bytes[(magic.count + 4)..<sealSize]) else {
       return nil
     }
-    return (front, prefix + length)
+    return (Array(bytes[..<end]), front)
+  }
+
+  static func decode(_ front: [UInt8]) throws -> ResponseFront {
+    try JSONDecoder().decode(ResponseFront.self, from: Data(front))
   }
 
   private static func digest(_ bytes: [UInt8]) throws -> SHA256Digest {

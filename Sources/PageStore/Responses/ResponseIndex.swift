@@ -7,109 +7,135 @@ import SystemPackage
 
 /// `responses.sqlite`: which responses there are. Where it is damaged, or was written by a newer PageKit, it is put
 /// aside and made anew from the files.
+///
+/// Files get and lose their final names only while a write is under way: its lock holds for all processes.
 final class ResponseIndex: Sendable {
+  private struct Opened {
+    let pool: DatabasePool
+    let file: FileStatus?
+  }
+
   private let directory: ResponseDirectory
   private let logger: Logger
-  private let pool: Mutex<DatabasePool>
-  /// Changes made here.
-  private let ownChanges = Atomic<Int64>(0)
+  private let opened: Mutex<Opened?>
+  /// By which its changes are told from those of others.
+  private let name = Int64.random(in: .min ... .max)
 
   init(_ directory: ResponseDirectory, logger: Logger) throws {
     self.directory = directory
     self.logger = logger
-    pool = Mutex(try Self.open(directory, logger: logger))
+    opened = Mutex(nil)
+    _ = try current()
   }
 
   func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
     try recovering { try $0.read(body) }
   }
 
-  func write<Value>(_ body: (Database) throws -> Value) throws -> Value {
+  /// - Parameters:
+  ///   - isChange: others have to look again.
+  ///   - durably: it has reached the disk when this returns.
+  ///   - body: may be called again, where the index was found damaged meanwhile.
+  func write<Value>(isChange: Bool = true, durably: Bool = false, _ body: (Database) throws -> Value) throws -> Value {
     try recovering { pool in
-      let value = try pool.write { db in
-        let value = try body(db)
-        try db.cachedStatement(sql: "UPDATE change SET count = count + 1").execute()
-        return value
+      try pool.writeWithoutTransaction { db in
+        if durably { try db.execute(sql: "PRAGMA synchronous = FULL") }
+        defer { if durably { try? db.execute(sql: "PRAGMA synchronous = NORMAL") } }
+        var result: Result<Value, any Error>?
+        try db.inTransaction {
+          let value = try body(db)
+          if isChange {
+            try db.cachedStatement(
+              sql: """
+                UPDATE change SET before = CASE WHEN writer = ?1 THEN before ELSE number END,
+                  number = number + 1, writer = ?1
+                """
+            ).execute(arguments: [name])
+          }
+          result = .success(value)
+          return .commit
+        }
+        guard let result else { throw StoreError.database(path: directory.database.string, reason: "nothing was done") }
+        return try result.get()
       }
-      ownChanges.add(1, ordering: .relaxed)
-      return value
     }
   }
 
-  /// Changes that were not made here.
+  /// A number that others' changes alone change.
   func foreignChanges() -> Int64 {
-    let own = ownChanges.load(ordering: .relaxed)
-    let all = try? pool.withLock(\.self).read { db in
-      try Int64.fetchOne(db.cachedStatement(sql: "SELECT count FROM change"))
+    let number = try? read { db in
+      try Int64.fetchOne(
+        db.cachedStatement(sql: "SELECT CASE WHEN writer = ? THEN before ELSE number END FROM change"),
+        arguments: [name])
     }
-    return (all ?? nil ?? 0) - own
+    return (number ?? nil) ?? 0
+  }
+
+  // MARK: Recovering
+
+  /// The database, opened again where somebody has put another one in its place, or has emptied the folder.
+  private func current() throws -> DatabasePool {
+    try opened.withLock { opened in
+      if let opened, isInPlace(opened.file) { return opened.pool }
+      // Who uses the former one goes on with it.
+      opened = nil
+      let pool = try ResponseIndexOpening(directory: directory, logger: logger).open()
+      opened = Opened(pool: pool, file: FileSystem.status(directory.database))
+      return pool
+    }
+  }
+
+  private func isInPlace(_ file: FileStatus?) -> Bool {
+    guard let file, let found = FileSystem.status(directory.database) else { return false }
+    return file.isSameFile(as: found)
   }
 
   private func recovering<Value>(_ body: (DatabasePool) throws -> Value) throws -> Value {
-    let current = pool.withLock(\.self)
-    do {
-      return try body(current)
-    } catch let error as DatabaseError where [.SQLITE_CORRUPT, .SQLITE_NOTADB].contains(error.resultCode) {
-      let fresh = try pool.withLock { pool in
-        // Another thread may have been first.
-        if pool === current {
-          try? pool.close()
-          try Self.putAside(directory, "damaged", error.message ?? "it is no database", logger)
-          pool = try Self.open(directory, logger: logger)
-        }
-        return pool
+    for _ in 0..<2 {
+      let pool = try current()
+      do {
+        return try body(pool)
+      } catch  where Self.isDamage(error) {
+        try putAside(pool, because: error)
+      } catch let error as DatabaseError {
+        let isCurrent = opened.withLock { $0?.pool === pool && isInPlace($0?.file) }
+        if isCurrent { throw StoreError(error, path: directory.database.string) }
       }
-      return try body(fresh)
+    }
+    do {
+      return try body(try current())
     } catch let error as DatabaseError {
       throw StoreError(error, path: directory.database.string)
+    } catch let error as RowDecodingError {
+      throw StoreError.damagedDatabase(path: directory.database.string, reason: "\(error)")
     }
   }
 
-  // MARK: Opening
-
-  private static func open(_ directory: ResponseDirectory, logger: Logger) throws -> DatabasePool {
-    try directory.create()
-    return try StoreLock(path: directory.lock).with(.exclusive) {
-      do {
-        return try openLocked(directory, logger)
-      } catch let error as DatabaseError where [.SQLITE_CORRUPT, .SQLITE_NOTADB].contains(error.resultCode) {
-        try putAside(directory, "damaged", error.message ?? "it is no database", logger)
-        return try openLocked(directory, logger)
-      } catch let error as DatabaseError {
-        throw StoreError(error, path: directory.database.string)
+  /// Unless another thread or process was first.
+  private func putAside(_ pool: DatabasePool, because error: any Error) throws {
+    try opened.withLock { opened in
+      guard let current = opened, current.pool === pool else { return }
+      opened = nil
+      try StoreLock(path: directory.lock).with(.exclusive) {
+        guard isInPlace(current.file) else { return }
+        try ResponseIndexOpening(directory: directory, logger: logger).putAside("damaged", Self.reason(error))
       }
     }
   }
 
-  private static func openLocked(_ directory: ResponseDirectory, _ logger: Logger) throws -> DatabasePool {
-    var configuration = Configuration()
-    configuration.busyMode = .timeout(10)
-    var pool = try DatabasePool(path: directory.database.string, configuration: configuration)
-    let found = try pool.read { db in
-      _ = try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM sqlite_schema")
-      return try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
+  /// Whether an error says that the database is none, or not the one that was written.
+  static func isDamage(_ error: any Error) -> Bool {
+    if error is RowDecodingError { return true }
+    guard let error = error as? DatabaseError else { return false }
+    switch error.resultCode {
+    case .SQLITE_CORRUPT, .SQLITE_NOTADB: return true
+    case .SQLITE_IOERR: return error.extendedResultCode == .SQLITE_IOERR_SHORT_READ
+    case .SQLITE_ERROR: return error.message?.hasPrefix("no such ") ?? false
+    default: return false
     }
-    if found > ResponseSchema.version {
-      try pool.close()
-      try putAside(directory, "newer", "format \(found), this PageKit knows \(ResponseSchema.version)", logger)
-      pool = try DatabasePool(path: directory.database.string, configuration: configuration)
-    }
-    if try pool.read({ try !$0.tableExists("response") }) {
-      try pool.write { db in
-        try ResponseSchema.create(db)
-        let count = try ResponseRebuild(directory: directory).run(db)
-        if count > 0 { logger.notice("the index of responses was built anew from \(count) files") }
-      }
-    }
-    return pool
   }
 
-  private static func putAside(
-    _ directory: ResponseDirectory, _ why: String, _ reason: String, _ logger: Logger
-  ) throws {
-    let aside = "\(directory.database.string).\(why)-\(UUID().uuidString)"
-    logger.error("the index of responses is \(why) (\(reason)); it is kept as \(aside), and a new one is made")
-    try FileSystem.rename(directory.database, to: FilePath(aside))
-    for suffix in ["-wal", "-shm"] { FileSystem.remove(FilePath(directory.database.string + suffix)) }
+  static func reason(_ error: any Error) -> String {
+    (error as? DatabaseError)?.message ?? "it has values that were never written"
   }
 }

@@ -29,8 +29,8 @@ enum ResponseSchema {
         CREATE TABLE total (isKept INTEGER PRIMARY KEY, entries INTEGER NOT NULL, bytes INTEGER NOT NULL);
         INSERT INTO total VALUES (0, 0, 0), (1, 0, 0);
         CREATE TABLE kept (key TEXT PRIMARY KEY) WITHOUT ROWID;
-        CREATE TABLE change (count INTEGER NOT NULL);
-        INSERT INTO change VALUES (0);
+        CREATE TABLE change (number INTEGER NOT NULL, writer INTEGER NOT NULL, before INTEGER NOT NULL);
+        INSERT INTO change SELECT number, 0, number FROM (SELECT ABS(RANDOM() / 4) AS number);
         PRAGMA user_version = \(version);
         """)
   }

@@ -11,6 +11,7 @@ final class ResponseSpool: ResponseWriting {
 
   private struct State: ~Copyable {
     var digester: Digester<SHA256Digest>
+    var digest: SHA256Digest?
     var memory: [UInt8] = []
     var file: FileDescriptor?
     var count: Int64 = 0
@@ -36,21 +37,16 @@ final class ResponseSpool: ResponseWriting {
 
   func append(_ bytes: [UInt8]) throws {
     try state.withLock { state in
+      guard state.digest == nil else {
+        throw StoreError.notWritable(path: path.string, reason: "a response that was stored cannot grow")
+      }
       if state.file == nil, state.memory.count + bytes.count > Self.memoryLimit {
-        var opened: FileDescriptor?
-        try ResponseFiles.makingFolders(for: path) {
-          opened = try FileSystem.open(
-            path, .readWrite, options: [.create, .exclusiveCreate], permissions: [.ownerReadWrite])
-        }
-        guard let opened else { return }
-        // Whoever cleans up sees that it is in use.
-        flock(opened.rawValue, LOCK_EX | LOCK_NB)
-        state.file = opened
-        try FileSystem.writeAll(state.memory, to: opened, path: path)
+        state.file = try opened(with: state.memory)
         state.memory = []
       }
       if let file = state.file {
-        try FileSystem.writeAll(bytes, to: file, path: path)
+        // At its place, whatever an append that failed has left there.
+        try write(bytes, at: state.count, to: file)
       } else {
         state.memory += bytes
       }
@@ -59,20 +55,63 @@ final class ResponseSpool: ResponseWriting {
     }
   }
 
+  private func opened(with bytes: [UInt8]) throws -> FileDescriptor {
+    var opened: FileDescriptor?
+    repeat {
+      try ResponseFiles.makingFolders(for: path) {
+        opened = try FileSystem.open(
+          path, .readWrite, options: [.create, .exclusiveCreate], permissions: [.ownerReadWrite])
+      }
+      guard let file = opened else { continue }
+      // Whoever cleans up sees that it is in use; unless it was removed before that could be said.
+      flock(file.rawValue, LOCK_EX | LOCK_NB)
+      if FileSystem.status(path) == nil {
+        FileSystem.closeLocked(file)
+        opened = nil
+      }
+    } while opened == nil
+    guard let file = opened else { throw StoreError.notWritable(path: path.string, reason: "it was not opened") }
+    do {
+      try write(bytes, at: 0, to: file)
+      return file
+    } catch {
+      FileSystem.remove(path)
+      FileSystem.closeLocked(file)
+      throw error
+    }
+  }
+
+  private func write(_ bytes: [UInt8], at position: Int64, to file: FileDescriptor) throws {
+    do {
+      try file.writeAll(toAbsoluteOffset: position, bytes)
+    } catch let error as Errno {
+      throw FileSystem.writeError(error, path)
+    }
+  }
+
   func read(at position: Int64, upTo limit: Int) throws -> [UInt8] {
     try state.withLock { state in
-      guard position >= 0, position < state.count else { return [] }
+      guard position >= 0, position < state.count, limit > 0 else { return [] }
       let wanted = Int(min(Int64(limit), state.count - position))
       guard let file = state.file else {
         return Array(state.memory[Int(position)..<(Int(position) + wanted)])
       }
-      return try file.readChunk(at: position, count: wanted, path: path)
+      do {
+        return try file.readChunk(at: position, count: wanted)
+      } catch let error as Errno {
+        throw StoreError.notReadable(path: path.string, reason: error.description)
+      }
     }
   }
 
-  /// The digest of all bytes so far; nothing may be appended after it.
+  /// The digest of all bytes; nothing can be appended after it.
   func finish() throws -> SHA256Digest {
-    try state.withLock { try $0.digester.finish() }
+    try state.withLock { state in
+      if let digest = state.digest { return digest }
+      let digest = try state.digester.finish()
+      state.digest = digest
+      return digest
+    }
   }
 
   /// Everything, where it is short enough to be in memory.
@@ -86,23 +125,22 @@ final class ResponseSpool: ResponseWriting {
   }
 
   /// Takes its name away; whoever reads it can go on.
-  func discard() { FileSystem.remove(path) }
+  func discard() {
+    let hasFile = state.withLock { $0.file != nil }
+    if hasFile { FileSystem.remove(path) }
+  }
 }
 
 extension FileDescriptor {
-  /// Exactly so many bytes from a position; fewer only at the file's end.
-  func readChunk(at position: Int64, count: Int, path: FilePath) throws -> [UInt8] {
-    do {
-      return try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-        while filled < count {
-          let target = UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[filled...])
-          let read = try self.read(fromAbsoluteOffset: position + Int64(filled), into: target)
-          if read == 0 { break }
-          filled += read
-        }
+  /// So many bytes from a position; fewer only at the file's end.
+  func readChunk(at position: Int64, count: Int) throws -> [UInt8] {
+    try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+      while filled < count {
+        let target = UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[filled...])
+        let read = try self.read(fromAbsoluteOffset: position + Int64(filled), into: target)
+        if read == 0 { break }
+        filled += read
       }
-    } catch let error as Errno {
-      throw StoreError.notReadable(path: path.string, reason: error.description)
     }
   }
 }

@@ -55,41 +55,31 @@ public final class ResponseStore: ResponseStoring {
   // MARK: Reading
 
   public func entries(for key: CacheKey) async throws -> [ResponseEntry] {
-    try rows(for: key).compactMap { $0.entry() }
-  }
-
-  func rows(for key: CacheKey) throws -> [ResponseRow] {
-    try index.read { try ResponseRow.fetch($0, where: "key = ?", [key.description]) }
+    try index.read { try ResponseRow.fetch($0, key: key) }.map(\.entry)
   }
 
   public func body(of entry: ResponseEntry) async throws -> (any StoredBody)? {
-    if let body = try? StoredResponseBody(entry, in: directory.files(isKept: entry.isKept)) { return body }
-    // Kept, let go of or replaced in between: what the index says now counts.
-    let current = try rows(for: entry.key).first { $0.id == entry.id }
-    if let current, current.isKept != entry.isKept,
-      let body = try? StoredResponseBody(entry, in: directory.files(isKept: current.isKept))
-    {
-      return body
+    do {
+      return try StoredResponseBody(entry, in: directory.files(isKept: entry.isKept))
+    } catch is StoredResponseBody.Damage {
+      return try removeDamaged(entry)
     }
-    if current != nil {
-      logger.warning("a stored response has gone or was changed", metadata: ["key": "\(entry.key)"])
-      try await remove(.entries([entry.id]))
-    }
-    return nil
   }
 
   public func list() async throws -> [ResponseEntry] {
-    try index.read { try ResponseRow.fetch($0, where: "1 ORDER BY usedAt DESC", []) }.compactMap { $0.entry() }
+    try index.read { try ResponseRow.fetch($0, where: "1", [], orderedBy: "usedAt DESC") }.map(\.entry)
   }
 
   public func usage() async throws -> ResponseUsage {
     try index.read { db in
       var usage = ResponseUsage(capacity: currentCapacity)
       for row in try Row.fetchAll(db, sql: "SELECT isKept, entries, bytes FROM total") {
-        if row["isKept"] {
-          (usage.keptEntries, usage.keptBytes) = (row["entries"], row["bytes"])
+        let entries = try row.decode(Int.self, forColumn: "entries")
+        let bytes = try row.decode(Int64.self, forColumn: "bytes")
+        if try row.decode(Bool.self, forColumn: "isKept") {
+          (usage.keptEntries, usage.keptBytes) = (entries, bytes)
         } else {
-          (usage.entries, usage.bytes) = (row["entries"], row["bytes"])
+          (usage.entries, usage.bytes) = (entries, bytes)
         }
       }
       return usage
@@ -103,10 +93,16 @@ public final class ResponseStore: ResponseStoring {
   public func writer() throws -> any ResponseWriting { try ResponseSpool(in: directory.partial) }
 
   public func touch(_ ids: [Int64]) async throws {
-    let usedAt = microseconds()
-    try index.write { db in
+    guard !ids.isEmpty else { return }
+    let now = microseconds()
+    // Nobody else has to look again for that.
+    try index.write(isChange: false) { db in
       let statement = try db.cachedStatement(sql: "UPDATE response SET usedAt = ? WHERE id = ?")
-      for id in ids { try statement.execute(arguments: [usedAt, id]) }
+      var usedAt = try ResponseRow.nextUse(db, at: now)
+      for id in ids {
+        try statement.execute(arguments: [usedAt, id])
+        usedAt &+= 1
+      }
     }
   }
 

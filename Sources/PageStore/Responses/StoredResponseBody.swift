@@ -4,69 +4,104 @@ import SystemPackage
 
 /// The bytes of a stored response, read from its file after they were checked against their digest.
 final class StoredResponseBody: StoredBody {
+  /// The file is not there, or not what was stored.
+  struct Damage: Error {}
+
   let count: Int64
-  private let start: Int64
-  private let file: FileDescriptor
-  private let path: FilePath
   /// Short ones are read once.
-  private let memory: [UInt8]?
+  private let memory: [UInt8]
+  private let file: BodyFile?
+  private let start: Int64
 
   private static let memoryLimit: Int64 = 256 << 10
-  private static let pieceSize = 256 << 10
 
-  /// - Throws: where the file is missing, or its bytes are not those that were stored.
+  /// - Throws: ``Damage``; ``StoreError`` where that cannot be told.
   init(_ entry: ResponseEntry, in files: ResponseFiles) throws {
     count = entry.head.extent.count
-    let separate = files.body(entry.digest)
     let isSeparate = count > ResponseStore.inlineLimit
-    path = isSeparate ? separate : files.entry(entry.id)
-    file = try FileSystem.open(path, .readOnly)
-    do {
-      if isSeparate {
-        start = 0
-      } else {
-        let head = try file.readChunk(at: 0, count: ResponseFront.headSize(0), path: path)
-        guard let length = ResponseFront.frontLength(head) else { throw Self.changed(path) }
-        start = Int64(ResponseFront.headSize(length))
-      }
-      var digester = try Digester.sha256()
-      if count <= Self.memoryLimit {
-        let bytes = try file.readChunk(at: start, count: Int(count), path: path)
-        digester.update(bytes)
-        memory = bytes
-      } else {
-        var position: Int64 = 0
-        while position < count {
-          let wanted = Int(min(Int64(Self.pieceSize), count - position))
-          let piece = try file.readChunk(at: start + position, count: wanted, path: path)
-          if piece.isEmpty { break }
-          digester.update(piece)
-          position += Int64(piece.count)
-        }
-        memory = nil
-      }
-      guard try digester.finish() == entry.digest else { throw Self.changed(path) }
-    } catch {
-      try? file.close()
-      throw error
+    let file = try BodyFile(isSeparate ? files.body(entry.digest) : files.entry(entry.id))
+    if isSeparate {
+      start = 0
+    } else if let end = ResponseFront.bodyStart(try file.read(at: 0, count: ResponseFront.sealSize)) {
+      start = Int64(end)
+    } else {
+      throw Damage()
     }
+    guard file.status.size == start + count else { throw Damage() }
+    var digester = try Digester.sha256()
+    if count <= Self.memoryLimit {
+      memory = try file.read(at: start, count: Int(count))
+      digester.update(memory)
+      self.file = nil
+    } else {
+      memory = []
+      var position: Int64 = 0
+      while position < count {
+        let piece = try file.read(at: start + position, count: Int(min(Self.memoryLimit, count - position)))
+        guard !piece.isEmpty else { throw Damage() }
+        digester.update(piece)
+        position += Int64(piece.count)
+      }
+      self.file = file
+    }
+    guard try digester.finish() == entry.digest else { throw Damage() }
+  }
+
+  func read(at position: Int64, upTo limit: Int) throws -> [UInt8] {
+    guard position >= 0, position < count, limit > 0 else { return [] }
+    let wanted = Int(min(Int64(limit), count - position))
+    if let file {
+      let bytes = try file.read(at: start + position, count: wanted)
+      // What was checked was that file as it stood then.
+      guard bytes.count == wanted, file.isUnchanged else {
+        throw StoreError.notReadable(path: file.path.string, reason: "its bytes are not those that were stored")
+      }
+      return bytes
+    }
+    let first = Int(position)
+    return first == 0 && wanted == memory.count ? memory : Array(memory[first..<(first + wanted)])
+  }
+}
+
+/// An open file, closed with its last user.
+private final class BodyFile: Sendable {
+  let path: FilePath
+  /// As it was when it was opened.
+  let status: FileStatus
+  private let file: FileDescriptor
+
+  init(_ path: FilePath) throws {
+    self.path = path
+    do {
+      file = try FileDescriptor.open(path, .readOnly, options: .closeOnExec)
+    } catch let error as Errno {
+      throw Self.meaning(of: error, path)
+    }
+    guard let status = FileSystem.status(file) else {
+      try? file.close()
+      throw StoreError.notReadable(path: path.string, reason: "it cannot be looked at")
+    }
+    self.status = status
   }
 
   deinit { try? file.close() }
 
-  private static func changed(_ path: FilePath) -> StoreError {
-    .notReadable(path: path.string, reason: "its bytes are not those that were stored")
+  var isUnchanged: Bool { FileSystem.status(file) == status }
+
+  func read(at position: Int64, count: Int) throws -> [UInt8] {
+    do {
+      return try file.readChunk(at: position, count: count)
+    } catch let error as Errno {
+      throw Self.meaning(of: error, path)
+    }
   }
 
-  func read(at position: Int64, upTo limit: Int) throws -> [UInt8] {
-    guard position >= 0, position < count else { return [] }
-    let wanted = Int(min(Int64(limit), count - position))
-    if let memory {
-      let first = Int(position)
-      return first == 0 && wanted == memory.count ? memory : Array(memory[first..<(first + wanted)])
+  /// Where the process has no descriptors left or may not read, nothing is known of the file.
+  private static func meaning(of error: Errno, _ path: FilePath) -> any Error {
+    switch error {
+    case .tooManyOpenFiles, .tooManyOpenFilesInSystem, .noMemory, .permissionDenied, .notPermitted, .interrupted:
+      StoreError.notReadable(path: path.string, reason: error.description)
+    default: StoredResponseBody.Damage()
     }
-    let bytes = try file.readChunk(at: start + position, count: wanted, path: path)
-    guard bytes.count == wanted else { throw Self.changed(path) }
-    return bytes
   }
 }

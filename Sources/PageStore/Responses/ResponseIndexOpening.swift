@@ -1,0 +1,80 @@
+import Foundation
+import GRDB
+import GRDBSQLite
+import Logging
+import PageCore
+import SystemPackage
+
+/// Opens `responses.sqlite`, and makes it where there is none that can be used.
+struct ResponseIndexOpening {
+  let directory: ResponseDirectory
+  let logger: Logger
+
+  func open() throws -> DatabasePool {
+    try directory.create()
+    return try StoreLock(path: directory.lock).with(.exclusive) {
+      do {
+        return try openLocked()
+      } catch  where ResponseIndex.isDamage(error) {
+        try putAside("damaged", ResponseIndex.reason(error))
+        return try inWords { try openLocked() }
+      } catch let error as DatabaseError {
+        throw StoreError(error, path: directory.database.string)
+      }
+    }
+  }
+
+  private func inWords<Value>(_ body: () throws -> Value) throws -> Value {
+    do {
+      return try body()
+    } catch let error as DatabaseError {
+      throw StoreError(error, path: directory.database.string)
+    }
+  }
+
+  private var configuration: Configuration {
+    var configuration = Configuration()
+    configuration.busyMode = .timeout(10)
+    configuration.prepareDatabase { db in
+      // SQLite removes a log by its name. It might be that of a new database, where this one was put aside.
+      guard !db.configuration.readonly else { return }
+      var isPersistent: CInt = 1
+      sqlite3_file_control(db.sqliteConnection, nil, SQLITE_FCNTL_PERSIST_WAL, &isPersistent)
+    }
+    return configuration
+  }
+
+  private func openLocked() throws -> DatabasePool {
+    var pool = try DatabasePool(path: directory.database.string, configuration: configuration)
+    let found = try pool.read { db in
+      // The first page says nothing of the others.
+      _ = try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM sqlite_schema")
+      return try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
+    }
+    if found > ResponseSchema.version {
+      try pool.close()
+      try putAside("newer", "format \(found), this PageKit knows \(ResponseSchema.version)")
+      pool = try DatabasePool(path: directory.database.string, configuration: configuration)
+    }
+    if try pool.read({ try !$0.tableExists("response") }) {
+      try pool.write { db in
+        try ResponseSchema.create(db)
+        let count = try ResponseRebuild(directory: directory).run(db)
+        if count > 0 { logger.notice("the index of responses was built anew from \(count) files") }
+      }
+    }
+    return pool
+  }
+
+  /// Takes the database out of the way. Only the last such is kept.
+  func putAside(_ why: String, _ reason: String) throws {
+    let former = FileSystem.names(in: directory.cache).filter { name in
+      ["damaged", "newer"].contains { name.hasPrefix("responses.sqlite.\($0)-") }
+    }
+    let aside = "\(directory.database.string).\(why)-\(UUID().uuidString)"
+    logger.error("the index of responses is \(why) (\(reason)); it is kept as \(aside), and a new one is made")
+    try FileSystem.rename(directory.database, to: FilePath(aside))
+    for suffix in ["-wal", "-shm"] { FileSystem.remove(FilePath(directory.database.string + suffix)) }
+    for name in former { FileSystem.remove(directory.cache.appending(name)) }
+  }
+}
