@@ -92,6 +92,7 @@ let package = Package(
     .target(
       name: "PageTesting",
       dependencies: [
+        "HTTPCaching", "PageCore",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -120,13 +121,28 @@ let package = Package(
       swiftSettings: relaxed),
     .testTarget(
       name: "PageStoreTests",
-      dependencies: ["PageStore", "PageTesting", .product(name: "GRDB", package: "GRDB.swift")],
+      dependencies: [
+        "PageStore", "PageTesting", "ResponseWriterTool",
+        .product(name: "GRDB", package: "GRDB.swift"),
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "SystemPackage", package: "swift-system"),
+      ],
       swiftSettings: relaxed),
+    // A process of its own, to be killed while it stores responses.
+    .executableTarget(
+      name: "ResponseWriterTool",
+      dependencies: [
+        "HTTPCaching", "PageCore", "PageStore", "PageTesting",
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+      ],
+      path: "Tests/ResponseWriterTool", swiftSettings: relaxed),
     .testTarget(
       name: "PageLoadingTests",
       dependencies: [
         "PageLoading", "PageStore", "CurlTransport", "PageTesting",
         .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "Logging", package: "swift-log"),
       ], swiftSettings: relaxed),
     .testTarget(
       name: "PageTestingTests",

@@ -65,6 +65,8 @@ struct ResponseFiles: Sendable {
     do {
       try Self.makingFolders(for: temporary) { try write(temporary) }
       try Self.makingFolders(for: path) { try FileSystem.rename(temporary, to: path) }
+      // Two names of one file stay both.
+      FileSystem.remove(temporary)
       guard isDurable else { return }
       let folder = path.removingLastComponent()
       try FileSystem.synchroniseFolder(folder)

@@ -71,6 +71,9 @@ final class ResponseIndex: Sendable {
     return (number ?? nil) ?? 0
   }
 
+  /// For what is done outside transactions.
+  func withPool<Value>(_ body: (DatabasePool) throws -> Value) throws -> Value { try recovering(body) }
+
   // MARK: Recovering
 
   /// The database, opened again where somebody has put another one in its place, or has emptied the folder.
@@ -123,14 +126,17 @@ final class ResponseIndex: Sendable {
     }
   }
 
-  /// Whether an error says that the database is none, or not the one that was written.
+  /// Whether an error says that the database is none, or not the one that was written: what is asked of it is always
+  /// the same.
   static func isDamage(_ error: any Error) -> Bool {
     if error is RowDecodingError { return true }
     guard let error = error as? DatabaseError else { return false }
     switch error.resultCode {
-    case .SQLITE_CORRUPT, .SQLITE_NOTADB: return true
+    case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_CONSTRAINT, .SQLITE_MISMATCH, .SQLITE_FORMAT: return true
     case .SQLITE_IOERR: return error.extendedResultCode == .SQLITE_IOERR_SHORT_READ
-    case .SQLITE_ERROR: return error.message?.hasPrefix("no such ") ?? false
+    case .SQLITE_ERROR:
+      let message = error.message ?? ""
+      return ["no such ", "unsupported file format"].contains { message.hasPrefix($0) }
     default: return false
     }
   }

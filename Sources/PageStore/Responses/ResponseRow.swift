@@ -32,7 +32,8 @@ struct ResponseRow {
 
   /// In the order in which they were stored, unless the condition names another.
   static func fetch(
-    _ db: Database, where condition: String, _ arguments: StatementArguments, orderedBy order: String = "storedAt, id"
+    _ db: Database, where condition: String, _ arguments: StatementArguments,
+    orderedBy order: String = "storedAt, usedAt"
   ) throws -> [ResponseRow] {
     let statement = try db.cachedStatement(
       sql: "SELECT id, isKept, front FROM response WHERE \(condition) ORDER BY \(order)")

@@ -96,12 +96,18 @@ private final class BodyFile: Sendable {
     }
   }
 
-  /// Where the process has no descriptors left or may not read, nothing is known of the file.
   private static func meaning(of error: Errno, _ path: FilePath) -> any Error {
+    StoredResponseBody.tellsNothing(error)
+      ? StoreError.notReadable(path: path.string, reason: error.description) : StoredResponseBody.Damage()
+  }
+}
+
+extension StoredResponseBody {
+  /// Where the process has no descriptors left or may not read, nothing is known of the file.
+  static func tellsNothing(_ error: Errno) -> Bool {
     switch error {
-    case .tooManyOpenFiles, .tooManyOpenFilesInSystem, .noMemory, .permissionDenied, .notPermitted, .interrupted:
-      StoreError.notReadable(path: path.string, reason: error.description)
-    default: StoredResponseBody.Damage()
+    case .tooManyOpenFiles, .tooManyOpenFilesInSystem, .noMemory, .permissionDenied, .notPermitted, .interrupted: true
+    default: false
     }
   }
 }

@@ -1,0 +1,159 @@
+import HTTPCaching
+import PageCore
+import Synchronization
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// A response store without files, for tests: it behaves like the one on disk, and forgets everything with its last
+/// user.
+///
+/// ```swift
+/// let store = InMemoryResponseStore()
+/// let cache = try ResponseCache(store: store)
+/// await cache.store(bytes, forKey: "settings", at: now)
+/// try store.loseBytes(of: #require(await store.list().first))
+/// #expect(await cache.response(forKey: "settings") == nil)
+/// ```
+public final class InMemoryResponseStore: ResponseStoring {
+  private let state: Mutex<InMemoryResponses>
+  private let now: @Sendable () -> Double
+
+  /// - Parameters:
+  ///   - capacity: bytes of bodies, those that are kept not counted; equal bytes count once.
+  ///   - now: seconds since 1970.
+  public init(
+    capacity: Int64 = 20 << 20, now: @escaping @Sendable () -> Double = { Date().timeIntervalSince1970 }
+  ) {
+    state = Mutex(InMemoryResponses(capacity: capacity))
+    self.now = now
+  }
+
+  /// What happens when a file is removed or damaged: reading the entry is a miss from now on, and so is reading others
+  /// with the same bytes.
+  public func loseBytes(of entry: ResponseEntry) {
+    state.withLock { $0.bodies[.init(digest: entry.digest, isKept: entry.isKept)] = nil }
+  }
+
+  // MARK: Reading
+
+  public func entries(for key: CacheKey) async throws -> [ResponseEntry] {
+    state.withLock { state in state.entries.values.filter { $0.key == key }.sorted { $0.id < $1.id } }
+  }
+
+  public func body(of entry: ResponseEntry) async throws -> (any StoredBody)? {
+    state.withLock { state in
+      guard let current = state.entries[entry.id] else { return nil }
+      if let bytes = state.bodies[current.place] { return InMemoryBody(bytes) }
+      for entry in state.entries.values where entry.place == current.place { state.remove(entry.id) }
+      return nil
+    }
+  }
+
+  public func list() async throws -> [ResponseEntry] {
+    state.withLock { state in state.byUse.reversed() }
+  }
+
+  public func usage() async throws -> ResponseUsage {
+    state.withLock { state in
+      let kept = state.entries.values.count { $0.isKept }
+      return ResponseUsage(
+        entries: state.entries.count - kept, bytes: state.bytes(isKept: false), keptEntries: kept,
+        keptBytes: state.bytes(isKept: true), capacity: state.capacity)
+    }
+  }
+
+  /// Nobody else can change it.
+  public func changeCount() -> Int64 { 0 }
+
+  // MARK: Writing
+
+  public func writer() throws -> any ResponseWriting { InMemoryBody([]) }
+
+  public func commit(
+    _ writer: any ResponseWriting, head: ResponseHead, for key: CacheKey, replacing replaced: [ResponseEntry]
+  ) async throws -> ResponseEntry? {
+    guard let body = writer as? InMemoryBody, body.count == head.extent.count else {
+      throw StoreError.notWritable(path: "memory", reason: "the bytes are not all there")
+    }
+    let bytes = body.finish()
+    let digest = try ContentDigests(of: bytes).sha256
+    return state.withLock { state in
+      let isKept = state.keptKeys.contains(key)
+      guard isKept || body.count <= state.capacity else { return nil }
+      let same = state.entries.values.filter {
+        $0.key == key && $0.head.vary == head.vary && (head.extent.isWhole || !$0.head.extent.isWhole)
+      }
+      for old in replaced + same { state.remove(old.id) }
+      let entry = ResponseEntry(
+        id: state.nextNumber(), key: key, head: head, digest: digest, isKept: isKept, storedAt: now())
+      state.insert(entry, bytes)
+      state.evict()
+      return entry
+    }
+  }
+
+  public func update(_ entry: ResponseEntry, head: ResponseHead) async throws -> ResponseEntry? {
+    guard head.extent.count == entry.head.extent.count else { return nil }
+    return state.withLock { $0.change(entry.id) { $0.with(head: head) } }
+  }
+
+  public func invalidate(_ keys: [CacheKey]) async throws {
+    state.withLock { state in
+      for entry in state.entries.values where keys.contains(entry.key) {
+        var head = entry.head
+        head.isInvalidated = true
+        state.change(entry.id) { $0.with(head: head) }
+      }
+    }
+  }
+
+  public func touch(_ ids: [Int64]) async throws {
+    state.withLock { state in
+      for id in ids where state.entries[id] != nil { state.uses[id] = state.nextNumber() }
+    }
+  }
+
+  public func setKept(_ isKept: Bool, for key: CacheKey) async throws -> Bool {
+    state.withLock { state in
+      if isKept { state.keptKeys.insert(key) } else { state.keptKeys.remove(key) }
+      for entry in state.entries.values where entry.key == key && entry.isKept != isKept {
+        guard let bytes = state.bodies[entry.place] else {
+          state.remove(entry.id)
+          continue
+        }
+        state.remove(entry.id)
+        state.insert(entry.with(isKept: isKept), bytes)
+      }
+      state.evict()
+      return state.entries.values.contains { $0.key == key }
+    }
+  }
+
+  // MARK: Removing
+
+  @discardableResult
+  public func remove(_ selection: ResponseSelection) async throws -> Int {
+    state.withLock { state in
+      let chosen = state.entries.values.filter { $0.isChosen(by: selection) }
+      for entry in chosen { state.remove(entry.id) }
+      switch selection {
+      case .all: state.keptKeys = []
+      case .key(let key): state.keptKeys.remove(key)
+      case .partition(let partition): state.keptKeys = state.keptKeys.filter { $0.partition != partition }
+      case .entries, .since, .stale: break
+      }
+      return chosen.count
+    }
+  }
+
+  public func setCapacity(_ bytes: Int64) async throws {
+    state.withLock { state in
+      state.capacity = bytes
+      state.evict()
+    }
+  }
+}
