@@ -1,3 +1,4 @@
+import Foundation
 import HTTPCaching
 import HTTPTypes
 import PageCore
@@ -19,8 +20,13 @@ struct ResponseFlood {
     try await withThrowingTaskGroup(of: Void.self) { group in
       for task in 0..<tasks {
         group.addTask {
+          var hasStarted = false
           var generator = SeededGenerator(seed: seed &* 64 &+ UInt64(task))
-          while true { try await storeOne(&generator) }
+          while true {
+            try await storeOne(&generator)
+            if !hasStarted { try FileHandle.standardOutput.write(contentsOf: Data(".".utf8)) }
+            hasStarted = true
+          }
         }
       }
       try await group.waitForAll()

@@ -65,6 +65,8 @@ struct ResponseCacheMemoryTests {
     var reference = Reference(capacity: 40_000)
     let tier = MemoryTier(capacity: 40_000)
     let keys = (0..<12).map { CacheKey(named: "\($0)") }
+    var faults: [String] = []
+    func check(_ isRight: Bool, _ what: @autoclosure () -> String) { if !isRight { faults.append(what()) } }
     for step in 0..<3_000 {
       let key = keys[Int.random(in: 0..<12, using: &generator)]
       let id = Int64.random(in: 1...60, using: &generator)
@@ -72,9 +74,9 @@ struct ResponseCacheMemoryTests {
       case 0..<50:
         let response = Self.response(id, key, count: .random(in: 0..<12_000, using: &generator))
         let ids: Set<Int64> = Bool.random(using: &generator) ? [id + 1, id + 2] : []
-        #expect(tier.insert(response, replacing: ids) == reference.insert(response, replacing: ids))
+        check(tier.insert(response, replacing: ids) == reference.insert(response, replacing: ids), "insert at \(step)")
       case 50..<85:
-        #expect(tier.variants(for: key).map(\.entry.id) == reference.use(key).map(\.entry.id))
+        check(tier.variants(for: key).map(\.entry.id) == reference.use(key).map(\.entry.id), "variants at \(step)")
       case 85..<90:
         tier.remove(key)
         reference.remove { $0.entry.key == key }
@@ -91,17 +93,18 @@ struct ResponseCacheMemoryTests {
         reference.trim()
       }
       let usage = tier.usage
-      #expect(usage.bytes <= tier.capacity, "step \(step)")
-      #expect(usage.bytes == reference.cost, "step \(step)")
-      #expect(usage.entries == reference.places.reduce(0) { $0 + $1.variants.count }, "step \(step)")
+      check(usage.bytes <= tier.capacity, "capacity at \(step)")
+      check(usage.bytes == reference.cost, "cost at \(step)")
+      check(usage.entries == reference.places.reduce(0) { $0 + $1.variants.count }, "entries at \(step)")
     }
     // The order as well: what goes first when there is less and less room.
     while !reference.places.isEmpty {
       reference.capacity = max(0, reference.cost - 1)
       tier.capacity = reference.capacity
       reference.trim()
-      #expect(tier.usage.bytes == reference.cost)
+      check(tier.usage.bytes == reference.cost, "order with \(reference.capacity) left")
     }
+    #expect(faults.isEmpty)
   }
 
   @Test func manyVariantsOfOneKeyNeverPushOutTheNewest() {
