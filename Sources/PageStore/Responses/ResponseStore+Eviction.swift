@@ -28,12 +28,12 @@ extension ResponseStore {
     let (wanted, overflow) = options.lowSpace.addingReportingOverflow(size)
     let missing = (overflow ? .max : wanted) - max(0, options.availableBytes(directory.cache.string))
     guard missing > 0 else { return true }
-    let (removed, freed) = try index.write { db in
+    let freed = try index.write { db in
       let before = try ResponseRow.evictableBytes(db)
-      let removed = try evict(db, toFree: missing)
-      return (removed, before &- (try ResponseRow.evictableBytes(db)))
+      // The index itself may need what that frees.
+      try removeFiles(try evict(db, toFree: missing), unnamedIn: db)
+      return before &- (try ResponseRow.evictableBytes(db))
     }
-    removeFiles(removed)
     return freed >= missing
   }
 

@@ -108,7 +108,7 @@ public final class ResponseStore: ResponseStoring {
 
   public func setCapacity(_ bytes: Int64) async throws {
     capacity.store(bytes, ordering: .relaxed)
-    try removeFiles(index.write { try evict($0, toFree: 0) })
+    try index.write { db in try removeFiles(try evict(db, toFree: 0), unnamedIn: db) }
   }
 
   func microseconds() -> Int64 { Int64(options.now() * 1e6) }

@@ -37,7 +37,13 @@ struct ResponseFolderTests {
     let fixture = try await Self.kept()
     try Damage.remove(fixture.folder.file("cache"))
     try await Self.expectKept(fixture, in: fixture.store)
-    #expect(try await fixture.text("short", of: try fixture.reopened()) == "new")
+    // Who opens the folder later works on the same.
+    let other = try fixture.reopened()
+    #expect(try await fixture.text("short", of: other) == "new")
+    try await fixture.store("later", for: "later")
+    #expect(try await fixture.text("later", of: other) == "later")
+    _ = try await other.remove(.key(CacheKey(named: "later")))
+    #expect(try await fixture.names() == (try await fixture.names(of: other)))
   }
 
   @Test func aResponseUnderWayIsStoredAlthoughTheCacheFolderGoes() async throws {

@@ -65,6 +65,24 @@ struct ResponseInstancesTests {
     #expect(try await fixture.text("a") == nil)
   }
 
+  /// SQLite removes logs by their names when the last user of a database goes.
+  @Test func whoStillHasTheOldIndexTakesNothingFromTheNewOne() async throws {
+    let fixture = try ResponseFixture()
+    try await fixture.store("text", for: "a")
+    var old: ResponseStore? = try fixture.reopened()
+    #expect(try await old?.list().count == 1)
+    let aside = fixture.folder.file("cache/aside")
+    try FileManager.default.moveItem(atPath: fixture.folder.file("cache/responses.sqlite"), toPath: aside)
+    for suffix in ["-wal", "-shm"] { try Damage.remove(fixture.folder.file("cache/responses.sqlite" + suffix)) }
+    try await fixture.store("text", for: "b")
+    old = nil
+    #expect(Damage.exists(fixture.folder.file("cache/responses.sqlite-wal")))
+    let other = try fixture.reopened()
+    #expect(try await fixture.names(of: other) == ["b", "a"])
+    try await fixture.store("text", for: "c", of: other)
+    #expect(try await fixture.names() == ["c", "b", "a"])
+  }
+
   /// Sharing, replacing, keeping, evicting and removing at once: whatever is found is right, and what the index names
   /// is there.
   @Test func nothingIsLostOrMixedUpWhereManyWorkOnTheSameAtOnce() async throws {

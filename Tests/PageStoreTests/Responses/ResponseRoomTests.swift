@@ -141,6 +141,9 @@ struct ResponseRoomTests {
     for partition in [anna, bob, .shared] { try await fixture.store([1], for: CacheKey(named: "a", in: partition)) }
     #expect(try await store.remove(.partition(anna)) == 1)
     #expect(Set(try await store.list().map(\.key.partition)) == [bob, .shared])
+    try await fixture.store([1], for: CacheKey(named: "a"))
+    #expect(try await store.remove(.partition(.private)) == 1)
+    #expect(Set(try await store.list().map(\.key.partition)) == [bob, .shared], "private is not private:…")
     fixture.advance(10)
     let stale = try #require(try await fixture.store([2], for: CacheKey(named: "stale"), staleAt: 5))
     let late = try await fixture.store("late", for: "late")
