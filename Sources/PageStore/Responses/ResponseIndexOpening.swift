@@ -1,6 +1,5 @@
 import Foundation
 import GRDB
-import GRDBSQLite
 import Logging
 import PageCore
 import SystemPackage
@@ -35,12 +34,6 @@ struct ResponseIndexOpening {
   private var configuration: Configuration {
     var configuration = Configuration()
     configuration.busyMode = .timeout(10)
-    configuration.prepareDatabase { db in
-      // SQLite removes a log by its name. It might be that of a new database, where this one was put aside.
-      guard !db.configuration.readonly else { return }
-      var isPersistent: CInt = 1
-      sqlite3_file_control(db.sqliteConnection, nil, SQLITE_FCNTL_PERSIST_WAL, &isPersistent)
-    }
     return configuration
   }
 

@@ -65,7 +65,7 @@ struct ResponseInstancesTests {
     #expect(try await fixture.text("a") == nil)
   }
 
-  /// SQLite removes logs by their names when the last user of a database goes.
+  /// SQLite removes logs by their names, where it does not see that a database was moved.
   @Test func whoStillHasTheOldIndexTakesNothingFromTheNewOne() async throws {
     let fixture = try ResponseFixture()
     try await fixture.store("text", for: "a")
