@@ -61,12 +61,10 @@ struct ResponseFullDiskTests {
     }
     _ = try await store.setKept(true, for: CacheKey(named: "7"))
     try disk.fill()
-    for count in [50_000, 500_000] {
-      let error = await #expect(throws: StoreError.self) {
-        try await fixture.store([UInt8](repeating: 9, count: count), for: CacheKey(named: "new"), of: store)
-      }
-      #expect(error?.description.hasPrefix("the disk is full: ") == true)
+    let error = await #expect(throws: StoreError.self) {
+      try await fixture.store([UInt8](repeating: 9, count: 500_000), for: CacheKey(named: "new"), of: store)
     }
+    #expect(error?.description.hasPrefix("the disk is full: ") == true)
     #expect(try await fixture.bytes(CacheKey(named: "3"), of: store)?.count == 100_000)
     _ = try await store.remove(.key(CacheKey(named: "3")))
     #expect(try await store.list().count == 7)
