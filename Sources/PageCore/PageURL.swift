@@ -71,9 +71,9 @@ public struct PageURL: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// Resolves a reference against this URL, as a browser would.
-  public func resolving(_ reference: String) -> PageURL? {
+  public func resolving(_ reference: String, ignoring ignored: Set<String> = PageURL.ignoredParameters) -> PageURL? {
     guard let url, let resolved = URL(string: reference, relativeTo: url) else { return nil }
-    return PageURL(resolved.absoluteString)
+    return PageURL(resolved.absoluteString, ignoring: ignored)
   }
 }
 

@@ -11,7 +11,10 @@ enum RedirectDecision: Equatable {
   /// Redirects followed for one request.
   static let limit = 10
 
-  init(for response: HTTPResponse, at url: PageURL, visited: [PageURL]) {
+  init(
+    for response: HTTPResponse, at url: PageURL, visited: [PageURL],
+    ignoring ignored: Set<String> = PageURL.ignoredParameters
+  ) {
     guard [301, 302, 303, 307, 308].contains(response.status.code) else {
       self = .take
       return
@@ -20,7 +23,7 @@ enum RedirectDecision: Equatable {
       self = .refuse(.noLocation(url))
       return
     }
-    guard let target = url.resolving(location), !target.isFile else {
+    guard let target = url.resolving(location, ignoring: ignored), !target.isFile else {
       self = .refuse(.badLocation(url, location))
       return
     }
