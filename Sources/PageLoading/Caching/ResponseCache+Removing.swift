@@ -1,4 +1,6 @@
 import Foundation
+import HTTPCaching
+import HTTPTypes
 import PageCore
 
 extension ResponseCache {
@@ -34,6 +36,16 @@ extension ResponseCache {
       // When something came that is in memory only is known to the second.
       { memory.removeAll { $0.entry.storedAt >= ($0.entry.id < 0 ? seconds.rounded(.down) : seconds) } },
       while: { _ = try await store.remove(.since(seconds)) })
+  }
+
+  /// The parts that a request would go on with.
+  func removeParts(for key: CacheKey, fields: HTTPFields) async {
+    let parts = await responses(for: key, fields: fields).filter {
+      !$0.stored.extent.isWhole && $0.stored.vary.matches(fields)
+    }
+    let ids = Set(parts.map(\.entry.id))
+    memory.remove(key, ids: ids)
+    _ = try? await store.remove(.entries(Array(ids)))
   }
 
   /// All variants of one key.
