@@ -7,23 +7,26 @@ struct DataURL {
 
   /// - Throws: ``LoadError/badDataURL(_:)``.
   init(_ text: String) throws {
-    guard let comma = text.firstIndex(of: ","), let colon = text.firstIndex(of: ":"), colon < comma else {
+    let bytes = text.utf8
+    guard let comma = bytes.firstIndex(of: UInt8(ascii: ",")), let colon = bytes.firstIndex(of: UInt8(ascii: ":")),
+      colon < comma
+    else {
       throw LoadError.badDataURL("it has no comma")
     }
-    var head = text[text.index(after: colon)..<comma]
+    var head = text[bytes.index(after: colon)..<comma]
     let isBase64 = head.lowercased().hasSuffix(";base64")
     if isBase64 { head = head.dropLast(7) }
     mediaType = head.isEmpty ? "text/plain;charset=US-ASCII" : head.hasPrefix(";") ? "text/plain\(head)" : String(head)
-    let payload = text[text.index(after: comma)...]
+    let payload = text[bytes.index(after: comma)...]
     if isBase64 {
       let unescaped = payload.removingPercentEncoding ?? String(payload)
       // Padding is often left out.
       let digits = unescaped.filter { !$0.isWhitespace && $0 != "=" }
       let padded = digits + String(repeating: "=", count: (4 - digits.count % 4) % 4)
       guard let data = Data(base64Encoded: padded) else { throw LoadError.badDataURL("its base64 is damaged") }
-      bytes = Array(data)
+      self.bytes = Array(data)
     } else {
-      bytes = Self.unescaped(payload)
+      self.bytes = Self.unescaped(payload)
     }
   }
 
@@ -33,7 +36,7 @@ struct DataURL {
     var rest = text.utf8
     while let byte = rest.popFirst() {
       if byte == UInt8(ascii: "%"), let digits = String(rest.prefix(2)), digits.utf8.count == 2,
-        let value = UInt8(digits, radix: 16)
+        digits.allSatisfy(\.isHexDigit), let value = UInt8(digits, radix: 16)
       {
         result.append(value)
         rest = rest.dropFirst(2)
