@@ -17,6 +17,7 @@ public final class Reachability: Sendable {
   struct Breaker: Hashable, Sendable {
     private(set) var failures = 0
     private(set) var openUntil: ContinuousClock.Instant?
+    private var isTrying = false
 
     static let failuresToOpen = 2
     static let firstRest: Duration = .seconds(5)
@@ -27,12 +28,16 @@ public final class Reachability: Sendable {
       guard let openUntil else { return true }
       guard now >= openUntil else { return false }
       self.openUntil = now + Self.firstRest
+      isTrying = true
       return true
     }
 
     func isOnline(at now: ContinuousClock.Instant) -> Bool { openUntil.map { now >= $0 } ?? true }
 
     mutating func recordFailure(at now: ContinuousClock.Instant) {
+      // What was sent before it opened says nothing new.
+      guard isTrying || isOnline(at: now) else { return }
+      isTrying = false
       failures += 1
       guard failures >= Self.failuresToOpen else { return }
       let doublings = min(failures - Self.failuresToOpen, 10)
@@ -46,6 +51,9 @@ public final class Reachability: Sendable {
     var setting: Setting = .observed
     var breakers: [String: Breaker] = [:]
   }
+
+  /// Origins that are away at the same time.
+  private static let rememberedLimit = 1000
 
   private let state = Mutex(State())
   private let now: @Sendable () -> ContinuousClock.Instant
@@ -85,7 +93,14 @@ public final class Reachability: Sendable {
 
   func record(_ error: any Error, for url: PageURL) {
     guard Self.meansAway(error) else { return }
-    state.withLock { $0.breakers[url.origin, default: Breaker()].recordFailure(at: now()) }
+    let now = now()
+    state.withLock { state in
+      if state.breakers.count >= Self.rememberedLimit, state.breakers[url.origin] == nil {
+        state.breakers = state.breakers.filter { !$0.value.isOnline(at: now) }
+        guard state.breakers.count < Self.rememberedLimit else { return }
+      }
+      state.breakers[url.origin, default: Breaker()].recordFailure(at: now)
+    }
   }
 
   func recordSuccess(_ url: PageURL) {
