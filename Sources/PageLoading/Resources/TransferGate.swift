@@ -27,6 +27,12 @@ final class TransferGate: Sendable {
     /// May hold tickets of those who have left or were raised; they are passed over.
     var queue = Heap<Ticket>()
     var waiting: [UInt64: (priority: LoadPriority, continuation: CheckedContinuation<Bool, Never>)] = [:]
+
+    mutating func insert(_ ticket: Ticket) {
+      queue.insert(ticket)
+      guard queue.count > 2 * waiting.count + 64 else { return }
+      queue = Heap(waiting.map { Ticket(priority: $0.value.priority, number: $0.key) })
+    }
   }
 
   private let state: Mutex<State>
@@ -54,7 +60,7 @@ final class TransferGate: Sendable {
             return true
           }
           state.waiting[number] = (priority, continuation)
-          state.queue.insert(Ticket(priority: priority, number: number))
+          state.insert(Ticket(priority: priority, number: number))
           return nil
         }
         if let answer { continuation.resume(returning: answer) }
@@ -71,9 +77,12 @@ final class TransferGate: Sendable {
     state.withLock { state in
       guard let waiting = state.waiting[number], waiting.priority < priority else { return }
       state.waiting[number]?.priority = priority
-      state.queue.insert(Ticket(priority: priority, number: number))
+      state.insert(Ticket(priority: priority, number: number))
     }
   }
+
+  /// Who waits, and the tickets there are for them.
+  var counts: (waiting: Int, tickets: Int) { state.withLock { ($0.waiting.count, $0.queue.count) } }
 
   private func leave() {
     let next: CheckedContinuation<Bool, Never>? = state.withLock { state in
