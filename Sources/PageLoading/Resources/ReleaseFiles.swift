@@ -9,6 +9,7 @@ final class ReleaseFiles: Sendable {
     var urls: Set<PageURL> = []
     var releases: [Int64] = []
     var checkedAt: ContinuousClock.Instant?
+    var underway: Task<Void, Never>?
   }
 
   private let store: any BundleStoring
@@ -32,12 +33,22 @@ final class ReleaseFiles: Sendable {
   /// A release may have become current, here or in another process. Looked at once a second at most.
   private func refreshIfDue() async {
     let now = ContinuousClock.now
-    let isDue = state.withLock { state in
-      if let last = state.checkedAt, now - last < .seconds(1) { return false }
+    let look = state.withLock { state -> Task<Void, Never>? in
+      if let underway = state.underway { return underway }
+      if let last = state.checkedAt, now - last < .seconds(1) { return nil }
       state.checkedAt = now
-      return true
+      let look = Task {
+        await refresh()
+        self.state.withLock { $0.underway = nil }
+      }
+      state.underway = look
+      return look
     }
-    guard isDue, let sources = try? await store.sources() else { return }
+    await look?.value
+  }
+
+  private func refresh() async {
+    guard let sources = try? await store.sources() else { return }
     let releases = sources.compactMap(\.current)
     let ids = releases.map(\.id)
     guard ids != state.withLock(\.releases) else { return }
