@@ -1,3 +1,4 @@
+import HTTPCaching
 import HTTPTypes
 import Logging
 import PageCore
@@ -27,7 +28,7 @@ public struct Prefetcher: Sendable {
   ///   - dropped: listed before and no longer: what is stored for them may be evicted again.
   public func prefetch(_ references: [String], base: PageURL?, dropping dropped: [String] = []) async -> Report {
     for reference in Set(dropped).subtracting(references) {
-      if let key = key(reference, base) { _ = try? await loader.cache.unkeep(key) }
+      for key in await keys(reference, base) { _ = try? await loader.cache.unkeep(key) }
     }
     var report = Report()
     var waiting = Array(Set(references)).sorted()[...]
@@ -52,24 +53,43 @@ public struct Prefetcher: Sendable {
 
   var saver: DataSaver { loader.saver }
 
-  private func key(_ reference: String, _ base: PageURL?) -> CacheKey? {
-    let request = ResourceRequest(reference, base: base)
-    guard case .network(let hop, _)? = try? loader.prepare(request) else { return nil }
-    return hop.key
+  /// Of a reference, and of where its stored redirects lead.
+  private func keys(_ reference: String, _ base: PageURL?) async -> [CacheKey] {
+    guard case .network(var hop, let request)? = try? loader.prepare(ResourceRequest(reference, base: base)) else {
+      return []
+    }
+    var keys = [hop.key]
+    var visited: [PageURL] = []
+    while let stored = await loader.cache.responses(for: hop.key, fields: hop.request.headerFields).last?.stored,
+      case .follow(let target) = RedirectDecision(for: stored.head, at: hop.url, visited: visited, ignoring: [])
+    {
+      visited.append(hop.url)
+      hop = loader.nextHop(after: hop, to: target, status: stored.status, request)
+      keys.append(hop.key)
+    }
+    return keys
   }
 
   /// False where the data saver does not allow it.
   private func fetch(_ reference: String, _ base: PageURL?) async -> Result<Bool, any Error> {
     guard loader.saver.allowsIdleWork else { return .success(false) }
     do {
-      guard let key = key(reference, base) else { throw LoadError.invalidReference(reference) }
+      // What is spent is what comes over the wire.
       let loaded = try await loader.response(
-        for: ResourceRequest(reference, base: base, behavior: .protocolCache, priority: .idle))
+        for: ResourceRequest(
+          reference, base: base, behavior: .protocolCache, priority: .idle, keepsContentEncoding: true))
       var received: Int64 = 0
       for try await chunk in loaded.body { received += Int64(chunk.count) }
-      if !loaded.source.isCache { loader.saver.spend(received) }
+      if loaded.source == .network { loader.saver.spend(received) }
       guard loaded.status < 400 else { throw PrefetchFault.status(loaded.status) }
-      guard try await loader.cache.keep(key) else { throw PrefetchFault.notStorable }
+      // The bundle store has it.
+      if loaded.source == .release { return .success(true) }
+      for key in await keys(reference, base) {
+        guard try await loader.cache.keep(key) else {
+          _ = try await loader.cache.unkeep(key)
+          throw PrefetchFault.notStorable
+        }
+      }
       return .success(true)
     } catch {
       return .failure(error)
