@@ -6,6 +6,8 @@ final class Generations: Sendable {
   private struct Activity {
     var underway = 0
     var newest: UInt64 = 0
+    /// When the resource was last changed while requests were under way; 0 for never.
+    var epoch: UInt64 = 0
   }
 
   private struct State {
@@ -49,7 +51,16 @@ final class Generations: Sendable {
   func supersede(_ keys: [CacheKey]) {
     state.withLock { state in
       state.last += 1
-      for key in keys { state.active[key]?.newest = state.last }
+      for key in keys {
+        state.active[key]?.newest = state.last
+        state.active[key]?.epoch = state.last
+      }
     }
   }
+
+  /// Differs before and after ``supersede(_:)``: who asks after a change must not share what was asked before it.
+  func epoch(of key: CacheKey) -> UInt64 { state.withLock { $0.active[key]?.epoch ?? 0 } }
+
+  /// Keys with requests under way.
+  var activeCount: Int { state.withLock(\.active.count) }
 }

@@ -12,6 +12,8 @@ struct Hop: Sendable {
   /// As it is sent.
   var method: HTTPRequest.Method
   var body: [UInt8]
+  /// The client's own, as far as they may come this far.
+  var fields: HTTPFields
   var behavior: LoadBehavior
   var lifetime: LifetimeRule
   var priority: LoadPriority

@@ -38,18 +38,27 @@ final class IncomingResponse: Sendable {
   // MARK: Writing
 
   /// Takes all bytes, and then finishes with what `commit` makes of them; what fails is handed to it too.
+  ///
+  /// - Parameter landed: called in any case, before readers see the end.
   func start(
-    _ body: TransportBody, commit: @escaping @Sendable (_ isWhole: Bool, any ResponseWriting) async -> CachedResponse?
+    _ body: TransportBody, commit: @escaping @Sendable (_ isWhole: Bool, any ResponseWriting) async -> CachedResponse?,
+    landed: @escaping @Sendable () -> Void
   ) {
     let pump = Task {
+      var failure: (any Error)?
       do {
         for try await chunk in body { try receive(chunk) }
-        let fits = state.withLock { $0.overflow.isEmpty }
-        finish(.success(fits ? await commit(true, spool) : nil))
       } catch {
-        if state.withLock({ $0.overflow.isEmpty }) { _ = await commit(false, spool) } else { spool.discard() }
-        finish(.failure(error))
+        failure = error
       }
+      var stored: CachedResponse?
+      if state.withLock({ $0.overflow.isEmpty }) {
+        stored = await commit(failure == nil, spool)
+      } else {
+        spool.discard()
+      }
+      landed()
+      finish(failure.map { .failure($0) } ?? .success(stored))
     }
     state.withLock { state in
       if state.end == nil { state.pump = pump }
@@ -94,6 +103,8 @@ final class IncomingResponse: Sendable {
   /// The body for one reader. Nil when the transfer was given up already.
   func body() -> TransportBody? {
     let isOpen = state.withLock { state in
+      // What ended because nobody wanted it any more is no answer to who wants it now.
+      if case .failure(let error)? = state.end, error is CancellationError { return false }
       if state.end == nil, state.readers == 0, state.pump?.isCancelled ?? false { return false }
       state.readers += 1
       return true

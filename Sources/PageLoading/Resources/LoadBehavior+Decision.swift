@@ -20,7 +20,8 @@ extension LoadBehavior {
     case .any:
       if let anything {
         let freshness = Freshness(of: anything, at: now, rule: lifetime)
-        return .serve(anything, age: freshness.age, because: freshness.isFresh ? .fresh : .anyAge)
+        let isFresh = freshness.isFresh && !anything.isInvalidated
+        return .serve(anything, age: freshness.age, because: isFresh ? .fresh : .anyAge)
       }
     case .valid:
       switch byProtocol {

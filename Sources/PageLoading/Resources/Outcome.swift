@@ -7,6 +7,7 @@ import Synchronization
 struct FlightKey: Hashable, Sendable {
   let key: CacheKey
   let request: HTTPRequest
+  var epoch: UInt64 = 0
 }
 
 /// What came of asking the origin, for all who asked for the same.

@@ -7,7 +7,9 @@ struct PendingResponse: Sendable {
   enum Shape: Sendable {
     /// Of so many bytes, where the head tells.
     case whole(size: Int64?)
-    case part(first: Int64, of: Int64?)
+    case part(Range<Int64>, of: Int64?)
+    /// A stored beginning and the rest of it, together so many bytes.
+    case completed(size: Int64?)
   }
 
   private let hop: Hop
@@ -24,15 +26,25 @@ struct PendingResponse: Sendable {
     self.shape = shape
   }
 
+  /// Whether it goes on with what was stored before.
+  var isCompletion: Bool { if case .completed = shape { true } else { false } }
+
   /// - Parameters:
   ///   - count: bytes that have come.
   ///   - isWhole: whether that is all the answer had.
-  func arrival(count: Int64, isWhole: Bool) -> ResponseCache.Arrival {
-    let extent: Extent =
-      switch shape {
-      case .whole(let size): isWhole ? .whole(count) : .part(0..<count, of: size)
-      case .part(let first, let size): Extent(first..<(first + count), of: size)
-      }
+  /// - Returns: nil where these are not as many as the answer's head says.
+  func arrival(count: Int64, isWhole: Bool) -> ResponseCache.Arrival? {
+    let extent: Extent
+    switch shape {
+    case .whole(let size):
+      extent = isWhole ? .whole(count) : .part(0..<count, of: size)
+    case .part(let range, let size):
+      guard isWhole ? count == Int64(range.count) : count < Int64(range.count) else { return nil }
+      extent = Extent(range.lowerBound..<(range.lowerBound + count), of: size)
+    case .completed(let size):
+      guard size.map({ isWhole ? count == $0 : count < $0 }) ?? true else { return nil }
+      extent = isWhole ? .whole(count) : .part(0..<count, of: size)
+    }
     return ResponseCache.Arrival(
       key: hop.key, request: hop.request, status: status, fields: fields, times: times, extent: extent)
   }

@@ -67,7 +67,9 @@ extension ResourceLoader {
       response: HTTPResponse(status: answer.head.status, headerFields: status.added(to: answer.head.headerFields)),
       body: body, source: source ?? (cached.bytes == nil ? .disk : .memory), age: freshness.age,
       generation: generation, cacheStatus: status, userInfo: cached.userInfo, digest: cached.entry.digest)
-    return (loaded, freshness.remaining)
+    // However young it is, it may not be used without asking.
+    let mustAsk = cached.stored.isInvalidated || cached.stored.control.noCache == .response
+    return (loaded, mustAsk ? min(0, freshness.remaining) : freshness.remaining)
   }
 
   /// RFC 9111 §5.2.1.7.
@@ -81,7 +83,8 @@ extension ResourceLoader {
 
   /// The content of stored or received bytes, where it is all of them.
   func decoded(_ body: LoadedBody, of head: HTTPResponse, _ hop: Hop) -> LoadedBody {
-    guard !hop.keepsContentEncoding, head.status != .partialContent,
+    guard !hop.keepsContentEncoding, hop.method != .head,
+      ![.partialContent, .notModified, .noContent].contains(head.status),
       let encoding = head.headerFields[.contentEncoding], !["", "identity"].contains(encoding.lowercased()),
       let decoder = try? coding.decoder(for: encoding, url: hop.url.text, limit: configuration.bodyLimit)
     else { return body }

@@ -1,3 +1,4 @@
+import Foundation
 import HTTPCaching
 import HTTPTypes
 import PageCore
@@ -24,15 +25,14 @@ extension ResourceLoader {
       }
       // What takes too long goes on, for the next time.
       let work = Task { try await exchange(hop, request, validating: cached, reason) }
-      let answer = try await withTaskCancellationHandler {
-        try await within(patience) { try await work.valueForWaiter() }
+      return try await withTaskCancellationHandler {
+        if let answer = try await within(patience, { try await work.valueForWaiter() }) { return answer }
+        guard let late = await fallback(hop, found, detail: "timeout") else { return try await work.valueForWaiter() }
+        background.run(.late(UUID())) { [self] in try await takeIn(work.value.loaded) }
+        return late
       } onCancel: {
         work.cancel()
       }
-      if let answer { return answer }
-      guard let late = await fallback(hop, found, detail: "timeout") else { return try await work.valueForWaiter() }
-      background.run("late \(hop.key)") { for try await _ in try await work.value.loaded.body {} }
-      return late
     } catch let error where !(error is CancellationError) && !Task.isCancelled {
       if let answer = await fallback(hop, found, detail: "origin-failed") { return answer }
       throw error
@@ -45,18 +45,21 @@ extension ResourceLoader {
     let answer = hop.behavior.answerAfterFailure(
       to: hop.request, among: found.map(\.stored), at: configuration.now(), policy: cache.policy,
       lifetime: hop.lifetime)
-    guard let (stored, _) = answer else { return nil }
-    return await serve(found, stored.id, to: hop, CacheStatus(.hit, detail: detail))
+    if let (stored, _) = answer { return await serve(found, stored.id, to: hop, CacheStatus(.hit, detail: detail)) }
+    guard hop.method == .get, hop.behavior.fallback != .never, let file = await files?.answer(hop.url) else {
+      return nil
+    }
+    return (file, 0)
   }
 
   /// Asks on its own whether what was served is still valid; with the fields of the request that it was served to.
   /// RFC 5861 §3.
   func revalidate(_ hop: Hop, _ request: HTTPRequest, _ cached: CachedResponse?) {
-    background.run("revalidate \(hop.key)") { [self] in
+    background.run(.revalidation(FlightKey(key: hop.key, request: request))) { [self] in
       guard reachability.admits(hop.url), (try? configuration.permission(hop.url)) != nil else { return }
       let validating = request == hop.request ? nil : cached
       let (loaded, _) = try await exchange(hop, request, validating: validating, .stale)
-      for try await _ in loaded.body {}
+      try await takeIn(loaded)
     }
   }
 
@@ -65,7 +68,7 @@ extension ResourceLoader {
     _ hop: Hop, _ request: HTTPRequest, validating cached: CachedResponse?, _ reason: ForwardReason
   ) async throws -> (loaded: Loaded, remaining: Int64) {
     guard hop.request.method == .get else { return (try await passThrough(hop, request, reason), 0) }
-    let key = FlightKey(key: hop.key, request: request)
+    let key = FlightKey(key: hop.key, request: request, epoch: generations.epoch(of: hop.key))
     var isShared = true
     while true {
       if isShared, let incoming = state.withLock({ $0.incoming[key] }),
@@ -94,7 +97,7 @@ extension ResourceLoader {
         return try await exchange(hop, CachePolicy.unconditional(hop.request), validating: nil, .notStored)
       case .stale(let stale, let why, let status):
         let cacheStatus = CacheStatus(.hit, forwardStatus: status, detail: why == .ifError ? "stale-if-error" : nil)
-        if let answer = await serve(stale, to: hop, cacheStatus) { return answer }
+        if hop.behavior.fallback != .never, let answer = await serve(stale, to: hop, cacheStatus) { return answer }
       case .single(let single):
         if let response = single.take() {
           return (loaded(response, hop, reason, generation: single.generation), 0)
@@ -117,7 +120,7 @@ extension ResourceLoader {
     return loaded(incoming.head, body, hop, status, generation: incoming.generation, incoming: incoming)
   }
 
-  private func loaded(
+  func loaded(
     _ response: TransportResponse, _ hop: Hop, _ reason: ForwardReason, generation: UInt64
   ) -> Loaded {
     loaded(response.head, response.body, hop, CacheStatus(.forwarded(reason)), generation: generation)
@@ -132,64 +135,6 @@ extension ResourceLoader {
       url: hop.url, response: HTTPResponse(status: head.status, headerFields: status.added(to: head.headerFields)),
       body: decoded(body, of: head, hop), source: .network, age: 0, generation: generation, cacheStatus: status,
       incoming: incoming)
-  }
-
-  /// What is not answered from the cache: it may change what is stored. RFC 9111 §4.4.
-  private func passThrough(_ hop: Hop, _ request: HTTPRequest, _ reason: ForwardReason) async throws -> Loaded {
-    let generation = generations.begin(hop.key)
-    defer { generations.end(hop.key) }
-    let times = TimesTaker(configuration.now)
-    let response = try await transmit(hop, request)
-    let arrival = times.taken()
-    if hop.method == .head, response.head.status == .ok {
-      await freshen(hop, response.head, arrival)
-    } else if cache.policy.invalidates(hop.method, response.head) {
-      let targets = cache.policy.invalidatedReferences(response.head).compactMap { hop.url.resolving($0) }
-      let urls = [hop.url] + targets.filter { $0.origin == hop.url.origin }
-      let keys = urls.map {
-        CacheKey(PageURL($0.text, ignoring: configuration.ignoredParameters) ?? $0, in: hop.key.partition)
-      }
-      generations.supersede(keys)
-      await cache.invalidate(keys)
-    }
-    return loaded(
-      await storingAnswerToGet(hop, request, response, arrival, generation), hop, reason, generation: generation)
-  }
-
-  /// RFC 9110 §9.3.3: a POST's answer that says it is what a GET would give is stored as that.
-  private func storingAnswerToGet(
-    _ hop: Hop, _ request: HTTPRequest, _ response: TransportResponse, _ times: ExchangeTimes, _ generation: UInt64
-  ) async -> TransportResponse {
-    guard hop.method == .post,
-      case .store(let status, let fields) = cache.policy.storage(
-        of: response.head, to: request, received: times.response),
-      let writer = cache.writer()
-    else { return response }
-    let arrival = ResponseCache.Arrival(
-      key: hop.key, request: request, status: status, fields: fields, times: times, extent: .whole(0))
-    let incoming = IncomingResponse(response.head, generation: generation, spool: writer)
-    incoming.start(response.body) { [cache] isWhole, writer in
-      var arrival = arrival
-      arrival.extent = .whole(writer.count)
-      guard isWhole else {
-        writer.discard()
-        return nil
-      }
-      return await cache.commit(writer, arrival)
-    }
-    return incoming.body().map { TransportResponse(head: response.head, body: $0) } ?? response
-  }
-
-  /// A HEAD tells something of what is stored for GET. RFC 9111 §4.3.5.
-  private func freshen(_ hop: Hop, _ head: HTTPResponse, _ times: ExchangeTimes) async {
-    for cached in await cache.responses(for: hop.key, fields: hop.request.headerFields)
-    where cached.stored.vary.matches(hop.request.headerFields) && cached.stored.status == 200 {
-      if let fields = cache.policy.freshening(of: cached.stored, byHead: head, at: times.response) {
-        _ = await cache.update(cached, fields: fields, times: times)
-      } else {
-        await cache.invalidate([hop.key])
-      }
-    }
   }
 }
 

@@ -52,7 +52,9 @@ extension ResourceLoader {
   func noteWhetherConditionsCount(
     _ head: HTTPResponse, _ request: HTTPRequest, _ cached: CachedResponse?, _ hop: Hop
   ) {
-    guard let cached, head.status == .ok, !request.headerFields.contains(.range) else { return }
+    guard let cached, head.status == .ok, Self.isConditional(request), !request.headerFields.contains(.range) else {
+      return
+    }
     let new = Validators(of: head.headerFields)
     let isSame = !new.isEmpty && new == cached.stored.validators
     state.withLock { state in
@@ -67,8 +69,10 @@ extension ResourceLoader {
   /// Where a server is known to ignore conditions, a HEAD tells whether something large needs to be fetched again.
   ///
   /// - Returns: what is stored, brought up to date; nil where only a GET can tell.
-  func confirmedByHead(_ hop: Hop, _ request: HTTPRequest, _ cached: CachedResponse?) async throws -> CachedResponse? {
-    guard let cached, request.headerFields.contains(.ifNoneMatch) || request.headerFields.contains(.ifModifiedSince),
+  func confirmedByHead(
+    _ hop: Hop, _ request: HTTPRequest, _ cached: CachedResponse?, _ generation: UInt64
+  ) async throws -> CachedResponse? {
+    guard let cached, Self.isConditional(request),
       case .whole(let size) = cached.stored.extent, size >= Self.largeBody, hop.method == .get,
       state.withLock({ $0.ignoresConditions.contains(hop.key) })
     else { return nil }
@@ -82,6 +86,6 @@ extension ResourceLoader {
       let fields = cache.policy.freshening(of: cached.stored, byHead: answer, at: times.response),
       await !contradicts(answer, cached)
     else { return nil }
-    return await cache.update(cached, fields: fields, times: times)
+    return await update(cached, fields, times, generation)
   }
 }

@@ -25,7 +25,8 @@ extension ResourceLoader {
     let identity = PageURL(url.text, ignoring: configuration.ignoredParameters) ?? url
     let rule = configuration.rules.first { $0.matches(identity, request.type) }
     let partition = request.partition ?? configuration.partition
-    let postKey = method == .post ? rule?.postKey?(body) : nil
+    // The content counts, not its encoding.
+    let postKey = method == .post ? rule?.postKey?(request.body) : nil
     guard let head = HTTPRequest(method: postKey == nil ? method : .get, url: url, fields: completed(fields, url))
     else {
       throw LoadError.invalidReference(url.text)
@@ -34,7 +35,7 @@ extension ResourceLoader {
     return Hop(
       url: url,
       key: postKey.map { CacheKey(identity, body: $0, in: partition) } ?? CacheKey(identity, in: partition),
-      request: head, method: method, body: body,
+      request: head, method: method, body: body, fields: fields,
       behavior: request.behavior ?? rule?.behavior ?? configuration.behavior,
       lifetime: lifetime == .server ? cache.lifetime : lifetime, priority: request.priority,
       keepsContentEncoding: request.keepsContentEncoding)
@@ -55,7 +56,7 @@ extension ResourceLoader {
 
   /// Where a redirect leads. RFC 9110 §15.4.
   func nextHop(after hop: Hop, to target: PageURL, status: Int, _ request: ResourceRequest) -> Hop {
-    var fields = request.fields
+    var fields = hop.fields
     if target.origin != hop.url.origin {
       // What identifies the user is for the origin it was meant for.
       for name in [HTTPField.Name.authorization, .cookie, .proxyAuthorization] { fields[name] = nil }

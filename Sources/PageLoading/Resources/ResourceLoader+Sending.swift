@@ -32,46 +32,47 @@ extension ResourceLoader {
     var isHandedOn = false
     defer { if !isHandedOn { generations.end(hop.key) } }
     var (request, cached) = (request, cached)
-    if let confirmed = try await confirmedByHead(hop, request, cached) {
+    if let confirmed = try await confirmedByHead(hop, request, cached, generation) {
       return .confirmed(confirmed, status: 200, generation: generation)
     }
     while true {
       let taker = TimesTaker(configuration.now)
       let response = try await transmit(hop, request)
       let times = taker.taken()
+      if response.head.status == .notModified, !Self.isConditional(request) {
+        throw TransportError.malformed(url: hop.url.text, reason: "it is a 304 to a request without a condition")
+      }
       let decision = cache.policy.decision(
         on: response.head, to: request, for: hop.request, validating: cached?.stored, at: times.response,
         lifetime: hop.lifetime)
       switch decision {
       case .freshen(_, let fields):
-        guard let cached else { return .single(SingleAnswer(response, generation: generation)) }
-        if await contradicts(response.head, cached) {
+        guard let confirmed = cached else { return .single(SingleAnswer(response, generation: generation)) }
+        if await contradicts(response.head, confirmed) {
           request = CachePolicy.unconditional(hop.request)
+          cached = nil
           continue
         }
-        guard generations.claim(generation, for: hop.key) else {
-          return .confirmed(cached, status: 304, generation: generation)
-        }
-        let updated = await cache.update(cached, fields: fields, times: times)
+        let updated = await update(confirmed, fields, times, generation)
         return .confirmed(updated, status: 304, generation: generation)
       case .askAgain(let unconditional):
         request = unconditional
         cached = nil
-      case .serveStale(_, let reason):
+      case .serveStale(_, let reason) where hop.behavior.fallback != .never:
         guard let cached else { return .single(SingleAnswer(response, generation: generation)) }
         return .stale(cached, reason, status: response.head.status.code)
       case .append(_, let fields, let total):
-        guard let cached, let spool = await continued(cached) else {
+        guard let part = cached, let spool = await continued(part) else {
           request = hop.request
           cached = nil
           continue
         }
-        let head = HTTPResponse(status: .init(code: cached.stored.status), headerFields: fields)
+        let head = HTTPResponse(status: .init(code: part.stored.status), headerFields: fields)
         let pending = PendingResponse(
-          hop, status: cached.stored.status, fields: fields, times: times, shape: .whole(size: total))
+          hop, status: part.stored.status, fields: fields, times: times, shape: .completed(size: total))
         isHandedOn = true
         return .incoming(take(response.body, head, pending, spool, key, generation, pass))
-      case .use:
+      case .use, .serveStale:
         guard let (pending, spool) = await storage(of: response.head, hop, times) else {
           return .single(SingleAnswer(response, generation: generation))
         }
@@ -87,7 +88,7 @@ extension ResourceLoader {
     of head: HTTPResponse, _ hop: Hop, _ times: ExchangeTimes
   ) async -> (PendingResponse, any ResponseWriting)? {
     // The client's own request counts: what was added to it to revalidate says nothing of storing.
-    let decision = cache.policy.storage(of: head, to: hop.request, received: times.response)
+    let decision = policy(hop).storage(of: head, to: hop.request, received: times.response)
     let pending: PendingResponse
     switch decision {
     case .refuse: return nil
@@ -96,10 +97,19 @@ extension ResourceLoader {
       let size = head.headerFields[.contentLength].flatMap { Int64($0) }
       pending = PendingResponse(hop, status: status, fields: fields, times: times, shape: .whole(size: size))
     case .storePart(let range, let fields):
-      let shape = PendingResponse.Shape.part(first: range.first, of: range.size)
+      let shape = PendingResponse.Shape.part(range.range, of: range.size)
       pending = PendingResponse(hop, status: 200, fields: fields, times: times, shape: shape)
     }
     return cache.writer().map { (pending, $0) }
+  }
+
+  /// What belongs to everybody is kept by the rules of shared caches, whatever the cache is otherwise.
+  func policy(_ hop: Hop) -> CachePolicy {
+    hop.key.partition.isShared ? CachePolicy(mode: .shared, targets: cache.policy.targets) : cache.policy
+  }
+
+  static func isConditional(_ request: HTTPRequest) -> Bool {
+    [HTTPField.Name.ifNoneMatch, .ifModifiedSince].contains { request.headerFields.contains($0) }
   }
 
   /// An error never takes the place of what can be used.
@@ -117,28 +127,51 @@ extension ResourceLoader {
     let incoming = IncomingResponse(head, generation: generation, spool: spool)
     state.withLock { $0.incoming[key] = incoming }
     incoming.start(body) { [self] isWhole, spool in
-      let stored = await commit(spool, pending, isWhole: isWhole, generation)
+      await commit(spool, pending, isWhole: isWhole, generation)
+    } landed: { [self] in
       state.withLock { state in
         if state.incoming[key] === incoming { state.incoming[key] = nil }
       }
       generations.end(key.key)
       withExtendedLifetime(pass) {}
-      return stored
     }
     return incoming
   }
 
-  private func commit(
+  /// Stores what has come, unless an answer to a later request was there first.
+  func commit(
     _ spool: any ResponseWriting, _ pending: PendingResponse, isWhole: Bool, _ generation: UInt64
   ) async -> CachedResponse? {
-    let arrival = pending.arrival(count: spool.count, isWhole: isWhole)
     // RFC 9111 §3.3: a beginning is of use only where the rest can be asked for.
-    let isUsable = isWhole || spool.count > 0 && Validators(of: arrival.fields).strongETag != nil
-    guard isUsable, isAsPromised(arrival, spool), generations.claim(generation, for: arrival.key) else {
+    guard let arrival = pending.arrival(count: spool.count, isWhole: isWhole),
+      isWhole || spool.count > 0 && Validators(of: arrival.fields).strongETag != nil
+    else {
       spool.discard()
       return nil
     }
-    return arrival.extent.isWhole ? await cache.commit(spool, arrival) : await cache.commitPart(spool, arrival)
+    guard isAsPromised(arrival, spool) else {
+      spool.discard()
+      // The beginning it was made of is no better.
+      if pending.isCompletion { await cache.removeParts(for: arrival.key, fields: arrival.request.headerFields) }
+      return nil
+    }
+    return await turns.run(arrival.key) { [self] in
+      guard generations.claim(generation, for: arrival.key) else {
+        spool.discard()
+        return nil
+      }
+      return arrival.extent.isWhole ? await cache.commit(spool, arrival) : await cache.commitPart(spool, arrival)
+    }
+  }
+
+  /// The stored bytes were confirmed.
+  func update(
+    _ cached: CachedResponse, _ fields: HTTPFields, _ times: ExchangeTimes, _ generation: UInt64
+  ) async -> CachedResponse {
+    await turns.run(cached.entry.key) { [self] in
+      guard generations.claim(generation, for: cached.entry.key) else { return cached }
+      return await cache.update(cached, fields: fields, times: times)
+    }
   }
 
   /// A part that was stored, to be gone on with.

@@ -19,13 +19,16 @@ extension ResourceLoader {
     var cached: Loaded?
     do {
       let (first, remaining) = try await load(request)
-      guard first.source.isCache else {
-        return yield(first.source == .revalidated ? .notModified(first) : .network(first))
+      switch first.source {
+      case .network: return yield(.network(first))
+      case .revalidated: return yield(.notModified(first))
+      case .local where first.status >= 400:
+        return yield(.failed(LoadFailure(error: nil, answer: first, generation: first.generation)))
+      case .memory, .disk, .release, .local: yield(.cached(first))
       }
       cached = first
-      yield(.cached(first))
-      guard let refresh = refresh(of: request, remaining: remaining) else { return }
-      let second = try await load(refresh).loaded
+      guard first.source.isCache, let refresh = refresh(of: request, remaining: remaining) else { return }
+      let second = try await load(refresh.request).loaded
       yield(try await update(second, after: first))
     } catch {
       if Task.isCancelled { return }
@@ -35,7 +38,8 @@ extension ResourceLoader {
 
   /// What an answer is to those who have had a stored one.
   private func update(_ second: Loaded, after first: Loaded) async throws -> LoadUpdate {
-    if second.source == .revalidated { return .notModified(second) }
+    // What never changes is not asked about while it is fresh, and comes from the cache again. RFC 8246 §2.
+    if second.source != .network { return .notModified(second) }
     if second.status >= 400 {
       return .failed(LoadFailure(error: nil, answer: try await whole(second), generation: second.generation))
     }

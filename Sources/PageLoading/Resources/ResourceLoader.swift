@@ -47,6 +47,8 @@ public final class ResourceLoader: Sendable {
   let generations = Generations()
   let flights = SingleFlight<FlightKey, Outcome>()
   let gate: TransferGate
+  /// What changes the cache, in order.
+  let turns = KeyedTurns()
   let background = BackgroundWork()
   let state = Mutex(State())
 
@@ -91,10 +93,7 @@ public final class ResourceLoader: Sendable {
   public func response(for request: ResourceRequest) async throws -> Loaded {
     let (loaded, remaining) = try await load(request)
     if loaded.source.isCache, let refresh = refresh(of: request, remaining: remaining) {
-      background.run(refresh.reference) { [self] in
-        guard let loaded = try? await load(refresh).loaded else { return }
-        for try await _ in loaded.body {}
-      }
+      background.run(.refresh(refresh.name)) { [self] in try await takeIn(load(refresh.request).loaded) }
     }
     return loaded
   }
@@ -102,10 +101,10 @@ public final class ResourceLoader: Sendable {
   /// Waits for what goes on behind answers that were given.
   public func finishBackgroundWork() async { await background.finish() }
 
-  /// Everything the network is still to be asked after a stored answer; nil for nothing.
+  /// What the network is still to be asked after a stored answer; nil for nothing.
   ///
   /// - Parameter remaining: seconds the stored answer is still fresh.
-  func refresh(of request: ResourceRequest, remaining: Int64) -> ResourceRequest? {
+  func refresh(of request: ResourceRequest, remaining: Int64) -> (request: ResourceRequest, name: FlightKey)? {
     guard case .network(let hop, _)? = try? prepare(request) else { return nil }
     let isDue =
       switch hop.behavior.refresh {
@@ -116,7 +115,13 @@ public final class ResourceLoader: Sendable {
     guard isDue else { return nil }
     var refresh = request
     refresh.behavior = .reloadRevalidatingCacheData
-    return refresh
+    return (refresh, FlightKey(key: hop.key, request: hop.request))
+  }
+
+  /// Lets an answer come in that nobody reads, where it may be stored.
+  func takeIn(_ loaded: Loaded) async throws {
+    guard loaded.incoming != nil else { return }
+    for try await _ in loaded.body {}
   }
 
   /// - Returns: also the seconds for which the answer is still fresh.
@@ -134,10 +139,12 @@ public final class ResourceLoader: Sendable {
         guard request.followsRedirects, loaded.response.headerFields.contains(.location) else {
           return (loaded, remaining)
         }
-        switch RedirectDecision(for: loaded.response, at: hop.url, visited: visited) {
+        switch RedirectDecision(for: loaded.response, at: hop.url, visited: visited, ignoring: []) {
         case .take: return (loaded, remaining)
         case .refuse(let fault): throw fault
         case .follow(let target):
+          // It is stored when it is there whole; a body that does not end holds nobody up.
+          _ = try? await within(.seconds(1)) { try await self.takeIn(loaded) }
           visited.append(hop.url)
           hop = nextHop(after: hop, to: target, status: loaded.status, request)
         }

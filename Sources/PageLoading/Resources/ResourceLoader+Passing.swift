@@ -1,0 +1,79 @@
+import HTTPCaching
+import HTTPTypes
+import PageCore
+
+/// What is not answered from the cache: it may change what is stored. RFC 9111 §4.4.
+extension ResourceLoader {
+  func passThrough(_ hop: Hop, _ request: HTTPRequest, _ reason: ForwardReason) async throws -> Loaded {
+    let generation = generations.begin(hop.key)
+    defer { generations.end(hop.key) }
+    var request = request
+    if hop.method == .head {
+      // A 304 would tell nothing to who has not asked for one.
+      for name in [HTTPField.Name.ifNoneMatch, .ifModifiedSince] {
+        request.headerFields[name] = hop.request.headerFields[name]
+      }
+    }
+    let times = TimesTaker(configuration.now)
+    let response = try await transmit(hop, request)
+    let arrival = times.taken()
+    var answer = response
+    if hop.method == .head, response.head.status == .ok {
+      await freshen(hop, response.head, arrival, generation)
+    } else if cache.policy.invalidates(hop.method, response.head) {
+      await invalidate(targets(of: response.head, hop))
+      answer = await storingAnswerToGet(hop, request, response, arrival)
+    }
+    return loaded(answer, hop, reason, generation: generation)
+  }
+
+  /// The URL, and those of the same origin that the answer names. RFC 9111 §4.4.
+  private func targets(of head: HTTPResponse, _ hop: Hop) -> [CacheKey] {
+    let named = cache.policy.invalidatedReferences(head).compactMap { hop.url.resolving($0, ignoring: []) }
+    return ([hop.url] + named.filter { $0.origin == hop.url.origin }).map {
+      CacheKey(PageURL($0.text, ignoring: configuration.ignoredParameters) ?? $0, in: hop.key.partition)
+    }
+  }
+
+  private func invalidate(_ keys: [CacheKey]) async {
+    generations.supersede(keys)
+    // Behind what is being stored just now: that is older.
+    for key in Set(keys) { await turns.run(key) { [cache] in await cache.invalidate([key]) } }
+  }
+
+  /// RFC 9110 §9.3.3: a POST's answer that says it is what a GET would give is stored as that.
+  private func storingAnswerToGet(
+    _ hop: Hop, _ request: HTTPRequest, _ response: TransportResponse, _ times: ExchangeTimes
+  ) async -> TransportResponse {
+    guard hop.method == .post,
+      case .store(let status, let fields) = policy(hop).storage(
+        of: response.head, to: request, received: times.response),
+      let writer = cache.writer()
+    else { return response }
+    let pending = PendingResponse(hop, status: status, fields: fields, times: times, shape: .whole(size: nil))
+    // It is what there is since the change.
+    let generation = generations.begin(hop.key)
+    let incoming = IncomingResponse(response.head, generation: generation, spool: writer)
+    incoming.start(response.body) { [self] isWhole, writer in
+      await commit(writer, pending, isWhole: isWhole, generation)
+    } landed: { [generations] in
+      generations.end(hop.key)
+    }
+    return incoming.body().map { TransportResponse(head: response.head, body: $0) } ?? response
+  }
+
+  /// A HEAD tells something of what is stored for GET. RFC 9111 §4.3.5.
+  private func freshen(_ hop: Hop, _ head: HTTPResponse, _ times: ExchangeTimes, _ generation: UInt64) async {
+    await turns.run(hop.key) { [self] in
+      guard generations.claim(generation, for: hop.key) else { return }
+      for cached in await cache.responses(for: hop.key, fields: hop.request.headerFields)
+      where cached.stored.vary.matches(hop.request.headerFields) && cached.stored.status == 200 {
+        if let fields = cache.policy.freshening(of: cached.stored, byHead: head, at: times.response) {
+          _ = await cache.update(cached, fields: fields, times: times)
+        } else {
+          await cache.invalidate([hop.key])
+        }
+      }
+    }
+  }
+}
