@@ -131,9 +131,11 @@ extension ResourceLoader {
     incoming: IncomingResponse? = nil
   ) -> Loaded {
     let body = LoadedBody(body, url: hop.url.text)
+    let now = configuration.now()
+    let age = Age(of: head.headerFields, times: ExchangeTimes(request: now, response: now)).initial
     return Loaded(
       url: hop.url, response: HTTPResponse(status: head.status, headerFields: status.added(to: head.headerFields)),
-      body: decoded(body, of: head, hop), source: .network, age: 0, generation: generation, cacheStatus: status,
+      body: decoded(body, of: head, hop), source: .network, age: age, generation: generation, cacheStatus: status,
       incoming: incoming)
   }
 }

@@ -26,7 +26,11 @@ extension ResourceLoader {
   {
     let number = gate.number()
     state.withLock { $0.waiting[key] = number }
-    defer { state.withLock { $0.waiting[key] = nil } }
+    defer {
+      state.withLock { state in
+        if state.waiting[key] == number { state.waiting[key] = nil }
+      }
+    }
     let pass = try await gate.enter(number, priority: hop.priority)
     let generation = generations.begin(hop.key)
     var isHandedOn = false

@@ -24,6 +24,8 @@ final class TransferGate: Sendable {
   private struct State {
     var free: Int
     var nextNumber: UInt64 = 0
+    /// Numbers of those who have not come to the gate yet, and how urgent they have become meanwhile.
+    var expected: [UInt64: LoadPriority] = [:]
     /// May hold tickets of those who have left or were raised; they are passed over.
     var queue = Heap<Ticket>()
     var waiting: [UInt64: (priority: LoadPriority, continuation: CheckedContinuation<Bool, Never>)] = [:]
@@ -39,10 +41,11 @@ final class TransferGate: Sendable {
 
   init(width: Int) { state = Mutex(State(free: max(1, width))) }
 
-  /// A number to wait by.
+  /// A number to wait by; whoever takes one enters with it.
   func number() -> UInt64 {
     state.withLock { state in
       defer { state.nextNumber += 1 }
+      state.expected[state.nextNumber] = .idle
       return state.nextNumber
     }
   }
@@ -54,6 +57,7 @@ final class TransferGate: Sendable {
     let isAdmitted = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let answer: Bool? = state.withLock { state in
+          let priority = max(priority, state.expected.removeValue(forKey: number) ?? .idle)
           if Task.isCancelled { return false }
           if state.free > 0 {
             state.free -= 1
@@ -75,6 +79,7 @@ final class TransferGate: Sendable {
   /// Somebody else waits for the same, more urgently.
   func raise(_ number: UInt64, to priority: LoadPriority) {
     state.withLock { state in
+      if let known = state.expected[number] { state.expected[number] = max(known, priority) }
       guard let waiting = state.waiting[number], waiting.priority < priority else { return }
       state.waiting[number]?.priority = priority
       state.insert(Ticket(priority: priority, number: number))

@@ -93,6 +93,19 @@ struct ResourceRulesTests {
     }
   }
 
+  @Test func theAgeOfAnAnswerIsThatSinceItsMaking() async throws {
+    try await ResourceFixture.running { fixture in
+      let age = try #require(HTTPField.Name("Age"))
+      fixture.serve("/a", "text", cacheControl: "max-age=60", headers: [age: "20"])
+      #expect(try await fixture.load("/a").loaded.age == 20)
+      fixture.time.advance(5)
+      let answer = try await fixture.load("/a")
+      #expect((answer.loaded.age, answer.fields[age], answer.source.isCache) == (25, "25", true))
+      fixture.time.advance(35)
+      #expect(try await fixture.load("/a").source == .network)
+    }
+  }
+
   @Test func anAnswerToAPostIsStoredWhereARuleDeclaresItsKey() async throws {
     try await ResourceFixture.running { configuration, _ in
       configuration.rules = [

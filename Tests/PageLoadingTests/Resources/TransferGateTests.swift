@@ -51,6 +51,22 @@ struct TransferGateTests {
     #expect(log.all == ["raised", "normal"])
   }
 
+  @Test func whatIsRaisedBeforeItComesToTheGateCountsTheSame() async throws {
+    let gate = TransferGate(width: 1)
+    let log = Recorder<String>()
+    var pass: TransferGate.Pass? = try await gate.enter(gate.number(), priority: .normal)
+    #expect(pass != nil)
+    let number = gate.number()
+    gate.raise(number, to: .high)
+    let tasks = [
+      try await queue("normal", .normal, at: gate, log),
+      try await queue("raised", .idle, at: gate, number: number, log),
+    ]
+    pass = nil
+    for task in tasks { try await task.value }
+    #expect(log.all == ["raised", "normal"])
+  }
+
   @Test func whoIsCancelledLeavesAndTakesNoPlace() async throws {
     let gate = TransferGate(width: 1)
     let log = Recorder<String>()
