@@ -65,6 +65,7 @@ struct CoalescingTests {
       tasks[0].cancel()
       await #expect(throws: CancellationError.self) { try await tasks[0].value }
       try await fixture.waitForPassengers(2, request)
+      try await fixture.origin.waitForRequests(1, to: "/a")
       #expect(fixture.origin.activeRequestCount == 1)
       for task in tasks { task.cancel() }
       for task in tasks { await #expect(throws: CancellationError.self) { try await task.value } }

@@ -142,6 +142,21 @@ struct ResourceRedirectTests {
     }
   }
 
+  @Test func aRedirectThatComesSlowlyIsStoredWhenItIsFollowed() async throws {
+    try await ResourceFixture.running { fixture in
+      fixture.origin.respond("/a") { _ in
+        OriginResponse(
+          status: .movedPermanently, headers: [.location: "/b", .cacheControl: "max-age=60"],
+          body: [UInt8](repeating: 7, count: 400))
+      }
+      fixture.origin.always("/a", .drip(bytesPerSecond: 4000))
+      fixture.serve("/b", "text")
+      try await fixture.load("/a")
+      try await fixture.load("/a")
+      #expect(fixture.origin.requests.map(\.path) == ["/a", "/b", "/b"])
+    }
+  }
+
   @Test func aRedirectWhoseBodyDoesNotEndHoldsNobodyUp() async throws {
     try await ResourceFixture.running { fixture in
       redirect(fixture, "/a", to: "/b", status: 301)

@@ -1,9 +1,7 @@
 import Foundation
 import HTTPTypes
 import PageCore
-import PageStore
 import PageTesting
-import Synchronization
 import Testing
 
 @testable import PageLoading
@@ -37,7 +35,7 @@ struct StreamingTests {
 
   @Test func withTheDiskFullTheAnswerIsGivenAllTheSameAndNothingIsLeftBehind() async throws {
     var options = ResourceFixture.Options()
-    options.wrapStore = { FullResponseStore($0, room: 100_000) }
+    options.wrapStore = { HookedResponseStore(store: $0, room: 100_000) }
     try await ResourceFixture.running(options) { fixture in
       let bytes = (0..<300_000).map { UInt8(truncatingIfNeeded: $0) }
       fixture.origin.serve("/a", bytes, etag: "\"1\"", headers: [.cacheControl: "max-age=60"])
@@ -91,50 +89,4 @@ struct StreamingTests {
       try await fixture.waitUntilIdle()
     }
   }
-}
-
-/// A store whose disk is full after so many bytes of a response.
-private struct FullResponseStore: ResponseStoring {
-  private let store: ResponseStore
-  private let room: Int64
-
-  init(_ store: ResponseStore, room: Int64) {
-    self.store = store
-    self.room = room
-  }
-
-  private struct Writer: ResponseWriting {
-    let spool: any ResponseWriting
-    let room: Int64
-
-    var count: Int64 { spool.count }
-    func read(at position: Int64, upTo limit: Int) throws -> [UInt8] { try spool.read(at: position, upTo: limit) }
-    func discard() { spool.discard() }
-    func append(_ bytes: [UInt8]) throws {
-      guard spool.count + Int64(bytes.count) <= room else { throw StoreError.diskFull(path: "/full") }
-      try spool.append(bytes)
-    }
-  }
-
-  func writer() throws -> any ResponseWriting { Writer(spool: try store.writer(), room: room) }
-
-  func commit(
-    _ writer: any ResponseWriting, head: ResponseHead, for key: CacheKey, replacing replaced: [ResponseEntry]
-  ) async throws -> ResponseEntry? {
-    try await store.commit((writer as? Writer)?.spool ?? writer, head: head, for: key, replacing: replaced)
-  }
-
-  func entries(for key: CacheKey) async throws -> [ResponseEntry] { try await store.entries(for: key) }
-  func body(of entry: ResponseEntry) async throws -> (any StoredBody)? { try await store.body(of: entry) }
-  func list() async throws -> [ResponseEntry] { try await store.list() }
-  func usage() async throws -> ResponseUsage { try await store.usage() }
-  func changeCount() -> Int64 { store.changeCount() }
-  func update(_ entry: ResponseEntry, head: ResponseHead) async throws -> ResponseEntry? {
-    try await store.update(entry, head: head)
-  }
-  func invalidate(_ keys: [CacheKey]) async throws { try await store.invalidate(keys) }
-  func touch(_ ids: [Int64]) async throws { try await store.touch(ids) }
-  func setKept(_ isKept: Bool, for key: CacheKey) async throws -> Bool { try await store.setKept(isKept, for: key) }
-  func remove(_ selection: ResponseSelection) async throws -> Int { try await store.remove(selection) }
-  func setCapacity(_ bytes: Int64) async throws { try await store.setCapacity(bytes) }
 }
