@@ -97,7 +97,10 @@ extension ResourceLoader {
         return try await exchange(hop, CachePolicy.unconditional(hop.request), validating: nil, .notStored)
       case .stale(let stale, let why, let status):
         let cacheStatus = CacheStatus(.hit, forwardStatus: status, detail: why == .ifError ? "stale-if-error" : nil)
-        if hop.behavior.fallback != .never, let answer = await serve(stale, to: hop, cacheStatus) { return answer }
+        if hop.behavior.fallback != .never {
+          if let answer = await serve(stale, to: hop, cacheStatus) { return answer }
+          return try await exchange(hop, CachePolicy.unconditional(hop.request), validating: nil, .notStored)
+        }
       case .single(let single):
         if let response = single.take() {
           return (loaded(response, hop, reason, generation: single.generation), 0)

@@ -1,3 +1,4 @@
+import Foundation
 import PageCore
 import PageTesting
 import Synchronization
@@ -82,6 +83,25 @@ struct MemoryCoherenceTests {
       fixture.origin.release("/a")
       #expect(try await check.value == .revalidated)
       await #expect(throws: LoadError.self) { try await fixture.load("/a", .cacheOnly) }
+    }
+  }
+
+  @Test(arguments: [Fault.status(503, body: "busy"), .normal])
+  func whereTheBytesHaveGoneTheOriginIsAskedOnceMore(_ fault: Fault) async throws {
+    try await ResourceFixture.running(.init(memoryCapacity: 0)) { fixture in
+      fixture.serve(
+        "/a", String(repeating: "x", count: 10_000), etag: "\"1\"", cacheControl: "max-age=10, stale-if-error=100")
+      try await fixture.load("/a")
+      fixture.time.advance(50)
+      fixture.origin.always("/a", fault)
+      fixture.origin.hold("/a")
+      let answer = Task { try await fixture.load("/a").status }
+      try await fixture.origin.waitForRequests(2, to: "/a")
+      try FileManager.default.removeItem(atPath: fixture.folder.file("responses/responses/bodies"))
+      fixture.origin.release("/a")
+      #expect(try await answer.value == (fault == .normal ? 200 : 503))
+      #expect(fixture.origin.requestCount(path: "/a") == 3)
+      try await fixture.waitUntilIdle()
     }
   }
 }
