@@ -28,6 +28,8 @@ struct BackgroundRefreshTests {
       fixture.time.advance(50)
       fixture.serve("/a", "new", etag: "\"2\"", cacheControl: way.cacheControl)
       fixture.origin.hold("/a")
+      // Whoever did not read it to its end would lose it.
+      fixture.origin.always("/a", .drip(bytesPerSecond: 50))
       for _ in 0..<20 {
         let answer = try await fixture.load("/a", way.behavior, fields: fields)
         #expect((answer.text, answer.source.isCache) == ("old", true))
@@ -111,7 +113,7 @@ struct BackgroundRefreshTests {
       fixture.origin.always("/a", .stall(afterBytes: 10))
       #expect(try await fixture.load("/a", .staleWhileRevalidate).text == "old")
       try await fixture.waitUntilIdle()
-      try await eventually("the transfer has ended") { fixture.origin.activeRequestCount == 0 }
+      try await eventually("the transfer has ended", within: .seconds(10)) { fixture.origin.activeRequestCount == 0 }
     }
   }
 }

@@ -69,7 +69,7 @@ struct CoalescingTests {
       #expect(fixture.origin.activeRequestCount == 1)
       for task in tasks { task.cancel() }
       for task in tasks { await #expect(throws: CancellationError.self) { try await task.value } }
-      try await eventually("the request is given up") { fixture.origin.activeRequestCount == 0 }
+      try await eventually("the request is given up", within: .seconds(10)) { fixture.origin.activeRequestCount == 0 }
       try await fixture.waitUntilIdle()
       // Who comes now is not harmed by that.
       fixture.origin.release("/a")
@@ -89,7 +89,7 @@ struct CoalescingTests {
       #expect(try await reader?.next()?.count == 400)
       #expect(fixture.origin.activeRequestCount == 1)
       (second, reader) = (nil, nil)
-      try await eventually("the transfer has ended") { fixture.origin.activeRequestCount == 0 }
+      try await eventually("the transfer has ended", within: .seconds(10)) { fixture.origin.activeRequestCount == 0 }
       try await fixture.waitUntilIdle()
       #expect(try await fixture.stored("/a") == nil)
       fixture.origin.always("/a", .normal)

@@ -79,6 +79,9 @@ struct LoadBehaviorEndToEndTests {
       #expect(answer.text == "old")
       #expect(answer.source.isCache)
       #expect(answer.loaded.cacheStatus?.detail == "timeout")
+      // It goes on, also after others have come and gone.
+      for _ in 0..<10 { try await fixture.load("/other", .networkOnly) }
+      #expect(fixture.origin.activeRequestCount == 1)
       fixture.origin.release("/a")
       try await fixture.waitUntilIdle()
       #expect(try await fixture.stored("/a") == "new")
@@ -104,7 +107,7 @@ struct LoadBehaviorEndToEndTests {
       _ = try? await within(.milliseconds(50)) { try await Task.sleep(for: .seconds(60)) }
       second.cancel()
       await #expect(throws: CancellationError.self) { try await second.value }
-      try await eventually("the request is given up") { fixture.origin.activeRequestCount == 0 }
+      try await eventually("the request is given up", within: .seconds(10)) { fixture.origin.activeRequestCount == 0 }
       try await fixture.waitUntilIdle()
     }
   }

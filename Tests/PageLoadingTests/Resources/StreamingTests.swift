@@ -28,7 +28,7 @@ struct StreamingTests {
     try await ResourceFixture.running { fixture in
       fixture.origin.serve("/a", [UInt8](repeating: 7, count: 64 << 20), headers: [.cacheControl: "no-store"])
       for try await _ in try await fixture.loader.response(for: fixture.request("/a")).body { break }
-      try await eventually("the transfer has ended") { fixture.origin.activeRequestCount == 0 }
+      try await eventually("the transfer has ended", within: .seconds(10)) { fixture.origin.activeRequestCount == 0 }
       #expect(fixture.origin.completedResponses(path: "/a") == 0)
     }
   }

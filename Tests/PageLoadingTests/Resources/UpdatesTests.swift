@@ -108,7 +108,7 @@ struct UpdatesTests {
         try await fixture.origin.waitForRequests(2, to: "/a")
         break
       }
-      try await eventually("the request is given up") { fixture.origin.activeRequestCount == 0 }
+      try await eventually("the request is given up", within: .seconds(10)) { fixture.origin.activeRequestCount == 0 }
       fixture.origin.release("/a")
       try await fixture.waitUntilIdle()
     }
