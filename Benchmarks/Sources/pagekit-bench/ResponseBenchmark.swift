@@ -200,7 +200,8 @@ struct ResponseBenchmark {
       url: request.url.url ?? URL(fileURLWithPath: "/"), statusCode: 200, httpVersion: "HTTP/1.1",
       headerFields: ["Cache-Control": "max-age=3600", "Content-Type": "application/json", "ETag": "\"v1\""])
     let plain = URLResponse(
-      url: request.url.url ?? URL(fileURLWithPath: "/"), mimeType: "application/json", expectedContentLength: entryBytes,
+      url: request.url.url ?? URL(fileURLWithPath: "/"), mimeType: "application/json",
+      expectedContentLength: entryBytes,
       textEncodingName: nil)
     return CachedURLResponse(response: response ?? plain, data: Data(body(request)))
   }

@@ -48,6 +48,13 @@ extension ResponseCache {
     _ = try? await store.remove(.entries(Array(ids)))
   }
 
+  /// One response; what reads it can go on.
+  func remove(_ response: CachedResponse) async {
+    memory.remove(response.entry.key, ids: [response.entry.id])
+    _ = try? await store.remove(.entries([response.entry.id]))
+    memory.remove(response.entry.key, ids: [response.entry.id])
+  }
+
   /// All variants of one key.
   public func remove(for key: CacheKey) async throws {
     try await forgetting({ memory.remove(key) }, while: { _ = try await store.remove(.key(key)) })

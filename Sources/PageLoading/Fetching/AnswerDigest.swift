@@ -35,8 +35,10 @@ enum AnswerDigest: Equatable {
     self = .hinted(md5)
   }
 
-  private static let contentMD5 = HTTPField.Name("Content-MD5")
+  static let contentMD5 = HTTPField.Name("Content-MD5")
   private static let reprDigest = HTTPField.Name("Repr-Digest")
+  /// Fields that promise a digest.
+  static let fieldNames = [contentMD5, reprDigest].compactMap(\.self)
 
   private static func md5(base64: String) -> MD5Digest? {
     Data(base64Encoded: base64.trimmingSpaces).flatMap { MD5Digest(bytes: $0) }

@@ -88,11 +88,10 @@ extension ResourceLoader {
       case .confirmed(let confirmed, let status, let generation):
         let cacheStatus = CacheStatus(
           .forwarded(reason), forwardStatus: status, isStored: true, isCollapsed: isCollapsed)
-        if let answer = await serve(
-          confirmed, to: hop, cacheStatus, source: .revalidated, generation: generation)
-        {
-          return answer
-        }
+        let answer = await serve(confirmed, to: hop, cacheStatus, source: .revalidated, generation: generation)
+        // RFC 9111 §5.2.2.5: the confirmation may forbid to keep what it confirms.
+        if !cache.policy.mayBeKept(confirmed.stored) { await cache.remove(confirmed) }
+        if let answer { return answer }
         // The bytes went meanwhile: without them there is nothing to confirm.
         return try await exchange(hop, CachePolicy.unconditional(hop.request), validating: nil, .notStored)
       case .stale(let stale, let why, let status):

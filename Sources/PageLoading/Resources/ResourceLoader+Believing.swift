@@ -10,9 +10,11 @@ extension ResourceLoader {
   private static let largeBody: Int64 = 256 << 10
   private static let rememberedLimit = 10_000
 
-  /// Whether a 304 carries a digest that the stored bytes do not have.
+  /// Whether a 304 carries a digest that the stored bytes do not have. One that came with the bytes says nothing new.
   func contradicts(_ head: HTTPResponse, _ cached: CachedResponse) async -> Bool {
-    guard case .promised(let expected)? = AnswerDigest(head.headerFields, isEncoded: false) else { return false }
+    var fields = head.headerFields
+    for name in AnswerDigest.fieldNames where fields[name] == cached.stored.fields[name] { fields[name] = nil }
+    guard case .promised(let expected)? = AnswerDigest(fields, isEncoded: false) else { return false }
     return await differs(cached, from: expected)
   }
 
@@ -28,10 +30,12 @@ extension ResourceLoader {
     }
   }
 
-  /// Whether bytes are those that the answer's own digest promises.
+  /// Whether bytes are those that the answer's `Repr-Digest` promises. RFC 7231 took `Content-MD5` out of HTTP, since
+  /// servers disagreed on what it speaks of.
   func isAsPromised(_ arrival: ResponseCache.Arrival, _ spool: any ResponseWriting) -> Bool {
-    guard arrival.extent.isWhole,
-      case .promised(let expected)? = AnswerDigest(arrival.fields, isEncoded: false),
+    var fields = arrival.fields
+    if let name = AnswerDigest.contentMD5 { fields[name] = nil }
+    guard arrival.extent.isWhole, case .promised(let expected)? = AnswerDigest(fields, isEncoded: false),
       var digester = try? ContentDigester()
     else { return true }
     var position: Int64 = 0

@@ -8,21 +8,23 @@ extension ResourceLoader {
   func prepare(_ request: ResourceRequest) throws -> PreparedRequest {
     if request.reference.lowercased().hasPrefix("data:") { return .inline(try DataURL(request.reference)) }
     let text = rewriters.reduce(request.reference) { $1.rewrite($0, for: request) }
-    guard let url = PageURL(text, ignoring: []) else { throw LoadError.invalidReference(request.reference) }
-    if url.isFile { return .file(url) }
+    guard let known = urls.entry(for: text, ignoring: configuration.ignoredParameters) else {
+      throw LoadError.invalidReference(request.reference)
+    }
+    if known.url.isFile { return .file(known.url) }
     var fields = request.fields
     var body = request.body
     if request.compressesBody, !body.isEmpty, fields[.contentEncoding] == nil, let packed = coding.compress(body) {
       body = packed
       fields[.contentEncoding] = "gzip"
     }
-    return .network(try makeHop(url, request, method: request.method, fields: fields, body: body), request)
+    return .network(try makeHop(known, request, method: request.method, fields: fields, body: body), request)
   }
 
   private func makeHop(
-    _ url: PageURL, _ request: ResourceRequest, method: HTTPRequest.Method, fields: HTTPFields, body: [UInt8]
+    _ known: URLMemo.Entry, _ request: ResourceRequest, method: HTTPRequest.Method, fields: HTTPFields, body: [UInt8]
   ) throws -> Hop {
-    let identity = PageURL(url.text, ignoring: configuration.ignoredParameters) ?? url
+    let (url, identity) = (known.url, known.identity)
     let rule = configuration.rules.first { $0.matches(identity, request.type) }
     let partition = request.partition ?? configuration.partition
     // The content counts, not its encoding.
@@ -65,8 +67,10 @@ extension ResourceLoader {
     if becomesGet {
       for name in [HTTPField.Name.contentType, .contentLength, .contentEncoding] { fields[name] = nil }
     }
+    let identity = PageURL(target.text, ignoring: configuration.ignoredParameters) ?? target
     let next = try? makeHop(
-      target, request, method: becomesGet ? .get : hop.method, fields: fields, body: becomesGet ? [] : hop.body)
+      URLMemo.Entry(url: target, identity: identity), request, method: becomesGet ? .get : hop.method, fields: fields,
+      body: becomesGet ? [] : hop.body)
     return next ?? hop
   }
 

@@ -18,7 +18,7 @@ extension ResourceLoader {
   private func produce(_ request: ResourceRequest, _ yield: (LoadUpdate) -> Void) async {
     var cached: Loaded?
     do {
-      let (first, remaining) = try await load(request)
+      let (first, remaining, _) = try await load(request)
       switch first.source {
       case .network: return yield(.network(first))
       case .revalidated: return yield(.notModified(first))

@@ -44,6 +44,7 @@ public final class ResourceLoader: Sendable {
   let cookies: (any CookieStoring)?
   let files: ReleaseFiles?
   let rewriters: [any URLRewriting]
+  let urls = URLMemo()
   let generations = Generations()
   let flights = SingleFlight<FlightKey, Outcome>()
   let gate: TransferGate
@@ -91,8 +92,8 @@ public final class ResourceLoader: Sendable {
   ///
   /// - Throws: ``LoadError``, ``TransportError``, ``RedirectFault``, `CancellationError`.
   public func response(for request: ResourceRequest) async throws -> Loaded {
-    let (loaded, remaining) = try await load(request)
-    if loaded.source.isCache, let refresh = refresh(of: request, remaining: remaining) {
+    let (loaded, remaining, behavior) = try await load(request)
+    if loaded.source.isCache, behavior.refresh != .never, let refresh = refresh(of: request, remaining: remaining) {
       background.run(.refresh(refresh.name)) { [self] in try await takeIn(load(refresh.request).loaded) }
     }
     return loaded
@@ -124,23 +125,26 @@ public final class ResourceLoader: Sendable {
     for try await _ in loaded.body {}
   }
 
-  /// - Returns: also the seconds for which the answer is still fresh.
-  func load(_ request: ResourceRequest) async throws -> (loaded: Loaded, remaining: Int64) {
+  /// - Returns: also the seconds for which the answer is still fresh, and the behaviour that held.
+  func load(
+    _ request: ResourceRequest
+  ) async throws -> (loaded: Loaded, remaining: Int64, behavior: LoadBehavior) {
     switch try prepare(request) {
     case .inline(let data):
-      return (Loaded(inline: data), 0)
+      return (Loaded(inline: data), 0, configuration.behavior)
     case .file(let url):
-      if let loaded = await files?.answer(url) { return (loaded, 0) }
-      return (try loadLocalFile(url), 0)
+      if let loaded = await files?.answer(url) { return (loaded, 0, configuration.behavior) }
+      return (try loadLocalFile(url), 0, configuration.behavior)
     case .network(var hop, let request):
+      let behavior = hop.behavior
       var visited: [PageURL] = []
       while true {
         let (loaded, remaining) = try await answer(hop)
         guard request.followsRedirects, loaded.response.headerFields.contains(.location) else {
-          return (loaded, remaining)
+          return (loaded, remaining, behavior)
         }
         switch RedirectDecision(for: loaded.response, at: hop.url, visited: visited, ignoring: []) {
-        case .take: return (loaded, remaining)
+        case .take: return (loaded, remaining, behavior)
         case .refuse(let fault): throw fault
         case .follow(let target):
           // It is stored when it is there whole; a body that does not end holds nobody up.
