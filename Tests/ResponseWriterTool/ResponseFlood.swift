@@ -13,7 +13,7 @@ struct ResponseFlood {
   init(cache: String, durable: String, seed: UInt64) throws {
     self.seed = seed
     store = try ResponseStore(
-      at: ResponseDirectory(cache, durable: durable), options: .init(capacity: 1 << 20, lowSpace: 0))
+      at: ResponseDirectory(cache, durable: durable), options: .init(capacity: 512 << 10, lowSpace: 0))
   }
 
   func run(tasks: Int) async throws {

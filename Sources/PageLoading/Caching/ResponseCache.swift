@@ -52,9 +52,8 @@ public final class ResponseCache: Sendable {
   }
 
   deinit {
-    let (store, ids) = (store, takeUses())
-    guard !ids.isEmpty else { return }
-    Task { try? await store.touch(ids) }
+    let ids = takeUses()
+    if !ids.isEmpty { Task { [store] in try? await store.touch(ids) } }
   }
 
   // MARK: Regions
