@@ -51,9 +51,9 @@ final class StoredResponseBody: StoredBody {
     guard position >= 0, position < count, limit > 0 else { return [] }
     let wanted = Int(min(Int64(limit), count - position))
     if let file {
-      let bytes = try file.read(at: start + position, count: wanted)
       // What was checked was that file as it stood then.
-      guard bytes.count == wanted, file.isUnchanged else {
+      guard let bytes = try? file.read(at: start + position, count: wanted), bytes.count == wanted, file.isUnchanged
+      else {
         throw StoreError.notReadable(path: file.path.string, reason: "its bytes are not those that were stored")
       }
       return bytes
