@@ -39,7 +39,8 @@ struct PendingResponse: Sendable {
     case .whole(let size):
       extent = isWhole ? .whole(count) : .part(0..<count, of: size)
     case .part(let range, let size):
-      guard isWhole ? count == Int64(range.count) : count < Int64(range.count) else { return nil }
+      // Fewer than announced are those that the range begins with.
+      guard count <= Int64(range.count) else { return nil }
       extent = Extent(range.lowerBound..<(range.lowerBound + count), of: size)
     case .completed(let size):
       guard size.map({ isWhole ? count == $0 : count < $0 }) ?? true else { return nil }
