@@ -149,7 +149,7 @@ struct ResourceRedirectTests {
           status: .movedPermanently, headers: [.location: "/b", .cacheControl: "max-age=60"],
           body: [UInt8](repeating: 7, count: 400))
       }
-      fixture.origin.always("/a", .drip(bytesPerSecond: 1000))
+      fixture.origin.always("/a", .drip(bytesPerSecond: 2000))
       fixture.serve("/b", "text")
       try await fixture.load("/a")
       try await fixture.load("/a")

@@ -119,7 +119,8 @@ struct UpdatesTests {
       fixture.serve("/a", "one", etag: "\"1\"", cacheControl: "max-age=60")
       #expect(try await fixture.updates(fixture.request("/a")) == ["network: one"])
       #expect(try await fixture.updates(fixture.request("/a")) == ["cached: one"])
-      #expect(try await fixture.updates(fixture.request("/a", .networkFirst())) == ["notModified: one"])
+      #expect(
+        try await fixture.updates(fixture.request("/a", .networkFirst(timeout: .seconds(60)))) == ["notModified: one"])
       #expect(try await fixture.updates(fixture.request("/a", .cacheOnly)) == ["cached: one"])
       #expect(try await fixture.updates(fixture.request("data:,two")) == ["cached: two"])
       #expect(try await fixture.updates(fixture.request("nonsense")) == ["failed"])
