@@ -57,10 +57,11 @@ struct ArithmeticTests {
     if !holds { Issue.record("\(stored.fields) \(stored.times) \(now.map(\.secondsSinceEpoch) ?? 0)") }
   }
 
-  @Test func anAgeNeverFallsWhileTimeGoesOn() {
+  @Test func anAgeNeverFallsWhileTimeGoesOn() async {
     var random = SeededGenerator(seed: 9111)
     let policy = CachePolicy(mode: .private)
-    for _ in 0..<5_000 {
+    for round in 0..<5_000 {
+      await giveWay(round)
       let stored = Self.stored(policy, &random)
       let times = ([Self.time(&random), Self.time(&random), Self.time(&random)] + [stored.times.response]).sorted()
       let ages = times.map { stored.age.seconds(at: $0) }
@@ -71,9 +72,10 @@ struct ArithmeticTests {
     }
   }
 
-  @Test func noDecisionOverflowsAndNothingStaleIsCalledFresh() {
+  @Test func noDecisionOverflowsAndNothingStaleIsCalledFresh() async {
     var random = SeededGenerator(seed: 5861)
-    for _ in 0..<10_000 {
+    for round in 0..<10_000 {
+      await giveWay(round)
       let policy = CachePolicy(mode: Self.modes.randomElement(using: &random) ?? .private)
       let stored = Self.stored(policy, &random)
       let request = Sample.asking(Self.control(Self.wishes, &random))
@@ -96,10 +98,11 @@ struct ArithmeticTests {
     }
   }
 
-  @Test func nothingStaleIsUsedWhereTheResponseForbidsIt() {
+  @Test func nothingStaleIsUsedWhereTheResponseForbidsIt() async {
     var random = SeededGenerator(seed: 9110)
     var count = 0
-    for _ in 0..<10_000 {
+    for round in 0..<10_000 {
+      await giveWay(round)
       let policy = CachePolicy(mode: Self.modes.randomElement(using: &random) ?? .private)
       let stored = Self.stored(policy, &random)
       let request = Sample.asking(Self.control(Self.wishes, &random))
@@ -124,9 +127,10 @@ struct ArithmeticTests {
     #expect(count > 2_000)
   }
 
-  @Test func everyDateOfFourDigitYearsReadsAsItWasWritten() {
+  @Test func everyDateOfFourDigitYearsReadsAsItWasWritten() async {
     var random = SeededGenerator(seed: 1994)
-    for _ in 0..<5_000 {
+    for round in 0..<5_000 {
+      await giveWay(round)
       let date = HTTPDate(secondsSinceEpoch: .random(in: -62_167_219_200...253_402_300_799, using: &random))
       if HTTPDate(date.description, now: Self.time(&random)) != date { Issue.record("\(date)") }
     }
