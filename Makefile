@@ -9,7 +9,10 @@ demo:
 test: lint
 	@scripts/setup test
 	swift build --build-tests
-	swift test --skip-build
+	@for tests in Tests/*Tests; do \
+	  echo "testing $${tests#Tests/}"; \
+	  swift test --skip-build --filter "^$${tests#Tests/}\." || exit 1; \
+	done
 	@$(MAKE) --no-print-directory examples
 
 lint:

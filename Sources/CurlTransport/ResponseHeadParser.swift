@@ -5,9 +5,11 @@ struct ResponseHeadParser {
   enum Fault: Error, CustomStringConvertible {
     case badStatusLine
     case tooLong
+    case contradictoryLengths
 
     var description: String {
       switch self {
+      case .contradictoryLengths: "it has two lengths that differ"
       case .badStatusLine: "its first line is no status line"
       case .tooLong: "its head has more than \(ResponseHeadParser.limit) bytes"
       }
@@ -48,6 +50,8 @@ struct ResponseHeadParser {
     guard var final = response, final.status.kind != .informational else { return nil }
     isComplete = true
     final.headerFields = fields.fields
+    // RFC 9112 §6.3: nobody can tell where such an answer ends.
+    guard Set(fields.fields[values: .contentLength]).count <= 1 else { throw .contradictoryLengths }
     return final
   }
 

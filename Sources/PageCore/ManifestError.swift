@@ -108,7 +108,15 @@ extension DecodingError {
 
 extension String {
   /// The text for a message: quoted, without control characters, cut to 80.
-  public var quotedForMessage: String { "\"\(quotableStart)\"" }
+  public var quotedForMessage: String { "\"\(withoutCredentials.quotableStart)\"" }
+
+  /// A URL's user and password are nobody's to read in a message.
+  private var withoutCredentials: String {
+    guard let start = firstRange(of: "//")?.upperBound else { return self }
+    let authority = self[start...].prefix { !"/?#".contains($0) }
+    guard let end = authority.lastIndex(of: "@") else { return self }
+    return self[..<start] + "…" + self[end...]
+  }
 
   fileprivate var quotableStart: String {
     let clean = String(

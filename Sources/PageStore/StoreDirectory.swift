@@ -44,7 +44,7 @@ public struct StoreDirectory: Hashable, Sendable {
 
 extension NSError {
   /// The system's words where there are some.
-  fileprivate var plainReason: String {
+  var plainReason: String {
     if let underlying = userInfo[NSUnderlyingErrorKey] as? NSError, underlying.domain == NSPOSIXErrorDomain {
       return Errno(rawValue: Int32(underlying.code)).description
     }

@@ -46,7 +46,10 @@ struct CookieFileTests {
       _ = try await filledJar(["a=1; Max-Age=1000", "b=secret"], from: origin)
       let attributes = try FileManager.default.attributesOfItem(atPath: file)
       #expect(attributes[.posixPermissions] as? Int == 0o600)
-      #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["cookies.txt"])
+      #expect(
+        try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted() == [
+          "cookies.txt", "cookies.txt.lock",
+        ])
       let text = try String(contentsOfFile: file, encoding: .utf8)
       #expect(text.hasPrefix("# Netscape HTTP Cookie File\n"))
       #expect(!text.contains("secret"))
@@ -114,7 +117,10 @@ struct CookieFileTests {
       _ = try await transport.answer(to: origin.request("/set", cookies: jar))
       #expect(jar.cookieHeader(for: try origin.pageURL("/")) == "a=1")
       #expect(throws: CookieFileError.self) { try jar.flush() }
-      #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["cookies.txt"])
+      #expect(
+        try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted() == [
+          "cookies.txt", "cookies.txt.lock",
+        ])
       try FileManager.default.removeItem(atPath: file)
       try jar.flush()
       #expect(try CookieJar(file: file).cookieHeader(for: try origin.pageURL("/")) == "a=1")

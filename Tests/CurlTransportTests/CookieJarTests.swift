@@ -23,6 +23,24 @@ struct CookieJarTests {
     }
   }
 
+  @Test func twoJarsOnOneFileKeepWhatEachOfThemBrings() async throws {
+    let folder = try TemporaryDirectory()
+    let jars = try (0..<2).map { _ in try CookieJar(file: folder.file("cookies.txt")) }
+    try await FaultOrigin.running { origin in
+      for (index, jar) in jars.enumerated() {
+        origin.set(["c\(index)=1; Max-Age=100", "same=\(index); Max-Age=100"], at: "/set")
+        _ = try await transport.answer(to: origin.request("/set", cookies: jar))
+        try jar.flush()
+      }
+      origin.set(["c0=; Max-Age=0"], at: "/set")
+      _ = try await transport.answer(to: origin.request("/set", cookies: jars[0]))
+      try jars[0].flush()
+      let url = try origin.pageURL("/get")
+      let header = try CookieJar(file: folder.file("cookies.txt")).cookieHeader(for: url) ?? ""
+      #expect(Set(header.split(separator: "; ")) == ["c1=1", "same=1"])
+    }
+  }
+
   @Test func aCookieIsInTheJarWhenTheHeadIsThere() async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/set", SeededContent.bytes(1000), headers: .settingCookies(["a=1"]))

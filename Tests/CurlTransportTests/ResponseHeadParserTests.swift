@@ -35,6 +35,13 @@ struct ResponseHeadParserTests {
     #expect(throws: ResponseHeadParser.Fault.badStatusLine) { try head([line, ""]) }
   }
 
+  @Test func twoLengthsThatDifferAreRefusedAndEqualOnesAreNot() throws {
+    #expect(throws: ResponseHeadParser.Fault.contradictoryLengths) {
+      try head(["HTTP/1.1 200 OK", "Content-Length: 3", "Content-Length: 5", ""])
+    }
+    #expect(try head(["HTTP/1.1 200 OK", "Content-Length: 3", "Content-Length: 3", ""]) != nil)
+  }
+
   @Test func aHeadIsCompleteWithItsEmptyLine() throws {
     #expect(try head(["HTTP/1.1 200 OK", "A: b"]) == nil)
     #expect(try head(["HTTP/1.1 200 OK", "A: b", ""]) != nil)

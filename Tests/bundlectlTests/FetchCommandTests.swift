@@ -84,6 +84,71 @@ struct FetchCommandTests {
     }
   }
 
+  @Test func whatIsAtTheFilesPlaceIsWrittenInto() async throws {
+    try await Site.running { site in
+      site.origin.serve("/a", Array("body".utf8))
+      try site.write("something longer", to: "target")
+      let link = site.folder.file("link")
+      try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: site.folder.file("target"))
+      for place in [link, "/dev/null"] {
+        let result = try await Self.fetch(site, "/a", "-o", place)
+        #expect(result.status == 0, "\(place)")
+      }
+      #expect(try String(contentsOfFile: site.folder.file("target"), encoding: .utf8) == "body")
+      #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == site.folder.file("target"))
+      let null = try FileManager.default.attributesOfItem(atPath: "/dev/null")[.type] as? FileAttributeType
+      #expect(null == .typeCharacterSpecial)
+    }
+  }
+
+  @Test func anAnswerThatDoesNotComeLeavesTheFileAsItWas() async throws {
+    try await Site.running { site in
+      site.origin.script("/a", [.closeBeforeHead])
+      try site.write("precious", to: "out")
+      #expect(try await Self.fetch(site, "/a", "-o", site.folder.file("out")).status == 1)
+      #expect(try String(contentsOfFile: site.folder.file("out"), encoding: .utf8) == "precious")
+    }
+  }
+
+  @Test func staleWhileRevalidatePrintsWhatIsStoredAndRefreshesIt() async throws {
+    try await Site.running { site in
+      Self.serve(site, "/a", "one", "max-age=0")
+      _ = try await Self.fetch(site, "/a")
+      Self.serve(site, "/a", "two", "max-age=0")
+      #expect(try await Self.fetch(site, "/a", "--policy", "staleWhileRevalidate").output == "one")
+      #expect(try await Self.fetch(site, "/a", "--policy", "cacheOnly").output == "two")
+    }
+  }
+
+  @Test func withoutAUsableCacheItGoesOnAndSaysSo() async throws {
+    try await Site.running { site in
+      site.origin.serve("/a", Array("body".utf8))
+      try site.write("a file", to: "store")
+      let result = try await Self.fetch(site, "/a")
+      #expect(result.output == "body")
+      #expect(result.status == 0)
+      #expect(result.error.contains("going on without the response cache"))
+    }
+  }
+
+  @Test func whatIsStoredIsNobodyElsesToRead() async throws {
+    try await Site.running { site in
+      Self.serve(site, "/a", "one", "max-age=60")
+      _ = try await Self.fetch(site, "/a")
+      for name in ["responses.sqlite", "responses", "kept"] {
+        let attributes = try FileManager.default.attributesOfItem(atPath: "\(site.store)/\(name)")
+        let permissions = try #require(attributes[.posixPermissions] as? Int)
+        #expect(permissions & 0o077 == 0, "\(name)")
+      }
+    }
+  }
+
+  @Test func aPasswordInAURLIsNotRepeated() async throws {
+    let result = try await Command.run("fetch", "http://user:secret@127.0.0.1/")
+    #expect(result.status == 1)
+    #expect(!result.error.contains("secret"))
+  }
+
   @Test func aPolicyThatDoesNotExistIsNamedWithThoseThatDo() async throws {
     let result = try await Command.run("fetch", "http://127.0.0.1/", "--policy", "nonsense")
     #expect(result.status == 64)

@@ -58,9 +58,23 @@ struct FetchScriptTests {
           #"{"id": 4, "url": "nonsense"}"#, #"{"id": 5, "url": "http://127.0.0.1/", "policy": "none"}"#,
         ])
       #expect((answers["1"]?["error"] as? String)?.contains("connection ended") == true)
-      #expect((answers["none"]?["error"] as? String)?.contains("no request") == true)
+      #expect((answers["<null>"]?["error"] as? String)?.contains("no request") == true)
       #expect((answers["4"]?["error"] as? String)?.contains("nonsense") == true)
       #expect((answers["5"]?["error"] as? String)?.contains("policy") == true)
+    }
+  }
+
+  @Test func whatLinesSayThemselvesIsRefusedOnTheCommandLine() async throws {
+    for option in ["-H", "-X", "-d", "-o"] {
+      let result = try await Command.start(["fetch", "--stdin", option, "A: b"], input: "").result()
+      #expect(result.status == 64, "\(option)")
+    }
+  }
+
+  @Test func aLineThatIsNoRequestIsAnsweredUnderItsID() async throws {
+    try await Site.running { site in
+      let answers = try await Self.run(site, [#"{"id": 6, "url": 7}"#])
+      #expect((answers["6"]?["error"] as? String)?.contains("wrong type") == true)
     }
   }
 

@@ -17,6 +17,8 @@ final class CookieFile: Sendable {
     var pending: [StoredCookie]?
     var isScheduled = false
     var latest: [StoredCookie] = []
+    /// What the file had when it was read or written here last.
+    var known: [StoredCookie] = []
     var failure: CookieFileError?
   }
 
@@ -31,6 +33,12 @@ final class CookieFile: Sendable {
 
   /// What the file has; lines that are no cookies are passed over, and so is a file that cannot be read.
   func load(now: Int64) -> [StoredCookie] {
+    let cookies = read().filter { !$0.isExpired(at: now) }
+    state.withLock { ($0.latest, $0.known) = (cookies, cookies) }
+    return cookies
+  }
+
+  private func read() -> [StoredCookie] {
     let attributes = try? FileManager.default.attributesOfItem(
       atPath: URL(fileURLWithPath: path).resolvingSymlinksInPath().path)
     // Opening anything but a regular file might take for ever.
@@ -38,11 +46,20 @@ final class CookieFile: Sendable {
       let size = attributes?[.size] as? Int, size <= Self.sizeLimit,
       let bytes = FileManager.default.contents(atPath: path)
     else { return [] }
-    let cookies = bytes.split(separator: UInt8(ascii: "\n")).compactMap { line in
+    return bytes.split(separator: UInt8(ascii: "\n")).compactMap { line in
       StoredCookie(line: Array(line.last == UInt8(ascii: "\r") ? line.dropLast() : line))
-    }.filter { $0.isSound && $0.isPersistent && !$0.isExpired(at: now) }
-    state.withLock { $0.latest = cookies }
-    return cookies
+    }.filter { $0.isSound && $0.isPersistent }
+  }
+
+  /// What was changed here, in what the file has now: another process may have brought cookies of its own.
+  private func merged(_ cookies: [StoredCookie]) -> [StoredCookie] {
+    let known = state.withLock(\.known)
+    let current = read()
+    guard current != known else { return cookies }
+    let (ours, theirs) = (Set(cookies), Set(known))
+    let changed = ours.subtracting(theirs)
+    let touched = Set(changed.map(\.identity)).union(theirs.subtracting(ours).map(\.identity))
+    return current.filter { !touched.contains($0.identity) } + cookies.filter { changed.contains($0) }
   }
 
   /// Writes soon, and not on this thread. Session cookies end with the jar.
@@ -78,7 +95,15 @@ final class CookieFile: Sendable {
   }
 
   /// Under another name first: whoever reads it finds the old file or the new one, never half of it.
-  private func write(_ cookies: [StoredCookie]) -> CookieFileError? {
+  private func write(_ ours: [StoredCookie]) -> CookieFileError? {
+    let lock = open(path + ".lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    guard lock >= 0 else { return failure() }
+    flock(lock, LOCK_EX)
+    defer {
+      flock(lock, LOCK_UN)
+      close(lock)
+    }
+    let cookies = merged(ours)
     var text = Array("# Netscape HTTP Cookie File\n\n".utf8)
     for cookie in cookies { text += cookie.line + [UInt8(ascii: "\n")] }
     // mkstemp makes it readable for its owner alone.
@@ -89,7 +114,7 @@ final class CookieFile: Sendable {
     var error = Self.write(text, to: descriptor) && fsync(descriptor) == 0 ? nil : failure()
     close(descriptor)
     if error == nil, rename(name, path) != 0 { error = failure() }
-    if error != nil { unlink(name) }
+    if error != nil { unlink(name) } else { state.withLock { $0.known = cookies } }
     return error
   }
 

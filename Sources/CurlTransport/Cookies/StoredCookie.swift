@@ -29,6 +29,9 @@ struct StoredCookie: Hashable, Sendable {
     value = fields[6]
   }
 
+  /// What another cookie has in common with the one it takes the place of. RFC 6265 §5.3.
+  var identity: [String] { [domain, path, name] }
+
   /// As libcurl writes it and takes it back.
   var line: [UInt8] {
     let fields = [

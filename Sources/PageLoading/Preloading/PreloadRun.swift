@@ -94,25 +94,6 @@ struct PreloadRun: Sendable {
     var left = 0
   }
 
-  /// What the bundles will ask for comes with them, and is kept.
-  private func prefetch(for release: StoredRelease, _ report: inout PreloadReport) async throws {
-    guard let prefetcher else { return }
-    let listed = try await store.recordedContents(of: release).filter { $0.blob != nil }
-    let references = listed.flatMap(\.bundle.prefetch)
-    var former: [String] = []
-    if report.activated, let previous = try await store.source(release.source)?.previous {
-      former = try await store.recordedContents(of: previous).flatMap(\.bundle.prefetch)
-    }
-    guard !references.isEmpty || !former.isEmpty else { return }
-    feed.setTotals { $0.phase = .prefetching }
-    let base = release.source.isFile ? nil : release.source
-    let result = await prefetcher.prefetch(references, base: base, dropping: former)
-    report.prefetched = result.kept
-    report.prefetchSkipped = result.skipped
-    report.prefetchFailures = result.failures
-    for failure in result.failures { logger.notice("prefetching failed: \(failure)") }
-  }
-
   private func fetchMissing(
     of release: StoredRelease, isReachable: Bool, _ report: inout PreloadReport
   ) async throws -> Outcome {
@@ -196,6 +177,7 @@ struct PreloadRun: Sendable {
       }
       try await group.waitForAll()
     }
+    try tally.checkLimit()
     try Task.checkCancellation()
   }
 

@@ -29,7 +29,13 @@ final class PreloadTally: Sendable {
   var mustStop: Bool { state.withLock(\.mustStop) }
   func stop() { state.withLock { $0.mustStop = true } }
 
-  func receive(_ bytes: Int) { state.withLock { $0.bytes += Int64(bytes) } }
+  /// Content is no smaller than what it came as: with too much of that there is nothing to wait for.
+  func receive(_ bytes: Int) {
+    state.withLock { state in
+      state.bytes += Int64(bytes)
+      if state.bytes > limit { state.mustStop = true }
+    }
+  }
 
   func done(_ item: ManifestDiff.Fetch, size: Int64, wasResumed: Bool) {
     state.withLock { state in
@@ -55,7 +61,7 @@ final class PreloadTally: Sendable {
   }
 
   func checkLimit() throws {
-    guard state.withLock({ $0.size }) <= limit else { throw PreloadError.releaseTooLarge(limit: limit) }
+    guard state.withLock({ max($0.size, $0.bytes) }) <= limit else { throw PreloadError.releaseTooLarge(limit: limit) }
   }
 }
 

@@ -70,6 +70,18 @@ extension LoadBehavior {
 }
 
 extension CacheDecision {
+  /// For logs.
+  var summary: String {
+    switch self {
+    case .serve(_, let age, let reason): "answered from the cache, \(age) s old: \(reason.rawValue)"
+    case .serveStale(_, let age, _): "answered from the cache, \(age) s old, and revalidating"
+    case .revalidate(_, _, let reason): "revalidating: \(reason.rawValue)"
+    case .complete: "asking for the rest of what is stored"
+    case .fetch(_, let reason): "fetching: \(reason.rawValue)"
+    case .gatewayTimeout(let reason): "not answered: \(reason.rawValue)"
+    }
+  }
+
   /// Why it goes to the origin, where it does.
   var forwardReason: ForwardReason? {
     switch self {

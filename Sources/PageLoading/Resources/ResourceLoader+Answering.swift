@@ -1,5 +1,6 @@
 import HTTPCaching
 import HTTPTypes
+import Logging
 import PageCore
 
 extension ResourceLoader {
@@ -10,6 +11,11 @@ extension ResourceLoader {
     if hop.method == .get, hop.behavior.cacheRead != .never, let loaded = await files?.answer(hop.url) {
       return (loaded, 0)
     }
+    // RFC 9110 §9.3.1: what the body of a GET means nobody knows but its server.
+    if !hop.body.isEmpty, hop.method == .get || hop.method == .head {
+      guard hop.behavior.network != .never else { throw LoadError.notStored(hop.url, .method) }
+      return try await ask(hop, hop.request, validating: nil, [], .method)
+    }
     var gone: Set<Int64> = []
     while true {
       var found = await cache.responses(for: hop.key, fields: hop.request.headerFields)
@@ -18,6 +24,7 @@ extension ResourceLoader {
       let decision = hop.behavior.decision(
         for: hop.request, among: found.map(\.stored), at: configuration.now(), policy: cache.policy,
         lifetime: hop.lifetime, isOnline: isOnline)
+      configuration.logger.debug("\(decision.summary)", metadata: ["key": "\(hop.key)"])
       switch decision {
       case .serve(let stored, _, _):
         if let answer = await serve(found, stored.id, to: hop, CacheStatus(.hit)) { return answer }

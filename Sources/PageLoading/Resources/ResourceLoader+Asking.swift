@@ -67,7 +67,9 @@ extension ResourceLoader {
   private func exchange(
     _ hop: Hop, _ request: HTTPRequest, validating cached: CachedResponse?, _ reason: ForwardReason
   ) async throws -> (loaded: Loaded, remaining: Int64) {
-    guard hop.request.method == .get else { return (try await passThrough(hop, request, reason), 0) }
+    guard hop.request.method == .get, hop.method != .get || hop.body.isEmpty else {
+      return (try await passThrough(hop, request, reason), 0)
+    }
     let key = FlightKey(key: hop.key, request: request, epoch: generations.epoch(of: hop.key))
     var isShared = true
     while true {

@@ -52,6 +52,26 @@ extension ResourceLoader {
     return isRight
   }
 
+  /// Whether bytes are encoded as their head says: what is cut or damaged inside its encoding must not take the place of
+  /// something good.
+  func isDecodable(_ arrival: ResponseCache.Arrival, _ spool: any ResponseWriting) -> Bool {
+    guard arrival.extent.isWhole, let encoding = arrival.fields[.contentEncoding], !encoding.isEmpty,
+      let decoder = try? coding.decoder(for: encoding, url: arrival.key.name, limit: configuration.bodyLimit)
+    else { return true }
+    do {
+      var position: Int64 = 0
+      while case let chunk = try spool.read(at: position, upTo: 64 << 10), !chunk.isEmpty {
+        _ = try decoder.decode(chunk)
+        position += Int64(chunk.count)
+      }
+      try decoder.finish()
+      return true
+    } catch {
+      configuration.logger.warning("an answer is not stored: \(error)")
+      return false
+    }
+  }
+
   /// Remembers servers that answer a conditional request with what it was asked about.
   func noteWhetherConditionsCount(
     _ head: HTTPResponse, _ request: HTTPRequest, _ cached: CachedResponse?, _ hop: Hop

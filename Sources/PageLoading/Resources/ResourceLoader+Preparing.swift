@@ -105,10 +105,10 @@ extension Loaded {
 
   /// What is no HTTP response, as one.
   init(url: PageURL?, bytes: [UInt8], mediaType: String, source: Source) {
+    let fields: HTTPFields = [.contentType: mediaType, .contentLength: String(bytes.count)]
+    let status = source == .release ? CacheStatus(.hit, detail: "release") : nil
     self.init(
-      url: url,
-      response: HTTPResponse(
-        status: .ok, headerFields: [.contentType: mediaType, .contentLength: String(bytes.count)]),
-      body: LoadedBody(bytes), source: source)
+      url: url, response: HTTPResponse(status: .ok, headerFields: status?.added(to: fields) ?? fields),
+      body: LoadedBody(bytes), source: source, cacheStatus: status)
   }
 }

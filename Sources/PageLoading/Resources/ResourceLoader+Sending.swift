@@ -153,7 +153,7 @@ extension ResourceLoader {
       spool.discard()
       return nil
     }
-    guard isAsPromised(arrival, spool) else {
+    guard isAsPromised(arrival, spool), isDecodable(arrival, spool) else {
       spool.discard()
       // The beginning it was made of is no better.
       if pending.isCompletion { await cache.removeParts(for: arrival.key, fields: arrival.request.headerFields) }

@@ -54,14 +54,16 @@ public struct ResponseDirectory: Hashable, Sendable {
     ResponseFiles(root: isKept ? durable.appending("kept") : cache.appending("responses"), isDurable: isKept)
   }
 
-  /// Makes the folders that are missing.
+  /// Makes the folders that are missing. What is in them is nobody else's to read: cookies and credentials may be
+  /// among it.
   func create() throws {
     let all = [false, true].map { files(isKept: $0) }
     for folder in all.flatMap({ [$0.entries, $0.bodies, $0.partial] }) {
       do {
         try FileManager.default.createDirectory(atPath: folder.string, withIntermediateDirectories: true)
+        chmod(folder.removingLastComponent().string, 0o700)
       } catch {
-        throw StoreError.notWritable(path: folder.string, reason: error.localizedDescription)
+        throw StoreError.notWritable(path: folder.string, reason: (error as NSError).plainReason)
       }
     }
   }

@@ -84,7 +84,7 @@ struct ResponseFiles: Sendable {
       try body()
     } catch {
       let folder = path.removingLastComponent()
-      guard FileSystem.status(folder) == nil else { throw error }
+      // Where the folder is there by now, another task may have made it since: that is worth a second try too.
       try? FileManager.default.createDirectory(atPath: folder.string, withIntermediateDirectories: true)
       try body()
     }

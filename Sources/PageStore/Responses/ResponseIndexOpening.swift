@@ -38,6 +38,10 @@ struct ResponseIndexOpening {
   }
 
   private func openLocked() throws -> DatabasePool {
+    // Before SQLite makes it: its log gets the same permissions.
+    try FileSystem.withFile(directory.database, .writeOnly, options: .create, permissions: [.ownerReadWrite]) { file in
+      _ = fchmod(file.rawValue, 0o600)
+    }
     var pool = try DatabasePool(path: directory.database.string, configuration: configuration)
     let found = try pool.read { db in
       // The first page says nothing of the others.

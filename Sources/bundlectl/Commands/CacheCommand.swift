@@ -88,13 +88,16 @@ struct CacheCommand: AsyncParsableCommand {
       let size = Formatting.fitted(Formatting.bytes(entry.head.extent.count), 8)
       let part = entry.head.extent.isWhole ? "" : " (part)"
       let kept = entry.isKept ? " (kept)" : ""
-      return "\(entry.head.status)  \(size)  \(Formatting.fitted(state, 14))  \(entry.key.name)\(part)\(kept)"
+      let partition = entry.key.partition == .private ? "" : " [\(entry.key.partition)]"
+      return
+        "\(entry.head.status)  \(size)  \(Formatting.fitted(state, 14))  \(entry.key.name)\(partition)\(part)\(kept)"
     }
   }
 
   struct Clear: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Remove what is stored for a URL, or everything, what is kept too.")
+      abstract: "Remove what is stored for a URL, or everything, what is kept too.",
+      discussion: "Regions are cleared one by one, with --region; cookies stay.")
 
     @Argument(help: "The URL; none for everything.")
     var url: String?

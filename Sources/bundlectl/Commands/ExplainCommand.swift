@@ -6,7 +6,7 @@ struct ExplainCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "explain",
     abstract: "Tell what would be done with a request now, and by which rule.",
-    discussion: "Asks no server and changes nothing.")
+    discussion: "Asks no server.")
 
   @Argument(help: "The URL.")
   var url: String
@@ -29,11 +29,13 @@ struct ExplainCommand: AsyncParsableCommand {
 
   func run() async throws {
     guard let behavior = LoadBehavior(named: policy) else {
-      throw ValidationError("There is no policy “\(policy)”.")
+      throw ValidationError(
+        "There is no policy “\(policy)”: it is one of \(LoadBehavior.named.map(\.name).joined(separator: ", ")).")
     }
     let request = ResourceRequest(url, fields: try SourceOptions.fields(header), behavior: behavior)
     try await JSONOutput.reporting(json) {
-      let explanation = try await cache.loader(isShared: shared).explain(request)
+      let cookies = try cache.cookies(isShared: shared)
+      let explanation = try await cache.loader(isShared: shared, cookies: cookies).explain(request)
       if json { try JSONOutput.print(ExplainOutput(explanation)) } else { show(explanation) }
     }
   }

@@ -14,7 +14,10 @@ struct FetchCommand: AsyncParsableCommand {
       With --stdin each line of standard input is a request, as JSON: {"id", "method", "url", "headers": \
       [[name, value]], "body", "policy", "redirect": "follow"|"manual"}, and each line of standard output an answer: \
       {"id", "status", "headers", "body", "bodyEncoding": "utf8"|"base64", "source", "cacheStatus"}; one that \
-      failed has "error". Up to 32 are under way at once; answers come in the order in which they are ready.
+      failed has "error", and the exit status is still 0. Up to 32 are under way at once; answers come in the order in \
+      which they are ready, each with at most 64 MiB of body.
+
+      An answer with a status of 400 or more is an answer: the exit status is 0.
       """)
 
   @Argument(help: "The URL.")
@@ -40,7 +43,8 @@ struct FetchCommand: AsyncParsableCommand {
   var data: String?
 
   @Option(
-    name: [.customShort("o"), .customLong("output")], help: ArgumentHelp("Write the body here.", valueName: "file"))
+    name: [.customShort("o"), .customLong("output")],
+    help: ArgumentHelp("Write the body here; - for standard output.", valueName: "file"))
   var output: String?
 
   @Flag(name: .long, help: "Do not follow redirects.")
@@ -51,6 +55,17 @@ struct FetchCommand: AsyncParsableCommand {
 
   @Flag(name: .long, help: "Judge as a shared cache, and keep to what is everybody's.")
   var shared = false
+
+  @Option(name: .long, help: ArgumentHelp("Largest answer accepted.", valueName: "bytes"))
+  var maxSize: Int64 = 4 << 30
+
+  @Option(name: .long, help: ArgumentHelp("Seconds for one whole transfer.", valueName: "seconds"))
+  var maxTime: Double?
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp("Give up transfers that stay below 256 bytes a second for so long.", valueName: "seconds"))
+  var stallTimeout = 15.0
 
   @Option(name: .long, help: ArgumentHelp("PEM file of the certificate authorities to trust.", valueName: "file"))
   var caFile: String?
@@ -63,13 +78,32 @@ struct FetchCommand: AsyncParsableCommand {
         "There is no policy “\(policy)”: it is one of \(LoadBehavior.named.map(\.name).joined(separator: ", ")).")
     }
     guard (url == nil) == stdin else { throw ValidationError("Give either a URL or --stdin.") }
+    if stdin, method != nil || data != nil || output != nil || !header.isEmpty || includesHead || noRedirect {
+      throw ValidationError("With --stdin each line says its own method, headers, body and redirect.")
+    }
+    if let caFile, !FileManager.default.isReadableFile(atPath: caFile) {
+      throw ValidationError("The CA file \(caFile) cannot be read.")
+    }
+    guard maxSize > 0, maxTime.map({ $0 > 0 }) ?? true, stallTimeout > 0 else {
+      throw ValidationError("A limit must be positive.")
+    }
     _ = try SourceOptions.fields(header)
   }
 
   func run() async throws {
     let cookies = try cache.cookies(isShared: shared)
-    let loader = try cache.loader(isShared: shared, cookies: cookies, caFile: caFile)
-    defer { try? cookies?.flush() }
+    var limits = TransferLimits.standard
+    limits.lowSpeedTime = .seconds(stallTimeout)
+    limits.total = maxTime.map { .seconds($0) }
+    let loader = try cache.loader(
+      isShared: shared, cookies: cookies, caFile: caFile, limits: limits, bodyLimit: maxSize)
+    defer {
+      do {
+        try cookies?.flush()
+      } catch {
+        Terminal.error.line("bundlectl: \(error)")
+      }
+    }
     if stdin {
       await FetchScript(loader: loader, policy: LoadBehavior(named: policy) ?? .protocolCache).run()
     } else {
@@ -86,23 +120,12 @@ struct FetchCommand: AsyncParsableCommand {
     var request = ResourceRequest(url, method: method, fields: try SourceOptions.fields(header), body: body)
     request.behavior = LoadBehavior(named: policy)
     request.followsRedirects = !noRedirect
-    var last: Loaded?
-    var failure: LoadFailure?
-    for await update in loader.updates(for: request) {
-      switch update {
-      case .cached(let loaded):
-        last = loaded
-        if includesHead, request.behavior?.refresh != .never {
-          Terminal.error.line("bundlectl: from the cache, \(loaded.age ?? 0) s old; the network is asked")
-        }
-      case .network(let loaded), .notModified(let loaded): last = loaded
-      case .failed(let failed):
-        failure = failed
-        if let answer = failed.answer, last == nil { last = answer }
+    let (answer, failure) = try await FinalAnswer.load(request, from: loader) { cached in
+      if includesHead {
+        Terminal.error.line("bundlectl: from the cache, \(cached.age ?? 0) s old; the network is asked")
       }
     }
-    guard let last else { throw CommandError(failure.map(\.description) ?? "\(url): there is no answer") }
-    try await show(last)
+    try await show(answer)
     if let failure {
       Terminal.error.line("bundlectl: \(failure); this is what was stored")
       throw ExitCode.failure
@@ -111,14 +134,11 @@ struct FetchCommand: AsyncParsableCommand {
 
   private func show(_ loaded: Loaded) async throws {
     if includesHead { Terminal.output.write(Self.head(loaded)) }
-    guard let output else {
+    guard let output, output != "-" else {
       for try await chunk in loaded.body { Terminal.output.write(chunk) }
       return
     }
-    guard FileManager.default.createFile(atPath: output, contents: nil), let file = FileHandle(forWritingAtPath: output)
-    else { throw CommandError("\(output) cannot be written") }
-    for try await chunk in loaded.body { try file.write(contentsOf: Data(chunk)) }
-    try file.close()
+    try await OutputFile.write(loaded.body, to: output)
   }
 
   private static func head(_ loaded: Loaded) -> String {

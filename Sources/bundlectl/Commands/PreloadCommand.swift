@@ -132,6 +132,10 @@ struct PreloadCommand: AsyncParsableCommand {
         let failed = report.prefetchFailures.isEmpty ? "" : ", \(report.prefetchFailures.count) could not be had"
         terminal.line("prefetched \(Formatting.count(report.prefetched, "response")) for offline use\(failed)")
       }
+      if report.prefetchSkipped > 0 {
+        terminal.line(
+          "left out for the data saver: \(Formatting.count(report.prefetchSkipped, "response")) to prefetch")
+      }
       for failure in report.prefetchFailures {
         Terminal.error.line("bundlectl: prefetch: \(Terminal.error.styled(failure, .yellow))")
       }

@@ -10,6 +10,8 @@ struct FetchScript: Sendable {
 
   /// Requests under way at once.
   private static let width = 32
+  /// Bytes of one answer: as text and in JSON they take several times as many.
+  private static let bodyLimit: Int64 = 64 << 20
   /// Lines must not mix.
   private static let output = Mutex(())
 
@@ -36,31 +38,21 @@ struct FetchScript: Sendable {
     do {
       request = try JSONDecoder().decode(ScriptRequest.self, from: Data(line.utf8))
     } catch {
-      return ScriptAnswer(id: nil, error: "the line is no request: \(error.jsonReason)")
+      let id = try? JSONDecoder().decode(LineID.self, from: Data(line.utf8)).id
+      return ScriptAnswer(id: id ?? nil, error: "the line is no request: \(error.jsonReason)")
     }
     do {
-      let loaded = try await finalAnswer(try request.resource(policy))
-      return ScriptAnswer(id: request.id, loaded, body: try await loaded.body.bytes())
+      let (loaded, _) = try await FinalAnswer.load(try request.resource(policy), from: loader)
+      return ScriptAnswer(id: request.id, loaded, body: try await loaded.body.bytes(upTo: Self.bodyLimit))
     } catch {
       return ScriptAnswer(id: request.id, error: "\(error)")
     }
   }
+}
 
-  /// The last answer that the policy brings.
-  private func finalAnswer(_ request: ResourceRequest) async throws -> Loaded {
-    guard request.behavior?.refresh == .always else { return try await loader.response(for: request) }
-    var last: Loaded?
-    var failure: LoadFailure?
-    for await update in loader.updates(for: request) {
-      switch update {
-      case .cached(let loaded), .network(let loaded), .notModified(let loaded): last = loaded
-      case .failed(let failed): failure = failed
-      }
-    }
-    if let last { return last }
-    if let answer = failure?.answer { return answer }
-    throw failure?.error ?? CommandError("there is no answer")
-  }
+/// What an answer to a line that is no request is known by.
+private struct LineID: Decodable {
+  let id: JSONValue?
 }
 
 /// One line of input.
@@ -80,7 +72,8 @@ struct ScriptRequest: Decodable {
     var fields = HTTPFields()
     for pair in headers ?? [] {
       guard pair.count == 2, let name = HTTPField.Name(pair[0]), HTTPField.isValidValue(pair[1]) else {
-        throw CommandError("\(pair.joined(separator: ": ").quotedForMessage) is no header field")
+        // The value may be a secret: it is not repeated in the message.
+        throw CommandError("\((pair.first ?? "").quotedForMessage) is no header field, or has no valid value")
       }
       fields.append(HTTPField(name: name, value: pair[1]))
     }
@@ -92,6 +85,9 @@ struct ScriptRequest: Decodable {
       }
       request.behavior = behavior
     }
+    guard redirect == nil || ["follow", "manual"].contains(redirect) else {
+      throw CommandError("\"redirect\" is either \"follow\" or \"manual\"")
+    }
     request.followsRedirects = redirect != "manual"
     return request
   }
@@ -99,7 +95,7 @@ struct ScriptRequest: Decodable {
 
 /// One line of output.
 struct ScriptAnswer: Encodable {
-  let id: JSONValue?
+  let id: Nullable<JSONValue>
   var status: Int?
   var headers: [[String]]?
   var body: String?
@@ -109,12 +105,12 @@ struct ScriptAnswer: Encodable {
   var error: String?
 
   init(id: JSONValue?, error: String) {
-    self.id = id
+    self.id = Nullable(value: id)
     self.error = error
   }
 
   init(id: JSONValue?, _ loaded: Loaded, body bytes: [UInt8]) {
-    self.id = id
+    self.id = Nullable(value: id)
     status = loaded.status
     headers = loaded.response.headerFields.map { [$0.name.rawName, $0.value] }
     if let text = String(validating: bytes, as: UTF8.self) {

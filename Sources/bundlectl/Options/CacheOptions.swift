@@ -35,6 +35,17 @@ struct CacheOptions: ParsableArguments {
       directory: responses, policy: CachePolicy(mode: isShared ? .shared : .private), logger: logger)
   }
 
+  /// Where the cache cannot be used, requests are answered without one.
+  private func cacheOrNone(isShared: Bool) throws -> ResponseCache {
+    do {
+      return try cache(isShared: isShared)
+    } catch let error as StoreError {
+      Terminal.error.line("bundlectl: going on without the response cache: \(error)")
+      return try ResponseCache(
+        store: NoResponseStore(), policy: CachePolicy(mode: isShared ? .shared : .private), logger: logger)
+    }
+  }
+
   /// The cookies of one user; a shared cache has none.
   func cookies(isShared: Bool) throws -> CookieJar? {
     isShared ? nil : try CookieJar(file: responses.durablePath + "/cookies.txt")
@@ -42,15 +53,19 @@ struct CacheOptions: ParsableArguments {
 
   /// What loads resources from that cache and the network.
   func loader(
-    isShared: Bool = false, cookies: CookieJar? = nil, caFile: String? = nil
+    isShared: Bool = false, cookies: CookieJar? = nil, caFile: String? = nil, limits: TransferLimits = .standard,
+    bodyLimit: Int64 = 256 << 20
   ) throws -> ResourceLoader {
     var configuration = ResourceLoader.Configuration()
     configuration.behavior = .protocolCache
     configuration.partition = isShared ? .shared : .private
     configuration.logger = logger
+    configuration.limits = limits
+    configuration.bodyLimit = bodyLimit
     let bundles = storeDirectory.hasStore ? try BundleStore(reading: storeDirectory, logger: logger) : nil
     return ResourceLoader(
-      cache: try cache(isShared: isShared), transport: try CurlTransport(.init(certificateAuthorities: caFile)),
+      cache: try cacheOrNone(isShared: isShared),
+      transport: try CurlTransport(.init(certificateAuthorities: caFile, connectionsPerHost: 32)),
       coding: ContentDecoder(), cookies: cookies, bundles: bundles, configuration: configuration)
   }
 }

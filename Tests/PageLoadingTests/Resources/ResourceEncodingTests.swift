@@ -49,6 +49,30 @@ struct ResourceEncodingTests {
       headers: [.contentEncoding: coding, .cacheControl: "max-age=60", .vary: "Accept-Encoding"])
   }
 
+  @Test func whatIsDamagedInsideItsEncodingDoesNotTakeTheGoodOnesPlace() async throws {
+    let encoded = try bytes(Self.samples[0].1)
+    try await ResourceFixture.running { fixture in
+      fixture.origin.serve("/a", encoded, etag: "\"1\"", headers: [.contentEncoding: "gzip"])
+      try await fixture.load("/a")
+      fixture.origin.serve("/a", encoded.dropLast(20), etag: "\"2\"", headers: [.contentEncoding: "gzip"])
+      await #expect(throws: ContentError.self) { try await fixture.load("/a", .networkOnly) }
+      #expect(try await fixture.load("/a", .cacheOnly).text == Self.content)
+    }
+  }
+
+  @Test func theBodyOfAGetIsTheServersAloneToUnderstand() async throws {
+    try await ResourceFixture.running { fixture in
+      fixture.origin.respond("/q") { request in
+        OriginResponse(headers: [.cacheControl: "max-age=60"], body: Array("answer to \(request.text)".utf8))
+      }
+      for query in ["A", "B"] {
+        let request = ResourceRequest(try fixture.url("/q").text, body: Array(query.utf8))
+        let loaded = try await fixture.loader.response(for: request)
+        #expect(String(decoding: try await loaded.body.bytes(), as: UTF8.self) == "answer to \(query)")
+      }
+    }
+  }
+
   @Test(arguments: samples)
   func encodedBodiesAreStoredEncodedAndGivenDecoded(_ coding: String, _ base64: String) async throws {
     let encoded = try bytes(base64)
