@@ -121,6 +121,8 @@ private struct KillRound {
       let name = String(path.dropLast(3))
       #expect(try await Command.run("cat", name, "--store", site.store).output == text)
     }
+    // A kill between a file's new name and the end of its head leaves the head, which the collector takes.
+    #expect(try await Command.run("gc", "--store", site.store).status == 0)
     #expect(try FileManager.default.contentsOfDirectory(atPath: site.store + "/partial").isEmpty)
   }
 }
