@@ -36,6 +36,9 @@ let package = Package(
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(name: "CBrotli", pkgConfig: "libbrotlidec", providers: [.apt(["libbrotli-dev"])]),
     .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
+    .systemLibrary(
+      name: "CJavaScriptCore", pkgConfig: "javascriptcoregtk-4.1",
+      providers: [.apt(["libjavascriptcoregtk-4.1-dev"])]),
     .systemLibrary(name: "CLinux"),
 
     .target(
@@ -80,10 +83,23 @@ let package = Package(
         .product(name: "RawStructuredFieldValues", package: "swift-http-structured-headers"),
       ],
       swiftSettings: strict),
+    .target(name: "ScriptEngine", dependencies: ["CJavaScriptCore"], swiftSettings: strict),
+    .target(
+      name: "PageRuntime",
+      dependencies: [
+        "HTTPCaching", "PageCore", "PageLoading", "ScriptEngine",
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      resources: [
+        .embedInCode("Framework/elements.js"), .embedInCode("Framework/documents.js"),
+        .embedInCode("Framework/tasks.js"), .embedInCode("Framework/pages.js"),
+      ],
+      swiftSettings: strict),
     .target(
       name: "PageKit",
       dependencies: [
-        "HTTPCaching", "PageCore", "CurlTransport", "PageStore", "PageLoading", "CCrypto",
+        "HTTPCaching", "PageCore", "CurlTransport", "PageStore", "PageLoading", "PageRuntime", "CCrypto",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
       ],
@@ -109,6 +125,10 @@ let package = Package(
       ],
       swiftSettings: strict),
 
+    .testTarget(name: "ScriptEngineTests", dependencies: ["ScriptEngine"], swiftSettings: relaxed),
+    .testTarget(
+      name: "PageRuntimeTests",
+      dependencies: ["PageRuntime", "PageStore", "CurlTransport", "PageTesting"], swiftSettings: relaxed),
     .testTarget(name: "HTTPCachingTests", dependencies: ["HTTPCaching", "PageTesting"], swiftSettings: relaxed),
     .testTarget(name: "PageCoreTests", dependencies: ["PageCore"], swiftSettings: relaxed),
     // Real servers that several test targets start.

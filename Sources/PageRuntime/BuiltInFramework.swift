@@ -1,0 +1,10 @@
+/// The framework that comes with PageKit: it runs bundles that are written against the document API.
+enum BuiltInFramework {
+  /// Its files, in the order in which they are evaluated.
+  static let sources: [(name: String, text: String)] = [
+    ("elements.js", text(PackageResources.elements_js)), ("documents.js", text(PackageResources.documents_js)),
+    ("tasks.js", text(PackageResources.tasks_js)), ("pages.js", text(PackageResources.pages_js)),
+  ]
+
+  private static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
+}

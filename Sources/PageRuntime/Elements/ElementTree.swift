@@ -1,0 +1,161 @@
+import ScriptEngine
+
+/// The elements of a page. Commands that make no sense change nothing, and say why.
+public struct ElementTree: Hashable, Sendable {
+  /// One element.
+  public struct Element: Hashable, Sendable {
+    public let ref: String
+    public let type: String
+    public var attributes: [String: ScriptValue]
+    public var style: [String: ScriptValue]
+    public var events: Set<String>
+    /// Refs, in order.
+    public internal(set) var children: [String]
+    /// Nil for the body.
+    public internal(set) var parent: String?
+    /// The body's is 0.
+    public internal(set) var depth: Int
+  }
+
+  public struct Limits: Hashable, Sendable {
+    public var elements = 200_000
+    public var depth = 1_000
+
+    public init() {}
+  }
+
+  public private(set) var elements: [String: Element] = [:]
+  /// The body's ref; nil before there is one.
+  public private(set) var root: String?
+  private let limits: Limits
+
+  public init(limits: Limits = Limits()) { self.limits = limits }
+
+  public subscript(ref: String) -> Element? { elements[ref] }
+  public var body: Element? { root.flatMap { elements[$0] } }
+  public var count: Int { elements.count }
+
+  /// - Throws: ``ElementTreeError``.
+  public mutating func apply(_ command: RenderCommand) throws {
+    switch command {
+    case .createBody(let description):
+      guard root == nil else { throw ElementTreeError.secondBody }
+      try insert(description, parent: nil, index: nil)
+      root = description.ref
+    case .addElement(let parent, let description, let index):
+      _ = try element(parent)
+      try insert(description, parent: parent, index: index)
+    case .removeElement(let ref): try remove(ref)
+    case .moveElement(let ref, let parent, let index): try move(ref, to: parent, index: index)
+    case .updateAttributes(let ref, let changes): try change(ref) { $0.attributes.merge(changes) { $1 } }
+    case .updateStyle(let ref, let changes): try change(ref) { $0.style.merge(changes) { $1 } }
+    case .addEvent(let ref, let type): try change(ref) { $0.events.insert(type) }
+    case .removeEvent(let ref, let type): try change(ref) { $0.events.remove(type) }
+    case .createFinish, .updateFinish, .refreshFinish: break
+    }
+  }
+
+  /// The element and all below it, parents first; no deeper than the tree may be.
+  public func preorder(from ref: String) -> [Element] {
+    var result: [Element] = []
+    var waiting = [ref]
+    while let next = waiting.popLast() {
+      guard let element = elements[next] else { continue }
+      result.append(element)
+      waiting += element.children.reversed()
+    }
+    return result
+  }
+
+  // MARK: Changes
+
+  private func element(_ ref: String) throws -> Element {
+    guard let element = elements[ref] else { throw ElementTreeError.unknown(ref) }
+    return element
+  }
+
+  private mutating func change(_ ref: String, _ body: (inout Element) -> Void) throws {
+    guard elements[ref] != nil else { throw ElementTreeError.unknown(ref) }
+    body(&elements[ref, default: Element.none])
+  }
+
+  private mutating func insert(_ description: ElementDescription, parent: String?, index: Int?) throws {
+    // All of it or nothing: looked at before anything changes.
+    var added: [(ElementDescription, parent: String?, depth: Int)] = []
+    var waiting = [(description, parent: parent, depth: (parent.flatMap { elements[$0]?.depth } ?? -1) + 1)]
+    var refs: Set<String> = []
+    while let next = waiting.popLast() {
+      guard elements[next.0.ref] == nil, refs.insert(next.0.ref).inserted else {
+        throw ElementTreeError.duplicate(next.0.ref)
+      }
+      guard next.depth <= limits.depth else { throw ElementTreeError.tooDeep(limits.depth) }
+      added.append(next)
+      waiting += next.0.children.map { ($0, parent: next.0.ref, depth: next.depth + 1) }
+    }
+    guard elements.count + added.count <= limits.elements else { throw ElementTreeError.tooMany(limits.elements) }
+    for (item, parent, depth) in added {
+      elements[item.ref] = Element(
+        ref: item.ref, type: item.type, attributes: item.attributes, style: item.style, events: item.events,
+        children: item.children.map(\.ref), parent: parent, depth: depth)
+    }
+    if let parent { place(description.ref, in: parent, at: index) }
+  }
+
+  private mutating func place(_ ref: String, in parent: String, at index: Int?) {
+    let count = elements[parent]?.children.count ?? 0
+    elements[parent]?.children.insert(ref, at: min(max(0, index ?? count), count))
+  }
+
+  private mutating func remove(_ ref: String) throws {
+    let element = try element(ref)
+    guard let parent = element.parent else { throw ElementTreeError.body }
+    elements[parent]?.children.removeAll { $0 == ref }
+    for gone in preorder(from: ref) { elements[gone.ref] = nil }
+  }
+
+  private mutating func move(_ ref: String, to parent: String, index: Int?) throws {
+    let moved = try element(ref)
+    guard let former = moved.parent else { throw ElementTreeError.body }
+    var above: String? = parent
+    while let at = above {
+      guard at != ref else { throw ElementTreeError.cycle(ref) }
+      above = try element(at).parent
+    }
+    let below = preorder(from: ref)
+    let shift = try element(parent).depth + 1 - moved.depth
+    let deepest = (below.map(\.depth).max() ?? 0) + shift
+    guard deepest <= limits.depth else { throw ElementTreeError.tooDeep(limits.depth) }
+    elements[former]?.children.removeAll { $0 == ref }
+    place(ref, in: parent, at: index)
+    elements[ref]?.parent = parent
+    for element in below { elements[element.ref]?.depth += shift }
+  }
+}
+
+extension ElementTree.Element {
+  fileprivate static let none = ElementTree.Element(
+    ref: "", type: "", attributes: [:], style: [:], events: [], children: [], parent: nil, depth: 0)
+}
+
+/// Why a command makes no sense.
+public enum ElementTreeError: Error, Hashable, Sendable, CustomStringConvertible {
+  case unknown(String)
+  case duplicate(String)
+  case secondBody
+  case body
+  case cycle(String)
+  case tooDeep(Int)
+  case tooMany(Int)
+
+  public var description: String {
+    switch self {
+    case .unknown(let ref): "there is no element \(ref)"
+    case .duplicate(let ref): "there is an element \(ref) already"
+    case .secondBody: "the page has a body already"
+    case .body: "the body can be neither moved nor removed"
+    case .cycle(let ref): "element \(ref) cannot be put below itself"
+    case .tooDeep(let limit): "elements are nested more than \(limit) deep"
+    case .tooMany(let limit): "the page has more than \(limit) elements"
+    }
+  }
+}

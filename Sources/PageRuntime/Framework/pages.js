@@ -1,0 +1,203 @@
+// Pages: how the host opens, refreshes and ends them, and what their bundles see.
+;(function (framework) {
+  'use strict'
+
+  var pages = {}
+  var modules = {}
+  var services = []
+
+  // MARK: What the host registers
+
+  globalThis.registerModules = function (registered) {
+    for (var name in registered) {
+      modules[name] = modules[name] || {}
+      ;(registered[name] || []).forEach(function (method) {
+        modules[name][typeof method === 'string' ? method : method.name] = true
+      })
+    }
+  }
+
+  globalThis.registerComponents = function (components) {
+    ;(components || []).forEach(function (component) {
+      if (typeof component === 'string') framework.registerComponent(component)
+      else if (component && component.type) framework.registerComponent(component.type, component.methods)
+    })
+  }
+
+  globalThis.registerService = function (name, options) { services.push({ name: name, options: options || {} }) }
+  globalThis.unregisterService = function (name) {
+    services = services.filter(function (service) { return service.name !== name })
+  }
+
+  function has (object, name) { return Object.prototype.hasOwnProperty.call(object, name) }
+
+  // MARK: What bundles see
+
+  function moduleName (name) { return String(name).replace(/^@weex-module\//, '') }
+
+  function requireModule (page, name) {
+    var module = moduleName(name)
+    if (!has(modules, module)) {
+      console.warn('there is no module "' + module + '"')
+      return undefined
+    }
+    if (!page.proxies[module]) {
+      var proxy = {}
+      Object.keys(modules[module]).forEach(function (method) {
+        proxy[method] = function () {
+          return page.tasks.callModule(module, method, Array.prototype.slice.call(arguments))
+        }
+      })
+      page.proxies[module] = proxy
+    }
+    return page.proxies[module]
+  }
+
+  function isRegisteredModule (name, method) {
+    return has(modules, name) && (method === undefined || has(modules[name], method))
+  }
+
+  function supports (condition) {
+    var parts = typeof condition === 'string' && /^@(module|component)\/([\w-]+)(?:\.([\w-]+))?$/i.exec(condition)
+    if (!parts) return null
+    if (parts[1].toLowerCase() === 'component') return framework.hasComponent(parts[2])
+    return isRegisteredModule(parts[2], parts[3])
+  }
+
+  function makeWeex (page, config) {
+    return {
+      config: config,
+      document: page.document,
+      requireModule: function (name) { return requireModule(page, name) },
+      isRegisteredModule: isRegisteredModule,
+      isRegisteredComponent: function (type) { return framework.hasComponent(type) },
+      supports: supports
+    }
+  }
+
+  // MARK: Messages between pages
+
+  var channels = {}
+
+  function BroadcastChannel (name) {
+    this.name = String(name)
+    this.onmessage = null
+    this._isClosed = false
+    channels[this.name] = channels[this.name] || []
+    channels[this.name].push(this)
+  }
+
+  BroadcastChannel.prototype.postMessage = function (message) {
+    if (this._isClosed) throw new Error('the channel "' + this.name + '" is closed')
+    var sender = this
+    ;(channels[this.name] || []).slice().forEach(function (channel) {
+      if (channel === sender || typeof channel.onmessage !== 'function') return
+      channel.onmessage({ type: 'message', data: message, target: channel, timeStamp: Date.now() })
+    })
+  }
+
+  BroadcastChannel.prototype.close = function () {
+    var channel = this
+    this._isClosed = true
+    channels[this.name] = (channels[this.name] || []).filter(function (other) { return other !== channel })
+  }
+
+  // MARK: Opening
+
+  function openPage (id, config, data) {
+    if (pages[id]) throw new Error('page ' + id + ' is open already')
+    config = config || {}
+    var page = { id: id, proxies: {}, channels: [], callbacks: {}, services: {} }
+    page.tasks = new framework.Tasks(id)
+    page.document = new framework.Document(id, config.bundleUrl, page.tasks)
+    page.weex = makeWeex(page, config)
+    pages[id] = page
+    services.forEach(function (service) {
+      if (typeof service.options.create !== 'function') return
+      var made = service.options.create(id, page.weex.config, page.weex.config.env)
+      page.services[service.name] = service
+      for (var name in (made && made.instance) || {}) page.weex[name] = made.instance[name]
+    })
+    var Channel = function (name) {
+      BroadcastChannel.call(this, name)
+      page.channels.push(this)
+    }
+    Channel.prototype = BroadcastChannel.prototype
+    return {
+      weex: page.weex,
+      document: page.document,
+      requireModule: page.weex.requireModule,
+      BroadcastChannel: Channel,
+      __pageData: data,
+      __WEEX_CALL_JAVASCRIPT__: function (tasks) { return globalThis.callJS(id, tasks) }
+    }
+  }
+
+  globalThis.createInstanceContext = openPage
+
+  globalThis.createInstance = function () {
+    throw new Error('bundles of the type "Weex" need a framework file of their own')
+  }
+
+  // MARK: Calls from the host
+
+  var methods = {
+    fireEvent: function (page, args) {
+      var element = page.document.getRef(args[0])
+      if (!element) return new Error('there is no element ' + args[0])
+      page.document.close()
+      try {
+        return page.document.fireEvent(element, args[1], args[2], args[3], args[4])
+      } finally {
+        page.document.open()
+        page.document.listener.updateFinish()
+      }
+    },
+    callback: function (page, args) {
+      page.document.close()
+      try {
+        return page.tasks.answer(args[0], framework.unpackBinary(args[1]), args[2])
+      } finally {
+        page.document.open()
+        page.document.listener.updateFinish()
+      }
+    },
+    componentHook: function (page, args) { return undefined }
+  }
+
+  globalThis.callJS = function (id, tasks) {
+    var page = pages[id]
+    if (!page) return new Error('there is no page ' + id)
+    return (tasks || []).map(function (task) {
+      var method = methods[task.method]
+      return method ? method(page, task.args || []) : new Error('there is no method ' + task.method)
+    })
+  }
+
+  globalThis.refreshInstance = function (id, data) {
+    var page = pages[id]
+    if (!page) return new Error('there is no page ' + id)
+    var body = page.document.body
+    if (body && body.event.refresh) page.document.fireEvent(body, 'refresh', { data: data })
+    page.document.listener.refreshFinish()
+  }
+
+  globalThis.destroyInstance = function (id) {
+    var page = pages[id]
+    if (!page) return new Error('there is no page ' + id)
+    page.channels.forEach(function (channel) { channel.close() })
+    for (var name in page.services) {
+      var options = page.services[name].options
+      if (typeof options.destroy === 'function') options.destroy(id)
+    }
+    page.document.destroy()
+    delete pages[id]
+  }
+
+  globalThis.getRoot = function (id) {
+    var page = pages[id]
+    return page && page.document.body ? page.document.body.toJSON() : {}
+  }
+
+  globalThis.getJSFMVersion = function () { return 'pagekit-1' }
+})(globalThis.__framework)

@@ -1,0 +1,71 @@
+import PageCore
+import PageLoading
+import ScriptEngine
+
+/// Hears of scripts' errors.
+public protocol ScriptExceptionHandling: Sendable {
+  func handle(_ exception: ScriptException, page: String, url: PageURL?)
+}
+
+/// Hears how pages' openings went.
+public protocol Monitoring: Sendable {
+  func record(_ timings: PageTimings, page: String, url: PageURL?)
+}
+
+/// Goes from page to page.
+public protocol Navigating: Sendable {
+  /// - Throws: what the script is told.
+  @PageActor func push(_ url: PageURL, options: ScriptValue, from page: PageInstance) async throws
+  @PageActor func pop(options: ScriptValue, from page: PageInstance) async throws
+}
+
+/// Keeps what scripts store by name.
+public protocol StorageProviding: Sendable {
+  func value(for key: String) async throws -> String?
+  func setValue(_ value: String, for key: String) async throws
+  /// - Returns: whether there was one.
+  func removeValue(for key: String) async throws -> Bool
+  func keys() async throws -> [String]
+}
+
+/// Shows short messages and questions.
+public protocol ModalPresenting: Sendable {
+  @PageActor func toast(_ message: String, seconds: Double, from page: PageInstance) async
+  @PageActor func alert(_ message: String, button: String, from page: PageInstance) async
+  /// - Returns: the title of the button that was chosen.
+  @PageActor func confirm(_ message: String, buttons: [String], from page: PageInstance) async -> String
+  /// - Returns: the button's title, and what was typed.
+  @PageActor func prompt(_ message: String, preset: String, buttons: [String], from page: PageInstance) async
+    -> (button: String, text: String)
+}
+
+/// What scripts learn of the device and the app: `WXEnvironment`.
+public protocol ConfigurationProviding: Sendable {
+  var environment: ScriptValue { get }
+  /// As `locale.getLanguage` gives it: `en-GB`.
+  var language: String { get }
+}
+
+/// Opens connections for the `webSocket` module.
+public protocol WebSocketing: Sendable {
+  func connect(_ url: PageURL, protocols: [String]) async throws -> any WebSocketConnection
+}
+
+/// One open connection.
+public protocol WebSocketConnection: Sendable {
+  func send(_ text: String) async throws
+  func close(code: Int, reason: String) async
+  /// Texts as they come; ends when the connection does.
+  var messages: AsyncThrowingStream<String, any Error> { get }
+}
+
+/// Answers requests of pages instead of the loader, or changes what goes to it and comes from it.
+public protocol ResourceRequestHandling: Sendable {
+  /// - Parameter next: the handler behind this one; in the end the loader.
+  func updates(for request: ResourceRequest, next: @escaping ResourceHandlerChain.Next) -> AsyncStream<LoadUpdate>
+}
+
+/// The handlers of one request, newest first.
+public enum ResourceHandlerChain {
+  public typealias Next = @Sendable (ResourceRequest) -> AsyncStream<LoadUpdate>
+}

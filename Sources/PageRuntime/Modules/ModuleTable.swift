@@ -1,0 +1,31 @@
+import ScriptEngine
+
+/// A method that scripts can call.
+public enum ModuleMethod: Sendable {
+  /// Answers at once, on the script's thread: quick, and without waiting for anything.
+  case immediate(@Sendable (ModuleCall) throws -> ScriptValue)
+  /// Done after the script has let go of its thread; answers through callbacks.
+  case deferred(@PageActor @Sendable (ModuleCall, PageInstance) async throws -> Void)
+  /// The same; scripts get a promise of what it gives.
+  case promised(@PageActor @Sendable (ModuleCall, PageInstance) async throws -> ScriptValue)
+}
+
+/// Modules by name, with their methods. A page keeps the table it started with.
+public struct ModuleTable: Sendable {
+  public private(set) var modules: [String: [String: ModuleMethod]] = [:]
+
+  public init() {}
+
+  public subscript(module: String, method: String) -> ModuleMethod? { modules[module]?[method] }
+
+  /// Adds a method, or replaces it.
+  public mutating func add(_ module: String, _ method: String, _ body: ModuleMethod) {
+    modules[module, default: [:]][method] = body
+  }
+
+  /// Adds a module, in the place of one of the same name.
+  public mutating func set(_ module: String, _ methods: [String: ModuleMethod]?) { modules[module] = methods }
+
+  /// What frameworks are told of.
+  var names: ScriptValue { .object(modules.mapValues { .array($0.keys.sorted().map { .string($0) }) }) }
+}

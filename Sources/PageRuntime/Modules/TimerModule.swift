@@ -1,0 +1,27 @@
+import ScriptEngine
+
+/// `timer`: for frameworks that keep the functions themselves, and know them by callback ids.
+enum TimerModule {
+  static func register(_ table: inout ModuleTable) {
+    for (name, repeats) in [("setTimeout", false), ("setInterval", true)] {
+      table.add(
+        "timer", name,
+        .deferred { call, page in
+          guard let callback = call.callback(at: 0) else { return }
+          let delay = Duration.milliseconds(Int(min(max(call[1].number ?? 0, repeats ? 4 : 0), 2_073_600_000)))
+          repeat {
+            try await Task.sleep(for: delay)
+            guard !page.cancelledTimers.contains(callback) else { return }
+            try await page.callback(callback, .undefined, keepAlive: repeats)
+          } while repeats
+        })
+    }
+    for name in ["clearTimeout", "clearInterval"] {
+      table.add(
+        "timer", name,
+        .deferred { call, page in
+          if let id = call.callback(at: 0) { page.cancelledTimers.insert(id) }
+        })
+    }
+  }
+}

@@ -1,0 +1,43 @@
+import ScriptEngine
+
+/// What happens to a page, in order.
+public enum PageEvent: Sendable {
+  case phase(PagePhase)
+  /// The script has rendered: `createFinish`.
+  case rendered
+  /// The page's data was refreshed: `refreshFinish`.
+  case refreshed
+  /// Its elements changed.
+  case commands([RenderCommand])
+  /// A script threw; the page goes on.
+  case exception(ScriptException)
+  case log(level: String, text: String)
+  case failed(PageError)
+  case destroyed
+}
+
+/// Why a page cannot open, or was stopped.
+public enum PageError: Error, Sendable, CustomStringConvertible {
+  case invalidURL(String)
+  /// The bundle cannot be had.
+  case bundle(any Error)
+  /// Its script failed before the page had rendered.
+  case script(url: String, ScriptError)
+  /// No framework was given that runs bundles of this type.
+  case noFramework(BundleType, url: String)
+  case elements(url: String, ElementTreeError)
+  /// The page was destroyed meanwhile.
+  case destroyed
+
+  public var description: String {
+    switch self {
+    case .invalidURL(let text): "“\(text)” is no URL of a page"
+    case .bundle(let error): "\(error)"
+    case .script(let url, let error): "\(url): \(error)"
+    case .noFramework(let type, let url):
+      "\(url): the bundle is of the type \(type.rawValue), for which no framework was given: name its file with frameworks: [.\(type.rawValue.lowercased()): …]"
+    case .elements(let url, let error): "\(url): \(error)"
+    case .destroyed: "the page was destroyed"
+    }
+  }
+}

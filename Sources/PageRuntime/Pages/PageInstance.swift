@@ -1,0 +1,328 @@
+import Foundation
+import HTTPTypes
+import PageCore
+import PageLoading
+import ScriptEngine
+
+/// What a page is opened with, besides its URL and its data.
+public struct PageOptions: Hashable, Sendable {
+  /// What scripts see as `weex.config.bundleUrl`; nil for the page's URL.
+  public var bundleURL: String?
+  /// Nil for what the bundle itself says.
+  public var type: BundleType?
+  /// More members of `weex.config`.
+  public var config: [String: ScriptValue]
+
+  public init(bundleURL: String? = nil, type: BundleType? = nil, config: [String: ScriptValue] = [:]) {
+    self.bundleURL = bundleURL
+    self.type = type
+    self.config = config
+  }
+}
+
+/// A page: its script, its elements, its life.
+///
+/// `renderByURL` downloads a bundle and calls `render`; a subclass overrides one or both, and calls `super`.
+@PageActor open class PageInstance {
+  public nonisolated let id: String
+  public nonisolated let environment: PageEnvironment
+  /// The page's URL; nil before it is opened, and for a page of text alone.
+  public internal(set) var url: PageURL?
+  public private(set) var phase: PagePhase = .idle
+  public private(set) var tree = ElementTree()
+  public internal(set) var timings = PageTimings()
+  /// Why it failed; nil where it did not.
+  public private(set) var failure: PageError?
+
+  /// What it started with: later registrations do not change a page under way.
+  let registry: PageRegistry.Snapshot
+  private nonisolated let feed = PageFeed()
+  private var group: FrameworkGroup?
+  private var entries: Task<Void, Never>?
+  private var timers: [Int: Task<Void, Never>] = [:]
+  private var work: [UUID: Task<Void, Never>] = [:]
+  private var began = ContinuousClock.now
+  private var hasRendered = false
+  /// Callback ids of timers that were cleared.
+  var cancelledTimers: Set<String> = []
+
+  public init(environment: PageEnvironment) {
+    self.environment = environment
+    id = environment.nextPageID()
+    registry = environment.registry.snapshot()
+  }
+
+  /// Everything that happens to it, from its beginning.
+  public nonisolated var events: AsyncStream<PageEvent> { feed.listen() }
+
+  // MARK: Opening
+
+  /// Downloads a bundle and renders it.
+  ///
+  /// - Throws: ``PageError``; the page is in the phase `failed` then.
+  open func renderByURL(_ text: String, options: PageOptions = PageOptions(), data: ScriptValue = [:]) async throws {
+    guard let url = PageURL(text) else { throw fail(.invalidURL(text)) }
+    try begin(url)
+    do {
+      let loaded = try await environment.resources.response(
+        for: ResourceRequest(url.text, type: .page, behavior: .networkOnly))
+      guard loaded.status == 200 else { throw BundleStatusError(url: url, status: loaded.status) }
+      let bytes = try await loaded.body.bytes()
+      guard let source = String(validating: bytes, as: UTF8.self) else {
+        throw BundleError.notUTF8(bundle: url.text, url: url)
+      }
+      try await render(source, options: options, data: data)
+    } catch let error as PageError {
+      throw error
+    } catch {
+      throw fail(.bundle(error))
+    }
+  }
+
+  /// Runs a bundle's text.
+  ///
+  /// - Throws: ``PageError``; the page is in the phase `failed` then.
+  open func render(_ source: String, options: PageOptions = PageOptions(), data: ScriptValue = [:]) async throws {
+    if phase == .idle || phase == .live || phase == .failed { began = .now }
+    try await closeScript()
+    timings.bundleReady = .now - began
+    guard move(to: .evaluating) else { throw fail(.destroyed) }
+    let name = options.bundleURL ?? url?.text ?? "page-\(id).js"
+    let type = options.type ?? BundleType(of: source, url: url)
+    let group: FrameworkGroup
+    do {
+      group = try await environment.frameworks.group(for: type, url: name, modules: registry.modules)
+    } catch let error as PageError {
+      throw fail(error)
+    }
+    guard phase == .evaluating else { throw PageError.destroyed }
+    self.group = group
+    var config = options.config
+    config["bundleUrl"] = .string(name)
+    config["bundleType"] = .string(type.rawValue)
+    config["env"] = environment.configuration.environment
+    let opening = FrameworkGroup.Opening(
+      id: id, source: source, url: name, type: type, config: .object(config), data: data, modules: registry.modules)
+    do {
+      try await enter { try await $0.open(opening) }
+    } catch let error as ScriptError {
+      throw fail(.script(url: name, error))
+    }
+    if let failure { throw failure }
+    timings.evaluated = .now - began
+    // Plain bundles do not say that they are done: with a body they are.
+    if !hasRendered, tree.body != nil { finishCreation() }
+  }
+
+  /// Notes that it is being opened from a URL.
+  func begin(_ url: PageURL) throws {
+    began = .now
+    self.url = url
+    guard move(to: .loading) else { throw PageError.destroyed }
+  }
+
+  /// Loads its bundle again, and renders anew.
+  ///
+  /// - Parameter ignoringCache: the origin's bundle, whatever is stored.
+  open func reload(ignoringCache: Bool = false) async throws {
+    guard let url else { return }
+    try await renderByURL(url.text)
+  }
+
+  // MARK: Talking to the script
+
+  /// Tells the script that something happened to an element.
+  ///
+  /// - Parameter changes: to the element's attributes, which the script is to know of (`attrs`, `style`).
+  public func fireEvent(
+    _ ref: String, _ type: String, _ event: ScriptValue = [:], changes: ScriptValue = .undefined
+  ) async throws {
+    try await call("fireEvent", [.string(ref), .string(type), event, changes])
+    if timings.interaction == nil { timings.interaction = .now - began }
+  }
+
+  /// Answers a script's callback.
+  ///
+  /// - Parameter keepAlive: it will be answered again.
+  public func callback(_ id: String, _ value: ScriptValue, keepAlive: Bool = false) async throws {
+    try await call("callback", [.string(id), value, .bool(keepAlive)])
+  }
+
+  /// Gives the page other data.
+  public func refresh(data: ScriptValue) async throws {
+    let id = id
+    try await enter { try await $0.refresh(id, data) }
+  }
+
+  private func call(_ method: String, _ arguments: [ScriptValue]) async throws {
+    let id = id
+    try await enter { try await $0.call(id, [["method": .string(method), "args": .array(arguments)]]) }
+  }
+
+  /// Ends the page: its requests are cancelled, its script is freed. It cannot be opened again.
+  public func destroy() async {
+    guard move(to: .destroyed) else { return }
+    try? await closeScript()
+    feed.send(.destroyed)
+    feed.finish()
+  }
+
+  private func closeScript() async throws {
+    for task in timers.values { task.cancel() }
+    for task in work.values { task.cancel() }
+    (timers, work) = ([:], [:])
+    tree = ElementTree()
+    hasRendered = false
+    failure = nil
+    guard let group else { return }
+    self.group = nil
+    entries = nil
+    await group.close(id)
+  }
+
+  // MARK: Entries
+
+  /// One entry into the script, after those before it have been dealt with.
+  private func enter(_ body: @escaping @Sendable (FrameworkGroup) async throws -> EntryOutcome) async throws {
+    guard let group else { throw ScriptError.closed }
+    let former = entries
+    let entry = Task { @PageActor [weak self] in
+      await former?.value
+      let outcome = try await body(group)
+      self?.apply(outcome, of: group)
+    }
+    entries = Task { _ = await entry.result }
+    try await entry.value
+  }
+
+  private func apply(_ outcome: EntryOutcome, of group: FrameworkGroup) {
+    guard self.group === group, phase != .destroyed else { return }
+    apply(outcome.commands)
+    for log in outcome.logs { feed.send(.log(level: log.level, text: log.text)) }
+    for exception in outcome.exceptions { report(exception) }
+    for id in outcome.cancelledTimers { timers.removeValue(forKey: id)?.cancel() }
+    for timer in outcome.timers { start(timer) }
+    for call in outcome.calls { dispatch(call) }
+    if let failure = outcome.failure { end(with: failure) }
+  }
+
+  private func apply(_ commands: [RenderCommand]) {
+    guard !commands.isEmpty else { return }
+    var applied: [RenderCommand] = []
+    for command in commands {
+      do {
+        try tree.apply(command)
+        applied.append(command)
+      } catch {
+        report(ScriptException(message: "\(error)"))
+      }
+    }
+    if timings.firstElement == nil, tree.body != nil { timings.firstElement = .now - began }
+    feed.send(.commands(applied))
+    for command in applied {
+      switch command {
+      case .createFinish: finishCreation()
+      case .refreshFinish: feed.send(.refreshed)
+      default: break
+      }
+    }
+    if !hasRendered, phase == .live, tree.body != nil { finishCreation() }
+  }
+
+  private func finishCreation() {
+    guard !hasRendered else { return }
+    hasRendered = true
+    timings.createFinish = .now - began
+    _ = move(to: .live)
+    feed.send(.rendered)
+  }
+
+  /// A script's error ends the page before it has rendered, and when it was stopped; otherwise the page goes on.
+  private func end(with error: ScriptError) {
+    switch error {
+    case .exception(let exception) where phase == .live: report(exception)
+    case .closed: break
+    default: _ = fail(.script(url: url?.text ?? "page-\(id).js", error))
+    }
+  }
+
+  private func report(_ exception: ScriptException) {
+    feed.send(.exception(exception))
+    registry.handlers.exceptions.handle(exception, page: id, url: url)
+  }
+
+  // MARK: Timers and calls
+
+  private func start(_ timer: EntryOutcome.Timer) {
+    let id = id
+    timers[timer.id] = Task { @PageActor [weak self] in
+      repeat {
+        do {
+          try await Task.sleep(for: timer.delay)
+          try await self?.enter { try await $0.fireTimer(id, timer.id) }
+        } catch {
+          return
+        }
+      } while timer.repeats && self != nil && !Task.isCancelled
+      self?.timers[timer.id] = nil
+    }
+  }
+
+  private func dispatch(_ deferred: EntryOutcome.DeferredCall) {
+    let call = deferred.call
+    guard let method = registry.method(of: call, in: tree) else {
+      feed.send(.log(level: "warn", text: "there is no method \(call.module).\(call.method)"))
+      return
+    }
+    let key = UUID()
+    let id = id
+    work[key] = Task { @PageActor [weak self] in
+      guard let self else { return }
+      defer { self.work[key] = nil }
+      do {
+        switch method {
+        case .immediate: break
+        case .deferred(let body): try await body(call, self)
+        case .promised(let body):
+          let result: Result<ScriptValue, any Error>
+          do {
+            result = .success(try await body(call, self))
+          } catch {
+            result = .failure(error)
+          }
+          if let ticket = deferred.ticket { try await self.enter { try await $0.settle(id, ticket, result) } }
+        }
+      } catch {
+        if error is CancellationError || Task.isCancelled { return }
+        self.report(ScriptException(message: "\(call.module).\(call.method): \(error)"))
+      }
+    }
+  }
+
+  // MARK: Life
+
+  private func move(to next: PagePhase) -> Bool {
+    guard phase != next else { return true }
+    guard phase.canMove(to: next) else { return false }
+    phase = next
+    feed.send(.phase(next))
+    return true
+  }
+
+  /// Ends it with a reason; the same one to throw.
+  func fail(_ error: PageError) -> PageError {
+    if case .destroyed = phase { return error }
+    failure = error
+    _ = move(to: .failed)
+    feed.send(.failed(error))
+    return error
+  }
+}
+
+/// A bundle's server answered with something else.
+struct BundleStatusError: Error, CustomStringConvertible {
+  let url: PageURL
+  let status: Int
+
+  var description: String { "\(url): the server answers \(status)" }
+}

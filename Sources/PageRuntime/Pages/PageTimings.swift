@@ -1,0 +1,20 @@
+/// Where the time of a page's opening went, each counted from the call of `renderByURL` or `render`; nil for what has
+/// not come. The names are those the field uses.
+public struct PageTimings: Hashable, Sendable {
+  /// The bundle was found in the store, or has been downloaded.
+  public var bundleReady: Duration?
+  public var evaluated: Duration?
+  /// The first element was made.
+  public var firstElement: Duration?
+  public var createFinish: Duration?
+  /// The first event was answered.
+  public var interaction: Duration?
+
+  public var requests = 0
+  /// Requests answered without the network.
+  public var hits = 0
+  /// Of answers to requests.
+  public var bytes: Int64 = 0
+
+  public init() {}
+}

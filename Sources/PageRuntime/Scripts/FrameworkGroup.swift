@@ -1,0 +1,159 @@
+import ScriptEngine
+
+/// A script group with a framework booted in it, ready for pages.
+final class FrameworkGroup: Sendable {
+  let group: ScriptGroup
+  private let framework: ScriptGroup.ContextID
+
+  /// A framework's files, in the order in which they are evaluated.
+  typealias Source = [(name: String, text: String)]
+
+  private init(group: ScriptGroup, framework: ScriptGroup.ContextID) {
+    self.group = group
+    self.framework = framework
+  }
+
+  /// - Parameters:
+  ///   - environment: what scripts see as `WXEnvironment`.
+  ///   - modules: what the framework is told of; pages may have others behind the same names.
+  ///   - components: as `registerComponents` takes them.
+  /// - Throws: ``ScriptError`` where the framework itself fails.
+  static func boot(
+    _ source: Source, environment: ScriptValue, modules: ModuleTable, components: ScriptValue,
+    limits: ScriptLimits = ScriptLimits()
+  ) async throws -> FrameworkGroup {
+    let group = try ScriptGroup(name: "pagekit.script", limits: limits)
+    let framework = try await group.perform { group -> ScriptGroup.ContextID in
+      let context = try group.makeContext(named: "framework")
+      let state = FrameworkState()
+      context.attachment = state
+      try context.global.set("WXEnvironment", environment)
+      try context.global.set("global", context.global)
+      try NativeFunctions(context, state).define()
+      for file in source { try context.evaluate(file.text, url: file.name) }
+      try context.global.invoke("registerModules", [context.reference(to: modules.names)])
+      try context.global.invoke("registerComponents", [context.reference(to: components)])
+      // What a page reaches of the framework's functions must not give it the framework's global.
+      context.setEvalAllowed(false)
+      guard let id = context.id else { throw ScriptError.closed }
+      return id
+    }
+    return FrameworkGroup(group: group, framework: framework)
+  }
+
+  /// What a page needs to begin.
+  struct Opening: Sendable {
+    let id: String
+    let source: String
+    /// What its errors and its `weex.config` call it.
+    let url: String
+    let type: BundleType
+    let config: ScriptValue
+    let data: ScriptValue
+    let modules: ModuleTable
+  }
+
+  /// Makes a context for the page and runs its bundle there.
+  ///
+  /// - Throws: ``ScriptError`` where not even the context can be made; what the bundle throws is in the outcome.
+  func open(_ opening: Opening) async throws -> EntryOutcome {
+    try await group.perform { [framework] group in
+      let home = try group.context(framework)
+      let state = try FrameworkState.of(home)
+      let context = try group.makeContext(named: opening.url)
+      guard let contextID = context.id else { throw ScriptError.closed }
+      let page = PageScript(id: opening.id, context: contextID, modules: opening.modules)
+      state.pages[opening.id] = page
+      context.onUnhandledRejection { [weak page] exception in
+        page?.report(ScriptException(message: "unhandled rejection: \(exception.message)", stack: exception.stack))
+      }
+      return state.entering(page) {
+        let made = try home.global.invoke(
+          "createInstanceContext",
+          [
+            home.reference(to: .string(opening.id)), home.reference(to: opening.config),
+            home.reference(to: opening.data),
+          ])
+        try PageGlobals(context, state).define()
+        for name in made.propertyNames { try context.global.set(name, context.adopting(made[name])) }
+        try context.evaluate(opening.source, url: opening.url)
+      }
+    }
+  }
+
+  /// Calls into a page: events, callbacks, hooks.
+  ///
+  /// - Parameter tasks: as `callJS` takes them.
+  func call(_ id: String, _ tasks: ScriptValue) async throws -> EntryOutcome {
+    try await enter(id) { home, _ in
+      try home.global.invoke("callJS", [home.reference(to: .string(id)), home.reference(to: tasks)])
+    }
+  }
+
+  func refresh(_ id: String, _ data: ScriptValue) async throws -> EntryOutcome {
+    try await enter(id) { home, _ in
+      try home.global.invoke("refreshInstance", [home.reference(to: .string(id)), home.reference(to: data)])
+    }
+  }
+
+  func fireTimer(_ id: String, _ timer: Int) async throws -> EntryOutcome {
+    try await enter(id) { _, page in try page.fireTimer(timer) }
+  }
+
+  /// Settles a promise that the page waits for.
+  func settle(_ id: String, _ ticket: Int, _ result: Result<ScriptValue, any Error>) async throws -> EntryOutcome {
+    try await enter(id) { _, page in try page.promise(ticket)?.settle(result) }
+  }
+
+  /// Ends a page, and frees what it has.
+  func close(_ id: String) async {
+    _ = try? await enter(id) { home, _ in
+      try home.global.invoke("destroyInstance", [home.reference(to: .string(id))])
+    }
+    try? await group.perform { [framework] group in
+      let state = try FrameworkState.of(group.context(framework))
+      guard let page = state.pages.removeValue(forKey: id) else { return }
+      group.close(page.context)
+    }
+  }
+
+  private func enter(
+    _ id: String, _ body: @Sendable (ScriptContext, PageScript) throws -> Void
+  ) async throws -> EntryOutcome {
+    try await group.perform { [framework] group in
+      let home = try group.context(framework)
+      let state = try FrameworkState.of(home)
+      guard let page = state.pages[id] else { throw ScriptError.closed }
+      return state.entering(page) { try body(home, page) }
+    }
+  }
+}
+
+/// What the native functions of one framework need: its pages, and which of them is running.
+final class FrameworkState {
+  var pages: [String: PageScript] = [:]
+  /// Whose entry this is. What a script says of its page's id is not believed.
+  private(set) var current: PageScript?
+
+  static func of(_ context: ScriptContext) throws -> FrameworkState {
+    guard let state = context.attachment as? FrameworkState else { throw ScriptError.closed }
+    return state
+  }
+
+  func entering(_ page: PageScript, _ body: () throws -> Void) -> EntryOutcome {
+    let former = current
+    current = page
+    defer { current = former }
+    var failure: ScriptError?
+    do {
+      try body()
+    } catch let error as ScriptError {
+      failure = error
+    } catch {
+      failure = .engine("\(error)")
+    }
+    var outcome = page.takeOutcome()
+    outcome.failure = failure
+    return outcome
+  }
+}

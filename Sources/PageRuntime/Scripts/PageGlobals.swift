@@ -1,0 +1,106 @@
+import Foundation
+import ScriptEngine
+
+/// What scripts expect of a global object that the language itself does not have.
+struct PageGlobals {
+  private let context: ScriptContext
+  private let state: FrameworkState
+
+  init(_ context: ScriptContext, _ state: FrameworkState) {
+    self.context = context
+    self.state = state
+  }
+
+  func define() throws {
+    let global = context.global
+    try global.set("global", global)
+    try global.set("process", ["env": ["NODE_ENV": "production"]])
+    try global.set("atob", context.makeFunction(named: "atob") { (text: String) in try Self.decode(text) })
+    try global.set("btoa", context.makeFunction(named: "btoa") { (text: String) in try Self.encode(text) })
+    try defineLog(global)
+    try defineTimers(global)
+  }
+
+  // MARK: Base64: one character for each byte
+
+  private static func decode(_ text: String) throws -> String {
+    let digits = text.filter { !$0.isWhitespace && $0 != "=" }
+    let padded = digits + String(repeating: "=", count: (4 - digits.count % 4) % 4)
+    guard let data = Data(base64Encoded: padded) else {
+      throw ScriptError.exception(ScriptException(message: "atob: the text is no base64"))
+    }
+    return String(String.UnicodeScalarView(data.map { UnicodeScalar($0) }))
+  }
+
+  private static func encode(_ text: String) throws -> String {
+    let bytes = try text.unicodeScalars.map { scalar -> UInt8 in
+      guard let byte = UInt8(exactly: scalar.value) else {
+        throw ScriptError.exception(ScriptException(message: "btoa: the text has characters beyond one byte"))
+      }
+      return byte
+    }
+    return Data(bytes).base64EncodedString()
+  }
+
+  // MARK: Log
+
+  private func defineLog(_ global: ScriptReference) throws {
+    let state = state
+    let log = context.makeFunction(named: "nativeLog") { context, arguments in
+      var texts = arguments.map(\.text)
+      let level = texts.last?.hasPrefix("__") == true ? texts.removeLast().dropFirst(2).lowercased() : "log"
+      state.current?.log(level, texts.joined(separator: " "))
+      return context.undefined
+    }
+    try global.set("nativeLog", log)
+    let console = context.reference(to: [:])
+    for level in ["log", "debug", "info", "warn", "error"] {
+      let function = context.makeFunction(named: level) { context, arguments in
+        state.current?.log(level, arguments.map(\.logText).joined(separator: " "))
+        return context.undefined
+      }
+      try console.set(level, function)
+    }
+    try global.set("console", console)
+  }
+
+  // MARK: Timers
+
+  private func defineTimers(_ global: ScriptReference) throws {
+    let state = state
+    for (name, repeats) in [("setTimeout", false), ("setInterval", true)] {
+      let function = context.makeFunction(named: name) { context, arguments in
+        guard let page = state.current, let body = arguments.first, body.isFunction else { return context.undefined }
+        let delay = arguments.dropFirst().first.flatMap { try? $0.value().number } ?? 0
+        let id = page.addTimer(body, Array(arguments.dropFirst(2)), milliseconds: delay, repeats: repeats)
+        return context.reference(to: .number(Double(id)))
+      }
+      try global.set(name, function)
+    }
+    for name in ["clearTimeout", "clearInterval"] {
+      let function = context.makeFunction(named: name) { context, arguments in
+        if let id = arguments.first.flatMap({ try? $0.value().int }) { state.current?.removeTimer(id) }
+        return context.undefined
+      }
+      try global.set(name, function)
+    }
+    // Older frameworks keep the functions themselves.
+    let native = context.makeFunction(named: "setTimeoutNative") { context, arguments in
+      guard let page = state.current, let id = arguments.first else { return context.undefined }
+      let delay = arguments.dropFirst().first.flatMap { try? $0.value().number } ?? 0
+      page.addTimer(try context.global["setTimeoutCallback"], [id], milliseconds: delay, repeats: false)
+      return context.undefined
+    }
+    try global.set("setTimeoutNative", native)
+  }
+}
+
+extension ScriptReference {
+  /// As `console` shows it: objects with what is in them.
+  fileprivate var logText: String {
+    guard isObject, !isFunction, let stringify = try? context.global["JSON"]["stringify"],
+      let text = try? stringify.call([self]), !text.isUndefined
+    else { return text }
+    return text.text
+  }
+}

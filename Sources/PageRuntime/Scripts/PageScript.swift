@@ -1,0 +1,114 @@
+import ScriptEngine
+
+/// A page's side on the script thread: what it has asked for since it was entered.
+final class PageScript {
+  let id: String
+  let context: ScriptGroup.ContextID
+  let modules: ModuleTable
+  private(set) var outcome = EntryOutcome()
+  private var timers: [Int: (body: ScriptReference, arguments: [ScriptReference], repeats: Bool)] = [:]
+  private var lastTimer = 0
+  private var promises: [Int: PendingPromise] = [:]
+  private var lastTicket = 0
+
+  /// Commands of one entry; a script that makes more is not after a page.
+  private static let commandLimit = 1_000_000
+
+  init(id: String, context: ScriptGroup.ContextID, modules: ModuleTable) {
+    self.id = id
+    self.context = context
+    self.modules = modules
+  }
+
+  func add(_ command: RenderCommand) throws {
+    guard outcome.commands.count < Self.commandLimit else {
+      throw ScriptError.engine("the page changes more than \(Self.commandLimit) things at once")
+    }
+    outcome.commands.append(command)
+  }
+
+  func report(_ exception: ScriptException) { outcome.exceptions.append(exception) }
+  func log(_ level: String, _ text: String) { outcome.logs.append(.init(level: level, text: text)) }
+
+  /// Something the host does after the entry; `answersPromise` where the script waits for a promise of it.
+  func later(_ call: ModuleCall, promise: PendingPromise? = nil) {
+    var ticket: Int?
+    if let promise {
+      lastTicket += 1
+      promises[lastTicket] = promise
+      ticket = lastTicket
+    }
+    outcome.calls.append(.init(call: call, ticket: ticket))
+  }
+
+  func promise(_ ticket: Int) -> PendingPromise? { promises.removeValue(forKey: ticket) }
+
+  // MARK: Timers
+
+  /// Timers waiting at once; a page that wants more is not after time.
+  private static let timerLimit = 10_000
+
+  @discardableResult
+  func addTimer(
+    _ body: ScriptReference, _ arguments: [ScriptReference], milliseconds: Double, repeats: Bool
+  ) -> Int {
+    lastTimer += 1
+    guard timers.count < Self.timerLimit else {
+      log("error", "the page has more than \(Self.timerLimit) timers")
+      return lastTimer
+    }
+    timers[lastTimer] = (body, arguments, repeats)
+    // HTML §8.6: a script that asks for nothing gets a little; what cannot be counted is nothing.
+    let delay = milliseconds.isFinite ? min(max(milliseconds, repeats ? 4 : 0), 86_400_000 * 24) : 0
+    outcome.timers.append(.init(id: lastTimer, delay: .milliseconds(Int(delay)), repeats: repeats))
+    return lastTimer
+  }
+
+  func removeTimer(_ id: Int) {
+    guard timers.removeValue(forKey: id) != nil else { return }
+    outcome.cancelledTimers.append(id)
+  }
+
+  /// Calls what a timer was set for.
+  func fireTimer(_ id: Int) throws {
+    guard let timer = timers[id] else { return }
+    if !timer.repeats { timers[id] = nil }
+    try timer.body.call(timer.arguments)
+  }
+
+  /// What came of the entry; the next one begins anew.
+  func takeOutcome() -> EntryOutcome {
+    defer { outcome = EntryOutcome() }
+    return outcome
+  }
+}
+
+/// What came of one entry into a page's script.
+struct EntryOutcome: Sendable {
+  struct Log: Hashable, Sendable {
+    let level: String
+    let text: String
+  }
+
+  /// A timer that was set.
+  struct Timer: Hashable, Sendable {
+    let id: Int
+    let delay: Duration
+    let repeats: Bool
+  }
+
+  /// A call of a module's method that the host does on its own time.
+  struct DeferredCall: Sendable {
+    let call: ModuleCall
+    let ticket: Int?
+  }
+
+  var commands: [RenderCommand] = []
+  var calls: [DeferredCall] = []
+  var timers: [Timer] = []
+  var cancelledTimers: [Int] = []
+  var exceptions: [ScriptException] = []
+  var logs: [Log] = []
+  /// Why the entry ended before its end; nil where it did not.
+  var failure: ScriptError?
+}

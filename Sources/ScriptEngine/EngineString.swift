@@ -1,0 +1,29 @@
+import CJavaScriptCore
+
+extension String {
+  /// Lends the engine a copy of the text. It lives until `body` returns.
+  func withEngineString<Result>(_ body: (JSStringRef) throws -> Result) rethrows -> Result {
+    var text = self
+    let string = text.withUTF8 { utf8 -> JSStringRef in
+      // The engine wants a terminator, and takes what comes before a zero byte for all.
+      if utf8.contains(0) { return Self.engineString(utf16: Array(self.utf16)) }
+      return Array(utf8.lazy.map(CChar.init(bitPattern:)) + [0]).withUnsafeBufferPointer {
+        JSStringCreateWithUTF8CString($0.baseAddress)
+      }
+    }
+    defer { JSStringRelease(string) }
+    return try body(string)
+  }
+
+  private static func engineString(utf16 units: [UInt16]) -> JSStringRef {
+    units.withUnsafeBufferPointer { JSStringCreateWithCharacters($0.baseAddress, $0.count) }
+  }
+
+  /// Takes over what a copying function of the engine gave.
+  init(consuming string: JSStringRef) {
+    defer { JSStringRelease(string) }
+    let characters = UnsafeBufferPointer(
+      start: JSStringGetCharactersPtr(string), count: JSStringGetLength(string))
+    self = String(decoding: characters, as: UTF16.self)
+  }
+}

@@ -1,0 +1,90 @@
+import CJavaScriptCore
+
+/// A Swift function that scripts can call, with what it needs to find its context again.
+final class FunctionBox {
+  typealias Body = (ScriptContext, [ScriptReference]) throws -> ScriptReference
+
+  let body: Body
+  private(set) weak var context: ScriptContext?
+
+  init(_ context: ScriptContext, _ body: @escaping Body) {
+    self.context = context
+    self.body = body
+  }
+
+  /// What the engine calls.
+  static let definition = SharedClass({
+    var definition = kJSClassDefinitionEmpty
+    definition.callAsFunction = { rawContext, function, _, count, arguments, thrown in
+      guard let function, let pointer = JSObjectGetPrivate(function) else { return nil }
+      let box = Unmanaged<FunctionBox>.fromOpaque(pointer).takeUnretainedValue()
+      guard let context = box.context else { return rawContext.map { JSValueMakeUndefined($0) } ?? nil }
+      let values = (0..<count).compactMap { arguments?[$0].map { ScriptReference($0, in: context) } }
+      do {
+        return try box.body(context, values).raw
+      } catch ScriptError.exception(let exception) {
+        thrown?.pointee = context.makeError(exception.message)
+      } catch {
+        thrown?.pointee = context.makeError("\(error)")
+      }
+      return JSValueMakeUndefined(context.raw)
+    }
+    definition.finalize = { object in
+      guard let object, let pointer = JSObjectGetPrivate(object) else { return }
+      Unmanaged<FunctionBox>.fromOpaque(pointer).release()
+    }
+    return JSClassCreate(&definition)
+  }())
+
+  /// `@unchecked` since the engine's classes are made once, never changed, and may be used from any thread.
+  struct SharedClass: @unchecked Sendable {
+    let raw: JSClassRef?
+
+    init(_ raw: JSClassRef?) { self.raw = raw }
+  }
+}
+
+extension ScriptContext {
+  /// A function that takes whatever it is given.
+  public func makeFunction(
+    named name: String, _ body: @escaping (ScriptContext, [ScriptReference]) throws -> ScriptReference
+  ) -> ScriptReference {
+    let box = Unmanaged.passRetained(FunctionBox(self, body))
+    guard let object = JSObjectMake(raw, FunctionBox.definition.raw, box.toOpaque()) else {
+      box.release()
+      return undefined
+    }
+    // An object of a class of ours is called like a function, but has not the methods of one.
+    let reference = ScriptReference(object, in: self)
+    if let prototype = try? global["Function"]["prototype"] { JSObjectSetPrototype(raw, object, prototype.raw) }
+    return reference
+  }
+
+  /// A function of typed arguments; missing ones are `undefined`.
+  public func makeFunction<each Argument: ScriptConvertible, Result: ScriptConvertible>(
+    named name: String, _ body: @escaping (repeat each Argument) throws -> Result
+  ) -> ScriptReference {
+    makeFunction(named: name) { context, arguments in
+      var reader = ArgumentReader(arguments)
+      let result = try body(repeat try reader.next((each Argument).self))
+      return context.reference(to: result.scriptValue)
+    }
+  }
+}
+
+/// Goes through a call's arguments.
+struct ArgumentReader {
+  private let arguments: [ScriptReference]
+  private var index = 0
+
+  init(_ arguments: [ScriptReference]) { self.arguments = arguments }
+
+  mutating func next<Value: ScriptConvertible>(_ type: Value.Type) throws -> Value {
+    defer { index += 1 }
+    let value = index < arguments.count ? try arguments[index].value() : .undefined
+    guard let converted = Value(scriptValue: value) else {
+      throw ScriptError.wrongArgument(index: index, expected: Value.scriptDescription, found: value.kind)
+    }
+    return converted
+  }
+}

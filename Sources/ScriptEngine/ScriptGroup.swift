@@ -1,0 +1,79 @@
+import CJavaScriptCore
+
+/// Contexts that share one engine and one thread: what runs in one waits for what runs in another.
+///
+///     let group = try ScriptGroup(name: "page")
+///     let sum = try await group.perform { try $0.makeContext(named: "sum").evaluate("1 + 2").value() }
+public actor ScriptGroup {
+  private nonisolated let thread: ScriptThread
+  let limiter: ScriptLimiter
+  private let raw: JSContextGroupRef
+  private var contexts: [ContextID: ScriptContext] = [:]
+  private var lastID = 0
+
+  public nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+
+  /// Names a context from any thread.
+  public struct ContextID: Hashable, Sendable {
+    fileprivate let number: Int
+  }
+
+  /// - Throws: ``ScriptError/engine(_:)``.
+  public init(name: String, limits: ScriptLimits = ScriptLimits()) throws {
+    EngineSettings.apply()
+    guard let raw = JSContextGroupCreate() else { throw ScriptError.engine("no group can be made") }
+    self.raw = raw
+    limiter = ScriptLimiter(group: raw, limits: limits)
+    thread = ScriptThread(name: name)
+  }
+
+  isolated deinit {
+    for context in contexts.values { context.close() }
+    contexts = [:]
+    JSContextGroupRelease(raw)
+    thread.stop()
+  }
+
+  /// Does something with the group's contexts, on its thread, under its limits.
+  ///
+  /// - Throws: what `body` throws; ``ScriptError`` where a script fails.
+  public func perform<Result: Sendable>(
+    _ body: @Sendable (isolated ScriptGroup) throws -> Result
+  ) async throws -> Result {
+    try limiter.entering { try body(self) }
+  }
+
+  public var limits: ScriptLimits {
+    get { limiter.limits }
+    set { limiter.limits = newValue }
+  }
+
+  /// To be found again by ``context(_:)`` until it is closed.
+  public func makeContext(named name: String) throws -> ScriptContext {
+    let context = try ScriptContext(in: raw, named: name, limiter: limiter)
+    lastID += 1
+    let id = ContextID(number: lastID)
+    context.id = id
+    contexts[id] = context
+    return context
+  }
+
+  /// - Throws: ``ScriptError/closed``.
+  public func context(_ id: ContextID) throws -> ScriptContext {
+    guard let context = contexts[id] else { throw ScriptError.closed }
+    return context
+  }
+
+  /// Lets go of a context and of all it has.
+  public func close(_ id: ContextID) {
+    guard let context = contexts.removeValue(forKey: id) else { return }
+    context.close()
+    // Once, for many: a collection costs more than a page.
+    closed += 1
+    if closed % 8 == 0 { context.collectGarbage() }
+  }
+
+  private var closed = 0
+
+  public var contextCount: Int { contexts.count }
+}

@@ -1,0 +1,103 @@
+import CJavaScriptCore
+
+/// A JavaScript value that stays in its context; it keeps the value alive. Only for the group's thread.
+public final class ScriptReference {
+  public let context: ScriptContext
+  let raw: JSValueRef
+
+  init(_ raw: JSValueRef, in context: ScriptContext) {
+    self.raw = raw
+    self.context = context
+    JSValueProtect(context.raw, raw)
+  }
+
+  deinit { JSValueUnprotect(context.raw, raw) }
+
+  // MARK: Kinds
+
+  public var isUndefined: Bool { JSValueIsUndefined(context.raw, raw) }
+  public var isObject: Bool { JSValueIsObject(context.raw, raw) }
+  public var isFunction: Bool { object.map { JSObjectIsFunction(context.raw, $0) } ?? false }
+  /// Whether it can be waited for.
+  public var isThenable: Bool { isObject && ((try? self["then"].isFunction) ?? false) }
+
+  var object: JSObjectRef? { isObject ? raw : nil }
+
+  // MARK: Members
+
+  /// - Throws: ``ScriptError/exception(_:)`` where a getter throws.
+  public subscript(name: String) -> ScriptReference {
+    get throws {
+      guard let object else { return context.undefined }
+      var thrown: JSValueRef?
+      let value = name.withEngineString { JSObjectGetProperty(context.raw, object, $0, &thrown) }
+      try context.rethrow(thrown)
+      return value.map { ScriptReference($0, in: context) } ?? context.undefined
+    }
+  }
+
+  /// - Throws: ``ScriptError/exception(_:)`` where a setter throws, or the object takes no more.
+  public func set(_ name: String, _ value: ScriptReference) throws {
+    guard let object else { return }
+    var thrown: JSValueRef?
+    name.withEngineString {
+      JSObjectSetProperty(context.raw, object, $0, value.raw, JSPropertyAttributes(kJSPropertyAttributeNone), &thrown)
+    }
+    try context.rethrow(thrown)
+  }
+
+  public func set(_ name: String, _ value: ScriptValue) throws { try set(name, context.reference(to: value)) }
+
+  /// Names of its own and inherited properties that can be enumerated.
+  public var propertyNames: [String] {
+    guard let object, let names = JSObjectCopyPropertyNames(context.raw, object) else { return [] }
+    defer { JSPropertyNameArrayRelease(names) }
+    return (0..<JSPropertyNameArrayGetCount(names)).compactMap { index in
+      JSPropertyNameArrayGetNameAtIndex(names, index).map { String(consuming: JSStringRetain($0)) }
+    }
+  }
+
+  // MARK: Calls
+
+  /// Calls it as a function.
+  ///
+  /// - Parameter this: the receiver; nil for the global object.
+  /// - Throws: ``ScriptError``.
+  @discardableResult
+  public func call(_ arguments: [ScriptReference], this: ScriptReference? = nil) throws -> ScriptReference {
+    guard let object, JSObjectIsFunction(context.raw, object) else {
+      throw ScriptError.exception(ScriptException(message: "the value is no function"))
+    }
+    var thrown: JSValueRef?
+    let values = arguments.map { Optional($0.raw) }
+    let result = withExtendedLifetime(arguments) {
+      JSObjectCallAsFunction(context.raw, object, this?.object, values.count, values, &thrown)
+    }
+    try context.rethrow(thrown)
+    return result.map { ScriptReference($0, in: context) } ?? context.undefined
+  }
+
+  @discardableResult
+  public func call(_ arguments: ScriptValue...) throws -> ScriptReference {
+    try call(arguments.map { context.reference(to: $0) })
+  }
+
+  /// Calls one of its methods.
+  @discardableResult
+  public func invoke(_ method: String, _ arguments: [ScriptReference]) throws -> ScriptReference {
+    try self[method].call(arguments, this: self)
+  }
+
+  // MARK: Data
+
+  /// What it is as plain data; functions become `undefined`.
+  ///
+  /// - Throws: ``ScriptError/notPlainData(_:)``, ``ScriptError/exception(_:)`` where a getter throws.
+  public func value() throws -> ScriptValue { try ValueReader(context).read(raw) }
+
+  /// As JavaScript makes text of it; empty where it cannot.
+  public var text: String {
+    guard let string = JSValueToStringCopy(context.raw, raw, nil) else { return "" }
+    return String(consuming: string)
+  }
+}

@@ -1,0 +1,52 @@
+import CJavaScriptCore
+
+/// Brings plain data into a context.
+struct ValueWriter {
+  private let context: ScriptContext
+  private var raw: JSContextRef { context.raw }
+
+  init(_ context: ScriptContext) { self.context = context }
+
+  func write(_ value: ScriptValue) -> JSValueRef {
+    switch value {
+    case .undefined: return JSValueMakeUndefined(raw)
+    case .null: return JSValueMakeNull(raw)
+    case .bool(let value): return JSValueMakeBoolean(raw, value)
+    case .number(let value): return JSValueMakeNumber(raw, value)
+    case .string(let text): return text.withEngineString { JSValueMakeString(raw, $0) }
+    case .array(let elements): return array(elements)
+    case .object(let members): return object(members)
+    case .data(let bytes): return buffer(bytes) ?? JSValueMakeUndefined(raw)
+    }
+  }
+
+  private func array(_ elements: [ScriptValue]) -> JSValueRef {
+    // The array holds what is put into it: nothing is lost to a collection on the way.
+    guard let array = JSObjectMakeArray(raw, 0, nil, nil) else { return JSValueMakeUndefined(raw) }
+    JSValueProtect(raw, array)
+    defer { JSValueUnprotect(raw, array) }
+    for (index, element) in elements.enumerated() {
+      JSObjectSetPropertyAtIndex(raw, array, UInt32(index), write(element), nil)
+    }
+    return array
+  }
+
+  private func object(_ members: [String: ScriptValue]) -> JSValueRef {
+    guard let object = JSObjectMake(raw, nil, nil) else { return JSValueMakeUndefined(raw) }
+    JSValueProtect(raw, object)
+    defer { JSValueUnprotect(raw, object) }
+    for (name, member) in members.sorted(by: { $0.key < $1.key }) {
+      let value = write(member)
+      name.withEngineString {
+        JSObjectSetProperty(raw, object, $0, value, JSPropertyAttributes(kJSPropertyAttributeNone), nil)
+      }
+    }
+    return object
+  }
+
+  private func buffer(_ bytes: [UInt8]) -> JSValueRef? {
+    let copy = UnsafeMutableRawPointer.allocate(byteCount: max(1, bytes.count), alignment: 16)
+    copy.copyMemory(from: bytes, byteCount: bytes.count)
+    return JSObjectMakeArrayBufferWithBytesNoCopy(raw, copy, bytes.count, { bytes, _ in bytes?.deallocate() }, nil, nil)
+  }
+}

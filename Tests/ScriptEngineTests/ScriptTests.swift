@@ -1,0 +1,71 @@
+import Testing
+@testable import ScriptEngine
+
+struct ScriptTests {
+  @Test func aScriptGivesItsValue() async throws {
+    let group = try ScriptGroup(name: "test")
+    let value = try await group.perform { try $0.makeContext(named: "a").evaluate("({a: [1, 'x', null, true]})").value() }
+    #expect(value == ["a": [1, "x", nil, true]])
+  }
+  @Test func anEndlessLoopIsStopped() async throws {
+    let group = try ScriptGroup(name: "test", limits: ScriptLimits(time: .milliseconds(200)))
+    await #expect(throws: ScriptError.timeLimit(.milliseconds(200))) {
+      try await group.perform { _ = try $0.makeContext(named: "a").evaluate("for(;;){}") }
+    }
+    #expect(try await group.perform { try $0.makeContext(named: "b").evaluate("1+1").value() } == 2)
+  }
+  @Test func exceptionsTellWhere() async throws {
+    let group = try ScriptGroup(name: "test")
+    do {
+      try await group.perform { _ = try $0.makeContext(named: "a").evaluate("var a\n  throw new Error('no')", url: "http://x/y.js") }
+      Issue.record("nothing thrown")
+    } catch ScriptError.exception(let exception) {
+      #expect(exception.message == "Error: no")
+      #expect(exception.line == 2)
+      #expect(exception.url == "http://x/y.js")
+      print(exception)
+    }
+  }
+  @Test func functionsWithTypes() async throws {
+    let group = try ScriptGroup(name: "test")
+    let value = try await group.perform { group in
+      let context = try group.makeContext(named: "a")
+      let add = context.makeFunction(named: "add") { (a: Int, b: Int?) in a + (b ?? 100) }
+      try context.global.set("add", add)
+      return try context.evaluate("[add(1, 2), add(1), (function(){try{add('x')}catch(e){return e.message}})(), typeof add]").value()
+    }
+    #expect(value == [3, 101, "argument 1 must be a whole number, it is a string", "function"])
+  }
+  @Test func deepRecursionIsTheScriptsError() async throws {
+    let group = try ScriptGroup(name: "test")
+    await #expect(throws: ScriptError.self) {
+      try await group.perform { _ = try $0.makeContext(named: "a").evaluate("function f(){return f()+1}; f()") }
+    }
+  }
+  @Test func manyContextsLeaveNothing() async throws {
+    let group = try ScriptGroup(name: "test")
+    for _ in 0..<200 {
+      try await group.perform { group in
+        let context = try group.makeContext(named: "a")
+        try context.global.set("f", context.makeFunction(named: "f") { (a: Int) in a })
+        try context.evaluate("f(1)")
+        if let id = context.id { group.close(id) }
+      }
+    }
+    #expect(await group.contextCount == 0)
+  }
+}
+struct PromiseTests {
+  @Test func promisesAndAsyncMeet() async throws {
+    let group = try ScriptGroup(name: "test")
+    let value = try await group.settled { group in
+      let context = try group.makeContext(named: "a")
+      try context.global.set("later", context.makeAsyncFunction(named: "later", in: group) { (a: Int) async throws -> Int in
+        await Task.yield(); if a < 0 { throw ScriptError.engine("negative") }
+        return a * 2
+      })
+      return try context.evaluate("(async () => { let x = await later(21); try { await later(-1) } catch (e) { return [x, e.message] } })()")
+    }
+    #expect(value == [42, "the script engine failed: negative"])
+  }
+}
