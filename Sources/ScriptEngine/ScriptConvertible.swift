@@ -1,5 +1,5 @@
 /// What goes to scripts and comes from them as plain data.
-public protocol ScriptConvertible {
+public protocol ScriptConvertible: SendableMetatype {
   /// Nil where the value is none of this type.
   init?(scriptValue: ScriptValue)
   var scriptValue: ScriptValue { get }

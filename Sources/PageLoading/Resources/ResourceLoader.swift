@@ -99,6 +99,12 @@ public final class ResourceLoader: Sendable {
     return loaded
   }
 
+  /// What holds for a request: its own behaviour, its rule's, or the loader's.
+  public func behavior(for request: ResourceRequest) -> LoadBehavior {
+    guard case .network(let hop, _)? = try? prepare(request) else { return request.behavior ?? configuration.behavior }
+    return hop.behavior
+  }
+
   /// Waits for what goes on behind answers that were given.
   public func finishBackgroundWork() async { await background.finish() }
 

@@ -72,7 +72,7 @@ public final class PageRegistry: Sendable {
   /// A handler in the place of what is there.
   @discardableResult
   public func register<Handler: Sendable>(
-    _ handler: Handler, as slot: WritableKeyPath<PageHandlers, Handler> & Sendable
+    _ handler: Handler, as slot: any WritableKeyPath<PageHandlers, Handler> & Sendable
   ) -> Registration {
     register { $0.handlers[keyPath: slot] = handler }
   }

@@ -9,6 +9,7 @@ public final class PageEnvironment: Sendable {
   public let bundles: BundleLoader?
   public let registry: PageRegistry
   public let configuration: any ConfigurationProviding
+  public let clipboard = Clipboard()
   let frameworks: FrameworkPool
   private let lastID = Atomic<Int>(0)
 

@@ -26,6 +26,8 @@ public enum PageError: Error, Sendable, CustomStringConvertible {
   /// No framework was given that runs bundles of this type.
   case noFramework(BundleType, url: String)
   case elements(url: String, ElementTreeError)
+  /// Its script says that it cannot go on.
+  case refused(String)
   /// The page was destroyed meanwhile.
   case destroyed
 
@@ -37,6 +39,7 @@ public enum PageError: Error, Sendable, CustomStringConvertible {
     case .noFramework(let type, let url):
       "\(url): the bundle is of the type \(type.rawValue), for which no framework was given: name its file with frameworks: [.\(type.rawValue.lowercased()): …]"
     case .elements(let url, let error): "\(url): \(error)"
+    case .refused(let reason): "the page gave up: \(reason)"
     case .destroyed: "the page was destroyed"
     }
   }

@@ -45,6 +45,14 @@ public struct PageOptions: Hashable, Sendable {
   private var hasRendered = false
   /// Callback ids of timers that were cleared.
   var cancelledTimers: Set<String> = []
+  /// Callback ids by the type of the app's event they wait for.
+  var globalListeners: [String: [String]] = [:]
+  /// What `meta.setViewport` said last.
+  public internal(set) var viewport: ScriptValue = [:]
+  /// The element the page last wanted to be seen.
+  public internal(set) var scrollTarget: String?
+  /// Fonts and other rules the page has added.
+  public internal(set) var rules: [PageRule] = []
 
   public init(environment: PageEnvironment) {
     self.environment = environment
@@ -228,6 +236,9 @@ public struct PageOptions: Hashable, Sendable {
     }
     if !hasRendered, phase == .live, tree.body != nil { finishCreation() }
   }
+
+  /// Puts an element where its animation would end.
+  func settleAnimation(of ref: String, _ styles: [String: ScriptValue]) { apply([.updateStyle(ref, styles)]) }
 
   private func finishCreation() {
     guard !hasRendered else { return }

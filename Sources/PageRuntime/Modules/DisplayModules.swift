@@ -1,0 +1,40 @@
+import ScriptEngine
+
+/// What a host without a screen has little to do for: `dom`, `animation`, `webview`, `picker`.
+enum DisplayModules {
+  static func register(_ table: inout ModuleTable) {
+    table.add(
+      "dom", "addRule",
+      .deferred { call, page in
+        guard let kind = call[0].string else { return }
+        try await page.addRule(kind, call[1])
+      })
+    table.add(
+      "dom", "scrollToElement",
+      .deferred { call, page in
+        if let ref = call[0].reference { page.scrollTarget = ref }
+      })
+    table.add(
+      "dom", "getComponentRect",
+      .deferred { call, page in
+        guard let callback = call.callback(at: 1) else { return }
+        // Without a layout there is no place to tell.
+        try await page.callback(callback, ["result": false, "errMsg": "this host does not lay pages out"])
+      })
+    table.add(
+      "animation", "transition",
+      .deferred { call, page in
+        // Nobody watches: it is at its end at once.
+        if let ref = call[0].reference, let styles = call[1]["styles"].object { page.settleAnimation(of: ref, styles) }
+        if let callback = call.callback(at: 2) { try await page.callback(callback, ["result": "SUCCESS", "message": ""]) }
+      })
+    for name in ["goBack", "goForward", "reload"] { table.add("webview", name, .deferred { _, _ in }) }
+    for name in ["pick", "pickDate", "pickTime"] {
+      table.add(
+        "picker", name,
+        .deferred { call, page in
+          if let callback = call.callback(at: 1) { try await page.callback(callback, ["result": "cancel"]) }
+        })
+    }
+  }
+}

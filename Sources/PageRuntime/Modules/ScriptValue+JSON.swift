@@ -1,0 +1,53 @@
+import Foundation
+import PageCore
+import ScriptEngine
+
+extension ScriptValue {
+  /// Nil where the text is no JSON.
+  init?(json text: String) {
+    guard let value = try? JSONDecoder().decode(JSONValue.self, from: Data(text.utf8)) else { return nil }
+    self.init(value)
+  }
+
+  init(_ value: JSONValue) {
+    switch value {
+    case .null: self = .null
+    case .bool(let value): self = .bool(value)
+    case .integer(let value): self = .number(Double(value))
+    case .number(let value): self = .number(value)
+    case .string(let value): self = .string(value)
+    case .array(let values): self = .array(values.map { ScriptValue($0) })
+    case .object(let members): self = .object(members.mapValues { ScriptValue($0) })
+    }
+  }
+
+  /// As JSON; what JSON does not have is `null`.
+  public var json: JSONValue {
+    switch self {
+    case .undefined, .null: .null
+    case .bool(let value): .bool(value)
+    case .number(let value):
+      Int64(exactly: value).map { .integer($0) } ?? (value.isFinite ? .number(value) : .null)
+    case .string(let value): .string(value)
+    case .array(let values): .array(values.map(\.json))
+    case .object(let members): .object(members.filter { $0.value != .undefined }.mapValues(\.json))
+    case .data(let bytes): .string(Data(bytes).base64EncodedString())
+    }
+  }
+
+  var jsonText: String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return (try? encoder.encode(json)).map { String(decoding: $0, as: UTF8.self) } ?? "null"
+  }
+
+  /// Text, or what is easily made text.
+  var plainText: String? {
+    switch self {
+    case .string(let text): text
+    case .number(let number): Int64(exactly: number).map(String.init) ?? String(number)
+    case .bool(let value): String(value)
+    default: nil
+    }
+  }
+}

@@ -1,0 +1,49 @@
+import ScriptEngine
+
+/// `storage`: what pages keep by name.
+enum StorageModule {
+  static func register(_ table: inout ModuleTable) {
+    add(&table, "getItem", callbackAt: 1) { call, storage in
+      guard let value = try await storage.value(for: try key(call)) else { return failed("undefined") }
+      return success(.string(value))
+    }
+    for name in ["setItem", "setItemPersistent"] {
+      add(&table, name, callbackAt: 2) { call, storage in
+        try await storage.setValue(call[1].plainText ?? call[1].jsonText, for: try key(call))
+        return success("undefined")
+      }
+    }
+    add(&table, "removeItem", callbackAt: 1) { call, storage in
+      try await storage.removeValue(for: try key(call)) ? success("undefined") : failed("undefined")
+    }
+    add(&table, "length", callbackAt: 0) { _, storage in success(.number(Double(try await storage.keys().count))) }
+    add(&table, "getAllKeys", callbackAt: 0) { _, storage in success(try await storage.keys().scriptValue) }
+  }
+
+  private static func add(
+    _ table: inout ModuleTable, _ name: String, callbackAt index: Int,
+    _ body: @escaping @Sendable (ModuleCall, any StorageProviding) async throws -> ScriptValue
+  ) {
+    table.add(
+      "storage", name,
+      .deferred { call, page in
+        let answer: ScriptValue
+        do {
+          answer = try await body(call, page.registry.handlers.storage)
+        } catch {
+          answer = failed(.string("\(error)"))
+        }
+        if let callback = call.callback(at: index) { try await page.callback(callback, answer) }
+      })
+  }
+
+  private static func key(_ call: ModuleCall) throws -> String {
+    guard let key = call[0].plainText, !key.isEmpty else {
+      throw ScriptError.wrongArgument(index: 0, expected: "a key that is not empty", found: call[0].kind)
+    }
+    return key
+  }
+
+  private static func success(_ data: ScriptValue) -> ScriptValue { ["result": "success", "data": data] }
+  private static func failed(_ data: ScriptValue) -> ScriptValue { ["result": "failed", "data": data] }
+}

@@ -1,0 +1,75 @@
+import HTTPTypes
+import PageCore
+import PageLoading
+import ScriptEngine
+
+/// A request took longer than the script allows.
+struct PageTimeout: Error {}
+
+extension PageInstance {
+  /// A reference of the page's, as a URL.
+  func resolve(_ reference: String) -> PageURL? {
+    url.map { $0.resolving(reference) } ?? PageURL(reference)
+  }
+
+  /// What the handlers, and behind them the loader, answer to a request of this page.
+  public func updates(for request: ResourceRequest) -> AsyncStream<LoadUpdate> {
+    var request = request
+    request.base = request.base ?? url
+    let loader = environment.resources
+    var next: ResourceHandlerChain.Next = { loader.updates(for: $0) }
+    let target = resolve(request.reference)
+    // The newest comes first.
+    for entry in registry.requests where entry.matches(request, target) {
+      let (handler, behind) = (entry.handler, next)
+      next = { handler.updates(for: $0, next: behind) }
+    }
+    timings.requests += 1
+    return next(request)
+  }
+
+  /// The same, counted, and given up after a while.
+  func updates(
+    for request: ResourceRequest, within limit: Duration?
+  ) -> AsyncThrowingStream<LoadUpdate, any Error> {
+    let source = updates(for: request)
+    return AsyncThrowingStream { continuation in
+      let relay = Task { @PageActor [weak self] in
+        for await update in source {
+          self?.count(update)
+          continuation.yield(update)
+        }
+        continuation.finish()
+      }
+      let alarm = limit.map { limit in
+        Task {
+          try await Task.sleep(for: limit)
+          relay.cancel()
+          continuation.finish(throwing: PageTimeout())
+        }
+      }
+      continuation.onTermination = { _ in
+        relay.cancel()
+        alarm?.cancel()
+      }
+    }
+  }
+
+  private func count(_ update: LoadUpdate) {
+    switch update {
+    case .cached(let loaded):
+      timings.hits += 1
+      timings.bytes += loaded.length
+    case .network(let loaded), .notModified(let loaded):
+      if loaded.source != .network { timings.hits += 1 }
+      timings.bytes += loaded.length
+    case .failed: break
+    }
+  }
+}
+
+extension Loaded {
+  fileprivate var length: Int64 {
+    response.headerFields[.contentLength].flatMap { Int64($0) } ?? Int64(body.bytesInMemory?.count ?? 0)
+  }
+}

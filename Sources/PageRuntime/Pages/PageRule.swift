@@ -1,0 +1,39 @@
+import Foundation
+import PageLoading
+import ScriptEngine
+
+/// A rule that a page has added with `dom.addRule`: a font, as a rule.
+public struct PageRule: Hashable, Sendable {
+  public let kind: String
+  public let values: ScriptValue
+  /// The font's bytes are in the cache.
+  public var isLoaded = false
+  /// Why they are not.
+  public var failure: String?
+
+  /// The reference inside `url(…)`.
+  var source: String? {
+    guard let text = values["src"].string, let start = text.firstRange(of: "url(")?.upperBound,
+      let end = text[start...].firstIndex(of: ")")
+    else { return nil }
+    return text[start..<end].trimmingCharacters(in: ["'", "\"", " "])
+  }
+}
+
+extension PageInstance {
+  /// Adds a rule; a font's file is loaded like everything else the page asks for.
+  func addRule(_ kind: String, _ values: ScriptValue) async throws {
+    var rule = PageRule(kind: kind, values: values)
+    let index = rules.count
+    rules.append(rule)
+    guard let source = rule.source else { return }
+    for try await update in updates(for: ResourceRequest(source, type: .font), within: nil) {
+      switch update {
+      case .cached, .network, .notModified: rule.isLoaded = true
+      case .failed(let failure) where !rule.isLoaded: rule.failure = failure.description
+      case .failed: break
+      }
+      if rules.indices.contains(index) { rules[index] = rule }
+    }
+  }
+}
