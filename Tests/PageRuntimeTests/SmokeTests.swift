@@ -17,7 +17,7 @@ struct SmokeTests {
     let loader = ResourceLoader(cache: cache, transport: try CurlTransport(), coding: ContentDecoder())
     let registry = PageRegistry(
       defaults: PageHandlers(
-        exceptions: LoggedExceptions(), navigator: NoNavigation(), storage: MemoryStorage(), modals: SilentModals()))
+        images: DefaultImageLoader(loader), exceptions: LoggedExceptions(), navigator: NoNavigation(), storage: MemoryStorage(), modals: SilentModals()))
     let environment = PageEnvironment(
       resources: loader, bundles: nil, registry: registry, configuration: DefaultConfiguration(),
       frameworks: FrameworkPool())

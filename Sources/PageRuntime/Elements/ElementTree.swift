@@ -15,6 +15,8 @@ public struct ElementTree: Hashable, Sendable {
     public internal(set) var parent: String?
     /// The body's is 0.
     public internal(set) var depth: Int
+    /// Of an image's picture; nil for other elements, and where there is none.
+    public internal(set) var image: ImageState?
   }
 
   public struct Limits: Hashable, Sendable {
@@ -66,6 +68,8 @@ public struct ElementTree: Hashable, Sendable {
     }
     return result
   }
+
+  mutating func setImage(_ state: ImageState?, of ref: String) { elements[ref]?.image = state }
 
   // MARK: Changes
 

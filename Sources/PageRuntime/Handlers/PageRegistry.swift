@@ -110,6 +110,8 @@ extension PageRegistry.Snapshot {
 public struct PageHandlers: Sendable {
   /// Default: logs.
   public var exceptions: any ScriptExceptionHandling
+  /// Default: ``DefaultImageLoader``.
+  public var images: any ImageLoading
   /// Default: nobody.
   public var monitor: (any Monitoring)?
   /// Default: refuses, and says so to the script.
@@ -122,9 +124,10 @@ public struct PageHandlers: Sendable {
   public var webSockets: (any WebSocketing)?
 
   public init(
-    exceptions: any ScriptExceptionHandling, navigator: any Navigating, storage: any StorageProviding,
+    images: any ImageLoading, exceptions: any ScriptExceptionHandling, navigator: any Navigating, storage: any StorageProviding,
     modals: any ModalPresenting, monitor: (any Monitoring)? = nil, webSockets: (any WebSocketing)? = nil
   ) {
+    self.images = images
     self.exceptions = exceptions
     self.navigator = navigator
     self.storage = storage

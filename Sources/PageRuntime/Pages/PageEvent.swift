@@ -9,6 +9,8 @@ public enum PageEvent: Sendable {
   case refreshed
   /// Its elements changed.
   case commands([RenderCommand])
+  /// An image element's picture has come, or failed.
+  case image(ref: String, ImageState?)
   /// A script threw; the page goes on.
   case exception(ScriptException)
   case log(level: String, text: String)

@@ -55,6 +55,21 @@ extension PageInstance {
     }
   }
 
+  /// The same, counted.
+  func counted(for request: ResourceRequest) -> AsyncStream<LoadUpdate> {
+    let source = updates(for: request)
+    return AsyncStream { continuation in
+      let relay = Task { @PageActor [weak self] in
+        for await update in source {
+          self?.count(update)
+          continuation.yield(update)
+        }
+        continuation.finish()
+      }
+      continuation.onTermination = { _ in relay.cancel() }
+    }
+  }
+
   private func count(_ update: LoadUpdate) {
     switch update {
     case .cached(let loaded):

@@ -43,6 +43,7 @@ public struct PageOptions: Hashable, Sendable {
   private var work: [UUID: Task<Void, Never>] = [:]
   private var began = ContinuousClock.now
   private var hasRendered = false
+  var imageTasks: [String: Task<Void, Never>] = [:]
   /// Callback ids of timers that were cleared.
   var cancelledTimers: Set<String> = []
   /// Callback ids by the type of the app's event they wait for.
@@ -178,7 +179,8 @@ public struct PageOptions: Hashable, Sendable {
   private func closeScript() async throws {
     for task in timers.values { task.cancel() }
     for task in work.values { task.cancel() }
-    (timers, work) = ([:], [:])
+    for task in imageTasks.values { task.cancel() }
+    (timers, work, imageTasks) = ([:], [:], [:])
     tree = ElementTree()
     hasRendered = false
     failure = nil
@@ -227,6 +229,7 @@ public struct PageOptions: Hashable, Sendable {
     }
     if timings.firstElement == nil, tree.body != nil { timings.firstElement = .now - began }
     feed.send(.commands(applied))
+    followImages(applied)
     for command in applied {
       switch command {
       case .createFinish: finishCreation()
@@ -235,6 +238,11 @@ public struct PageOptions: Hashable, Sendable {
       }
     }
     if !hasRendered, phase == .live, tree.body != nil { finishCreation() }
+  }
+
+  func setImage(_ state: ImageState?, of ref: String) {
+    tree.setImage(state, of: ref)
+    feed.send(.image(ref: ref, state))
   }
 
   /// Puts an element where its animation would end.

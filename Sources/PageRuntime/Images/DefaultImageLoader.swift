@@ -1,0 +1,123 @@
+import HTTPTypes
+import PageCore
+import PageLoading
+
+/// Loads pictures as the page's other requests are loaded: from the cache and the network, equal ones once. What they
+/// are is told by their bytes.
+public struct DefaultImageLoader: ImageLoading {
+  public struct Limits: Hashable, Sendable {
+    /// Bytes of one file.
+    public var bytes: Int64 = 32 << 20
+    /// Width times height.
+    public var pixels = 100_000_000
+
+    public init() {}
+  }
+
+  private let loader: ResourceLoader
+  private let limits: Limits
+
+  public init(_ loader: ResourceLoader, limits: Limits = Limits()) {
+    self.loader = loader
+    self.limits = limits
+  }
+
+  public func load(_ request: ImageRequest) -> ImageTask { load(request) { [loader] in loader.updates(for: $0) } }
+
+  /// The same through the handlers of a page.
+  func load(_ request: ImageRequest, through next: @escaping ResourceHandlerChain.Next) -> ImageTask {
+    let resource = ResourceRequest(
+      request.url, base: request.pageURL, type: .image, priority: request.priority)
+    let (updates, continuation) = AsyncStream.makeStream(of: ImageTask.Update.self)
+    let work = Task {
+      for await update in next(resource) {
+        for await result in results(of: update, request.url) { continuation.yield(result) }
+      }
+      continuation.finish()
+    }
+    continuation.onTermination = { _ in work.cancel() }
+    return ImageTask(updates: updates, onCancel: { work.cancel() })
+  }
+
+  /// Fetches pictures that will be wanted.
+  public func prefetch(_ urls: [String], base: PageURL?) async {
+    for url in urls {
+      for await _ in load(ImageRequest(url: url, pageURL: base, priority: .idle)).updates {}
+    }
+  }
+
+  private func results(of update: LoadUpdate, _ url: String) -> AsyncStream<ImageTask.Update> {
+    let limits = limits
+    return AsyncStream { continuation in
+      let work = Task {
+        defer { continuation.finish() }
+        let loaded: Loaded
+        switch update {
+        case .cached(let found), .network(let found): loaded = found
+        // What was given is what there is.
+        case .notModified(let found): loaded = found
+        case .failed(let failure):
+          if let answer = failure.answer {
+            continuation.yield(.failed(ImageError.status(url: url, answer.status)))
+          } else if let error = failure.error {
+            continuation.yield(.failed(error))
+          }
+          return
+        }
+        do {
+          let bytes = try await Self.collect(loaded, limits) { continuation.yield($0) }
+          continuation.yield(.image(try Self.image(bytes, loaded, url, limits)))
+        } catch {
+          continuation.yield(.failed(error))
+        }
+      }
+      continuation.onTermination = { _ in work.cancel() }
+    }
+  }
+
+  private static func collect(
+    _ loaded: Loaded, _ limits: Limits, _ report: (ImageTask.Update) -> Void
+  ) async throws -> [UInt8] {
+    if let bytes = loaded.body.bytesInMemory { return bytes }
+    let size = loaded.response.headerFields[.contentLength].flatMap { Int64($0) }
+    var bytes: [UInt8] = []
+    for try await chunk in loaded.body {
+      bytes += chunk
+      guard Int64(bytes.count) <= limits.bytes else {
+        throw TransportError.tooLarge(url: loaded.url?.text ?? "", limit: limits.bytes)
+      }
+      report(.progress(received: Int64(bytes.count), of: size))
+    }
+    return bytes
+  }
+
+  private static func image(
+    _ bytes: [UInt8], _ loaded: Loaded, _ url: String, _ limits: Limits
+  ) throws -> LoadedImage {
+    guard (200..<300).contains(loaded.status) else { throw ImageError.status(url: url, loaded.status) }
+    guard let format = ImageFormat(bytes) else {
+      throw ImageError.notAnImage(url: url, contentType: loaded.response.headerFields[.contentType])
+    }
+    let size = ImageSize(of: bytes, format: format)
+    // A drawing needs no size; a photograph without one is cut or worse.
+    guard size != nil || format == .svg else { throw ImageError.broken(url: url, format) }
+    if let size {
+      let (pixels, overflows) = size.width.multipliedReportingOverflow(by: size.height)
+      guard !overflows, pixels <= limits.pixels else {
+        throw ImageError.oversized(url: url, pixels: overflows ? .max : pixels, limit: limits.pixels)
+      }
+    }
+    return LoadedImage(bytes: bytes, format: format, size: size, cacheType: loaded.cacheType)
+  }
+}
+
+extension Loaded {
+  fileprivate var cacheType: LoadedImage.CacheType {
+    switch source {
+    case .memory: .memory
+    case .disk, .release, .revalidated: .disk
+    case .network: .network
+    case .local: .none
+    }
+  }
+}

@@ -1,0 +1,109 @@
+import PageCore
+import PageLoading
+import ScriptEngine
+
+extension PageInstance {
+  /// Loads the pictures of elements that have come, or whose `src` was changed; forgets those of elements that have
+  /// gone.
+  func followImages(_ commands: [RenderCommand]) {
+    for command in commands {
+      switch command {
+      case .createBody(let element), .addElement(_, let element, _):
+        for added in tree.preorder(from: element.ref) { loadImage(of: added.ref) }
+      case .updateAttributes(let ref, let changes) where changes["src"] != nil || changes["placeholder"] != nil:
+        loadImage(of: ref)
+      default: break
+      }
+    }
+    for (ref, task) in imageTasks where tree[ref] == nil {
+      task.cancel()
+      imageTasks[ref] = nil
+    }
+  }
+
+  private func loadImage(of ref: String) {
+    guard let element = tree[ref], ["image", "img"].contains(element.type) else { return }
+    let source = element.attributes["src"]?.string ?? ""
+    guard element.image?.url != source else { return }
+    imageTasks.removeValue(forKey: ref)?.cancel()
+    guard !source.isEmpty else { return setImage(nil, of: ref) }
+    setImage(.loading(url: source), of: ref)
+    let request = ImageRequest(
+      url: source, pageURL: url, page: id, frame: element.frame,
+      quality: element.attributes["quality"]?.string ?? element.attributes["imageQuality"]?.string,
+      isSharpened: element.attributes["sharpen"] == "sharpen",
+      blurRadius: element.style["filter"]?.string.flatMap(Self.blurRadius) ?? 0)
+    let loader = registry.handlers.images
+    let task: ImageTask
+    if let standard = loader as? DefaultImageLoader {
+      task = standard.load(request) { [weak self] resource in
+        AsyncStream { continuation in
+          let relay = Task { @PageActor in
+            if let updates = self?.counted(for: resource) {
+              for await update in updates { continuation.yield(update) }
+            }
+            continuation.finish()
+          }
+          continuation.onTermination = { _ in relay.cancel() }
+        }
+      }
+    } else {
+      task = loader.load(request)
+    }
+    imageTasks[ref] = Task { @PageActor [weak self] in
+      await withTaskCancellationHandler {
+        for await update in task.updates {
+          guard !Task.isCancelled else { return }
+          await self?.receive(update, of: ref, source)
+        }
+      } onCancel: {
+        task.cancel()
+      }
+    }
+  }
+
+  private func receive(_ update: ImageTask.Update, of ref: String, _ source: String) async {
+    guard let element = tree[ref], element.image?.url == source else { return }
+    switch update {
+    case .progress: return
+    case .image(let image):
+      setImage(.loaded(url: source, image.format, image.size, image.cacheType), of: ref)
+      await tell(ref, element, isLoaded: true, image.size)
+    case .failed(let error):
+      // What is shown stays: a refresh that failed takes nothing away.
+      if case .loaded? = element.image { return }
+      setImage(.failed(url: source, reason: "\(error)"), of: ref)
+      await tell(ref, element, isLoaded: false, nil)
+    }
+  }
+
+  private func tell(_ ref: String, _ element: ElementTree.Element, isLoaded: Bool, _ size: ImageSize?) async {
+    guard element.events.contains("load") else { return }
+    let event: ScriptValue = [
+      "success": .bool(isLoaded),
+      "size": [
+        "naturalWidth": .number(Double(size?.width ?? 0)), "naturalHeight": .number(Double(size?.height ?? 0)),
+      ],
+    ]
+    try? await fireEvent(ref, "load", event)
+  }
+
+  /// `blur(4px)`
+  private static func blurRadius(_ filter: String) -> Double? {
+    guard filter.hasPrefix("blur("), filter.hasSuffix(")") else { return nil }
+    let text = filter.dropFirst(5).dropLast()
+    return Double(text.hasSuffix("px") ? text.dropLast(2) : text)
+  }
+}
+
+extension ElementTree.Element {
+  /// The size its style gives it.
+  fileprivate var frame: (width: Double, height: Double)? {
+    func length(_ name: String) -> Double? {
+      guard let value = style[name] else { return nil }
+      return value.number ?? value.string.flatMap { Double($0.hasSuffix("px") ? String($0.dropLast(2)) : $0) }
+    }
+    guard let width = length("width"), let height = length("height") else { return nil }
+    return (width, height)
+  }
+}
