@@ -3,4 +3,6 @@
 @_exported import HTTPCaching
 @_exported import PageCore
 @_exported import PageLoading
+@_exported import PageRuntime
 @_exported import PageStore
+@_exported import ScriptEngine

@@ -3,6 +3,7 @@ import HTTPTypes
 import Logging
 import PageCore
 import PageLoading
+import PageRuntime
 import PageStore
 
 /// Everything a host may be told; all but the manifest has a default.
@@ -37,6 +38,10 @@ public struct HostConfiguration: Sendable {
   public var cookies: (any CookieStoring)?
   /// Nothing that nobody waits for is loaded while it forbids that.
   public var saver = DataSaver()
+  /// What scripts learn of the device and the app.
+  public var device: any ConfigurationProviding = DefaultConfiguration()
+  /// How scripts are run.
+  public var scripts = FrameworkPool.Configuration()
   public var logger = Logger(label: "pagekit")
 
   public init(manifest: PageURL, store: StoreDirectory = .standard()) {

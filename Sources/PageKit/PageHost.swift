@@ -2,6 +2,7 @@ import CurlTransport
 import Logging
 import PageCore
 import PageLoading
+import PageRuntime
 import PageStore
 
 /// The parts of PageKit, wired together: a store, a transport, the launch's verifier, a preloader and a loader.
@@ -24,6 +25,8 @@ public final class PageHost: Sendable {
   public let resources: ResourceLoader
   /// Shared by all pages.
   public let cookies: any CookieStoring
+  /// What pages have in common; what an app registers goes to its `registry`.
+  public let pages: PageEnvironment
 
   /// - Parameter transport: instead of libcurl's.
   /// - Throws: ``StoreError``, ``TransportError``.
@@ -64,7 +67,23 @@ public final class PageHost: Sendable {
     bundles = BundleLoader(
       store: store, verifier: verifier, downloader: downloader, checksumSources: configuration.checksumSources,
       consistency: configuration.consistency, patience: configuration.patience, logger: configuration.logger)
+    var scripts = configuration.scripts
+    scripts.environment = configuration.device.environment
+    pages = PageEnvironment(
+      resources: resources, bundles: bundles, registry: PageRegistry(defaults: try Self.handlers(resources, configuration)),
+      configuration: configuration.device, frameworks: FrameworkPool(scripts))
   }
+
+  private static func handlers(
+    _ resources: ResourceLoader, _ configuration: HostConfiguration
+  ) throws -> PageHandlers {
+    PageHandlers(
+      images: DefaultImageLoader(resources), exceptions: LoggedExceptions(configuration.logger),
+      navigator: NoNavigation(), storage: CacheStorage(try resources.cache.region("storage")), modals: SilentModals())
+  }
+
+  /// A page that opens from the store where it may.
+  @PageActor public func page() -> CachingPageInstance { CachingPageInstance(environment: pages) }
 
   private static func responses(beside store: StoreDirectory, _ logger: Logger) throws -> ResponseCache {
     store == .standard()

@@ -38,8 +38,8 @@ public final class BundleLoader: Sendable {
   /// - Throws: ``BundleError``, ``StoreError``, `CancellationError`.
   public func load(_ url: PageURL, options: OpenOptions = OpenOptions()) async throws -> LoadedBundle {
     var word = options.isOffline ? ServerAnswer(word: .unknown) : await serverWord(on: url)
-    var stored = try await store.bundle(at: url)
-    if let (pinned, answer) = try await pinned(url, unless: word) { (stored, word) = (pinned, answer) }
+    var stored = options.ignoresStore ? nil : try await store.bundle(at: url)
+    if !options.ignoresStore, let (pinned, answer) = try await pinned(url, unless: word) { (stored, word) = (pinned, answer) }
     var failure: (any Error)?
     var situation = BundleDecision.Situation(
       stored: stored?.blob.map { .blob($0) } ?? .nothing, server: word.word, fetchHasFailed: options.isOffline,
@@ -57,7 +57,8 @@ public final class BundleLoader: Sendable {
         situation.server = word.word
       case .fetch(let expected):
         do {
-          return try await fetch(url, expecting: expected, word: word, seen: situation.stored)
+          return try await fetch(
+            url, expecting: expected, word: word, seen: situation.stored, isForced: options.ignoresStore)
         } catch let error as CancellationError {
           throw error
         } catch {
@@ -106,13 +107,14 @@ public final class BundleLoader: Sendable {
   }
 
   private func fetch(
-    _ url: PageURL, expecting expected: ExpectedContent, word: ServerAnswer, seen: BundleDecision.Situation.Stored
+    _ url: PageURL, expecting expected: ExpectedContent, word: ServerAnswer, seen: BundleDecision.Situation.Stored,
+    isForced: Bool
   ) async throws -> LoadedBundle {
     let target = FetchTarget(
       kind: word.bundle?.kind ?? .bundle, name: word.bundle?.name ?? url.text, url: url, expected: expected)
     let delivery = try await downloader.download(target, for: word.release) { [store] in
       // Another open, or the preloader, may have brought it meanwhile.
-      guard let blob = try await store.bundle(at: url)?.blob, .blob(blob) != seen, expected.matches(blob) else {
+      guard !isForced, let blob = try await store.bundle(at: url)?.blob, .blob(blob) != seen, expected.matches(blob) else {
         return nil
       }
       return blob

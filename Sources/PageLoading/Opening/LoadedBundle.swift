@@ -28,9 +28,12 @@ public struct OpenOptions: Hashable, Sendable {
   public var allowsStale: Bool
   /// Leave the network alone.
   public var isOffline: Bool
+  /// Fetch the bytes anew, whatever is stored.
+  public var ignoresStore: Bool
 
-  public init(allowsStale: Bool = true, isOffline: Bool = false) {
+  public init(allowsStale: Bool = true, isOffline: Bool = false, ignoresStore: Bool = false) {
     self.allowsStale = allowsStale
     self.isOffline = isOffline
+    self.ignoresStore = ignoresStore
   }
 }

@@ -59,6 +59,7 @@ extension PageInstance {
       } onCancel: {
         task.cancel()
       }
+      if self?.tree[ref]?.image?.url == source { self?.imageTasks[ref] = nil }
     }
   }
 

@@ -4,7 +4,7 @@ import ScriptEngine
 
 extension ScriptValue {
   /// Nil where the text is no JSON.
-  init?(json text: String) {
+  public init?(json text: String) {
     guard let value = try? JSONDecoder().decode(JSONValue.self, from: Data(text.utf8)) else { return nil }
     self.init(value)
   }

@@ -34,6 +34,10 @@ public struct PageOptions: Hashable, Sendable {
   /// Why it failed; nil where it did not.
   public private(set) var failure: PageError?
 
+  /// What it was opened with last.
+  private(set) var lastOptions = PageOptions()
+  private(set) var lastData: ScriptValue = [:]
+
   /// What it started with: later registrations do not change a page under way.
   let registry: PageRegistry.Snapshot
   private nonisolated let feed = PageFeed()
@@ -93,6 +97,7 @@ public struct PageOptions: Hashable, Sendable {
   /// - Throws: ``PageError``; the page is in the phase `failed` then.
   open func render(_ source: String, options: PageOptions = PageOptions(), data: ScriptValue = [:]) async throws {
     if phase == .idle || phase == .live || phase == .failed { began = .now }
+    (lastOptions, lastData) = (options, data)
     try await closeScript()
     timings.bundleReady = .now - began
     guard move(to: .evaluating) else { throw fail(.destroyed) }
@@ -123,6 +128,15 @@ public struct PageOptions: Hashable, Sendable {
     if !hasRendered, tree.body != nil { finishCreation() }
   }
 
+  /// Runs a bundle's text as though it had come from a URL: what the page asks for counts from there.
+  public func render(_ source: String, at url: PageURL, data: ScriptValue = [:]) async throws {
+    try begin(url)
+    try await render(source, options: PageOptions(bundleURL: url.text), data: data)
+  }
+
+  /// Everything under way that an end can be waited for.
+  var underway: [Task<Void, Never>] { Array(work.values) + Array(imageTasks.values) }
+
   /// Notes that it is being opened from a URL.
   func begin(_ url: PageURL) throws {
     began = .now
@@ -135,7 +149,7 @@ public struct PageOptions: Hashable, Sendable {
   /// - Parameter ignoringCache: the origin's bundle, whatever is stored.
   open func reload(ignoringCache: Bool = false) async throws {
     guard let url else { return }
-    try await renderByURL(url.text)
+    try await renderByURL(url.text, options: lastOptions, data: lastData)
   }
 
   // MARK: Talking to the script

@@ -1,0 +1,49 @@
+import Foundation
+import HTTPCaching
+import PageCore
+import PageLoading
+
+/// Keeps scripts' values in a region of the response cache, where nothing evicts them.
+public struct CacheStorage: StorageProviding {
+  private let region: ResponseCache
+
+  public init(_ region: ResponseCache) { self.region = region }
+
+  public func value(for key: String) async throws -> String? {
+    guard let found = await region.response(forKey: key), let body = await region.body(of: found) else { return nil }
+    return String(decoding: try body.read(at: 0, upTo: Int(body.count)), as: UTF8.self)
+  }
+
+  public func setValue(_ value: String, for key: String) async throws {
+    let now = HTTPDate(secondsSinceEpoch: Int64(Date().timeIntervalSince1970))
+    // Kept first: the value is durable when it is there.
+    try await region.keep(CacheKey(named: key))
+    guard await region.store(Array(value.utf8), forKey: key, at: now) != nil else { throw StorageError.notStored(key) }
+  }
+
+  public func removeValue(for key: String) async throws -> Bool {
+    let wasThere = await region.response(forKey: key) != nil
+    try await region.remove(for: CacheKey(named: key))
+    return wasThere
+  }
+
+  public func keys() async throws -> [String] {
+    try await region.store.list().compactMap { $0.key.storageName }.sorted()
+  }
+}
+
+/// Why a value was not kept.
+public enum StorageError: Error, CustomStringConvertible {
+  case notStored(String)
+
+  public var description: String {
+    switch self {
+    case .notStored(let key): "“\(key)” could not be stored"
+    }
+  }
+}
+
+extension CacheKey {
+  /// The name it was made with; nil for a URL's.
+  fileprivate var storageName: String? { name.hasPrefix("key:") ? String(name.dropFirst(4)) : nil }
+}

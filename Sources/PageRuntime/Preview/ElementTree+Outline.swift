@@ -1,0 +1,71 @@
+import PageCore
+import ScriptEngine
+
+extension ElementTree {
+  /// The tree as text, an element a line, for people and for tests.
+  public var outline: String {
+    guard let root else { return "" }
+    return preorder(from: root).map { element in
+      let indentation = String(repeating: "  ", count: element.depth)
+      let attributes = element.attributes.sorted { $0.key < $1.key }.compactMap { name, value -> String? in
+        guard !value.isNothing else { return nil }
+        return "\(name)=\(value.outlineText)"
+      }
+      let events = element.events.isEmpty ? "" : " @" + element.events.sorted().joined(separator: ",")
+      let image = element.image.map { " (\($0.outlineText))" } ?? ""
+      return "\(indentation)\(element.type) #\(element.ref)\(attributes.map { " " + $0 }.joined())\(events)\(image)"
+    }.joined(separator: "\n")
+  }
+
+  /// The tree as JSON, in the shape that scripts describe elements in.
+  public var json: JSONValue {
+    guard let root else { return .null }
+    var made: [String: JSONValue] = [:]
+    // Children before parents, so that no depth is too deep.
+    for element in preorder(from: root).reversed() {
+      var members: [String: JSONValue] = [
+        "ref": .string(element.ref), "type": .string(element.type), "attr": ScriptValue.object(element.attributes).json,
+        "style": ScriptValue.object(element.style).json,
+      ]
+      if !element.events.isEmpty { members["event"] = .array(element.events.sorted().map { .string($0) }) }
+      if !element.children.isEmpty {
+        members["children"] = .array(element.children.compactMap { made.removeValue(forKey: $0) })
+      }
+      if let image = element.image { members["image"] = image.json }
+      made[element.ref] = .object(members)
+    }
+    return made[root] ?? .null
+  }
+}
+
+extension ScriptValue {
+  fileprivate var outlineText: String {
+    let text = plainText ?? jsonText
+    let clipped = text.count > 60 ? text.prefix(59) + "…" : text[...]
+    return "\"\(clipped.replacing("\n", with: "⏎"))\""
+  }
+}
+
+extension ImageState {
+  fileprivate var outlineText: String {
+    switch self {
+    case .loading: "loading"
+    case .loaded(_, let format, let size, let cache):
+      "\(format.rawValue) \(size.map { "\($0.width)×\($0.height)" } ?? "of no size"), from \(cache.rawValue)"
+    case .failed(_, let reason): "failed: \(reason)"
+    }
+  }
+
+  fileprivate var json: JSONValue {
+    switch self {
+    case .loading: .object(["state": .string("loading")])
+    case .loaded(_, let format, let size, let cache):
+      .object([
+        "state": .string("loaded"), "format": .string(format.rawValue), "from": .string(cache.rawValue),
+        "width": size.map { .integer(Int64($0.width)) } ?? .null,
+        "height": size.map { .integer(Int64($0.height)) } ?? .null,
+      ])
+    case .failed(_, let reason): .object(["state": .string("failed"), "reason": .string(reason)])
+    }
+  }
+}
