@@ -93,10 +93,21 @@
 
   // MARK: The tree
 
+  // What most insertions are: nothing needs to be looked for.
+  function append (parent, node) {
+    parent.children.push(node)
+    link(node, parent)
+    if (node.nodeType !== 1) return
+    parent.pureChildren.push(node)
+    var listener = host(parent)
+    if (listener) listener.addElement(node, parent.ref, -1)
+  }
+
   function insert (parent, node, index) {
     if (!node || !node.nodeType || contains(node, parent)) return
     var wasHere = node.parentNode === parent
     if (node.parentNode && !wasHere) node.parentNode.removeChild(node, true)
+    if (!wasHere && index >= parent.children.length) return append(parent, node)
     place(parent.children, node, index)
     if (!wasHere) link(node, parent)
     if (node.nodeType !== 1) return

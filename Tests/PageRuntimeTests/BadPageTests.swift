@@ -1,0 +1,147 @@
+import PageCore
+import ScriptEngine
+import Testing
+
+@testable import PageRuntime
+
+/// What bad bundles get: the page fails with its reason, the others and the process go on.
+struct BadPageTests {
+  private static func failure(_ script: String, limits: ScriptLimits = ScriptLimits()) async throws -> String {
+    try await PageFixture.running(limits: limits) { fixture in
+      do {
+        let page = try await fixture.page(script)
+        await page.destroy()
+        return ""
+      } catch let error as PageError {
+        // Another page still works.
+        let other = try await fixture.page("add('text', { attr: { value: 'well' } })")
+        #expect(await other.shown == "well")
+        await other.destroy()
+        return error.description
+      }
+    }
+  }
+
+  @Test func aBundleThatThrowsSaysWhere() async throws {
+    let failure = try await Self.failure("\n\nthrow new TypeError('no such thing')")
+    #expect(failure.contains("TypeError: no such thing"))
+    #expect(failure.contains("/pages/page.js:"))
+  }
+
+  @Test func aSyntaxErrorSaysWhere() async throws {
+    let failure = try await Self.failure("var a = ;")
+    #expect(failure.contains("SyntaxError"))
+    #expect(failure.contains("page.js:6"))
+  }
+
+  @Test func anEndlessLoopIsStopped() async throws {
+    let failure = try await Self.failure("for (;;) {}", limits: ScriptLimits(time: .milliseconds(300)))
+    #expect(failure.contains("ran for longer than 0.3 seconds"))
+  }
+
+  @Test func recursionWithoutEndIsTheScriptsError() async throws {
+    #expect(try await Self.failure("(function f() { return f() + 1 })()").contains("Maximum call stack"))
+  }
+
+  @Test func aBundleForAnotherFrameworkIsRefusedByName() async throws {
+    try await PageFixture.running { fixture in
+      let page = await PageInstance(environment: fixture.environment)
+      await #expect(throws: PageError.self) { try await page.render("// { \"framework\": \"Vue\" }\nnew Vue({})") }
+      #expect(await page.failure?.description.contains("Vue") == true)
+      #expect(await page.phase == .failed)
+    }
+  }
+
+  @Test func aHandlerThatThrowsLeavesThePageAlive() async throws {
+    try await PageFixture.running { fixture in
+      let page = try await fixture.page("add('text').addEvent('click', function () { throw new Error('in handler') })")
+      let ref = try #require(await page.first("text")?.ref)
+      try await page.fireEvent(ref, "click")
+      #expect(await page.phase == .live)
+      #expect(await page.exceptions.contains { $0.contains("in handler") })
+    }
+  }
+
+  @Test func aRejectedPromiseIsReported() async throws {
+    try await PageFixture.running { fixture in
+      let page = try await fixture.page("Promise.reject(new Error('nobody looks'))")
+      #expect(await page.exceptions.contains { $0.contains("nobody looks") })
+    }
+  }
+
+  @Test func aPageCannotActForAnother() async throws {
+    try await PageFixture.running { fixture in
+      let victim = try await fixture.page("add('text', { attr: { value: 'mine' } })")
+      // Its own document, told to be another page's.
+      let page = try await fixture.page(
+        """
+        var Document = weex.document.constructor
+        var other = new Document('\(victim.id)', '', null)
+        var root = other.createBody('div')
+        try { other.documentElement.appendChild(root) } catch (e) { add('text', { attr: { value: e.message } }) }
+        """)
+      #expect(await page.shown?.contains("may not act for page \(victim.id)") == true)
+      #expect(await victim.tree.count == 2)
+    }
+  }
+
+  @Test func theFrameworksGlobalCannotBeReachedThroughItsFunctions() async throws {
+    try await PageFixture.running { fixture in
+      let page = try await fixture.page(
+        """
+        var said
+        try { said = String(weex.requireModule.constructor('return this')().callNativeModule) } catch (e) { said = e.message }
+        add('text', { attr: { value: said } })
+        """)
+      #expect(await page.shown?.contains("may not be made of text") == true)
+    }
+  }
+
+  @Test func manyElementsAreFineAndTooManyAreRefused() async throws {
+    try await PageFixture.running { fixture in
+      let page = try await fixture.page("for (var i = 0; i < 100000; i++) add('div')")
+      #expect(await page.tree.count == 100_001)
+      await page.destroy()
+    }
+  }
+
+  @Test func nestingWithoutEndIsRefusedWithItsReason() async throws {
+    try await PageFixture.running { fixture in
+      let page = try await fixture.page("var at = body; for (var i = 0; i < 10000; i++) at = add('div', {}, at)")
+      #expect(await page.tree.count == 1_001)
+      #expect(await page.exceptions.contains { $0.contains("nested more than 1000 deep") })
+    }
+  }
+
+  @Test(arguments: [
+    "callNativeModule()", "callAddElement('1')", "weex.requireModule('dom').addRule()", "weex.requireModule(undefined)",
+    "weex.document.fireEvent()", "body.appendChild(null)", "body.appendChild(body)", "body.removeChild({})",
+    "weex.requireModule('stream').fetch()", "weex.requireModule('storage').setItem()", "weex.supports({})",
+    "document.createElement()", "body.insertBefore(document.createElement('div'), document.createElement('div'))",
+    "body.setAttr()", "var a = {}; a.a = a; body.setAttr('x', a)",
+  ])
+  func callsThatMakeNoSenseDoNoHarm(_ call: String) async throws {
+    try await PageFixture.running { fixture in
+      let page = try await fixture.page(
+        "try { \(call) } catch (e) {}\nadd('text', { attr: { value: 'still here' } })")
+      await page.settle(within: .seconds(5))
+      #expect(await page.shown == "still here")
+      await page.destroy()
+    }
+  }
+
+  @Test func filesOfTheMachineCannotBeFetched() async throws {
+    try await PageFixture.running { fixture in
+      let page = try await fixture.page(
+        """
+        var text = add('text', { attr: { value: '' } })
+        weex.requireModule('stream').fetch({ url: 'file:///etc/passwd', type: 'text' }, function (answer) {
+          text.setAttr('value', answer.status + ' ' + answer.data)
+        })
+        """)
+      await page.settle(within: .seconds(5))
+      #expect(await page.shown?.hasPrefix("-1 ") == true)
+      #expect(await page.shown?.contains("root:") == false)
+    }
+  }
+}

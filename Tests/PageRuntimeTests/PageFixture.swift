@@ -1,0 +1,97 @@
+import CurlTransport
+import Foundation
+import PageCore
+import PageLoading
+import PageStore
+import PageTesting
+import ScriptEngine
+import Testing
+
+@testable import PageRuntime
+
+/// An origin, and pages that load from it.
+struct PageFixture {
+  let origin: FaultOrigin
+  let folder: TemporaryDirectory
+  let loader: ResourceLoader
+  let registry: PageRegistry
+  let environment: PageEnvironment
+
+  static func running<Result>(
+    limits: ScriptLimits = ScriptLimits(), _ body: (PageFixture) async throws -> Result
+  ) async throws -> Result {
+    let origin = try await FaultOrigin.start()
+    do {
+      let result = try await body(try PageFixture(origin, limits))
+      try await origin.stop()
+      return result
+    } catch {
+      try await origin.stop()
+      throw error
+    }
+  }
+
+  private init(_ origin: FaultOrigin, _ limits: ScriptLimits) throws {
+    self.origin = origin
+    folder = try TemporaryDirectory()
+    let cache = try ResponseCache(
+      store: try ResponseStore(at: ResponseDirectory(folder.file("responses"))), memoryCapacity: 4 << 20)
+    loader = ResourceLoader(cache: cache, transport: try CurlTransport(), coding: ContentDecoder())
+    registry = PageRegistry(
+      defaults: PageHandlers(
+        images: DefaultImageLoader(loader), exceptions: LoggedExceptions(), navigator: NoNavigation(),
+        storage: MemoryStorage(), modals: SilentModals()))
+    var scripts = FrameworkPool.Configuration()
+    scripts.limits = limits
+    environment = PageEnvironment(
+      resources: loader, bundles: nil, registry: registry, configuration: DefaultConfiguration(),
+      frameworks: FrameworkPool(scripts))
+  }
+
+  /// A page that has run a script with `document`, `body` and `weex` at hand.
+  func page(_ script: String) async throws -> PageInstance {
+    let page = await PageInstance(environment: environment)
+    let source = """
+      // { "framework": "Vanilla" }
+      var document = weex.document
+      var body = document.createBody('div', { attr: {} })
+      document.documentElement.appendChild(body)
+      function add(type, props, parent) { var e = document.createElement(type, props); (parent || body).appendChild(e); return e }
+      \(script)
+      """
+    let url = try #require(PageURL(origin.url(for: "/pages/page.js")))
+    try await page.render(source, at: url)
+    return page
+  }
+}
+
+extension PageInstance {
+  /// The first element of a type.
+  func first(_ type: String) -> ElementTree.Element? {
+    guard let root = tree.root else { return nil }
+    return tree.preorder(from: root).first { $0.type == type }
+  }
+
+  /// Types of the body's children, in order.
+  var childTypes: [String] { tree.body?.children.compactMap { tree[$0]?.type } ?? [] }
+
+  /// An attribute of the first text.
+  var shown: String? { first("text")?.attributes["value"]?.string }
+
+  /// Waits for the first text to say something.
+  func waitUntilShown(_ text: String) async {
+    for await _ in events where shown == text { return }
+  }
+
+  /// Everything scripts threw so far.
+  var exceptions: [String] {
+    get async {
+      var found: [String] = []
+      await destroy()
+      for await event in events {
+        if case .exception(let exception) = event { found.append(exception.message) }
+      }
+      return found
+    }
+  }
+}
