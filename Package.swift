@@ -99,7 +99,8 @@ let package = Package(
     .target(
       name: "PageKit",
       dependencies: [
-        "HTTPCaching", "PageCore", "CurlTransport", "PageStore", "PageLoading", "PageRuntime", "ScriptEngine", "CCrypto",
+        "HTTPCaching", "PageCore", "CurlTransport", "PageStore", "PageLoading", "PageRuntime", "ScriptEngine",
+        "CCrypto",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
       ],

@@ -70,7 +70,8 @@ public final class PageHost: Sendable {
     var scripts = configuration.scripts
     scripts.environment = configuration.device.environment
     pages = PageEnvironment(
-      resources: resources, bundles: bundles, registry: PageRegistry(defaults: try Self.handlers(resources, configuration)),
+      resources: resources, bundles: bundles,
+      registry: PageRegistry(defaults: try Self.handlers(resources, configuration)),
       configuration: configuration.device, frameworks: FrameworkPool(scripts))
   }
 

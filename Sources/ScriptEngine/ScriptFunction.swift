@@ -13,28 +13,29 @@ final class FunctionBox {
   }
 
   /// What the engine calls.
-  static let definition = SharedClass({
-    var definition = kJSClassDefinitionEmpty
-    definition.callAsFunction = { rawContext, function, _, count, arguments, thrown in
-      guard let function, let pointer = JSObjectGetPrivate(function) else { return nil }
-      let box = Unmanaged<FunctionBox>.fromOpaque(pointer).takeUnretainedValue()
-      guard let context = box.context else { return rawContext.map { JSValueMakeUndefined($0) } ?? nil }
-      let values = (0..<count).compactMap { arguments?[$0].map { ScriptReference($0, in: context) } }
-      do {
-        return try box.body(context, values).raw
-      } catch ScriptError.exception(let exception) {
-        thrown?.pointee = context.makeError(exception.message)
-      } catch {
-        thrown?.pointee = context.makeError("\(error)")
+  static let definition = SharedClass(
+    {
+      var definition = kJSClassDefinitionEmpty
+      definition.callAsFunction = { rawContext, function, _, count, arguments, thrown in
+        guard let function, let pointer = JSObjectGetPrivate(function) else { return nil }
+        let box = Unmanaged<FunctionBox>.fromOpaque(pointer).takeUnretainedValue()
+        guard let context = box.context else { return rawContext.map { JSValueMakeUndefined($0) } ?? nil }
+        let values = (0..<count).compactMap { arguments?[$0].map { ScriptReference($0, in: context) } }
+        do {
+          return try box.body(context, values).raw
+        } catch ScriptError.exception(let exception) {
+          thrown?.pointee = context.makeError(exception.message)
+        } catch {
+          thrown?.pointee = context.makeError("\(error)")
+        }
+        return JSValueMakeUndefined(context.raw)
       }
-      return JSValueMakeUndefined(context.raw)
-    }
-    definition.finalize = { object in
-      guard let object, let pointer = JSObjectGetPrivate(object) else { return }
-      Unmanaged<FunctionBox>.fromOpaque(pointer).release()
-    }
-    return JSClassCreate(&definition)
-  }())
+      definition.finalize = { object in
+        guard let object, let pointer = JSObjectGetPrivate(object) else { return }
+        Unmanaged<FunctionBox>.fromOpaque(pointer).release()
+      }
+      return JSClassCreate(&definition)
+    }())
 
   /// `@unchecked` since the engine's classes are made once, never changed, and may be used from any thread.
   struct SharedClass: @unchecked Sendable {

@@ -82,7 +82,8 @@ struct ValueReader {
     switch JSValueGetTypedArrayType(raw, value, nil) {
     case kJSTypedArrayTypeNone: return nil
     case kJSTypedArrayTypeArrayBuffer:
-      return bytes(JSObjectGetArrayBufferBytesPtr(raw, object, nil), 0, JSObjectGetArrayBufferByteLength(raw, object, nil))
+      return bytes(
+        JSObjectGetArrayBufferBytesPtr(raw, object, nil), 0, JSObjectGetArrayBufferByteLength(raw, object, nil))
     default:
       return bytes(
         JSObjectGetTypedArrayBytesPtr(raw, object, nil), JSObjectGetTypedArrayByteOffset(raw, object, nil),

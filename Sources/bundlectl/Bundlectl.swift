@@ -13,7 +13,8 @@ struct Bundlectl: AsyncParsableCommand {
     version: "bundlectl \(Version.current)",
     subcommands: [
       PreloadCommand.self, StatusCommand.self, VerifyCommand.self, CatCommand.self, GCCommand.self,
-      ManifestCommand.self, FetchCommand.self, ExplainCommand.self, CacheCommand.self, RenderCommand.self, DoctorCommand.self,
+      ManifestCommand.self, FetchCommand.self, ExplainCommand.self, CacheCommand.self, RenderCommand.self,
+      DoctorCommand.self,
     ])
 }
 

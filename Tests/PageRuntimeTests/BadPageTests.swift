@@ -7,7 +7,7 @@ import Testing
 /// What bad bundles get: the page fails with its reason, the others and the process go on.
 struct BadPageTests {
   private static func failure(_ script: String, limits: ScriptLimits = ScriptLimits()) async throws -> String {
-    try await PageFixture.running(limits: limits) { fixture in
+    try await PageFixture.running(limits: limits) { (fixture: PageFixture) async throws in
       do {
         let page = try await fixture.page(script)
         await page.destroy()
@@ -44,7 +44,7 @@ struct BadPageTests {
   }
 
   @Test func aBundleForAnotherFrameworkIsRefusedByName() async throws {
-    try await PageFixture.running { fixture in
+    try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = await PageInstance(environment: fixture.environment)
       await #expect(throws: PageError.self) { try await page.render("// { \"framework\": \"Vue\" }\nnew Vue({})") }
       #expect(await page.failure?.description.contains("Vue") == true)
@@ -53,7 +53,7 @@ struct BadPageTests {
   }
 
   @Test func aHandlerThatThrowsLeavesThePageAlive() async throws {
-    try await PageFixture.running { fixture in
+    try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.page("add('text').addEvent('click', function () { throw new Error('in handler') })")
       let ref = try #require(await page.first("text")?.ref)
       try await page.fireEvent(ref, "click")
@@ -63,14 +63,14 @@ struct BadPageTests {
   }
 
   @Test func aRejectedPromiseIsReported() async throws {
-    try await PageFixture.running { fixture in
+    try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.page("Promise.reject(new Error('nobody looks'))")
       #expect(await page.exceptions.contains { $0.contains("nobody looks") })
     }
   }
 
   @Test func aPageCannotActForAnother() async throws {
-    try await PageFixture.running { fixture in
+    try await PageFixture.running { (fixture: PageFixture) async throws in
       let victim = try await fixture.page("add('text', { attr: { value: 'mine' } })")
       // Its own document, told to be another page's.
       let page = try await fixture.page(
@@ -86,7 +86,7 @@ struct BadPageTests {
   }
 
   @Test func theFrameworksGlobalCannotBeReachedThroughItsFunctions() async throws {
-    try await PageFixture.running { fixture in
+    try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.page(
         """
         var said
@@ -97,8 +97,8 @@ struct BadPageTests {
     }
   }
 
-  @Test func manyElementsAreFineAndTooManyAreRefused() async throws {
-    try await PageFixture.running { fixture in
+  @Test func manyElementsAreFine() async throws {
+    try await PageFixture.running(limits: ScriptLimits(time: .seconds(120))) { (fixture: PageFixture) async throws in
       let page = try await fixture.page("for (var i = 0; i < 100000; i++) add('div')")
       #expect(await page.tree.count == 100_001)
       await page.destroy()
@@ -106,7 +106,7 @@ struct BadPageTests {
   }
 
   @Test func nestingWithoutEndIsRefusedWithItsReason() async throws {
-    try await PageFixture.running { fixture in
+    try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.page("var at = body; for (var i = 0; i < 10000; i++) at = add('div', {}, at)")
       #expect(await page.tree.count == 1_001)
       #expect(await page.exceptions.contains { $0.contains("nested more than 1000 deep") })
@@ -121,7 +121,7 @@ struct BadPageTests {
     "body.setAttr()", "var a = {}; a.a = a; body.setAttr('x', a)",
   ])
   func callsThatMakeNoSenseDoNoHarm(_ call: String) async throws {
-    try await PageFixture.running { fixture in
+    try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.page(
         "try { \(call) } catch (e) {}\nadd('text', { attr: { value: 'still here' } })")
       await page.settle(within: .seconds(5))
@@ -131,7 +131,7 @@ struct BadPageTests {
   }
 
   @Test func filesOfTheMachineCannotBeFetched() async throws {
-    try await PageFixture.running { fixture in
+    try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.page(
         """
         var text = add('text', { attr: { value: '' } })

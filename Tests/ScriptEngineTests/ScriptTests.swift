@@ -1,10 +1,13 @@
 import Testing
+
 @testable import ScriptEngine
 
 struct ScriptTests {
   @Test func aScriptGivesItsValue() async throws {
     let group = try ScriptGroup(name: "test")
-    let value = try await group.perform { try $0.makeContext(named: "a").evaluate("({a: [1, 'x', null, true]})").value() }
+    let value = try await group.perform {
+      try $0.makeContext(named: "a").evaluate("({a: [1, 'x', null, true]})").value()
+    }
     #expect(value == ["a": [1, "x", nil, true]])
   }
   @Test func anEndlessLoopIsStopped() async throws {
@@ -17,7 +20,9 @@ struct ScriptTests {
   @Test func exceptionsTellWhere() async throws {
     let group = try ScriptGroup(name: "test")
     do {
-      try await group.perform { _ = try $0.makeContext(named: "a").evaluate("var a\n  throw new Error('no')", url: "http://x/y.js") }
+      try await group.perform {
+        _ = try $0.makeContext(named: "a").evaluate("var a\n  throw new Error('no')", url: "http://x/y.js")
+      }
       Issue.record("nothing thrown")
     } catch ScriptError.exception(let exception) {
       #expect(exception.message == "Error: no")
@@ -32,7 +37,9 @@ struct ScriptTests {
       let context = try group.makeContext(named: "a")
       let add = context.makeFunction(named: "add") { (a: Int, b: Int?) in a + (b ?? 100) }
       try context.global.set("add", add)
-      return try context.evaluate("[add(1, 2), add(1), (function(){try{add('x')}catch(e){return e.message}})(), typeof add]").value()
+      return try context.evaluate(
+        "[add(1, 2), add(1), (function(){try{add('x')}catch(e){return e.message}})(), typeof add]"
+      ).value()
     }
     #expect(value == [3, 101, "argument 1 must be a whole number, it is a string", "function"])
   }
@@ -60,11 +67,14 @@ struct PromiseTests {
     let group = try ScriptGroup(name: "test")
     let value = try await group.settled { group in
       let context = try group.makeContext(named: "a")
-      try context.global.set("later", context.makeAsyncFunction(named: "later", in: group) { (a: Int) async throws -> Int in
-        await Task.yield(); if a < 0 { throw ScriptError.engine("negative") }
-        return a * 2
-      })
-      return try context.evaluate("(async () => { let x = await later(21); try { await later(-1) } catch (e) { return [x, e.message] } })()")
+      try context.global.set(
+        "later",
+        context.makeAsyncFunction(named: "later", in: group) { (a: Int) async throws -> Int in
+          await Task.yield(); if a < 0 { throw ScriptError.engine("negative") }
+          return a * 2
+        })
+      return try context.evaluate(
+        "(async () => { let x = await later(21); try { await later(-1) } catch (e) { return [x, e.message] } })()")
     }
     #expect(value == [42, "the script engine failed: negative"])
   }

@@ -39,7 +39,9 @@ public final class BundleLoader: Sendable {
   public func load(_ url: PageURL, options: OpenOptions = OpenOptions()) async throws -> LoadedBundle {
     var word = options.isOffline ? ServerAnswer(word: .unknown) : await serverWord(on: url)
     var stored = options.ignoresStore ? nil : try await store.bundle(at: url)
-    if !options.ignoresStore, let (pinned, answer) = try await pinned(url, unless: word) { (stored, word) = (pinned, answer) }
+    if !options.ignoresStore, let (pinned, answer) = try await pinned(url, unless: word) {
+      (stored, word) = (pinned, answer)
+    }
     var failure: (any Error)?
     var situation = BundleDecision.Situation(
       stored: stored?.blob.map { .blob($0) } ?? .nothing, server: word.word, fetchHasFailed: options.isOffline,
@@ -114,7 +116,8 @@ public final class BundleLoader: Sendable {
       kind: word.bundle?.kind ?? .bundle, name: word.bundle?.name ?? url.text, url: url, expected: expected)
     let delivery = try await downloader.download(target, for: word.release) { [store] in
       // Another open, or the preloader, may have brought it meanwhile.
-      guard !isForced, let blob = try await store.bundle(at: url)?.blob, .blob(blob) != seen, expected.matches(blob) else {
+      guard !isForced, let blob = try await store.bundle(at: url)?.blob, .blob(blob) != seen, expected.matches(blob)
+      else {
         return nil
       }
       return blob

@@ -124,7 +124,8 @@ public struct PageHandlers: Sendable {
   public var webSockets: (any WebSocketing)?
 
   public init(
-    images: any ImageLoading, exceptions: any ScriptExceptionHandling, navigator: any Navigating, storage: any StorageProviding,
+    images: any ImageLoading, exceptions: any ScriptExceptionHandling, navigator: any Navigating,
+    storage: any StorageProviding,
     modals: any ModalPresenting, monitor: (any Monitoring)? = nil, webSockets: (any WebSocketing)? = nil
   ) {
     self.images = images

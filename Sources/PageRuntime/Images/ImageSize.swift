@@ -29,7 +29,9 @@ public struct ImageSize: Hashable, Sendable {
 
   /// PNG §11.2.2: the first chunk is IHDR.
   private static func png(_ reader: HeadReader) -> ImageSize? {
-    guard reader.text(12, 4) == "IHDR", let width = reader.big(16, 4), let height = reader.big(20, 4) else { return nil }
+    guard reader.text(12, 4) == "IHDR", let width = reader.big(16, 4), let height = reader.big(20, 4) else {
+      return nil
+    }
     return ImageSize(width: width, height: height)
   }
 
@@ -143,7 +145,9 @@ private struct HeadReader {
   func little(_ position: Int, _ count: Int) -> Int? {
     part(position, count)?.reversed().reduce(0) { $0 << 8 | Int($1) }
   }
-  func text(_ position: Int, _ count: Int) -> String? { part(position, count).map { String(decoding: $0, as: UTF8.self) } }
+  func text(_ position: Int, _ count: Int) -> String? {
+    part(position, count).map { String(decoding: $0, as: UTF8.self) }
+  }
 
   func find(_ name: String, from start: Int) -> Int? {
     guard start < bytes.count else { return nil }

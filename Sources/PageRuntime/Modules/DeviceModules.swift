@@ -19,10 +19,13 @@ enum DeviceModules {
         if let callback = call.callback(at: 0) { try await page.callback(callback, ["fullScreenHeight": height]) }
       })
     table.add("meta", "setViewport", .deferred { call, page in page.viewport = call[0] })
-    table.add("meta", "getPageInfo", .deferred { call, page in
-      if let callback = call.callback(at: 0) { try await page.callback(callback, page.viewport) }
-    })
-    table.add("clipboard", "setString", .deferred { call, page in page.environment.clipboard.text = call[0].plainText ?? "" })
+    table.add(
+      "meta", "getPageInfo",
+      .deferred { call, page in
+        if let callback = call.callback(at: 0) { try await page.callback(callback, page.viewport) }
+      })
+    table.add(
+      "clipboard", "setString", .deferred { call, page in page.environment.clipboard.text = call[0].plainText ?? "" })
     table.add(
       "clipboard", "getString",
       .deferred { call, page in

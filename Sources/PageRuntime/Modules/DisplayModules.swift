@@ -26,7 +26,9 @@ enum DisplayModules {
       .deferred { call, page in
         // Nobody watches: it is at its end at once.
         if let ref = call[0].reference, let styles = call[1]["styles"].object { page.settleAnimation(of: ref, styles) }
-        if let callback = call.callback(at: 2) { try await page.callback(callback, ["result": "SUCCESS", "message": ""]) }
+        if let callback = call.callback(at: 2) {
+          try await page.callback(callback, ["result": "SUCCESS", "message": ""])
+        }
       })
     for name in ["goBack", "goForward", "reload"] { table.add("webview", name, .deferred { _, _ in }) }
     for name in ["pick", "pickDate", "pickTime"] {

@@ -8,20 +8,34 @@ enum TimerModule {
         "timer", name,
         .deferred { call, page in
           guard let callback = call.callback(at: 0) else { return }
-          let delay = Duration.milliseconds(Int(min(max(call[1].number ?? 0, repeats ? 4 : 0), 2_073_600_000)))
-          repeat {
-            try await Task.sleep(for: delay)
-            guard !page.cancelledTimers.contains(callback) else { return }
-            try await page.callback(callback, .undefined, keepAlive: repeats)
-          } while repeats
+          let delay = min(max(call[1].number ?? 0, repeats ? 4 : 0), 2_073_600_000)
+          page.startTimer(callback, every: .milliseconds(Int(delay)), repeats: repeats)
         })
     }
     for name in ["clearTimeout", "clearInterval"] {
       table.add(
         "timer", name,
         .deferred { call, page in
-          if let id = call.callback(at: 0) { page.cancelledTimers.insert(id) }
+          if let callback = call.callback(at: 0) { page.callbackTimers.removeValue(forKey: callback)?.cancel() }
         })
+    }
+  }
+}
+
+extension PageInstance {
+  /// Answers a callback after a while, once or again and again.
+  func startTimer(_ callback: String, every delay: Duration, repeats: Bool) {
+    callbackTimers[callback]?.cancel()
+    callbackTimers[callback] = Task { @PageActor [weak self] in
+      repeat {
+        do {
+          try await Task.sleep(for: delay)
+          try await self?.callback(callback, .undefined, keepAlive: repeats)
+        } catch {
+          return
+        }
+      } while repeats && self != nil && !Task.isCancelled
+      if !repeats { self?.callbackTimers[callback] = nil }
     }
   }
 }

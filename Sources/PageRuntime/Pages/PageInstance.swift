@@ -48,8 +48,8 @@ public struct PageOptions: Hashable, Sendable {
   private var began = ContinuousClock.now
   private var hasRendered = false
   var imageTasks: [String: Task<Void, Never>] = [:]
-  /// Callback ids of timers that were cleared.
-  var cancelledTimers: Set<String> = []
+  /// Timers of the `timer` module, by the callback they answer.
+  var callbackTimers: [String: Task<Void, Never>] = [:]
   /// Callback ids by the type of the app's event they wait for.
   var globalListeners: [String: [String]] = [:]
   /// What `meta.setViewport` said last.
@@ -192,9 +192,11 @@ public struct PageOptions: Hashable, Sendable {
 
   private func closeScript() async throws {
     for task in timers.values { task.cancel() }
+    for task in callbackTimers.values { task.cancel() }
     for task in work.values { task.cancel() }
     for task in imageTasks.values { task.cancel() }
-    (timers, work, imageTasks) = ([:], [:], [:])
+    (timers, callbackTimers, work, imageTasks) = ([:], [:], [:], [:])
+    (globalListeners, rules, viewport, scrollTarget) = ([:], [], [:], nil)
     tree = ElementTree()
     hasRendered = false
     failure = nil

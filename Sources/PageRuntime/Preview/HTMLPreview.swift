@@ -95,7 +95,8 @@ public struct HTMLPreview: Sendable {
     case "input":
       add("value", element.text("value"))
       add("placeholder", element.text("placeholder"))
-      add("type", ["password", "email", "tel", "number", "date", "time"].first { $0 == element.text("type") } ?? "text")
+      add(
+        "type", ["password", "email", "tel", "number", "date", "time"].first { $0 == element.text("type") } ?? "text")
     case "textarea": add("placeholder", element.text("placeholder"))
     case "video": add("poster", element.text("poster").isEmpty ? "" : resource(element.text("poster")))
     // Other people's pages are named, not run.

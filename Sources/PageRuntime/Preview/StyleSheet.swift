@@ -28,7 +28,8 @@ enum StyleSheet {
   private static func text(_ value: ScriptValue, for property: String) -> String? {
     guard var text = value.plainText else { return nil }
     // Nothing that ends the declaration, loads something, or runs.
-    let isHarmless = !text.contains(where: { ";{}<>\\\"".contains($0) }) && !text.lowercased().contains("url(")
+    let isHarmless =
+      !text.contains(where: { ";{}<>\\\"".contains($0) }) && !text.lowercased().contains("url(")
       && !text.lowercased().contains("expression(")
     guard isHarmless, text.count <= 500 else { return nil }
     text = text.replacing("wx", with: "px")

@@ -1,0 +1,112 @@
+import PageTesting
+import ScriptEngine
+import Testing
+
+@testable import PageRuntime
+
+struct ElementTreeTests {
+  private static func element(_ ref: String, _ children: [ElementDescription] = []) -> ElementDescription {
+    ElementDescription(ref: ref, type: "div", children: children)
+  }
+
+  /// A body with two branches: 1 with 3 below, and 2.
+  private static func tree() throws -> ElementTree {
+    var tree = ElementTree()
+    try tree.apply(.createBody(element("_root", [element("1", [element("3")]), element("2")])))
+    return tree
+  }
+
+  @Test(arguments: [
+    (RenderCommand.addElement(parent: "9", element("4"), index: nil), ElementTreeError.unknown("9")),
+    (.addElement(parent: "1", element("2"), index: nil), .duplicate("2")),
+    (.addElement(parent: "1", element("4", [element("4")]), index: nil), .duplicate("4")),
+    (.createBody(element("5")), .secondBody), (.removeElement("_root"), .body), (.removeElement("9"), .unknown("9")),
+    (.moveElement("1", parent: "3", index: 0), .cycle("1")), (.moveElement("1", parent: "1", index: 0), .cycle("1")),
+    (.moveElement("_root", parent: "1", index: 0), .body), (.updateAttributes("9", [:]), .unknown("9")),
+    (.updateStyle("9", [:]), .unknown("9")), (.addEvent("9", type: "click"), .unknown("9")),
+  ])
+  func aCommandThatMakesNoSenseChangesNothingAndSaysWhy(_ command: RenderCommand, _ error: ElementTreeError) throws {
+    var tree = try Self.tree()
+    let before = tree
+    #expect(throws: error) { try tree.apply(command) }
+    #expect(tree == before)
+  }
+
+  @Test(arguments: [(0, ["4", "3"]), (1, ["3", "4"]), (nil, ["3", "4"]), (99, ["3", "4"]), (-5, ["4", "3"])])
+  func anIndexBeyondTheChildrenIsTheirEnd(_ index: Int?, _ expected: [String]) throws {
+    var tree = try Self.tree()
+    try tree.apply(.addElement(parent: "1", Self.element("4"), index: index))
+    #expect(tree["1"]?.children == expected)
+  }
+
+  @Test func aMoveTakesAllBelowAlong() throws {
+    var tree = try Self.tree()
+    try tree.apply(.moveElement("1", parent: "2", index: nil))
+    #expect(tree.preorder(from: "_root").map(\.ref) == ["_root", "2", "1", "3"])
+    #expect(tree["3"]?.depth == 3)
+    try tree.apply(.removeElement("2"))
+    #expect(tree.count == 1)
+  }
+
+  @Test func limitsHold() throws {
+    var limits = ElementTree.Limits()
+    (limits.elements, limits.depth) = (4, 2)
+    var tree = ElementTree(limits: limits)
+    try tree.apply(.createBody(Self.element("_root", [Self.element("1", [Self.element("2")])])))
+    #expect(throws: ElementTreeError.tooDeep(2)) {
+      try tree.apply(.addElement(parent: "2", Self.element("3"), index: nil))
+    }
+    #expect(throws: ElementTreeError.tooMany(4)) {
+      try tree.apply(.addElement(parent: "1", Self.element("4", []), index: nil))
+      try tree.apply(.addElement(parent: "1", Self.element("5"), index: nil))
+    }
+  }
+
+  /// Whatever commands come, every element but the body has one parent that has it as a child once, one deeper.
+  @Test func theTreeStaysATree() throws {
+    var generator = SeededGenerator(seed: 3)
+    var tree = try Self.tree()
+    var next = 10
+    for _ in 0..<5_000 {
+      func any() -> String {
+        Int.random(in: 0...20, using: &generator) == 0
+          ? "none" : tree.elements.keys.sorted().randomElement(using: &generator) ?? "_root"
+      }
+      let command: RenderCommand
+      switch Int.random(in: 0...4, using: &generator) {
+      case 0, 1:
+        next += 2
+        command = .addElement(
+          parent: any(), Self.element("\(next)", [Self.element("\(next + 1)")]),
+          index: Int.random(in: -1...5, using: &generator))
+      case 2: command = .removeElement(any())
+      default: command = .moveElement(any(), parent: any(), index: Int.random(in: -1...5, using: &generator))
+      }
+      try? tree.apply(command)
+    }
+    let reached = tree.preorder(from: "_root")
+    #expect(reached.count == tree.count)
+    for element in reached {
+      guard let parent = element.parent.flatMap({ tree[$0] }) else { continue }
+      #expect(parent.children.count { $0 == element.ref } == 1)
+      #expect(element.depth == parent.depth + 1)
+    }
+  }
+
+  @Test func aPreviewHasNothingInItThatRuns() throws {
+    var tree = ElementTree()
+    let text = ElementDescription(
+      ref: "\"><script>", type: "text", attributes: ["value": "<script>alert(1)</script>"],
+      style: ["color": "red;background:url(http://x)", "fontSize": 30, "on\"x": "1"])
+    let image = ElementDescription(ref: "2", type: "image", attributes: ["src": "\" onerror=\"alert(1)"])
+    let web = ElementDescription(ref: "3", type: "web", attributes: ["src": "javascript:alert(1)"])
+    try tree.apply(.createBody(ElementDescription(ref: "_root", type: "div", children: [text, image, web])))
+    let html = HTMLPreview(tree, title: "<title>").body
+    #expect(!html.contains("<script"))
+    #expect(!html.contains("onerror=\""))
+    #expect(!html.contains("url("))
+    #expect(!html.contains("src=\"javascript"))
+    #expect(html.contains("font-size:30px"))
+    #expect(html.contains("&lt;script&gt;alert(1)"))
+  }
+}

@@ -1,0 +1,143 @@
+import Foundation
+import PageCore
+import PageLoading
+import PageTesting
+import ScriptEngine
+import Testing
+
+@testable import PageRuntime
+
+struct ImageTests {
+  /// The heads of small pictures: as much of each as tells its kind and size.
+  private static let heads: [(ImageFormat, [UInt8], Int, Int)] = [
+    (
+      .png,
+      [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13] + Array("IHDR".utf8) + [0, 0, 1, 44, 0, 0, 0, 200],
+      300, 200
+    ),
+    (.gif, Array("GIF89a".utf8) + [0x2C, 0x01, 0xC8, 0x00, 0, 0, 0], 300, 200),
+    (
+      .jpeg,
+      [0xFF, 0xD8, 0xFF, 0xE0, 0, 4, 1, 2, 0xFF, 0xFF, 0xC2, 0, 17, 8, 0, 200, 1, 44, 3], 300, 200
+    ),
+    (
+      .webp,
+      Array("RIFF".utf8) + [0, 0, 0, 0] + Array("WEBPVP8X".utf8) + [10, 0, 0, 0, 0, 0, 0, 0, 0x2B, 1, 0, 199, 0, 0],
+      300, 200
+    ),
+    (
+      .webp, Array("RIFF".utf8) + [0, 0, 0, 0] + Array("WEBPVP8L".utf8) + [10, 0, 0, 0, 0x2F, 0x2B, 0xC1, 0x31, 0], 300,
+      200
+    ),
+    (
+      .webp,
+      Array("RIFF".utf8) + [0, 0, 0, 0] + Array("WEBPVP8 ".utf8) + [
+        10, 0, 0, 0, 0, 0, 0, 0x9D, 1, 0x2A, 0x2C, 1, 200, 0,
+      ], 300, 200
+    ),
+    (
+      .avif,
+      [0, 0, 0, 24] + Array("ftypavif".utf8) + [UInt8](repeating: 0, count: 12) + [0, 0, 0, 20] + Array("ispe".utf8)
+        + [0, 0, 0, 0, 0, 0, 1, 44, 0, 0, 0, 200], 300, 200
+    ),
+    (.svg, Array("<?xml version=\"1.0\"?><!-- a --><svg width=\"300px\" height='200'>".utf8), 300, 200),
+    (.svg, Array("\u{FEFF}<svg viewBox=\"0 0 300 200\" xmlns=\"x\">".utf8), 300, 200),
+  ]
+
+  @Test(arguments: heads)
+  func kindAndSizeAreReadFromTheHead(_ format: ImageFormat, _ bytes: [UInt8], _ width: Int, _ height: Int) throws {
+    #expect(ImageFormat(bytes) == format)
+    let size = try #require(ImageSize(of: bytes, format: format))
+    #expect((size.width, size.height) == (width, height))
+  }
+
+  @Test(arguments: heads)
+  func aHeadThatIsCutOrChangedNeverCrashes(_ format: ImageFormat, _ bytes: [UInt8], _ width: Int, _ height: Int) {
+    var generator = SeededGenerator(seed: 7)
+    for count in 0...bytes.count { _ = ImageSize(of: Array(bytes.prefix(count)), format: format) }
+    for _ in 0..<2_000 {
+      var changed = bytes
+      changed[Int.random(in: 0..<changed.count, using: &generator)] = .random(in: 0...255, using: &generator)
+      for format in ImageFormat.allCases { _ = ImageSize(of: changed, format: format) }
+    }
+  }
+
+  @Test(arguments: ["", "<html>", "hello", "RIFFxxxxWAVE", "{\"a\": 1}"])
+  func whatIsNoPictureIsNone(_ text: String) { #expect(ImageFormat(Array(text.utf8)) == nil) }
+
+  private static let picture = heads[0].1
+
+  @Test func aPicturesSizeBecomesPartOfItsElementAndTheScriptIsTold() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.origin.serve(
+        "/pages/a.png", Self.picture, contentType: "text/plain", headers: [.cacheControl: "max-age=60"])
+      let page = try await fixture.page(
+        """
+        var text = add('text'), image = add('image', { attr: { src: 'a.png' } })
+        image.addEvent('load', function (e) { text.setAttr('value', e.success + ' ' + e.size.naturalWidth) })
+        """)
+      await page.settle(within: .seconds(10))
+      let size = try #require(ImageSize(width: 300, height: 200))
+      #expect(await page.first("image")?.image == .loaded(url: "a.png", .png, size, .network))
+      #expect(await page.shown == "true 300")
+      await page.destroy()
+      let again = try await fixture.page("add('image', { attr: { src: 'a.png' } })")
+      await again.settle(within: .seconds(10))
+      #expect(await again.first("image")?.image == .loaded(url: "a.png", .png, size, .memory))
+      await again.destroy()
+    }
+  }
+
+  @Test(arguments: [("/html", "is no picture"), ("/cut", "is damaged"), ("/gone", "answers 404"), ("/huge", "pixels")])
+  func whatCannotBeShownIsRefusedByName(_ path: String, _ reason: String) async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.origin.serve("/html", Array("<html></html>".utf8), contentType: "image/png")
+      fixture.origin.serve("/cut", Self.picture.prefix(18), contentType: "image/png")
+      fixture.origin.serve(
+        "/huge", Array(Self.picture.prefix(16)) + [0, 1, 0, 0, 0, 1, 0, 0], contentType: "image/png")
+      let page = try await fixture.page("add('image', { attr: { src: '\(path)' } })")
+      await page.settle(within: .seconds(10))
+      guard case .failed(_, let said)? = await page.first("image")?.image else {
+        Issue.record("\(String(describing: await page.first("image")?.image))")
+        return
+      }
+      #expect(said.contains(reason))
+      await page.destroy()
+    }
+  }
+
+  @Test func anElementThatGoesTakesItsRequestWithIt() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.origin.script("/slow.png", [.stallBeforeHead])
+      let page = try await fixture.page(
+        "var image = add('image', { attr: { src: '/slow.png' } }), text = add('text'); text.addEvent('click', function () { body.removeChild(image) })"
+      )
+      try await fixture.origin.waitForRequests(1, to: "/slow.png")
+      let ref = try #require(await page.first("text")?.ref)
+      try await page.fireEvent(ref, "click")
+      #expect(await page.imageTasks.isEmpty)
+      await page.destroy()
+    }
+  }
+
+  @Test func aLoaderOfTheAppsReplacesTheDefaultOne() async throws {
+    struct Painted: ImageLoading {
+      func load(_ request: ImageRequest) -> ImageTask {
+        let (updates, continuation) = AsyncStream.makeStream(of: ImageTask.Update.self)
+        continuation.yield(
+          .image(LoadedImage(bytes: [], format: .gif, size: ImageSize(width: 7, height: 8), cacheType: .none)))
+        continuation.finish()
+        return ImageTask(updates: updates, onCancel: {})
+      }
+    }
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let token = fixture.registry.register(Painted() as any ImageLoading, as: \.images)
+      let page = try await fixture.page("add('image', { attr: { src: '/x' } })")
+      await page.settle(within: .seconds(10))
+      #expect(await page.first("image")?.image == .loaded(url: "/x", .gif, ImageSize(width: 7, height: 8), .none))
+      #expect(fixture.origin.requests.isEmpty)
+      token.remove()
+      await page.destroy()
+    }
+  }
+}
