@@ -130,6 +130,7 @@ let package = Package(
     .testTarget(
       name: "PageRuntimeTests",
       dependencies: ["PageRuntime", "PageStore", "CurlTransport", "PageTesting"], swiftSettings: relaxed),
+    .testTarget(name: "PageKitTests", dependencies: ["PageKit", "PageTesting"], swiftSettings: relaxed),
     .testTarget(name: "HTTPCachingTests", dependencies: ["HTTPCaching", "PageTesting"], swiftSettings: relaxed),
     .testTarget(name: "PageCoreTests", dependencies: ["PageCore"], swiftSettings: relaxed),
     // Real servers that several test targets start.

@@ -141,6 +141,21 @@ struct ModuleTests {
     }
   }
 
+  @Test func pagesHearOneAnotherThroughAChannel() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let listener = try await fixture.page(
+        """
+        var text = add('text', { attr: { value: '' } }), channel = new BroadcastChannel('news')
+        channel.onmessage = function (e) { text.setAttr('value', e.data.word) }
+        """)
+      await listener.settle(within: .seconds(5))
+      let speaker = try await fixture.page("new BroadcastChannel('news').postMessage({ word: 'hello' })")
+      await speaker.settle(within: .seconds(5))
+      #expect(await listener.shown == "hello")
+      for page in [listener, speaker] { await page.destroy() }
+    }
+  }
+
   @Test func globalEventsReachThePagesThatListen() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.page(

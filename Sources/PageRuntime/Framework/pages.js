@@ -77,29 +77,34 @@
 
   // MARK: Messages between pages
 
-  var channels = {}
+  // Pages do not share a script engine: the host carries what they say to one another.
+  function makeChannel (page) {
+    var last = 0
 
-  function BroadcastChannel (name) {
-    this.name = String(name)
-    this.onmessage = null
-    this._isClosed = false
-    channels[this.name] = channels[this.name] || []
-    channels[this.name].push(this)
-  }
+    function BroadcastChannel (name) {
+      var channel = this
+      last += 1
+      this.name = String(name)
+      this.onmessage = null
+      this._handle = String(last)
+      this._isClosed = false
+      page.tasks.callModule('broadcastChannel', 'open', [this.name, this._handle, function (message) {
+        if (channel._isClosed || typeof channel.onmessage !== 'function') return
+        channel.onmessage({ type: 'message', data: message, target: channel, timeStamp: Date.now() })
+      }])
+    }
 
-  BroadcastChannel.prototype.postMessage = function (message) {
-    if (this._isClosed) throw new Error('the channel "' + this.name + '" is closed')
-    var sender = this
-    ;(channels[this.name] || []).slice().forEach(function (channel) {
-      if (channel === sender || typeof channel.onmessage !== 'function') return
-      channel.onmessage({ type: 'message', data: message, target: channel, timeStamp: Date.now() })
-    })
-  }
+    BroadcastChannel.prototype.postMessage = function (message) {
+      if (this._isClosed) throw new Error('the channel "' + this.name + '" is closed')
+      page.tasks.callModule('broadcastChannel', 'post', [this.name, this._handle, message])
+    }
 
-  BroadcastChannel.prototype.close = function () {
-    var channel = this
-    this._isClosed = true
-    channels[this.name] = (channels[this.name] || []).filter(function (other) { return other !== channel })
+    BroadcastChannel.prototype.close = function () {
+      this._isClosed = true
+      page.tasks.callModule('broadcastChannel', 'close', [this.name, this._handle])
+    }
+
+    return BroadcastChannel
   }
 
   // MARK: Opening
@@ -107,7 +112,7 @@
   function openPage (id, config, data) {
     if (pages[id]) throw new Error('page ' + id + ' is open already')
     config = config || {}
-    var page = { id: id, proxies: {}, channels: [], callbacks: {}, services: {} }
+    var page = { id: id, proxies: {}, services: {} }
     page.tasks = new framework.Tasks(id)
     page.document = new framework.Document(id, config.bundleUrl, page.tasks)
     page.weex = makeWeex(page, config)
@@ -118,16 +123,11 @@
       page.services[service.name] = service
       for (var name in (made && made.instance) || {}) page.weex[name] = made.instance[name]
     })
-    var Channel = function (name) {
-      BroadcastChannel.call(this, name)
-      page.channels.push(this)
-    }
-    Channel.prototype = BroadcastChannel.prototype
     return {
       weex: page.weex,
       document: page.document,
       requireModule: page.weex.requireModule,
-      BroadcastChannel: Channel,
+      BroadcastChannel: makeChannel(page),
       __pageData: data,
       __WEEX_CALL_JAVASCRIPT__: function (tasks) { return globalThis.callJS(id, tasks) }
     }
@@ -185,7 +185,6 @@
   globalThis.destroyInstance = function (id) {
     var page = pages[id]
     if (!page) return new Error('there is no page ' + id)
-    page.channels.forEach(function (channel) { channel.close() })
     for (var name in page.services) {
       var options = page.services[name].options
       if (typeof options.destroy === 'function') options.destroy(id)

@@ -9,5 +9,6 @@ enum DefaultModules {
     GlobalEventModule.register(&table)
     DeviceModules.register(&table)
     DisplayModules.register(&table)
+    ChannelModule.register(&table)
   }
 }

@@ -34,7 +34,7 @@ public struct ModuleBuilder: Sendable {
   public mutating func callbacks(
     _ name: String, _ body: @escaping @PageActor @Sendable (ModuleCall, PageInstance) async throws -> Void
   ) {
-    methods[name] = .deferred(body)
+    methods[name] = .deferred(returning: nil, body)
   }
 }
 

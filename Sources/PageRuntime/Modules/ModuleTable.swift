@@ -4,8 +4,9 @@ import ScriptEngine
 public enum ModuleMethod: Sendable {
   /// Answers at once, on the script's thread: quick, and without waiting for anything.
   case immediate(@Sendable (ModuleCall) throws -> ScriptValue)
-  /// Done after the script has let go of its thread; answers through callbacks.
-  case deferred(@PageActor @Sendable (ModuleCall, PageInstance) async throws -> Void)
+  /// Done after the script has let go of its thread; answers through callbacks. What the call gives at once is one of
+  /// its own arguments: a callback's id, by which a timer is known.
+  case deferred(returning: Int? = nil, @PageActor @Sendable (ModuleCall, PageInstance) async throws -> Void)
   /// The same; scripts get a promise of what it gives.
   case promised(@PageActor @Sendable (ModuleCall, PageInstance) async throws -> ScriptValue)
 }

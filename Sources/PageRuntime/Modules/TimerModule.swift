@@ -6,7 +6,7 @@ enum TimerModule {
     for (name, repeats) in [("setTimeout", false), ("setInterval", true)] {
       table.add(
         "timer", name,
-        .deferred { call, page in
+        .deferred(returning: 0) { call, page in
           guard let callback = call.callback(at: 0) else { return }
           let delay = min(max(call[1].number ?? 0, repeats ? 4 : 0), 2_073_600_000)
           page.startTimer(callback, every: .milliseconds(Int(delay)), repeats: repeats)

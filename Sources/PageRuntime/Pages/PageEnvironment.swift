@@ -10,6 +10,7 @@ public final class PageEnvironment: Sendable {
   public let registry: PageRegistry
   public let configuration: any ConfigurationProviding
   public let clipboard = Clipboard()
+  let channels = Channels()
   let frameworks: FrameworkPool
   private let lastID = Atomic<Int>(0)
 

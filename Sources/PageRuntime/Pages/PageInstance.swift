@@ -29,7 +29,7 @@ public struct PageOptions: Hashable, Sendable {
   /// The page's URL; nil before it is opened, and for a page of text alone.
   public internal(set) var url: PageURL?
   public private(set) var phase: PagePhase = .idle
-  public private(set) var tree = ElementTree()
+  public internal(set) var tree = ElementTree()
   public internal(set) var timings = PageTimings()
   /// Why it failed; nil where it did not.
   public private(set) var failure: PageError?
@@ -40,13 +40,13 @@ public struct PageOptions: Hashable, Sendable {
 
   /// What it started with: later registrations do not change a page under way.
   let registry: PageRegistry.Snapshot
-  private nonisolated let feed = PageFeed()
-  private var group: FrameworkGroup?
-  private var entries: Task<Void, Never>?
-  private var timers: [Int: Task<Void, Never>] = [:]
-  private var work: [UUID: Task<Void, Never>] = [:]
-  private var began = ContinuousClock.now
-  private var hasRendered = false
+  nonisolated let feed = PageFeed()
+  var group: FrameworkGroup?
+  var entries: Task<Void, Never>?
+  var timers: [Int: Task<Void, Never>] = [:]
+  var work: [UUID: Task<Void, Never>] = [:]
+  var began = ContinuousClock.now
+  var hasRendered = false
   var imageTasks: [String: Task<Void, Never>] = [:]
   /// Timers of the `timer` module, by the callback they answer.
   var callbackTimers: [String: Task<Void, Never>] = [:]
@@ -152,36 +152,6 @@ public struct PageOptions: Hashable, Sendable {
     try await renderByURL(url.text, options: lastOptions, data: lastData)
   }
 
-  // MARK: Talking to the script
-
-  /// Tells the script that something happened to an element.
-  ///
-  /// - Parameter changes: to the element's attributes, which the script is to know of (`attrs`, `style`).
-  public func fireEvent(
-    _ ref: String, _ type: String, _ event: ScriptValue = [:], changes: ScriptValue = .undefined
-  ) async throws {
-    try await call("fireEvent", [.string(ref), .string(type), event, changes])
-    if timings.interaction == nil { timings.interaction = .now - began }
-  }
-
-  /// Answers a script's callback.
-  ///
-  /// - Parameter keepAlive: it will be answered again.
-  public func callback(_ id: String, _ value: ScriptValue, keepAlive: Bool = false) async throws {
-    try await call("callback", [.string(id), value, .bool(keepAlive)])
-  }
-
-  /// Gives the page other data.
-  public func refresh(data: ScriptValue) async throws {
-    let id = id
-    try await enter { try await $0.refresh(id, data) }
-  }
-
-  private func call(_ method: String, _ arguments: [ScriptValue]) async throws {
-    let id = id
-    try await enter { try await $0.call(id, [["method": .string(method), "args": .array(arguments)]]) }
-  }
-
   /// Ends the page: its requests are cancelled, its script is freed. It cannot be opened again.
   public func destroy() async {
     guard move(to: .destroyed) else { return }
@@ -206,137 +176,9 @@ public struct PageOptions: Hashable, Sendable {
     await group.close(id)
   }
 
-  // MARK: Entries
-
-  /// One entry into the script, after those before it have been dealt with.
-  private func enter(_ body: @escaping @Sendable (FrameworkGroup) async throws -> EntryOutcome) async throws {
-    guard let group else { throw ScriptError.closed }
-    let former = entries
-    let entry = Task { @PageActor [weak self] in
-      await former?.value
-      let outcome = try await body(group)
-      self?.apply(outcome, of: group)
-    }
-    entries = Task { _ = await entry.result }
-    try await entry.value
-  }
-
-  private func apply(_ outcome: EntryOutcome, of group: FrameworkGroup) {
-    guard self.group === group, phase != .destroyed else { return }
-    apply(outcome.commands)
-    for log in outcome.logs { feed.send(.log(level: log.level, text: log.text)) }
-    for exception in outcome.exceptions { report(exception) }
-    for id in outcome.cancelledTimers { timers.removeValue(forKey: id)?.cancel() }
-    for timer in outcome.timers { start(timer) }
-    for call in outcome.calls { dispatch(call) }
-    if let failure = outcome.failure { end(with: failure) }
-  }
-
-  private func apply(_ commands: [RenderCommand]) {
-    guard !commands.isEmpty else { return }
-    var applied: [RenderCommand] = []
-    for command in commands {
-      do {
-        try tree.apply(command)
-        applied.append(command)
-      } catch {
-        report(ScriptException(message: "\(error)"))
-      }
-    }
-    if timings.firstElement == nil, tree.body != nil { timings.firstElement = .now - began }
-    feed.send(.commands(applied))
-    followImages(applied)
-    for command in applied {
-      switch command {
-      case .createFinish: finishCreation()
-      case .refreshFinish: feed.send(.refreshed)
-      default: break
-      }
-    }
-    if !hasRendered, phase == .live, tree.body != nil { finishCreation() }
-  }
-
-  func setImage(_ state: ImageState?, of ref: String) {
-    tree.setImage(state, of: ref)
-    feed.send(.image(ref: ref, state))
-  }
-
-  /// Puts an element where its animation would end.
-  func settleAnimation(of ref: String, _ styles: [String: ScriptValue]) { apply([.updateStyle(ref, styles)]) }
-
-  private func finishCreation() {
-    guard !hasRendered else { return }
-    hasRendered = true
-    timings.createFinish = .now - began
-    _ = move(to: .live)
-    feed.send(.rendered)
-  }
-
-  /// A script's error ends the page before it has rendered, and when it was stopped; otherwise the page goes on.
-  private func end(with error: ScriptError) {
-    switch error {
-    case .exception(let exception) where phase == .live: report(exception)
-    case .closed: break
-    default: _ = fail(.script(url: url?.text ?? "page-\(id).js", error))
-    }
-  }
-
-  private func report(_ exception: ScriptException) {
-    feed.send(.exception(exception))
-    registry.handlers.exceptions.handle(exception, page: id, url: url)
-  }
-
-  // MARK: Timers and calls
-
-  private func start(_ timer: EntryOutcome.Timer) {
-    let id = id
-    timers[timer.id] = Task { @PageActor [weak self] in
-      repeat {
-        do {
-          try await Task.sleep(for: timer.delay)
-          try await self?.enter { try await $0.fireTimer(id, timer.id) }
-        } catch {
-          return
-        }
-      } while timer.repeats && self != nil && !Task.isCancelled
-      self?.timers[timer.id] = nil
-    }
-  }
-
-  private func dispatch(_ deferred: EntryOutcome.DeferredCall) {
-    let call = deferred.call
-    guard let method = registry.method(of: call, in: tree) else {
-      feed.send(.log(level: "warn", text: "there is no method \(call.module).\(call.method)"))
-      return
-    }
-    let key = UUID()
-    let id = id
-    work[key] = Task { @PageActor [weak self] in
-      guard let self else { return }
-      defer { self.work[key] = nil }
-      do {
-        switch method {
-        case .immediate: break
-        case .deferred(let body): try await body(call, self)
-        case .promised(let body):
-          let result: Result<ScriptValue, any Error>
-          do {
-            result = .success(try await body(call, self))
-          } catch {
-            result = .failure(error)
-          }
-          if let ticket = deferred.ticket { try await self.enter { try await $0.settle(id, ticket, result) } }
-        }
-      } catch {
-        if error is CancellationError || Task.isCancelled { return }
-        self.report(ScriptException(message: "\(call.module).\(call.method): \(error)"))
-      }
-    }
-  }
-
   // MARK: Life
 
-  private func move(to next: PagePhase) -> Bool {
+  func move(to next: PagePhase) -> Bool {
     guard phase != next else { return true }
     guard phase.canMove(to: next) else { return false }
     phase = next

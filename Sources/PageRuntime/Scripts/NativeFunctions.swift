@@ -118,9 +118,9 @@ struct NativeFunctions {
       page: page.id, module: module, method: method, ref: nil, arguments: arguments[2].array ?? [])
     switch page.modules[module, method] {
     case .immediate(let body): return context.reference(to: try body(call))
-    case .deferred:
+    case .deferred(let index, _):
       page.later(call)
-      return context.undefined
+      return context.reference(to: index.map { call[$0] } ?? .undefined)
     case .promised:
       let (promise, pending) = try context.makePending()
       page.later(call, promise: pending)

@@ -1,0 +1,83 @@
+import Foundation
+import PageCore
+import ScriptEngine
+
+extension PageInstance {
+  /// One entry into the script, after those before it have been dealt with.
+  func enter(_ body: @escaping @Sendable (FrameworkGroup) async throws -> EntryOutcome) async throws {
+    guard let group else { throw ScriptError.closed }
+    let former = entries
+    let entry = Task { @PageActor [weak self] in
+      await former?.value
+      let outcome = try await body(group)
+      self?.apply(outcome, of: group)
+    }
+    entries = Task { _ = await entry.result }
+    try await entry.value
+  }
+
+  func apply(_ outcome: EntryOutcome, of group: FrameworkGroup) {
+    guard self.group === group, phase != .destroyed else { return }
+    apply(outcome.commands)
+    for log in outcome.logs { feed.send(.log(level: log.level, text: log.text)) }
+    for exception in outcome.exceptions { report(exception) }
+    for id in outcome.cancelledTimers { timers.removeValue(forKey: id)?.cancel() }
+    for timer in outcome.timers { start(timer) }
+    for call in outcome.calls { dispatch(call) }
+    if let failure = outcome.failure { end(with: failure) }
+  }
+
+  func apply(_ commands: [RenderCommand]) {
+    guard !commands.isEmpty else { return }
+    var applied: [RenderCommand] = []
+    for command in commands {
+      do {
+        try tree.apply(command)
+        applied.append(command)
+      } catch {
+        report(ScriptException(message: "\(error)"))
+      }
+    }
+    if timings.firstElement == nil, tree.body != nil { timings.firstElement = .now - began }
+    feed.send(.commands(applied))
+    followImages(applied)
+    for command in applied {
+      switch command {
+      case .createFinish: finishCreation()
+      case .refreshFinish: feed.send(.refreshed)
+      default: break
+      }
+    }
+    if !hasRendered, phase == .live, tree.body != nil { finishCreation() }
+  }
+
+  func setImage(_ state: ImageState?, of ref: String) {
+    tree.setImage(state, of: ref)
+    feed.send(.image(ref: ref, state))
+  }
+
+  /// Puts an element where its animation would end.
+  func settleAnimation(of ref: String, _ styles: [String: ScriptValue]) { apply([.updateStyle(ref, styles)]) }
+
+  func finishCreation() {
+    guard !hasRendered else { return }
+    hasRendered = true
+    timings.createFinish = .now - began
+    _ = move(to: .live)
+    feed.send(.rendered)
+  }
+
+  /// A script's error ends the page before it has rendered, and when it was stopped; otherwise the page goes on.
+  func end(with error: ScriptError) {
+    switch error {
+    case .exception(let exception) where phase == .live: report(exception)
+    case .closed: break
+    default: _ = fail(.script(url: url?.text ?? "page-\(id).js", error))
+    }
+  }
+
+  func report(_ exception: ScriptException) {
+    feed.send(.exception(exception))
+    registry.handlers.exceptions.handle(exception, page: id, url: url)
+  }
+}
