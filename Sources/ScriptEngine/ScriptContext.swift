@@ -90,6 +90,9 @@ public final class ScriptContext {
     return lastTicket
   }
 
+  /// How many wait for promises of its.
+  var waiterCount: Int { waiters.count }
+
   func finish(_ waiter: Int, _ result: Swift.Result<ScriptValue, any Error>) {
     waiters.removeValue(forKey: waiter)?.resume(with: result)
   }

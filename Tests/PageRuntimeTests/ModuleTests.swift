@@ -141,6 +141,39 @@ struct ModuleTests {
     }
   }
 
+  @Test func anAppsComponentHasItsMethodsOnItsElements() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.registry.registerComponent("map") { component in
+        component.callbacks("zoom") { call, page in
+          if let callback = call.callback(at: 1) {
+            try await page.callback(callback, .string("\(call.ref == nil) \(call[0].int ?? 0)"))
+          }
+        }
+      }
+      let shown = try await Self.shown(fixture, "add('map').zoom(4, show)")
+      #expect(shown == "false 4")
+    }
+  }
+
+  @Test func aPagesOwnRegistryComesAfterTheHosts() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.registry.registerModule("who") { module in module.immediate("am") { () in "host's" } }
+      let own = PageRegistry(parent: fixture.registry)
+      own.registerModule("who") { module in module.immediate("am") { () in "page's" } }
+      let script = """
+        // { "framework": "Vanilla" }
+        var d = weex.document, b = d.createBody('div'); d.documentElement.appendChild(b)
+        b.appendChild(d.createElement('text', { attr: { value: weex.requireModule('who').am() } }))
+        """
+      for (registry, expected) in [(nil, "host's"), (own, "page's")] {
+        let page = await PageInstance(environment: fixture.environment, registry: registry)
+        try await page.render(script)
+        #expect(await page.shown == expected)
+        await page.destroy()
+      }
+    }
+  }
+
   @Test func pagesHearOneAnotherThroughAChannel() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let listener = try await fixture.page(

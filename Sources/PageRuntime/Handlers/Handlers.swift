@@ -46,19 +46,6 @@ public protocol ConfigurationProviding: Sendable {
   var language: String { get }
 }
 
-/// Opens connections for the `webSocket` module.
-public protocol WebSocketing: Sendable {
-  func connect(_ url: PageURL, protocols: [String]) async throws -> any WebSocketConnection
-}
-
-/// One open connection.
-public protocol WebSocketConnection: Sendable {
-  func send(_ text: String) async throws
-  func close(code: Int, reason: String) async
-  /// Texts as they come; ends when the connection does.
-  var messages: AsyncThrowingStream<String, any Error> { get }
-}
-
 /// Answers requests of pages instead of the loader, or changes what goes to it and comes from it.
 public protocol ResourceRequestHandling: Sendable {
   /// - Parameter next: the handler behind this one; in the end the loader.

@@ -20,8 +20,6 @@ public final class PageRegistry: Sendable {
     public var components = ComponentTable()
     /// Newest last.
     var requests: [RequestHandler] = []
-    /// Services by name: JavaScript that makes an object for each page.
-    var services: [String: String] = [:]
   }
 
   struct RequestHandler: Sendable {
@@ -95,6 +93,15 @@ public final class PageRegistry: Sendable {
     return register { $0.modules.set(name, methods) }
   }
 
+  /// A component with methods of its own; what there is of it stays.
+  @discardableResult
+  public func registerComponent(_ type: String, _ build: (inout ModuleBuilder) -> Void = { _ in }) -> Registration {
+    var builder = ModuleBuilder()
+    build(&builder)
+    let methods = builder.methods
+    return register { $0.components.add(type, methods: methods) }
+  }
+
   private func remove(_ id: UInt64) { state.withLock { $0.changes.removeAll { $0.id == id } } }
 }
 
@@ -120,13 +127,11 @@ public struct PageHandlers: Sendable {
   public var storage: any StorageProviding
   /// Default: answers at once, as though somebody had agreed.
   public var modals: any ModalPresenting
-  /// Default: none; `webSocket` tells scripts of an error.
-  public var webSockets: (any WebSocketing)?
 
   public init(
     images: any ImageLoading, exceptions: any ScriptExceptionHandling, navigator: any Navigating,
     storage: any StorageProviding,
-    modals: any ModalPresenting, monitor: (any Monitoring)? = nil, webSockets: (any WebSocketing)? = nil
+    modals: any ModalPresenting, monitor: (any Monitoring)? = nil
   ) {
     self.images = images
     self.exceptions = exceptions
@@ -134,7 +139,6 @@ public struct PageHandlers: Sendable {
     self.storage = storage
     self.modals = modals
     self.monitor = monitor
-    self.webSockets = webSockets
   }
 }
 

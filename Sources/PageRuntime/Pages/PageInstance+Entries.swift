@@ -65,6 +65,7 @@ extension PageInstance {
     timings.createFinish = .now - began
     _ = move(to: .live)
     feed.send(.rendered)
+    registry.handlers.monitor?.record(timings, page: id, url: url)
   }
 
   /// A script's error ends the page before it has rendered, and when it was stopped; otherwise the page goes on.

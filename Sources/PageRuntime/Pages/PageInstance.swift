@@ -59,10 +59,11 @@ public struct PageOptions: Hashable, Sendable {
   /// Fonts and other rules the page has added.
   public internal(set) var rules: [PageRule] = []
 
-  public init(environment: PageEnvironment) {
+  /// - Parameter registry: what is registered for this page; nil for what is for all of the host's.
+  public init(environment: PageEnvironment, registry: PageRegistry? = nil) {
     self.environment = environment
     id = environment.nextPageID()
-    registry = environment.registry.snapshot()
+    self.registry = (registry ?? environment.registry).snapshot()
   }
 
   /// Everything that happens to it, from its beginning.
@@ -105,7 +106,8 @@ public struct PageOptions: Hashable, Sendable {
     let type = options.type ?? BundleType(of: source, url: url)
     let group: FrameworkGroup
     do {
-      group = try await environment.frameworks.group(for: type, url: name, modules: registry.modules)
+      group = try await environment.frameworks.group(
+        for: type, url: name, modules: registry.modules, components: registry.components)
     } catch let error as PageError {
       throw fail(error)
     }

@@ -15,11 +15,10 @@ final class FrameworkGroup: Sendable {
 
   /// - Parameters:
   ///   - environment: what scripts see as `WXEnvironment`.
-  ///   - modules: what the framework is told of; pages may have others behind the same names.
   ///   - components: as `registerComponents` takes them.
   /// - Throws: ``ScriptError`` where the framework itself fails.
   static func boot(
-    _ source: Source, environment: ScriptValue, modules: ModuleTable, components: ScriptValue,
+    _ source: Source, environment: ScriptValue, components: ScriptValue,
     limits: ScriptLimits = ScriptLimits()
   ) async throws -> FrameworkGroup {
     let group = try ScriptGroup(name: "pagekit.script", limits: limits)
@@ -31,7 +30,6 @@ final class FrameworkGroup: Sendable {
       try context.global.set("global", context.global)
       try NativeFunctions(context, state).define()
       for file in source { try context.evaluate(file.text, url: file.name) }
-      try context.global.invoke("registerModules", [context.reference(to: modules.names)])
       try context.global.invoke("registerComponents", [context.reference(to: components)])
       // What a page reaches of the framework's functions must not give it the framework's global.
       context.setEvalAllowed(false)
@@ -39,6 +37,23 @@ final class FrameworkGroup: Sendable {
       return id
     }
     return FrameworkGroup(group: group, framework: framework)
+  }
+
+  /// Tells the framework of modules and components; those it knows stay.
+  func register(_ modules: ModuleTable, _ components: ComponentTable) async throws {
+    try await group.perform { [framework] group in
+      let home = try group.context(framework)
+      try home.global.invoke("registerModules", [home.reference(to: modules.names)])
+      try home.global.invoke("registerComponents", [home.reference(to: components.names)])
+    }
+  }
+
+  /// Opens and ends a page that nobody sees.
+  func prime(_ source: String) async {
+    let opening = Opening(
+      id: "primer", source: source, url: "primer.js", type: .vanilla, config: [:], data: [:], modules: ModuleTable())
+    _ = try? await open(opening)
+    await close("primer")
   }
 
   /// What a page needs to begin.

@@ -2,7 +2,7 @@ import Testing
 
 @testable import ScriptEngine
 
-struct ScriptTests {
+struct ScriptGroupTests {
   @Test func aScriptGivesItsValue() async throws {
     let group = try ScriptGroup(name: "test")
     let value = try await group.perform {
@@ -17,7 +17,7 @@ struct ScriptTests {
     }
     #expect(try await group.perform { try $0.makeContext(named: "b").evaluate("1+1").value() } == 2)
   }
-  @Test func exceptionsTellWhere() async throws {
+  @Test func anExceptionTellsWhereItWasThrown() async throws {
     let group = try ScriptGroup(name: "test")
     do {
       try await group.perform {
@@ -28,10 +28,9 @@ struct ScriptTests {
       #expect(exception.message == "Error: no")
       #expect(exception.line == 2)
       #expect(exception.url == "http://x/y.js")
-      print(exception)
     }
   }
-  @Test func functionsWithTypes() async throws {
+  @Test func aFunctionsArgumentsAreHeldAgainstItsTypes() async throws {
     let group = try ScriptGroup(name: "test")
     let value = try await group.perform { group in
       let context = try group.makeContext(named: "a")
@@ -49,7 +48,7 @@ struct ScriptTests {
       try await group.perform { _ = try $0.makeContext(named: "a").evaluate("function f(){return f()+1}; f()") }
     }
   }
-  @Test func manyContextsLeaveNothing() async throws {
+  @Test func contextsThatAreClosedAreForgotten() async throws {
     let group = try ScriptGroup(name: "test")
     for _ in 0..<200 {
       try await group.perform { group in
@@ -60,22 +59,5 @@ struct ScriptTests {
       }
     }
     #expect(await group.contextCount == 0)
-  }
-}
-struct PromiseTests {
-  @Test func promisesAndAsyncMeet() async throws {
-    let group = try ScriptGroup(name: "test")
-    let value = try await group.settled { group in
-      let context = try group.makeContext(named: "a")
-      try context.global.set(
-        "later",
-        context.makeAsyncFunction(named: "later", in: group) { (a: Int) async throws -> Int in
-          await Task.yield(); if a < 0 { throw ScriptError.engine("negative") }
-          return a * 2
-        })
-      return try context.evaluate(
-        "(async () => { let x = await later(21); try { await later(-1) } catch (e) { return [x, e.message] } })()")
-    }
-    #expect(value == [42, "the script engine failed: negative"])
   }
 }

@@ -1,0 +1,77 @@
+import Foundation
+import PageKit
+import PageTesting
+import Testing
+
+struct RenderCommandTests {
+  private static let script = """
+    // { "framework": "Vanilla" }
+    var d = weex.document, b = d.createBody('div')
+    d.documentElement.appendChild(b)
+    b.appendChild(d.createElement('text', { attr: { value: 'hello' }, style: { color: 'red' } }))
+    b.appendChild(d.createElement('image', { attr: { src: 'i.svg' } }))
+    console.log('said', { a: 1 })
+    """
+
+  private static func render(_ site: Site, _ more: String...) async throws -> Command.Result {
+    try site.write(script, to: "pages/a.js")
+    try site.write("<svg width='4' height='3'></svg>", to: "pages/i.svg")
+    return try await Command.start(
+      ["render", site.folder.file("pages/a.js"), "--store", site.store] + more
+    ).result()
+  }
+
+  @Test func aFilesElementsAreShownALineEach() async throws {
+    try await Site.running { (site: Site) async throws in
+      let result = try await Self.render(site)
+      #expect(result.status == 0)
+      #expect(result.output.contains("text #"))
+      #expect(result.output.contains("value=\"hello\""))
+      #expect(result.output.contains("(svg 4×3, from none)"))
+      #expect(result.error.contains("log: said {\"a\":1}"))
+    }
+  }
+
+  @Test func htmlAndJSONShowTheSame() async throws {
+    try await Site.running { (site: Site) async throws in
+      let html = try await Self.render(site, "--format", "html").output
+      #expect(html.hasPrefix("<!doctype html>"))
+      #expect(html.contains("style=\"color:red\">hello</div>"))
+      let json = try await Self.render(site, "--format", "json").json
+      #expect((json["children"] as? [Any])?.count == 2)
+    }
+  }
+
+  @Test func anErrorSaysWhereAndTheExitStatusIsOne() async throws {
+    try await Site.running { (site: Site) async throws in
+      try site.write("// { \"framework\": \"Vanilla\" }\n\nmissing()", to: "bad.js")
+      let result = try await Command.run("render", site.folder.file("bad.js"), "--store", site.store)
+      #expect(result.status == 1)
+      #expect(result.error.contains("bad.js:3"))
+      #expect(result.error.contains("missing"))
+    }
+  }
+
+  @Test func aWatchedFileIsRenderedAgainWhenItChanges() async throws {
+    try await Site.running { (site: Site) async throws in
+      try site.write(Self.script, to: "a.js")
+      let output = site.folder.file("out.txt")
+      let running = try Command.start(
+        ["render", site.folder.file("a.js"), "--watch", "-o", output, "--store", site.store])
+      func wait(for text: String) async throws {
+        let deadline = ContinuousClock.now + .seconds(60)
+        while (try? String(contentsOfFile: output, encoding: .utf8))?.contains(text) != true {
+          guard .now < deadline else { throw Timeout() }
+          try await Task.sleep(for: .milliseconds(20))
+        }
+      }
+      try await wait(for: "hello")
+      try site.write(Self.script.replacing("hello", with: "changed"), to: "a.js")
+      try await wait(for: "changed")
+      running.send(SIGINT)
+      _ = try await running.result()
+    }
+  }
+
+  private struct Timeout: Error {}
+}
