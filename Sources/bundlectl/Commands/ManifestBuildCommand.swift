@@ -53,27 +53,10 @@ struct ManifestBuildCommand: AsyncParsableCommand {
     // What is written here must be readable everywhere.
     _ = try Manifest(reading: Array(data))
     guard let output else { return Terminal.output.write(String(decoding: data, as: UTF8.self)) }
-    try Self.write(data, to: output)
+    try OutputFile.write(data, to: output)
     Terminal.output.line(
       "\(output): release \(manifest.release), \(Formatting.count(manifest.bundles.count, "bundle")), \(Formatting.count(manifest.files.count, "file"))\(isChanged ? "" : ", unchanged")"
     )
-  }
-
-  /// A file is replaced as a whole; a pipe or a device is written to.
-  private static func write(_ data: Data, to path: String) throws {
-    let kind = try? FileManager.default.attributesOfItem(atPath: path)[.type] as? FileAttributeType
-    do {
-      if let kind, kind != .typeRegular {
-        guard let file = FileHandle(forWritingAtPath: path) else { throw CommandError("it cannot be opened") }
-        try file.write(contentsOf: data)
-        try file.close()
-      } else {
-        try data.write(to: URL(fileURLWithPath: path), options: .atomic)
-      }
-    } catch {
-      throw CommandError(
-        "\(path) cannot be written: \((error as? CommandError)?.description ?? error.localizedDescription)")
-    }
   }
 
   private func existing() throws -> Manifest? {

@@ -97,7 +97,7 @@ struct RenderCommand: AsyncParsableCommand {
 
   private func show(_ tree: ElementTree, _ url: PageURL) throws {
     let text: String
-    switch format {
+    switch store.json ? .json : format {
     case .outline: text = tree.outline + "\n"
     case .json:
       let encoder = JSONEncoder()
@@ -107,7 +107,7 @@ struct RenderCommand: AsyncParsableCommand {
       text = HTMLPreview(tree, title: url.readable) { url.resolving($0)?.text ?? $0 }.html
     }
     guard let output else { return Terminal.output.write(text) }
-    try Data(text.utf8).write(to: URL(fileURLWithPath: output), options: .atomic)
+    try OutputFile.write(Data(text.utf8), to: output)
     if watch { Terminal.error.line("rendered \(tree.count) elements to \(output)") }
   }
 

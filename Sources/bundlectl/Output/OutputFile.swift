@@ -23,6 +23,26 @@ enum OutputFile {
     try? file.close()
   }
 
+  /// Whole or not at all where a plain file is or will be; into what is there otherwise: a link, a pipe, a device.
+  static func write(_ data: Data, to path: String) throws {
+    var status = stat()
+    let isPlain = lstat(path, &status) != 0 || status.st_mode & S_IFMT == S_IFREG
+    do {
+      if isPlain {
+        try data.write(to: URL(fileURLWithPath: path), options: .atomic)
+      } else {
+        guard let file = FileHandle(forWritingAtPath: path) else { throw failure(path) }
+        _ = ftruncate(file.fileDescriptor, 0)
+        try file.write(contentsOf: data)
+        try file.close()
+      }
+    } catch let error as CommandError {
+      throw error
+    } catch {
+      throw failure(path)
+    }
+  }
+
   private static func failure(_ path: String) -> CommandError {
     CommandError("\(path) cannot be written: \(String(cString: strerror(errno)))")
   }
