@@ -1,4 +1,5 @@
 import Foundation
+import PageCore
 
 /// What a `data:` URL holds. RFC 2397.
 struct DataURL {
@@ -19,12 +20,10 @@ struct DataURL {
     mediaType = head.isEmpty ? "text/plain;charset=US-ASCII" : head.hasPrefix(";") ? "text/plain\(head)" : String(head)
     let payload = text[bytes.index(after: comma)...]
     if isBase64 {
-      let unescaped = payload.removingPercentEncoding ?? String(payload)
-      // Padding is often left out.
-      let digits = unescaped.filter { !$0.isWhitespace && $0 != "=" }
-      let padded = digits + String(repeating: "=", count: (4 - digits.count % 4) % 4)
-      guard let data = Data(base64Encoded: padded) else { throw LoadError.badDataURL("its base64 is damaged") }
-      self.bytes = Array(data)
+      guard let decoded = Base64.decode(payload.removingPercentEncoding ?? String(payload)) else {
+        throw LoadError.badDataURL("its base64 is damaged")
+      }
+      self.bytes = decoded
     } else {
       self.bytes = Self.unescaped(payload)
     }

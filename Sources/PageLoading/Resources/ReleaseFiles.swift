@@ -20,8 +20,9 @@ final class ReleaseFiles: Sendable {
   /// Nil where no current release has the file, or its bytes are not there.
   func answer(_ url: PageURL) async -> Loaded? {
     await refreshIfDue()
-    // Identity leaves out parameters that only defeat caches.
-    guard let identity = PageURL(url.text), state.withLock({ $0.urls.contains(identity) }),
+    // Identity leaves out parameters that only defeat caches; without any there is nothing to take apart.
+    guard let identity = url.text.contains("?") ? PageURL(url.text) : url,
+      state.withLock({ $0.urls.contains(identity) }),
       let found = try? await store.bundle(at: identity), let blob = found.blob,
       let bytes = try? await store.bytes(of: blob).bytes
     else { return nil }

@@ -67,9 +67,9 @@ extension ResourceLoader {
     if becomesGet {
       for name in [HTTPField.Name.contentType, .contentLength, .contentEncoding] { fields[name] = nil }
     }
-    let identity = PageURL(target.text, ignoring: configuration.ignoredParameters) ?? target
     let next = try? makeHop(
-      URLMemo.Entry(url: target, identity: identity), request, method: becomesGet ? .get : hop.method, fields: fields,
+      URLMemo.Entry(target, ignoring: configuration.ignoredParameters), request, method: becomesGet ? .get : hop.method,
+      fields: fields,
       body: becomesGet ? [] : hop.body)
     return next ?? hop
   }

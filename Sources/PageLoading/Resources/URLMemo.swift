@@ -9,6 +9,11 @@ final class URLMemo: Sendable {
     let url: PageURL
     /// As responses are looked up.
     let identity: PageURL
+
+    init(_ url: PageURL, ignoring ignored: Set<String>) {
+      self.url = url
+      identity = PageURL(url.text, ignoring: ignored) ?? url
+    }
   }
 
   private static let limit = 2_000
@@ -18,7 +23,7 @@ final class URLMemo: Sendable {
   func entry(for text: String, ignoring ignored: Set<String>) -> Entry? {
     if let known = entries.withLock({ $0[text] }) { return known }
     guard let url = PageURL(text, ignoring: []) else { return nil }
-    let entry = Entry(url: url, identity: PageURL(url.text, ignoring: ignored) ?? url)
+    let entry = Entry(url, ignoring: ignored)
     entries.withLock { entries in
       if entries.count >= Self.limit { entries.removeAll(keepingCapacity: true) }
       entries[text] = entry

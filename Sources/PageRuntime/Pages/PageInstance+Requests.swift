@@ -32,13 +32,10 @@ extension PageInstance {
   func updates(
     for request: ResourceRequest, within limit: Duration?
   ) -> AsyncThrowingStream<LoadUpdate, any Error> {
-    let source = updates(for: request)
+    let source = counted(for: request)
     return AsyncThrowingStream { continuation in
-      let relay = Task { @PageActor [weak self] in
-        for await update in source {
-          self?.count(update)
-          continuation.yield(update)
-        }
+      let relay = Task {
+        for await update in source { continuation.yield(update) }
         continuation.finish()
       }
       let alarm = limit.map { limit in

@@ -1,4 +1,5 @@
 import Foundation
+import PageCore
 import ScriptEngine
 
 /// What scripts expect of a global object that the language itself does not have.
@@ -24,12 +25,10 @@ struct PageGlobals {
   // MARK: Base64: one character for each byte
 
   private static func decode(_ text: String) throws -> String {
-    let digits = text.filter { !$0.isWhitespace && $0 != "=" }
-    let padded = digits + String(repeating: "=", count: (4 - digits.count % 4) % 4)
-    guard let data = Data(base64Encoded: padded) else {
+    guard let bytes = Base64.decode(text) else {
       throw ScriptError.exception(ScriptException(message: "atob: the text is no base64"))
     }
-    return String(String.UnicodeScalarView(data.map { UnicodeScalar($0) }))
+    return String(String.UnicodeScalarView(bytes.map { UnicodeScalar($0) }))
   }
 
   private static func encode(_ text: String) throws -> String {
