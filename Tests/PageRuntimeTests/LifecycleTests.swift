@@ -80,6 +80,22 @@ struct LifecycleTests {
     }
   }
 
+  @Test(.timeLimit(.minutes(1))) func aPageThatGetsItsBodyLaterIsRenderedThen() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = await PageInstance(environment: fixture.environment)
+      try await page.render(
+        """
+        // { "framework": "Vanilla" }
+        setTimeout(function () { var d = weex.document; d.documentElement.appendChild(d.createBody('div')) }, 1)
+        """)
+      for await event in page.events {
+        if case .rendered = event { break }
+      }
+      #expect(await page.phase == .live)
+      await page.destroy()
+    }
+  }
+
   @Test func aPageRendersAnewWhenItIsReloaded() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       func serve(_ word: String) {

@@ -48,7 +48,8 @@ extension PageInstance {
       default: break
       }
     }
-    if !hasRendered, phase == .live, tree.body != nil { finishCreation() }
+    // A bundle may have to wait for something before it has a body.
+    if timings.evaluated != nil, phase == .evaluating, tree.body != nil { finishCreation() }
   }
 
   func setImage(_ state: ImageState?, of ref: String) {

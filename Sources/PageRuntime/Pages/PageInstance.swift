@@ -100,6 +100,7 @@ public struct PageOptions: Hashable, Sendable {
     if phase == .idle || phase == .live || phase == .failed { began = .now }
     (lastOptions, lastData) = (options, data)
     try await closeScript()
+    timings = PageTimings()
     timings.bundleReady = .now - began
     guard move(to: .evaluating) else { throw fail(.destroyed) }
     let name = options.bundleURL ?? url?.text ?? "page-\(id).js"
