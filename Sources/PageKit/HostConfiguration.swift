@@ -42,6 +42,12 @@ public struct HostConfiguration: Sendable {
   public var device: any ConfigurationProviding = DefaultConfiguration()
   /// How scripts are run.
   public var scripts = FrameworkPool.Configuration()
+  /// Makes all pages: the app's, embedded ones, and those that `navigator` pushes.
+  public var pageFactory: PageFactory = { CachingPageInstance(environment: $0, registry: $1) }
+  /// What is shown in the place of a page that cannot open.
+  public var fallback: FallbackChoice = { _, _ in nil }
+  /// Pages rendered before they are opened.
+  public var prerendering = Prerenderer.Limits()
   public var logger = Logger(label: "pagekit")
 
   public init(manifest: PageURL, store: StoreDirectory = .standard()) {

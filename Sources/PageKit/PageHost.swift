@@ -4,11 +4,12 @@ import PageCore
 import PageLoading
 import PageRuntime
 import PageStore
+import Synchronization
 
 /// The parts of PageKit, wired together: a store, a transport, the launch's verifier, a preloader and a loader.
 ///
-///     let host = try PageHost(.init(manifest: "https://pages.example.com/manifest.json"))
-///     let report = await host.preload().report()
+///     let host = try PageHost.launch(.init(manifest: "https://pages.example.com/manifest.json"))
+///     let page = try await host.open("https://pages.example.com/bundles/home.js")
 public final class PageHost: Sendable {
   public let configuration: HostConfiguration
   public let store: BundleStore
@@ -27,6 +28,13 @@ public final class PageHost: Sendable {
   public let cookies: any CookieStoring
   /// What pages have in common; what an app registers goes to its `registry`.
   public let pages: PageEnvironment
+  /// The pages that `navigator` pushes and pops; the app shows its first page on it.
+  public let stack: PageStack
+  /// Pages rendered before they are opened.
+  public let prerenderer: Prerenderer
+
+  private let frameworks: FrameworkPool
+  private let launchPreload = Mutex<Preload?>(nil)
 
   /// - Parameter transport: instead of libcurl's.
   /// - Throws: ``StoreError``, ``TransportError``.
@@ -69,22 +77,33 @@ public final class PageHost: Sendable {
       consistency: configuration.consistency, patience: configuration.patience, logger: configuration.logger)
     var scripts = configuration.scripts
     scripts.environment = configuration.device.environment
-    pages = PageEnvironment(
-      resources: resources, bundles: bundles,
-      registry: PageRegistry(defaults: try Self.handlers(resources, configuration)),
-      configuration: configuration.device, frameworks: FrameworkPool(scripts))
-  }
-
-  private static func handlers(
-    _ resources: ResourceLoader, _ configuration: HostConfiguration
-  ) throws -> PageHandlers {
-    PageHandlers(
+    stack = PageStack()
+    prerenderer = Prerenderer(limits: configuration.prerendering)
+    frameworks = FrameworkPool(scripts)
+    let handlers = PageHandlers(
       images: DefaultImageLoader(resources), exceptions: LoggedExceptions(configuration.logger),
-      navigator: NoNavigation(), storage: CacheStorage(try resources.cache.region("storage")), modals: SilentModals())
+      navigator: stack, storage: CacheStorage(try resources.cache.region("storage")), modals: SilentModals())
+    pages = PageEnvironment(
+      resources: resources, bundles: bundles, registry: PageRegistry(defaults: handlers),
+      configuration: configuration.device, frameworks: frameworks, fallback: configuration.fallback,
+      factory: configuration.pageFactory)
   }
 
-  /// A page that opens from the store where it may.
-  @PageActor public func page() -> CachingPageInstance { CachingPageInstance(environment: pages) }
+  /// A host that is at work: the server is being asked for its MD5s, bundles are coming into the store, and a script
+  /// engine is made ready. Nothing of that is waited for; a page that is opened meanwhile comes first.
+  ///
+  /// - Throws: ``StoreError``, ``TransportError``.
+  public static func launch(
+    _ configuration: HostConfiguration, transport: (any HTTPTransporting)? = nil
+  ) throws -> PageHost {
+    let host = try PageHost(configuration, transport: transport)
+    host.launchPreload.withLock { $0 = host.preload() }
+    Task { [frameworks = host.frameworks] in await frameworks.prepare() }
+    return host
+  }
+
+  /// The preload that the launch began; nil for a host that was not launched.
+  public var preloading: Preload? { launchPreload.withLock(\.self) }
 
   private static func responses(beside store: StoreDirectory, _ logger: Logger) throws -> ResponseCache {
     store == .standard()
@@ -95,5 +114,8 @@ public final class PageHost: Sendable {
   public func preload() -> Preload { preloader.start() }
 
   /// Begins a new launch: the server is asked for its MD5s again.
-  public func relaunch() async { await verifier.relaunch() }
+  public func relaunch() async {
+    await verifier.relaunch()
+    await prerenderer.empty()
+  }
 }

@@ -5,13 +5,19 @@ import Testing
 @testable import PageRuntime
 
 struct FrameworkPoolTests {
+  private static func purpose(
+    _ type: BundleType = .vanilla, url: String = "a.js", source: String = "", modules: ModuleTable = ModuleTable()
+  ) -> FrameworkPool.Purpose {
+    FrameworkPool.Purpose(type: type, url: url, source: source, modules: modules, components: ComponentTable())
+  }
+
   @Test func aGroupIsMadeReadyForTheNextPageAndKnowsNothingOfTheOneBefore() async throws {
     let pool = FrameworkPool()
     var modules = ModuleTable()
     modules.add("late", "method", .immediate { _ in .null })
-    let first = try await pool.group(for: .vanilla, url: "a.js", modules: ModuleTable())
+    let first = try await pool.group(for: Self.purpose())
     while await pool.readyCount(.vanilla) == 0 { await Task.yield() }
-    let second = try await pool.group(for: .vanilla, url: "b.js", modules: modules)
+    let second = try await pool.group(for: Self.purpose(url: "b.js", modules: modules))
     #expect(first !== second)
     let outcome = try await second.open(
       FrameworkGroup.Opening(
@@ -25,11 +31,41 @@ struct FrameworkPoolTests {
     configuration.frameworks = [.vue: "var a = ;"]
     let pool = FrameworkPool(configuration)
     do {
-      _ = try await pool.group(for: .vue, url: "a.js", modules: ModuleTable())
+      _ = try await pool.group(for: Self.purpose(.vue))
       Issue.record("it ran")
     } catch let error as PageError {
       #expect(error.description.contains("Vue framework"))
       #expect(error.description.contains("SyntaxError"))
     }
+  }
+
+  @Test func aGroupIsKeptForTheSameBundleAndForNoOther() async throws {
+    let pool = FrameworkPool()
+    let first = try await pool.group(for: Self.purpose(source: "one"))
+    await pool.keep(first, for: Self.purpose(source: "one"))
+    let other = try await pool.group(for: Self.purpose(source: "two"))
+    #expect(other !== first)
+    let elsewhere = try await pool.group(for: Self.purpose(url: "b.js", source: "one"))
+    #expect(elsewhere !== first)
+    let again = try await pool.group(for: Self.purpose(source: "one"))
+    #expect(again === first)
+    #expect(await pool.keptCount == 0)
+  }
+
+  @Test func theGroupUsedLongestAgoGivesWay() async throws {
+    var configuration = FrameworkPool.Configuration()
+    configuration.kept = 2
+    let pool = FrameworkPool(configuration)
+    var groups: [FrameworkGroup] = []
+    for source in ["one", "two", "three"] {
+      let group = try await pool.group(for: Self.purpose(source: source))
+      groups.append(group)
+      await pool.keep(group, for: Self.purpose(source: source))
+    }
+    #expect(await pool.keptCount == 2)
+    let one = try await pool.group(for: Self.purpose(source: "one"))
+    #expect(one !== groups[0])
+    let three = try await pool.group(for: Self.purpose(source: "three"))
+    #expect(three === groups[2])
   }
 }

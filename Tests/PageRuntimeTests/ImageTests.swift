@@ -115,7 +115,7 @@ struct ImageTests {
       try await fixture.origin.waitForRequests(1, to: "/slow.png")
       let ref = try #require(await page.first("text")?.ref)
       try await page.fireEvent(ref, "click")
-      #expect(await page.imageTasks.isEmpty)
+      #expect(await page.sourceTasks.isEmpty)
       await page.destroy()
     }
   }

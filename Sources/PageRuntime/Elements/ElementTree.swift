@@ -17,6 +17,8 @@ public struct ElementTree: Hashable, Sendable {
     public internal(set) var depth: Int
     /// Of an image's picture; nil for other elements, and where there is none.
     public internal(set) var image: ImageState?
+    /// Of the page or document that the element shows; nil for other elements.
+    public internal(set) var source: SourceState?
   }
 
   public struct Limits: Hashable, Sendable {
@@ -70,6 +72,8 @@ public struct ElementTree: Hashable, Sendable {
   }
 
   mutating func setImage(_ state: ImageState?, of ref: String) { elements[ref]?.image = state }
+
+  mutating func setSource(_ state: SourceState?, of ref: String) { elements[ref]?.source = state }
 
   // MARK: Changes
 

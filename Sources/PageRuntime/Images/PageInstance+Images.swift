@@ -3,29 +3,12 @@ import PageLoading
 import ScriptEngine
 
 extension PageInstance {
-  /// Loads the pictures of elements that have come, or whose `src` was changed; forgets those of elements that have
-  /// gone.
-  func followImages(_ commands: [RenderCommand]) {
-    for command in commands {
-      switch command {
-      case .createBody(let element), .addElement(_, let element, _):
-        for added in tree.preorder(from: element.ref) { loadImage(of: added.ref) }
-      case .updateAttributes(let ref, let changes) where changes["src"] != nil || changes["placeholder"] != nil:
-        loadImage(of: ref)
-      default: break
-      }
-    }
-    for (ref, task) in imageTasks where tree[ref] == nil {
-      task.cancel()
-      imageTasks[ref] = nil
-    }
-  }
-
-  private func loadImage(of ref: String) {
+  /// Loads the picture of an image element whose source is new.
+  func loadImage(of ref: String) {
     guard let element = tree[ref], ["image", "img"].contains(element.type) else { return }
     let source = element.attributes["src"]?.string ?? ""
     guard element.image?.url != source else { return }
-    imageTasks.removeValue(forKey: ref)?.cancel()
+    sourceTasks.removeValue(forKey: ref)?.cancel()
     guard !source.isEmpty else { return setImage(nil, of: ref) }
     setImage(.loading(url: source), of: ref)
     let request = ImageRequest(
@@ -50,7 +33,7 @@ extension PageInstance {
     } else {
       task = loader.load(request)
     }
-    imageTasks[ref] = Task { @PageActor [weak self] in
+    sourceTasks[ref] = Task { @PageActor [weak self] in
       await withTaskCancellationHandler {
         for await update in task.updates {
           guard !Task.isCancelled else { return }
@@ -59,7 +42,7 @@ extension PageInstance {
       } onCancel: {
         task.cancel()
       }
-      if self?.tree[ref]?.image?.url == source { self?.imageTasks[ref] = nil }
+      if self?.tree[ref]?.image?.url == source { self?.sourceTasks[ref] = nil }
     }
   }
 

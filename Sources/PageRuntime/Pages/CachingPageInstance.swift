@@ -7,9 +7,6 @@ import ScriptEngine
 /// It overrides the step that downloads: the store is asked first, and what has to be fetched is checked and stored
 /// before it runs. The script sees the page's remote URL all the same.
 @PageActor open class CachingPageInstance: PageInstance {
-  /// How the bundle was come by; nil before it was.
-  public private(set) var bundle: LoadedBundle?
-
   open override func renderByURL(
     _ text: String, options: PageOptions = PageOptions(), data: ScriptValue = [:]
   ) async throws {
@@ -29,16 +26,12 @@ import ScriptEngine
     }
     guard let url = PageURL(text) else { throw fail(.invalidURL(text)) }
     try begin(url)
-    do {
+    try await orFallBack(options: options, data: data) {
       let loaded = try await bundles.load(url, options: open)
       bundle = loaded
       var options = options
       options.bundleURL = options.bundleURL ?? text
       try await render(String(decoding: loaded.bytes, as: UTF8.self), options: options, data: data)
-    } catch let error as PageError {
-      throw error
-    } catch {
-      throw fail(.bundle(error))
     }
   }
 }

@@ -1,6 +1,10 @@
+import PageCore
 import PageLoading
 import ScriptEngine
 import Synchronization
+
+/// Makes pages: the app's, those a page embeds, and those a page goes to.
+public typealias PageFactory = @PageActor @Sendable (PageEnvironment, PageRegistry?) -> PageInstance
 
 /// What the pages of one host have in common.
 public final class PageEnvironment: Sendable {
@@ -12,18 +16,32 @@ public final class PageEnvironment: Sendable {
   public let clipboard = Clipboard()
   let channels = Channels()
   let frameworks: FrameworkPool
+  let fallback: FallbackChoice
+  private let factory: PageFactory
   private let lastID = Atomic<Int>(0)
 
+  /// - Parameters:
+  ///   - fallback: what a page gets that cannot open, where its options name nothing.
+  ///   - factory: makes all pages.
   public init(
     resources: ResourceLoader, bundles: BundleLoader?, registry: PageRegistry,
-    configuration: any ConfigurationProviding, frameworks: FrameworkPool
+    configuration: any ConfigurationProviding, frameworks: FrameworkPool,
+    fallback: @escaping FallbackChoice = { _, _ in nil },
+    factory: @escaping PageFactory = { CachingPageInstance(environment: $0, registry: $1) }
   ) {
     self.resources = resources
     self.bundles = bundles
     self.registry = registry
     self.configuration = configuration
     self.frameworks = frameworks
+    self.fallback = fallback
+    self.factory = factory
   }
+
+  /// A page from the factory.
+  ///
+  /// - Parameter registry: what is registered for this page, and for those it embeds; nil for what is for all.
+  @PageActor public func page(registry: PageRegistry? = nil) -> PageInstance { factory(self, registry) }
 
   func nextPageID() -> String { String(lastID.add(1, ordering: .relaxed).newValue) }
 }

@@ -11,6 +11,10 @@ public enum PageEvent: Sendable {
   case commands([RenderCommand])
   /// An image element's picture has come, or failed.
   case image(ref: String, ImageState?)
+  /// An element shows another page, or a document; or cannot.
+  case source(ref: String, SourceState?)
+  /// The page could not open, and this is shown instead.
+  case fallback(PageFallback, reason: PageError)
   /// A script threw; the page goes on.
   case exception(ScriptException)
   case log(level: String, text: String)

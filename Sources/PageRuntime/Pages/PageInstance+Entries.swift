@@ -18,6 +18,8 @@ extension PageInstance {
 
   func apply(_ outcome: EntryOutcome, of group: FrameworkGroup) {
     guard self.group === group, phase != .destroyed else { return }
+    if let created = outcome.created { timings.createInstance = created - began }
+    if timings.firstElement == nil, let first = outcome.firstCommand { timings.firstElement = first - began }
     apply(outcome.commands)
     for log in outcome.logs { feed.send(.log(level: log.level, text: log.text)) }
     for exception in outcome.exceptions { report(exception) }
@@ -38,9 +40,8 @@ extension PageInstance {
         report(ScriptException(message: "\(error)"))
       }
     }
-    if timings.firstElement == nil, tree.body != nil { timings.firstElement = .now - began }
     feed.send(.commands(applied))
-    followImages(applied)
+    followSources(applied)
     for command in applied {
       switch command {
       case .createFinish: finishCreation()

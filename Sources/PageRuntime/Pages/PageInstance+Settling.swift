@@ -1,5 +1,6 @@
 extension PageInstance {
-  /// Waits until nothing that the page has asked for is under way: requests, pictures, calls. Timers do not count.
+  /// Waits until nothing that the page has asked for is under way: requests, pictures, calls, and those of pages it
+  /// embeds. Timers do not count.
   ///
   /// - Returns: false where that took longer than `limit`.
   @discardableResult
@@ -9,6 +10,9 @@ extension PageInstance {
       guard .now < deadline else { return false }
       let isDone = await Self.wait(for: task, until: deadline)
       if !isDone { return false }
+    }
+    for child in embedded.values {
+      guard await child.settle(within: deadline - .now) else { return false }
     }
     return true
   }

@@ -12,11 +12,17 @@ public struct PageOptions: Hashable, Sendable {
   public var type: BundleType?
   /// More members of `weex.config`.
   public var config: [String: ScriptValue]
+  /// What is shown where the page cannot open; nil for what the host has.
+  public var fallback: PageFallback?
 
-  public init(bundleURL: String? = nil, type: BundleType? = nil, config: [String: ScriptValue] = [:]) {
+  public init(
+    bundleURL: String? = nil, type: BundleType? = nil, config: [String: ScriptValue] = [:],
+    fallback: PageFallback? = nil
+  ) {
     self.bundleURL = bundleURL
     self.type = type
     self.config = config
+    self.fallback = fallback
   }
 }
 
@@ -33,21 +39,36 @@ public struct PageOptions: Hashable, Sendable {
   public internal(set) var timings = PageTimings()
   /// Why it failed; nil where it did not.
   public private(set) var failure: PageError?
+  /// What is shown in its place, since it could not open; nil where it could.
+  public internal(set) var shownFallback: ShownFallback?
+  /// How its bundle was come by; nil where it did not come from the store or its loader.
+  public internal(set) var bundle: LoadedBundle?
 
   /// What it was opened with last.
-  private(set) var lastOptions = PageOptions()
+  var lastOptions = PageOptions()
   private(set) var lastData: ScriptValue = [:]
 
   /// What it started with: later registrations do not change a page under way.
   let registry: PageRegistry.Snapshot
+  /// What was registered for it alone, for the pages it embeds.
+  let ownRegistry: PageRegistry?
   nonisolated let feed = PageFeed()
   var group: FrameworkGroup?
+  /// What the group was taken for.
+  private var purpose: FrameworkPool.Purpose?
   var entries: Task<Void, Never>?
   var timers: [Int: Task<Void, Never>] = [:]
   var work: [UUID: Task<Void, Never>] = [:]
   var began = ContinuousClock.now
   var hasRendered = false
-  var imageTasks: [String: Task<Void, Never>] = [:]
+  /// What is loading for elements that show pictures or other pages, by their refs.
+  var sourceTasks: [String: Task<Void, Never>] = [:]
+  /// Pages that elements of its show, by their refs.
+  public internal(set) var embedded: [String: PageInstance] = [:]
+  /// How many pages it is embedded in, one in the other.
+  var embeddingDepth = 0
+  /// Documents of `web` elements, by their refs.
+  var documents: [String: [UInt8]] = [:]
   /// Timers of the `timer` module, by the callback they answer.
   var callbackTimers: [String: Task<Void, Never>] = [:]
   /// Callback ids by the type of the app's event they wait for.
@@ -63,6 +84,7 @@ public struct PageOptions: Hashable, Sendable {
   public init(environment: PageEnvironment, registry: PageRegistry? = nil) {
     self.environment = environment
     id = environment.nextPageID()
+    ownRegistry = registry
     self.registry = (registry ?? environment.registry).snapshot()
   }
 
@@ -77,7 +99,7 @@ public struct PageOptions: Hashable, Sendable {
   open func renderByURL(_ text: String, options: PageOptions = PageOptions(), data: ScriptValue = [:]) async throws {
     guard let url = PageURL(text) else { throw fail(.invalidURL(text)) }
     try begin(url)
-    do {
+    try await orFallBack(options: options, data: data) {
       let loaded = try await environment.resources.response(
         for: ResourceRequest(url.text, type: .page, behavior: .networkOnly))
       guard loaded.status == 200 else { throw BundleStatusError(url: url, status: loaded.status) }
@@ -86,10 +108,6 @@ public struct PageOptions: Hashable, Sendable {
         throw BundleError.notUTF8(bundle: url.text, url: url)
       }
       try await render(source, options: options, data: data)
-    } catch let error as PageError {
-      throw error
-    } catch {
-      throw fail(.bundle(error))
     }
   }
 
@@ -105,15 +123,16 @@ public struct PageOptions: Hashable, Sendable {
     guard move(to: .evaluating) else { throw fail(.destroyed) }
     let name = options.bundleURL ?? url?.text ?? "page-\(id).js"
     let type = options.type ?? BundleType(of: source, url: url)
+    let purpose = FrameworkPool.Purpose(
+      type: type, url: name, source: source, modules: registry.modules, components: registry.components)
     let group: FrameworkGroup
     do {
-      group = try await environment.frameworks.group(
-        for: type, url: name, modules: registry.modules, components: registry.components)
+      group = try await environment.frameworks.group(for: purpose)
     } catch let error as PageError {
       throw fail(error)
     }
     guard phase == .evaluating else { throw PageError.destroyed }
-    self.group = group
+    (self.group, self.purpose) = (group, purpose)
     var config = options.config
     config["bundleUrl"] = .string(name)
     config["bundleType"] = .string(type.rawValue)
@@ -138,12 +157,13 @@ public struct PageOptions: Hashable, Sendable {
   }
 
   /// Everything under way that an end can be waited for.
-  var underway: [Task<Void, Never>] { Array(work.values) + Array(imageTasks.values) }
+  var underway: [Task<Void, Never>] { Array(work.values) + Array(sourceTasks.values) }
 
   /// Notes that it is being opened from a URL.
   func begin(_ url: PageURL) throws {
     began = .now
     self.url = url
+    (shownFallback, bundle) = (nil, nil)
     guard move(to: .loading) else { throw PageError.destroyed }
   }
 
@@ -157,7 +177,7 @@ public struct PageOptions: Hashable, Sendable {
 
   /// Ends the page: its requests are cancelled, its script is freed. It cannot be opened again.
   public func destroy() async {
-    guard move(to: .destroyed) else { return }
+    guard phase != .destroyed, move(to: .destroyed) else { return }
     try? await closeScript()
     feed.send(.destroyed)
     feed.finish()
@@ -167,16 +187,21 @@ public struct PageOptions: Hashable, Sendable {
     for task in timers.values { task.cancel() }
     for task in callbackTimers.values { task.cancel() }
     for task in work.values { task.cancel() }
-    for task in imageTasks.values { task.cancel() }
-    (timers, callbackTimers, work, imageTasks) = ([:], [:], [:], [:])
+    for task in sourceTasks.values { task.cancel() }
+    let children = embedded.values
+    (timers, callbackTimers, work, sourceTasks) = ([:], [:], [:], [:])
     (globalListeners, rules, viewport, scrollTarget) = ([:], [], [:], nil)
+    (embedded, documents) = ([:], [:])
     tree = ElementTree()
+    let isSound = hasRendered && failure == nil
     hasRendered = false
     failure = nil
+    for child in children { await child.destroy() }
     guard let group else { return }
     self.group = nil
     entries = nil
     await group.close(id)
+    if isSound, let purpose { await environment.frameworks.keep(group, for: purpose) }
   }
 
   // MARK: Life
@@ -196,6 +221,20 @@ public struct PageOptions: Hashable, Sendable {
     _ = move(to: .failed)
     feed.send(.failed(error))
     return error
+  }
+
+  /// Opens it; where that fails, shows the fallback.
+  ///
+  /// - Throws: ``PageError``.
+  func orFallBack(
+    options: PageOptions, data: ScriptValue, _ open: () async throws -> Void
+  ) async throws {
+    do {
+      try await open()
+    } catch {
+      let reason = error as? PageError ?? fail(.bundle(error))
+      try await fallBack(from: reason, options: options, data: data)
+    }
   }
 }
 

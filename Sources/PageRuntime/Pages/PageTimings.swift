@@ -3,6 +3,9 @@
 public struct PageTimings: Hashable, Sendable {
   /// The bundle was found in the store, or has been downloaded.
   public var bundleReady: Duration?
+  /// The script has a context, with what the framework gives to bundles.
+  public var createInstance: Duration?
+  /// The script has run for the first time.
   public var evaluated: Duration?
   /// The first element was made.
   public var firstElement: Duration?

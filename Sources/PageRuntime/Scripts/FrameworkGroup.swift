@@ -91,6 +91,7 @@ final class FrameworkGroup: Sendable {
           ])
         try PageGlobals(context, state).define()
         for name in made.propertyNames { try context.global.set(name, context.adopting(made[name])) }
+        page.noteCreation()
         try context.evaluate(opening.source, url: opening.url)
       }
     }

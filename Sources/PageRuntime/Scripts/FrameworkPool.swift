@@ -1,13 +1,16 @@
 import PageCore
 import ScriptEngine
 
-/// Script groups with a framework booted in them: some are kept ready, so that a page need not wait for one.
+/// Script groups with a framework booted in them: some are kept ready, so that a page need not wait for one, and some
+/// that have run a bundle, so that it opens faster the next time.
 public actor FrameworkPool {
   public struct Configuration: Sendable {
     /// Texts of framework files for the types that the built-in one does not run.
     public var frameworks: [BundleType: String] = [:]
     /// Groups that wait for pages, for each type that was asked for.
     public var ready = 1
+    /// Groups kept of pages that have ended, for the same bundle's next opening; the one used longest ago gives way.
+    public var kept = 4
     public var limits = ScriptLimits()
     /// What scripts see as `WXEnvironment`.
     public var environment: ScriptValue = [:]
@@ -18,6 +21,25 @@ public actor FrameworkPool {
   private let configuration: Configuration
   private var waiting: [BundleType: [FrameworkGroup]] = [:]
   private var booting: [BundleType: Int] = [:]
+  /// Those used longest ago first.
+  private var kept: [(purpose: Purpose, group: FrameworkGroup)] = []
+
+  /// What a group is wanted for. One that ran a page may run another of the same purpose and no other: nothing of a
+  /// bundle's reaches a different one.
+  struct Purpose: Hashable, Sendable {
+    let type: BundleType
+    let url: String
+    let source: String
+    let modules: ModuleTable
+    let components: ComponentTable
+
+    static func == (left: Purpose, right: Purpose) -> Bool {
+      left.type == right.type && left.url == right.url && left.modules.names == right.modules.names
+        && left.components.names == right.components.names && left.source == right.source
+    }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(url) }
+  }
 
   /// Engines run what they have run before faster: something of everything a page does.
   private static let primer = """
@@ -31,21 +53,34 @@ public actor FrameworkPool {
   /// A group of its own for one page.
   ///
   /// - Throws: ``PageError``.
-  func group(
-    for type: BundleType, url: String, modules: ModuleTable, components: ComponentTable = ComponentTable()
-  ) async throws -> FrameworkGroup {
-    guard let source = source(for: type) else { throw PageError.noFramework(type, url: url) }
+  func group(for purpose: Purpose) async throws -> FrameworkGroup {
+    guard let source = source(for: purpose.type) else { throw PageError.noFramework(purpose.type, url: purpose.url) }
+    if let index = kept.lastIndex(where: { $0.purpose == purpose }) { return kept.remove(at: index).group }
     do {
       let group: FrameworkGroup
-      if let ready = waiting[type]?.popLast() { group = ready } else { group = try await boot(source) }
-      refill(type, source)
+      if let ready = waiting[purpose.type]?.popLast() { group = ready } else { group = try await boot(source) }
+      refill(purpose.type, source)
       // What was registered since the group was made.
-      try await group.register(modules, components)
+      try await group.register(purpose.modules, purpose.components)
       return group
     } catch let error as ScriptError {
-      throw PageError.script(url: "\(type.rawValue) framework", error)
+      throw PageError.script(url: "\(purpose.type.rawValue) framework", error)
     }
   }
+
+  /// Takes back the group of a page that has ended well.
+  func keep(_ group: FrameworkGroup, for purpose: Purpose) {
+    guard configuration.kept > 0 else { return }
+    kept.append((purpose, group))
+    if kept.count > configuration.kept { kept.removeFirst() }
+  }
+
+  /// Boots groups for bundles of a type, so that the first page need not wait.
+  public func prepare(_ type: BundleType = .vanilla) {
+    if let source = source(for: type) { refill(type, source) }
+  }
+
+  var keptCount: Int { kept.count }
 
   /// Groups that wait for pages of a type.
   func readyCount(_ type: BundleType) -> Int { waiting[type]?.count ?? 0 }

@@ -24,8 +24,12 @@ final class PageScript {
     guard outcome.commands.count < Self.commandLimit else {
       throw ScriptError.engine("the page changes more than \(Self.commandLimit) things at once")
     }
+    if outcome.commands.isEmpty { outcome.firstCommand = .now }
     outcome.commands.append(command)
   }
+
+  /// Its context is there, with what the framework gives to bundles.
+  func noteCreation() { outcome.created = .now }
 
   func report(_ exception: ScriptException) { outcome.exceptions.append(exception) }
   func log(_ level: String, _ text: String) { outcome.logs.append(.init(level: level, text: text)) }
@@ -109,6 +113,10 @@ struct EntryOutcome: Sendable {
   var cancelledTimers: [Int] = []
   var exceptions: [ScriptException] = []
   var logs: [Log] = []
+  /// When the page's context was there; nil for entries into a page that has one.
+  var created: ContinuousClock.Instant?
+  /// When the first of the commands was given.
+  var firstCommand: ContinuousClock.Instant?
   /// Why the entry ended before its end; nil where it did not.
   var failure: ScriptError?
 }

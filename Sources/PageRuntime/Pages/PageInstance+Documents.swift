@@ -1,0 +1,66 @@
+import HTTPTypes
+import PageCore
+import PageLoading
+import ScriptEngine
+
+extension PageInstance {
+  /// Bytes of one document; a longer one is refused.
+  private static let documentLimit: Int64 = 8 << 20
+
+  /// The bytes of the document that a `web` element shows; nil before they have come.
+  public func document(of ref: String) -> [UInt8]? { documents[ref] }
+
+  /// Loads what a `web` element names, so that an app's web view can show it, offline too.
+  func loadDocument(of ref: String) {
+    guard let source = newSource(of: ref) else { return }
+    documents[ref] = nil
+    setSource(.loading(url: source), of: ref)
+    sourceTasks[ref] = Task { @PageActor [weak self] in
+      guard let self else { return }
+      await self.tell(ref, "pagestart", ["url": .string(source)])
+      for await update in self.counted(for: ResourceRequest(source, base: self.url, type: .page)) {
+        guard self.tree[ref]?.source?.url == source, !Task.isCancelled else { return }
+        await self.receive(update, of: ref, source)
+      }
+      if self.tree[ref]?.source?.url == source { self.sourceTasks[ref] = nil }
+    }
+  }
+
+  private func receive(_ update: LoadUpdate, of ref: String, _ source: String) async {
+    do {
+      let loaded: Loaded
+      switch update {
+      case .cached(let found), .network(let found): loaded = found
+      case .notModified: return
+      case .failed(let failure):
+        // What is shown stays.
+        if documents[ref] != nil { return }
+        throw failure.error ?? DocumentStatusError(url: source, status: failure.answer?.status ?? 0)
+      }
+      guard loaded.status < 400 else { throw DocumentStatusError(url: source, status: loaded.status) }
+      let bytes = try await loaded.body.bytes(upTo: Self.documentLimit)
+      guard tree[ref]?.source?.url == source else { return }
+      documents[ref] = bytes
+      let type = loaded.response.headerFields[.contentType]
+      setSource(.document(url: source, contentType: type, length: bytes.count), of: ref)
+      await tell(ref, "pagefinish", ["url": .string(source), "canGoBack": false, "canGoForward": false])
+    } catch {
+      guard tree[ref]?.source?.url == source, documents[ref] == nil else { return }
+      setSource(.failed(url: source, reason: "\(error)"), of: ref)
+      await tell(ref, "error", ["type": "page", "errorMsg": .string("\(error)")])
+    }
+  }
+
+  private func tell(_ ref: String, _ type: String, _ event: ScriptValue) async {
+    guard tree[ref]?.events.contains(type) == true else { return }
+    try? await fireEvent(ref, type, event)
+  }
+}
+
+/// A document's server answered that there is none.
+private struct DocumentStatusError: Error, CustomStringConvertible {
+  let url: String
+  let status: Int
+
+  var description: String { "\(url): the server answers \(status)" }
+}

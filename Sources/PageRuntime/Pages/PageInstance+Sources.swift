@@ -1,0 +1,66 @@
+import PageCore
+import PageLoading
+import ScriptEngine
+
+extension PageInstance {
+  /// Loads what elements show that have come, or whose `src` was changed; forgets that of elements that have gone.
+  func followSources(_ commands: [RenderCommand]) {
+    var hasRemovals = false
+    for command in commands {
+      switch command {
+      case .createBody(let element), .addElement(_, let element, _): load(element)
+      case .updateAttributes(let ref, let changes) where changes["src"] != nil: loadSource(of: ref)
+      case .removeElement: hasRemovals = true
+      default: break
+      }
+    }
+    if hasRemovals { forgetSources() }
+  }
+
+  /// The description's own elements; parents first, without recursion.
+  private func load(_ description: ElementDescription) {
+    var waiting = [description]
+    while let next = waiting.popLast() {
+      if Self.sourceTypes.contains(next.type) { loadSource(of: next.ref) }
+      waiting += next.children
+    }
+  }
+
+  private static let sourceTypes: Set<String> = ["image", "img", "embed", "web"]
+
+  private func loadSource(of ref: String) {
+    switch tree[ref]?.type {
+    case "image", "img": loadImage(of: ref)
+    case "embed": loadEmbedded(of: ref)
+    case "web": loadDocument(of: ref)
+    default: break
+    }
+  }
+
+  private func forgetSources() {
+    for (ref, task) in sourceTasks where tree[ref] == nil {
+      task.cancel()
+      sourceTasks[ref] = nil
+    }
+    for ref in documents.keys where tree[ref] == nil { documents[ref] = nil }
+    for (ref, page) in embedded where tree[ref] == nil {
+      embedded[ref] = nil
+      Task { await page.destroy() }
+    }
+  }
+
+  /// The element's new source, as the page wrote it; nil where there is nothing to load.
+  func newSource(of ref: String) -> String? {
+    guard let element = tree[ref] else { return nil }
+    let source = element.attributes["src"]?.string ?? ""
+    guard element.source?.url != source else { return nil }
+    sourceTasks.removeValue(forKey: ref)?.cancel()
+    if source.isEmpty { setSource(nil, of: ref) }
+    return source.isEmpty ? nil : source
+  }
+
+  func setSource(_ state: SourceState?, of ref: String) {
+    tree.setSource(state, of: ref)
+    feed.send(.source(ref: ref, state))
+  }
+}

@@ -1,0 +1,65 @@
+import Foundation
+import PageKit
+import PageTesting
+
+/// An origin with a release of two pages, and hosts for it.
+struct PageSite {
+  let origin: FaultOrigin
+  let folder: TemporaryDirectory
+
+  static func running(_ body: (PageSite) async throws -> Void) async throws {
+    try await FaultOrigin.running { (origin: FaultOrigin) async throws in
+      try await body(PageSite(origin: origin, folder: try TemporaryDirectory()))
+    }
+  }
+
+  /// A release of two pages that show this word and a picture.
+  func publish(_ word: String) throws {
+    func entry(_ path: String, _ text: String) throws -> Manifest.Entry {
+      let bytes = Array(text.utf8)
+      origin.serve("/b/\(path)", bytes)
+      let name = Manifest.Entry.name(forPath: path)
+      return Manifest.Entry(
+        name: name, path: path, size: Int64(bytes.count), md5: try ContentDigests(of: bytes).md5)
+    }
+    let source = """
+      // { "framework": "Vanilla" }
+      var d = weex.document, b = d.createBody('div')
+      d.documentElement.appendChild(b)
+      b.appendChild(d.createElement('text', { attr: { value: '\(word) ' + weex.config.bundleUrl.split('/').pop() } }))
+      b.appendChild(d.createElement('image', { attr: { src: 'i.svg' } }))
+      """
+    let manifest = Manifest(
+      release: word, sequence: 1, base: "b/",
+      bundles: try ["one.js", "two.js"].map { try entry($0, source + "\n// \($0)") },
+      files: [try entry("i.svg", "<svg width='4' height='3'></svg>")])
+    origin.serve("/manifest.json", Array(try JSONEncoder().encode(manifest)), etag: "\"\(word)\"")
+  }
+
+  func host(_ change: (inout HostConfiguration) -> Void = { _ in }) throws -> PageHost {
+    try PageHost(configuration(change))
+  }
+
+  func configuration(_ change: (inout HostConfiguration) -> Void = { _ in }) throws -> HostConfiguration {
+    var configuration = try HostConfiguration(
+      manifest: origin.url(for: "/manifest.json"), store: StoreDirectory(folder.file("store")))
+    configuration.patience = .seconds(30)
+    change(&configuration)
+    return configuration
+  }
+
+  /// What a page of the host shows.
+  func shown(_ name: String, _ host: PageHost) async throws -> String {
+    let page = await host.page()
+    try await page.renderByURL(origin.url(for: "/b/\(name).js"))
+    await page.settle(within: .seconds(10))
+    let tree = await page.tree
+    await page.destroy()
+    let elements = tree.elements.values
+    let text = elements.compactMap { $0.attributes["value"]?.string }.joined()
+    let picture = elements.contains { element in
+      if case .loaded? = element.image { true } else { false }
+    }
+    return text + (picture ? " with its picture" : "")
+  }
+}

@@ -1,0 +1,198 @@
+import HTTPTypes
+import PageCore
+import PageTesting
+import ScriptEngine
+import Testing
+
+@testable import PageRuntime
+
+/// Pages in pages, and documents for browsers.
+struct EmbeddingTests {
+  /// A bundle that shows some words.
+  private static func bundle(_ text: String, more: String = "") -> [UInt8] {
+    Array(
+      """
+      // { "framework": "Vanilla" }
+      var d = weex.document, b = d.createBody('div'); d.documentElement.appendChild(b)
+      b.appendChild(d.createElement('text', { attr: { value: '\(text)' } }))
+      \(more)
+      """.utf8)
+  }
+
+  @Test func anEmbeddedPageOpensFromItsURLAndEndsWithItsElement() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.origin.serve("/pages/part.js", Self.bundle("inside"))
+      let page = try await fixture.page(
+        "var part = add('embed', { attr: { src: 'part.js' } }); add('text').addEvent('click', function () { body.removeChild(part) })"
+      )
+      await page.settle(within: .seconds(10))
+      let ref = try #require(await page.first("embed")?.ref)
+      let part = try #require(await page.embedded[ref])
+      #expect(await part.shown == "inside")
+      #expect(await page.tree[ref]?.source == .page(url: "part.js", id: part.id))
+      let button = try #require(await page.first("text")?.ref)
+      try await page.fireEvent(button, "click")
+      #expect(await page.embedded.isEmpty)
+      for await event in part.events { if case .destroyed = event { break } }
+      await page.destroy()
+    }
+  }
+
+  @Test func anotherSourceIsAnotherPage() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.origin.serve("/pages/one.js", Self.bundle("one"))
+      fixture.origin.serve("/pages/two.js", Self.bundle("two"))
+      let page = try await fixture.page(
+        "var part = add('embed', { attr: { src: 'one.js' } }); add('text').addEvent('click', function () { part.setAttr('src', 'two.js') })"
+      )
+      await page.settle(within: .seconds(10))
+      let ref = try #require(await page.first("embed")?.ref)
+      let one = try #require(await page.embedded[ref])
+      let button = try #require(await page.first("text")?.ref)
+      try await page.fireEvent(button, "click")
+      await page.settle(within: .seconds(10))
+      #expect(await page.embedded[ref]?.shown == "two")
+      #expect(await one.phase == .destroyed)
+      await page.destroy()
+    }
+  }
+
+  @Test func aPageEndsWithTheOneItIsEmbeddedIn() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.origin.serve("/pages/part.js", Self.bundle("inside"))
+      let page = try await fixture.page("add('embed', { attr: { src: 'part.js' } })")
+      await page.settle(within: .seconds(10))
+      let part = try #require(await page.embedded.values.first)
+      await page.destroy()
+      #expect(await part.phase == .destroyed)
+    }
+  }
+
+  @Test func aPageThatEmbedsItselfStopsSomewhere() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.origin.serve(
+        "/pages/self.js",
+        Self.bundle("again", more: "b.appendChild(d.createElement('embed', { attr: { src: 'self.js' } }))"))
+      let page = try await fixture.page("add('embed', { attr: { src: 'self.js' } })")
+      await page.settle(within: .seconds(30))
+      var depth = 0
+      var innermost = page
+      while let next = await innermost.embedded.values.first {
+        innermost = next
+        depth += 1
+      }
+      #expect(depth == 8)
+      guard case .failed(_, let reason)? = await innermost.first("embed")?.source else {
+        Issue.record("the innermost has no reason")
+        return
+      }
+      #expect(reason.contains("more than 8 deep"))
+      await page.destroy()
+    }
+  }
+
+  @Test func anEmbeddedPageThatCannotOpenLeavesTheOuterOneAlone() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = try await fixture.page("add('embed', { attr: { src: 'none.js' } })")
+      await page.settle(within: .seconds(10))
+      guard case .failed("none.js", let reason)? = await page.first("embed")?.source else {
+        Issue.record("it has not failed")
+        return
+      }
+      #expect(reason.contains("404"))
+      #expect(await page.phase == .live)
+      await page.destroy()
+    }
+  }
+
+  @Test func aWebElementsDocumentIsLoadedForTheAppToShow() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.origin.respond("/help.html") { _ in
+        OriginResponse(headers: [.contentType: "text/html"], body: Array("<h1>Help</h1>".utf8))
+      }
+      let page = try await fixture.page(
+        """
+        var text = add('text', { attr: { value: '' } }), web = document.createElement('web', { attr: { src: '/help.html' } })
+        var said = []
+        ;['pagestart', 'pagefinish', 'error'].forEach(function (type) {
+          web.addEvent(type, function (event) { said.push(type); text.setAttr('value', said.join(' ')) })
+        })
+        body.appendChild(web)
+        """)
+      await page.settle(within: .seconds(10))
+      let ref = try #require(await page.first("web")?.ref)
+      #expect(await page.document(of: ref) == Array("<h1>Help</h1>".utf8))
+      #expect(await page.tree[ref]?.source == .document(url: "/help.html", contentType: "text/html", length: 13))
+      #expect(await page.shown == "pagestart pagefinish")
+      await page.destroy()
+    }
+  }
+
+  @Test func aDocumentThatIsNotThereIsAnErrorOfItsElement() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = try await fixture.page(
+        """
+        var text = add('text', { attr: { value: '' } }), web = document.createElement('web', { attr: { src: '/none.html' } })
+        web.addEvent('error', function (event) { text.setAttr('value', event.errorMsg) })
+        body.appendChild(web)
+        """)
+      await page.settle(within: .seconds(10))
+      #expect(await page.shown?.contains("404") == true)
+      await page.destroy()
+    }
+  }
+
+  // MARK: From page to page
+
+  @Test func aPushedPageOpensOnTopAndPopGoesBack() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let stack = PageStack(limit: 2)
+      fixture.registry.register(stack as any Navigating, as: \.navigator)
+      fixture.origin.serve(
+        "/pages/next.js",
+        Self.bundle(
+          "next",
+          more: """
+            function push() { weex.requireModule('navigator').push({ url: 'next.js' }, function (r) { t(r.message) }) }
+            function t(text) { b.appendChild(d.createElement('text', { attr: { value: text } })) }
+            b.addEvent('click', function () { weex.requireModule('navigator').pop({}, function () {}) })
+            b.addEvent('longpress', push)
+            """))
+      let page = try await fixture.page(
+        """
+        var text = add('text', { attr: { value: '' } })
+        weex.requireModule('navigator').push({ url: 'next.js' }, function (answer) { text.setAttr('value', answer) })
+        """)
+      await page.settle(within: .seconds(10))
+      #expect(await page.shown == "WX_SUCCESS")
+      #expect(await stack.pages.first === page)
+      let next = try #require(await stack.top)
+      #expect(await next.shown == "next")
+      // The limit is said to the script.
+      try await next.fireEvent("_root", "longpress")
+      await next.settle(within: .seconds(10))
+      #expect(await next.tree.outline.contains("2 pages lie one upon the other already"))
+      try await next.fireEvent("_root", "click")
+      for await pages in await stack.changes where pages.count == 1 { break }
+      #expect(await stack.top === page)
+      for await event in next.events { if case .destroyed = event { break } }
+      await page.destroy()
+    }
+  }
+
+  @Test func aPageThatCannotBePushedIsNotOnTheStack() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let stack = PageStack()
+      fixture.registry.register(stack as any Navigating, as: \.navigator)
+      let page = try await fixture.page(
+        """
+        var text = add('text', { attr: { value: '' } })
+        weex.requireModule('navigator').push({ url: 'none.js' }, function (answer) { text.setAttr('value', answer.message) })
+        """)
+      await page.settle(within: .seconds(10))
+      #expect(await page.shown?.contains("404") == true)
+      #expect(await stack.pages.count == 1)
+      await page.destroy()
+    }
+  }
+}
