@@ -33,7 +33,6 @@ public final class PageHost: Sendable {
   /// Pages rendered before they are opened.
   public let prerenderer: Prerenderer
 
-  private let frameworks: FrameworkPool
   private let launchPreload = Mutex<Preload?>(nil)
 
   /// - Parameter transport: instead of libcurl's.
@@ -79,13 +78,12 @@ public final class PageHost: Sendable {
     scripts.environment = configuration.device.environment
     stack = PageStack()
     prerenderer = Prerenderer(limits: configuration.prerendering)
-    frameworks = FrameworkPool(scripts)
     let handlers = PageHandlers(
       images: DefaultImageLoader(resources), exceptions: LoggedExceptions(configuration.logger),
       navigator: stack, storage: CacheStorage(try resources.cache.region("storage")), modals: SilentModals())
     pages = PageEnvironment(
       resources: resources, bundles: bundles, registry: PageRegistry(defaults: handlers),
-      configuration: configuration.device, frameworks: frameworks, fallback: configuration.fallback,
+      configuration: configuration.device, frameworks: FrameworkPool(scripts), fallback: configuration.fallback,
       factory: configuration.pageFactory)
   }
 
@@ -98,7 +96,7 @@ public final class PageHost: Sendable {
   ) throws -> PageHost {
     let host = try PageHost(configuration, transport: transport)
     host.launchPreload.withLock { $0 = host.preload() }
-    Task { [frameworks = host.frameworks] in await frameworks.prepare() }
+    Task { [frameworks = host.pages.frameworks] in await frameworks.prepare() }
     return host
   }
 

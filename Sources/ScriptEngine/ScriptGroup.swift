@@ -2,7 +2,7 @@ import CJavaScriptCore
 
 /// Contexts that share one engine and one thread: what runs in one waits for what runs in another.
 ///
-///     let group = try ScriptGroup(name: "page")
+///     let group = try ScriptGroup.make(name: "page")
 ///     let sum = try await group.perform { try $0.makeContext(named: "sum").evaluate("1 + 2").value() }
 public actor ScriptGroup {
   private nonisolated let thread: ScriptThread
@@ -18,8 +18,17 @@ public actor ScriptGroup {
     fileprivate let number: Int
   }
 
+  /// A group with an engine and a thread of its own.
+  ///
   /// - Throws: ``ScriptError/engine(_:)``.
-  public init(name: String, limits: ScriptLimits = ScriptLimits()) throws {
+  // Swift 6.3's optimiser fails (“circular reference”) where another module's code comes to allocate this class, with
+  // its isolated `deinit`: nothing of it may be inlined there.
+  @inline(never)
+  public static func make(name: String, limits: ScriptLimits = ScriptLimits()) throws -> ScriptGroup {
+    try ScriptGroup(name: name, limits: limits)
+  }
+
+  private init(name: String, limits: ScriptLimits) throws {
     EngineSettings.apply()
     guard let raw = JSContextGroupCreate() else { throw ScriptError.engine("no group can be made") }
     self.raw = raw

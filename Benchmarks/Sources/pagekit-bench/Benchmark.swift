@@ -18,5 +18,9 @@ enum Benchmark {
     try await ReadBenchmark(folder: folder).run(&table)
     try await ResponseBenchmark(folder: folder).run(&table)
     table.print()
+    var pages = Table("page", "time", "to a cold one", "aim")
+    try await PageBenchmark(folder: folder, rounds: rounds).run(&pages)
+    print()
+    pages.print()
   }
 }

@@ -210,7 +210,7 @@ struct ResponseBenchmark {
     ResourceLoader(cache: cache, transport: try CurlTransport(), coding: ContentDecoder())
   }
 
-  private static func residentBytes() -> Int {
+  static func residentBytes() -> Int {
     let text = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)) ?? ""
     return text.split(separator: " ").dropFirst().first.flatMap { Int($0) }.map { $0 * 4096 } ?? 0
   }

@@ -15,7 +15,7 @@ public final class PageEnvironment: Sendable {
   public let configuration: any ConfigurationProviding
   public let clipboard = Clipboard()
   let channels = Channels()
-  let frameworks: FrameworkPool
+  public let frameworks: FrameworkPool
   let fallback: FallbackChoice
   private let factory: PageFactory
   private let lastID = Atomic<Int>(0)

@@ -14,13 +14,13 @@ public enum PageFallback: Hashable, Sendable {
 /// Chooses by the page's URL and by why it cannot open; nil where there is nothing to show.
 public typealias FallbackChoice = @Sendable (PageURL?, PageError) -> PageFallback?
 
-extension PageInstance {
-  /// What is shown instead, and why.
-  public struct ShownFallback: Sendable {
-    public let fallback: PageFallback
-    public let reason: PageError
-  }
+/// What is shown instead, and why.
+public struct ShownFallback: Sendable {
+  public let fallback: PageFallback
+  public let reason: PageError
+}
 
+extension PageInstance {
   /// Shows the fallback, where there is one.
   ///
   /// - Throws: `error`, unless a packaged bundle runs in the page's place.

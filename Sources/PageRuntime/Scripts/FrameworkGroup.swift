@@ -21,7 +21,7 @@ final class FrameworkGroup: Sendable {
     _ source: Source, environment: ScriptValue, components: ScriptValue,
     limits: ScriptLimits = ScriptLimits()
   ) async throws -> FrameworkGroup {
-    let group = try ScriptGroup(name: "pagekit.script", limits: limits)
+    let group = try ScriptGroup.make(name: "pagekit.script", limits: limits)
     let framework = try await group.perform { group -> ScriptGroup.ContextID in
       let context = try group.makeContext(named: "framework")
       let state = FrameworkState()

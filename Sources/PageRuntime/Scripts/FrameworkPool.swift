@@ -9,6 +9,8 @@ public actor FrameworkPool {
     public var frameworks: [BundleType: String] = [:]
     /// Groups that wait for pages, for each type that was asked for.
     public var ready = 1
+    /// Whether those have run a page that nobody sees, so that the engine knows the way.
+    public var primes = true
     /// Groups kept of pages that have ended, for the same bundle's next opening; the one used longest ago gives way.
     public var kept = 4
     public var limits = ScriptLimits()
@@ -20,7 +22,7 @@ public actor FrameworkPool {
 
   private let configuration: Configuration
   private var waiting: [BundleType: [FrameworkGroup]] = [:]
-  private var booting: [BundleType: Int] = [:]
+  private var booting: [BundleType: Task<Void, Never>] = [:]
   /// Those used longest ago first.
   private var kept: [(purpose: Purpose, group: FrameworkGroup)] = []
 
@@ -75,9 +77,11 @@ public actor FrameworkPool {
     if kept.count > configuration.kept { kept.removeFirst() }
   }
 
-  /// Boots groups for bundles of a type, so that the first page need not wait.
-  public func prepare(_ type: BundleType = .vanilla) {
-    if let source = source(for: type) { refill(type, source) }
+  /// Makes groups ready for bundles of a type, and returns when they are.
+  public func prepare(_ type: BundleType = .vanilla) async {
+    guard let source = source(for: type) else { return }
+    refill(type, source)
+    while let task = booting[type] { await task.value }
   }
 
   var keptCount: Int { kept.count }
@@ -96,18 +100,25 @@ public actor FrameworkPool {
       limits: configuration.limits)
   }
 
+  /// Fills up what waits for pages, one group after the other.
   private func refill(_ type: BundleType, _ source: FrameworkGroup.Source) {
-    guard (waiting[type]?.count ?? 0) + (booting[type] ?? 0) < configuration.ready else { return }
-    booting[type, default: 0] += 1
-    Task(priority: .low) { [weak self] in
-      let made = try? await self?.boot(source)
-      if let made, type == .vanilla { await made.prime(Self.primer) }
-      await self?.add(made, type)
+    guard booting[type] == nil, readyCount(type) < configuration.ready else { return }
+    booting[type] = Task(priority: .low) { [weak self] in
+      while let made = try? await self?.boot(source) {
+        if type == .vanilla, self?.configuration.primes == true { await made.prime(Self.primer) }
+        guard await self?.add(made, type) == true else { return }
+      }
+      await self?.stopBooting(type)
     }
   }
 
-  private func add(_ group: FrameworkGroup?, _ type: BundleType) {
-    booting[type, default: 1] -= 1
-    if let group { waiting[type, default: []].append(group) }
+  /// - Returns: whether more are wanted.
+  private func add(_ group: FrameworkGroup, _ type: BundleType) -> Bool {
+    waiting[type, default: []].append(group)
+    let wantsMore = readyCount(type) < configuration.ready
+    if !wantsMore { booting[type] = nil }
+    return wantsMore
   }
+
+  private func stopBooting(_ type: BundleType) { booting[type] = nil }
 }

@@ -1,0 +1,158 @@
+import Foundation
+import PageKit
+
+/// How fast pages open, each way beside a cold opening in the same run.
+struct PageBenchmark {
+  let folder: String
+  let rounds: Int
+
+  func run(_ table: inout Table) async throws {
+    let path = folder + "/pages"
+    try? FileManager.default.removeItem(atPath: path)
+    try await openings(&table, path)
+    try await cells(&table, path)
+    try await memory(&table, path)
+  }
+
+  // MARK: Rows
+
+  private func openings(_ table: inout Table, _ path: String) async throws {
+    let source = Self.bundle
+    let hosts = [
+      ("cold", "", try Self.host(path) { ($0.ready, $0.kept) = (0, 0) }),
+      ("framework booted", "", try Self.host(path) { ($0.primes, $0.kept) = (false, 0) }),
+      ("booted and primed", "", try Self.host(path) { $0.kept = 0 }),
+      ("hot: the bundle ran before", "0.2", try Self.host(path) { _ in }),
+    ]
+    var times: [[Double]] = hosts.map { _ in [] }
+    for round in 0...rounds * 3 {
+      for (index, host) in hosts.enumerated() {
+        await host.2.pages.frameworks.prepare()
+        let page = await host.2.page()
+        let time = try await Measurement.time(1) { try await page.render(source) }
+        await page.destroy()
+        if round > 0 { times[index].append(time) }
+      }
+    }
+    let cold = Measurement.median(times[0])
+    for (index, host) in hosts.enumerated() { add(host.0, times[index], cold, host.1, &table) }
+    try await prerendered(&table, path, cold)
+  }
+
+  private func prerendered(_ table: inout Table, _ path: String, _ cold: Double) async throws {
+    try Self.publish(path)
+    let host = try PageHost(Self.configuration(path))
+    _ = await host.preload().report()
+    let url = "file://\(path)/bundles/page.js"
+    var times: [Double] = []
+    for _ in 0..<rounds * 3 {
+      try await host.prerender(url)
+      var page: PageInstance?
+      times.append(try await Measurement.time(1) { page = try await host.open(url) })
+      await page?.destroy()
+    }
+    add("prerendered", times, cold, "0.02", &table)
+  }
+
+  private func cells(_ table: inout Table, _ path: String) async throws {
+    let count = 10_000
+    let host = try Self.host(path) { _ in }
+    var times: [Double] = []
+    for _ in 0..<max(3, rounds) {
+      let page = await host.page()
+      times.append(try await Measurement.time(1) { try await page.render(Self.list(count)) })
+      guard await page.tree.count == 1 + 2 * count else { throw Measurement.Failed(description: "cells are missing") }
+      await page.destroy()
+    }
+    let time = Measurement.median(times)
+    table.add(
+      "a list of 10,000 cells, each with its text", Figures.time(time),
+      "\(Int(Double(count) / time)) commands/s", "")
+  }
+
+  private func memory(_ table: inout Table, _ path: String) async throws {
+    let host = try Self.host(path) { $0.kept = 0 }
+    var pages: [PageInstance] = []
+    for _ in 0..<10 { pages.append(try await Self.opened(host)) }
+    let before = ResponseBenchmark.residentBytes()
+    for _ in 0..<50 { pages.append(try await Self.opened(host)) }
+    let each = (ResponseBenchmark.residentBytes() - before) / 50
+    for page in pages { await page.destroy() }
+    table.add("memory of a page with 200 elements", "\(each >> 10) KiB", "", "")
+  }
+
+  private func add(_ name: String, _ times: [Double], _ cold: Double, _ aim: String, _ table: inout Table) {
+    let time = Measurement.median(times)
+    table.add(name, Figures.time(time), Figures.ratio(time / cold), aim.isEmpty ? "" : "at most \(aim)")
+  }
+
+  // MARK: Pages
+
+  @PageActor private static func opened(_ host: PageHost) async throws -> PageInstance {
+    let page = host.page()
+    try await page.render(bundle)
+    return page
+  }
+
+  /// 100 cells of a catalogue, made by functions as a compiler of templates writes them.
+  private static let bundle: String = {
+    var text = header
+    for number in 0..<100 {
+      text += """
+        function cell\(number)(item) {
+          var cell = d.createElement('cell', { attr: { index: \(number) }, style: { padding: '24px', flexDirection: 'row' } })
+          var label = d.createElement('text', { attr: { value: item.name + ' ' + item.price.toFixed(2) }, style: { fontSize: '32px', color: '#222' } })
+          cell.appendChild(label); cell.addEvent('click', function () { label.setAttr('value', 'chosen ' + item.name) })
+          return cell
+        }
+        list.appendChild(cell\(number)({ name: 'item \(number)', price: \(number) * 1.5 }))
+
+        """
+    }
+    return text
+  }()
+
+  private static func list(_ count: Int) -> String {
+    header + """
+      for (var i = 0; i < \(count); i++) {
+        var cell = d.createElement('cell', { style: { padding: '24px', flexDirection: 'row' } })
+        cell.appendChild(d.createElement('text', { attr: { value: 'item ' + i }, style: { fontSize: '32px' } }))
+        list.appendChild(cell)
+      }
+      """
+  }
+
+  private static let header = """
+    // { "framework": "Vanilla" }
+    var d = weex.document, b = d.createBody('div'); d.documentElement.appendChild(b)
+    var list = d.createElement('list', { style: { flex: 1 } }); b.appendChild(list)
+
+    """
+
+  // MARK: Hosts
+
+  private static func configuration(_ path: String) throws -> HostConfiguration {
+    var configuration = try HostConfiguration(manifest: path + "/manifest.json", store: StoreDirectory(path + "/store"))
+    configuration.scripts.limits = ScriptLimits(time: .seconds(60))
+    return configuration
+  }
+
+  private static func host(
+    _ path: String, _ change: (inout FrameworkPool.Configuration) -> Void
+  ) throws -> PageHost {
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    var configuration = try configuration(path)
+    change(&configuration.scripts)
+    return try PageHost(configuration)
+  }
+
+  private static func publish(_ path: String) throws {
+    try FileManager.default.createDirectory(atPath: path + "/bundles", withIntermediateDirectories: true)
+    let bytes = Array(bundle.utf8)
+    try Data(bytes).write(to: URL(fileURLWithPath: path + "/bundles/page.js"))
+    let entry = Manifest.Entry(
+      name: "page", path: "page.js", size: Int64(bytes.count), md5: try ContentDigests(of: bytes).md5)
+    let manifest = Manifest(release: "1", sequence: 1, base: "bundles/", bundles: [entry], files: [])
+    try JSONEncoder().encode(manifest).write(to: URL(fileURLWithPath: path + "/manifest.json"))
+  }
+}
