@@ -3,14 +3,10 @@ import CJavaScriptCore
 extension String {
   /// Lends the engine a copy of the text. It lives until `body` returns.
   func withEngineString<Result>(_ body: (JSStringRef) throws -> Result) rethrows -> Result {
-    var text = self
-    let string = text.withUTF8 { utf8 -> JSStringRef in
-      // The engine wants a terminator, and takes what comes before a zero byte for all.
-      if utf8.contains(0) { return Self.engineString(utf16: Array(self.utf16)) }
-      return Array(utf8.lazy.map(CChar.init(bitPattern:)) + [0]).withUnsafeBufferPointer {
-        JSStringCreateWithUTF8CString($0.baseAddress)
-      }
-    }
+    // The engine wants a terminator, and takes what comes before a zero byte for all.
+    let string: JSStringRef =
+      utf8.contains(0)
+      ? Self.engineString(utf16: Array(utf16)) : withCString { JSStringCreateWithUTF8CString($0) }
     defer { JSStringRelease(string) }
     return try body(string)
   }

@@ -25,6 +25,9 @@ public final class ScriptContext {
 
   deinit { JSGlobalContextRelease(raw) }
 
+  /// Of the functions we make; looked up once. Unowned by a reference, which would own the context.
+  private(set) lazy var functionPrototype: JSValueRef? = try? global["Function"]["prototype"].raw
+
   // MARK: Values
 
   public var global: ScriptReference { ScriptReference(JSContextGetGlobalObject(raw), in: self) }

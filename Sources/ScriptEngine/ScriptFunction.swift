@@ -2,7 +2,7 @@ import CJavaScriptCore
 
 /// A Swift function that scripts can call, with what it needs to find its context again.
 final class FunctionBox {
-  typealias Body = (ScriptContext, [ScriptReference]) throws -> ScriptReference
+  typealias Body = (ScriptContext, [ScriptArgument]) throws -> JSValueRef
 
   let body: Body
   private(set) weak var context: ScriptContext?
@@ -20,9 +20,11 @@ final class FunctionBox {
         guard let function, let pointer = JSObjectGetPrivate(function) else { return nil }
         let box = Unmanaged<FunctionBox>.fromOpaque(pointer).takeUnretainedValue()
         guard let context = box.context else { return rawContext.map { JSValueMakeUndefined($0) } ?? nil }
-        let values = (0..<count).compactMap { arguments?[$0].map { ScriptReference($0, in: context) } }
+        let values = (0..<count).compactMap { index in
+          arguments?[index].map { ScriptArgument(raw: $0, context: context) }
+        }
         do {
-          return try box.body(context, values).raw
+          return try box.body(context, values)
         } catch ScriptError.exception(let exception) {
           thrown?.pointee = context.makeError(exception.message)
         } catch {
@@ -50,6 +52,21 @@ extension ScriptContext {
   public func makeFunction(
     named name: String, _ body: @escaping (ScriptContext, [ScriptReference]) throws -> ScriptReference
   ) -> ScriptReference {
+    makeFunction { context, arguments in
+      let result = try body(context, arguments.map(\.reference))
+      // The engine sees what is on the stack.
+      return withExtendedLifetime(result) { $0.raw }
+    }
+  }
+
+  /// A function that reads its arguments as it needs them, and keeps none.
+  public func makeFunction(
+    named name: String, reading body: @escaping ([ScriptArgument]) throws -> ScriptValue
+  ) -> ScriptReference {
+    makeFunction { context, arguments in ValueWriter(context).write(try body(arguments)) }
+  }
+
+  private func makeFunction(_ body: @escaping FunctionBox.Body) -> ScriptReference {
     let box = Unmanaged.passRetained(FunctionBox(self, body))
     guard let object = JSObjectMake(raw, FunctionBox.definition.raw, box.toOpaque()) else {
       box.release()
@@ -57,7 +74,7 @@ extension ScriptContext {
     }
     // An object of a class of ours is called like a function, but has not the methods of one.
     let reference = ScriptReference(object, in: self)
-    if let prototype = try? global["Function"]["prototype"] { JSObjectSetPrototype(raw, object, prototype.raw) }
+    if let functionPrototype { JSObjectSetPrototype(raw, object, functionPrototype) }
     return reference
   }
 

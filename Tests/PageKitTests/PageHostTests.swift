@@ -92,7 +92,7 @@ struct PageHostTests {
             storage.setItem('key', '\(value)', function () {})
           })
           """)
-        await page.settle(within: .seconds(10))
+        await page.settle(within: .seconds(60))
         let shown = await page.tree.elements.values.compactMap { $0.attributes["value"]?.string }
         #expect(shown == [expected])
         await page.destroy()

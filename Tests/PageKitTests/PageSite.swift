@@ -52,7 +52,7 @@ struct PageSite {
   func shown(_ name: String, _ host: PageHost) async throws -> String {
     let page = await host.page()
     try await page.renderByURL(origin.url(for: "/b/\(name).js"))
-    await page.settle(within: .seconds(10))
+    await page.settle(within: .seconds(60))
     let tree = await page.tree
     await page.destroy()
     let elements = tree.elements.values

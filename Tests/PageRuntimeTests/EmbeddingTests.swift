@@ -25,7 +25,7 @@ struct EmbeddingTests {
       let page = try await fixture.page(
         "var part = add('embed', { attr: { src: 'part.js' } }); add('text').addEvent('click', function () { body.removeChild(part) })"
       )
-      await page.settle(within: .seconds(10))
+      await page.settle(within: .seconds(60))
       let ref = try #require(await page.first("embed")?.ref)
       let part = try #require(await page.embedded[ref])
       #expect(await part.shown == "inside")
@@ -45,12 +45,12 @@ struct EmbeddingTests {
       let page = try await fixture.page(
         "var part = add('embed', { attr: { src: 'one.js' } }); add('text').addEvent('click', function () { part.setAttr('src', 'two.js') })"
       )
-      await page.settle(within: .seconds(10))
+      await page.settle(within: .seconds(60))
       let ref = try #require(await page.first("embed")?.ref)
       let one = try #require(await page.embedded[ref])
       let button = try #require(await page.first("text")?.ref)
       try await page.fireEvent(button, "click")
-      await page.settle(within: .seconds(10))
+      await page.settle(within: .seconds(60))
       #expect(await page.embedded[ref]?.shown == "two")
       #expect(await one.phase == .destroyed)
       await page.destroy()
@@ -61,7 +61,7 @@ struct EmbeddingTests {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.origin.serve("/pages/part.js", Self.bundle("inside"))
       let page = try await fixture.page("add('embed', { attr: { src: 'part.js' } })")
-      await page.settle(within: .seconds(10))
+      await page.settle(within: .seconds(60))
       let part = try #require(await page.embedded.values.first)
       await page.destroy()
       #expect(await part.phase == .destroyed)
@@ -94,7 +94,7 @@ struct EmbeddingTests {
   @Test func anEmbeddedPageThatCannotOpenLeavesTheOuterOneAlone() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.page("add('embed', { attr: { src: 'none.js' } })")
-      await page.settle(within: .seconds(10))
+      await page.settle(within: .seconds(60))
       guard case .failed("none.js", let reason)? = await page.first("embed")?.source else {
         Issue.record("it has not failed")
         return
@@ -119,7 +119,7 @@ struct EmbeddingTests {
         })
         body.appendChild(web)
         """)
-      await page.settle(within: .seconds(10))
+      await page.settle(within: .seconds(60))
       let ref = try #require(await page.first("web")?.ref)
       #expect(await page.document(of: ref) == Array("<h1>Help</h1>".utf8))
       #expect(await page.tree[ref]?.source == .document(url: "/help.html", contentType: "text/html", length: 13))
@@ -136,7 +136,7 @@ struct EmbeddingTests {
         web.addEvent('error', function (event) { text.setAttr('value', event.errorMsg) })
         body.appendChild(web)
         """)
-      await page.settle(within: .seconds(10))
+      await page.settle(within: .seconds(60))
       #expect(await page.shown?.contains("404") == true)
       await page.destroy()
     }
@@ -163,14 +163,14 @@ struct EmbeddingTests {
         var text = add('text', { attr: { value: '' } })
         weex.requireModule('navigator').push({ url: 'next.js' }, function (answer) { text.setAttr('value', answer) })
         """)
-      await page.settle(within: .seconds(10))
+      await page.settle(within: .seconds(60))
       #expect(await page.shown == "WX_SUCCESS")
       #expect(await stack.pages.first === page)
       let next = try #require(await stack.top)
       #expect(await next.shown == "next")
       // The limit is said to the script.
       try await next.fireEvent("_root", "longpress")
-      await next.settle(within: .seconds(10))
+      await next.settle(within: .seconds(60))
       #expect(await next.tree.outline.contains("2 pages lie one upon the other already"))
       try await next.fireEvent("_root", "click")
       for await pages in await stack.changes where pages.count == 1 { break }
@@ -189,7 +189,7 @@ struct EmbeddingTests {
         var text = add('text', { attr: { value: '' } })
         weex.requireModule('navigator').push({ url: 'none.js' }, function (answer) { text.setAttr('value', answer.message) })
         """)
-      await page.settle(within: .seconds(10))
+      await page.settle(within: .seconds(60))
       #expect(await page.shown?.contains("404") == true)
       #expect(await stack.pages.count == 1)
       await page.destroy()

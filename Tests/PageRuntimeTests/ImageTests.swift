@@ -76,13 +76,13 @@ struct ImageTests {
         var text = add('text'), image = add('image', { attr: { src: 'a.png' } })
         image.addEvent('load', function (e) { text.setAttr('value', e.success + ' ' + e.size.naturalWidth) })
         """)
-      await page.settle(within: .seconds(10))
+      await page.settle(within: .seconds(60))
       let size = try #require(ImageSize(width: 300, height: 200))
       #expect(await page.first("image")?.image == .loaded(url: "a.png", .png, size, .network))
       #expect(await page.shown == "true 300")
       await page.destroy()
       let again = try await fixture.page("add('image', { attr: { src: 'a.png' } })")
-      await again.settle(within: .seconds(10))
+      await again.settle(within: .seconds(60))
       #expect(await again.first("image")?.image == .loaded(url: "a.png", .png, size, .memory))
       await again.destroy()
     }
@@ -96,7 +96,7 @@ struct ImageTests {
       fixture.origin.serve(
         "/huge", Array(Self.picture.prefix(16)) + [0, 1, 0, 0, 0, 1, 0, 0], contentType: "image/png")
       let page = try await fixture.page("add('image', { attr: { src: '\(path)' } })")
-      await page.settle(within: .seconds(10))
+      await page.settle(within: .seconds(60))
       guard case .failed(_, let said)? = await page.first("image")?.image else {
         Issue.record("\(String(describing: await page.first("image")?.image))")
         return
@@ -133,7 +133,7 @@ struct ImageTests {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let token = fixture.registry.register(Painted() as any ImageLoading, as: \.images)
       let page = try await fixture.page("add('image', { attr: { src: '/x' } })")
-      await page.settle(within: .seconds(10))
+      await page.settle(within: .seconds(60))
       #expect(await page.first("image")?.image == .loaded(url: "/x", .gif, ImageSize(width: 7, height: 8), .none))
       #expect(fixture.origin.requests.isEmpty)
       token.remove()

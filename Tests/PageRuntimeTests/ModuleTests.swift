@@ -16,7 +16,7 @@ struct ModuleTests {
     let page = try await fixture.page(
       "var text = add('text', { attr: { value: '' } }); function show(v) { text.setAttr('value', typeof v === 'string' ? v : JSON.stringify(v)) }\n"
         + script)
-    await page.settle(within: .seconds(10))
+    await page.settle(within: .seconds(60))
     let shown = await page.shown
     await page.destroy()
     return shown

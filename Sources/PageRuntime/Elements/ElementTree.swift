@@ -47,7 +47,7 @@ public struct ElementTree: Hashable, Sendable {
       try insert(description, parent: nil, index: nil)
       root = description.ref
     case .addElement(let parent, let description, let index):
-      _ = try element(parent)
+      guard elements[parent] != nil else { throw ElementTreeError.unknown(parent) }
       try insert(description, parent: parent, index: index)
     case .removeElement(let ref): try remove(ref)
     case .moveElement(let ref, let parent, let index): try move(ref, to: parent, index: index)
@@ -88,6 +88,7 @@ public struct ElementTree: Hashable, Sendable {
   }
 
   private mutating func insert(_ description: ElementDescription, parent: String?, index: Int?) throws {
+    if description.children.isEmpty { return try insertLeaf(description, parent: parent, index: index) }
     // All of it or nothing: looked at before anything changes.
     var added: [(ElementDescription, parent: String?, depth: Int)] = []
     var waiting = [(description, parent: parent, depth: (parent.flatMap { elements[$0]?.depth } ?? -1) + 1)]
@@ -101,11 +102,17 @@ public struct ElementTree: Hashable, Sendable {
       waiting += next.0.children.map { ($0, parent: next.0.ref, depth: next.depth + 1) }
     }
     guard elements.count + added.count <= limits.elements else { throw ElementTreeError.tooMany(limits.elements) }
-    for (item, parent, depth) in added {
-      elements[item.ref] = Element(
-        ref: item.ref, type: item.type, attributes: item.attributes, style: item.style, events: item.events,
-        children: item.children.map(\.ref), parent: parent, depth: depth)
-    }
+    for (item, parent, depth) in added { elements[item.ref] = Element(item, parent: parent, depth: depth) }
+    if let parent { place(description.ref, in: parent, at: index) }
+  }
+
+  /// What most insertions are, done without the bookkeeping of the others.
+  private mutating func insertLeaf(_ description: ElementDescription, parent: String?, index: Int?) throws {
+    guard elements[description.ref] == nil else { throw ElementTreeError.duplicate(description.ref) }
+    let depth = (parent.flatMap { elements[$0]?.depth } ?? -1) + 1
+    guard depth <= limits.depth else { throw ElementTreeError.tooDeep(limits.depth) }
+    guard elements.count < limits.elements else { throw ElementTreeError.tooMany(limits.elements) }
+    elements[description.ref] = Element(description, parent: parent, depth: depth)
     if let parent { place(description.ref, in: parent, at: index) }
   }
 
@@ -141,6 +148,12 @@ public struct ElementTree: Hashable, Sendable {
 }
 
 extension ElementTree.Element {
+  fileprivate init(_ description: ElementDescription, parent: String?, depth: Int) {
+    self.init(
+      ref: description.ref, type: description.type, attributes: description.attributes, style: description.style,
+      events: description.events, children: description.children.map(\.ref), parent: parent, depth: depth)
+  }
+
   fileprivate static let none = ElementTree.Element(
     ref: "", type: "", attributes: [:], style: [:], events: [], children: [], parent: nil, depth: 0)
 }

@@ -145,6 +145,8 @@ public struct PageHandlers: Sendable {
 /// Components that have methods, with what they do.
 public struct ComponentTable: Sendable {
   public private(set) var methods: [String: [String: ModuleMethod]] = [:]
+  /// What frameworks are told of: the methods of each component.
+  private(set) var names: [String: ScriptValue] = [:]
 
   public init() {}
 
@@ -152,13 +154,11 @@ public struct ComponentTable: Sendable {
 
   public mutating func add(_ type: String, methods added: [String: ModuleMethod] = [:]) {
     methods[type, default: [:]].merge(added) { $1 }
+    names[type] = .array((methods[type] ?? [:]).keys.sorted().map { .string($0) })
   }
 
   /// As `registerComponents` takes them.
-  var names: ScriptValue {
-    .array(
-      methods.sorted { $0.key < $1.key }.map { type, methods in
-        ["type": .string(type), "methods": .array(methods.keys.sorted().map { .string($0) })]
-      })
+  var descriptions: ScriptValue {
+    .array(names.sorted { $0.key < $1.key }.map { ["type": .string($0), "methods": $1] })
   }
 }

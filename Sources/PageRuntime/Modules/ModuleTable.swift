@@ -14,6 +14,8 @@ public enum ModuleMethod: Sendable {
 /// Modules by name, with their methods. A page keeps the table it started with.
 public struct ModuleTable: Sendable {
   public private(set) var modules: [String: [String: ModuleMethod]] = [:]
+  /// What frameworks are told of: the methods of each module.
+  private(set) var names: [String: ScriptValue] = [:]
 
   public init() {}
 
@@ -22,11 +24,16 @@ public struct ModuleTable: Sendable {
   /// Adds a method, or replaces it.
   public mutating func add(_ module: String, _ method: String, _ body: ModuleMethod) {
     modules[module, default: [:]][method] = body
+    noteNames(of: module)
   }
 
   /// Adds a module, in the place of one of the same name.
-  public mutating func set(_ module: String, _ methods: [String: ModuleMethod]?) { modules[module] = methods }
+  public mutating func set(_ module: String, _ methods: [String: ModuleMethod]?) {
+    modules[module] = methods
+    noteNames(of: module)
+  }
 
-  /// What frameworks are told of.
-  var names: ScriptValue { .object(modules.mapValues { .array($0.keys.sorted().map { .string($0) }) }) }
+  private mutating func noteNames(of module: String) {
+    names[module] = modules[module].map { .array($0.keys.sorted().map { .string($0) }) }
+  }
 }

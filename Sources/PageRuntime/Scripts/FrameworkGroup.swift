@@ -1,9 +1,12 @@
 import ScriptEngine
+import Synchronization
 
 /// A script group with a framework booted in it, ready for pages.
 final class FrameworkGroup: Sendable {
   let group: ScriptGroup
   private let framework: ScriptGroup.ContextID
+  /// What the framework was told of last.
+  private let known = Mutex((modules: [String: ScriptValue](), components: [String: ScriptValue]()))
 
   /// A framework's files, in the order in which they are evaluated.
   typealias Source = [(name: String, text: String)]
@@ -41,10 +44,15 @@ final class FrameworkGroup: Sendable {
 
   /// Tells the framework of modules and components; those it knows stay.
   func register(_ modules: ModuleTable, _ components: ComponentTable) async throws {
+    let (newModules, newComponents) = known.withLock { known in
+      defer { known = (modules.names, components.names) }
+      return (known.modules != modules.names, known.components != components.names)
+    }
+    guard newModules || newComponents else { return }
     try await group.perform { [framework] group in
       let home = try group.context(framework)
-      try home.global.invoke("registerModules", [home.reference(to: modules.names)])
-      try home.global.invoke("registerComponents", [home.reference(to: components.names)])
+      try home.global.invoke("registerModules", [home.reference(to: .object(modules.names))])
+      try home.global.invoke("registerComponents", [home.reference(to: components.descriptions)])
     }
   }
 

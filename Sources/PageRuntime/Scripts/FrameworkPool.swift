@@ -43,11 +43,19 @@ public actor FrameworkPool {
     func hash(into hasher: inout Hasher) { hasher.combine(url) }
   }
 
-  /// Engines run what they have run before faster: something of everything a page does.
+  /// What the last page had registered; the next will most likely have the same.
+  private var lastPurpose: Purpose?
+
+  /// Engines run what they have run often faster: something of everything a page does.
   private static let primer = """
     var d = weex.document, b = d.createBody('div'); d.documentElement.appendChild(b)
-    var e = d.createElement('text', { attr: { value: 'a' }, style: { color: 'red' } })
-    b.appendChild(e); e.setAttr('value', 'b'); e.setStyle('color', 'blue'); e.addEvent('click', function () {})
+    for (var i = 0; i < 150; i++) {
+      var e = d.createElement('div', { style: { color: 'red' } }), t = d.createElement('text', { attr: { value: 'a' } })
+      e.appendChild(t); e.addEvent('click', function () {}); b.appendChild(e)
+      t.setAttr('value', 'b'); t.setStyle('color', 'blue')
+      if (i % 3) b.insertBefore(e, b.children[0])
+      if (i % 5) b.removeChild(e)
+    }
     """
 
   public init(_ configuration: Configuration = Configuration()) { self.configuration = configuration }
@@ -61,6 +69,7 @@ public actor FrameworkPool {
     do {
       let group: FrameworkGroup
       if let ready = waiting[purpose.type]?.popLast() { group = ready } else { group = try await boot(source) }
+      lastPurpose = purpose
       refill(purpose.type, source)
       // What was registered since the group was made.
       try await group.register(purpose.modules, purpose.components)
@@ -105,6 +114,7 @@ public actor FrameworkPool {
     guard booting[type] == nil, readyCount(type) < configuration.ready else { return }
     booting[type] = Task(priority: .low) { [weak self] in
       while let made = try? await self?.boot(source) {
+        if let last = await self?.lastPurpose { try? await made.register(last.modules, last.components) }
         if type == .vanilla, self?.configuration.primes == true { await made.prime(Self.primer) }
         guard await self?.add(made, type) == true else { return }
       }

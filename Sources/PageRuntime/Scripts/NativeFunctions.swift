@@ -21,31 +21,33 @@ struct NativeFunctions {
 
   private func defineCommands() throws {
     try command("callCreateBody") { arguments in
-      ElementDescription(arguments[0]).map { .createBody($0) }
+      ElementDescription(try arguments.plain(0)).map { .createBody($0) }
     }
     try command("callAddElement") { arguments in
-      guard let parent = arguments[0].reference, let element = ElementDescription(arguments[1]) else { return nil }
-      return .addElement(parent: parent, element, index: Self.index(arguments[2]))
+      guard let parent = try arguments[0].reference, let element = ElementDescription(try arguments.plain(1)) else {
+        return nil
+      }
+      return .addElement(parent: parent, element, index: Self.index(try arguments[2]))
     }
-    try command("callRemoveElement") { arguments in arguments[0].reference.map { .removeElement($0) } }
+    try command("callRemoveElement") { arguments in try arguments[0].reference.map { .removeElement($0) } }
     try command("callMoveElement") { arguments in
-      guard let ref = arguments[0].reference, let parent = arguments[1].reference else { return nil }
-      return .moveElement(ref, parent: parent, index: Self.index(arguments[2]))
+      guard let ref = try arguments[0].reference, let parent = try arguments[1].reference else { return nil }
+      return .moveElement(ref, parent: parent, index: Self.index(try arguments[2]))
     }
     try command("callUpdateAttrs") { arguments in
-      guard let ref = arguments[0].reference, let changes = arguments[1].object else { return nil }
+      guard let ref = try arguments[0].reference, let changes = try arguments[1].object else { return nil }
       return .updateAttributes(ref, changes)
     }
     try command("callUpdateStyle") { arguments in
-      guard let ref = arguments[0].reference, let changes = arguments[1].object else { return nil }
+      guard let ref = try arguments[0].reference, let changes = try arguments[1].object else { return nil }
       return .updateStyle(ref, changes)
     }
     try command("callAddEvent") { arguments in
-      guard let ref = arguments[0].reference, let type = Self.eventType(arguments[1]) else { return nil }
+      guard let ref = try arguments[0].reference, let type = Self.eventType(try arguments[1]) else { return nil }
       return .addEvent(ref, type: type)
     }
     try command("callRemoveEvent") { arguments in
-      guard let ref = arguments[0].reference, let type = Self.eventType(arguments[1]) else { return nil }
+      guard let ref = try arguments[0].reference, let type = Self.eventType(try arguments[1]) else { return nil }
       return .removeEvent(ref, type: type)
     }
     try command("callCreateFinish") { _ in .createFinish }
@@ -61,9 +63,9 @@ struct NativeFunctions {
   private static func eventType(_ value: ScriptValue) -> String? { value.string ?? value["type"].string }
 
   /// - Parameter make: nil for arguments that make no sense.
-  private func command(_ name: String, _ make: @escaping (Arguments) -> RenderCommand?) throws {
+  private func command(_ name: String, _ make: @escaping (Arguments) throws -> RenderCommand?) throws {
     try function(name) { page, arguments in
-      guard let command = make(arguments) else {
+      guard let command = try make(arguments) else {
         throw ScriptError.exception(ScriptException(message: "\(name) was called with arguments that make no sense"))
       }
       try page.add(command)
@@ -76,15 +78,14 @@ struct NativeFunctions {
   private func defineCalls() throws {
     let state = state
     let native = context.makeFunction(named: "callNativeModule") { context, arguments in
-      let values = try arguments.map { try $0.value() }
-      return try Self.callModule(Arguments(values), state, context)
+      try Self.callModule(try arguments.map { try $0.value() }, state, context)
     }
     try context.global.set("callNativeModule", native)
     try function("callNativeComponent") { page, arguments in
-      guard let ref = arguments[0].reference, let method = arguments[1].string else { return .undefined }
+      guard let ref = try arguments[0].reference, let method = try arguments[1].string else { return .undefined }
       page.later(
         ModuleCall(
-          page: page.id, module: "", method: method, ref: ref, arguments: arguments[2].array ?? []))
+          page: page.id, module: "", method: method, ref: ref, arguments: try arguments[2].array ?? []))
       return .undefined
     }
     // What older frameworks use for everything: tasks, each for a module or a component.
@@ -99,7 +100,7 @@ struct NativeFunctions {
               page: page.id, module: "", method: task["method"].string ?? "", ref: task["ref"].reference,
               arguments: task["args"].array ?? []))
         } else {
-          _ = try Self.callModule(Arguments(call), state, context)
+          _ = try Self.callModule(call, state, context)
         }
       }
       return context.undefined
@@ -108,14 +109,15 @@ struct NativeFunctions {
     try function("__updateComponentData") { _, _ in .undefined }
   }
 
+  /// - Parameter values: the page's id, the module, the method, and its arguments.
   private static func callModule(
-    _ arguments: Arguments, _ state: FrameworkState, _ context: ScriptContext
+    _ values: [ScriptValue], _ state: FrameworkState, _ context: ScriptContext
   ) throws -> ScriptReference {
-    guard let page = try page(arguments.first, state), let module = arguments[0].string,
-      let method = arguments[1].string
-    else { return context.undefined }
-    let call = ModuleCall(
-      page: page.id, module: module, method: method, ref: nil, arguments: arguments[2].array ?? [])
+    func value(_ index: Int) -> ScriptValue { values.indices.contains(index) ? values[index] : .undefined }
+    guard let page = try page(value(0), state), let module = value(1).string, let method = value(2).string else {
+      return context.undefined
+    }
+    let call = ModuleCall(page: page.id, module: module, method: method, ref: nil, arguments: value(3).array ?? [])
     switch page.modules[module, method] {
     case .immediate(let body): return context.reference(to: try body(call))
     case .deferred(let index, _):
@@ -146,26 +148,30 @@ struct NativeFunctions {
   /// A function whose first argument is the page's id.
   private func function(_ name: String, _ body: @escaping (PageScript, Arguments) throws -> ScriptValue) throws {
     let state = state
-    let made = context.makeFunction(named: name) { context, arguments in
-      let values = Arguments(try arguments.map { try $0.value() })
-      guard let page = try Self.page(values.first, state) else { return context.undefined }
-      return context.reference(to: try body(page, values))
+    let made = context.makeFunction(named: name) { arguments in
+      let id = try arguments.first?.value() ?? .undefined
+      guard let page = try Self.page(id, state) else { return .undefined }
+      return try body(page, Arguments(arguments.dropFirst()))
     }
     try context.global.set(name, made)
   }
 }
 
-/// What a native function was called with, behind the page's id.
+/// What a native function was called with, behind the page's id. Each is read when it is needed.
 struct Arguments {
-  let first: ScriptValue
-  private let rest: ArraySlice<ScriptValue>
+  private let arguments: ArraySlice<ScriptArgument>
 
-  init(_ values: [ScriptValue]) {
-    first = values.first ?? .undefined
-    rest = values.dropFirst()
+  init(_ arguments: ArraySlice<ScriptArgument>) { self.arguments = arguments }
+
+  private func argument(_ index: Int) -> ScriptArgument? {
+    let position = arguments.startIndex + index
+    return position < arguments.endIndex ? arguments[position] : nil
   }
 
   subscript(index: Int) -> ScriptValue {
-    rest.indices.contains(index + 1) ? rest[index + 1] : .undefined
+    get throws { try argument(index)?.value() ?? .undefined }
   }
+
+  /// What JSON keeps of it: enough of an element, and quick.
+  func plain(_ index: Int) throws -> ScriptValue { try argument(index)?.plainValue() ?? .undefined }
 }
