@@ -7,13 +7,9 @@ extension ElementTree {
     guard let root else { return "" }
     return preorder(from: root).map { element in
       let indentation = String(repeating: "  ", count: element.depth)
-      let attributes = element.attributes.sorted { $0.key < $1.key }.compactMap { name, value -> String? in
-        guard !value.isNothing else { return nil }
-        return "\(name)=\(value.outlineText)"
-      }
       let events = element.events.isEmpty ? "" : " @" + element.events.sorted().joined(separator: ",")
       let image = element.image.map { " (\($0.outlineText))" } ?? ""
-      return "\(indentation)\(element.type) #\(element.ref)\(attributes.map { " " + $0 }.joined())\(events)\(image)"
+      return "\(indentation)\(element.type) #\(element.ref)\(element.attributes.outlineText)\(events)\(image)"
     }.joined(separator: "\n")
   }
 
@@ -35,14 +31,6 @@ extension ElementTree {
       made[element.ref] = .object(members)
     }
     return made[root] ?? .null
-  }
-}
-
-extension ScriptValue {
-  fileprivate var outlineText: String {
-    let text = plainText ?? jsonText
-    let clipped = text.count > 60 ? text.prefix(59) + "…" : text[...]
-    return "\"\(clipped.replacing("\n", with: "⏎"))\""
   }
 }
 

@@ -2,18 +2,25 @@ import PageCore
 import ScriptEngine
 
 /// A page's elements as a document that a browser shows: for looking at, not for using.
+///
+/// Nothing in it runs: what the page says is escaped or left out, and the document forbids scripts besides.
 public struct HTMLPreview: Sendable {
-  /// The width that pages are designed for; everything is scaled from there.
-  public static let designWidth = 750.0
-
   private let tree: ElementTree
   private let title: String
-  private let resource: @Sendable (String) -> String
+  private let rules: [PageRule]
+  private let resource: @Sendable (String) -> String?
 
-  /// - Parameter resource: the URL at which a browser finds what the page calls so.
-  public init(_ tree: ElementTree, title: String, resource: @escaping @Sendable (String) -> String = { $0 }) {
+  /// - Parameters:
+  ///   - rules: the page's, for its fonts.
+  ///   - resource: the URL at which a browser finds what the page calls so; nil for none. `http`, `https`, `file`, and
+  ///     `data` for pictures and fonts; others are left out.
+  public init(
+    _ tree: ElementTree, title: String, rules: [PageRule] = [],
+    resource: @escaping @Sendable (String) -> String? = { $0 }
+  ) {
     self.tree = tree
     self.title = title
+    self.rules = rules
     self.resource = resource
   }
 
@@ -22,8 +29,11 @@ public struct HTMLPreview: Sendable {
     """
     <!doctype html>
     <html lang="en"><head><meta charset="utf-8"><title>\(title.escaped)</title>
-    <meta name="viewport" content="width=750">
-    <style>\(Self.styles)</style></head>
+    <meta http-equiv="Content-Security-Policy" content="\(Self.policy)">
+    <meta name="viewport" content="width=device-width">
+    <style>
+    \(Self.styles)
+    \(fonts)</style></head>
     <body>\(body)</body></html>
 
     """
@@ -40,11 +50,10 @@ public struct HTMLPreview: Sendable {
       case .end(let tag): output += "</\(tag)>"
       case .element(let ref):
         guard let element = tree[ref] else { continue }
-        let tag = Self.tag(of: element)
-        output += "<\(tag)\(attributes(of: element))>"
-        output += content(of: element)
-        if Self.isVoid(tag) { continue }
-        waiting.append(.end(tag))
+        let shown = PreviewElement(element: element, tree: tree, resource: resource)
+        output += shown.start
+        if shown.isVoid { continue }
+        waiting.append(.end(shown.tag))
         waiting += element.children.reversed().map { .element($0) }
       }
     }
@@ -56,77 +65,41 @@ public struct HTMLPreview: Sendable {
     case end(String)
   }
 
-  // MARK: Elements
-
-  private static func tag(of element: ElementTree.Element) -> String {
-    switch element.type {
-    case "image", "img": "img"
-    case "input": "input"
-    case "textarea": "textarea"
-    case "a": "a"
-    case "video": "video"
-    case "web": "iframe"
-    default: "div"
-    }
+  private var fonts: String {
+    rules.compactMap { rule in
+      guard rule.kind.lowercased() == "fontface", let family = rule.values["fontFamily"].string,
+        let name = InlineStyle.family(family), let url = rule.source.flatMap(resource).flatMap(PreviewURL.safe)
+      else { return nil }
+      return "@font-face{font-family:\(name);src:url(\"\(PreviewURL.quoted(url))\")}\n"
+    }.joined()
   }
 
-  private static func isVoid(_ tag: String) -> Bool { tag == "img" || tag == "input" }
+  private static let policy =
+    "default-src 'none'; style-src 'unsafe-inline'; img-src http: https: file: data:; font-src http: https: file: data:"
 
-  private func content(of element: ElementTree.Element) -> String {
-    switch element.type {
-    case "text", "textarea": element.text("value").escaped
-    case "switch": element.attributes["checked"] == true || element.attributes["checked"] == "true" ? "●" : "○"
-    default: ""
-    }
-  }
-
-  private func attributes(of element: ElementTree.Element) -> String {
-    var result = " data-ref=\"\(element.ref.escaped)\" class=\"w-\(element.type.classSafe)\""
-    let style = StyleSheet.inline(element.style)
-    if !style.isEmpty { result += " style=\"\(style.escaped)\"" }
-    func add(_ name: String, _ value: String) {
-      if !value.isEmpty { result += " \(name)=\"\(value.escaped)\"" }
-    }
-    switch element.type {
-    case "image", "img":
-      add("src", element.text("src").isEmpty ? "" : resource(element.text("src")))
-      add("alt", element.text("alt"))
-      add("data-resize", element.text("resize"))
-    case "input":
-      add("value", element.text("value"))
-      add("placeholder", element.text("placeholder"))
-      add(
-        "type", ["password", "email", "tel", "number", "date", "time"].first { $0 == element.text("type") } ?? "text")
-    case "textarea": add("placeholder", element.text("placeholder"))
-    case "video": add("poster", element.text("poster").isEmpty ? "" : resource(element.text("poster")))
-    // Other people's pages are named, not run.
-    case "web": add("title", element.text("src"))
-    default: break
-    }
-    if !element.events.isEmpty { add("data-events", element.events.sorted().joined(separator: " ")) }
-    return result
-  }
-
+  /// How elements look that say nothing of it. A unit of the design is a hundredth of a `rem`: the page is as wide as
+  /// the window, and no wider than it was designed.
   private static let styles = """
-    *{box-sizing:border-box;margin:0;padding:0}body{width:750px;font:32px/1.3 system-ui,sans-serif;background:#fff;overflow-x:hidden}
-    div,a,img,input,textarea,video,iframe{display:flex;flex-direction:column;position:relative;flex-shrink:0;border:0 solid #000;min-width:0}
-    a{color:inherit;text-decoration:none}.w-text{display:block;white-space:pre-wrap;overflow-wrap:anywhere}
-    .w-scroller,.w-list,.w-waterfall{overflow:auto}.w-slider,.w-cycleslider{overflow:hidden}.w-indicator,.w-loading-indicator{display:none}
-    img{object-fit:fill}img[data-resize=contain]{object-fit:contain}img[data-resize=cover]{object-fit:cover}
+    html{font-size:min(100px,calc(100vw / 7.5));--x:max(0px,calc((100vw - 7.5rem) / 2))}
+    *{box-sizing:border-box;margin:0;padding:0;scrollbar-width:none}
+    body{width:7.5rem;margin-left:var(--x);font:.32rem 'Helvetica Neue',Helvetica,Arial,system-ui,sans-serif;color:#000;background:#fff}
+    body>*{min-height:100vh}
+    [data-ref]{display:flex;flex-direction:column;align-items:stretch;align-content:flex-start;position:relative;flex-shrink:0;min-width:0;border:0 solid #000}
+    .w-text,.w-richtext{display:block;max-width:100%;white-space:pre-wrap;overflow-wrap:anywhere}
+    .w-richtext>*{display:inline}.w-richtext>img{display:inline-block;vertical-align:middle}
+    img{max-width:100%;object-fit:fill}img[data-resize=contain]{object-fit:contain}img[data-resize=cover]{object-fit:cover}
+    .w-header{position:sticky;top:0;z-index:1}
+    .w-waterfall{display:block}.w-waterfall>*{break-inside:avoid;width:100%}.w-waterfall>.w-header{column-span:all}
+    [data-scroll=down]{overflow:hidden auto}[data-scroll=across]{flex-direction:row;overflow:auto hidden}
+    .w-slider,.w-cycleslider,.w-slider-neighbor{overflow:hidden}[data-hidden]{display:none}
+    .w-indicator{flex-direction:row;justify-content:center;align-items:center;gap:.1rem}.w-indicator>i{border-radius:50%}
+    .w-refresh,.w-loading,.w-loading-indicator{display:none}[data-shown]{display:flex}
+    .w-input,.w-textarea{font:inherit;color:inherit;background:none;outline:0;resize:none;line-height:normal}
+    .w-input{min-height:.6rem}::placeholder{color:#999;opacity:1}
+    .w-switch{width:1.02rem;height:.62rem;border-radius:.31rem;background:#ddd}
+    .w-switch::after{content:"";position:absolute;left:.04rem;top:.04rem;width:.54rem;height:.54rem;border-radius:50%;background:#fff;box-shadow:0 .02rem .06rem #0004}
+    .w-switch[data-on]{background:#4cd864}.w-switch[data-on]::after{left:.44rem}
+    .w-video{background:#000}.w-web,.w-embed{background:#eee}
+    .w-web::after,.w-embed:empty::after{content:attr(data-label);margin:auto;padding:.2rem;font-size:.24rem;color:#666;overflow-wrap:anywhere}
     """
-}
-
-extension ElementTree.Element {
-  fileprivate func text(_ name: String) -> String { attributes[name]?.plainText ?? "" }
-}
-
-extension String {
-  /// For HTML's text and quoted attributes.
-  var escaped: String {
-    guard utf8.contains(where: { "&<>\"'".utf8.contains($0) }) else { return self }
-    return replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
-      .replacing("\"", with: "&quot;").replacing("'", with: "&#39;")
-  }
-
-  fileprivate var classSafe: String { filter { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") } }
 }

@@ -7,27 +7,60 @@ struct RenderCommand: AsyncParsableCommand {
     commandName: "render",
     abstract: "Run a bundle and show its elements.",
     discussion: """
-      Takes a file, or the URL of a bundle, which opens from the store where the server's MD5 says that it may. What \
-      the script logs, and its errors, go to standard error.
+      Takes a bundle's name in the manifest, its URL, or a file. Named bundles and URLs open as in an app: from the \
+      store where the server's MD5 says that they may, else from the network. A file runs as it is.
+
+      What the script logs, and its errors, go to standard error. Where the bundle names a source map, errors have \
+      the lines of its sources. Exit status: 0 when all is well, 1 when the page could not open or its script threw.
+
+      Examples:
+        bundlectl render home --manifest https://pages.example.com/manifest.json
+        bundlectl render dist/home.js --watch
+        bundlectl render dist/home.js --format html -o home.html
+        bundlectl render home --fire 12:click --fire 12:click --format commands
+        bundlectl render home --json --timings | jq '.root, .errors'
       """)
 
   enum Format: String, ExpressibleByArgument, CaseIterable {
-    case outline, html, json
+    case outline, json, html, commands
   }
 
-  @Argument(help: "A bundle: a file or a URL.")
+  @Argument(help: "A bundle: its name, its URL, or a file.")
   var bundle: String
 
-  @Option(name: .long, help: "outline (an element a line), html (for a browser) or json.")
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "How to show it: outline, json, html or commands.",
+      discussion: """
+        An element a line; the tree as JSON; a page for a browser; or what the script did to the tree, in its order.
+        """))
   var format = Format.outline
 
   @Option(name: [.customShort("o"), .customLong("output")], help: ArgumentHelp("Write it here.", valueName: "file"))
   var output: String?
 
-  @Flag(name: .long, help: "Render again whenever the file changes, until interrupted.")
+  @Flag(inversion: .prefixedNo, help: "Put the pictures and fonts into the HTML, so that it needs nothing beside it.")
+  var embed = true
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "Fire an event once the page has settled. Repeatable, in order.",
+      discussion: "The ref is the number behind # in the outline: --fire 12:click.", valueName: "ref:type"))
+  var fire: [FiredEvent] = []
+
+  @Flag(name: .long, help: "Show how long each stage took, on standard error.")
+  var timings = false
+
+  @Flag(
+    name: .long,
+    help: "Render again whenever the file, its source map, the data or the framework changes, until interrupted.")
   var watch = false
 
-  @Option(name: .long, help: ArgumentHelp("The page's data.", valueName: "json"))
+  @Option(
+    name: .long,
+    help: ArgumentHelp("The page's data: a JSON object, or @FILE with one.", valueName: "json"))
   var data: String?
 
   @Option(
@@ -38,100 +71,110 @@ struct RenderCommand: AsyncParsableCommand {
   @Option(name: .long, help: ArgumentHelp("Seconds to wait for what the page asks for.", valueName: "seconds"))
   var wait = 10.0
 
+  @OptionGroup var source: SourceOptions
   @OptionGroup var store: StoreOptions
 
   mutating func validate() throws {
     guard (0...3600).contains(wait) else { throw ValidationError("--wait must be from 0 to 3600 seconds.") }
-    guard !watch || !bundle.contains("://") else { throw ValidationError("Only a file can be watched.") }
+    guard !watch || !bundle.contains("://") || bundle.hasPrefix("file:") else {
+      throw ValidationError("Only a file can be watched.")
+    }
+    guard !watch || !store.json else {
+      throw ValidationError("--json prints one object: it cannot be used with --watch.")
+    }
+    if let data, !data.hasPrefix("@") { _ = try PageData.read(data) }
   }
 
   func run() async throws {
-    let url = try PageURL(manifestArgument: bundle)
-    let host = try makeHost(url)
-    var lastChange = FileWatch.stamp(of: url)
-    while true {
-      let isGood = try await render(url, host)
+    try await JSONOutput.reporting(store.json) {
+      let target = try RenderTarget(bundle)
       guard watch else {
-        if !isGood { throw ExitCode.failure }
+        guard try await render(target, try await host(target)) else { throw ExitCode.failure }
         return
       }
-      lastChange = try await FileWatch.change(of: url, after: lastChange)
+      guard target.filePath != nil else { throw ValidationError("Only a file can be watched.") }
+      try await renderOnChanges(target)
     }
   }
 
-  private func makeHost(_ url: PageURL) throws -> PageHost {
-    var configuration = HostConfiguration(manifest: url.resolving("../manifest.json") ?? url, store: store.directory)
-    configuration.logger = store.logger
-    configuration.resources.localFolder = url.filePath.map { ($0 as NSString).deletingLastPathComponent }
+  private func renderOnChanges(_ target: RenderTarget) async throws {
+    while true {
+      let watched = FileWatch(watchedFiles(target))
+      do {
+        // A host of its own each time: the framework may be another.
+        _ = try await render(target, try await host(target))
+      } catch let error as CommandError {
+        // It may be mended by the next change.
+        Terminal.error.line("bundlectl: \(Terminal.error.styled("\(error)", .red))")
+      }
+      try await watched.change()
+      Terminal.error.line(Terminal.error.styled("── \(Date().formatted(date: .omitted, time: .standard))", .dim))
+    }
+  }
+
+  /// The bundle first, and all that it is rendered with.
+  private func watchedFiles(_ target: RenderTarget) -> [String] {
+    guard let path = target.filePath else { return [] }
+    let text = (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
+    let map = SourceMapReference.find(in: text).flatMap { PageURL(filePath: path)?.resolving($0)?.filePath }
+    return [path] + [map, PageData.file(data), framework].compactMap(\.self)
+  }
+
+  private func host(_ target: RenderTarget) async throws -> PageHost {
+    let manifest = try await target.manifest(source.manifest, in: store.directory)
+    var configuration = try source.configuration(store, manifest: manifest)
+    let folder = (target.filePath ?? manifest.filePath).map { ($0 as NSString).deletingLastPathComponent }
+    configuration.resources.localFolder = folder
     if let framework {
-      let text = try String(contentsOfFile: framework, encoding: .utf8)
+      guard let text = try? String(contentsOfFile: framework, encoding: .utf8) else {
+        throw CommandError("the framework file \(framework) cannot be read")
+      }
       for type in [BundleType.vue, .rax, .weex] { configuration.scripts.frameworks[type] = text }
     }
-    return try PageHost(configuration)
+    let host = try PageHost(configuration)
+    // This command tells of them itself.
+    host.pages.registry.register(UnloggedExceptions() as any ScriptExceptionHandling, as: \.exceptions)
+    return host
   }
 
-  private func render(_ url: PageURL, _ host: PageHost) async throws -> Bool {
-    let page = await host.page()
-    let log = Task { for await event in page.events { Self.report(event) } }
-    defer { log.cancel() }
-    let values = data.flatMap { ScriptValue(json: $0) } ?? [:]
-    do {
-      if let path = url.filePath {
-        let source = try String(contentsOfFile: path, encoding: .utf8)
-        try await page.render(source, at: url, data: values)
-      } else {
-        try await page.renderByURL(url.text, data: values)
-      }
-    } catch {
-      Terminal.error.line("bundlectl: \(Terminal.error.styled("\(error)", .red))")
-      await page.destroy()
-      return false
+  /// - Returns: whether all went well.
+  private func render(_ target: RenderTarget, _ host: PageHost) async throws -> Bool {
+    let isFile = target.filePath != nil
+    let rendering = await Rendering.run(
+      .init(
+        url: try await target.url(host), isFile: isFile, data: try data.map { try PageData.read($0) } ?? [:],
+        events: fire, wait: .seconds(wait), htmlEmbedding: format == .html ? embed : nil),
+      on: host)
+    for fault in rendering.faults { fault.write(to: .error) }
+    if let note = rendering.note, rendering.source == .stale || store.verbose {
+      Terminal.error.line("bundlectl: \(note)")
     }
-    if await !page.settle(within: .seconds(wait)) {
+    if !rendering.isSettled {
       Terminal.error.line("bundlectl: the page still waits for something after \(wait) s; this is what there is")
     }
-    try show(await page.tree, url)
-    await page.destroy()
-    return true
+    if !store.json || output != nil, rendering.tree.body != nil || format == .commands { try show(rendering) }
+    if timings { for line in TimingsText.lines(of: rendering, isFile: isFile) { Terminal.error.line(line) } }
+    if store.json { try JSONOutput.print(RenderReport(rendering, isFile: isFile)) }
+    return rendering.faults.isEmpty
   }
 
-  private func show(_ tree: ElementTree, _ url: PageURL) throws {
+  private func show(_ rendering: Rendering) throws {
     let text: String
-    switch store.json ? .json : format {
-    case .outline: text = tree.outline + "\n"
+    switch format {
+    case .outline: text = rendering.tree.outline + "\n"
     case .json:
       let encoder = JSONEncoder()
       encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-      text = String(decoding: try encoder.encode(tree.json), as: UTF8.self) + "\n"
-    case .html:
-      text = HTMLPreview(tree, title: url.readable) { url.resolving($0)?.text ?? $0 }.html
+      text = String(decoding: try encoder.encode(rendering.tree.json), as: UTF8.self) + "\n"
+    case .html: text = rendering.html ?? ""
+    case .commands: text = rendering.commands.map { $0 + "\n" }.joined()
     }
     guard let output else { return Terminal.output.write(text) }
     try OutputFile.write(Data(text.utf8), to: output)
-    if watch { Terminal.error.line("rendered \(tree.count) elements to \(output)") }
-  }
-
-  private static func report(_ event: PageEvent) {
-    switch event {
-    case .log(let level, let text): Terminal.error.line("\(level): \(text)")
-    case .exception(let exception):
-      Terminal.error.line("bundlectl: \(Terminal.error.styled(exception.description, .red))")
-    default: break
-    }
+    if watch { Terminal.error.line("\(Formatting.count(rendering.tree.count, "element")) written to \(output)") }
   }
 }
 
-/// Notices that a file was written.
-private enum FileWatch {
-  static func stamp(of url: PageURL) -> Date? {
-    url.filePath.flatMap { try? FileManager.default.attributesOfItem(atPath: $0)[.modificationDate] as? Date }
-  }
-
-  static func change(of url: PageURL, after former: Date?) async throws -> Date? {
-    while true {
-      try await Task.sleep(for: .milliseconds(200))
-      let now = stamp(of: url)
-      if now != former, now != nil { return now }
-    }
-  }
+private struct UnloggedExceptions: ScriptExceptionHandling {
+  func handle(_ exception: ScriptException, page: String, url: PageURL?) {}
 }

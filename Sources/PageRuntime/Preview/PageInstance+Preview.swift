@@ -1,0 +1,66 @@
+import Foundation
+import PageCore
+import PageLoading
+import ScriptEngine
+
+extension PageInstance {
+  /// What the page shows now, as a document for a browser.
+  ///
+  /// - Parameters:
+  ///   - embedding: pictures and fonts that the page has loaded stand in the document itself, so that it needs nothing
+  ///     beside it; otherwise their URLs do.
+  ///   - limit: bytes of what is embedded; the URLs of what is beyond it stand there.
+  public func preview(title: String? = nil, embedding: Bool = true, limit: Int = 64 << 20) async -> HTMLPreview {
+    let (tree, rules, url) = (tree, rules, url)
+    let embedded = embedding ? await embeddedResources(limit: limit) : [:]
+    return HTMLPreview(tree, title: title ?? url?.text ?? "page", rules: rules) { reference in
+      if let data = embedded[reference] { return data }
+      if reference.lowercased().hasPrefix("data:") { return reference }
+      return url.map { $0.resolving(reference)?.text } ?? PageURL(reference)?.text
+    }
+  }
+
+  /// `data:` URLs by what the page calls them.
+  private func embeddedResources(limit: Int) async -> [String: String] {
+    var result: [String: String] = [:]
+    var room = limit
+    func add(_ reference: String, _ type: String, _ bytes: [UInt8]?) {
+      guard let bytes, !bytes.isEmpty, bytes.count <= room else { return }
+      room -= bytes.count
+      result[reference] = "data:\(type);base64,\(Data(bytes).base64EncodedString())"
+    }
+    for element in tree.root.map({ tree.preorder(from: $0) }) ?? [] {
+      guard case .loaded(let reference, let format, _, _)? = element.image, result[reference] == nil else { continue }
+      add(reference, format.mediaType, await picture(reference))
+    }
+    for rule in rules where rule.isLoaded {
+      guard let reference = rule.source, result[reference] == nil else { continue }
+      add(reference, "font/ttf", await stored(ResourceRequest(reference, type: .font, behavior: .cacheFirst)))
+    }
+    return result
+  }
+
+  /// As the page's image loader has it.
+  private func picture(_ reference: String) async -> [UInt8]? {
+    let loader = registry.handlers.images
+    if loader is DefaultImageLoader {
+      return await stored(ResourceRequest(reference, type: .image, behavior: .cacheFirst))
+    }
+    var bytes: [UInt8]?
+    for await update in loader.load(ImageRequest(url: reference, pageURL: url, page: id)).updates {
+      if case .image(let image) = update { bytes = image.bytes }
+    }
+    return bytes
+  }
+
+  /// Loaded before, and so most likely in the cache.
+  private func stored(_ request: ResourceRequest) async -> [UInt8]? {
+    for await update in updates(for: request) {
+      switch update {
+      case .cached(let loaded), .network(let loaded), .notModified(let loaded): return try? await loaded.body.bytes()
+      case .failed: return nil
+      }
+    }
+    return nil
+  }
+}

@@ -1,0 +1,132 @@
+import ScriptEngine
+
+/// One element as HTML: its tag, and what stands in it before its children.
+struct PreviewElement {
+  let element: ElementTree.Element
+  let tree: ElementTree
+  /// Where a browser finds what the page calls so; nil where it does not.
+  let resource: (String) -> String?
+
+  var tag: String {
+    switch element.type {
+    case "image", "img": "img"
+    case "input": "input"
+    case "textarea": "textarea"
+    case "video": "video"
+    default: "div"
+    }
+  }
+
+  var isVoid: Bool { tag == "img" || tag == "input" }
+
+  /// The beginning, up to its children.
+  var start: String { "<\(tag)\(attributes)>\(content)" }
+
+  private var content: String {
+    switch element.type {
+    case "text", "span", "richtext": text("value").escaped
+    // HTML §13.1.2.5: a line's end at the very beginning does not count.
+    case "textarea": (text("value").hasPrefix("\n") ? "\n" : "") + text("value").escaped
+    case "indicator": dots
+    default: ""
+    }
+  }
+
+  private var attributes: String {
+    var result = " data-ref=\"\(element.ref.escaped)\" class=\"w-\(element.type.classSafe)\""
+    let style = InlineStyle.declarations(element.style) + moreStyle
+    func add(_ name: String, _ value: String?) {
+      if let value, !value.isEmpty { result += " \(name)=\"\(value.escaped)\"" }
+    }
+    add("style", style.joined(separator: ";"))
+    add("data-events", element.events.sorted().joined(separator: " "))
+    switch element.type {
+    case "image", "img":
+      // Without a picture there is nothing to see, as on a device.
+      if case .failed? = element.image {
+        add("data-failed", "yes")
+      } else {
+        add("src", url("src") ?? url("placeholder"))
+      }
+      add("alt", text("alt"))
+      add("data-resize", text("resize"))
+    case "input":
+      let types = ["password", "email", "tel", "number", "date", "time", "url"]
+      add("type", types.first { $0 == text("type") } ?? "text")
+      add("value", text("value"))
+      add("placeholder", text("placeholder"))
+    case "textarea":
+      add("placeholder", text("placeholder"))
+      add("rows", Int(text("rows")).map { String(min(max($0, 1), 100)) } ?? "2")
+    case "switch": add("data-on", isOn("checked") ? "yes" : nil)
+    case "video": add("poster", url("poster"))
+    // Other people's pages are named, not run.
+    case "web", "embed": add("data-label", text("src"))
+    case "refresh", "loading": add("data-shown", text("display") == "show" ? "yes" : nil)
+    case "scroller", "list", "recycle-list", "waterfall", "slider", "cycleslider": add("data-scroll", scrolling)
+    default: break
+    }
+    if isOn("disabled"), element.type == "input" || element.type == "textarea" { add("disabled", "disabled") }
+    if isHiddenSlide { add("data-hidden", "yes") }
+    return result
+  }
+
+  // MARK: What is more than an attribute
+
+  private var moreStyle: [String] {
+    guard element.type == "waterfall" else { return [] }
+    let gap = Double(text("columnGap")).map { ["column-gap:\(StyleValue.units($0))"] } ?? []
+    return ["column-count:\(min(max(Int(text("columnCount")) ?? 2, 1), 20))"] + gap
+  }
+
+  /// What is higher than its contents scrolls by itself; the rest scrolls with the page.
+  private var scrolling: String? {
+    if text("scrollDirection") == "horizontal" { return "across" }
+    return element.style["height"] != nil || element.style["maxHeight"] != nil ? "down" : nil
+  }
+
+  private static let sliders: Set<String> = ["slider", "cycleslider", "slider-neighbor"]
+
+  /// A slider shows one of its children.
+  private var isHiddenSlide: Bool {
+    guard element.type != "indicator", let parent = element.parent.flatMap({ tree[$0] }),
+      Self.sliders.contains(parent.type)
+    else { return false }
+    let slides = parent.children.filter { tree[$0]?.type != "indicator" }
+    let shown = parent.attributes["index"]?.plainText.flatMap { Int($0) } ?? 0
+    return element.ref != (slides.indices.contains(shown) ? slides[shown] : slides.first)
+  }
+
+  /// One for each child of the slider.
+  private var dots: String {
+    guard let parent = element.parent.flatMap({ tree[$0] }), Self.sliders.contains(parent.type) else { return "" }
+    let slides = parent.children.count { tree[$0]?.type != "indicator" }
+    let shown = parent.attributes["index"]?.plainText.flatMap { Int($0) } ?? 0
+    let size = element.style["itemSize"]?.plainText.flatMap { Double($0) } ?? 12
+    func color(_ name: String, _ standard: String) -> String {
+      element.style[name]?.plainText.flatMap { StyleValue.safe($0) } ?? standard
+    }
+    return (0..<min(slides, 50)).map { index in
+      let color = index == shown ? color("itemSelectedColor", "#fff") : color("itemColor", "#ffffff80")
+      let style = "width:\(StyleValue.units(size));height:\(StyleValue.units(size));background:\(color)"
+      return "<i style=\"\(style.escaped)\"></i>"
+    }.joined()
+  }
+
+  private func text(_ name: String) -> String { element.attributes[name]?.plainText ?? "" }
+  private func isOn(_ name: String) -> Bool { text(name) == "true" }
+  private func url(_ name: String) -> String? {
+    text(name).isEmpty ? nil : resource(text(name)).flatMap { PreviewURL.safe($0) }
+  }
+}
+
+extension String {
+  /// For HTML's text and quoted attributes.
+  var escaped: String {
+    guard utf8.contains(where: { "&<>\"'".utf8.contains($0) }) else { return self }
+    return replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
+      .replacing("\"", with: "&quot;").replacing("'", with: "&#39;")
+  }
+
+  fileprivate var classSafe: String { filter { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") } }
+}

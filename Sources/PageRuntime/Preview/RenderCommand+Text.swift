@@ -1,0 +1,59 @@
+import ScriptEngine
+
+extension RenderCommand: CustomStringConvertible {
+  /// The command in a line.
+  public var description: String {
+    switch self {
+    case .createBody(let element): "createBody \(element.outlineText)"
+    case .addElement(let parent, let element, let index):
+      "addElement \(element.outlineText) in #\(parent)\(index.map { " at \($0)" } ?? "")"
+    case .removeElement(let ref): "removeElement #\(ref)"
+    case .moveElement(let ref, let parent, let index):
+      "moveElement #\(ref) to #\(parent)\(index.map { " at \($0)" } ?? "")"
+    case .updateAttributes(let ref, let changes): "updateAttrs #\(ref)\(changes.outlineText)"
+    case .updateStyle(let ref, let changes): "updateStyle #\(ref)\(changes.outlineText)"
+    case .addEvent(let ref, let type): "addEvent #\(ref) \(type)"
+    case .removeEvent(let ref, let type): "removeEvent #\(ref) \(type)"
+    case .createFinish: "createFinish"
+    case .updateFinish: "updateFinish"
+    case .refreshFinish: "refreshFinish"
+    }
+  }
+}
+
+extension ElementDescription {
+  /// Without its style, and with how many elements come with it.
+  fileprivate var outlineText: String {
+    let events = events.isEmpty ? "" : " @" + events.sorted().joined(separator: ",")
+    let below = elementsBelow
+    return "\(type) #\(ref)\(attributes.outlineText)\(events)\(below == 0 ? "" : " (and \(below) below it)")"
+  }
+
+  private var elementsBelow: Int {
+    var count = 0
+    var waiting = children
+    while let next = waiting.popLast() {
+      count += 1
+      waiting += next.children
+    }
+    return count
+  }
+}
+
+extension [String: ScriptValue] {
+  /// ` name="value"` for each that has one, by name.
+  var outlineText: String {
+    sorted { $0.key < $1.key }.compactMap { name, value in
+      value.isNothing ? nil : " \(name)=\(value.outlineText)"
+    }.joined()
+  }
+}
+
+extension ScriptValue {
+  /// In quotes, clipped, in one line.
+  var outlineText: String {
+    let text = plainText ?? jsonText
+    let clipped = text.count > 60 ? text.prefix(59) + "…" : text[...]
+    return "\"\(clipped.replacing("\n", with: "⏎"))\""
+  }
+}

@@ -1,0 +1,69 @@
+import Foundation
+
+/// Values of styles as a browser takes them: checked to be no more than that, with the design's units.
+///
+/// A hundredth of a `rem` is a unit of the design, which is 750 wide.
+enum StyleValue {
+  /// A longer one is no style that a person wrote.
+  private static let lengthLimit = 500
+  /// The units of a `wx`: a point of a screen with two pixels a point.
+  private static let unitsPerPoint = 2.0
+
+  private static let functions: Set<String> = [
+    "rgb", "rgba", "hsl", "hsla", "linear-gradient", "calc", "blur", "translate", "translatex", "translatey",
+    "translate3d", "rotate", "rotatex", "rotatey", "rotatez", "scale", "scalex", "scaley", "skew", "skewx", "skewy",
+    "matrix", "perspective",
+  ]
+
+  /// Nil for text that could end the declaration, load something, or run.
+  static func safe(_ text: String) -> String? {
+    guard text.utf8.count <= lengthLimit, !text.isEmpty, text.utf8.allSatisfy(isPlain) else { return nil }
+    // Words before a parenthesis are functions, and those are known.
+    for piece in text.split(separator: "(", omittingEmptySubsequences: false).dropLast() {
+      let name = piece.reversed().prefix { $0.isLetter || $0.isNumber || $0 == "-" || $0 == "_" }
+      guard name.isEmpty || functions.contains(String(name.reversed()).lowercased()) else { return nil }
+    }
+    return text
+  }
+
+  private static func isPlain(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"):
+      true
+    default: " #%.,()+-_*/".utf8.contains(byte)
+    }
+  }
+
+  /// Every `px` and `wx` in the text, and numbers that stand alone, in the preview's unit.
+  static func scaled(_ text: String, countsPlainNumbers: Bool) -> String {
+    var result = ""
+    var rest = Substring(text)
+    while !rest.isEmpty {
+      let word = rest.prefix { !" ,()".contains($0) }
+      result += word.isEmpty ? String(rest.removeFirst()) : length(word, countsPlainNumbers) ?? String(word)
+      rest = rest.dropFirst(word.count)
+    }
+    return result
+  }
+
+  /// Nil for what is no length.
+  private static func length(_ word: Substring, _ countsPlainNumbers: Bool) -> String? {
+    let lowered = word.lowercased()
+    if lowered.hasSuffix("px"), let number = number(lowered.dropLast(2)) { return units(number) }
+    if lowered.hasSuffix("wx"), let number = number(lowered.dropLast(2)) { return units(number * unitsPerPoint) }
+    return countsPlainNumbers ? number(Substring(lowered)).map(units) : nil
+  }
+
+  static func units(_ number: Double) -> String {
+    let text = String(format: "%.4f", number / 100)
+    let short = text.reversed().drop { $0 == "0" }.drop { $0 == "." }.reversed()
+    let value = String(short)
+    return value == "0" || value == "-0" || value.isEmpty ? "0" : "\(value)rem"
+  }
+
+  private static func number(_ text: Substring) -> Double? {
+    guard let number = Double(text), number.isFinite, abs(number) <= 1e6 else { return nil }
+    return number
+  }
+}

@@ -1,0 +1,57 @@
+import ScriptEngine
+
+extension ScriptException {
+  /// The same with its places in a script's sources instead of the script.
+  ///
+  /// - Parameter url: what the engine calls the script; places in others stay as they are.
+  public func mapped(through map: SourceMap, of url: String) -> ScriptException {
+    var result = located
+    if result.url == url, let line = result.line, let position = map.position(line: line, column: result.column) {
+      result.url = position.source
+      result.line = position.line
+      result.column = position.column
+    }
+    result.stack = stack.map { stack in
+      stack.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+        guard let call = StackCall(line), call.url == url,
+          let position = map.position(line: call.line, column: call.column)
+        else { return String(line) }
+        return call.name.map { "\($0)@\(position)" } ?? position.description
+      }.joined(separator: "\n")
+    }
+    return result
+  }
+
+  /// With the place of the innermost call that has one, where the engine gave none.
+  public var located: ScriptException {
+    guard line == nil, let call = stack?.split(separator: "\n").lazy.compactMap({ StackCall($0) }).first else {
+      return self
+    }
+    var result = self
+    (result.url, result.line, result.column) = (call.url, call.line, call.column)
+    return result
+  }
+}
+
+/// A line of a stack as JavaScriptCore writes it: `name@url:line:column`.
+struct StackCall: Hashable {
+  let name: String?
+  let url: String
+  let line: Int
+  let column: Int
+
+  /// Nil for other lines, those of native functions among them.
+  init?(_ text: Substring) {
+    // A URL may have an @ in it; names have none.
+    let parts = text.split(separator: "@", maxSplits: 1, omittingEmptySubsequences: false)
+    guard let place = parts.last else { return nil }
+    let numbers = place.split(separator: ":", omittingEmptySubsequences: false).suffix(2).map { Int($0) }
+    guard numbers.count == 2, let line = numbers[0], let column = numbers[1], line > 0, column > 0 else { return nil }
+    let url = place.split(separator: ":", omittingEmptySubsequences: false).dropLast(2).joined(separator: ":")
+    guard !url.isEmpty else { return nil }
+    name = parts.count == 2 ? String(parts[0]) : nil
+    self.url = url
+    self.line = line
+    self.column = column
+  }
+}

@@ -1,0 +1,113 @@
+import PageCore
+
+/// Where the parts of a generated script come from. ECMA-426, "Source Map v3".
+public struct SourceMap: Hashable, Sendable {
+  /// The most that a map may have; one with more is refused.
+  public struct Limits: Hashable, Sendable {
+    public var bytes = 64 << 20
+    public var segments = 4_000_000
+    public var sections = 10_000
+
+    public init() {}
+  }
+
+  /// A place in a source.
+  public struct Position: Hashable, Sendable, CustomStringConvertible {
+    /// A URL where the map's own is known; else what the map calls it.
+    public let source: String
+    /// From 1.
+    public let line: Int
+    /// From 1.
+    public let column: Int
+    /// What the source calls the thing that is there.
+    public let name: String?
+
+    public var description: String { "\(source):\(line):\(column)" }
+  }
+
+  /// From one generated place on, up to the next; all counted from 0, and −1 where there is none.
+  struct Segment: Hashable, Sendable {
+    var line: Int32
+    var column: Int32
+    var source: Int32 = -1
+    var sourceLine: Int32 = -1
+    var sourceColumn: Int32 = -1
+    var name: Int32 = -1
+
+    func isBefore(_ other: Segment) -> Bool { (line, column) < (other.line, other.column) }
+  }
+
+  /// Nil for a source without a name.
+  public internal(set) var sources: [String?] = []
+  /// The sources' text, where the map has it.
+  public internal(set) var contents: [String?] = []
+  var names: [String] = []
+  /// In order.
+  var segments: [Segment] = []
+
+  /// Where a place in the generated script comes from; nil where the map does not say.
+  ///
+  /// - Parameters:
+  ///   - line: from 1.
+  ///   - column: from 1; nil for the first one of the line that comes from anywhere.
+  public func position(line: Int, column: Int?) -> Position? {
+    guard let line = Int32(exactly: line), line > 0 else { return nil }
+    if let column {
+      guard let column = Int32(exactly: column), column > 0 else { return nil }
+      let next = firstIndex { $0.line > line - 1 || ($0.line == line - 1 && $0.column > column - 1) }
+      guard next > 0, segments[next - 1].line == line - 1 else { return nil }
+      return position(of: segments[next - 1])
+    }
+    let start = firstIndex { $0.line >= line - 1 }
+    return segments[start...].prefix { $0.line == line - 1 }.lazy.compactMap(position).first
+  }
+
+  /// A line of a source, where the map has its text.
+  ///
+  /// - Parameter line: from 1.
+  public func text(of source: String, line: Int) -> String? {
+    guard line > 0, let index = sources.firstIndex(of: source), index < contents.count, let text = contents[index]
+    else {
+      return nil
+    }
+    let lines = text.split(separator: "\n", maxSplits: line, omittingEmptySubsequences: false)
+    return lines.count >= line ? String(lines[line - 1]) : nil
+  }
+
+  private func position(of segment: Segment) -> Position? {
+    guard segment.source >= 0, let source = sources[Int(segment.source)] else { return nil }
+    return Position(
+      source: source, line: Int(segment.sourceLine) + 1, column: Int(segment.sourceColumn) + 1,
+      name: segment.name >= 0 ? names[Int(segment.name)] : nil)
+  }
+
+  /// The first segment that is beyond something; their count where none is.
+  private func firstIndex(where isBeyond: (Segment) -> Bool) -> Int {
+    var (low, high) = (0, segments.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if isBeyond(segments[middle]) { high = middle } else { low = middle + 1 }
+    }
+    return low
+  }
+}
+
+/// Why a text is no source map.
+public enum SourceMapError: Error, Hashable, Sendable, CustomStringConvertible {
+  case notJSON(String)
+  case version(String)
+  /// A character, counted from 0, of `mappings` that makes no sense.
+  case badMappings(at: Int, reason: String)
+  case badSection(Int, reason: String)
+  case tooLarge(what: String, limit: Int)
+
+  public var description: String {
+    switch self {
+    case .notJSON(let reason): "the source map is no JSON object of a map: \(reason)"
+    case .version(let found): "the source map is of version \(found), 3 is expected"
+    case .badMappings(let at, let reason): "the source map's mappings are damaged at character \(at): \(reason)"
+    case .badSection(let index, let reason): "section \(index + 1) of the source map is damaged: \(reason)"
+    case .tooLarge(let what, let limit): "the source map has more than \(limit) \(what)"
+    }
+  }
+}

@@ -1,0 +1,42 @@
+import ArgumentParser
+import PageKit
+
+/// An event to fire, as it is typed: `ref:type`.
+struct FiredEvent: ExpressibleByArgument, Hashable {
+  let ref: String
+  let type: String
+
+  init?(argument: String) {
+    guard let colon = argument.lastIndex(of: ":") else { return nil }
+    ref = String(argument[..<colon].drop { $0 == "#" })
+    type = String(argument[argument.index(after: colon)...])
+    guard !ref.isEmpty, !type.isEmpty else { return nil }
+  }
+
+  /// Why it cannot be fired at an element of the tree; nil where it can.
+  func fault(in tree: ElementTree) -> String? {
+    var listener = tree[ref]
+    while let element = listener {
+      // It may bubble up to one that listens.
+      if element.events.contains(type) { return nil }
+      listener = element.parent.flatMap { tree[$0] }
+    }
+    let listeners = tree.preorder(from: tree.root ?? "").filter { $0.events.contains(type) }
+    let subject = tree[ref].map { "the \($0.type) \(ref) has no event \(type)" } ?? "there is no element \(ref)"
+    guard !listeners.isEmpty else {
+      let types = Set(tree.elements.values.flatMap(\.events)).sorted().joined(separator: ", ")
+      return types.isEmpty
+        ? "\(subject); no element has events" : "\(subject), nor has any other; there are \(types)"
+    }
+    let some = listeners.prefix(6).map { "\($0.ref) (\(Self.label(of: $0, in: tree)))" }.joined(separator: ", ")
+    return "\(subject); \(type) is heard by \(some)\(listeners.count > 6 ? ", …" : "")"
+  }
+
+  /// Its type, and the first text in it.
+  private static func label(of element: ElementTree.Element, in tree: ElementTree) -> String {
+    let texts = tree.preorder(from: element.ref).lazy.compactMap { $0.attributes["value"]?.string }.filter {
+      !$0.isEmpty
+    }
+    return texts.first.map { "\(element.type) \(String($0.prefix(30)).quotedForMessage)" } ?? element.type
+  }
+}

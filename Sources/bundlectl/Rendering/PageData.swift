@@ -1,0 +1,42 @@
+import ArgumentParser
+import Foundation
+import PageKit
+
+/// A page's data, as it is typed: a JSON object, or `@FILE` with one.
+enum PageData {
+  /// - Throws: `ValidationError` for what is no JSON object; ``CommandError`` where a file is none, or cannot be read.
+  static func read(_ text: String) throws -> ScriptValue {
+    if let path = file(text) {
+      guard let found = try? String(contentsOfFile: path, encoding: .utf8) else {
+        throw CommandError("the data file \(path) cannot be read")
+      }
+      guard let value = ScriptValue(json: found), value.object != nil else {
+        throw CommandError("the data file \(path) holds no JSON object\(reason(found))")
+      }
+      return value
+    }
+    guard let value = ScriptValue(json: text) else {
+      throw ValidationError("--data is no JSON\(reason(text)). Write it as --data '{\"key\": \"value\"}'.")
+    }
+    guard value.object != nil else {
+      throw ValidationError(
+        "--data must be a JSON object, it is \(text.quotedForMessage). Write it as --data '{\"key\": \"value\"}'.")
+    }
+    return value
+  }
+
+  static func file(_ text: String?) -> String? {
+    text.flatMap { $0.hasPrefix("@") ? String($0.dropFirst()) : nil }
+  }
+
+  /// What the parser says, where it says something.
+  private static func reason(_ text: String) -> String {
+    do {
+      _ = try JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed)
+      return ""
+    } catch {
+      let found = (error as NSError).userInfo[NSDebugDescriptionErrorKey] as? String
+      return found.map { ": \($0.hasSuffix(".") ? String($0.dropLast()) : $0)" } ?? ""
+    }
+  }
+}

@@ -1,0 +1,62 @@
+import PageKit
+
+/// Something that went wrong while a page was rendered.
+struct RenderFault: Encodable {
+  let message: String
+  let url: String?
+  let line: Int?
+  let column: Int?
+  let stack: String?
+  /// The line itself, where its text is at hand.
+  var code: String?
+
+  init(_ message: String, url: String? = nil) {
+    self.init(ScriptException(message: message, url: url))
+  }
+
+  init(_ exception: ScriptException) {
+    message = exception.message
+    (url, line, column, stack) = (exception.url, exception.line, exception.column, exception.stack)
+  }
+
+  private enum CodingKeys: CodingKey {
+    case message, url, line, column, stack
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(message, forKey: .message)
+    try container.encode(url, forKey: .url)
+    try container.encode(line, forKey: .line)
+    try container.encode(column, forKey: .column)
+    try container.encode(stack, forKey: .stack)
+  }
+
+  /// Longer lines are a machine's.
+  private static let codeLimit = 160
+
+  /// For a person: what, where, and the calls that led there.
+  func write(to terminal: Terminal) {
+    terminal.line("bundlectl: \(terminal.styled(message, .red))")
+    if let url, let line {
+      terminal.line("  at \(terminal.styled("\(Self.plain(url)):\(line)\(column.map { ":\($0)" } ?? "")", .bold))")
+    } else if let url, !message.contains(url) {
+      terminal.line("  at \(terminal.styled(Self.plain(url), .bold))")
+    }
+    if let code, let line, code.count <= Self.codeLimit {
+      terminal.line("  \(terminal.styled("\(line) │", .dim)) \(code)")
+      if let column, column <= code.count + 1 {
+        // Tabs stay tabs, so that the mark is below what it means.
+        let space = String(code.prefix(column - 1).map { $0 == "\t" ? "\t" : " " })
+        terminal.line(
+          "  \(String("\(line)".map { _ in " " })) \(terminal.styled("│", .dim)) \(space)\(terminal.styled("^", .red))")
+      }
+    }
+    // The innermost call is the place itself.
+    let calls = (stack ?? "").split(separator: "\n").map { Self.plain(String($0)) }
+    for call in calls.count > 1 ? calls.prefix(20) : [] { terminal.line(terminal.styled("    \(call)", .dim)) }
+  }
+
+  /// Files by their paths.
+  private static func plain(_ text: String) -> String { text.replacing("file://", with: "") }
+}

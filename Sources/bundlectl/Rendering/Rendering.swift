@@ -1,0 +1,109 @@
+import Foundation
+import PageKit
+
+/// A page, opened as an app opens it, and everything that came of it.
+struct Rendering {
+  var bundle: RenderReport.Bundle
+  var source: LoadedBundle.Source?
+  /// Why the bundle's bytes are stale or unconfirmed.
+  var note: String?
+  var tree = ElementTree()
+  var timings = PageTimings()
+  var commands: [RenderCommandText] = []
+  var faults: [RenderFault] = []
+  var isSettled = true
+  var html: String?
+
+  /// A render command in a line.
+  typealias RenderCommandText = String
+
+  struct Request {
+    var url: PageURL
+    /// Runs the file's text instead of asking the store.
+    var isFile: Bool
+    var data: ScriptValue
+    var events: [FiredEvent]
+    var wait: Duration
+    /// The document for a browser: nil for none, else whether pictures stand in it.
+    var htmlEmbedding: Bool?
+  }
+
+  /// Opens the page, fires the events, and ends it; what the script logs goes to standard error meanwhile.
+  static func run(_ request: Request, on host: PageHost) async -> Rendering {
+    let url = request.url
+    let stored = try? await host.store.bundle(at: url)
+    var result = Rendering(bundle: .init(name: stored?.bundle.name, url: url.text))
+    let page = await host.page()
+    let reader = FaultReader(host.resources, url: url) {
+      if request.isFile { return url.filePath.flatMap { try? String(contentsOfFile: $0, encoding: .utf8) } }
+      return await page.bundle.map { String(decoding: $0.bytes, as: UTF8.self) }
+    }
+    let listener = Task { await listen(to: page, reader) }
+    if let fault = await open(page, request) { result.faults.append(fault) }
+    if await page.phase == .live {
+      result.isSettled = await page.settle(within: request.wait)
+      for event in request.events {
+        guard let fault = await fire(event, page, request.wait) else { continue }
+        result.faults.append(fault)
+      }
+      if let isEmbedding = request.htmlEmbedding {
+        result.timings = await page.timings
+        result.html = await page.preview(title: url.readable, embedding: isEmbedding).html
+      }
+    }
+    if result.html == nil { result.timings = await page.timings }
+    (result.tree, result.source, result.note) = await (page.tree, page.bundle?.source, page.bundle?.note)
+    result.bundle.md5 = await page.bundle?.md5.hex ?? (request.isFile ? RenderReport.Bundle.md5(of: url) : nil)
+    await page.destroy()
+    let (commands, faults) = await listener.value
+    result.commands = commands
+    // What the script threw came before what was wrong with the asking.
+    result.faults = faults + result.faults
+    return result
+  }
+
+  private static func open(_ page: CachingPageInstance, _ request: Request) async -> RenderFault? {
+    do {
+      if request.isFile, let path = request.url.filePath {
+        try await page.render(try String(contentsOfFile: path, encoding: .utf8), at: request.url, data: request.data)
+      } else {
+        try await page.renderByURL(request.url.text, data: request.data)
+      }
+      return nil
+    } catch is PageError {
+      // The page's events tell.
+      return nil
+    } catch {
+      return RenderFault("\(request.url.readable) cannot be read: \(error.localizedDescription)", url: request.url.text)
+    }
+  }
+
+  private static func fire(_ event: FiredEvent, _ page: CachingPageInstance, _ wait: Duration) async -> RenderFault? {
+    if let fault = event.fault(in: await page.tree) {
+      return RenderFault("--fire \(event.ref):\(event.type): \(fault)")
+    }
+    do {
+      try await page.fireEvent(event.ref, event.type)
+    } catch {
+      return RenderFault("--fire \(event.ref):\(event.type): \(error)")
+    }
+    _ = await page.settle(within: wait)
+    return nil
+  }
+
+  private static func listen(
+    to page: CachingPageInstance, _ reader: FaultReader
+  ) async -> (commands: [String], faults: [RenderFault]) {
+    var (commands, faults): ([String], [RenderFault]) = ([], [])
+    for await event in page.events {
+      switch event {
+      case .commands(let done): commands += done.map(\.description)
+      case .log(let level, let text): Terminal.error.line("\(Terminal.error.styled("\(level):", .dim)) \(text)")
+      case .exception(let exception): faults.append(await reader.fault(of: exception))
+      case .failed(let error): faults.append(await reader.fault(of: error))
+      default: break
+      }
+    }
+    return (commands, faults)
+  }
+}

@@ -1,0 +1,70 @@
+import PageCore
+import PageTesting
+import ScriptEngine
+import Testing
+
+@testable import PageRuntime
+
+struct SourceMapReferenceTests {
+  @Test(arguments: [
+    ("a()\n//# sourceMappingURL=a.js.map", "a.js.map"), ("a()\n//@ sourceMappingURL=a.js.map\n", "a.js.map"),
+    ("a() //# sourceMappingURL=a.js.map\r\n\r\n", "a.js.map"), ("/*# sourceMappingURL=a.css.map */", "a.css.map"),
+    ("//# sourceMappingURL=a.map\n// more\n\n//\tlast\n", "a.map"),
+    ("//# sourceMappingURL=old.map\n//# sourceMappingURL=new.map", "new.map"),
+    ("//# sourceMappingURL=data:application/json;base64,e30=", "data:application/json;base64,e30="),
+  ])
+  func theReferenceAtTheEndIsFound(_ source: String, _ expected: String) {
+    #expect(SourceMapReference.find(in: source) == expected)
+  }
+
+  @Test(arguments: [
+    "", "\n\n", "a()", "//# sourceMappingURL=", "//# sourceMappingURL=a.map\na()",
+    "var a = '//# sourceMappingURL=a.map'", "//#sourceMappingURL=a.map", "/*# sourceMappingURL=a.map",
+    "// sourceMappingURL=a.map", "sourceMappingURL=a.map",
+  ])
+  func whatIsNoReferenceIsNone(_ source: String) { #expect(SourceMapReference.find(in: source) == nil) }
+
+  private static let map = try? SourceMap(
+    reading: Array(#"{"version":3,"sources":["src/a.ts"],"names":[],"mappings":"AAAA;AACA;AAIE"}"#.utf8))
+
+  @Test func anExceptionAndItsCallsAreMapped() throws {
+    let exception = ScriptException(
+      message: "no", url: "http://x/a.js", line: 3, column: 9,
+      stack:
+        "inner@http://x/a.js:3:9\nforEach@[native code]\nhttp://x/a.js:1:1\nother@http://x/b.js:1:1\nout@http://x/a.js:9:1"
+    )
+    let mapped = exception.mapped(through: try #require(Self.map), of: "http://x/a.js")
+    #expect(mapped.description == "no (src/a.ts:6:3)")
+    #expect(
+      mapped.stack
+        == "inner@src/a.ts:6:3\nforEach@[native code]\nsrc/a.ts:1:1\nother@http://x/b.js:1:1\nout@http://x/a.js:9:1")
+  }
+
+  @Test func anExceptionWithoutAPlaceHasThatOfItsInnermostCall() throws {
+    let exception = ScriptException(message: "no", stack: "map@[native code]\ninner@http://x/a.js:3:9")
+    #expect(exception.located.description == "no (http://x/a.js:3:9)")
+    #expect(exception.mapped(through: try #require(Self.map), of: "http://x/a.js").line == 6)
+  }
+
+  @Test func aMapIsFoundInTheScriptBesideItAndOnTheNetwork() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let json = #"{"version":3,"sources":["a.ts"],"names":[],"mappings":"AAAA"}"#
+      fixture.origin.serve("/maps/a.map", Array(json.utf8), contentType: "application/json")
+      fixture.origin.serve("/maps/bad.map", Array("<html>".utf8), contentType: "text/html")
+      let url = try #require(PageURL(fixture.origin.url(for: "/pages/a.js")))
+      let lookup = SourceMapLookup(fixture.loader)
+      func find(_ reference: String) async throws -> String? {
+        try await lookup.map(of: "a()\n//# sourceMappingURL=\(reference)", at: url)?.position(line: 1, column: 1)?
+          .source
+      }
+      #expect(try await find("../maps/a.map") == fixture.origin.url(for: "/maps/a.ts"))
+      #expect(
+        try await find("data:application/json,\(json.replacing("\"", with: "%22"))")
+          == fixture.origin.url(for: "/pages/a.ts"))
+      #expect(try await lookup.map(of: "a()", at: url) == nil)
+      for bad in ["/maps/bad.map", "/maps/none.map", "file:///etc/passwd", "data:,x"] {
+        await #expect(throws: (any Error).self, "\(bad)") { try await find(bad) }
+      }
+    }
+  }
+}
