@@ -225,14 +225,14 @@
     return track
   }
 
-  // The columns of a row add up to 646: 150 + 76 + 160 + 64 + 132 + 64.
+  // The columns of a row add up to 646: 172 + 76 + 138 + 64 + 132 + 64.
   function tableHead (units) {
     function head (value, width, align) {
       return text(value, { width: width, fontSize: 22, lines: 1, textAlign: align, color: COLOR.faint })
     }
     return box({ width: 646, height: 44, flexDirection: 'row', alignItems: 'center' }, [
-      head('Day', 226, 'left'),
-      head('Rain, wind', 160, 'left'),
+      head('Day', 248, 'left'),
+      head('Rain, wind', 138, 'left'),
       head('Low', 64, 'right'),
       head(units.temperature, 132, 'center'),
       head('High', 64, 'left')
@@ -244,14 +244,14 @@
       width: 646, height: 104, flexDirection: 'row', alignItems: 'center',
       borderTopWidth: 2, borderTopColor: COLOR.line
     }, [
-      box({ width: 150 }, [
-        text(index === 0 ? 'Today' : dayName(day.date, index), { width: 150, fontSize: 28, lines: 1, color: COLOR.ink }),
-        text(dayDate(day.date), { width: 150, fontSize: 22, lines: 1, marginTop: 4, color: COLOR.faint })
+      box({ width: 172 }, [
+        text(index === 0 ? 'Today' : dayName(day.date, index), { width: 172, fontSize: 28, lines: 1, color: COLOR.ink }),
+        text(dayDate(day.date), { width: 172, fontSize: 22, lines: 1, marginTop: 4, color: COLOR.faint })
       ]),
       box({ width: 76 }, [icon(day.condition, 64)]),
-      box({ width: 160 }, [
-        text(number(day.rain, units.rain), { width: 160, fontSize: 24, lines: 1, color: day.rain > 0 ? COLOR.cold : COLOR.faint }),
-        text(whole(day.wind, units.wind), { width: 160, fontSize: 22, lines: 1, marginTop: 4, color: COLOR.faint })
+      box({ width: 138 }, [
+        text(number(day.rain, units.rain), { width: 138, fontSize: 24, lines: 1, color: day.rain > 0 ? COLOR.cold : COLOR.faint }),
+        text(whole(day.wind, units.wind), { width: 138, fontSize: 22, lines: 1, marginTop: 4, color: COLOR.faint })
       ]),
       text(whole(day.low, '°'), { width: 64, fontSize: 28, lines: 1, textAlign: 'right', color: COLOR.faint }),
       box({ width: 132, alignItems: 'center' }, [rangeBar(day, scale)]),

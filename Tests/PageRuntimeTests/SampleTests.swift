@@ -11,7 +11,7 @@ struct SampleTests {
     .deletingLastPathComponent().appendingPathComponent("bundles")
 
   /// Everything in the folder, at `/bundles/`.
-  private static func serve(_ fixture: PageFixture) throws {
+  static func serve(_ fixture: PageFixture) throws {
     let files = try FileManager.default.subpathsOfDirectory(atPath: folder.path)
     for path in files {
       guard let data = FileManager.default.contents(atPath: folder.appendingPathComponent(path).path) else { continue }
@@ -19,14 +19,16 @@ struct SampleTests {
     }
   }
 
-  private static func open(_ name: String, _ fixture: PageFixture) async throws -> PageInstance {
+  static func open(_ name: String, _ fixture: PageFixture) async throws -> PageInstance {
     let page = await PageInstance(environment: fixture.environment)
     try await page.renderByURL(fixture.origin.url(for: "/bundles/\(name).js"))
     #expect(await page.settle(within: .seconds(20)))
     return page
   }
 
-  @Test(arguments: ["home", "catalogue", "product", "article", "form", "notes", "weather", "settings"])
+  static let names = ["home", "catalogue", "product", "article", "form", "notes", "weather", "settings"]
+
+  @Test(arguments: names)
   func everySampleRendersWithItsPictures(_ name: String) async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       try Self.serve(fixture)

@@ -57,11 +57,15 @@ struct Command {
 
     func send(_ signal: Int32) { kill(process.processIdentifier, signal) }
 
+    /// What it has written to standard error until now.
+    var errorSoFar: String { text("error") }
+
+    private func text(_ name: String) -> String {
+      String(decoding: FileManager.default.contents(atPath: files.file(name)) ?? Data(), as: UTF8.self)
+    }
+
     func result() async throws -> Result {
       await end.value
-      func text(_ name: String) -> String {
-        String(decoding: FileManager.default.contents(atPath: files.file(name)) ?? Data(), as: UTF8.self)
-      }
       return Result(
         status: process.terminationStatus, wasKilled: process.terminationReason == .uncaughtSignal,
         output: text("output"), error: text("error"))

@@ -51,27 +51,4 @@ struct RenderCommandTests {
       #expect(result.error.contains("missing"))
     }
   }
-
-  @Test func aWatchedFileIsRenderedAgainWhenItChanges() async throws {
-    try await Site.running { (site: Site) async throws in
-      try site.write(Self.script, to: "a.js")
-      let output = site.folder.file("out.txt")
-      let running = try Command.start(
-        ["render", site.folder.file("a.js"), "--watch", "-o", output, "--store", site.store])
-      func wait(for text: String) async throws {
-        let deadline = ContinuousClock.now + .seconds(60)
-        while (try? String(contentsOfFile: output, encoding: .utf8))?.contains(text) != true {
-          guard .now < deadline else { throw Timeout() }
-          try await Task.sleep(for: .milliseconds(20))
-        }
-      }
-      try await wait(for: "hello")
-      try site.write(Self.script.replacing("hello", with: "changed"), to: "a.js")
-      try await wait(for: "changed")
-      running.send(SIGINT)
-      _ = try await running.result()
-    }
-  }
-
-  private struct Timeout: Error {}
 }

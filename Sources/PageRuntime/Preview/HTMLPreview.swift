@@ -80,7 +80,7 @@ public struct HTMLPreview: Sendable {
   /// How elements look that say nothing of it. A unit of the design is a hundredth of a `rem`: the page is as wide as
   /// the window, and no wider than it was designed.
   private static let styles = """
-    html{font-size:min(100px,calc(100vw / 7.5));--x:max(0px,calc((100vw - 7.5rem) / 2))}
+    html{background:#e4e4e4;font-size:min(100px,calc(100vw / 7.5));--x:max(0px,calc((100vw - 7.5rem) / 2))}
     *{box-sizing:border-box;margin:0;padding:0;scrollbar-width:none}
     body{width:7.5rem;margin-left:var(--x);font:.32rem 'Helvetica Neue',Helvetica,Arial,system-ui,sans-serif;color:#000;background:#fff}
     body>*{min-height:100vh}

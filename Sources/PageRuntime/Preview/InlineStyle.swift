@@ -9,7 +9,7 @@ enum InlineStyle {
     var result = named.sorted { $0.key < $1.key }.compactMap { name, value -> String? in
       guard let text = value.plainText.flatMap({ Self.text($0, for: name) }) else { return nil }
       // The page stands in the middle of a wide window.
-      if isFixed, name == "left" || name == "right" { return "\(name):calc(var(--x) + \(text))" }
+      if isFixed, name == "left" || name == "right" { return "\(name):calc(var(--x) + \(text == "0" ? "0rem" : text))" }
       return "\(name):\(text)"
     }
     if let lines = named["lines"]?.plainText.flatMap({ Double($0) }), (1...1_000).contains(lines) {

@@ -35,14 +35,21 @@ enum StyleValue {
     }
   }
 
-  /// Every `px` and `wx` in the text, and numbers that stand alone, in the preview's unit.
+  /// Every `px` and `wx` in the text, and numbers that stand alone outside of functions, in the preview's unit.
   static func scaled(_ text: String, countsPlainNumbers: Bool) -> String {
     var result = ""
+    var depth = 0
     var rest = Substring(text)
-    while !rest.isEmpty {
+    while let next = rest.first {
       let word = rest.prefix { !" ,()".contains($0) }
-      result += word.isEmpty ? String(rest.removeFirst()) : length(word, countsPlainNumbers) ?? String(word)
-      rest = rest.dropFirst(word.count)
+      if word.isEmpty {
+        if next == "(" { depth += 1 }
+        if next == ")" { depth -= 1 }
+        result.append(rest.removeFirst())
+      } else {
+        result += length(word, countsPlainNumbers && depth == 0) ?? String(word)
+        rest = rest.dropFirst(word.count)
+      }
     }
     return result
   }

@@ -169,7 +169,9 @@ struct RenderCommand: AsyncParsableCommand {
     case .html: text = rendering.html ?? ""
     case .commands: text = rendering.commands.map { $0 + "\n" }.joined()
     }
-    guard let output else { return Terminal.output.write(text) }
+    guard let output else {
+      return Terminal.output.write(format == .outline ? OutlineText.styled(text, for: .output) : text)
+    }
     try OutputFile.write(Data(text.utf8), to: output)
     if watch { Terminal.error.line("\(Formatting.count(rendering.tree.count, "element")) written to \(output)") }
   }

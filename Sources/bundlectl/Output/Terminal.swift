@@ -4,7 +4,7 @@ import Foundation
 struct Terminal: Sendable {
   private let descriptor: Int32
   let isTerminal: Bool
-  private let isColoured: Bool
+  let isColoured: Bool
 
   static let output = Terminal(descriptor: STDOUT_FILENO)
   static let error = Terminal(descriptor: STDERR_FILENO)

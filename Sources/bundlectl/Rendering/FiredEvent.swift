@@ -26,7 +26,7 @@ struct FiredEvent: ExpressibleByArgument, Hashable {
     guard !listeners.isEmpty else {
       let types = Set(tree.elements.values.flatMap(\.events)).sorted().joined(separator: ", ")
       return types.isEmpty
-        ? "\(subject); no element has events" : "\(subject), nor has any other; there are \(types)"
+        ? "\(subject); nothing on the page hears any" : "\(subject); nothing hears \(type), only \(types)"
     }
     let some = listeners.prefix(6).map { "\($0.ref) (\(Self.label(of: $0, in: tree)))" }.joined(separator: ", ")
     return "\(subject); \(type) is heard by \(some)\(listeners.count > 6 ? ", …" : "")"

@@ -53,8 +53,15 @@ struct RenderFault: Encodable {
       }
     }
     // The innermost call is the place itself.
-    let calls = (stack ?? "").split(separator: "\n").map { Self.plain(String($0)) }
+    let calls = (stack ?? "").split(separator: "\n").map { Self.call(String($0)) }
     for call in calls.count > 1 ? calls.prefix(20) : [] { terminal.line(terminal.styled("    \(call)", .dim)) }
+  }
+
+  /// `name@place`, as people read it.
+  private static func call(_ line: String) -> String {
+    let parts = line.split(separator: "@", maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2 else { return plain(line) }
+    return "in \(parts[0].isEmpty ? "a function" : String(parts[0])), \(plain(String(parts[1])))"
   }
 
   /// Files by their paths.

@@ -1,0 +1,194 @@
+import Foundation
+import PageCore
+import ScriptEngine
+import Testing
+
+@testable import PageRuntime
+
+struct PreviewTests {
+  private static func tree(_ children: [ElementDescription], body: String = "div") throws -> ElementTree {
+    var tree = ElementTree()
+    try tree.apply(.createBody(ElementDescription(ref: "_root", type: body, children: children)))
+    return tree
+  }
+
+  // MARK: Values
+
+  @Test(
+    arguments: [
+      ("width", 750, "width:7.5rem"), ("width", "37.5px", "width:0.375rem"), ("marginLeft", -20, "margin-left:-0.2rem"),
+      ("width", "10wx", "width:0.2rem"), ("width", "50%", "width:50%"), ("flex", 1, "flex:1"),
+      ("opacity", 0.5, "opacity:0.5"),
+      ("height", 0, "height:0"), ("fontWeight", 700, "font-weight:700"), ("fontWeight", "bold", "font-weight:bold"),
+      ("boxShadow", "0 2px 4px rgba(0,0,0,0.3)", "box-shadow:0 0.02rem 0.04rem rgba(0,0,0,0.3)"),
+      ("transform", "translate(10px,-20px) rotate(45deg)", "transform:translate(0.1rem,-0.2rem) rotate(45deg)"),
+      ("backgroundImage", "linear-gradient(to right,#fff,red)", "background-image:linear-gradient(to right,#fff,red)"),
+      ("fontFamily", "Open Sans, 'x\"y'", "font-family:'Open Sans','xy'"),
+      ("background-color", "#fff", "background-color:#fff"),
+    ] as [(String, ScriptValue, String)])
+  func stylesAreWrittenInTheDesignsUnits(_ name: String, _ value: ScriptValue, _ expected: String) {
+    #expect(InlineStyle.declarations([name: value]) == [expected])
+  }
+
+  @Test(
+    arguments: [
+      ("color", "red;background:blue"), ("color", "red}body{display:none"), ("background", "url(http://x)"),
+      ("background", "URL (http://x)"), ("backgroundImage", "image-set(x)"), ("width", "expression(alert(1))"),
+      ("color", "</style><script>"), ("color", "\\72 ed"), ("color", "re\u{0}d"), ("behavior", "x"),
+      ("-moz-binding", "x"), ("content", "x"), ("onclick", "x"), ("color:active", "red"), ("display", "none"),
+      ("zIndex", 3), ("color", ""), ("width", ["a": 1]), ("animation", "x 1s"),
+    ] as [(String, ScriptValue)])
+  func whatIsMoreThanAStyleIsLeftOut(_ name: String, _ value: ScriptValue) {
+    #expect(InlineStyle.declarations([name: value]) == [])
+  }
+
+  @Test(arguments: [
+    ("https://x/a.png", true), ("//x/a.png", true), ("a.png", true), ("a/b:c.png", true), ("file:///a.png", true),
+    ("data:image/png;base64,AA", true), ("data:font/ttf;base64,AA", true), ("javascript:alert(1)", false),
+    ("JavaScript:alert(1)", false), ("java\nscript:alert(1)", false), (" javascript:alert(1)", false),
+    ("data:text/html,<script>", false), ("data:,x", false), ("vbscript:x", false), ("blob:x", false), ("", false),
+  ])
+  func onlyWhatCannotRunIsAPicturesURL(_ text: String, _ isSafe: Bool) {
+    #expect((PreviewURL.safe(text) != nil) == isSafe)
+  }
+
+  @Test func aFixedElementStaysWithThePageInAWideWindow() {
+    #expect(
+      InlineStyle.declarations(["position": "fixed", "left": 20]) == ["left:calc(var(--x) + 0.2rem)", "position:fixed"])
+  }
+
+  @Test func aVeryDeepTreeIsWrittenWithoutRecursion() throws {
+    var tree = try Self.tree([])
+    for depth in 1...900 {
+      try tree.apply(
+        .addElement(
+          parent: depth == 1 ? "_root" : "\(depth - 1)", ElementDescription(ref: "\(depth)", type: "div"), index: nil))
+    }
+    #expect(HTMLPreview(tree, title: "").body.ranges(of: "</div>").count == 901)
+  }
+
+  @Test func whatThePageHasLoadedStandsInTheDocument() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.origin.serve("/pages/a.svg", Array("<svg width='4' height='3'></svg>".utf8), contentType: "text/plain")
+      fixture.origin.serve("/pages/f.ttf", Array("glyphs".utf8), contentType: "font/ttf")
+      let page = try await fixture.page(
+        """
+        add('image', { attr: { src: 'a.svg' } })
+        add('image', { attr: { src: 'gone.svg' } })
+        weex.requireModule('dom').addRule('fontFace', { fontFamily: 'icons', src: "url('f.ttf')" })
+        """)
+      await page.settle(within: .seconds(20))
+      let html = await page.preview().html
+      #expect(html.contains("src=\"data:image/svg+xml;base64,PHN2ZyB3"))
+      #expect(html.contains("@font-face{font-family:'icons';src:url(\"data:font/ttf;base64,Z2x5cGhz\")}"))
+      #expect(!html.contains("gone.svg"))
+      let linked = await page.preview(embedding: false).html
+      #expect(linked.contains("src=\"\(fixture.origin.url(for: "/pages/a.svg"))\""))
+      #expect(linked.contains("src:url(\"\(fixture.origin.url(for: "/pages/f.ttf"))\")"))
+      // What is beyond the limit keeps its URL.
+      #expect(await page.preview(limit: 10).html.contains("src=\"http:"))
+      await page.destroy()
+    }
+  }
+
+  // MARK: In a browser
+
+  private static let hostile = [
+    "<script>window.ran=true</script>", "\"><script>window.ran=true</script>", "'><img src=x onerror=window.ran=true>",
+    "</style><script>window.ran=true</script>", "</textarea><script>window.ran=true</script>",
+    "javascript:window.ran=true", "x\" onload=\"window.ran=true", "--><script>window.ran=true</script>",
+    "</title><script>window.ran=true</script>", "red;background:url(javascript:window.ran=true)", "&lt;script&gt;",
+    "\u{0}<script>window.ran=true</script>", "data:text/html,<script>window.ran=true</script>",
+    "]]><svg onload=window.ran=true>",
+    "x') format('x');} body{background:red} @font-face{src:url('y",
+  ]
+
+  @Test func nothingThatAPageSaysRuns() async throws {
+    let types = [
+      "text", "image", "input", "textarea", "a", "web", "video", "switch", "slider", "indicator", "richtext",
+    ]
+    let children = Self.hostile.enumerated().flatMap { index, text in
+      (types + [text]).enumerated().map { number, type in
+        let names = [
+          "value", "src", "placeholder", "alt", "resize", "poster", "href", "type", "rows", "style", "class", text,
+        ]
+        let styles = ["color", "background", "fontFamily", "width", "itemColor", text]
+        return ElementDescription(
+          ref: "\(index).\(number) \(text)", type: type,
+          attributes: Dictionary(uniqueKeysWithValues: names.map { ($0, .string(text)) }),
+          style: Dictionary(uniqueKeysWithValues: styles.map { ($0, .string(text)) }), events: [text])
+      }
+    }
+    let tree = try Self.tree(children)
+    let rules = Self.hostile.map {
+      PageRule(kind: "fontFace", values: ["fontFamily": .string($0), "src": .string("url(\"\($0)\")")])
+    }
+    let html = HTMLPreview(tree, title: Self.hostile.joined(), rules: rules) { $0 }.html
+    // Without the policy: what is escaped must hold by itself.
+    let shown = try await Chromium.open(html, guarded: false)
+    #expect(!shown.hasRun)
+    #expect(shown.handlers == [])
+    #expect(shown.strangers == [])
+    #expect(shown.styleSheets == 1)
+    #expect(shown.boxes.count == tree.count)
+    let texts = shown.boxes.filter { $0.ref.contains(".0 ") }.map(\.text)
+    #expect(texts.count == Self.hostile.count)
+    for (text, expected) in zip(texts, Self.hostile) { #expect(text == expected.replacing("\u{0}", with: "")) }
+    #expect(shown["_root"]?.style["backgroundColor"] == "rgba(0, 0, 0, 0)")
+  }
+
+  @Test func elementsLookAsTheyDoOnADevice() async throws {
+    func box(
+      _ ref: String, _ type: String = "div", _ attributes: [String: ScriptValue] = [:],
+      _ style: [String: ScriptValue] = [:], _ children: [ElementDescription] = []
+    ) -> ElementDescription {
+      ElementDescription(ref: ref, type: type, attributes: attributes, style: style, children: children)
+    }
+    let tree = try Self.tree([
+      box("column", "div", [:], ["width": 400], [box("stretched", "div", [:], ["height": 10])]),
+      box(
+        "slider", "slider", ["index": 1], ["height": 100],
+        [
+          box("slide0", "div", [:], ["height": 100]), box("slide1", "div", [:], ["height": 100]),
+          box("dots", "indicator", [:], ["itemSize": 20, "height": 30]),
+        ]),
+      box(
+        "long", "text", ["value": .string(String(repeating: "word ", count: 100))],
+        ["lines": 2, "fontSize": 30, "lineHeight": 40]),
+      box(
+        "across", "scroller", ["scrollDirection": "horizontal"], ["width": 750, "height": 50],
+        [
+          box("first", "div", [:], ["width": 500, "height": 50]),
+          box("second", "div", [:], ["width": 500, "height": 50]),
+        ]),
+      box(
+        "falls", "waterfall", ["columnCount": 2, "columnGap": 50], [:],
+        [
+          box("cell0", "cell", [:], ["height": 100]), box("cell1", "cell", [:], ["height": 100]),
+        ]),
+      box("on", "switch", ["checked": true]), box("field", "input", ["value": "typed"]),
+      box("spinner", "loading", ["display": "hide"]), box("points", "div", [:], ["width": "100wx", "height": "10wx"]),
+      box("pinned", "div", [:], ["position": "fixed", "bottom": 0, "right": 0, "width": 100, "height": 60]),
+      box("other", "web", ["src": "https://x.example/"], ["height": 80]),
+    ])
+    let shown = try await Chromium.open(HTMLPreview(tree, title: "").html)
+    func found(_ ref: String) throws -> Chromium.Box { try #require(shown[ref]) }
+    #expect(try found("stretched").width == 400)
+    #expect(try found("slide0").isShown == false)
+    #expect(try found("slide1").width == 750)
+    #expect(try found("long").height == 80)
+    #expect(try found("second").x == 500 && found("second").y == found("first").y)
+    #expect(try found("second").right == 750)
+    #expect(try found("cell0").width == 350 && found("cell1").x == 400)
+    #expect(try found("on").width == 102 && found("on").height == 62)
+    #expect(try found("field").height >= 30)
+    #expect(try found("spinner").isShown == false)
+    #expect(try found("points").width == 200)
+    #expect(try found("pinned").right == 750)
+    #expect(try found("other").width == 750)
+    // A narrow window shows the same, smaller; a wide one does not stretch it.
+    let wide = try await Chromium.open(HTMLPreview(tree, title: "").html, width: 1_250)
+    #expect(wide["column"]?.width == 400 && wide["column"]?.x == 250)
+    #expect(wide["pinned"]?.right == 1_000)
+  }
+}

@@ -1,0 +1,135 @@
+import Foundation
+import PageTesting
+import Testing
+
+/// What `render` tells of a page: events, errors, commands, timings.
+struct RenderReportTests {
+  private static let counter = """
+    // { "framework": "Vanilla" }
+    var d = weex.document, b = d.createBody('div'), count = 0
+    d.documentElement.appendChild(b)
+    var t = d.createElement('text', { attr: { value: String(weex.config.start || 0) } })
+    b.appendChild(t)
+    t.addEvent('click', function () { count += 1; t.setAttr('value', 'tapped ' + count) })
+    t.addEvent('swipe', function () { missing.thing() })
+    """
+
+  private static func render(_ site: Site, _ script: String = counter, _ more: String...) async throws
+    -> Command.Result
+  {
+    try site.write(script, to: "a.js")
+    return try await Command.start(["render", site.folder.file("a.js"), "--store", site.store] + more).result()
+  }
+
+  private static func ref(of type: String, in outline: String) throws -> String {
+    let line = try #require(outline.split(separator: "\n").first { $0.contains("\(type) #") })
+    return String(try #require(line.split(separator: "#").last?.prefix { $0 != " " }))
+  }
+
+  @Test func eventsAreFiredInOrderAndTheCommandsShowIt() async throws {
+    try await Site.running { (site: Site) async throws in
+      let outline = try await Self.render(site).output
+      let ref = try Self.ref(of: "text", in: outline)
+      let result = try await Self.render(
+        site, Self.counter, "--fire", "\(ref):click", "--fire", "#\(ref):click", "--format", "commands")
+      #expect(result.status == 0)
+      let lines = result.output.split(separator: "\n")
+      #expect(lines.first == "createBody div #_root")
+      #expect(lines.contains("addElement text #\(ref) value=\"0\" in #_root"))
+      let updates = lines.filter { $0.hasPrefix("updateAttrs") }
+      #expect(updates == ["updateAttrs #\(ref) value=\"tapped 1\"", "updateAttrs #\(ref) value=\"tapped 2\""])
+    }
+  }
+
+  @Test func anEventNobodyHearsIsSaidWithThoseWhoDo() async throws {
+    try await Site.running { (site: Site) async throws in
+      let result = try await Self.render(site, Self.counter, "--fire", "999:click")
+      #expect(result.status == 1)
+      #expect(result.error.contains("there is no element 999; click is heard by"))
+      #expect(result.error.contains("(text \"0\")"))
+      #expect(result.output.contains("text #"))
+      let body = try await Self.render(site, Self.counter, "--fire", "_root:longpress")
+      #expect(body.error.contains("the div _root has no event longpress; nothing hears longpress, only click, swipe"))
+      #expect(try await Self.render(site, Self.counter, "--fire", "click").status == 64)
+    }
+  }
+
+  @Test func anErrorHasItsPlaceAndItsCalls() async throws {
+    try await Site.running { (site: Site) async throws in
+      let ref = try Self.ref(of: "text", in: try await Self.render(site).output)
+      let result = try await Self.render(site, Self.counter, "--fire", "\(ref):swipe", "--json")
+      #expect(result.status == 1)
+      let error = try #require((try result.json["errors"] as? [[String: Any]])?.first)
+      #expect((error["message"] as? String)?.contains("missing") == true)
+      #expect((error["url"] as? String)?.hasSuffix("/a.js") == true)
+      #expect(error["line"] as? Int == 7)
+      #expect(error["column"] is Int)
+      #expect((error["stack"] as? String)?.contains("a.js:7:") == true)
+      // The line itself, and a mark below the place.
+      #expect(result.error.contains("7 │ t.addEvent('swipe'"))
+      #expect(result.error.contains("^"))
+    }
+  }
+
+  private static let bad = "// { \"framework\": \"Vanilla\" }\n;missing()\n//# sourceMappingURL="
+
+  @Test(arguments: [
+    "a.js.map", "data:application/json,%7B%22version%22:3,%22sources%22:[%22page.ts%22],%22mappings%22:%22;CAgBE%22%7D",
+  ])
+  func anErrorIsWhereTheSourceMapSays(_ reference: String) async throws {
+    try await Site.running { (site: Site) async throws in
+      try site.write(#"{"version":3,"sources":["page.ts"],"mappings":";CAgBE"}"#, to: "a.js.map")
+      let result = try await Self.render(site, Self.bad + reference)
+      #expect(result.status == 1)
+      #expect(result.error.contains("/page.ts:17:3"))
+      #expect(!result.error.contains("a.js:2"))
+    }
+  }
+
+  @Test(arguments: ["none.map", "broken.map", "data:,x", "https://127.0.0.1:1/x.map", "file:///etc/passwd"])
+  func aBadSourceMapIsSaidAndChangesNothingElse(_ reference: String) async throws {
+    try await Site.running { (site: Site) async throws in
+      try site.write(#"{"version":3,"mappings":"!"}"#, to: "broken.map")
+      let result = try await Self.render(site, Self.bad + reference)
+      #expect(result.status == 1)
+      #expect(result.error.contains("going on without the source map"))
+      #expect(result.error.contains("a.js:2:"))
+    }
+  }
+
+  @Test func dataMustBeAnObject() async throws {
+    try await Site.running { (site: Site) async throws in
+      for (data, reason) in [("{a", "is no JSON"), ("[1]", "must be a JSON object"), ("", "is no JSON")] {
+        let result = try await Self.render(site, Self.counter, "--data", data)
+        #expect(result.status == 64)
+        #expect(result.error.contains(reason))
+      }
+      let missing = try await Self.render(site, Self.counter, "--data", "@\(site.folder.file("none.json"))")
+      #expect(missing.status == 1)
+      #expect(missing.error.contains("none.json cannot be read"))
+    }
+  }
+
+  @Test func timingsAreShownBesideWhatIsRendered() async throws {
+    try await Site.running { (site: Site) async throws in
+      let result = try await Self.render(site, Self.counter, "--timings")
+      for stage in ["bundle read", "first element", "script evaluated", "createFinish", "0 requests"] {
+        #expect(result.error.contains(stage))
+        #expect(!result.output.contains(stage))
+      }
+    }
+  }
+
+  @Test func theHTMLNeedsNothingBesideItUnlessToldOtherwise() async throws {
+    try await Site.running { (site: Site) async throws in
+      let script = Self.counter + "\nb.appendChild(d.createElement('image', { attr: { src: 'i.svg' } }))"
+      try site.write("<svg width='4' height='3'></svg>", to: "i.svg")
+      let whole = try await Self.render(site, script, "--format", "html").output
+      #expect(whole.contains("src=\"data:image/svg+xml;base64,"))
+      let linked = try await Self.render(site, script, "--format", "html", "--no-embed").output
+      #expect(
+        linked.contains("src=\"file://\(URL(fileURLWithPath: site.folder.path).resolvingSymlinksInPath().path)/i.svg\"")
+      )
+    }
+  }
+}

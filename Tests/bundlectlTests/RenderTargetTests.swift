@@ -1,0 +1,85 @@
+import Foundation
+import PageTesting
+import Testing
+
+/// What `render` opens, and through what.
+struct RenderTargetTests {
+  private static func page(_ text: String) -> String {
+    """
+    // { "framework": "Vanilla" }
+    var d = weex.document, b = d.createBody('div')
+    d.documentElement.appendChild(b)
+    b.appendChild(d.createElement('text', { attr: { value: '\(text) ' + weex.config.bundleUrl } }))
+    """
+  }
+
+  private static func shown(_ json: [String: Any]) -> String? {
+    let children = (json["root"] as? [String: Any])?["children"] as? [[String: Any]]
+    return (children?.first?["attr"] as? [String: Any])?["value"] as? String
+  }
+
+  @Test func aNamedBundleOpensAsInAnAppFromTheNetworkThenFromTheStoreAndOffline() async throws {
+    try await Site.running { (site: Site) async throws in
+      try site.publish(["home.js": Self.page("one"), "other.js": Self.page("two")])
+      func render(_ more: String...) async throws -> [String: Any] {
+        try await Command.start(["render", "home", "--store", site.store, "--json"] + more).result().json
+      }
+      let first = try await render("--manifest", site.manifest)
+      #expect(first["source"] as? String == "network")
+      #expect(Self.shown(first) == "one \(site.origin.url(for: "/b/home.js"))")
+      let bundle = try #require(first["bundle"] as? [String: Any])
+      #expect(bundle["name"] as? String == "home")
+      #expect(bundle["url"] as? String == site.origin.url(for: "/b/home.js"))
+      #expect((bundle["md5"] as? String)?.count == 32)
+      // The store knows its manifest now.
+      let second = try await render()
+      #expect(second["source"] as? String == "store")
+      #expect(site.origin.requests.count { $0.path == "/b/home.js" } == 1)
+      try await site.origin.stop()
+      let offline = try await render()
+      #expect(offline["source"] as? String == "store")
+      #expect(Self.shown(offline) == "one \(site.origin.url(for: "/b/home.js"))")
+    }
+  }
+
+  @Test func aURLOpensThroughTheStoreThatListsIt() async throws {
+    try await Site.running { (site: Site) async throws in
+      try site.publish(["home.js": Self.page("one")])
+      _ = try await site.preload()
+      let url = site.origin.url(for: "/b/home.js")
+      let json = try await Command.run("render", url, "--store", site.store, "--json").json
+      #expect(json["source"] as? String == "store")
+      #expect((json["bundle"] as? [String: Any])?["name"] as? String == "home")
+    }
+  }
+
+  @Test func aFileSaysThatItIsOne() async throws {
+    try await Site.running { (site: Site) async throws in
+      try site.write(Self.page("here"), to: "a.js")
+      let json = try await Command.run("render", site.folder.file("a.js"), "--store", site.store, "--json").json
+      #expect(json["source"] as? String == "file")
+      #expect((json["errors"] as? [Any])?.isEmpty == true)
+      let timings = try #require(json["timings"] as? [String: Any])
+      #expect((timings["createFinish"] as? Double ?? 0) > 0)
+      #expect(timings["interaction"] is NSNull)
+      #expect((json["requests"] as? [String: Any])?["total"] as? Int == 0)
+    }
+  }
+
+  @Test func whatIsNotThereIsSaidWithWhatThereIs() async throws {
+    try await Site.running { (site: Site) async throws in
+      try site.publish(["home.js": Self.page("one")])
+      let unknown = try await Command.run(
+        "render", "hom", "--store", site.store, "--manifest", site.manifest, in: site.folder.path)
+      #expect(unknown.status == 1)
+      #expect(unknown.error.contains("lists no bundle \"hom\"; it has home"))
+      let file = try await Command.run("render", "no/such.js", "--store", site.store, in: site.folder.path)
+      #expect(file.status == 1)
+      #expect(file.error.contains("there is no file no/such.js"))
+      let nowhere = try await Command.run(
+        "render", "home", "--store", site.folder.file("empty"), in: site.folder.path)
+      #expect(nowhere.status == 1)
+      #expect(nowhere.error.contains("--manifest"))
+    }
+  }
+}

@@ -1,0 +1,101 @@
+import Foundation
+import PageTesting
+import Testing
+
+struct RenderWatchTests {
+  private struct Timeout: Error {
+    let found: String
+  }
+
+  private static func script(_ text: String) -> String {
+    """
+    // { "framework": "Vanilla" }
+    var d = weex.document, b = d.createBody('div')
+    d.documentElement.appendChild(b)
+    b.appendChild(d.createElement('text', { attr: { value: '\(text)' } }))
+    """
+  }
+
+  /// Runs `render --watch`, and waits for what it says.
+  private static func watching(
+    _ site: Site, _ more: [String] = [], _ body: (_ wait: (String) async throws -> Void) async throws -> Void
+  ) async throws {
+    let output = site.folder.file("out.txt")
+    let running = try Command.start(
+      ["render", site.folder.file("a.js"), "--watch", "-o", output, "--store", site.store] + more)
+    func wait(for text: String) async throws {
+      let deadline = ContinuousClock.now + .seconds(60)
+      var found = ""
+      while !found.contains(text) {
+        guard .now < deadline else { throw Timeout(found: found) }
+        try await Task.sleep(for: .milliseconds(20))
+        found = ((try? String(contentsOfFile: output, encoding: .utf8)) ?? "") + running.errorSoFar
+      }
+    }
+    do {
+      try await body(wait)
+    } catch {
+      running.send(SIGINT)
+      throw error
+    }
+    running.send(SIGINT)
+    _ = try await running.result()
+  }
+
+  @Test func aChangedFileIsRenderedAgainWrittenOrReplaced() async throws {
+    try await Site.running { (site: Site) async throws in
+      try site.write(Self.script("first"), to: "a.js")
+      try await Self.watching(site) { wait in
+        try await wait("first")
+        // Into the file that is there.
+        let file = try #require(FileHandle(forWritingAtPath: site.folder.file("a.js")))
+        try file.truncate(atOffset: 0)
+        try file.write(contentsOf: Data(Self.script("second").utf8))
+        try file.close()
+        try await wait("second")
+        // As editors do: another file takes its name; of the same age, even.
+        try site.write(Self.script("third!"), to: "b.js")
+        let age = try FileManager.default.attributesOfItem(atPath: site.folder.file("a.js"))[.modificationDate]
+        try FileManager.default.setAttributes([.modificationDate: age as Any], ofItemAtPath: site.folder.file("b.js"))
+        #expect(rename(site.folder.file("b.js"), site.folder.file("a.js")) == 0)
+        try await wait("third!")
+        // Taken away, and put back.
+        try FileManager.default.removeItem(atPath: site.folder.file("a.js"))
+        try site.write(Self.script("fourth"), to: "a.js")
+        try await wait("fourth")
+      }
+    }
+  }
+
+  @Test func anErrorEndsNothingAndIsMendedByTheNextChange() async throws {
+    try await Site.running { (site: Site) async throws in
+      try site.write("// { \"framework\": \"Vanilla\" }\nmissing()", to: "a.js")
+      try await Self.watching(site) { wait in
+        try await wait("Can't find variable: missing")
+        try site.write(Self.script("mended"), to: "a.js")
+        try await wait("mended")
+      }
+    }
+  }
+
+  @Test func theMapAndTheDataAreWatchedToo() async throws {
+    try await Site.running { (site: Site) async throws in
+      try site.write("// { \"framework\": \"Vanilla\" }\n;missing()\n//# sourceMappingURL=a.js.map", to: "a.js")
+      try site.write(#"{"version":3,"sources":["one.ts"],"mappings":";CAAA"}"#, to: "a.js.map")
+      try site.write("{}", to: "data.json")
+      try await Self.watching(site, ["--data", "@\(site.folder.file("data.json"))"]) { wait in
+        try await wait("one.ts:1:1")
+        try site.write(#"{"version":3,"sources":["two.ts"],"mappings":";CAAA"}"#, to: "a.js.map")
+        try await wait("two.ts:1:1")
+        try site.write("{no", to: "data.json")
+        try await wait("data.json holds no JSON object")
+      }
+    }
+  }
+
+  @Test func onlyFilesAreWatched() async throws {
+    let result = try await Command.run("render", "https://127.0.0.1:1/a.js", "--watch")
+    #expect(result.status == 64)
+    #expect(result.error.contains("Only a file can be watched"))
+  }
+}
