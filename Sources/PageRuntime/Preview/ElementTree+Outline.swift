@@ -9,7 +9,8 @@ extension ElementTree {
       let indentation = String(repeating: "  ", count: element.depth)
       let events = element.events.isEmpty ? "" : " @" + element.events.sorted().joined(separator: ",")
       let image = element.image.map { " (\($0.outlineText))" } ?? ""
-      return "\(indentation)\(element.type) #\(element.ref)\(element.attributes.outlineText)\(events)\(image)"
+      let source = element.source.map { " (\($0.outlineText))" } ?? ""
+      return "\(indentation)\(element.type) #\(element.ref)\(element.attributes.outlineText)\(events)\(image)\(source)"
     }.joined(separator: "\n")
   }
 
@@ -54,6 +55,17 @@ extension ImageState {
         "height": size.map { .integer(Int64($0.height)) } ?? .null,
       ])
     case .failed(_, let reason): .object(["state": .string("failed"), "reason": .string(reason)])
+    }
+  }
+}
+
+extension SourceState {
+  fileprivate var outlineText: String {
+    switch self {
+    case .loading: "loading"
+    case .page(_, let id): "page \(id)"
+    case .document(_, let type, let length): "\(type ?? "document"), \(length) bytes"
+    case .failed(_, let reason): "failed: \(reason)"
     }
   }
 }

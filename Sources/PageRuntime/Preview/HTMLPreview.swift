@@ -8,19 +8,22 @@ public struct HTMLPreview: Sendable {
   private let tree: ElementTree
   private let title: String
   private let rules: [PageRule]
+  private let embedded: [String: HTMLPreview]
   private let resource: @Sendable (String) -> String?
 
   /// - Parameters:
   ///   - rules: the page's, for its fonts.
+  ///   - embedded: the pages that elements show, by the elements' refs.
   ///   - resource: the URL at which a browser finds what the page calls so; nil for none. `http`, `https`, `file`, and
   ///     `data` for pictures and fonts; others are left out.
   public init(
-    _ tree: ElementTree, title: String, rules: [PageRule] = [],
+    _ tree: ElementTree, title: String, rules: [PageRule] = [], embedded: [String: HTMLPreview] = [:],
     resource: @escaping @Sendable (String) -> String? = { $0 }
   ) {
     self.tree = tree
     self.title = title
     self.rules = rules
+    self.embedded = embedded
     self.resource = resource
   }
 
@@ -40,7 +43,10 @@ public struct HTMLPreview: Sendable {
   }
 
   /// The elements alone.
-  public var body: String {
+  public var body: String { elements(below: "") }
+
+  /// - Parameter path: what the refs begin with: those of the elements that the page is embedded in.
+  private func elements(below path: String) -> String {
     guard let root = tree.root else { return "" }
     var output = ""
     // What is still to be written; the last comes first. No recursion: scripts decide how deep it is.
@@ -50,9 +56,10 @@ public struct HTMLPreview: Sendable {
       case .end(let tag): output += "</\(tag)>"
       case .element(let ref):
         guard let element = tree[ref] else { continue }
-        let shown = PreviewElement(element: element, tree: tree, resource: resource)
+        let shown = PreviewElement(element: element, tree: tree, path: path, resource: resource)
         output += shown.start
         if shown.isVoid { continue }
+        if let page = embedded[ref] { output += page.elements(below: "\(path)\(ref)/") }
         waiting.append(.end(shown.tag))
         waiting += element.children.reversed().map { .element($0) }
       }
@@ -66,12 +73,13 @@ public struct HTMLPreview: Sendable {
   }
 
   private var fonts: String {
-    rules.compactMap { rule in
+    let own = rules.compactMap { rule -> String? in
       guard rule.kind.lowercased() == "fontface", let family = rule.values["fontFamily"].string,
         let name = InlineStyle.family(family), let url = rule.source.flatMap(resource).flatMap(PreviewURL.safe)
       else { return nil }
       return "@font-face{font-family:\(name);src:url(\"\(PreviewURL.quoted(url))\")}\n"
-    }.joined()
+    }
+    return (own + embedded.values.map(\.fonts).sorted()).joined()
   }
 
   private static let policy =
@@ -83,7 +91,7 @@ public struct HTMLPreview: Sendable {
     html{background:#e4e4e4;font-size:min(100px,calc(100vw / 7.5));--x:max(0px,calc((100vw - 7.5rem) / 2))}
     *{box-sizing:border-box;margin:0;padding:0;scrollbar-width:none}
     body{width:7.5rem;margin-left:var(--x);font:.32rem 'Helvetica Neue',Helvetica,Arial,system-ui,sans-serif;color:#000;background:#fff}
-    body>*{min-height:100vh}
+    body>*{min-height:100vh}.w-embed>*{flex-grow:1}
     [data-ref]{display:flex;flex-direction:column;align-items:stretch;align-content:flex-start;position:relative;flex-shrink:0;min-width:0;border:0 solid #000}
     .w-text,.w-richtext{display:block;max-width:100%;white-space:pre-wrap;overflow-wrap:anywhere}
     .w-richtext>*{display:inline}.w-richtext>img{display:inline-block;vertical-align:middle}

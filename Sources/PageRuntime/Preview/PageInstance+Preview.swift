@@ -9,12 +9,14 @@ extension PageInstance {
   /// - Parameters:
   ///   - embedding: pictures and fonts that the page has loaded stand in the document itself, so that it needs nothing
   ///     beside it; otherwise their URLs do.
-  ///   - limit: bytes of what is embedded; the URLs of what is beyond it stand there.
+  ///   - limit: bytes of what one page has in it; the URLs of what is beyond it stand there.
   public func preview(title: String? = nil, embedding: Bool = true, limit: Int = 64 << 20) async -> HTMLPreview {
     let (tree, rules, url) = (tree, rules, url)
-    let embedded = embedding ? await embeddedResources(limit: limit) : [:]
-    return HTMLPreview(tree, title: title ?? url?.text ?? "page", rules: rules) { reference in
-      if let data = embedded[reference] { return data }
+    let resources = embedding ? await embeddedResources(limit: limit) : [:]
+    var pages: [String: HTMLPreview] = [:]
+    for (ref, page) in embedded { pages[ref] = await page.preview(embedding: embedding, limit: limit) }
+    return HTMLPreview(tree, title: title ?? url?.text ?? "page", rules: rules, embedded: pages) { reference in
+      if let data = resources[reference] { return data }
       if reference.lowercased().hasPrefix("data:") { return reference }
       return url.map { $0.resolving(reference)?.text } ?? PageURL(reference)?.text
     }

@@ -4,6 +4,8 @@ import ScriptEngine
 struct PreviewElement {
   let element: ElementTree.Element
   let tree: ElementTree
+  /// What its ref begins with in the document.
+  let path: String
   /// Where a browser finds what the page calls so; nil where it does not.
   let resource: (String) -> String?
 
@@ -33,7 +35,7 @@ struct PreviewElement {
   }
 
   private var attributes: String {
-    var result = " data-ref=\"\(element.ref.escaped)\" class=\"w-\(element.type.classSafe)\""
+    var result = " data-ref=\"\((path + element.ref).escaped)\" class=\"w-\(element.type.classSafe)\""
     let style = InlineStyle.declarations(element.style) + moreStyle
     func add(_ name: String, _ value: String?) {
       if let value, !value.isEmpty { result += " \(name)=\"\(value.escaped)\"" }

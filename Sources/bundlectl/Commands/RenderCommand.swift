@@ -131,10 +131,7 @@ struct RenderCommand: AsyncParsableCommand {
       }
       for type in [BundleType.vue, .rax, .weex] { configuration.scripts.frameworks[type] = text }
     }
-    let host = try PageHost(configuration)
-    // This command tells of them itself.
-    host.pages.registry.register(UnloggedExceptions() as any ScriptExceptionHandling, as: \.exceptions)
-    return host
+    return try PageHost(configuration)
   }
 
   /// - Returns: whether all went well.
@@ -175,8 +172,4 @@ struct RenderCommand: AsyncParsableCommand {
     try OutputFile.write(Data(text.utf8), to: output)
     if watch { Terminal.error.line("\(Formatting.count(rendering.tree.count, "element")) written to \(output)") }
   }
-}
-
-private struct UnloggedExceptions: ScriptExceptionHandling {
-  func handle(_ exception: ScriptException, page: String, url: PageURL?) {}
 }

@@ -36,6 +36,7 @@ struct RenderReport: Encodable {
   /// In seconds since the page was asked for.
   struct Timings: Encodable {
     let bundle: Nullable<Double>
+    let createInstance: Nullable<Double>
     let evaluated: Nullable<Double>
     let firstElement: Nullable<Double>
     let createFinish: Nullable<Double>
@@ -43,6 +44,7 @@ struct RenderReport: Encodable {
 
     init(_ timings: PageTimings) {
       bundle = Nullable(value: timings.bundleReady?.inSeconds)
+      createInstance = Nullable(value: timings.createInstance?.inSeconds)
       evaluated = Nullable(value: timings.evaluated?.inSeconds)
       firstElement = Nullable(value: timings.firstElement?.inSeconds)
       createFinish = Nullable(value: timings.createFinish?.inSeconds)

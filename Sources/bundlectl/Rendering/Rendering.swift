@@ -1,5 +1,6 @@
 import Foundation
 import PageKit
+import Synchronization
 
 /// A page, opened as an app opens it, and everything that came of it.
 struct Rendering {
@@ -33,6 +34,9 @@ struct Rendering {
     let url = request.url
     let stored = try? await host.store.bundle(at: url)
     var result = Rendering(bundle: .init(name: stored?.bundle.name, url: url.text))
+    let thrown = ThrownExceptions()
+    let token = host.pages.registry.register(thrown as any ScriptExceptionHandling, as: \.exceptions)
+    defer { token.remove() }
     let page = await host.page()
     let reader = FaultReader(host.resources, url: url) {
       if request.isFile { return url.filePath.flatMap { try? String(contentsOfFile: $0, encoding: .utf8) } }
@@ -58,11 +62,11 @@ struct Rendering {
     let (commands, faults) = await listener.value
     result.commands = commands
     // What the script threw came before what was wrong with the asking.
-    result.faults = faults + result.faults
+    result.faults = faults + thrown.faults(besides: page.id) + result.faults
     return result
   }
 
-  private static func open(_ page: CachingPageInstance, _ request: Request) async -> RenderFault? {
+  private static func open(_ page: PageInstance, _ request: Request) async -> RenderFault? {
     do {
       if request.isFile, let path = request.url.filePath {
         try await page.render(try String(contentsOfFile: path, encoding: .utf8), at: request.url, data: request.data)
@@ -78,7 +82,7 @@ struct Rendering {
     }
   }
 
-  private static func fire(_ event: FiredEvent, _ page: CachingPageInstance, _ wait: Duration) async -> RenderFault? {
+  private static func fire(_ event: FiredEvent, _ page: PageInstance, _ wait: Duration) async -> RenderFault? {
     if let fault = event.fault(in: await page.tree) {
       return RenderFault("--fire \(event.ref):\(event.type): \(fault)")
     }
@@ -92,7 +96,7 @@ struct Rendering {
   }
 
   private static func listen(
-    to page: CachingPageInstance, _ reader: FaultReader
+    to page: PageInstance, _ reader: FaultReader
   ) async -> (commands: [String], faults: [RenderFault]) {
     var (commands, faults): ([String], [RenderFault]) = ([], [])
     for await event in page.events {
@@ -105,5 +109,18 @@ struct Rendering {
       }
     }
     return (commands, faults)
+  }
+}
+
+/// What scripts throw; a page's own comes with its events, that of pages it embeds or pushes only here.
+private final class ThrownExceptions: ScriptExceptionHandling {
+  private let found = Mutex<[(page: String, fault: RenderFault)]>([])
+
+  func faults(besides page: String) -> [RenderFault] {
+    found.withLock { $0.filter { $0.page != page }.map(\.fault) }
+  }
+
+  func handle(_ exception: ScriptException, page: String, url: PageURL?) {
+    found.withLock { $0.append((page, RenderFault(exception.located))) }
   }
 }

@@ -7,7 +7,8 @@ enum TimingsText {
     let timings = rendering.timings
     let found = isFile ? "bundle read" : rendering.source == .network ? "bundle downloaded" : "bundle found"
     let stages: [(String, Duration?)] = [
-      (found, timings.bundleReady), ("first element", timings.firstElement), ("script evaluated", timings.evaluated),
+      (found, timings.bundleReady), ("createInstance", timings.createInstance), ("first element", timings.firstElement),
+      ("script evaluated", timings.evaluated),
       ("createFinish", timings.createFinish), ("first interaction", timings.interaction),
     ]
     // In the order in which they came; each with what it took since the one before.

@@ -1,0 +1,16 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+  name: "CustomHandlersExample",
+  platforms: [.macOS(.v15)],
+  dependencies: [.package(name: "PageKit", path: "../..")],
+  targets: [
+    .executableTarget(
+      name: "custom-handlers",
+      dependencies: [
+        .product(name: "PageKit", package: "PageKit"),
+        .product(name: "PageTesting", package: "PageKit"),
+      ])
+  ]
+)
