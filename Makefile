@@ -1,5 +1,7 @@
 # `make demo` shows PageKit at work, `make test` tests it; both need only a Swift toolchain and install the rest.
 .POSIX:
+# Examples that check themselves.
+CHECKED_EXAMPLES = CustomHandlers
 .PHONY: demo test lint format examples bench clean
 
 demo:
@@ -27,6 +29,10 @@ examples:
 	  echo "building $${example%/Package.swift}"; \
 	  touch "$$example"; \
 	  swift build --package-path "$${example%/Package.swift}" || exit 1; \
+	done
+	@for example in $(CHECKED_EXAMPLES); do \
+	  echo "running Examples/$$example"; \
+	  swift run --skip-build --package-path "Examples/$$example" || exit 1; \
 	done
 
 bench:

@@ -99,7 +99,7 @@ public struct HTMLPreview: Sendable {
     .w-header{position:sticky;top:0;z-index:1}
     .w-waterfall{display:block}.w-waterfall>*{break-inside:avoid;width:100%}.w-waterfall>.w-header{column-span:all}
     [data-scroll=down]{overflow:hidden auto}[data-scroll=across]{flex-direction:row;overflow:auto hidden}
-    .w-slider,.w-cycleslider,.w-slider-neighbor{overflow:hidden}[data-hidden]{display:none}
+    .w-slider,.w-cycleslider,.w-slider-neighbor{overflow:hidden}[data-hidden]{display:none!important}
     .w-indicator{flex-direction:row;justify-content:center;align-items:center;gap:.1rem}.w-indicator>i{border-radius:50%}
     .w-refresh,.w-loading,.w-loading-indicator{display:none}[data-shown]{display:flex}
     .w-input,.w-textarea{font:inherit;color:inherit;background:none;outline:0;resize:none;line-height:normal}

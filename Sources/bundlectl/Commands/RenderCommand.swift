@@ -25,7 +25,7 @@ struct RenderCommand: AsyncParsableCommand {
     case outline, json, html, commands
   }
 
-  @Argument(help: "A bundle: its name, its URL, or a file.")
+  @Argument(help: "A bundle: a file where there is one of that name, its URL, or its name in the manifest.")
   var bundle: String
 
   @Option(

@@ -50,12 +50,11 @@ struct Rendering {
         guard let fault = await fire(event, page, request.wait) else { continue }
         result.faults.append(fault)
       }
-      if let isEmbedding = request.htmlEmbedding {
-        result.timings = await page.timings
-        result.html = await page.preview(title: url.readable, embedding: isEmbedding).html
-      }
     }
-    if result.html == nil { result.timings = await page.timings }
+    result.timings = await page.timings
+    if let isEmbedding = request.htmlEmbedding, await page.tree.body != nil {
+      result.html = await page.preview(title: url.readable, embedding: isEmbedding).html
+    }
     (result.tree, result.source, result.note) = await (page.tree, page.bundle?.source, page.bundle?.note)
     result.bundle.md5 = await page.bundle?.md5.hex ?? (request.isFile ? RenderReport.Bundle.md5(of: url) : nil)
     await page.destroy()
