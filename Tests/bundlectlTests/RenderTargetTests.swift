@@ -50,6 +50,9 @@ struct RenderTargetTests {
       let json = try await Command.run("render", url, "--store", site.store, "--json").json
       #expect(json["source"] as? String == "store")
       #expect((json["bundle"] as? [String: Any])?["name"] as? String == "home")
+      // By the manifest that lists it: the server has confirmed it.
+      #expect(json["note"] == nil)
+      #expect(site.origin.requests.count { $0.path == "/manifest.json" } == 2)
     }
   }
 

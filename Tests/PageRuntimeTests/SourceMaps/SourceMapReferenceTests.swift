@@ -1,4 +1,7 @@
+import CurlTransport
+import Foundation
 import PageCore
+import PageLoading
 import PageTesting
 import ScriptEngine
 import Testing
@@ -44,6 +47,23 @@ struct SourceMapReferenceTests {
     let exception = ScriptException(message: "no", stack: "map@[native code]\ninner@http://x/a.js:3:9")
     #expect(exception.located.description == "no (http://x/a.js:3:9)")
     #expect(exception.mapped(through: try #require(Self.map), of: "http://x/a.js").line == 6)
+  }
+
+  @Test func aScriptFromTheNetworkReadsNoMapFromThisMachine() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let json = #"{"version":3,"sources":["a.ts"],"names":[],"mappings":"AAAA"}"#
+      try Data(json.utf8).write(to: URL(fileURLWithPath: fixture.folder.file("a.map")))
+      var configuration = ResourceLoader.Configuration()
+      configuration.localFolder = fixture.folder.path
+      let loader = ResourceLoader(
+        cache: fixture.loader.cache, transport: try CurlTransport(), coding: ContentDecoder(),
+        configuration: configuration)
+      let source = "a()\n//# sourceMappingURL=file://\(fixture.folder.file("a.map"))"
+      let here = try #require(PageURL(filePath: fixture.folder.file("a.js")))
+      #expect(try await SourceMapLookup(loader).map(of: source, at: here) != nil)
+      let there = try #require(PageURL(fixture.origin.url(for: "/a.js")))
+      await #expect(throws: LoadError.self) { try await SourceMapLookup(loader).map(of: source, at: there) }
+    }
   }
 
   @Test func aMapIsFoundInTheScriptBesideItAndOnTheNetwork() async throws {
