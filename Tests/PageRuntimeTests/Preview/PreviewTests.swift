@@ -91,6 +91,29 @@ struct PreviewTests {
     }
   }
 
+  @Test func anEmbeddedPageStandsInItsElement() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let inner = """
+        // { "framework": "Vanilla" }
+        var d = weex.document, b = d.createBody('div'); d.documentElement.appendChild(b)
+        b.appendChild(d.createElement('text', { attr: { value: 'from within' } }))
+        """
+      fixture.origin.serve("/pages/inner.js", Array(inner.utf8))
+      let page = try await fixture.page(
+        "add('embed', { attr: { src: 'inner.js' } }); add('text', { attr: { value: 'after' } })")
+      await page.settle(within: .seconds(20))
+      let body = await page.preview().body
+      let ref = try #require(await page.first("embed")?.ref)
+      let start = try #require(body.firstRange(of: "data-ref=\"\(ref)\" class=\"w-embed\""))
+      let within = try #require(body.firstRange(of: ">from within</div>"))
+      let after = try #require(body.firstRange(of: ">after</div>"))
+      #expect(start.upperBound < within.lowerBound && within.upperBound < after.lowerBound)
+      // Refs of one page mean nothing in another.
+      #expect(body.contains("data-ref=\"\(ref)/_root\""))
+      await page.destroy()
+    }
+  }
+
   // MARK: In a browser
 
   private static let hostile = [
