@@ -25,6 +25,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+    .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
     .package(url: "https://github.com/apple/swift-system", from: "1.8.0"),
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
@@ -97,10 +98,21 @@ let package = Package(
       ],
       swiftSettings: strict),
     .target(
+      name: "WebSocketTransport",
+      dependencies: [
+        "PageCore", "PageRuntime",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "NIOSSL", package: "swift-nio-ssl"),
+        .product(name: "NIOWebSocket", package: "swift-nio"),
+      ],
+      swiftSettings: strict),
+    .target(
       name: "PageKit",
       dependencies: [
         "HTTPCaching", "PageCore", "CurlTransport", "PageStore", "PageLoading", "PageRuntime", "ScriptEngine",
-        "CCrypto",
+        "WebSocketTransport", "CCrypto",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
       ],
@@ -129,14 +141,30 @@ let package = Package(
     .testTarget(name: "ScriptEngineTests", dependencies: ["ScriptEngine"], swiftSettings: relaxed),
     .testTarget(
       name: "PageRuntimeTests",
-      dependencies: ["PageRuntime", "PageStore", "CurlTransport", "PageTesting"], swiftSettings: relaxed),
+      dependencies: ["PageRuntime", "PageStore", "CurlTransport", "PageTesting", "TestServers", "WebSocketTransport"],
+      swiftSettings: relaxed),
+    .testTarget(
+      name: "WebSocketTransportTests",
+      dependencies: [
+        "WebSocketTransport", "PageRuntime", "PageTesting", "TestServers",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOWebSocket", package: "swift-nio"),
+      ], swiftSettings: relaxed),
     .testTarget(name: "PageKitTests", dependencies: ["PageKit", "PageTesting"], swiftSettings: relaxed),
     .testTarget(name: "HTTPCachingTests", dependencies: ["HTTPCaching", "PageTesting"], swiftSettings: relaxed),
     .testTarget(name: "PageCoreTests", dependencies: ["PageCore"], swiftSettings: relaxed),
     // Real servers that several test targets start.
     .target(
-      name: "TestServers", dependencies: ["CurlTransport", "PageTesting"], path: "Tests/TestServers",
-      swiftSettings: relaxed),
+      name: "TestServers",
+      dependencies: [
+        "CurlTransport", "PageTesting",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "NIOSSL", package: "swift-nio-ssl"),
+        .product(name: "NIOWebSocket", package: "swift-nio"),
+      ],
+      path: "Tests/TestServers", swiftSettings: relaxed),
     .testTarget(
       name: "CurlTransportTests", dependencies: ["CurlTransport", "PageTesting", "TestServers"],
       swiftSettings: relaxed),

@@ -6,3 +6,4 @@
 @_exported import PageRuntime
 @_exported import PageStore
 @_exported import ScriptEngine
+@_exported import WebSocketTransport

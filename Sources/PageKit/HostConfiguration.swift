@@ -5,6 +5,7 @@ import PageCore
 import PageLoading
 import PageRuntime
 import PageStore
+import WebSocketTransport
 
 /// Everything a host may be told; all but the manifest has a default.
 public struct HostConfiguration: Sendable {
@@ -40,6 +41,8 @@ public struct HostConfiguration: Sendable {
   public var saver = DataSaver()
   /// What scripts learn of the device and the app.
   public var device: any ConfigurationProviding = DefaultConfiguration()
+  /// How pages' web sockets are opened.
+  public var sockets = WebSocketTransport.Options()
   /// How scripts are run.
   public var scripts = FrameworkPool.Configuration()
   /// Makes all pages: the app's, embedded ones, and those that `navigator` pushes.

@@ -5,6 +5,7 @@ import PageLoading
 import PageRuntime
 import PageStore
 import Synchronization
+import WebSocketTransport
 
 /// The parts of PageKit, wired together: a store, a transport, the launch's verifier, a preloader and a loader.
 ///
@@ -80,11 +81,25 @@ public final class PageHost: Sendable {
     prerenderer = Prerenderer(limits: configuration.prerendering)
     let handlers = PageHandlers(
       images: DefaultImageLoader(resources), exceptions: LoggedExceptions(configuration.logger),
-      navigator: stack, storage: CacheStorage(try resources.cache.region("storage")), modals: SilentModals())
+      navigator: stack, storage: CacheStorage(try resources.cache.region("storage")), modals: SilentModals(),
+      sockets: WebSocketTransport(Self.sockets(configuration)))
     pages = PageEnvironment(
       resources: resources, bundles: bundles, registry: PageRegistry(defaults: handlers),
       configuration: configuration.device, frameworks: FrameworkPool(scripts), fallback: configuration.fallback,
       factory: configuration.pageFactory)
+  }
+
+  private static func sockets(_ configuration: HostConfiguration) -> WebSocketTransport.Options {
+    var options = configuration.sockets
+    options.certificateAuthorities = options.certificateAuthorities ?? configuration.certificateAuthorities
+    // Where requests may not go, sockets may not either.
+    let (own, general) = (options.permission, configuration.resources.permission)
+    options.permission = { text in
+      try own(text)
+      // ws becomes http, and wss https.
+      if let url = PageURL("http" + text.dropFirst(2)) { try general(url) }
+    }
+    return options
   }
 
   /// A host that is at work: the server is being asked for its MD5s, bundles are coming into the store, and a script

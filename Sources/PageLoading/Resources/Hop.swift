@@ -18,6 +18,10 @@ struct Hop: Sendable {
   var lifetime: LifetimeRule
   var priority: LoadPriority
   var keepsContentEncoding: Bool
+  /// What answers instead of the server; nil for the server.
+  var origin: HandlingOrigin?
+  /// Whether the answer may be stored.
+  var isStored = true
 
   /// What goes over the wire for a request as the cache's rules made it.
   func outgoing(_ request: HTTPRequest) -> HTTPRequest {

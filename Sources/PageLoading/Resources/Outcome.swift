@@ -8,6 +8,15 @@ struct FlightKey: Hashable, Sendable {
   let key: CacheKey
   let request: HTTPRequest
   var epoch: UInt64 = 0
+  /// What answers; nil for the server.
+  var origin: String?
+  var isStored = true
+}
+
+extension FlightKey {
+  init(_ hop: Hop, _ request: HTTPRequest, epoch: UInt64 = 0) {
+    self.init(key: hop.key, request: request, epoch: epoch, origin: hop.origin?.name, isStored: hop.isStored)
+  }
 }
 
 /// What came of asking the origin, for all who asked for the same.

@@ -8,7 +8,9 @@ extension ResourceLoader {
   ///
   /// - Returns: also the seconds for which the answer is still fresh.
   func answer(_ hop: Hop) async throws -> (loaded: Loaded, remaining: Int64) {
-    if hop.method == .get, hop.behavior.cacheRead != .never, let loaded = await files?.answer(hop.url) {
+    if hop.origin == nil, hop.method == .get, hop.behavior.cacheRead != .never,
+      let loaded = await files?.answer(hop.url)
+    {
       return (loaded, 0)
     }
     // RFC 9110 §9.3.1: what the body of a GET means nobody knows but its server.
@@ -20,7 +22,7 @@ extension ResourceLoader {
     while true {
       var found = await cache.responses(for: hop.key, fields: hop.request.headerFields)
       if !gone.isEmpty { found.removeAll { gone.contains($0.entry.id) } }
-      let isOnline = hop.behavior.yieldsOffline ? reachability.isOnline(hop.url) : true
+      let isOnline = hop.behavior.yieldsOffline && hop.origin == nil ? reachability.isOnline(hop.url) : true
       let decision = hop.behavior.decision(
         for: hop.request, among: found.map(\.stored), at: configuration.now(), policy: cache.policy,
         lifetime: hop.lifetime, isOnline: isOnline)

@@ -10,12 +10,12 @@ extension ResourceLoader {
     _ hop: Hop, _ request: HTTPRequest, validating cached: CachedResponse?, _ found: [CachedResponse],
     _ reason: ForwardReason
   ) async throws -> (loaded: Loaded, remaining: Int64) {
-    try configuration.permission(hop.url)
+    if hop.origin == nil { try configuration.permission(hop.url) }
     // Whoever insists on the network gets a try at it.
     let mayGo =
       [.reloading, .reloadingPastAllCaches].contains(hop.behavior.network)
       ? reachability.setting != .offline : reachability.admits(hop.url)
-    guard mayGo else {
+    guard mayGo || hop.origin != nil else {
       if let answer = await fallback(hop, found, detail: "offline") { return answer }
       throw LoadError.offline(hop.url)
     }
@@ -55,8 +55,9 @@ extension ResourceLoader {
   /// Asks on its own whether what was served is still valid; with the fields of the request that it was served to.
   /// RFC 5861 §3.
   func revalidate(_ hop: Hop, _ request: HTTPRequest, _ cached: CachedResponse?) {
-    background.run(.revalidation(FlightKey(key: hop.key, request: request))) { [self] in
-      guard reachability.admits(hop.url), (try? configuration.permission(hop.url)) != nil else { return }
+    background.run(.revalidation(FlightKey(hop, request))) { [self] in
+      let mayGo = reachability.admits(hop.url) && (try? configuration.permission(hop.url)) != nil
+      guard mayGo || hop.origin != nil else { return }
       let validating = request == hop.request ? nil : cached
       let (loaded, _) = try await exchange(hop, request, validating: validating, .stale)
       try await takeIn(loaded)
@@ -70,7 +71,7 @@ extension ResourceLoader {
     guard hop.request.method == .get, hop.method != .get || hop.body.isEmpty else {
       return (try await passThrough(hop, request, reason), 0)
     }
-    let key = FlightKey(key: hop.key, request: request, epoch: generations.epoch(of: hop.key))
+    let key = FlightKey(hop, request, epoch: generations.epoch(of: hop.key))
     var isShared = true
     while true {
       if isShared, let incoming = state.withLock({ $0.incoming[key] }),

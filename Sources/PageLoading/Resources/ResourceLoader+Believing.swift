@@ -76,7 +76,9 @@ extension ResourceLoader {
   func noteWhetherConditionsCount(
     _ head: HTTPResponse, _ request: HTTPRequest, _ cached: CachedResponse?, _ hop: Hop
   ) {
-    guard let cached, head.status == .ok, Self.isConditional(request), !request.headerFields.contains(.range) else {
+    guard let cached, hop.origin == nil, head.status == .ok, Self.isConditional(request),
+      !request.headerFields.contains(.range)
+    else {
       return
     }
     let new = Validators(of: head.headerFields)
@@ -96,7 +98,7 @@ extension ResourceLoader {
   func confirmedByHead(
     _ hop: Hop, _ request: HTTPRequest, _ cached: CachedResponse?, _ generation: UInt64
   ) async throws -> CachedResponse? {
-    guard let cached, Self.isConditional(request),
+    guard let cached, hop.origin == nil, Self.isConditional(request),
       case .whole(let size) = cached.stored.extent, size >= Self.largeBody, hop.method == .get,
       state.withLock({ $0.ignoresConditions.contains(hop.key) })
     else { return nil }

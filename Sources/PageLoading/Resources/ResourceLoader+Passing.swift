@@ -45,7 +45,7 @@ extension ResourceLoader {
   private func storingAnswerToGet(
     _ hop: Hop, _ request: HTTPRequest, _ response: TransportResponse, _ times: ExchangeTimes
   ) async -> TransportResponse {
-    guard hop.method == .post,
+    guard hop.method == .post, hop.isStored,
       case .store(let status, let fields) = policy(hop).storage(
         of: response.head, to: request, received: times.response),
       let writer = cache.writer()

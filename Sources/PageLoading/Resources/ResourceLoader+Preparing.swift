@@ -18,7 +18,10 @@ extension ResourceLoader {
       body = packed
       fields[.contentEncoding] = "gzip"
     }
-    return .network(try makeHop(known, request, method: request.method, fields: fields, body: body), request)
+    var hop = try makeHop(known, request, method: request.method, fields: fields, body: body)
+    // Where its answer redirects to is a server's matter.
+    hop.origin = request.origin
+    return .network(hop, request)
   }
 
   private func makeHop(
@@ -40,7 +43,7 @@ extension ResourceLoader {
       request: head, method: method, body: body, fields: fields,
       behavior: request.behavior ?? rule?.behavior ?? configuration.behavior,
       lifetime: lifetime == .server ? cache.lifetime : lifetime, priority: request.priority,
-      keepsContentEncoding: request.keepsContentEncoding)
+      keepsContentEncoding: request.keepsContentEncoding, isStored: request.isStored)
   }
 
   /// With everything that libcurl would add by itself: `Vary` must see what is sent.

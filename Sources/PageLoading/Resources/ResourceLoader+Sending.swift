@@ -6,6 +6,7 @@ import Synchronization
 extension ResourceLoader {
   /// Sends one request, without a look at the cache.
   func transmit(_ hop: Hop, _ request: HTTPRequest) async throws -> TransportResponse {
+    if let origin = hop.origin { return try await origin.respond().transported(at: configuration.now().description) }
     var limits = configuration.limits
     limits.bodyBytes = configuration.bodyLimit
     var outgoing = TransportRequest(hop.outgoing(request), body: hop.body, limits: limits)
@@ -31,8 +32,9 @@ extension ResourceLoader {
         if state.waiting[key] == number { state.waiting[key] = nil }
       }
     }
-    let pass = try await gate.enter(number, priority: hop.priority)
-    let generation = generations.begin(hop.key)
+    // What answers here may ask others in turn: it takes up no place, and its answer is as new as its end.
+    let pass = hop.origin == nil ? try await gate.enter(number, priority: hop.priority) : nil
+    var generation = generations.begin(hop.key)
     var isHandedOn = false
     defer { if !isHandedOn { generations.end(hop.key) } }
     var (request, cached) = (request, cached)
@@ -43,6 +45,10 @@ extension ResourceLoader {
       let taker = TimesTaker(configuration.now)
       let response = try await transmit(hop, request)
       let times = taker.taken()
+      if hop.origin != nil {
+        generations.end(hop.key)
+        generation = generations.begin(hop.key)
+      }
       if response.head.status == .notModified, !Self.isConditional(request) {
         throw TransportError.malformed(url: hop.url.text, reason: "it is a 304 to a request without a condition")
       }
@@ -91,6 +97,7 @@ extension ResourceLoader {
   private func storage(
     of head: HTTPResponse, _ hop: Hop, _ times: ExchangeTimes
   ) async -> (PendingResponse, any ResponseWriting)? {
+    guard hop.isStored else { return nil }
     // The client's own request counts: what was added to it to revalidate says nothing of storing.
     let decision = policy(hop).storage(of: head, to: hop.request, received: times.response)
     let pending: PendingResponse
@@ -126,7 +133,7 @@ extension ResourceLoader {
   /// Lets the bytes come in, for all who want them, and stores what there is in the end.
   private func take(
     _ body: TransportBody, _ head: HTTPResponse, _ pending: PendingResponse, _ spool: any ResponseWriting,
-    _ key: FlightKey, _ generation: UInt64, _ pass: TransferGate.Pass
+    _ key: FlightKey, _ generation: UInt64, _ pass: TransferGate.Pass?
   ) -> IncomingResponse {
     let incoming = IncomingResponse(head, generation: generation, spool: spool)
     state.withLock { $0.incoming[key] = incoming }

@@ -122,7 +122,7 @@ public final class ResourceLoader: Sendable {
     guard isDue else { return nil }
     var refresh = request
     refresh.behavior = .reloadRevalidatingCacheData
-    return (refresh, FlightKey(key: hop.key, request: hop.request))
+    return (refresh, FlightKey(hop, hop.request))
   }
 
   /// Lets an answer come in that nobody reads, where it may be stored.
@@ -131,10 +131,18 @@ public final class ResourceLoader: Sendable {
     for try await _ in loaded.body {}
   }
 
+  /// Whether there is a URL under which an answer could be stored.
+  private func hasServer(_ request: ResourceRequest) -> Bool {
+    if case .network? = try? prepare(request) { true } else { false }
+  }
+
   /// - Returns: also the seconds for which the answer is still fresh, and the behaviour that held.
   func load(
     _ request: ResourceRequest
   ) async throws -> (loaded: Loaded, remaining: Int64, behavior: LoadBehavior) {
+    if let origin = request.origin, !hasServer(request) {
+      return (Loaded(try await origin.respond()), 0, configuration.behavior)
+    }
     switch try prepare(request) {
     case .inline(let data):
       return (Loaded(inline: data), 0, configuration.behavior)

@@ -43,6 +43,10 @@ public struct ResourceRequest: Sendable {
   public var followsRedirects: Bool
   /// The body is wanted as the server encoded it.
   public var keepsContentEncoding: Bool
+  /// The answer may be stored; false for one that only this request is to have.
+  public var isStored = true
+  /// What answers instead of the server; nil for the server.
+  var origin: HandlingOrigin?
 
   public init(
     _ reference: String, base: PageURL? = nil, type: ResourceType = .other, method: HTTPRequest.Method = .get,

@@ -45,14 +45,3 @@ public protocol ConfigurationProviding: Sendable {
   /// As `locale.getLanguage` gives it: `en-GB`.
   var language: String { get }
 }
-
-/// Answers requests of pages instead of the loader, or changes what goes to it and comes from it.
-public protocol ResourceRequestHandling: Sendable {
-  /// - Parameter next: the handler behind this one; in the end the loader.
-  func updates(for request: ResourceRequest, next: @escaping ResourceHandlerChain.Next) -> AsyncStream<LoadUpdate>
-}
-
-/// The handlers of one request, newest first.
-public enum ResourceHandlerChain {
-  public typealias Next = @Sendable (ResourceRequest) -> AsyncStream<LoadUpdate>
-}

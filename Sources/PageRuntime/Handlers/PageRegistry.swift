@@ -18,13 +18,7 @@ public final class PageRegistry: Sendable {
     public var handlers: PageHandlers
     public var modules = ModuleTable()
     public var components = ComponentTable()
-    /// Newest last.
-    var requests: [RequestHandler] = []
-  }
-
-  struct RequestHandler: Sendable {
-    let matches: @Sendable (ResourceRequest, PageURL?) -> Bool
-    let handler: any ResourceRequestHandling
+    var requests = ResourceHandlerChain()
   }
 
   private struct State {
@@ -75,13 +69,18 @@ public final class PageRegistry: Sendable {
     register { $0.handlers[keyPath: slot] = handler }
   }
 
-  /// A handler for the requests whose URLs match; the newest that matches comes first.
+  /// The same where there need not be one.
   @discardableResult
-  public func register(_ pattern: URLPattern, _ handler: any ResourceRequestHandling) -> Registration {
-    register { snapshot in
-      snapshot.requests.append(
-        RequestHandler(matches: { _, url in url.map { pattern.matches($0) } ?? false }, handler: handler))
-    }
+  public func register<Handler: Sendable>(
+    _ handler: Handler, as slot: any WritableKeyPath<PageHandlers, Handler?> & Sendable
+  ) -> Registration {
+    register { $0.handlers[keyPath: slot] = handler }
+  }
+
+  /// A rewriter of the references that pages write; it gets what those registered before it made.
+  @discardableResult
+  public func register(_ rewriter: any URLRewriting) -> Registration {
+    register { $0.handlers.rewriters.append(rewriter) }
   }
 
   /// A module in the place of one of the same name.
@@ -110,55 +109,5 @@ extension PageRegistry.Snapshot {
   func method(of call: ModuleCall, in tree: ElementTree) -> ModuleMethod? {
     guard let ref = call.ref else { return modules[call.module, call.method] }
     return tree[ref].flatMap { components[$0.type, call.method] }
-  }
-}
-
-/// The handlers of a page, each for one job.
-public struct PageHandlers: Sendable {
-  /// Default: logs.
-  public var exceptions: any ScriptExceptionHandling
-  /// Default: ``DefaultImageLoader``.
-  public var images: any ImageLoading
-  /// Default: nobody.
-  public var monitor: (any Monitoring)?
-  /// Default: refuses, and says so to the script.
-  public var navigator: any Navigating
-  /// Default: a region of the response cache.
-  public var storage: any StorageProviding
-  /// Default: answers at once, as though somebody had agreed.
-  public var modals: any ModalPresenting
-
-  public init(
-    images: any ImageLoading, exceptions: any ScriptExceptionHandling, navigator: any Navigating,
-    storage: any StorageProviding,
-    modals: any ModalPresenting, monitor: (any Monitoring)? = nil
-  ) {
-    self.images = images
-    self.exceptions = exceptions
-    self.navigator = navigator
-    self.storage = storage
-    self.modals = modals
-    self.monitor = monitor
-  }
-}
-
-/// Components that have methods, with what they do.
-public struct ComponentTable: Sendable {
-  public private(set) var methods: [String: [String: ModuleMethod]] = [:]
-  /// What frameworks are told of: the methods of each component.
-  private(set) var names: [String: ScriptValue] = [:]
-
-  public init() {}
-
-  public subscript(type: String, method: String) -> ModuleMethod? { methods[type]?[method] }
-
-  public mutating func add(_ type: String, methods added: [String: ModuleMethod] = [:]) {
-    methods[type, default: [:]].merge(added) { $1 }
-    names[type] = .array((methods[type] ?? [:]).keys.sorted().map { .string($0) })
-  }
-
-  /// As `registerComponents` takes them.
-  var descriptions: ScriptValue {
-    .array(names.sorted { $0.key < $1.key }.map { ["type": .string($0), "methods": $1] })
   }
 }

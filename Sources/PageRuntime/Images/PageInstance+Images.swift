@@ -11,7 +11,7 @@ extension PageInstance {
     sourceTasks.removeValue(forKey: ref)?.cancel()
     guard !source.isEmpty else { return setImage(nil, of: ref) }
     setImage(.loading(url: source), of: ref)
-    let request = ImageRequest(
+    var request = ImageRequest(
       url: source, pageURL: url, page: id, frame: element.frame,
       quality: element.attributes["quality"]?.string ?? element.attributes["imageQuality"]?.string,
       isSharpened: element.attributes["sharpen"] == "sharpen",
@@ -31,6 +31,7 @@ extension PageInstance {
         }
       }
     } else {
+      request.url = rewritten(ResourceRequest(source, type: .image)).reference
       task = loader.load(request)
     }
     sourceTasks[ref] = Task { @PageActor [weak self] in

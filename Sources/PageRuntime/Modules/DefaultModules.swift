@@ -10,5 +10,6 @@ enum DefaultModules {
     DeviceModules.register(&table)
     DisplayModules.register(&table)
     ChannelModule.register(&table)
+    WebSocketModule.register(&table)
   }
 }

@@ -7,7 +7,7 @@ enum DeviceModules {
       table.add(
         "locale", name,
         .deferred { call, page in
-          let language = page.environment.configuration.language
+          let language = page.configuration.language
           let answer: ScriptValue = name == "getLanguage" ? .string(language) : [.string(language)]
           if let callback = call.callback(at: index) { try await page.callback(callback, answer) }
         })
@@ -15,7 +15,7 @@ enum DeviceModules {
     table.add(
       "deviceInfo", "enableFullScreenHeight",
       .deferred { call, page in
-        let height = page.environment.configuration.environment["deviceHeight"]
+        let height = page.configuration.environment["deviceHeight"]
         if let callback = call.callback(at: 0) { try await page.callback(callback, ["fullScreenHeight": height]) }
       })
     table.add("meta", "setViewport", .deferred { call, page in page.viewport = call[0] })

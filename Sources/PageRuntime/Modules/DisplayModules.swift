@@ -18,8 +18,7 @@ enum DisplayModules {
       "dom", "getComponentRect",
       .deferred { call, page in
         guard let callback = call.callback(at: 1) else { return }
-        // Without a layout there is no place to tell.
-        try await page.callback(callback, ["result": false, "errMsg": "this host does not lay pages out"])
+        try await page.callback(callback, await page.rect(of: call[0].reference ?? ""))
       })
     table.add(
       "animation", "transition",

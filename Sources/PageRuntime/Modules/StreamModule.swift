@@ -26,7 +26,7 @@ enum StreamModule {
     if let progress { try await page.callback(progress, ["readyState": 1], keepAlive: true) }
     let timeout = options["timeout"].number.map { Duration.milliseconds(Int(min(max($0, 1), 86_400_000))) }
     let kind = Kind(options["type"].string)
-    let isTwofold = page.environment.resources.behavior(for: request).refresh == .always
+    let isTwofold = page.environment.resources.behavior(for: page.rewritten(request)).refresh == .always
     var hasAnswered = false
     do {
       for try await update in page.updates(for: request, within: timeout) {

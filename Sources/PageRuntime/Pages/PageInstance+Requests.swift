@@ -14,19 +14,24 @@ extension PageInstance {
 
   /// What the handlers, and behind them the loader, answer to a request of this page.
   public func updates(for request: ResourceRequest) -> AsyncStream<LoadUpdate> {
+    let request = rewritten(request)
+    let target = resolve(SchemeRelativeRewriter().rewrite(request.reference, for: request))
+    timings.requests += 1
+    return registry.requests.start(request, target, page: id, environment.resources)(request)
+  }
+
+  /// A request as the app's rewriters want it.
+  func rewritten(_ request: ResourceRequest) -> ResourceRequest {
     var request = request
     request.base = request.base ?? url
-    let loader = environment.resources
-    var next: ResourceHandlerChain.Next = { loader.updates(for: $0) }
-    let target = resolve(request.reference)
-    // The newest comes first.
-    for entry in registry.requests where entry.matches(request, target) {
-      let (handler, behind) = (entry.handler, next)
-      next = { handler.updates(for: $0, next: behind) }
+    for rewriter in registry.handlers.rewriters {
+      request.reference = rewriter.rewrite(request.reference, for: request)
     }
-    timings.requests += 1
-    return next(request)
+    return request
   }
+
+  /// What the page's scripts learn of the device and the app.
+  var configuration: any ConfigurationProviding { registry.handlers.configuration ?? environment.configuration }
 
   /// The same, counted, and given up after a while.
   func updates(

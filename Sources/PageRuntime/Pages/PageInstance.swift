@@ -73,6 +73,7 @@ public struct PageOptions: Hashable, Sendable {
   var callbackTimers: [String: Task<Void, Never>] = [:]
   /// Callback ids by the type of the app's event they wait for.
   var globalListeners: [String: [String]] = [:]
+  var socket: PageSocket?
   /// What `meta.setViewport` said last.
   public internal(set) var viewport: ScriptValue = [:]
   /// The element the page last wanted to be seen.
@@ -136,7 +137,7 @@ public struct PageOptions: Hashable, Sendable {
     var config = options.config
     config["bundleUrl"] = .string(name)
     config["bundleType"] = .string(type.rawValue)
-    config["env"] = environment.configuration.environment
+    config["env"] = configuration.environment
     let opening = FrameworkGroup.Opening(
       id: id, source: source, url: name, type: type, config: .object(config), data: data, modules: registry.modules)
     do {
@@ -190,6 +191,8 @@ public struct PageOptions: Hashable, Sendable {
     for task in sourceTasks.values { task.cancel() }
     let children = embedded.values
     (timers, callbackTimers, work, sourceTasks) = ([:], [:], [:], [:])
+    socket?.cancel()
+    socket = nil
     (globalListeners, rules, viewport, scrollTarget) = ([:], [], [:], nil)
     (embedded, documents) = ([:], [:])
     tree = ElementTree()

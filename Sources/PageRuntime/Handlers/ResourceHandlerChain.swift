@@ -1,0 +1,47 @@
+import PageCore
+import PageLoading
+
+/// The handlers of one request, newest first, and behind them the loader.
+public struct ResourceHandlerChain: Sendable {
+  public typealias Next = @Sendable (ResourceRequest) -> AsyncStream<LoadUpdate>
+
+  /// One that was registered, and for what.
+  struct Entry: Sendable {
+    enum Handler: Sendable {
+      case passing(any ResourceRequestHandling)
+      case answering(any ResourceAnswering)
+    }
+
+    let matches: @Sendable (ResourceRequest, PageURL?) -> Bool
+    let handler: Handler
+  }
+
+  /// Newest last.
+  private(set) var entries: [Entry] = []
+
+  mutating func add(_ entry: Entry) { entries.append(entry) }
+
+  /// What answers a request.
+  ///
+  /// - Parameters:
+  ///   - target: the request's URL, where its reference has one.
+  ///   - page: the page's id.
+  func start(_ request: ResourceRequest, _ target: PageURL?, page: String, _ loader: ResourceLoader) -> Next {
+    var next: Next = { loader.updates(for: $0) }
+    for (index, entry) in entries.enumerated() where entry.matches(request, target) {
+      let behind = next
+      switch entry.handler {
+      case .passing(let handler): next = { handler.updates(for: $0, next: behind) }
+      case .answering(let handler):
+        next = { request in
+          let origin = ResourceOrigin(name: "\(page)/\(index)") { request in
+            let exchange = ResourceExchange(page: page, request: request, loader: loader, next: behind)
+            return try await handler.response(to: request, exchange)
+          }
+          return loader.updates(for: request, from: origin)
+        }
+      }
+    }
+    return next
+  }
+}

@@ -1,0 +1,70 @@
+import Synchronization
+
+/// What a page wants of its socket and the socket has not taken yet.
+final class SocketOutbox: Sendable {
+  private struct State {
+    var waiting: [(command: WebSocketCommand, bytes: Int)] = []
+    var bytes = 0
+    var taker: CheckedContinuation<WebSocketCommand?, Never>?
+    var hasEnded = false
+  }
+
+  private let limit: Int
+  private let state = Mutex(State())
+
+  /// - Parameter limit: bytes that may wait.
+  init(limit: Int) { self.limit = limit }
+
+  /// For one reader; a command stays here until it is asked for.
+  var commands: AsyncStream<WebSocketCommand> {
+    AsyncStream {
+      await self.next()
+    } onCancel: {
+      self.finish()
+    }
+  }
+
+  /// - Returns: false where more would be waiting than may.
+  func add(_ command: WebSocketCommand, bytes: Int) -> Bool {
+    let (isTaken, taker): (Bool, CheckedContinuation<WebSocketCommand?, Never>?) = state.withLock { state in
+      if state.hasEnded { return (true, nil) }
+      if let taker = state.taker {
+        state.taker = nil
+        return (true, taker)
+      }
+      guard state.bytes + bytes <= limit, state.waiting.count < 100_000 else { return (false, nil) }
+      state.waiting.append((command, bytes))
+      state.bytes += bytes
+      return (true, nil)
+    }
+    taker?.resume(returning: command)
+    return isTaken
+  }
+
+  /// What waits is dropped, and nothing more is taken.
+  func finish() {
+    let taker = state.withLock { state in
+      state.hasEnded = true
+      (state.waiting, state.bytes) = ([], 0)
+      defer { state.taker = nil }
+      return state.taker
+    }
+    taker?.resume(returning: nil)
+  }
+
+  private func next() async -> WebSocketCommand? {
+    await withCheckedContinuation { continuation in
+      let ready: WebSocketCommand?? = state.withLock { state in
+        if state.hasEnded { return .some(nil) }
+        guard !state.waiting.isEmpty else {
+          state.taker = continuation
+          return nil
+        }
+        let first = state.waiting.removeFirst()
+        state.bytes -= first.bytes
+        return .some(first.command)
+      }
+      if let ready { continuation.resume(returning: ready) }
+    }
+  }
+}

@@ -1,0 +1,152 @@
+import NIOCore
+import NIOWebSocket
+import PageRuntime
+import Synchronization
+
+/// What is said over an open web socket, until both sides have closed it or one has gone.
+final class Conversation: Sendable {
+  private let socket: OpenSocket
+  private let url: String
+  private let options: WebSocketTransport.Options
+  private let receive: @Sendable (WebSocketEvent) async -> Void
+  private let state: Mutex<State>
+
+  private struct State {
+    var reading: FrameReading
+    /// A close was sent: nothing may follow it. RFC 6455 §5.5.1.
+    var hasSentClose = false
+    var end: (code: Int, reason: String, wasClean: Bool) = (1006, "", false)
+  }
+
+  init(
+    _ socket: OpenSocket, url: String, options: WebSocketTransport.Options,
+    receive: @escaping @Sendable (WebSocketEvent) async -> Void
+  ) {
+    self.socket = socket
+    self.url = url
+    self.options = options
+    self.receive = receive
+    state = Mutex(State(reading: FrameReading(url: url, limit: options.messageLimit)))
+  }
+
+  /// Returns when the connection has ended; the last event says how.
+  func run(_ commands: AsyncStream<WebSocketCommand>) async {
+    await receive(.opened(protocol: socket.agreedProtocol))
+    do {
+      try await withTaskCancellationHandler {
+        try await socket.channel.executeThenClose { inbound, outbound in
+          try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await self.write(commands, outbound) }
+            try await self.read(inbound, outbound)
+            group.cancelAll()
+          }
+        }
+      } onCancel: {
+        // RFC 6455 §7.4.1: who leaves says so.
+        leave()
+      }
+    } catch let error as WebSocketError {
+      await receive(.failed(error.description))
+    } catch {
+      let hasClosed = state.withLock(\.hasSentClose)
+      if !hasClosed, !Task.isCancelled, !(error is CancellationError) {
+        await receive(.failed(WebSocketError.lost(url: url).description))
+      }
+    }
+    let end = state.withLock(\.end)
+    await receive(.closed(code: end.code, reason: end.reason, wasClean: end.wasClean))
+  }
+
+  // MARK: Reading
+
+  private func read(
+    _ inbound: NIOAsyncChannelInboundStream<WebSocketFrame>, _ outbound: NIOAsyncChannelOutboundWriter<WebSocketFrame>
+  ) async throws {
+    do {
+      for try await frame in inbound {
+        guard let action = state.withLock({ $0.reading.receive(frame) }) else { continue }
+        switch action {
+        case .deliver(let message):
+          // After a close was sent, what comes is read and thrown away.
+          if !state.withLock(\.hasSentClose) { await receive(.message(message)) }
+        case .pong(let data):
+          if !state.withLock(\.hasSentClose) { try await outbound.write(.masked(.pong, data)) }
+        case .closed(let code, let reason):
+          state.withLock { $0.end = (code, reason, true) }
+          // RFC 6455 §5.5.1: answered with the code that came.
+          try await sendClose(code == 1005 ? nil : code, "", outbound)
+          return
+        case .fail(let code, let error): try await fail(code, error, outbound)
+        }
+      }
+    } catch NIOWebSocketError.invalidFrameLength {
+      try await fail(.messageTooLarge, .tooLarge(url: url, limit: options.messageLimit), outbound)
+    } catch let error as NIOWebSocketError {
+      try await fail(.protocolError, .broken(url: url, reason: "\(error)"), outbound)
+    }
+    if !state.withLock(\.hasSentClose), !Task.isCancelled { throw WebSocketError.lost(url: url) }
+  }
+
+  /// RFC 6455 §7.1.7: the server is told why, and the connection ends.
+  private func fail(
+    _ code: WebSocketErrorCode, _ error: WebSocketError, _ outbound: NIOAsyncChannelOutboundWriter<WebSocketFrame>
+  ) async throws {
+    try? await sendClose(Int(UInt16(webSocketErrorCode: code)), "", outbound)
+    throw error
+  }
+
+  // MARK: Writing
+
+  private func write(
+    _ commands: AsyncStream<WebSocketCommand>, _ outbound: NIOAsyncChannelOutboundWriter<WebSocketFrame>
+  ) async throws {
+    for await command in commands {
+      switch command {
+      case .send(.text(let text)): try await outbound.write(.masked(.text, ByteBuffer(string: text)))
+      case .send(.binary(let bytes)): try await outbound.write(.masked(.binary, ByteBuffer(bytes: bytes)))
+      case .close(let code, let reason):
+        try await sendClose(code, reason, outbound)
+        try await Task.sleep(for: options.closeTimeout)
+        // RFC 6455 §7.1.1: a server that does not answer is not waited for.
+        socket.channel.channel.close(promise: nil)
+        return
+      }
+    }
+  }
+
+  private func sendClose(
+    _ code: Int?, _ reason: String, _ outbound: NIOAsyncChannelOutboundWriter<WebSocketFrame>
+  ) async throws {
+    guard claimClose() else { return }
+    try await outbound.write(.masked(.connectionClose, Self.closeBody(code, reason)))
+  }
+
+  private func leave() {
+    guard claimClose() else { return }
+    let frame = WebSocketFrame.masked(.connectionClose, Self.closeBody(1001, ""))
+    socket.channel.channel.writeAndFlush(frame, promise: nil)
+  }
+
+  /// Only one close is sent.
+  private func claimClose() -> Bool {
+    state.withLock { state in
+      defer { state.hasSentClose = true }
+      return !state.hasSentClose
+    }
+  }
+
+  /// RFC 6455 §5.5.1: a code and at most 123 bytes of text.
+  private static func closeBody(_ code: Int?, _ reason: String) -> ByteBuffer {
+    guard let code, let short = UInt16(exactly: code) else { return ByteBuffer() }
+    var body = ByteBuffer(integer: short)
+    body.writeString(reason)
+    return body
+  }
+}
+
+extension WebSocketFrame {
+  /// RFC 6455 §5.3: what a client sends is masked, with a key that nobody can guess.
+  fileprivate static func masked(_ opcode: WebSocketOpcode, _ data: ByteBuffer) -> WebSocketFrame {
+    WebSocketFrame(fin: true, opcode: opcode, maskKey: .random(), data: data)
+  }
+}

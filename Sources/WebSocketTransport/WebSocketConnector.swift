@@ -1,0 +1,108 @@
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOSSL
+import NIOWebSocket
+import Synchronization
+
+/// An open web socket, and the subprotocol it speaks.
+struct OpenSocket: Sendable {
+  let channel: NIOAsyncChannel<WebSocketFrame, WebSocketFrame>
+  let agreedProtocol: String
+}
+
+/// Opens connections: TCP, TLS for `wss`, and the opening request.
+struct WebSocketConnector: Sendable {
+  let group: any EventLoopGroup
+  let options: WebSocketTransport.Options
+
+  /// - Throws: ``WebSocketError``, `CancellationError`.
+  func open(_ handshake: Handshake) async throws -> OpenSocket {
+    let address = handshake.address
+    let tls = address.isSecure ? try makeTLS() : nil
+    let limit = TimeAmount(options.connectTimeout)
+    let pending = Mutex<(any Channel)?>(nil)
+    do {
+      return try await withTaskCancellationHandler {
+        let opening = try await ClientBootstrap(group: group).connectTimeout(limit).connect(
+          host: address.host, port: address.port
+        ) { channel in
+          pending.withLock { $0 = channel }
+          return channel.eventLoop.makeCompletedFuture { try prepare(channel, handshake, tls) }
+        }
+        try Task.checkCancellation()
+        return try await opening.get()
+      } onCancel: {
+        pending.withLock(\.self)?.close(promise: nil)
+      }
+    } catch {
+      pending.withLock(\.self)?.close(promise: nil)
+      try Task.checkCancellation()
+      throw named(error, address)
+    }
+  }
+
+  private func prepare(
+    _ channel: any Channel, _ handshake: Handshake, _ tls: NIOSSLContext?
+  ) throws -> EventLoopFuture<OpenSocket> {
+    let address = handshake.address
+    let pipeline = channel.pipeline.syncOperations
+    if let tls { try pipeline.addHandler(try Self.makeHandler(tls, address.host)) }
+    let observer = ResponseHeadObserver()
+    let upgrader = NIOTypedWebSocketClientUpgrader<OpenSocket>(
+      maxFrameSize: min(options.messageLimit, Int(Int32.max)), enableAutomaticErrorHandling: false
+    ) { channel, answer in
+      channel.eventLoop.makeCompletedFuture {
+        OpenSocket(
+          channel: try NIOAsyncChannel(wrappingChannelSynchronously: channel),
+          agreedProtocol: try handshake.agreedProtocol(answer))
+      }
+    }
+    let opened = try pipeline.configureUpgradableHTTPClientPipeline(
+      configuration: .init(
+        upgradeConfiguration: .init(
+          upgradeRequestHead: handshake.head, upgraders: [upgrader],
+          notUpgradingCompletionHandler: { channel in
+            let status = observer.head.map { Int($0.status.code) } ?? 0
+            return channel.eventLoop.makeFailedFuture(WebSocketError.refused(url: address.url, status: status))
+          })))
+    let upgradeHandler = try pipeline.handler(type: NIOTypedHTTPClientUpgradeHandler<OpenSocket>.self)
+    try pipeline.addHandler(observer, position: .before(upgradeHandler))
+    let limit = options.connectTimeout
+    let alarm = channel.eventLoop.scheduleTask(in: TimeAmount(limit)) {
+      channel.pipeline.fireErrorCaught(WebSocketError.timedOut(url: address.url, limit: limit))
+      channel.close(promise: nil)
+    }
+    opened.whenComplete { _ in alarm.cancel() }
+    return opened
+  }
+
+  private func makeTLS() throws -> NIOSSLContext {
+    var configuration = TLSConfiguration.makeClientConfiguration()
+    configuration.minimumTLSVersion = .tlsv12
+    if let path = options.certificateAuthorities { configuration.trustRoots = .file(path) }
+    return try NIOSSLContext(configuration: configuration)
+  }
+
+  /// A name goes into the request, an address must not. RFC 6066 §3.
+  private static func makeHandler(_ tls: NIOSSLContext, _ host: String) throws -> NIOSSLClientHandler {
+    let isAddress = (try? SocketAddress(ipAddress: host, port: 0)) != nil
+    return try NIOSSLClientHandler(context: tls, serverHostname: isAddress ? nil : host)
+  }
+
+  private func named(_ error: any Error, _ address: WebSocketAddress) -> any Error {
+    switch error {
+    case is WebSocketError: return error
+    case ChannelError.connectTimeout:
+      return WebSocketError.timedOut(url: address.url, limit: options.connectTimeout)
+    case let error as NIOConnectionError:
+      let reason = error.connectionErrors.first.map { "\($0.error)" } ?? "its name is not known"
+      return WebSocketError.unreachable(url: address.url, reason: reason)
+    case is NIOHTTPClientUpgradeError:
+      return WebSocketError.badHandshake(url: address.url, reason: "its Sec-WebSocket-Accept or Upgrade is wrong")
+    case is HTTPParserError: return WebSocketError.badHandshake(url: address.url, reason: "it is no HTTP")
+    case is ChannelError: return WebSocketError.lost(url: address.url)
+    default: return WebSocketError.unreachable(url: address.url, reason: "\(error)")
+    }
+  }
+}
