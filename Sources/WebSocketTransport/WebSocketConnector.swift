@@ -58,14 +58,16 @@ struct WebSocketConnector: Sendable {
           agreedProtocol: try handshake.agreedProtocol(answer))
       }
     }
-    let opened = try pipeline.configureUpgradableHTTPClientPipeline(
-      configuration: .init(
-        upgradeConfiguration: .init(
-          upgradeRequestHead: handshake.head, upgraders: [upgrader],
-          notUpgradingCompletionHandler: { channel in
-            let status = observer.head.map { Int($0.status.code) } ?? 0
-            return channel.eventLoop.makeFailedFuture(WebSocketError.refused(url: address.url, status: status))
-          })))
+    var configuration = NIOUpgradableHTTPClientPipelineConfiguration(
+      upgradeConfiguration: .init(
+        upgradeRequestHead: handshake.head, upgraders: [upgrader],
+        notUpgradingCompletionHandler: { channel in
+          let status = observer.head.map { Int($0.status.code) } ?? 0
+          return channel.eventLoop.makeFailedFuture(WebSocketError.refused(url: address.url, status: status))
+        }))
+    // A server may send at once: what comes behind its answer are frames.
+    configuration.leftOverBytesStrategy = .forwardBytes
+    let opened = try pipeline.configureUpgradableHTTPClientPipeline(configuration: configuration)
     let upgradeHandler = try pipeline.handler(type: NIOTypedHTTPClientUpgradeHandler<OpenSocket>.self)
     try pipeline.addHandler(observer, position: .before(upgradeHandler))
     let limit = options.connectTimeout
