@@ -24,7 +24,10 @@
     })
   }
 
-  globalThis.registerService = function (name, options) { services.push({ name: name, options: options || {} }) }
+  globalThis.registerService = function (name, options) {
+    globalThis.unregisterService(name)
+    services.push({ name: name, options: options || {} })
+  }
   globalThis.unregisterService = function (name) {
     services = services.filter(function (service) { return service.name !== name })
   }
@@ -107,6 +110,32 @@
     return BroadcastChannel
   }
 
+  // MARK: Services
+
+  // What services give this page: their "instance" members are on weex and global, the others on the global "service".
+  function createServices (page) {
+    var shared = { instance: {}, service: {} }
+    services.forEach(function (service) {
+      page.services[service.name] = service
+      var made = callService(service, 'create', [page.id, page.weex.config.env, page.weex.config]) || {}
+      Object.assign(shared.instance, made.instance)
+      Object.assign(page.weex, made.instance)
+      Object.keys(made).forEach(function (name) { if (name !== 'instance') shared.service[name] = made[name] })
+    })
+    return shared
+  }
+
+  // A service that fails costs no page.
+  function callService (service, method, args) {
+    if (typeof service.options[method] !== 'function') return undefined
+    try {
+      return service.options[method].apply(service.options, args)
+    } catch (error) {
+      console.error('service "' + service.name + '": ' + method + ' failed: ' + error)
+      return undefined
+    }
+  }
+
   // MARK: Opening
 
   function openPage (id, config, data) {
@@ -117,20 +146,16 @@
     page.document = new framework.Document(id, config.bundleUrl, page.tasks)
     page.weex = makeWeex(page, config)
     pages[id] = page
-    services.forEach(function (service) {
-      if (typeof service.options.create !== 'function') return
-      var made = service.options.create(id, page.weex.config, page.weex.config.env)
-      page.services[service.name] = service
-      for (var name in (made && made.instance) || {}) page.weex[name] = made.instance[name]
-    })
-    return {
+    var shared = createServices(page)
+    return Object.assign(shared.instance, {
+      service: shared.service,
       weex: page.weex,
       document: page.document,
       requireModule: page.weex.requireModule,
       BroadcastChannel: makeChannel(page),
       __pageData: data,
       __WEEX_CALL_JAVASCRIPT__: function (tasks) { return globalThis.callJS(id, tasks) }
-    }
+    })
   }
 
   globalThis.createInstanceContext = openPage
@@ -179,16 +204,14 @@
     if (!page) return new Error('there is no page ' + id)
     var body = page.document.body
     if (body && body.event.refresh) page.document.fireEvent(body, 'refresh', { data: data })
+    for (var name in page.services) callService(page.services[name], 'refresh', [id, page.weex.config.env, data])
     page.document.listener.refreshFinish()
   }
 
   globalThis.destroyInstance = function (id) {
     var page = pages[id]
     if (!page) return new Error('there is no page ' + id)
-    for (var name in page.services) {
-      var options = page.services[name].options
-      if (typeof options.destroy === 'function') options.destroy(id)
-    }
+    for (var name in page.services) callService(page.services[name], 'destroy', [id, page.weex.config.env])
     page.document.destroy()
     delete pages[id]
   }

@@ -18,6 +18,7 @@ public final class PageRegistry: Sendable {
     public var handlers: PageHandlers
     public var modules = ModuleTable()
     public var components = ComponentTable()
+    public var services = ServiceTable()
     var requests = ResourceHandlerChain()
   }
 
@@ -99,6 +100,15 @@ public final class PageRegistry: Sendable {
     build(&builder)
     let methods = builder.methods
     return register { $0.components.add(type, methods: methods) }
+  }
+
+  /// A service for every page: a script that calls `service.register(name, {create, refresh, destroy})`.
+  ///
+  /// It runs once for each group of scripts, before the page. One that throws is reported to the page that was about
+  /// to open, by the service's name, and is left out.
+  @discardableResult
+  public func registerService(_ name: String, source: String) -> Registration {
+    register { $0.services.set(name, source: source) }
   }
 
   private func remove(_ id: UInt64) { state.withLock { $0.changes.removeAll { $0.id == id } } }

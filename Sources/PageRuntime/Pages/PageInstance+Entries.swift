@@ -79,6 +79,15 @@ extension PageInstance {
     }
   }
 
+  /// A service that fails costs no page.
+  func registerServices(in group: FrameworkGroup) async {
+    do {
+      for failure in try await group.register(registry.services) { report(failure) }
+    } catch {
+      report(ScriptException(message: "services: \(error)"))
+    }
+  }
+
   func report(_ exception: ScriptException) {
     feed.send(.exception(exception))
     registry.handlers.exceptions.handle(exception, page: id, url: url)

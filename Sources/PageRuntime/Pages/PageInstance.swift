@@ -134,6 +134,8 @@ public struct PageOptions: Hashable, Sendable {
     }
     guard phase == .evaluating else { throw PageError.destroyed }
     (self.group, self.purpose) = (group, purpose)
+    await registerServices(in: group)
+    guard phase == .evaluating, self.group === group else { throw PageError.destroyed }
     var config = options.config
     config["bundleUrl"] = .string(name)
     config["bundleType"] = .string(type.rawValue)

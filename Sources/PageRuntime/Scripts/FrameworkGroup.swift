@@ -4,7 +4,7 @@ import Synchronization
 /// A script group with a framework booted in it, ready for pages.
 final class FrameworkGroup: Sendable {
   let group: ScriptGroup
-  private let framework: ScriptGroup.ContextID
+  let framework: ScriptGroup.ContextID
   /// What the framework was told of last.
   private let known = Mutex((modules: [String: ScriptValue](), components: [String: ScriptValue]()))
 
@@ -156,6 +156,8 @@ final class FrameworkGroup: Sendable {
 /// What the native functions of one framework need: its pages, and which of them is running.
 final class FrameworkState {
   var pages: [String: PageScript] = [:]
+  /// Sources of the services that the framework has, by their names.
+  var services: [String: String] = [:]
   /// Whose entry this is. What a script says of its page's id is not believed.
   private(set) var current: PageScript?
 
