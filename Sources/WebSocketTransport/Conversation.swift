@@ -33,17 +33,14 @@ final class Conversation: Sendable {
   func run(_ commands: AsyncStream<WebSocketCommand>) async {
     await receive(.opened(protocol: socket.agreedProtocol))
     do {
-      try await withTaskCancellationHandler {
-        try await socket.channel.executeThenClose { inbound, outbound in
-          try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await self.write(commands, outbound) }
-            try await self.read(inbound, outbound)
-            group.cancelAll()
-          }
-        }
-      } onCancel: {
+      try await socket.channel.executeThenClose { inbound, outbound in
         // RFC 6455 §7.4.1: who leaves says so.
-        leave()
+        defer { if Task.isCancelled { leave() } }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+          group.addTask { try await self.write(commands, outbound) }
+          try await self.read(inbound, outbound)
+          group.cancelAll()
+        }
       }
     } catch let error as WebSocketError {
       await receive(.failed(error.description))

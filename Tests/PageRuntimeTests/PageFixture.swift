@@ -6,6 +6,7 @@ import PageStore
 import PageTesting
 import ScriptEngine
 import Testing
+import WebSocketTransport
 
 @testable import PageRuntime
 
@@ -18,11 +19,11 @@ struct PageFixture {
   let environment: PageEnvironment
 
   static func running<Result>(
-    limits: ScriptLimits = ScriptLimits(), _ body: (PageFixture) async throws -> Result
+    limits: ScriptLimits = ScriptLimits(), rules: [ResourceRule] = [], _ body: (PageFixture) async throws -> Result
   ) async throws -> Result {
     let origin = try await FaultOrigin.start()
     do {
-      let result = try await body(try PageFixture(origin, limits))
+      let result = try await body(try PageFixture(origin, limits, rules))
       try await origin.stop()
       return result
     } catch {
@@ -31,16 +32,19 @@ struct PageFixture {
     }
   }
 
-  private init(_ origin: FaultOrigin, _ limits: ScriptLimits) throws {
+  private init(_ origin: FaultOrigin, _ limits: ScriptLimits, _ rules: [ResourceRule]) throws {
     self.origin = origin
     folder = try TemporaryDirectory()
     let cache = try ResponseCache(
       store: try ResponseStore(at: ResponseDirectory(folder.file("responses"))), memoryCapacity: 4 << 20)
-    loader = ResourceLoader(cache: cache, transport: try CurlTransport(), coding: ContentDecoder())
+    var loading = ResourceLoader.Configuration()
+    loading.rules = rules
+    loader = ResourceLoader(
+      cache: cache, transport: try CurlTransport(), coding: ContentDecoder(), configuration: loading)
     registry = PageRegistry(
       defaults: PageHandlers(
         images: DefaultImageLoader(loader), exceptions: LoggedExceptions(), navigator: NoNavigation(),
-        storage: MemoryStorage(), modals: SilentModals()))
+        storage: MemoryStorage(), modals: SilentModals(), sockets: WebSocketTransport()))
     var scripts = FrameworkPool.Configuration()
     scripts.limits = limits
     environment = PageEnvironment(
@@ -62,6 +66,27 @@ struct PageFixture {
     let url = try #require(PageURL(origin.url(for: "/pages/page.js")))
     try await page.render(source, at: url)
     return page
+  }
+
+  /// A page whose script may call `show`, which shows a value as JSON.
+  func speakingPage(_ script: String) async throws -> PageInstance {
+    try await page(
+      """
+      var text = add('text', { attr: { value: '' } }), said = []
+      function show(v) { text.setAttr('value', typeof v === 'string' ? v : JSON.stringify(v)) }
+      function say(v) { said.push(v); show(said) }
+      var module = weex.requireModule
+      \(script)
+      """)
+  }
+
+  /// What such a page shows once it has settled.
+  func shown(_ script: String) async throws -> String? {
+    let page = try await speakingPage(script)
+    await page.settle(within: .seconds(10))
+    let shown = await page.shown
+    await page.destroy()
+    return shown
   }
 }
 

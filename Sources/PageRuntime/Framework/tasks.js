@@ -26,9 +26,11 @@
     if (value === null || value === undefined) return ''
     if (typeof value === 'function') return tasks.addCallback(value)
     if (typeof value !== 'object') return value
-    if (value instanceof ArrayBuffer || ArrayBuffer.isView(value)) return framework.packBinary(value)
+    // Pages have constructors of their own: what a value is, its tag tells.
+    var tag = Object.prototype.toString.call(value)
+    if (tag === '[object ArrayBuffer]' || ArrayBuffer.isView(value)) return framework.packBinary(value)
     if (value.nodeType === 1 && value.ref) return value.ref
-    if (value instanceof Date || value instanceof RegExp) return value.toString()
+    if (tag === '[object Date]' || tag === '[object RegExp]') return value.toString()
     if (Array.isArray(value)) return value.map(function (member) { return tasks.normalise(member) })
     var result = {}
     for (var name in value) result[name] = tasks.normalise(value[name])
@@ -57,7 +59,7 @@
 
   framework.packBinary = function (data) {
     var name = Object.prototype.toString.call(data).slice(8, -1)
-    var bytes = data instanceof ArrayBuffer
+    var bytes = name === 'ArrayBuffer'
       ? new Uint8Array(data) : new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
     var text = ''
     for (var start = 0; start < bytes.length; start += 8192) {

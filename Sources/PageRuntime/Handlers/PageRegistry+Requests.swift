@@ -6,9 +6,15 @@ extension PageRegistry {
   /// - Parameter types: nil for all.
   @discardableResult
   public func register(
-    _ pattern: URLPattern = .any, types: Set<ResourceType>? = nil, _ handler: any ResourceRequestHandling
+    _ pattern: URLPattern, types: Set<ResourceType>? = nil, _ handler: any ResourceRequestHandling
   ) -> Registration {
     register(.passing(handler), where: Self.matching(pattern, types))
+  }
+
+  /// For all URLs.
+  @discardableResult
+  public func register(types: Set<ResourceType>? = nil, _ handler: any ResourceRequestHandling) -> Registration {
+    register(.any, types: types, handler)
   }
 
   /// - Parameter matches: gets the request, and its URL where its reference has one.
@@ -22,9 +28,15 @@ extension PageRegistry {
   /// - Parameter types: nil for all.
   @discardableResult
   public func register(
-    _ pattern: URLPattern = .any, types: Set<ResourceType>? = nil, _ handler: any ResourceAnswering
+    _ pattern: URLPattern, types: Set<ResourceType>? = nil, _ handler: any ResourceAnswering
   ) -> Registration {
     register(.answering(handler), where: Self.matching(pattern, types))
+  }
+
+  /// For all URLs.
+  @discardableResult
+  public func register(types: Set<ResourceType>? = nil, _ handler: any ResourceAnswering) -> Registration {
+    register(.any, types: types, handler)
   }
 
   /// - Parameter matches: gets the request, and its URL where its reference has one.

@@ -78,14 +78,20 @@ public struct DefaultImageLoader: ImageLoading {
   private static func collect(
     _ loaded: Loaded, _ limits: Limits, _ report: (ImageTask.Update) -> Void
   ) async throws -> [UInt8] {
-    if let bytes = loaded.body.bytesInMemory { return bytes }
+    func check(_ count: Int) throws {
+      guard Int64(count) <= limits.bytes else {
+        throw TransportError.tooLarge(url: loaded.url?.text ?? "", limit: limits.bytes)
+      }
+    }
+    if let bytes = loaded.body.bytesInMemory {
+      try check(bytes.count)
+      return bytes
+    }
     let size = loaded.response.headerFields[.contentLength].flatMap { Int64($0) }
     var bytes: [UInt8] = []
     for try await chunk in loaded.body {
       bytes += chunk
-      guard Int64(bytes.count) <= limits.bytes else {
-        throw TransportError.tooLarge(url: loaded.url?.text ?? "", limit: limits.bytes)
-      }
+      try check(bytes.count)
       report(.progress(received: Int64(bytes.count), of: size))
     }
     return bytes

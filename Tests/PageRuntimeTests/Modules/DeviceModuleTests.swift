@@ -1,0 +1,69 @@
+import PageCore
+import PageTesting
+import ScriptEngine
+import Synchronization
+import Testing
+
+@testable import PageRuntime
+
+/// `timer`, `locale`, `clipboard`, `meta`, `deviceInfo`, `instanceWrap`.
+@Suite(.timeLimit(.minutes(1))) struct DeviceModuleTests {
+  @Test(
+    arguments: [
+      ("module('locale').getLanguage(show)", "en"), ("module('locale').getLanguages(show)", #"["en"]"#),
+      ("module('deviceInfo').enableFullScreenHeight(show)", #"{"fullScreenHeight":1334}"#),
+      (
+        "module('clipboard').setString('copied'); module('clipboard').getString(function (r) { show([r.result, r.data]) })",
+        #"["success","copied"]"#
+      ),
+      (
+        "module('meta').setViewport({ width: 640 }); module('meta').getPageInfo(function (i) { show(i.width) })", "640"
+      ),
+      ("show(module('nothing') === undefined)", "true"),
+      (
+        "show([weex.supports('@module/stream.fetch'), weex.supports('@module/stream.no'), weex.supports('x')])",
+        "[true,false,null]"
+      ),
+    ])
+  func answersHaveTheSDKsShape(_ script: String, _ expected: String) async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      #expect(try await fixture.shown(script) == expected)
+    }
+  }
+
+  @Test func whatOnePageCopiesAnotherMayPaste() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      _ = try await fixture.shown("module('clipboard').setString('text')")
+      #expect(try await fixture.shown("module('clipboard').getString(function (r) { show(r.data) })") == "text")
+    }
+  }
+
+  @Test func theTimerModuleCallsOnceOrAgainAndStops() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = try await fixture.speakingPage(
+        """
+        var timer = module('timer'), times = 0
+        var never = timer.setTimeout(function () { say('never') }, 1)
+        timer.clearTimeout(never)
+        var interval = timer.setInterval(function () {
+          times += 1
+          if (times === 3) { timer.clearInterval(interval); timer.setTimeout(function () { say(times) }, 30) }
+        }, 5)
+        """)
+      await page.waitUntilShown("[3]")
+      await page.destroy()
+    }
+  }
+
+  @Test func aPageMaySayThatItCannotGoOn() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = try await fixture.speakingPage(
+        "text.addEvent('click', function () { module('instanceWrap').error('type', 12, 'why') })")
+      try await page.fireEvent(try #require(await page.first("text")?.ref), "click")
+      await page.settle(within: .seconds(5))
+      #expect(await page.phase == .failed)
+      #expect(await page.failure?.description == "the page gave up: type, 12, why")
+      await page.destroy()
+    }
+  }
+}

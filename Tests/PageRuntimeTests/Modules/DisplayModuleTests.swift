@@ -1,0 +1,105 @@
+import PageLoading
+import PageTesting
+import ScriptEngine
+import Testing
+
+@testable import PageRuntime
+
+/// `dom`, `animation`, `webview`, `picker`.
+@Suite(.timeLimit(.minutes(1))) struct DisplayModuleTests {
+  private struct Grid: LayoutProviding {
+    func rect(of ref: String, in page: PageInstance) async -> LayoutRect? {
+      page.tree[ref]?.type == "text" ? LayoutRect(left: 10, top: 20, width: 30, height: 40) : nil
+    }
+
+    func viewport(of page: PageInstance) async -> LayoutRect? {
+      LayoutRect(left: 0, top: 0, width: 750, height: 1_334)
+    }
+  }
+
+  private static func rect(of element: String) -> String {
+    """
+    module('dom').getComponentRect(\(element), function (r) {
+      show(r.result ? ['width', 'height', 'left', 'right', 'top', 'bottom'].map(function (n) { return r.size[n] }) : r)
+    })
+    """
+  }
+
+  @Test(
+    arguments: [
+      ("text", "[30,40,10,40,20,60]"), ("'viewport'", "[750,1334,0,750,0,1334]"),
+      ("'none'", #"{"errMsg":"there is no element none","result":false}"#),
+    ])
+  func aRendererTellsWhereElementsAre(_ element: String, _ expected: String) async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.registry.register(Grid() as any LayoutProviding, as: \.layout)
+      let shown = try await fixture.shown(Self.rect(of: element))
+      #expect(shown.map { ScriptValue(json: $0) } == ScriptValue(json: expected))
+    }
+  }
+
+  @Test func anElementWithoutAPlaceAndAHostWithoutALayoutSaySo() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let without = try #require(try await fixture.shown(Self.rect(of: "text")))
+      #expect(ScriptValue(json: without)?["errMsg"] == "this host does not lay pages out")
+      fixture.registry.register(Grid() as any LayoutProviding, as: \.layout)
+      let placeless = try #require(try await fixture.shown(Self.rect(of: "body")))
+      #expect(ScriptValue(json: placeless)?["errMsg"].string?.hasSuffix("has no place on the page") == true)
+    }
+  }
+
+  @Test func anAnimationIsAtItsEndAtOnce() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = try await fixture.speakingPage(
+        """
+        module('animation').transition(text, { styles: { opacity: 0.5 }, duration: 800 }, function (r) { show(r.result) })
+        """)
+      await page.settle(within: .seconds(5))
+      #expect(await page.shown == "SUCCESS")
+      #expect(await page.first("text")?.style["opacity"] == 0.5)
+      await page.destroy()
+    }
+  }
+
+  @Test func whatAPageWantsToBeSeenIsKnown() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = try await fixture.speakingPage("module('dom').scrollToElement(text, { offset: 3 })")
+      await page.settle(within: .seconds(5))
+      let ref = await page.first("text")?.ref
+      #expect(await page.scrollTarget == ref)
+      await page.destroy()
+    }
+  }
+
+  @Test(arguments: ["pick", "pickDate", "pickTime"])
+  func aPickerThatNobodySeesIsCancelled(_ method: String) async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let shown = try await fixture.shown("module('picker').\(method)({}, function (r) { show(r.result) })")
+      #expect(shown == "cancel")
+    }
+  }
+
+  @Test func aWebViewsMethodsAreThere() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = try await fixture.speakingPage(
+        "var web = add('web'); ['goBack', 'goForward', 'reload'].forEach(function (m) { module('webview')[m](web) })")
+      await page.settle(within: .seconds(5))
+      #expect(await page.exceptions.isEmpty)
+    }
+  }
+
+  @Test func aFontIsLoadedAndAskedForAgainAsTheHostsRuleSays() async throws {
+    let rule = ResourceRule(types: [.font], behavior: .cacheThenNetwork)
+    try await PageFixture.running(rules: [rule]) { (fixture: PageFixture) async throws in
+      fixture.origin.serve("/f.ttf", Array("font".utf8), headers: [.cacheControl: "max-age=600"])
+      for requests in 1...2 {
+        let page = try await fixture.speakingPage(
+          "module('dom').addRule('fontFace', { fontFamily: 'i', src: \"url('/f.ttf')\" })")
+        await page.settle(within: .seconds(5))
+        #expect(await page.rules.map(\.isLoaded) == [true])
+        #expect(fixture.origin.requestCount(path: "/f.ttf") == requests)
+        await page.destroy()
+      }
+    }
+  }
+}

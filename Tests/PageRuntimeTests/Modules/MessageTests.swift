@@ -1,0 +1,58 @@
+import Foundation
+import HTTPTypes
+import PageCore
+import PageLoading
+import PageTesting
+import ScriptEngine
+import Testing
+
+@testable import PageRuntime
+
+/// What pages and apps tell one another.
+@Suite(.timeLimit(.minutes(1))) struct MessageTests {
+  @Test func pagesHearOneAnotherThroughAChannel() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let listener = try await fixture.page(
+        """
+        var text = add('text', { attr: { value: '' } }), channel = new BroadcastChannel('news')
+        channel.onmessage = function (e) { text.setAttr('value', e.data.word) }
+        """)
+      await listener.settle(within: .seconds(5))
+      let speaker = try await fixture.page("new BroadcastChannel('news').postMessage({ word: 'hello' })")
+      await speaker.settle(within: .seconds(5))
+      #expect(await listener.shown == "hello")
+      for page in [listener, speaker] { await page.destroy() }
+    }
+  }
+
+  @Test func globalEventsReachThePagesThatListen() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = try await fixture.page(
+        """
+        var text = add('text', { attr: { value: '' } })
+        weex.requireModule('globalEvent').addEventListener('login', function (e) { text.setAttr('value', e.user) })
+        """)
+      await page.settle(within: .seconds(5))
+      try await page.fireGlobalEvent("login", ["user": "ann"])
+      try await page.fireGlobalEvent("login", ["user": "bob"])
+      #expect(await page.shown == "bob")
+      await page.destroy()
+    }
+  }
+
+  @Test func whoNoLongerListensHearsNothing() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = try await fixture.speakingPage(
+        """
+        var events = module('globalEvent')
+        events.addEventListener('a', function (e) { say(e.n); events.removeEventListener('a') })
+        """)
+      await page.settle(within: .seconds(5))
+      try await page.fireGlobalEvent("a", ["n": 1])
+      await page.settle(within: .seconds(5))
+      try await page.fireGlobalEvent("a", ["n": 2])
+      #expect(await page.shown == "[1]")
+      await page.destroy()
+    }
+  }
+}

@@ -1,0 +1,69 @@
+import PageCore
+import PageTesting
+import ScriptEngine
+import Synchronization
+import Testing
+
+@testable import PageRuntime
+
+/// `modal`, `navigator` and `event`: what an app shows.
+@Suite(.timeLimit(.minutes(1))) struct PresentationModuleTests {
+  /// Notes what it is asked for.
+  private final class App: ModalPresenting, Navigating {
+    let asked = Mutex<[String]>([])
+
+    private func note(_ text: String) { asked.withLock { $0.append(text) } }
+
+    func toast(_ message: String, seconds: Double, from page: PageInstance) async { note("\(message) \(seconds)") }
+    func alert(_ message: String, button: String, from page: PageInstance) async { note("\(message) \(button)") }
+    func confirm(_ message: String, buttons: [String], from page: PageInstance) async -> String {
+      note("\(message) \(buttons)")
+      return buttons.last ?? ""
+    }
+    func prompt(
+      _ message: String, preset: String, buttons: [String], from page: PageInstance
+    ) async -> (button: String, text: String) {
+      note("\(message) \(preset)")
+      return (buttons.first ?? "", "typed")
+    }
+    func push(_ url: PageURL, options: ScriptValue, from page: PageInstance) async throws { note("push \(url.text)") }
+    func pop(options: ScriptValue, from page: PageInstance) async throws {
+      note("pop \(options["animated"].string ?? "")")
+    }
+  }
+
+  @Test(
+    arguments: [
+      ("modal.toast({ message: 'hi', duration: 2 })", "hi 2.0", ""),
+      ("modal.alert({ message: 'a', okTitle: 'Yes' }, show)", "a Yes", "Yes"),
+      ("modal.confirm({ message: 'b', okTitle: 'Yes', cancelTitle: 'No' }, show)", #"b ["Yes", "No"]"#, "No"),
+      (
+        "modal.prompt({ message: 'c', default: 'd' }, function (r) { show([r.result, r.data]) })", "c d",
+        #"["OK","typed"]"#
+      ),
+      ("navigator.push({ url: 'next.js' }, show)", "push ORIGIN/pages/next.js", "WX_SUCCESS"),
+      ("navigator.pop({ animated: 'true' }, show)", "pop true", "WX_SUCCESS"),
+      ("module('event').openURL('../other.js')", "push ORIGIN/other.js", ""),
+    ])
+  func theAppIsAskedAndItsAnswerComesBack(_ script: String, _ asked: String, _ shown: String) async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let app = App()
+      fixture.registry.register(app as any ModalPresenting, as: \.modals)
+      fixture.registry.register(app as any Navigating, as: \.navigator)
+      let said = try await fixture.shown(
+        "var modal = module('modal'), navigator = module('navigator'); \(script)")
+      #expect(said == shown)
+      let expected = asked.replacing("ORIGIN", with: fixture.origin.url(for: ""))
+      #expect(app.asked.withLock(\.self) == [expected])
+    }
+  }
+
+  @Test func withoutAnAppNothingIsOpenedAndTheScriptIsTold() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let shown = try await fixture.shown(
+        "module('navigator').push({ url: 'next.js' }, function (r) { show([r.result, r.message.length > 0]) })")
+      #expect(shown == #"["WX_FAILED",true]"#)
+      #expect(try await fixture.shown("module('modal').confirm({ okTitle: 'Yes' }, show)") == "Yes")
+    }
+  }
+}

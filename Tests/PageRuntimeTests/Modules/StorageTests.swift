@@ -1,0 +1,40 @@
+import Foundation
+import HTTPTypes
+import PageCore
+import PageLoading
+import PageTesting
+import ScriptEngine
+import Testing
+
+@testable import PageRuntime
+
+/// What `storage` answers.
+@Suite(.timeLimit(.minutes(1))) struct StorageTests {
+  @Test func storageKeepsValuesByName() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let shown = try await fixture.shown(
+        """
+        var storage = weex.requireModule('storage')
+        storage.setItem('a', 'one', function (r) { said.push(r.result)
+          storage.getItem('a', function (r) { said.push(r.data)
+            storage.length(function (r) { said.push(r.data)
+              storage.removeItem('a', function (r) { said.push(r.result)
+                storage.getItem('a', function (r) { said.push(r.result); show(said) }) }) }) }) })
+        """)
+      #expect(shown == #"["success","one",1,"success","failed"]"#)
+    }
+  }
+
+  @Test func keysAreListedAndOneThatIsEmptyIsRefused() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let shown = try await fixture.shown(
+        """
+        var storage = module('storage')
+        storage.setItemPersistent('b', 2, function () { storage.setItem('a', { c: 1 }, function () {
+          storage.getAllKeys(function (r) { say(r.data); storage.getItem('b', function (r) { say(r.data)
+            storage.getItem('a', function (r) { say(r.data); storage.getItem('', function (r) { say(r.result) }) }) }) }) }) })
+        """)
+      #expect(shown == #"[["a","b"],"2","{\"c\":1}","failed"]"#)
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import PageTesting
+import ScriptEngine
+import TestServers
+import Testing
+import WebSocketTransport
+
+@testable import PageRuntime
+
+/// The module `webSocket`, against a real server.
+@Suite(.timeLimit(.minutes(1))) struct WebSocketModuleTests {
+  private static func script(_ url: String, _ onOpen: String) -> String {
+    """
+    var socket = module('webSocket')
+    socket.WebSocket('\(url)', '')
+    socket.onOpen(function () { say('open'); \(onOpen) })
+    socket.onMessage(function (e) { say(typeof e.data === 'object' ? Array.from(new Uint8Array(e.data)) : e.data)
+      if (e.data === 'last') socket.close(3001, 'done') })
+    socket.onError(function (e) { say(typeof e.data) })
+    socket.onClose(function (e) { say([e.code, e.reason, e.wasClean]) })
+    """
+  }
+
+  @Test func textAndBinaryGoBothWays() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      try await SocketServer.running { server in
+        let send = "socket.send('a'); socket.send(new Uint8Array([1, 255]).buffer); socket.send('last')"
+        let page = try await fixture.speakingPage(Self.script(server.url("/echo"), send))
+        await page.waitUntilShown(#"["open","a",[1,255],"last",[3001,"",true]]"#)
+        await page.destroy()
+      }
+    }
+  }
+
+  @Test func aServersCloseAndALostConnectionAreTold() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      try await SocketServer.running { server in
+        for (path, expected) in [
+          ("/bye", #"["open",[4001,"done",true]]"#), ("/drop", #"["open","string",[1006,"",false]]"#),
+          ("/nothing", #"["string",[1006,"",false]]"#),
+        ] {
+          let page = try await fixture.speakingPage(Self.script(server.url(path), ""))
+          await page.waitUntilShown(expected)
+          await page.destroy()
+        }
+      }
+    }
+  }
+
+  @Test func aPageThatIsDestroyedClosesItsSocketAndASecondSocketTheFirst() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      try await SocketServer.running { server in
+        let again = "if (said.length < 2) socket.WebSocket('\(server.url("/echo"))', '')"
+        let page = try await fixture.speakingPage(Self.script(server.url("/echo"), again))
+        try await server.wait { $0.closes == [1001] && $0.ended == 1 }
+        await page.destroy()
+        try await server.wait { $0.closes == [1001, 1001] && $0.ended == 2 }
+      }
+    }
+  }
+
+  @Test func aCloseThatMayNotBeSentIsAnError() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      try await SocketServer.running { server in
+        let page = try await fixture.speakingPage(Self.script(server.url("/echo"), "socket.close(1001, '')"))
+        await page.waitUntilShown(#"["open"]"#)
+        await page.settle(within: .seconds(5))
+        #expect(await page.exceptions.contains { $0.contains("not with 1001") })
+      }
+    }
+  }
+
+  @Test func whatWaitsToBeSentHasALimit() {
+    let outbox = SocketOutbox(limit: 10)
+    #expect(outbox.add(.send(.text("12345678")), bytes: 8))
+    #expect(!outbox.add(.send(.text("123")), bytes: 3))
+    #expect(outbox.add(.close(code: nil, reason: ""), bytes: 0))
+  }
+}
