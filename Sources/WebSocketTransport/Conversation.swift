@@ -33,14 +33,12 @@ final class Conversation: Sendable {
   func run(_ commands: AsyncStream<WebSocketCommand>) async {
     await receive(.opened(protocol: socket.agreedProtocol))
     do {
-      try await socket.channel.executeThenClose { inbound, outbound in
-        // RFC 6455 §7.4.1: who leaves says so.
-        defer { if Task.isCancelled { leave() } }
-        try await withThrowingTaskGroup(of: Void.self) { group in
-          group.addTask { try await self.write(commands, outbound) }
-          try await self.read(inbound, outbound)
-          group.cancelAll()
-        }
+      // A cancelled reader closes the channel before anything could be said.
+      let talk = Task { try await self.talk(commands) }
+      try await withTaskCancellationHandler {
+        try await talk.value
+      } onCancel: {
+        leave()
       }
     } catch let error as WebSocketError {
       await receive(.failed(error.description))
@@ -52,6 +50,16 @@ final class Conversation: Sendable {
     }
     let end = state.withLock(\.end)
     await receive(.closed(code: end.code, reason: end.reason, wasClean: end.wasClean))
+  }
+
+  private func talk(_ commands: AsyncStream<WebSocketCommand>) async throws {
+    try await socket.channel.executeThenClose { inbound, outbound in
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask { try await self.write(commands, outbound) }
+        try await self.read(inbound, outbound)
+        group.cancelAll()
+      }
+    }
   }
 
   // MARK: Reading
@@ -118,10 +126,13 @@ final class Conversation: Sendable {
     try await outbound.write(.masked(.connectionClose, Self.closeBody(code, reason)))
   }
 
+  /// RFC 6455 §7.4.1: who leaves says so.
   private func leave() {
-    guard claimClose() else { return }
-    let frame = WebSocketFrame.masked(.connectionClose, Self.closeBody(1001, ""))
-    socket.channel.channel.writeAndFlush(frame, promise: nil)
+    let channel = socket.channel.channel
+    if claimClose() {
+      channel.writeAndFlush(WebSocketFrame.masked(.connectionClose, Self.closeBody(1001, "")), promise: nil)
+    }
+    channel.close(promise: nil)
   }
 
   /// Only one close is sent.

@@ -30,8 +30,14 @@ public struct DefaultImageLoader: ImageLoading {
       request.url, base: request.pageURL, type: .image, priority: request.priority)
     let (updates, continuation) = AsyncStream.makeStream(of: ImageTask.Update.self)
     let work = Task {
+      var hasImage = false
       for await update in next(resource) {
-        for await result in results(of: update, request.url) { continuation.yield(result) }
+        // What was given is what there is.
+        if case .notModified = update, hasImage { continue }
+        for await result in results(of: update, request.url) {
+          if case .image = result { hasImage = true }
+          continuation.yield(result)
+        }
       }
       continuation.finish()
     }
@@ -53,9 +59,7 @@ public struct DefaultImageLoader: ImageLoading {
         defer { continuation.finish() }
         let loaded: Loaded
         switch update {
-        case .cached(let found), .network(let found): loaded = found
-        // What was given is what there is.
-        case .notModified(let found): loaded = found
+        case .cached(let found), .network(let found), .notModified(let found): loaded = found
         case .failed(let failure):
           if let answer = failure.answer {
             continuation.yield(.failed(ImageError.status(url: url, answer.status)))

@@ -49,8 +49,9 @@ import WebSocketTransport
   @Test func aPageThatIsDestroyedClosesItsSocketAndASecondSocketTheFirst() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       try await SocketServer.running { server in
-        let again = "if (said.length < 2) socket.WebSocket('\(server.url("/echo"))', '')"
+        let again = "socket.WebSocket('\(server.url("/echo"))', ''); socket.onOpen(function () { say('again') })"
         let page = try await fixture.speakingPage(Self.script(server.url("/echo"), again))
+        await page.waitUntilShown(#"["open","again"]"#)
         try await server.wait { $0.closes == [1001] && $0.ended == 1 }
         await page.destroy()
         try await server.wait { $0.closes == [1001, 1001] && $0.ended == 2 }
