@@ -150,7 +150,7 @@ let package = Package(
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOWebSocket", package: "swift-nio"),
       ], swiftSettings: relaxed),
-    .testTarget(name: "PageKitTests", dependencies: ["PageKit", "PageTesting"], swiftSettings: relaxed),
+    .testTarget(name: "PageKitTests", dependencies: ["PageKit", "PageTesting", "TestServers"], swiftSettings: relaxed),
     .testTarget(name: "HTTPCachingTests", dependencies: ["HTTPCaching", "PageTesting"], swiftSettings: relaxed),
     .testTarget(name: "PageCoreTests", dependencies: ["PageCore"], swiftSettings: relaxed),
     // Real servers that several test targets start.

@@ -83,7 +83,7 @@ struct PageFixture {
   /// What such a page shows once it has settled.
   func shown(_ script: String) async throws -> String? {
     let page = try await speakingPage(script)
-    await page.settle(within: .seconds(10))
+    await page.settle(within: .seconds(50))
     let shown = await page.shown
     await page.destroy()
     return shown
