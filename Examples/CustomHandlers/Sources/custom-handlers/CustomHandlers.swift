@@ -26,7 +26,7 @@ enum CustomHandlers {
     // In the place of the default loader, which it turns to for everything else.
     registry.register(Swatches(behind: DefaultImageLoader(host.resources)) as any ImageLoading, as: \.images)
     // For requests whose URLs match.
-    registry.register(.prefix(shop.items), NewerItems(list: CacheStorage(try host.responses.region("lists"))))
+    registry.register(.prefix(shop.items), NewerItems())
     registry.registerModule("cart") { module in
       // Scripts get a promise of this one,
       module.method("add") { (sku: String, count: Int) async throws -> Int in try await cart.add(sku, count) }
