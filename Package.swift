@@ -93,8 +93,9 @@ let package = Package(
         .product(name: "Logging", package: "swift-log"),
       ],
       resources: [
-        .embedInCode("Framework/elements.js"), .embedInCode("Framework/documents.js"),
-        .embedInCode("Framework/tasks.js"), .embedInCode("Framework/pages.js"),
+        .embedInCode("Framework/nodes.js"), .embedInCode("Framework/elements.js"),
+        .embedInCode("Framework/changes.js"), .embedInCode("Framework/documents.js"),
+        .embedInCode("Framework/tasks.js"), .embedInCode("Framework/pages.js"), .embedInCode("Framework/sealing.js"),
       ],
       swiftSettings: strict),
     .target(

@@ -23,6 +23,14 @@ public final class ScriptReference {
 
   var object: JSObjectRef? { isObject ? raw : nil }
 
+  /// What it says, where it is an error: of any context's, given rather than thrown. Nil where it is none.
+  public var errorGiven: ScriptException? {
+    guard isObject, let describe = try? context.global["Object"]["prototype"]["toString"],
+      let kind = try? describe.call([], this: self).text, kind == "[object Error]"
+    else { return nil }
+    return context.exception(raw)
+  }
+
   // MARK: Members
 
   /// - Throws: ``ScriptError/exception(_:)`` where a getter throws.
@@ -85,7 +93,11 @@ public final class ScriptReference {
   /// Calls one of its methods.
   @discardableResult
   public func invoke(_ method: String, _ arguments: [ScriptReference]) throws -> ScriptReference {
-    try self[method].call(arguments, this: self)
+    let function = try self[method]
+    guard function.isFunction else {
+      throw ScriptError.exception(ScriptException(message: "there is no function \(method)"))
+    }
+    return try function.call(arguments, this: self)
   }
 
   // MARK: Data

@@ -37,11 +37,33 @@ struct ValueWriter {
     defer { JSValueUnprotect(raw, object) }
     for (name, member) in members.sorted(by: { $0.key < $1.key }) {
       let value = write(member)
-      name.withEngineString {
-        JSObjectSetProperty(raw, object, $0, value, JSPropertyAttributes(kJSPropertyAttributeNone), nil)
+      if Self.inherited.contains(name) {
+        define(name, of: object, value)
+      } else {
+        name.withEngineString {
+          JSObjectSetProperty(raw, object, $0, value, JSPropertyAttributes(kJSPropertyAttributeNone), nil)
+        }
       }
     }
     return object
+  }
+
+  /// Names that mean something to every object: setting them could reach what it inherits from, or fail.
+  private static let inherited: Set<String> = [
+    "__proto__", "constructor", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "toLocaleString", "toString",
+    "valueOf", "__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__",
+  ]
+
+  private func define(_ name: String, of object: JSObjectRef, _ value: JSValueRef) {
+    guard let function = try? context.global["Object"]["defineProperty"],
+      let descriptor = JSObjectMake(raw, nil, nil)
+    else { return }
+    let attributes = ScriptReference(descriptor, in: context)
+    try? attributes.set("value", ScriptReference(value, in: context))
+    for attribute in ["writable", "enumerable", "configurable"] { try? attributes.set(attribute, true) }
+    _ = try? function.call([
+      ScriptReference(object, in: context), context.reference(to: .string(name)), attributes,
+    ])
   }
 
   private func buffer(_ bytes: [UInt8]) -> JSValueRef? {

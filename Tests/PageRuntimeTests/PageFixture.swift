@@ -90,7 +90,65 @@ struct PageFixture {
   }
 }
 
+extension PageFixture {
+  /// What a script tells with `tell(value)`, as JSON, after it has run.
+  func told(_ script: String) async throws -> String {
+    let page = try await page(
+      "var told = []\nfunction tell(v) { told.push(v === undefined ? '-' : v) }\n" + script
+        + "\nadd('told', { attr: { value: JSON.stringify(told) } })")
+    let told = await page.first("told")?.attributes["value"]?.string
+    await page.destroy()
+    return told ?? "nothing"
+  }
+
+  /// The same, of a page in an origin of its own.
+  static func told(_ script: String) async throws -> String {
+    try await running { (fixture: PageFixture) async throws in try await fixture.told(script) }
+  }
+
+  /// What a script sends to the host beyond its body, and how it ends.
+  static func commands(_ script: String) async throws -> [String] {
+    try await running { (fixture: PageFixture) async throws in
+      let page = try await fixture.page(script)
+      let exceptions = await page.exceptions
+      #expect(exceptions == [])
+      return await page.commands.dropFirst().map(\.short)
+    }
+  }
+}
+
+extension RenderCommand {
+  /// `add b to _root at 1`: elements by their types, or by the refs they got from 1.
+  var short: String {
+    func at(_ index: Int?) -> String { index.map { " at \($0)" } ?? "" }
+    return switch self {
+    case .createBody(let element): "body \(element.type)"
+    case .addElement(let parent, let element, let index): "add \(element.type) to \(parent)\(at(index))"
+    case .removeElement(let ref): "remove \(ref)"
+    case .moveElement(let ref, let parent, let index): "move \(ref) to \(parent)\(at(index))"
+    case .updateAttributes(let ref, let changes): "attrs \(ref) \(ScriptValue.object(changes).jsonText)"
+    case .updateStyle(let ref, let changes): "style \(ref) \(ScriptValue.object(changes).jsonText)"
+    case .addEvent(let ref, let type): "listen \(ref) \(type)"
+    case .removeEvent(let ref, let type): "unlisten \(ref) \(type)"
+    case .createFinish: "created"
+    case .updateFinish: "updated"
+    case .refreshFinish: "refreshed"
+    }
+  }
+}
+
 extension PageInstance {
+  /// Everything that was done to its elements; it must have ended.
+  var commands: [RenderCommand] {
+    get async {
+      var found: [RenderCommand] = []
+      for await event in events {
+        if case .commands(let commands) = event { found += commands }
+      }
+      return found
+    }
+  }
+
   /// The first element of a type.
   func first(_ type: String) -> ElementTree.Element? {
     guard let root = tree.root else { return nil }

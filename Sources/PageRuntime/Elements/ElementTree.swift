@@ -140,8 +140,10 @@ public struct ElementTree: Hashable, Sendable {
     let shift = try element(parent).depth + 1 - moved.depth
     let deepest = (below.map(\.depth).max() ?? 0) + shift
     guard deepest <= limits.depth else { throw ElementTreeError.tooDeep(limits.depth) }
+    // The index counts the element itself, where it was before.
+    let old = former == parent ? elements[former]?.children.firstIndex(of: ref) : nil
     elements[former]?.children.removeAll { $0 == ref }
-    place(ref, in: parent, at: index)
+    place(ref, in: parent, at: index.map { index in old.map { $0 < index } == true ? index - 1 : index })
     elements[ref]?.parent = parent
     for element in below { elements[element.ref]?.depth += shift }
   }

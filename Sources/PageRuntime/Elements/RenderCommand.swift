@@ -6,6 +6,7 @@ public enum RenderCommand: Hashable, Sendable {
   /// `index` among the children; nil for the end.
   case addElement(parent: String, ElementDescription, index: Int?)
   case removeElement(String)
+  /// `index` among the children while the element is still where it was, as frameworks count; nil for the end.
   case moveElement(String, parent: String, index: Int?)
   case updateAttributes(String, [String: ScriptValue])
   case updateStyle(String, [String: ScriptValue])

@@ -38,35 +38,41 @@
   function Document (id, url, tasks) {
     this.id = id
     this.URL = url
-    this.nodeMap = {}
+    this.nodeMap = Object.create(null)
     this.listener = new Listener(id)
-    this.tasks = tasks
+    this.taskCenter = tasks
     this.body = null
     var root = framework.makeElement('document')
     root.ref = '_documentElement'
+    root.role = 'documentElement'
     root.docId = id
     root.ownerDocument = this
     root.depth = 0
     this.nodeMap[root.ref] = root
     this.documentElement = root
     var document = this
-    root.appendChild = function (node) { return appendBody(document, node) }
-    root.insertBefore = function (node) { return appendBody(document, node) }
+    framework.define(root, 'appendChild', function (node) { return appendBody(document, node) })
+    framework.define(root, 'insertBefore', function (node) { return appendBody(document, node) })
   }
 
   function appendBody (document, node) {
     var root = document.documentElement
-    if (root.pureChildren.length || !node || node.parentNode) return
+    if (root.pureChildren.length || !(node instanceof framework.Node) || node.parentNode || node === root) return
+    if (node.nodeType === 1 && node !== document.body) setBody(document, node)
     root.children.push(node)
+    framework.link(node, root)
     if (node.nodeType !== 1) return node
     root.pureChildren.push(node)
-    if (!document.body) setBody(document, node)
-    framework.link(node, root)
-    document.listener.createBody(node)
+    framework.announceBody(document.listener, node)
     return node
   }
 
   function setBody (document, element) {
+    var former = document.body
+    if (former) {
+      former.role = undefined
+      former.ref = former.nodeId
+    }
     element.role = 'body'
     element.ref = '_root'
     document.body = element
@@ -106,7 +112,7 @@
 
   Document.prototype.destroy = function () {
     this.documentElement.destroy()
-    this.nodeMap = {}
+    this.nodeMap = Object.create(null)
     this.body = null
     this.listener.held = []
   }

@@ -2,15 +2,15 @@
 ;(function (framework) {
   'use strict'
 
-  var pages = {}
-  var modules = {}
+  var pages = Object.create(null)
+  var modules = Object.create(null)
   var services = []
 
   // MARK: What the host registers
 
   globalThis.registerModules = function (registered) {
     for (var name in registered) {
-      modules[name] = modules[name] || {}
+      modules[name] = modules[name] || Object.create(null)
       ;(registered[name] || []).forEach(function (method) {
         modules[name][typeof method === 'string' ? method : method.name] = true
       })
@@ -32,15 +32,13 @@
     services = services.filter(function (service) { return service.name !== name })
   }
 
-  function has (object, name) { return Object.prototype.hasOwnProperty.call(object, name) }
-
   // MARK: What bundles see
 
   function moduleName (name) { return String(name).replace(/^@weex-module\//, '') }
 
   function requireModule (page, name) {
     var module = moduleName(name)
-    if (!has(modules, module)) {
+    if (!(module in modules)) {
       console.warn('there is no module "' + module + '"')
       return undefined
     }
@@ -57,7 +55,7 @@
   }
 
   function isRegisteredModule (name, method) {
-    return has(modules, name) && (method === undefined || has(modules[name], method))
+    return String(name) in modules && (method === undefined || String(method) in modules[name])
   }
 
   function supports (condition) {
@@ -72,9 +70,9 @@
       config: config,
       document: page.document,
       requireModule: function (name) { return requireModule(page, name) },
-      isRegisteredModule: isRegisteredModule,
-      isRegisteredComponent: function (type) { return framework.hasComponent(type) },
-      supports: supports
+      isRegisteredModule: function (name, method) { return isRegisteredModule(name, method) },
+      isRegisteredComponent: function (type) { return framework.hasComponent(String(type)) },
+      supports: function (condition) { return supports(condition) }
     }
   }
 
@@ -141,7 +139,7 @@
   function openPage (id, config, data) {
     if (pages[id]) throw new Error('page ' + id + ' is open already')
     config = config || {}
-    var page = { id: id, proxies: {}, services: {} }
+    var page = { id: id, proxies: Object.create(null), services: Object.create(null) }
     page.tasks = new framework.Tasks(id)
     page.document = new framework.Document(id, config.bundleUrl, page.tasks)
     page.weex = makeWeex(page, config)
@@ -187,8 +185,10 @@
         page.document.listener.updateFinish()
       }
     },
-    componentHook: function (page, args) { return undefined }
+    componentHook: function (page, args) { return page.tasks.triggerHook(args[0], args[1], args[2], args[3]) }
   }
+  methods.fireEventSync = methods.fireEvent
+  Object.setPrototypeOf(methods, null)
 
   globalThis.callJS = function (id, tasks) {
     var page = pages[id]

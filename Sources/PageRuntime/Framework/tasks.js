@@ -4,7 +4,8 @@
 
   function Tasks (id) {
     this.id = id
-    this.callbacks = {}
+    this.callbacks = Object.create(null)
+    this.hooks = Object.create(null)
     this.lastCallback = 0
   }
 
@@ -26,14 +27,15 @@
     if (value === null || value === undefined) return ''
     if (typeof value === 'function') return tasks.addCallback(value)
     if (typeof value !== 'object') return value
-    // Pages have constructors of their own: what a value is, its tag tells.
-    var tag = Object.prototype.toString.call(value)
-    if (tag === '[object ArrayBuffer]' || ArrayBuffer.isView(value)) return framework.packBinary(value)
-    if (value.nodeType === 1 && value.ref) return value.ref
-    if (tag === '[object Date]' || tag === '[object RegExp]') return value.toString()
+    // Values come from the page's own global: its classes are others than those here.
+    var kind = framework.kind(value)
+    if (TYPES.indexOf(kind) >= 0) return framework.packBinary(value, kind)
+    if (value instanceof framework.Element) return value.ref
+    if (kind === 'Date') return isNaN(value) ? '' : value.toISOString()
+    if (kind === 'RegExp') return String(value)
     if (Array.isArray(value)) return value.map(function (member) { return tasks.normalise(member) })
     var result = {}
-    for (var name in value) result[name] = tasks.normalise(value[name])
+    for (var name in value) framework.put(result, name, tasks.normalise(value[name]))
     return result
   }
 
@@ -46,19 +48,45 @@
     return globalThis.callNativeModule(this.id, module, method, this.normaliseAll(args), {})
   }
 
-  Tasks.prototype.callComponent = function (ref, method, args) {
-    return globalThis.callNativeComponent(this.id, ref, method, this.normaliseAll(args), {})
+  Tasks.prototype.callComponent = function (ref, method, args, type) {
+    return globalThis.callNativeComponent(this.id, ref, method, this.normaliseAll(args), { component: type })
+  }
+
+  // What bundles that use the document's task center ask of it.
+  Tasks.prototype.send = function (type, target, args) {
+    target = target || {}
+    if (type === 'component') return this.callComponent(target.ref, target.method, args || [], target.component)
+    return this.callModule(target.module, target.method, args || [])
+  }
+
+  Tasks.prototype.updateData = function (component, data, callback) {
+    return globalThis.__updateComponentData(
+      this.id, component, this.normalise(data), callback === undefined ? '' : this.normalise(callback))
+  }
+
+  // MARK: Hooks: what the host calls for a component's life
+
+  function hookName (component, type, hook) { return type + '@' + hook + '#' + component }
+
+  Tasks.prototype.registerHook = function (component, type, hook, body) {
+    this.hooks[hookName(component, type, hook)] = body
+  }
+
+  Tasks.prototype.triggerHook = function (component, type, hook, args) {
+    var body = this.hooks[hookName(component, type, hook)]
+    return typeof body === 'function' ? body.apply(null, Array.isArray(args) ? args : []) : null
   }
 
   framework.Tasks = Tasks
 
   // MARK: Binary
 
+  framework.kind = function (value) { return Object.prototype.toString.call(value).slice(8, -1) }
+
   var TYPES = ['Uint8Array', 'Int8Array', 'Uint8ClampedArray', 'Int16Array', 'Uint16Array', 'Int32Array', 'Uint32Array',
     'Float32Array', 'Float64Array', 'DataView', 'ArrayBuffer']
 
-  framework.packBinary = function (data) {
-    var name = Object.prototype.toString.call(data).slice(8, -1)
+  framework.packBinary = function (data, name) {
     var bytes = name === 'ArrayBuffer'
       ? new Uint8Array(data) : new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
     var text = ''
@@ -79,7 +107,7 @@
       var type = TYPES.indexOf(value.dataType) >= 0 ? globalThis[value.dataType] : null
       return type ? new type(bytes.buffer) : bytes.buffer
     }
-    for (var name in value) value[name] = framework.unpackBinary(value[name])
+    for (var name in value) framework.put(value, name, framework.unpackBinary(value[name]))
     return value
   }
 })(globalThis.__framework)

@@ -2,8 +2,10 @@
 enum BuiltInFramework {
   /// Its files, in the order in which they are evaluated.
   static let sources: [(name: String, text: String)] = [
-    ("elements.js", text(PackageResources.elements_js)), ("documents.js", text(PackageResources.documents_js)),
+    ("nodes.js", text(PackageResources.nodes_js)), ("elements.js", text(PackageResources.elements_js)),
+    ("changes.js", text(PackageResources.changes_js)), ("documents.js", text(PackageResources.documents_js)),
     ("tasks.js", text(PackageResources.tasks_js)), ("pages.js", text(PackageResources.pages_js)),
+    ("sealing.js", text(PackageResources.sealing_js)),
   ]
 
   private static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }

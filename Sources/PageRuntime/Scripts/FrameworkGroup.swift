@@ -21,7 +21,7 @@ final class FrameworkGroup: Sendable {
   ///   - components: as `registerComponents` takes them.
   /// - Throws: ``ScriptError`` where the framework itself fails.
   static func boot(
-    _ source: Source, environment: ScriptValue, components: ScriptValue,
+    _ source: Source, for type: BundleType = .vanilla, environment: ScriptValue, components: ScriptValue,
     limits: ScriptLimits = ScriptLimits()
   ) async throws -> FrameworkGroup {
     let group = try ScriptGroup.make(name: "pagekit.script", limits: limits)
@@ -32,14 +32,35 @@ final class FrameworkGroup: Sendable {
       try context.global.set("WXEnvironment", environment)
       try context.global.set("global", context.global)
       try NativeFunctions(context, state).define()
+      context.onUnhandledRejection { [weak state] exception in state?.current?.report(unhandled: exception) }
       for file in source { try context.evaluate(file.text, url: file.name) }
+      try opener(of: type, in: context, file: source.last?.name)
       try context.global.invoke("registerComponents", [context.reference(to: components)])
-      // What a page reaches of the framework's functions must not give it the framework's global.
-      context.setEvalAllowed(false)
+      // What a page reaches of the framework's functions must not give it the framework's global. The oldest kind of
+      // framework makes code of the bundle's text itself.
+      context.setEvalAllowed(type == .weex)
       guard let id = context.id else { throw ScriptError.closed }
       return id
     }
     return FrameworkGroup(group: group, framework: framework)
+  }
+
+  /// The function that opens pages.
+  ///
+  /// - Throws: ``ScriptError`` where the framework's file defines none.
+  @discardableResult
+  private static func opener(
+    of type: BundleType, in home: ScriptContext, file: String? = nil
+  ) throws -> ScriptReference {
+    let name = type == .weex ? "createInstance" : "createInstanceContext"
+    let function = try home.global[name]
+    guard function.isFunction else {
+      throw ScriptError.exception(
+        ScriptException(
+          message: "\(file ?? "the framework") defines no function \(name), by which \(type.rawValue) pages are opened",
+          url: file))
+    }
+    return function
   }
 
   /// Tells the framework of modules and components; those it knows stay.
@@ -88,16 +109,18 @@ final class FrameworkGroup: Sendable {
       let page = PageScript(id: opening.id, context: contextID, modules: opening.modules)
       state.pages[opening.id] = page
       context.onUnhandledRejection { [weak page] exception in
-        page?.report(ScriptException(message: "unhandled rejection: \(exception.message)", stack: exception.stack))
+        page?.report(unhandled: exception)
       }
       return state.entering(page) {
-        let made = try home.global.invoke(
-          "createInstanceContext",
-          [
-            home.reference(to: .string(opening.id)), home.reference(to: opening.config),
-            home.reference(to: opening.data),
-          ])
-        try PageGlobals(context, state).define()
+        let opener = try Self.opener(of: opening.type, in: home)
+        let id = home.reference(to: .string(opening.id))
+        let (config, data) = (home.reference(to: opening.config), home.reference(to: opening.data))
+        guard opening.type != .weex else {
+          try Self.check(opener.call([id, home.reference(to: .string(opening.source)), config, data]))
+          return
+        }
+        let made = try Self.check(opener.call([id, config, data]))
+        try PageGlobals(context, state, page).define(environment: opening.config["env"])
         for name in made.propertyNames { try context.global.set(name, context.adopting(made[name])) }
         page.noteCreation()
         try context.evaluate(opening.source, url: opening.url)
@@ -105,18 +128,26 @@ final class FrameworkGroup: Sendable {
     }
   }
 
+  /// Frameworks give errors back instead of throwing them.
+  @discardableResult
+  private static func check(_ result: ScriptReference) throws -> ScriptReference {
+    if let error = result.errorGiven { throw ScriptError.exception(error) }
+    return result
+  }
+
   /// Calls into a page: events, callbacks, hooks.
   ///
   /// - Parameter tasks: as `callJS` takes them.
   func call(_ id: String, _ tasks: ScriptValue) async throws -> EntryOutcome {
     try await enter(id) { home, _ in
-      try home.global.invoke("callJS", [home.reference(to: .string(id)), home.reference(to: tasks)])
+      try Self.check(home.global.invoke("callJS", [home.reference(to: .string(id)), home.reference(to: tasks)]))
     }
   }
 
   func refresh(_ id: String, _ data: ScriptValue) async throws -> EntryOutcome {
     try await enter(id) { home, _ in
-      try home.global.invoke("refreshInstance", [home.reference(to: .string(id)), home.reference(to: data)])
+      try Self.check(
+        home.global.invoke("refreshInstance", [home.reference(to: .string(id)), home.reference(to: data)]))
     }
   }
 

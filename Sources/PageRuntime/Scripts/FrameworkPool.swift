@@ -68,7 +68,11 @@ public actor FrameworkPool {
     if let index = kept.lastIndex(where: { $0.purpose == purpose }) { return kept.remove(at: index).group }
     do {
       let group: FrameworkGroup
-      if let ready = waiting[purpose.type]?.popLast() { group = ready } else { group = try await boot(source) }
+      if let ready = waiting[purpose.type]?.popLast() {
+        group = ready
+      } else {
+        group = try await boot(source, purpose.type)
+      }
       lastPurpose = purpose
       refill(purpose.type, source)
       // What was registered since the group was made.
@@ -103,9 +107,9 @@ public actor FrameworkPool {
     return configuration.frameworks[type].map { [("\(type.rawValue.lowercased())-framework.js", $0)] }
   }
 
-  private func boot(_ source: FrameworkGroup.Source) async throws -> FrameworkGroup {
+  private func boot(_ source: FrameworkGroup.Source, _ type: BundleType) async throws -> FrameworkGroup {
     try await FrameworkGroup.boot(
-      source, environment: configuration.environment, components: DefaultComponents.names,
+      source, for: type, environment: configuration.environment, components: DefaultComponents.names,
       limits: configuration.limits)
   }
 
@@ -113,7 +117,7 @@ public actor FrameworkPool {
   private func refill(_ type: BundleType, _ source: FrameworkGroup.Source) {
     guard booting[type] == nil, readyCount(type) < configuration.ready else { return }
     booting[type] = Task(priority: .low) { [weak self] in
-      while let made = try? await self?.boot(source) {
+      while let made = try? await self?.boot(source, type) {
         if let last = await self?.lastPurpose { try? await made.register(last.modules, last.components) }
         if type == .vanilla, self?.configuration.primes == true { await made.prime(Self.primer) }
         guard await self?.add(made, type) == true else { return }

@@ -5,15 +5,32 @@ import ScriptEngine
 /// What scripts expect of a global object that the language itself does not have.
 struct PageGlobals {
   private let context: ScriptContext
-  private let state: FrameworkState
+  private let owner: Owner
 
-  init(_ context: ScriptContext, _ state: FrameworkState) {
-    self.context = context
-    self.state = state
+  /// Whose global it is: what a page's functions do counts as the page's, whoever calls them.
+  private final class Owner {
+    private weak var page: PageScript?
+    private weak var state: FrameworkState?
+
+    init(_ page: PageScript?, _ state: FrameworkState) {
+      self.page = page
+      self.state = page == nil ? state : nil
+    }
+
+    /// A framework's own functions act for the page that is running.
+    var current: PageScript? { page ?? state?.current }
   }
 
-  func define() throws {
+  /// - Parameter page: nil for a framework's global.
+  init(_ context: ScriptContext, _ state: FrameworkState, _ page: PageScript? = nil) {
+    self.context = context
+    owner = Owner(page, state)
+  }
+
+  /// - Parameter environment: what pages see as `WXEnvironment`.
+  func define(environment: ScriptValue = .undefined) throws {
     let global = context.global
+    if environment != .undefined { try global.set("WXEnvironment", environment) }
     try global.set("global", global)
     try global.set("process", ["env": ["NODE_ENV": "production"]])
     try global.set("atob", context.makeFunction(named: "atob") { (text: String) in try Self.decode(text) })
@@ -44,18 +61,18 @@ struct PageGlobals {
   // MARK: Log
 
   private func defineLog(_ global: ScriptReference) throws {
-    let state = state
+    let owner = owner
     let log = context.makeFunction(named: "nativeLog") { context, arguments in
       var texts = arguments.map(\.text)
       let level = texts.last?.hasPrefix("__") == true ? texts.removeLast().dropFirst(2).lowercased() : "log"
-      state.current?.log(level, texts.joined(separator: " "))
+      owner.current?.log(level, texts.joined(separator: " "))
       return context.undefined
     }
     try global.set("nativeLog", log)
     let console = context.reference(to: [:])
     for level in ["log", "debug", "info", "warn", "error"] {
       let function = context.makeFunction(named: level) { context, arguments in
-        state.current?.log(level, arguments.map(\.logText).joined(separator: " "))
+        owner.current?.log(level, arguments.map(\.logText).joined(separator: " "))
         return context.undefined
       }
       try console.set(level, function)
@@ -66,10 +83,10 @@ struct PageGlobals {
   // MARK: Timers
 
   private func defineTimers(_ global: ScriptReference) throws {
-    let state = state
+    let owner = owner
     for (name, repeats) in [("setTimeout", false), ("setInterval", true)] {
       let function = context.makeFunction(named: name) { context, arguments in
-        guard let page = state.current, let body = arguments.first, body.isFunction else { return context.undefined }
+        guard let page = owner.current, let body = arguments.first, body.isFunction else { return context.undefined }
         let delay = arguments.dropFirst().first.flatMap { try? $0.value().number } ?? 0
         let id = page.addTimer(body, Array(arguments.dropFirst(2)), milliseconds: delay, repeats: repeats)
         return context.reference(to: .number(Double(id)))
@@ -78,14 +95,14 @@ struct PageGlobals {
     }
     for name in ["clearTimeout", "clearInterval"] {
       let function = context.makeFunction(named: name) { context, arguments in
-        if let id = arguments.first.flatMap({ try? $0.value().int }) { state.current?.removeTimer(id) }
+        if let id = arguments.first.flatMap({ try? $0.value().int }) { owner.current?.removeTimer(id) }
         return context.undefined
       }
       try global.set(name, function)
     }
     // Older frameworks keep the functions themselves.
     let native = context.makeFunction(named: "setTimeoutNative") { context, arguments in
-      guard let page = state.current, let id = arguments.first else { return context.undefined }
+      guard let page = owner.current, let id = arguments.first else { return context.undefined }
       let delay = arguments.dropFirst().first.flatMap { try? $0.value().number } ?? 0
       page.addTimer(try context.global["setTimeoutCallback"], [id], milliseconds: delay, repeats: false)
       return context.undefined

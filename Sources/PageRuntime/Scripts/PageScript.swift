@@ -32,6 +32,14 @@ final class PageScript {
   func noteCreation() { outcome.created = .now }
 
   func report(_ exception: ScriptException) { outcome.exceptions.append(exception) }
+
+  /// A promise that was rejected, and that nobody looks at.
+  func report(unhandled exception: ScriptException) {
+    var exception = exception
+    exception.message = "unhandled rejection: \(exception.message)"
+    report(exception)
+  }
+
   func log(_ level: String, _ text: String) { outcome.logs.append(.init(level: level, text: text)) }
 
   /// Something the host does after the entry; `answersPromise` where the script waits for a promise of it.

@@ -53,38 +53,65 @@ struct DocumentTests {
     }
   }
 
-  @Test func eventsComeToTheirHandlersAndBubbleWhereTheBodySaysSo() async throws {
+  @Test(arguments: [
+    (
+      "tell(document.body === body); tell(body.ref); tell(document.createBody('list') === body)",
+      "[true,\"_root\",true]"
+    ),
+    ("tell(document.documentElement.ref); tell(document.documentElement.children.length)", "[\"_documentElement\",1]"),
+    ("var a = add('a'); tell(document.getRef(a.ref) === a); tell(document.getRef('_root') === body)", "[true,true]"),
+    (
+      "tell(document.getRef('none')); tell(document.getRef('constructor')); tell(document.getRef())",
+      "[\"-\",\"-\",\"-\"]"
+    ),
+    ("var c = document.createComment('x'); tell(c.type); tell(c.value); tell(c.nodeType)", "[\"comment\",\"x\",8]"),
+    ("tell(document.createElement().type); tell(document.createElement('x').type)", "[\"div\",\"x\"]"),
+    ("tell(document.URL.split('/').pop()); tell(typeof document.id)", "[\"page.js\",\"string\"]"),
+    ("var a = add('a'); tell(a.ownerDocument === document); tell(a.docId === document.id)", "[true,true]"),
+    (
+      "tell(typeof document.taskCenter.send); tell(typeof document.listener.createFinish)",
+      "[\"function\",\"function\"]"
+    ),
+  ])
+  func aDocumentSaysOfItself(_ script: String, _ expected: String) async throws {
+    #expect(try await PageFixture.told(script) == expected)
+  }
+
+  @Test func commandsWaitBetweenCloseAndOpen() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
-      for (bubbles, expected) in [("false", "inner"), ("true", "inner outer")] {
-        let page = try await fixture.page(
-          """
-          body.setAttr('bubble', '\(bubbles)')
-          var said = []
-          var outer = add('div'), inner = add('text', {}, outer)
-          function show(word) { return function (event) { said.push(word); inner.setAttr('value', said.join(' ')) } }
-          outer.addEvent('click', show('outer')); inner.addEvent('click', show('inner'))
-          """)
-        let ref = try #require(await page.first("text")?.ref)
-        try await page.fireEvent(ref, "click")
-        #expect(await page.shown == expected)
-        await page.destroy()
-      }
+      let page = try await fixture.page("document.close(); add('a'); add('b')")
+      #expect(await page.childTypes == [])
+      await page.destroy()
+      let open = try await fixture.page(
+        "document.close(); document.close(); add('a'); add('b'); document.open(); add('c')")
+      #expect(await open.childTypes == ["a", "b", "c"])
+      await open.destroy()
     }
   }
 
-  @Test func anEventCarriesItsDataAndWhatTheUserChanged() async throws {
+  @Test func aDocumentThatWasDestroyedTellsNothingMore() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
-      let page = try await fixture.page(
-        """
-        var input = add('input'), text = add('text')
-        input.addEvent('input', function (event) {
-          text.setAttr('value', event.type + ' ' + event.value + ' ' + input.attr.value + ' ' + (event.target === input))
-        })
-        """)
-      let ref = try #require(await page.first("input")?.ref)
-      try await page.fireEvent(ref, "input", ["value": "typed"], changes: ["attrs": ["value": "typed"]])
-      #expect(await page.shown == "input typed typed true")
-      await page.destroy()
+      let page = try await fixture.page("add('a'); document.destroy(); add('b'); body.setAttr('x', 1)")
+      #expect(await page.tree.count == 2)
+      #expect(await page.exceptions == [])
+    }
+  }
+
+  @Test(arguments: [
+    ("var b = d.createBody('list'); d.documentElement.appendChild(b)", "list"),
+    ("d.documentElement.appendChild(d.createElement('scroller'))", "scroller"),
+    ("d.createBody('list'); d.documentElement.appendChild(d.createElement('scroller'))", "scroller"),
+    ("d.documentElement.appendChild(d.createComment('x')); d.documentElement.insertBefore(d.createBody('div'))", "div"),
+    ("d.documentElement.appendChild(d.createBody('div')); d.documentElement.appendChild(d.createElement('p'))", "div"),
+  ])
+  func theBodyIsTheFirstElementOfTheDocument(_ script: String, _ type: String) async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = await PageInstance(environment: fixture.environment)
+      try await page.render("// { \"framework\": \"Vanilla\" }\nvar d = weex.document; \(script)")
+      #expect(await page.tree.body?.type == type)
+      #expect(await page.tree.root == "_root")
+      #expect(await page.tree.count == 1)
+      #expect(await page.exceptions == [])
     }
   }
 

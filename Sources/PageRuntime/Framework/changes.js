@@ -1,0 +1,145 @@
+// An element's attributes, styles and events, and what the host gets of it.
+;(function (framework) {
+  'use strict'
+
+  var Element = framework.Element
+  var assign = framework.assign
+  var host = framework.host
+
+  // MARK: Attributes and styles
+
+  function single (name, value) {
+    var changed = {}
+    framework.put(changed, name, value)
+    return changed
+  }
+
+  function differing (known, wanted) {
+    var changed = null
+    for (var name in wanted) {
+      if (known[name] === wanted[name]) continue
+      changed = changed || {}
+      framework.put(changed, name, wanted[name])
+    }
+    return changed
+  }
+
+  Element.prototype.setAttr = function (name, value, isSilent) {
+    if (this.attr[name] === value && isSilent !== false) return
+    framework.put(this.attr, name, value)
+    var listener = host(this)
+    if (!isSilent && listener) listener.updateAttrs(this.ref, single(name, value))
+  }
+
+  Element.prototype.setAttrs = function (attrs, isSilent) {
+    var changed = differing(this.attr, attrs)
+    if (!changed) return
+    assign(this.attr, changed)
+    var listener = host(this)
+    if (!isSilent && listener) listener.updateAttrs(this.ref, changed)
+  }
+
+  Element.prototype.setStyle = function (name, value, isSilent) {
+    if (this.style[name] === value && isSilent !== false) return
+    framework.put(this.style, name, value)
+    var listener = host(this)
+    if (!isSilent && listener) listener.updateStyle(this.ref, single(name, value))
+  }
+
+  Element.prototype.setStyles = function (styles, isSilent) {
+    var changed = differing(this.style, styles)
+    if (!changed) return
+    assign(this.style, changed)
+    var listener = host(this)
+    if (!isSilent && listener) listener.updateStyle(this.ref, changed)
+  }
+
+  Element.prototype.setClassStyle = function (classStyle) {
+    // What the class no longer says goes back to nothing.
+    var changed = {}
+    for (var old in this.classStyle) framework.put(changed, old, '')
+    this.classStyle = assign({}, classStyle)
+    assign(changed, this.toStyle())
+    var listener = host(this)
+    if (listener) listener.updateStyle(this.ref, changed)
+  }
+
+  // MARK: Events
+
+  Element.prototype.addEvent = function (type, handler, params) {
+    if (typeof handler !== 'function') return
+    var isNew = !this.event[type]
+    this.event[type] = { handler: handler, params: params }
+    var listener = host(this)
+    if (isNew && listener) listener.addEvent(this.ref, String(type))
+  }
+
+  Element.prototype.removeEvent = function (type) {
+    if (!this.event[type]) return
+    delete this.event[type]
+    var listener = host(this)
+    if (listener) listener.removeEvent(this.ref, String(type))
+  }
+
+  // What a finger does happens to the elements around, too; a list's own scrolling does not.
+  var BUBBLING = ['click', 'longpress', 'touchstart', 'touchmove', 'touchend', 'panstart', 'panmove', 'panend',
+    'horizontalpan', 'verticalpan', 'swipe']
+
+  Element.prototype.fireEvent = function (type, event, isBubble, options) {
+    var result = null
+    var isStopped = false
+    if (event) event.stopPropagation = function () { isStopped = true }
+    var entry = this.event[type]
+    if (entry) {
+      var given = options && options.params
+      var args = given === undefined || given === null || given === '' ? [] : Array.isArray(given) ? given : [given]
+      result = entry.handler.apply(this, args.concat([event]))
+    }
+    var parent = this.parentNode
+    if (isBubble && !isStopped && BUBBLING.indexOf(type) >= 0 && parent && parent.nodeType === 1) {
+      if (event) event.currentTarget = parent
+      parent.fireEvent(type, event, isBubble)
+    }
+    return result
+  }
+
+  // MARK: What the host gets
+
+  Element.prototype.toStyle = function () { return assign(assign({}, this.classStyle), this.style) }
+
+  Element.prototype.toJSON = function (ignoresChildren) {
+    var result = { ref: this.ref, type: this.type, attr: this.attr, style: this.toStyle() }
+    var events = []
+    for (var type in this.event) {
+      var params = this.event[type].params
+      events.push(params ? { type: type, params: params } : type)
+    }
+    if (events.length) result.event = events
+    // `JSON.stringify` gives the name under which it found the element.
+    if (ignoresChildren !== true && this.pureChildren.length) {
+      result.children = this.pureChildren.map(function (child) { return child.toJSON() })
+    }
+    return result
+  }
+
+  Element.prototype.toString = function () { return '<' + this.type + ' ref=' + this.ref + '>' }
+
+  // MARK: Components with methods of their own: their elements have them as functions
+
+  var componentMethods = Object.create(null)
+
+  framework.registerComponent = function (type, methods) { componentMethods[type] = methods || [] }
+  framework.hasComponent = function (type) { return type in componentMethods }
+
+  framework.makeElement = function (type, props) {
+    var element = new Element(type, props)
+    var methods = componentMethods[element.type] || []
+    methods.forEach(function (method) {
+      framework.define(element, method, function () {
+        var tasks = element.ownerDocument && element.ownerDocument.taskCenter
+        return tasks && tasks.callComponent(element.ref, method, Array.prototype.slice.call(arguments), element.type)
+      })
+    })
+    return element
+  }
+})(globalThis.__framework)

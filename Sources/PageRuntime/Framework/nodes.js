@@ -1,0 +1,110 @@
+// What elements and comments have in common: their place in a tree.
+;(function (framework) {
+  'use strict'
+
+  var nextReference = 1
+
+  // As `object[name] = value`, also where a name means something to every object (`toString`, `__proto__`).
+  function put (object, name, value) {
+    if (name in Object.prototype) define(object, name, value)
+    else object[name] = value
+  }
+
+  // A property of the object's own, whatever its prototype has.
+  function define (object, name, value) {
+    Object.defineProperty(object, name, { value: value, writable: true, enumerable: true, configurable: true })
+  }
+
+  function assign (target, source) {
+    for (var name in source) put(target, name, source[name])
+    return target
+  }
+
+  // A node and all below it, parents first; without recursion, since scripts nest as deep as they like.
+  function everyNode (node, visit) {
+    var waiting = [node]
+    while (waiting.length) {
+      var at = waiting.pop()
+      var children = at.children
+      visit(at)
+      for (var index = children ? children.length - 1 : -1; index >= 0; index--) waiting.push(children[index])
+    }
+  }
+
+  function link (node, parent) {
+    node.parentNode = parent
+    if (!parent.docId) return
+    everyNode(node, function (at) {
+      at.docId = parent.docId
+      at.ownerDocument = parent.ownerDocument
+      at.ownerDocument.nodeMap[at.ref] = at
+      at.depth = at.parentNode.depth + 1
+    })
+  }
+
+  function forget (node) {
+    everyNode(node, function (at) {
+      if (at.ownerDocument) delete at.ownerDocument.nodeMap[at.ref]
+      at.docId = undefined
+      at.ownerDocument = undefined
+    })
+  }
+
+  function contains (node, other) {
+    for (var at = other; at; at = at.parentNode) if (at === node) return true
+    return false
+  }
+
+  function Node () {
+    this.ref = String(nextReference++)
+    this.nodeId = this.ref
+    this.children = []
+    this.pureChildren = []
+    this.parentNode = null
+    this.nodeType = 0
+  }
+
+  Object.defineProperty(Node.prototype, 'nextSibling', { get: function () { return sibling(this, 1) } })
+  Object.defineProperty(Node.prototype, 'previousSibling', { get: function () { return sibling(this, -1) } })
+
+  function sibling (node, step) {
+    var list = node.parentNode ? node.parentNode.children : []
+    return list[list.indexOf(node) + step] || null
+  }
+
+  // Nothing is left of a node but its reference.
+  Node.prototype.destroy = function () {
+    forget(this)
+    everyNode(this, function (at) {
+      if (!at.children) return
+      // Who goes through them has them already.
+      var gone = at.children
+      at.children = []
+      at.pureChildren = []
+      gone.forEach(function (child) { child.parentNode = null })
+      if (at.event) at.event = Object.create(null)
+    })
+  }
+
+  function Comment (text) {
+    Node.call(this)
+    this.nodeType = 8
+    this.type = 'comment'
+    this.value = text
+    this.children = undefined
+    this.pureChildren = undefined
+  }
+  Comment.prototype = Object.create(Node.prototype)
+  Comment.prototype.constructor = Comment
+  Comment.prototype.toString = function () { return '<!-- ' + this.value + ' -->' }
+
+  framework.Node = Node
+  framework.Comment = Comment
+  framework.put = put
+  framework.define = define
+  framework.assign = assign
+  framework.everyNode = everyNode
+  framework.link = link
+  framework.forget = forget
+  framework.contains = contains
+})(globalThis.__framework = {})

@@ -1,0 +1,132 @@
+import ScriptEngine
+import Testing
+
+@testable import PageRuntime
+
+/// How events come to their handlers.
+struct EventTests {
+  /// What the handlers have told after an event at the element `inner`, which is in `outer`.
+  private static func told(
+    _ script: String, type: String = "click", event: ScriptValue = [:], changes: ScriptValue = .undefined
+  ) async throws -> String? {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = try await fixture.page(
+        """
+        var told = [], text = add('text')
+        function tell(v) { told.push(v); text.setAttr('value', told.join(' ')) }
+        var outer = add('div'), inner = add('button', {}, outer)
+        \(script)
+        """)
+      let ref = try #require(await page.first("button")?.ref)
+      try await page.fireEvent(ref, type, event, changes: changes)
+      let shown = await page.shown
+      await page.destroy()
+      return shown
+    }
+  }
+
+  private static let both = """
+    outer.addEvent('click', function () { tell('outer') }); inner.addEvent('click', function () { tell('inner') })
+
+    """
+
+  @Test(arguments: [
+    ("", "inner"), ("body.setAttr('bubble', 'true')", "inner outer"), ("body.setAttr('bubble', true)", "inner"),
+    (
+      "body.setAttr('bubble', 'true'); inner.addEvent('click', function (e) { tell('own'); e.stopPropagation() })",
+      "own"
+    ),
+    ("body.setAttr('bubble', 'true'); inner.removeEvent('click')", "outer"),
+    (
+      "body.setAttr('bubble', 'true'); body.addEvent('click', function (e) { tell(e.currentTarget === body) })",
+      "inner outer true"
+    ),
+    (
+      "body.setAttr('bubble', 'true'); outer.addEvent('click', function (e) { tell(e.target === inner); e.stopPropagation() }); body.addEvent('click', tell)",
+      "inner true"
+    ),
+  ])
+  func aTapBubblesWhereTheBodySaysSo(_ script: String, _ expected: String) async throws {
+    #expect(try await Self.told(Self.both + script) == expected)
+  }
+
+  @Test func whatIsNoGestureStaysWhereItHappens() async throws {
+    let script = """
+      body.setAttr('bubble', 'true')
+      outer.addEvent('scroll', function () { tell('outer') }); inner.addEvent('scroll', function () { tell('inner') })
+      """
+    #expect(try await Self.told(script, type: "scroll") == "inner")
+  }
+
+  @Test func anEventSaysWhatAndWhereItIs() async throws {
+    let script = """
+      inner.addEvent('click', function (e) {
+        tell(e.type); tell(e.x); tell(e.target === inner); tell(e.currentTarget === inner)
+        tell(typeof e.timestamp); tell(this === inner)
+      })
+      """
+    #expect(try await Self.told(script, event: ["x": 7]) == "click 7 true true number true")
+  }
+
+  @Test func whatTheUserChangedIsTheElementsAlreadyAndNotToldAgain() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = try await fixture.page(
+        """
+        var told = ''
+        var input = add('input'); input.addEvent('input', function () { told = input.attr.value + input.style.color })
+        input.addEvent('check', function () { add('text', { attr: { value: told } }) })
+        """)
+      let ref = try #require(await page.first("input")?.ref)
+      try await page.fireEvent(ref, "input", changes: ["attrs": ["value": "v"], "style": ["color": "red"]])
+      try await page.fireEvent(ref, "check")
+      #expect(await page.shown == "vred")
+      // The host has it from the user, not from the script.
+      #expect(await page.first("input")?.attributes["value"] == nil)
+      await page.destroy()
+    }
+  }
+
+  @Test func parametersOfTheListenerComeBeforeTheEvent() async throws {
+    let script = """
+      inner.addEvent('click', function () { tell(arguments.length); tell(arguments[0]); tell(arguments[1].type) })
+      var said = document.fireEvent(inner, 'click', {}, null, { params: ['p'] })
+      inner.removeEvent('click')
+      """
+    #expect(try await Self.told(script) == "2 p click")
+  }
+
+  @Test func whatAHandlerGivesIsGivenBack() async throws {
+    #expect(
+      try await PageFixture.told(
+        """
+        var e = add('div'); e.addEvent('click', function () { return 42 })
+        tell(document.fireEvent(e, 'click')); tell(e.fireEvent('click', {})); tell(e.fireEvent('other', {}))
+        tell(document.fireEvent(null, 'click'))
+        """) == "[42,42,null,\"-\"]")
+  }
+
+  @Test func theChangesOfAHandlerComeTogetherAndThenTheirEnd() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = try await fixture.page(
+        "var t = add('text'); t.addEvent('click', function () { t.setAttr('a', 1); t.setAttr('b', 2); throw new Error('x') })"
+      )
+      let ref = try #require(await page.first("text")?.ref)
+      try await page.fireEvent(ref, "click")
+      // What it had done before it threw stays done.
+      #expect(await page.first("text")?.attributes == ["a": 1, "b": 2])
+      await page.destroy()
+      #expect(await page.commands.last == .updateFinish)
+    }
+  }
+
+  @Test func anEventAtNoElementDoesNothing() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = try await fixture.page("add('div')")
+      for ref in ["999", "", "__proto__", "constructor"] { try await page.fireEvent(ref, "click") }
+      try await page.callback("999", "x")
+      try await page.callback("__proto__", "x")
+      #expect(await page.phase == .live)
+      #expect(await page.exceptions == [])
+    }
+  }
+}
