@@ -1,4 +1,3 @@
-import ScriptEngine
 import Testing
 
 @testable import PageRuntime
@@ -112,41 +111,6 @@ struct DocumentTests {
       #expect(await page.tree.root == "_root")
       #expect(await page.tree.count == 1)
       #expect(await page.exceptions == [])
-    }
-  }
-
-  @Test func whatAPageSeesOfItself() async throws {
-    try await PageFixture.running { (fixture: PageFixture) async throws in
-      let page = try await fixture.page(
-        """
-        add('text', { attr: { value: [
-          weex.config.bundleUrl.split('/').pop(), weex.config.bundleType, weex.config.env.platform, document.URL.length > 0,
-          weex.supports('@module/stream.fetch'), weex.supports('@component/slider'), weex.supports('@module/none'),
-          weex.supports('nonsense'), weex.isRegisteredModule('dom', 'addRule'), weex.isRegisteredComponent('div'),
-          typeof setTimeout, typeof BroadcastChannel, typeof console.log, typeof requireModule('none')
-        ].join(' ') } })
-        """)
-      #expect(
-        await page.shown
-          == "page.js Vanilla iOS true true true false  true true function function function undefined")
-      await page.destroy()
-    }
-  }
-
-  @Test func timersFireAndCanBeCleared() async throws {
-    try await PageFixture.running { (fixture: PageFixture) async throws in
-      let page = try await fixture.page(
-        """
-        var text = add('text', { attr: { value: '' } }), count = 0
-        var cleared = setTimeout(function () { text.setAttr('value', 'wrong') }, 1)
-        clearTimeout(cleared)
-        var interval = setInterval(function () {
-          count += 1
-          if (count === 3) { clearInterval(interval); text.setAttr('value', 'three') }
-        }, 1)
-        """)
-      await page.waitUntilShown("three")
-      await page.destroy()
     }
   }
 }

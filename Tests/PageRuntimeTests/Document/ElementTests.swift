@@ -138,6 +138,10 @@ struct ElementTests {
       "var e = document.createElement('p', { attr: { x: 1 }, style: { y: 2 }, classStyle: { z: 3 } }); tell(e.attr); tell(e.toStyle())",
       "[{\"x\":1},{\"z\":3,\"y\":2}]"
     ),
+    (
+      "a.appendChild(d); make('x').appendChild(a); tell(document.getRef('a')); tell(document.getRef('d'))",
+      "[\"-\",\"-\"]"
+    ),
     ("tell(a.depth); a.appendChild(d); tell(d.depth); body.appendChild(d); tell(d.depth)", "[2,3,2]"),
     ("var x = make('x', [make('y', [make('z')])]); body.appendChild(x); tell(document.getRef('z').depth)", "[4]"),
     ("tell(String(a)); tell(String(document.createComment('x')))", "[\"<a ref=a>\",\"<!-- x -->\"]"),

@@ -1,0 +1,120 @@
+import ScriptEngine
+import Synchronization
+import Testing
+
+@testable import PageRuntime
+
+/// What modules get of what a page gives them, and the other way round.
+struct ArgumentTests {
+  /// What a module's method gets.
+  private static func given(_ arguments: String) async throws -> [ScriptValue] {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let seen = Mutex<[ScriptValue]>([])
+      fixture.registry.register { snapshot in
+        snapshot.modules.add(
+          "spy", "see",
+          .immediate { call in
+            seen.withLock { $0 = call.arguments }
+            return .null
+          })
+      }
+      let page = try await fixture.page("weex.requireModule('spy').see(\(arguments))")
+      #expect(await page.exceptions == [])
+      return seen.withLock { $0 }
+    }
+  }
+
+  @Test(
+    arguments: [
+      ("1, 'x', true, 1.5", [1, "x", true, 1.5]), ("null, undefined", ["", ""]),
+      ("[1, [null]], { a: { b: undefined } }", [[1, [""]], ["a": ["b": ""]]]),
+      ("function () {}, function () {}", ["1", "2"]),
+      ("{ done: function () {} }, [function () {}]", [["done": "1"], ["2"]]),
+      ("body, [body], { el: body }", ["_root", ["_root"], ["el": "_root"]]),
+      ("new Date(0), new Date(NaN)", ["1970-01-01T00:00:00.000Z", ""]), ("/a+/g", ["/a+/g"]),
+      ("new Uint8Array([1, 2, 255])", [["@type": "binary", "dataType": "Uint8Array", "base64": "AQL/"]]),
+      ("new Uint8Array([1, 2, 3]).buffer", [["@type": "binary", "dataType": "ArrayBuffer", "base64": "AQID"]]),
+      ("new Uint8Array([1, 2, 3]).subarray(1)", [["@type": "binary", "dataType": "Uint8Array", "base64": "AgM="]]),
+      ("new Int16Array([258])", [["@type": "binary", "dataType": "Int16Array", "base64": "AgE="]]),
+      ("new DataView(new ArrayBuffer(1))", [["@type": "binary", "dataType": "DataView", "base64": "AA=="]]),
+      ("{ b: new Uint8Array(0) }", [["b": ["@type": "binary", "dataType": "Uint8Array", "base64": ""]]]),
+      ("JSON.parse('{\"__proto__\": 1, \"toString\": 2}')", [["__proto__": 1, "toString": 2]]), ("", []),
+    ] as [(String, [ScriptValue])])
+  func aModuleGets(_ arguments: String, _ expected: [ScriptValue]) async throws {
+    #expect(try await Self.given(arguments) == expected)
+  }
+
+  /// What a callback gets of what a module answers.
+  private static func answered(_ value: ScriptValue, _ show: String) async throws -> String? {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.registry.registerModule("echo") { module in
+        module.callbacks("back") { call, page in
+          if let callback = call.callback(at: 0) { try await page.callback(callback, value) }
+        }
+      }
+      let page = try await fixture.page(
+        "var text = add('text'); weex.requireModule('echo').back(function (v) { text.setAttr('value', String(\(show))) })"
+      )
+      await page.settle(within: .seconds(5))
+      let shown = await page.shown
+      await page.destroy()
+      return shown
+    }
+  }
+
+  @Test(
+    arguments: [
+      ("x", "v + typeof v", "xstring"), (["a": [1, nil, true]], "JSON.stringify(v)", "{\"a\":[1,null,true]}"),
+      (.undefined, "v", "undefined"), (["a": .number(.nan)], "v.a", "NaN"),
+      (["@type": "binary", "dataType": "Uint8Array", "base64": "AQL/"], "v.length + ' ' + v[2]", "3 255"),
+      (["@type": "binary", "dataType": "ArrayBuffer", "base64": "AQL/"], "v.byteLength", "3"),
+      (["@type": "binary", "dataType": "Nonsense", "base64": "AQL/"], "v.byteLength", "3"),
+      (["deep": [["@type": "binary", "dataType": "Int16Array", "base64": "AgE="]]], "v.deep[0][0]", "258"),
+      (
+        ["__proto__": ["x": 1], "constructor": 2, "toString": 3], "Object.keys(v).sort() + ' ' + v.x",
+        "__proto__,constructor,toString undefined"
+      ),
+    ] as [(ScriptValue, String, String)])
+  func aCallbackGets(_ value: ScriptValue, _ show: String, _ expected: String) async throws {
+    #expect(try await Self.answered(value, show) == expected)
+  }
+
+  @Test func aCallbackIsAnsweredOnceUnlessItIsKept() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.registry.registerModule("tick") { module in
+        module.callbacks("tick") { call, page in
+          guard let callback = call.callback(at: 0), let keeps = call[1].bool else { return }
+          for count in 1...3 { try await page.callback(callback, .number(Double(count)), keepAlive: keeps) }
+        }
+      }
+      for (keeps, expected) in [(false, "1"), (true, "1,2,3")] {
+        let page = try await fixture.page(
+          "var t = add('text'), told = []; weex.requireModule('tick').tick(function (v) { told.push(v); t.setAttr('value', told.join()) }, \(keeps))"
+        )
+        await page.settle(within: .seconds(5))
+        #expect(await page.shown == expected)
+        await page.destroy()
+      }
+    }
+  }
+
+  @Test func aComponentsHooksAreAnswered() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = try await fixture.page(
+        """
+        var t = add('text')
+        document.taskCenter.registerHook('c1', 'lifecycle', 'attach', function (a, b) { t.setAttr('value', a + b) })
+        """)
+      try await page.enter { [id = page.id] group in
+        try await group.call(id, [["method": "componentHook", "args": ["c1", "lifecycle", "attach", ["x", "y"]]]])
+      }
+      #expect(await page.shown == "xy")
+      // Hooks that nobody has are no error.
+      try await page.enter { [id = page.id] group in
+        try await group.call(id, [["method": "componentHook", "args": ["c2"]], ["method": "none"], "x", nil])
+      }
+      #expect(await page.phase == .live)
+      await page.destroy()
+    }
+  }
+}
