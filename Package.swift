@@ -143,7 +143,7 @@ let package = Package(
     .testTarget(
       name: "PageRuntimeTests",
       dependencies: ["PageRuntime", "PageStore", "CurlTransport", "PageTesting", "TestServers", "WebSocketTransport"],
-      swiftSettings: relaxed),
+      exclude: ["Fixtures"], swiftSettings: relaxed),
     .testTarget(
       name: "WebSocketTransportTests",
       dependencies: [

@@ -19,11 +19,12 @@ struct PageFixture {
   let environment: PageEnvironment
 
   static func running<Result>(
-    limits: ScriptLimits = ScriptLimits(), rules: [ResourceRule] = [], _ body: (PageFixture) async throws -> Result
+    limits: ScriptLimits = ScriptLimits(), rules: [ResourceRule] = [], frameworks: [BundleType: String] = [:],
+    _ body: (PageFixture) async throws -> Result
   ) async throws -> Result {
     let origin = try await FaultOrigin.start()
     do {
-      let result = try await body(try PageFixture(origin, limits, rules))
+      let result = try await body(try PageFixture(origin, limits, rules, frameworks))
       try await origin.stop()
       return result
     } catch {
@@ -32,7 +33,9 @@ struct PageFixture {
     }
   }
 
-  private init(_ origin: FaultOrigin, _ limits: ScriptLimits, _ rules: [ResourceRule]) throws {
+  private init(
+    _ origin: FaultOrigin, _ limits: ScriptLimits, _ rules: [ResourceRule], _ frameworks: [BundleType: String]
+  ) throws {
     self.origin = origin
     folder = try TemporaryDirectory()
     let cache = try ResponseCache(
@@ -47,6 +50,7 @@ struct PageFixture {
         storage: MemoryStorage(), modals: SilentModals(), sockets: WebSocketTransport()))
     var scripts = FrameworkPool.Configuration()
     scripts.limits = limits
+    scripts.frameworks = frameworks
     environment = PageEnvironment(
       resources: loader, bundles: nil, registry: registry, configuration: DefaultConfiguration(),
       frameworks: FrameworkPool(scripts))

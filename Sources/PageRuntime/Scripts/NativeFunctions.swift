@@ -20,56 +20,12 @@ struct NativeFunctions {
   // MARK: Commands
 
   private func defineCommands() throws {
-    try command("callCreateBody") { arguments in
-      ElementDescription(try arguments.plain(0)).map { .createBody($0) }
-    }
-    try command("callAddElement") { arguments in
-      guard let parent = try arguments[0].reference, let element = ElementDescription(try arguments.plain(1)) else {
-        return nil
+    for (task, reader) in NativeCommand.readers {
+      let name = "call" + task.prefix(1).uppercased() + task.dropFirst()
+      try function(name) { page, arguments in
+        try page.add(NativeCommand.read(name, arguments, with: reader))
+        return .undefined
       }
-      return .addElement(parent: parent, element, index: Self.index(try arguments[2]))
-    }
-    try command("callRemoveElement") { arguments in try arguments[0].reference.map { .removeElement($0) } }
-    try command("callMoveElement") { arguments in
-      guard let ref = try arguments[0].reference, let parent = try arguments[1].reference else { return nil }
-      return .moveElement(ref, parent: parent, index: Self.index(try arguments[2]))
-    }
-    try command("callUpdateAttrs") { arguments in
-      guard let ref = try arguments[0].reference, let changes = try arguments[1].object else { return nil }
-      return .updateAttributes(ref, changes)
-    }
-    try command("callUpdateStyle") { arguments in
-      guard let ref = try arguments[0].reference, let changes = try arguments[1].object else { return nil }
-      return .updateStyle(ref, changes)
-    }
-    try command("callAddEvent") { arguments in
-      guard let ref = try arguments[0].reference, let type = Self.eventType(try arguments[1]) else { return nil }
-      return .addEvent(ref, type: type)
-    }
-    try command("callRemoveEvent") { arguments in
-      guard let ref = try arguments[0].reference, let type = Self.eventType(try arguments[1]) else { return nil }
-      return .removeEvent(ref, type: type)
-    }
-    try command("callCreateFinish") { _ in .createFinish }
-    try command("callUpdateFinish") { _ in .updateFinish }
-    try command("callRefreshFinish") { _ in .refreshFinish }
-  }
-
-  /// −1, and what is no number, is the end.
-  private static func index(_ value: ScriptValue) -> Int? {
-    (value.int ?? value.string.flatMap { Int($0) }).flatMap { $0 < 0 ? nil : $0 }
-  }
-
-  private static func eventType(_ value: ScriptValue) -> String? { value.string ?? value["type"].string }
-
-  /// - Parameter make: nil for arguments that make no sense.
-  private func command(_ name: String, _ make: @escaping (Arguments) throws -> RenderCommand?) throws {
-    try function(name) { page, arguments in
-      guard let command = try make(arguments) else {
-        throw ScriptError.exception(ScriptException(message: "\(name) was called with arguments that make no sense"))
-      }
-      try page.add(command)
-      return .undefined
     }
   }
 
@@ -88,25 +44,41 @@ struct NativeFunctions {
           page: page.id, module: "", method: method, ref: ref, arguments: try arguments[2].array ?? []))
       return .undefined
     }
-    // What older frameworks use for everything: tasks, each for a module or a component.
+    try function("__updateComponentData") { page, arguments in
+      Self.answer(try arguments[2], page)
+      return .undefined
+    }
+    // What older frameworks use for everything: tasks, each for a module, a component, or an element.
     let tasks = context.makeFunction(named: "callNative") { context, arguments in
       let values = try arguments.map { try $0.value() }
-      guard values.count > 1 else { return context.undefined }
-      for task in values[1].array ?? [] {
-        let call: [ScriptValue] = [values[0], task["module"], task["method"], task["args"]]
-        if task["component"].string != nil, let page = try Self.page(values[0], state) {
-          page.later(
-            ModuleCall(
-              page: page.id, module: "", method: task["method"].string ?? "", ref: task["ref"].reference,
-              arguments: task["args"].array ?? []))
-        } else {
-          _ = try Self.callModule(call, state, context)
-        }
-      }
+      guard values.count > 1, let page = try Self.page(values[0], state) else { return context.undefined }
+      for task in values[1].array ?? [] { try Self.run(task, values[0], page, state, context) }
+      if values.count > 2 { Self.answer(values[2], page) }
       return context.undefined
     }
     try context.global.set("callNative", tasks)
-    try function("__updateComponentData") { _, _ in .undefined }
+  }
+
+  private static func run(
+    _ task: ScriptValue, _ id: ScriptValue, _ page: PageScript, _ state: FrameworkState, _ context: ScriptContext
+  ) throws {
+    let arguments = task["args"].array ?? []
+    if task["component"].string != nil {
+      page.later(
+        ModuleCall(
+          page: page.id, module: "", method: task["method"].string ?? "", ref: task["ref"].reference,
+          arguments: arguments))
+    } else if task["module"] == "dom", let name = task["method"].string, let reader = NativeCommand.readers[name] {
+      try page.add(NativeCommand.read("dom.\(name)", Arguments(arguments), with: reader))
+    } else {
+      _ = try callModule([id, task["module"], task["method"], task["args"]], state, context)
+    }
+  }
+
+  /// Answers a callback that only wants to know that something was taken; −1 is none.
+  private static func answer(_ callback: ScriptValue, _ page: PageScript) {
+    guard let id = callback.reference, !id.isEmpty, id != "-1" else { return }
+    page.later(ModuleCall(page: page.id, module: "timer", method: "setTimeout", ref: nil, arguments: [callback, 0]))
   }
 
   /// - Parameter values: the page's id, the module, the method, and its arguments.
@@ -160,8 +132,18 @@ struct NativeFunctions {
 /// What a native function was called with, behind the page's id. Each is read when it is needed.
 struct Arguments {
   private let arguments: ArraySlice<ScriptArgument>
+  private let values: [ScriptValue]
 
-  init(_ arguments: ArraySlice<ScriptArgument>) { self.arguments = arguments }
+  init(_ arguments: ArraySlice<ScriptArgument>) {
+    self.arguments = arguments
+    values = []
+  }
+
+  /// Those of a task, which have been read with it.
+  init(_ values: [ScriptValue]) {
+    arguments = []
+    self.values = values
+  }
 
   private func argument(_ index: Int) -> ScriptArgument? {
     let position = arguments.startIndex + index
@@ -169,9 +151,11 @@ struct Arguments {
   }
 
   subscript(index: Int) -> ScriptValue {
-    get throws { try argument(index)?.value() ?? .undefined }
+    get throws { values.indices.contains(index) ? values[index] : try argument(index)?.value() ?? .undefined }
   }
 
   /// What JSON keeps of it: enough of an element, and quick.
-  func plain(_ index: Int) throws -> ScriptValue { try argument(index)?.plainValue() ?? .undefined }
+  func plain(_ index: Int) throws -> ScriptValue {
+    values.indices.contains(index) ? values[index] : try argument(index)?.plainValue() ?? .undefined
+  }
 }

@@ -1,0 +1,220 @@
+import Foundation
+import PageCore
+import ScriptEngine
+import Testing
+
+@testable import PageRuntime
+
+/// Framework files that an app supplies: the fixtures do what those in the wild do, as far as the host can tell.
+struct FrameworkFileTests {
+  private static func file(_ name: String) throws -> String {
+    try String(
+      contentsOf: URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(
+        "Fixtures/\(name)"),
+      encoding: .utf8)
+  }
+
+  private static func frameworks() throws -> [BundleType: String] {
+    [.vue: try file("reactive.js"), .weex: try file("legacy.js")]
+  }
+
+  private static func opened(
+    _ fixture: PageFixture, _ source: String, data: ScriptValue = [:]
+  ) async throws -> PageInstance {
+    let page = await PageInstance(environment: fixture.environment)
+    try await page.render(source, data: data)
+    return page
+  }
+
+  /// A counter that every way of the host's to a framework can change.
+  private static let counter = """
+    // { "framework": "Vue" }
+    new Vue({
+      data: { count: 0, word: 'times' },
+      render: function (h) {
+        var self = this
+        var rows = [h('text', { attrs: { value: this.count + ' ' + this.word }, on: { click: function () { self.count += 1 } } })]
+        for (var i = 0; i < this.count; i++) rows.push(h('div', { style: { width: i } }))
+        return h('div', {}, rows)
+      },
+      mounted: mounted
+    })
+    function mounted() {}
+
+    """
+
+  @Test func aReactivePageIsDrawnAndDrawnAnew() async throws {
+    try await PageFixture.running(frameworks: Self.frameworks()) { (fixture: PageFixture) async throws in
+      let page = try await Self.opened(fixture, Self.counter)
+      #expect(await page.phase == .live)
+      #expect(await page.shown == "0 times")
+      let ref = try #require(await page.first("text")?.ref)
+      for _ in 0..<3 { try await page.fireEvent(ref, "click") }
+      #expect(await page.shown == "3 times")
+      #expect(await page.childTypes == ["text", "div", "div", "div"])
+      try await page.refresh(data: ["count": 1, "word": "time"])
+      #expect(await page.shown == "1 time")
+      #expect(await page.childTypes == ["text", "div"])
+      #expect(await page.exceptions == [])
+      #expect(await page.commands.contains(.refreshFinish))
+    }
+  }
+
+  @Test func itsTimersAreTheHostsTimerModule() async throws {
+    try await PageFixture.running(frameworks: Self.frameworks()) { (fixture: PageFixture) async throws in
+      let page = try await Self.opened(
+        fixture,
+        Self.counter
+          + """
+          function mounted() {
+            var self = this
+            var cleared = setTimeout(function () { self.word = 'wrong' }, 1)
+            clearTimeout(cleared)
+            setTimeout(function () { self.word = 'done' }, 5)
+          }
+          """)
+      await page.waitUntilShown("0 done")
+      await page.destroy()
+    }
+  }
+
+  @Test func tasksComponentDataAndCallbacksGoThroughTheOldFunctionsToo() async throws {
+    try await PageFixture.running(frameworks: Self.frameworks()) { (fixture: PageFixture) async throws in
+      let page = try await Self.opened(
+        fixture,
+        Self.counter
+          + """
+          function mounted() {
+            var self = this
+            updateComponentData('c', { a: 1 }, function () { self.count += 1 })
+            send([{ module: 'dom', method: 'addElement', args: ['_root', { ref: 'own', type: 'own' }, 0] },
+              { module: 'dom', method: 'updateStyle', args: ['own', { color: 'red' }] }], function () { self.count += 1 })
+          }
+          """)
+      await page.waitUntilShown("2 times")
+      #expect(await page.tree["own"]?.style == ["color": "red"])
+      #expect(await page.exceptions == [])
+    }
+  }
+
+  @Test func whatAContextInheritsIsThePagesToo() async throws {
+    try await PageFixture.running(frameworks: Self.frameworks()) { (fixture: PageFixture) async throws in
+      let page = try await Self.opened(
+        fixture,
+        """
+        // { "framework": "Vue" }
+        var seen = [typeof weex, typeof requireModule('stream').fetch, typeof requireModule('none'), WXEnvironment.platform].join(' ')
+        new Vue({ render: function (h) { return h('div', {}, [h('text', { attrs: { value: seen } })]) } })
+        """)
+      #expect(await page.shown == "object function undefined iOS")
+      await page.destroy()
+    }
+  }
+
+  @Test func aComponentsMethodsReachTheHost() async throws {
+    try await PageFixture.running(frameworks: Self.frameworks()) { (fixture: PageFixture) async throws in
+      fixture.registry.registerComponent("map") { component in
+        component.callbacks("zoom") { call, page in
+          if let callback = call.callback(at: 1) { try await page.callback(callback, call[0]) }
+        }
+      }
+      let page = try await Self.opened(
+        fixture,
+        """
+        // { "framework": "Vue" }
+        new Vue({
+          data: { level: 0 },
+          render: function (h) { this.map = h('map'); return h('div', {}, [h('text', { attrs: { value: 'at ' + this.level } }), this.map]) },
+          mounted: function () { var self = this; this.map.zoom(7, function (level) { self.level = level }) }
+        })
+        """)
+      await page.waitUntilShown("at 7")
+      await page.destroy()
+    }
+  }
+
+  @Test func thePageMayCallItselfTheWayTheHostDoes() async throws {
+    try await PageFixture.running(frameworks: Self.frameworks()) { (fixture: PageFixture) async throws in
+      let page = try await Self.opened(
+        fixture, Self.counter + "__WEEX_CALL_JAVASCRIPT__('1', [{ method: 'callback', args: ['99'] }])")
+      #expect(await page.phase == .live)
+      #expect(await page.exceptions == [])
+    }
+  }
+
+  @Test func aBundleOfTheOldestKindIsGivenToItsFrameworkAsText() async throws {
+    try await PageFixture.running(frameworks: Self.frameworks()) { (fixture: PageFixture) async throws in
+      let page = try await Self.opened(
+        fixture,
+        """
+        define({ elements: [
+          { type: 'text', attr: { value: data.user + ' ' + config.bundleType },
+            on: { click: function () { call('storage', 'getItem', ['none'], function (r) {
+              later(function () { dom('updateAttrs', 'e0', { value: r.result }) }, 1)
+            }) } } }] })
+        """, data: ["user": "ann"])
+      #expect(await page.phase == .live)
+      #expect(await page.shown == "ann Weex")
+      try await page.fireEvent("e0", "click")
+      await page.waitUntilShown("failed")
+      try await page.refresh(data: [:])
+      #expect(await page.exceptions == [])
+      #expect(await page.commands.contains(.refreshFinish))
+    }
+  }
+
+  // MARK: What does not fit
+
+  /// Why a page does not open with these frameworks.
+  private static func failure(_ frameworks: [BundleType: String], _ source: String) async throws -> String {
+    let limits = ScriptLimits(time: .seconds(1))
+    return try await PageFixture.running(limits: limits, frameworks: frameworks) {
+      (fixture: PageFixture) async throws in
+      let page = await PageInstance(environment: fixture.environment)
+      await #expect(throws: PageError.self) { try await page.render(source) }
+      #expect(await page.phase == .failed)
+      let reason = await page.failure?.description
+      // Those that need none of it open all the same.
+      let other = try await fixture.page("add('text', { attr: { value: 'well' } })")
+      #expect(await other.shown == "well")
+      await other.destroy()
+      return reason ?? ""
+    }
+  }
+
+  private static let vue = "// { \"framework\": \"Vue\" }\n"
+
+  @Test(arguments: [
+    // The framework's file.
+    ("var a = ;", vue, ["Vue framework", "SyntaxError", "vue-framework.js:1"]),
+    ("\n\nthrow new Error('no boot')", vue, ["Vue framework", "no boot", "vue-framework.js:3"]),
+    ("var a = 1", vue, ["Vue framework", "vue-framework.js defines no function createInstanceContext"]),
+    ("createInstanceContext = function () {}", vue, ["Vue framework", "there is no function registerComponents"]),
+    // What opens a page.
+    (
+      "registerModules = registerComponents = function () {}; createInstanceContext = function () { return new Error('will not') }",
+      vue, ["will not"]
+    ),
+    (
+      "registerModules = registerComponents = function () {}\ncreateInstanceContext = function () { throw new Error('cannot') }",
+      vue, ["cannot", "vue-framework.js:2"]
+    ),
+    ("for (;;) {}", vue, ["Vue framework", "ran for longer than"]),
+  ])
+  func aFrameworkThatDoesNotFitSaysWhatAndWhere(_ file: String, _ source: String, _ words: [String]) async throws {
+    let failure = try await Self.failure([.vue: file], source)
+    for word in words { #expect(failure.contains(word), "\(failure)") }
+  }
+
+  @Test func aBundleThatDoesNotFitSaysWhatAndWhere() async throws {
+    let frameworks = try Self.frameworks()
+    let wrong = try await Self.failure([.rax: frameworks[.vue] ?? ""], "// { \"framework\": \"Rax\" }\nvar a")
+    #expect(wrong.contains("invalid bundle type \"Rax\""))
+    let missing = try await Self.failure(frameworks, "// { \"framework\": \"Rax\" }\nvar a")
+    #expect(missing.contains("the type Rax, for which no framework was given"))
+    let syntax = try await Self.failure(frameworks, Self.vue + "var a = ;")
+    #expect(syntax.contains("SyntaxError") && syntax.contains(".js:2"))
+    let legacy = try await Self.failure(frameworks, "var a = ;")
+    #expect(legacy.contains("SyntaxError"))
+  }
+}
