@@ -118,4 +118,5 @@
   }
 
   framework.Document = Document
+  framework.Listener = Listener
 })(globalThis.__framework)
