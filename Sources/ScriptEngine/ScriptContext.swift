@@ -113,23 +113,25 @@ public final class ScriptContext {
   // MARK: Errors
 
   func rethrow(_ thrown: JSValueRef?) throws {
+    // What is stopped in a promise's continuation throws nothing.
+    if let stopped = limiter.reason { throw stopped }
     guard let thrown else { return }
-    if let stopped = limiter.takeReason() { throw stopped }
     throw ScriptError.exception(exception(thrown))
   }
 
   /// What was thrown, in words.
   func exception(_ thrown: JSValueRef) -> ScriptException {
     let reference = ScriptReference(thrown, in: self)
-    guard reference.isObject else { return ScriptException(message: reference.text) }
+    guard reference.isObject else { return ScriptException(message: reference.text.shortened) }
     func member(_ name: String) -> ScriptReference? { (try? reference[name]).flatMap { $0.isUndefined ? nil : $0 } }
     func number(_ name: String) -> Int? {
       member(name).map { JSValueToNumber(raw, $0.raw, nil) }.flatMap { Int(exactly: $0) }
     }
     let text = reference.text
     return ScriptException(
-      message: text.isEmpty ? "an object was thrown" : text, url: member("sourceURL")?.text, line: number("line"),
-      column: number("column"), stack: member("stack")?.text)
+      message: text.isEmpty ? "an object was thrown" : text.shortened, url: member("sourceURL")?.text,
+      line: number("line"),
+      column: number("column"), stack: member("stack")?.text.shortened)
   }
 
   /// An error object with this message.
@@ -138,4 +140,9 @@ public final class ScriptContext {
     var arguments: [JSValueRef?] = [text]
     return JSObjectMakeError(raw, 1, &arguments, nil) ?? JSValueMakeUndefined(raw)
   }
+}
+
+extension String {
+  /// As much as anybody reads of what a script throws.
+  fileprivate var shortened: String { utf8.count <= 10_000 ? self : prefix(10_000) + "…" }
 }

@@ -24,12 +24,16 @@ final class FunctionBox {
           arguments?[index].map { ScriptArgument(raw: $0, context: context) }
         }
         do {
-          return try box.body(context, values)
+          try context.limiter.checkStopped()
+          let result = try box.body(context, values)
+          try context.limiter.checkStopped()
+          return result
         } catch ScriptError.exception(let exception) {
           thrown?.pointee = context.makeError(exception.message)
         } catch {
           thrown?.pointee = context.makeError("\(error)")
         }
+        try? context.limiter.checkStopped()
         return JSValueMakeUndefined(context.raw)
       }
       definition.finalize = { object in

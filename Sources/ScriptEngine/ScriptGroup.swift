@@ -7,6 +7,7 @@ import CJavaScriptCore
 public actor ScriptGroup {
   private nonisolated let thread: ScriptThread
   let limiter: ScriptLimiter
+  private nonisolated let interruption: Interruption
   private let raw: JSContextGroupRef
   private var contexts: [ContextID: ScriptContext] = [:]
   private var lastID = 0
@@ -32,7 +33,8 @@ public actor ScriptGroup {
     EngineSettings.apply()
     guard let raw = JSContextGroupCreate() else { throw ScriptError.engine("no group can be made") }
     self.raw = raw
-    limiter = ScriptLimiter(group: raw, limits: limits)
+    interruption = Interruption()
+    limiter = ScriptLimiter(group: raw, limits: limits, interruption: interruption)
     thread = ScriptThread(name: name)
   }
 
@@ -51,6 +53,12 @@ public actor ScriptGroup {
   ) async throws -> Result {
     try limiter.entering { try body(self) }
   }
+
+  /// Stops the scripts that run, and those that wait to, until ``endInterruption()``: what called them throws
+  /// ``ScriptError/closed``.
+  public nonisolated func interrupt() { interruption.request() }
+
+  public func endInterruption() { interruption.clear() }
 
   public var limits: ScriptLimits {
     get { limiter.limits }

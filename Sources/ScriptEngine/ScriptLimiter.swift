@@ -1,9 +1,10 @@
 import CJavaScriptCore
 import Foundation
+import Synchronization
 
 /// How long one entry into a script may take, and how much memory the process may have meanwhile.
 public struct ScriptLimits: Hashable, Sendable {
-  /// Of the processor's time, roughly; nil for no limit.
+  /// Of the processor's time; nil for no limit.
   public var time: Duration?
   /// Resident bytes of the whole process; nil for no limit.
   public var residentBytes: Int64?
@@ -12,6 +13,22 @@ public struct ScriptLimits: Hashable, Sendable {
     self.time = time
     self.residentBytes = residentBytes
   }
+
+  /// What the process has now, to choose a limit by; 0 where the system does not tell.
+  public static func residentBytesNow() -> Int64 {
+    guard let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8) else { return 0 }
+    let pages = text.split(separator: " ").dropFirst().first.flatMap { Int64($0) } ?? 0
+    return pages * Int64(sysconf(Int32(_SC_PAGESIZE)))
+  }
+}
+
+/// Another thread's wish that a script end.
+final class Interruption: Sendable {
+  private let flag = Atomic<Bool>(false)
+
+  var isRequested: Bool { flag.load(ordering: .relaxed) }
+  func request() { flag.store(true, ordering: .relaxed) }
+  func clear() { flag.store(false, ordering: .relaxed) }
 }
 
 /// Stops what runs for too long. A promise chain that feeds itself is not stopped: the engine does not ask there. Only
@@ -19,15 +36,20 @@ public struct ScriptLimits: Hashable, Sendable {
 final class ScriptLimiter {
   var limits: ScriptLimits
   private let group: JSContextGroupRef
-  private var deadline: ContinuousClock.Instant?
+  private let interruption: Interruption
+  /// Of the processor's time for the group's thread, in nanoseconds.
+  private var deadline: UInt64?
   private var depth = 0
-  private var reason: ScriptError?
+  /// Why the entry's script was stopped; nil where it was not. It holds to the end of the entry: what catches a stop on
+  /// the way must not run on.
+  private(set) var reason: ScriptError?
 
   /// How often the engine asks, in seconds of the processor's time.
   private static let interval = 0.05
 
-  init(group: JSContextGroupRef, limits: ScriptLimits) {
+  init(group: JSContextGroupRef, limits: ScriptLimits, interruption: Interruption) {
     self.group = group
+    self.interruption = interruption
     self.limits = limits
   }
 
@@ -42,17 +64,26 @@ final class ScriptLimiter {
     return try body()
   }
 
-  /// Why the last script was stopped; nil where it was not. Asked once.
-  func takeReason() -> ScriptError? {
-    defer { reason = nil }
-    return reason
+  /// For functions of Swift's that a script calls: a stop within one, or before it, reaches the script only so.
+  ///
+  /// - Throws: why the script was stopped.
+  func checkStopped() throws {
+    guard let reason else { return }
+    setAlarm()
+    throw reason
   }
 
   private func arm() {
     reason = nil
-    guard limits.time != nil || limits.residentBytes != nil else { return }
-    deadline = limits.time.map { .now + $0 }
+    deadline = limits.time.map { Self.processorTime() + UInt64(max(0, $0 / .nanoseconds(1))) }
     setAlarm()
+  }
+
+  /// However busy the machine is: the engine counts so, too.
+  private static func processorTime() -> UInt64 {
+    var time = timespec()
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
   }
 
   private func setAlarm() {
@@ -65,20 +96,16 @@ final class ScriptLimiter {
   }
 
   private func mustStop() -> Bool {
-    if let deadline, let time = limits.time, .now >= deadline {
+    if interruption.isRequested {
+      reason = .closed
+    } else if let deadline, let time = limits.time, Self.processorTime() >= deadline {
       reason = .timeLimit(time)
-    } else if let limit = limits.residentBytes, case let found = Self.residentBytes(), found > limit {
+    } else if let limit = limits.residentBytes, case let found = ScriptLimits.residentBytesNow(), found > limit {
       reason = .memoryLimit(limit: limit, found: found)
     }
     guard reason == nil else { return true }
     // Without this the limit would be off for the rest of the entry.
     setAlarm()
     return false
-  }
-
-  private static func residentBytes() -> Int64 {
-    guard let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8) else { return 0 }
-    let pages = text.split(separator: " ").dropFirst().first.flatMap { Int64($0) } ?? 0
-    return pages * Int64(sysconf(Int32(_SC_PAGESIZE)))
   }
 }

@@ -34,38 +34,12 @@ struct BadPageTests {
     #expect(failure.contains("page.js:6"))
   }
 
-  @Test func anEndlessLoopIsStopped() async throws {
-    let failure = try await Self.failure("for (;;) {}", limits: ScriptLimits(time: .milliseconds(300)))
-    #expect(failure.contains("ran for longer than 0.3 seconds"))
-  }
-
-  @Test func recursionWithoutEndIsTheScriptsError() async throws {
-    #expect(try await Self.failure("(function f() { return f() + 1 })()").contains("Maximum call stack"))
-  }
-
   @Test func aBundleForAnotherFrameworkIsRefusedByName() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = await PageInstance(environment: fixture.environment)
       await #expect(throws: PageError.self) { try await page.render("// { \"framework\": \"Vue\" }\nnew Vue({})") }
       #expect(await page.failure?.description.contains("Vue") == true)
       #expect(await page.phase == .failed)
-    }
-  }
-
-  @Test func aHandlerThatThrowsLeavesThePageAlive() async throws {
-    try await PageFixture.running { (fixture: PageFixture) async throws in
-      let page = try await fixture.page("add('text').addEvent('click', function () { throw new Error('in handler') })")
-      let ref = try #require(await page.first("text")?.ref)
-      try await page.fireEvent(ref, "click")
-      #expect(await page.phase == .live)
-      #expect(await page.exceptions.contains { $0.contains("in handler") })
-    }
-  }
-
-  @Test func aRejectedPromiseIsReported() async throws {
-    try await PageFixture.running { (fixture: PageFixture) async throws in
-      let page = try await fixture.page("Promise.reject(new Error('nobody looks'))")
-      #expect(await page.exceptions.contains { $0.contains("nobody looks") })
     }
   }
 

@@ -15,7 +15,8 @@ struct LifecycleTests {
     #expect(
       Set(moves) == [
         "idle loading", "idle evaluating", "idle failed", "idle destroyed", "loading evaluating", "loading failed",
-        "loading destroyed", "evaluating live", "evaluating failed", "evaluating destroyed", "live loading",
+        "loading destroyed", "evaluating live", "evaluating loading", "evaluating failed", "evaluating destroyed",
+        "live loading",
         "live evaluating", "live failed", "live destroyed", "failed loading", "failed evaluating", "failed destroyed",
       ])
   }
@@ -127,6 +128,113 @@ struct LifecycleTests {
         await page.destroy()
       }
       #expect(last == nil)
+    }
+  }
+
+  // MARK: Ends and new beginnings
+
+  /// Opens a page whose bundle does not come, does something to it, and tells how the opening ended.
+  private static func openingEnds(
+    _ body: @escaping @PageActor @Sendable (PageInstance, PageFixture) async throws -> Void
+  ) async throws -> (any Error)? {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.origin.script("/never.js", [.stallBeforeHead])
+      let page = await PageInstance(environment: fixture.environment)
+      let opening = Task { try await page.renderByURL(fixture.origin.url(for: "/never.js")) }
+      try await fixture.origin.waitForRequests(1, to: "/never.js")
+      try await body(page, fixture)
+      var end: (any Error)?
+      do { try await opening.value } catch { end = error }
+      await page.destroy()
+      return end
+    }
+  }
+
+  private static let blank =
+    "// { \"framework\": \"Vanilla\" }\nvar d = weex.document; d.documentElement.appendChild(d.createBody('div'))"
+
+  @Test(.timeLimit(.minutes(1))) func destroyingAPageEndsTheLoadingOfItsBundle() async throws {
+    let end = try await Self.openingEnds { page, _ in
+      #expect(page.phase == .loading)
+      await page.destroy()
+    }
+    #expect("\(end as? PageError, default: "none")" == "\(PageError.destroyed)")
+  }
+
+  @Test(.timeLimit(.minutes(1))) func anOpeningThatIsOvertakenSaysSoAndChangesNothing() async throws {
+    let end = try await Self.openingEnds { page, _ in
+      try await page.render(Self.blank)
+      #expect(page.phase == .live)
+    }
+    #expect("\(end as? PageError, default: "none")" == "\(PageError.superseded)")
+  }
+
+  @Test(.timeLimit(.minutes(1))) func destroyingAPageStopsItsScript() async throws {
+    try await PageFixture.running(limits: ScriptLimits(time: .seconds(50))) { (fixture: PageFixture) async throws in
+      let page = await PageInstance(environment: fixture.environment)
+      let opening = Task { try await page.render("// { \"framework\": \"Vanilla\" }\nfor (;;) {}") }
+      while await page.group == nil { await Task.yield() }
+      await page.destroy()
+      await #expect(throws: PageError.self) { try await opening.value }
+      #expect(await page.phase == .destroyed)
+      #expect(await page.failure == nil)
+    }
+  }
+
+  @Test func aPageThatWasDestroyedStaysSo() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = try await fixture.page("add('div')")
+      await page.destroy()
+      await page.destroy()
+      await #expect(throws: PageError.self) { try await page.render(Self.blank) }
+      await #expect(throws: PageError.self) { try await page.reload() }
+      await #expect(throws: ScriptError.closed) { try await page.refresh(data: [:]) }
+      await #expect(throws: ScriptError.closed) { try await page.callback("1", .null) }
+      #expect(await page.phase == .destroyed)
+      #expect(await page.tree.count == 0)
+    }
+  }
+
+  @Test func aPageThatFailedRunsNoMoreAndCanBeReloaded() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.origin.serve(
+        "/page.js", Array("// { \"framework\": \"Vanilla\" }\nsetInterval(function () {}, 1); throw 'bad'".utf8))
+      let page = await PageInstance(environment: fixture.environment)
+      await #expect(throws: PageError.self) { try await page.renderByURL(fixture.origin.url(for: "/page.js")) }
+      #expect(await page.phase == .failed)
+      #expect(await page.timers.isEmpty)
+      await #expect(throws: ScriptError.closed) { try await page.fireEvent("_root", "click") }
+      fixture.origin.serve("/page.js", Array(Self.blank.utf8))
+      try await page.reload()
+      #expect(await page.phase == .live)
+      #expect(await page.failure == nil)
+      await page.destroy()
+    }
+  }
+
+  @Test func aPageThatWaitsForItsBodyCanBeReloaded() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.origin.serve("/page.js", Array("// { \"framework\": \"Vanilla\" }\nsetTimeout(function () {}, 1e9)".utf8))
+      let page = await PageInstance(environment: fixture.environment)
+      try await page.renderByURL(fixture.origin.url(for: "/page.js"))
+      #expect(await page.phase == .evaluating)
+      fixture.origin.serve("/page.js", Array(Self.blank.utf8))
+      try await page.reload()
+      #expect(await page.phase == .live)
+      await page.destroy()
+    }
+  }
+
+  @Test func aRefreshReachesTheBodyAndIsTold() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = try await fixture.page(
+        "var t = add('text'); body.addEvent('refresh', function (e) { t.setAttr('value', e.data.user) })")
+      try await page.refresh(data: ["user": "ann"])
+      #expect(await page.shown == "ann")
+      await page.destroy()
+      var refreshes = 0
+      for await event in page.events { if case .refreshed = event { refreshes += 1 } }
+      #expect(refreshes == 1)
     }
   }
 }

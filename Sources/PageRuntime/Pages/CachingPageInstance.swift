@@ -27,7 +27,7 @@ import ScriptEngine
     guard let url = PageURL(text) else { throw fail(.invalidURL(text)) }
     try begin(url)
     try await orFallBack(options: options, data: data) {
-      let loaded = try await bundles.load(url, options: open)
+      let loaded = try await loading { try await bundles.load(url, options: open) }
       bundle = loaded
       var options = options
       options.bundleURL = options.bundleURL ?? text

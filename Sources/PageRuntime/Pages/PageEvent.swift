@@ -36,6 +36,8 @@ public enum PageError: Error, Sendable, CustomStringConvertible {
   case refused(String)
   /// The page was destroyed meanwhile.
   case destroyed
+  /// The page was opened again meanwhile: that opening counts.
+  case superseded
 
   public var description: String {
     switch self {
@@ -47,6 +49,7 @@ public enum PageError: Error, Sendable, CustomStringConvertible {
     case .elements(let url, let error): "\(url): \(error)"
     case .refused(let reason): "the page gave up: \(reason)"
     case .destroyed: "the page was destroyed"
+    case .superseded: "the page was opened again meanwhile"
     }
   }
 }

@@ -9,6 +9,7 @@ extension PageInstance {
     let former = entries
     let entry = Task { @PageActor [weak self] in
       await former?.value
+      guard self?.group === group else { throw ScriptError.closed }
       let outcome = try await body(group)
       self?.apply(outcome, of: group)
     }
@@ -29,16 +30,24 @@ extension PageInstance {
     if let failure = outcome.failure { end(with: failure) }
   }
 
+  /// Of one entry; more tell nobody anything.
+  private static let refusalsTold = 20
+
   func apply(_ commands: [RenderCommand]) {
     guard !commands.isEmpty else { return }
     var applied: [RenderCommand] = []
+    var refused = 0
     for command in commands {
       do {
         try tree.apply(command)
         applied.append(command)
       } catch {
-        report(ScriptException(message: "\(error)"))
+        refused += 1
+        if refused <= Self.refusalsTold { report(ScriptException(message: "\(error)")) }
       }
+    }
+    if refused > Self.refusalsTold {
+      report(ScriptException(message: "\(refused - Self.refusalsTold) more changes of elements make no sense"))
     }
     feed.send(.commands(applied))
     followSources(applied)

@@ -71,6 +71,8 @@ public struct PageOptions: Hashable, Sendable {
   var documents: [String: [UInt8]] = [:]
   /// Timers of the `timer` module, by the callback they answer.
   var callbackTimers: [String: Task<Void, Never>] = [:]
+  /// What ends the loading of its bundle.
+  var loads: [UUID: @Sendable () -> Void] = [:]
   /// Callback ids by the type of the app's event they wait for.
   var globalListeners: [String: [String]] = [:]
   var socket: PageSocket?
@@ -101,10 +103,13 @@ public struct PageOptions: Hashable, Sendable {
     guard let url = PageURL(text) else { throw fail(.invalidURL(text)) }
     try begin(url)
     try await orFallBack(options: options, data: data) {
-      let loaded = try await environment.resources.response(
-        for: ResourceRequest(url.text, type: .page, behavior: .networkOnly))
-      guard loaded.status == 200 else { throw BundleStatusError(url: url, status: loaded.status) }
-      let bytes = try await loaded.body.bytes()
+      let resources = environment.resources
+      let bytes = try await loading {
+        let loaded = try await resources.response(
+          for: ResourceRequest(url.text, type: .page, behavior: .networkOnly))
+        guard loaded.status == 200 else { throw BundleStatusError(url: url, status: loaded.status) }
+        return try await loaded.body.bytes()
+      }
       guard let source = String(validating: bytes, as: UTF8.self) else {
         throw BundleError.notUTF8(bundle: url.text, url: url)
       }
@@ -117,11 +122,13 @@ public struct PageOptions: Hashable, Sendable {
   /// - Throws: ``PageError``; the page is in the phase `failed` then.
   open func render(_ source: String, options: PageOptions = PageOptions(), data: ScriptValue = [:]) async throws {
     if phase == .idle || phase == .live || phase == .failed { began = .now }
+    guard phase != .destroyed else { throw PageError.destroyed }
     (lastOptions, lastData) = (options, data)
+    cancelLoads()
     try await closeScript()
     timings = PageTimings()
     timings.bundleReady = .now - began
-    guard move(to: .evaluating) else { throw fail(.destroyed) }
+    guard move(to: .evaluating) else { throw overtaken }
     let name = options.bundleURL ?? url?.text ?? "page-\(id).js"
     let type = options.type ?? BundleType(of: source, url: url)
     let purpose = FrameworkPool.Purpose(
@@ -132,10 +139,10 @@ public struct PageOptions: Hashable, Sendable {
     } catch let error as PageError {
       throw fail(error)
     }
-    guard phase == .evaluating else { throw PageError.destroyed }
+    guard phase == .evaluating else { throw overtaken }
     (self.group, self.purpose) = (group, purpose)
     await registerServices(in: group)
-    guard phase == .evaluating, self.group === group else { throw PageError.destroyed }
+    guard phase == .evaluating, self.group === group else { throw overtaken }
     var config = options.config
     config["bundleUrl"] = .string(name)
     config["bundleType"] = .string(type.rawValue)
@@ -145,9 +152,10 @@ public struct PageOptions: Hashable, Sendable {
     do {
       try await enter { try await $0.open(opening) }
     } catch let error as ScriptError {
-      throw fail(.script(url: name, error))
+      throw self.group === group ? fail(.script(url: name, error)) : overtaken
     }
     if let failure { throw failure }
+    guard self.group === group else { throw overtaken }
     timings.evaluated = .now - began
     // Plain bundles do not say that they are done: with a body they are.
     if !hasRendered, tree.body != nil { finishCreation() }
@@ -164,10 +172,11 @@ public struct PageOptions: Hashable, Sendable {
 
   /// Notes that it is being opened from a URL.
   func begin(_ url: PageURL) throws {
+    guard move(to: .loading) else { throw PageError.destroyed }
+    cancelLoads()
     began = .now
     self.url = url
     (shownFallback, bundle) = (nil, nil)
-    guard move(to: .loading) else { throw PageError.destroyed }
   }
 
   /// Loads its bundle again, and renders anew.
@@ -181,20 +190,16 @@ public struct PageOptions: Hashable, Sendable {
   /// Ends the page: its requests are cancelled, its script is freed. It cannot be opened again.
   public func destroy() async {
     guard phase != .destroyed, move(to: .destroyed) else { return }
+    cancelLoads()
+    group?.interrupt()
     try? await closeScript()
     feed.send(.destroyed)
     feed.finish()
   }
 
   private func closeScript() async throws {
-    for task in timers.values { task.cancel() }
-    for task in callbackTimers.values { task.cancel() }
-    for task in work.values { task.cancel() }
-    for task in sourceTasks.values { task.cancel() }
+    cancelWork()
     let children = embedded.values
-    (timers, callbackTimers, work, sourceTasks) = ([:], [:], [:], [:])
-    socket?.cancel()
-    socket = nil
     (globalListeners, rules, viewport, scrollTarget) = ([:], [], [:], nil)
     (embedded, documents) = ([:], [:])
     tree = ElementTree()
@@ -219,12 +224,28 @@ public struct PageOptions: Hashable, Sendable {
     return true
   }
 
-  /// Ends it with a reason; the same one to throw.
+  private func cancelWork() {
+    for task in timers.values { task.cancel() }
+    for task in callbackTimers.values { task.cancel() }
+    for task in work.values { task.cancel() }
+    for task in sourceTasks.values { task.cancel() }
+    (timers, callbackTimers, work, sourceTasks) = ([:], [:], [:], [:])
+    socket?.cancel()
+    socket = nil
+  }
+
+  /// Ends it with a reason; the same one to throw. Its script runs no more, its elements stay to be seen.
   func fail(_ error: PageError) -> PageError {
     if case .destroyed = phase { return error }
     failure = error
     _ = move(to: .failed)
     feed.send(.failed(error))
+    cancelLoads()
+    cancelWork()
+    if let group {
+      (self.group, entries) = (nil, nil)
+      Task { [id] in await group.close(id) }
+    }
     return error
   }
 
@@ -236,6 +257,10 @@ public struct PageOptions: Hashable, Sendable {
   ) async throws {
     do {
       try await open()
+    } catch PageError.destroyed {
+      throw PageError.destroyed
+    } catch PageError.superseded {
+      throw PageError.superseded
     } catch {
       let reason = error as? PageError ?? fail(.bundle(error))
       try await fallBack(from: reason, options: options, data: data)

@@ -4,7 +4,7 @@ public enum PagePhase: String, Hashable, Sendable {
   case idle
   /// Its bundle is being found or downloaded. Next: evaluating, failed, destroyed.
   case loading
-  /// Its script runs for the first time. Next: live, failed, destroyed.
+  /// Its script runs for the first time. Next: live, loading (a reload), failed, destroyed.
   case evaluating
   /// It has rendered. Next: loading (a reload), failed, destroyed.
   case live
@@ -17,7 +17,7 @@ public enum PagePhase: String, Hashable, Sendable {
     switch (self, next) {
     case (.idle, .loading), (.idle, .evaluating), (.idle, .failed): true
     case (.loading, .evaluating), (.loading, .failed): true
-    case (.evaluating, .live), (.evaluating, .failed): true
+    case (.evaluating, .live), (.evaluating, .loading), (.evaluating, .failed): true
     case (.live, .loading), (.live, .evaluating), (.live, .failed): true
     case (.failed, .loading), (.failed, .evaluating): true
     case (.destroyed, _): false

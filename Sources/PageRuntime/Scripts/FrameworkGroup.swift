@@ -160,8 +160,12 @@ final class FrameworkGroup: Sendable {
     try await enter(id) { _, page in try page.promise(ticket)?.settle(result) }
   }
 
+  /// Stops what is running, and what waits to, until a page is closed.
+  func interrupt() { group.interrupt() }
+
   /// Ends a page, and frees what it has.
   func close(_ id: String) async {
+    await group.endInterruption()
     _ = try? await enter(id) { home, _ in
       try home.global.invoke("destroyInstance", [home.reference(to: .string(id))])
     }
