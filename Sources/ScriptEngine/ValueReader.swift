@@ -36,7 +36,7 @@ struct ValueReader {
   {
     if JSObjectIsFunction(raw, object) { return .undefined }
     if JSValueIsArray(raw, value) { return try readArray(object, depth: depth, &budget) }
-    if JSValueIsDate(raw, value) { return .string(try isoText(object)) }
+    if JSValueIsDate(raw, value) { return try isoText(object).map { .string($0) } ?? .null }
     if let data = data(object, value) { return .data(data) }
     guard let names = JSObjectCopyPropertyNames(raw, object) else { return .object([:]) }
     defer { JSPropertyNameArrayRelease(names) }
@@ -71,11 +71,11 @@ struct ValueReader {
     JSValueToStringCopy(raw, value, nil).map { String(consuming: $0) } ?? ""
   }
 
-  /// As JSON has dates.
-  private func isoText(_ date: JSObjectRef) throws -> String {
+  /// As JSON has dates; nil for one that is none.
+  private func isoText(_ date: JSObjectRef) throws -> String? {
     var thrown: JSValueRef?
-    guard let text = JSValueCreateJSONString(raw, date, 0, &thrown) else { return "" }
-    return String(consuming: text).trimmingQuotes
+    guard let text = JSValueCreateJSONString(raw, date, 0, &thrown) else { return nil }
+    return String(consuming: text).unquoted
   }
 
   private func data(_ object: JSObjectRef, _ value: JSValueRef) -> [UInt8]? {
@@ -97,7 +97,7 @@ struct ValueReader {
 }
 
 extension String {
-  fileprivate var trimmingQuotes: String {
-    hasPrefix("\"") && hasSuffix("\"") && count > 1 ? String(dropFirst().dropLast()) : self
+  fileprivate var unquoted: String? {
+    hasPrefix("\"") && hasSuffix("\"") && count > 1 ? String(dropFirst().dropLast()) : nil
   }
 }

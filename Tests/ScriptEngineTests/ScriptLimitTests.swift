@@ -1,0 +1,102 @@
+import Foundation
+import Testing
+
+@testable import ScriptEngine
+
+struct ScriptLimitTests {
+  @Test func eachEntryHasItsTimeAnew() async throws {
+    let group = try ScriptGroup.make(name: "test", limits: ScriptLimits(time: .milliseconds(400)))
+    let id = try await group.perform { try #require(try $0.makeContext(named: "a").id) }
+    // Together longer than one may be.
+    for _ in 0..<8 {
+      try await group.perform { group in
+        _ = try group.context(id).evaluate("for (var end = Date.now() + 100; Date.now() < end;) {}")
+      }
+    }
+    await #expect(throws: ScriptError.timeLimit(.milliseconds(400))) {
+      try await group.perform { _ = try $0.context(id).evaluate("for (;;) {}") }
+    }
+    #expect(try await group.perform { try $0.context(id).evaluate("1 + 1").value() } == 2)
+  }
+
+  @Test(arguments: [
+    "stop(); for (;;) {}", "try { for (;;) {} } catch (e) {} finally { for (;;) {} }",
+    "Promise.resolve().then(function () { for (;;) {} })",
+    "for (;;) try { read({ get x() { for (;;) {} } }) } catch (e) {}", "read({ get x() { for (;;) {} } }); for (;;) {}",
+  ])
+  func whatCatchesAStopDoesNotRunOn(_ script: String) async throws {
+    let group = try ScriptGroup.make(name: "test", limits: ScriptLimits(time: .milliseconds(200)))
+    await #expect(throws: ScriptError.timeLimit(.milliseconds(200))) {
+      try await group.perform { group in
+        let context = try group.makeContext(named: "a")
+        let read = context.makeFunction(named: "read") { context, arguments in
+          _ = try? arguments.first?.value()
+          return context.undefined
+        }
+        try context.global.set("read", read)
+        try context.evaluate(script.replacingOccurrences(of: "stop()", with: "read({ get x() { for (;;) {} } })"))
+      }
+    }
+  }
+
+  @Test func memoryTakenWithoutEndIsStoppedAndGivenBack() async throws {
+    let before = ScriptLimits.residentBytesNow()
+    let limit = before + (200 << 20)
+    let group = try ScriptGroup.make(name: "test", limits: ScriptLimits(time: .seconds(30), residentBytes: limit))
+    do {
+      try await group.perform {
+        _ = try $0.makeContext(named: "a").evaluate("var all = []; for (;;) all.push({ a: all.length })")
+      }
+      Issue.record("it ended by itself")
+    } catch ScriptError.memoryLimit(let allowed, let found) {
+      #expect(allowed == limit)
+      #expect(found > limit)
+    }
+    // What another script needs is little.
+    let other = try ScriptGroup.make(name: "other", limits: ScriptLimits(time: .seconds(30)))
+    #expect(try await other.perform { try $0.makeContext(named: "b").evaluate("1 + 1").value() } == 2)
+  }
+
+  @Test func anInterruptionStopsWhatRunsAndWhatWaits() async throws {
+    let group = try ScriptGroup.make(name: "test", limits: ScriptLimits(time: nil))
+    let first = Task { try await group.perform { _ = try $0.makeContext(named: "a").evaluate("for (;;) {}") } }
+    let second = Task { try await group.perform { _ = try $0.makeContext(named: "b").evaluate("for (;;) {}") } }
+    group.interrupt()
+    await #expect(throws: ScriptError.closed) { try await first.value }
+    await #expect(throws: ScriptError.closed) { try await second.value }
+    await group.endInterruption()
+    #expect(try await group.perform { try $0.makeContext(named: "c").evaluate("1 + 1").value() } == 2)
+  }
+
+  @Test(.timeLimit(.minutes(1))) func groupsThatAreDroppedLeaveNoThread() async throws {
+    weak var last: ScriptGroup?
+    var contexts: [WeakBox] = []
+    for _ in 0..<20 {
+      let group = try ScriptGroup.make(name: "leak-probe")
+      last = group
+      let box = try await group.perform { group -> WeakBox in
+        let made = try group.makeContext(named: "a")
+        try made.evaluate("var keep = new Array(1000).fill({})")
+        return WeakBox(made)
+      }
+      contexts.append(box)
+    }
+    // They end on their own threads, in their own time.
+    while last != nil || contexts.contains(where: { $0.value != nil }) || Self.threads("leak-probe") > 0 {
+      await Task.yield()
+    }
+  }
+
+  private static func threads(_ name: String) -> Int {
+    let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
+    return tasks.count {
+      (try? String(contentsOfFile: "/proc/self/task/\($0)/comm", encoding: .utf8))?.hasPrefix(name) == true
+    }
+  }
+}
+
+/// `@unchecked` since only whether there is something is looked at.
+private final class WeakBox: @unchecked Sendable {
+  weak var value: ScriptContext?
+  init(_ value: ScriptContext) { self.value = value }
+}
