@@ -12,6 +12,7 @@ extern bool JSConfigureSignalForGC(int signal);
 extern void JSGlobalContextSetEvalEnabled(JSGlobalContextRef context, bool isEnabled, JSStringRef message);
 extern void JSGlobalContextSetUnhandledRejectionCallback(
     JSGlobalContextRef context, JSObjectRef function, JSValueRef *exception);
+extern void JSSynchronousGarbageCollectForDebugging(JSContextRef context);
 extern int jsc_options_set_boolean(const char *name, int value);
 
 #endif

@@ -57,8 +57,8 @@ public final class ScriptContext {
     return result.map { ScriptReference($0, in: self) } ?? undefined
   }
 
-  /// Frees what nothing refers to.
-  public func collectGarbage() { JSGarbageCollect(raw) }
+  /// Frees what nothing refers to before it returns; `JSGarbageCollect` only asks for it.
+  public func collectGarbage() { JSSynchronousGarbageCollectForDebugging(raw) }
 
   /// Whether scripts may make code of text with `eval` and `Function`.
   public func setEvalAllowed(_ isAllowed: Bool) {
@@ -66,8 +66,11 @@ public final class ScriptContext {
   }
 
   /// What to do with promises that are rejected and never looked at.
-  public func onUnhandledRejection(_ report: @escaping (ScriptException) -> Void) {
-    let function = makeFunction(named: "unhandledRejection") { context, arguments in
+  ///
+  /// - Parameter home: a context of the same group that outlives this one. The engine never lets go of the function, nor
+  ///   that of the context it is from: without one, this context's memory is free only when its group ends.
+  public func onUnhandledRejection(from home: ScriptContext? = nil, _ report: @escaping (ScriptException) -> Void) {
+    let function = (home ?? self).makeFunction(named: "unhandledRejection") { context, arguments in
       if arguments.count > 1 { report(context.exception(arguments[1].raw)) }
       return context.undefined
     }

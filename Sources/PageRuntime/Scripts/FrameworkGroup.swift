@@ -108,7 +108,7 @@ final class FrameworkGroup: Sendable {
       guard let contextID = context.id else { throw ScriptError.closed }
       let page = PageScript(id: opening.id, context: contextID, modules: opening.modules)
       state.pages[opening.id] = page
-      context.onUnhandledRejection { [weak page] exception in
+      context.onUnhandledRejection(from: home) { [weak page] exception in
         page?.report(unhandled: exception)
       }
       return state.entering(page) {
