@@ -13,6 +13,7 @@ extern void JSGlobalContextSetEvalEnabled(JSGlobalContextRef context, bool isEna
 extern void JSGlobalContextSetUnhandledRejectionCallback(
     JSGlobalContextRef context, JSObjectRef function, JSValueRef *exception);
 extern void JSSynchronousGarbageCollectForDebugging(JSContextRef context);
+extern JSObjectRef JSGetMemoryUsageStatistics(JSContextRef context);
 extern int jsc_options_set_boolean(const char *name, int value);
 
 #endif

@@ -6,7 +6,8 @@ import Synchronization
 public struct ScriptLimits: Hashable, Sendable {
   /// Of the processor's time; nil for no limit.
   public var time: Duration?
-  /// Resident bytes of the whole process; nil for no limit.
+  /// Resident bytes of the whole process; nil for no limit. While there are more, a script is stopped whose own engine
+  /// has 32 MiB or more: those that have little are not to blame.
   public var residentBytes: Int64?
 
   public init(time: Duration? = .seconds(5), residentBytes: Int64? = nil) {
@@ -46,6 +47,16 @@ final class ScriptLimiter {
 
   /// How often the engine asks, in seconds of the processor's time.
   private static let interval = 0.05
+  private static let blamedBytes = 33_554_432.0
+
+  /// What the engine has for its own values, and what hangs on them.
+  private static func engineBytes(_ context: JSContextRef?) -> Double {
+    guard let context, let statistics = JSGetMemoryUsageStatistics(context) else { return .infinity }
+    return ["heapCapacity", "extraMemorySize"].reduce(0) { sum, name in
+      let value = name.withEngineString { JSObjectGetProperty(context, statistics, $0, nil) }
+      return sum + (value.map { JSValueToNumber(context, $0, nil) } ?? 0)
+    }
+  }
 
   init(group: JSContextGroupRef, limits: ScriptLimits, interruption: Interruption) {
     self.group = group
@@ -89,18 +100,20 @@ final class ScriptLimiter {
   private func setAlarm() {
     JSContextGroupSetExecutionTimeLimit(
       group, Self.interval,
-      { _, pointer in
+      { context, pointer in
         guard let pointer else { return true }
-        return Unmanaged<ScriptLimiter>.fromOpaque(pointer).takeUnretainedValue().mustStop()
+        return Unmanaged<ScriptLimiter>.fromOpaque(pointer).takeUnretainedValue().mustStop(context)
       }, Unmanaged.passUnretained(self).toOpaque())
   }
 
-  private func mustStop() -> Bool {
+  private func mustStop(_ context: JSContextRef?) -> Bool {
     if interruption.isRequested {
       reason = .closed
     } else if let deadline, let time = limits.time, Self.processorTime() >= deadline {
       reason = .timeLimit(time)
-    } else if let limit = limits.residentBytes, case let found = ScriptLimits.residentBytesNow(), found > limit {
+    } else if let limit = limits.residentBytes, case let found = ScriptLimits.residentBytesNow(), found > limit,
+      Self.engineBytes(context) >= Self.blamedBytes
+    {
       reason = .memoryLimit(limit: limit, found: found)
     }
     guard reason == nil else { return true }

@@ -4,7 +4,7 @@ import Testing
 @testable import PageRuntime
 
 /// Scripts that throw, and scripts that do not end, wherever a page is entered.
-struct BadScriptTests {
+@Suite(.serialized) struct BadScriptTests {
   /// Where a script runs `bad()`: in the bundle itself, or later, after it was tapped.
   static let places = [
     "bad()", "Promise.resolve().then(bad)", "(async function () { await null; bad() })()", "setTimeout(bad, 1)",

@@ -57,6 +57,14 @@ struct ScriptLimitTests {
     #expect(try await other.perform { try $0.makeContext(named: "b").evaluate("1 + 1").value() } == 2)
   }
 
+  @Test func aScriptThatHasLittleGoesOnWhereTheProcessHasTooMuch() async throws {
+    let group = try ScriptGroup.make(name: "test", limits: ScriptLimits(time: .seconds(30), residentBytes: 1))
+    let value = try await group.perform {
+      try $0.makeContext(named: "a").evaluate("for (var end = Date.now() + 300; Date.now() < end;) {} 'done'").value()
+    }
+    #expect(value == "done")
+  }
+
   @Test func anInterruptionStopsWhatRunsAndWhatWaits() async throws {
     let group = try ScriptGroup.make(name: "test", limits: ScriptLimits(time: nil))
     let first = Task { try await group.perform { _ = try $0.makeContext(named: "a").evaluate("for (;;) {}") } }
