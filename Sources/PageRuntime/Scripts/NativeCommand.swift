@@ -8,7 +8,9 @@ enum NativeCommand {
   static let readers: [String: Reader] = [
     "createBody": { arguments in ElementDescription(try arguments.plain(0)).map { .createBody($0) } },
     "addElement": { arguments in
-      guard let parent = try arguments[0].reference, let element = ElementDescription(try arguments.plain(1)) else { return nil }
+      guard let parent = try arguments[0].reference, let element = ElementDescription(try arguments.plain(1)) else {
+        return nil
+      }
       return .addElement(parent: parent, element, index: index(try arguments[2]))
     },
     "removeElement": { arguments in try arguments[0].reference.map { .removeElement($0) } },
