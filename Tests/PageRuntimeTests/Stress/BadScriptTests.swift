@@ -1,0 +1,100 @@
+import ScriptEngine
+import Testing
+
+@testable import PageRuntime
+
+extension StressTests {
+  /// Scripts that throw, and scripts that do not end, wherever a page is entered.
+  struct BadScriptTests {
+    /// Where a script runs `bad()`: in the bundle itself, or later, after it was tapped.
+    static let places = [
+      "bad()", "Promise.resolve().then(bad)", "(async function () { await null; bad() })()", "setTimeout(bad, 1)",
+      "setInterval(bad, 1)", "weex.requireModule('storage').getItem('x', bad)",
+      "weex.requireModule('timer').setTimeout(bad, 1)",
+      "setTimeout(function () { Promise.resolve().then(bad) }, 1)",
+    ]
+
+    /// A page that runs a bad script at one of the places, when it is tapped; how it ends.
+    private static func tapped(
+      _ bad: String, at place: String, limits: ScriptLimits
+    ) async throws -> (failure: String?, exceptions: [String], phase: PagePhase) {
+      try await PageFixture.running(limits: limits) { (fixture: PageFixture) async throws in
+        let page = try await fixture.page(
+          "function bad() { \(bad) }\nadd('text').addEvent('click', function () { \(place) })")
+        let ref = try #require(await page.first("text")?.ref)
+        try await page.fireEvent(ref, "click")
+        for await event in page.events {
+          if case .exception = event { break }
+          if case .failed = event { break }
+        }
+        let (failure, phase) = (await page.failure?.description, await page.phase)
+        // Another page is none the worse.
+        let other = try await fixture.page("add('text', { attr: { value: 'well' } })")
+        #expect(await other.shown == "well")
+        await other.destroy()
+        return (failure, await page.exceptions, phase)
+      }
+    }
+
+    @Test(.timeLimit(.minutes(1)), arguments: places)
+    func whatIsThrownIsReportedAndThePageGoesOn(_ place: String) async throws {
+      let end = try await Self.tapped("throw new TypeError('no such thing')", at: place, limits: ScriptLimits())
+      #expect(end.phase == .live)
+      #expect(end.exceptions.first?.contains("no such thing") == true)
+    }
+
+    @Test(.timeLimit(.minutes(1)), arguments: places)
+    func whatDoesNotEndIsStoppedAndSo(_ place: String) async throws {
+      let end = try await Self.tapped("for (;;) {}", at: place, limits: ScriptLimits(time: .milliseconds(200)))
+      #expect(end.phase == .failed)
+      #expect(end.failure?.contains("ran for longer than 0.2 seconds") == true)
+    }
+
+    @Test(arguments: [
+      "(function f() { return f() + 1 })()", "var a = {}; a.toString = function () { return '' + a }; '' + a",
+    ])
+    func recursionWithoutEndIsTheScriptsError(_ script: String) async throws {
+      let end = try await Self.tapped(script, at: "bad()", limits: ScriptLimits())
+      #expect(end.phase == .live)
+      #expect(end.exceptions.first?.contains("Maximum call stack") == true)
+    }
+
+    /// How a page ends whose bundle is bad from the beginning.
+    static func opened(_ script: String, limits: ScriptLimits = ScriptLimits()) async throws -> String {
+      try await PageFixture.running(limits: limits) { (fixture: PageFixture) async throws in
+        var reason = ""
+        do {
+          await (try await fixture.page(script)).destroy()
+        } catch let error as PageError {
+          reason = error.description
+        }
+        let other = try await fixture.page("add('text', { attr: { value: 'well' } })")
+        #expect(await other.shown == "well")
+        await other.destroy()
+        return reason
+      }
+    }
+
+    @Test(arguments: [
+      ("(function f() { return f() + 1 })()", "Maximum call stack"), ("for (;;) {}", "ran for longer than 0.3 seconds"),
+      ("throw 'words'", "words"), ("throw null", "null"),
+      ("throw { toString: function () { throw 1 } }", "an object was thrown"),
+      ("throw new Proxy({}, { get: function () { throw 1 } })", "an object was thrown"),
+      ("while (true) { try { for (;;) {} } catch (e) {} finally { continue } }", "ran for longer"),
+      ("var a = { get x() { for (;;) {} } }; body.setAttr('a', a)", "ran for longer"),
+      ("body.setAttr('a', new Proxy({}, { ownKeys: function () { for (;;) {} } }))", "ran for longer"),
+      ("document.createElement({ toString: function () { for (;;) {} } })", "ran for longer"),
+      ("console.log({ toJSON: function () { for (;;) {} } })", "ran for longer"),
+      ("nativeLog({ toString: function () { for (;;) {} } }); for (;;) {}", "ran for longer"),
+      ("for (;;) try { nativeLog({ toString: function () { for (;;) {} } }) } catch (e) {}", "ran for longer"),
+      ("'a'.repeat(30).replace(/(a+)+b/, '')  ; for (;;) {}", "ran for longer"),
+      ("[3, 2, 1].sort(function () { for (;;) {} })", "ran for longer"),
+      ("throw new Error('x'.repeat(1000000))", "xxxx"),
+    ])
+    func aBundleThatIsBadFromTheBeginningFailsWithItsReason(_ script: String, _ reason: String) async throws {
+      let failure = try await Self.opened(script, limits: ScriptLimits(time: .milliseconds(300)))
+      #expect(failure.utf8.count < 50_000)
+      #expect(failure.contains(reason), "\(failure.prefix(200))")
+    }
+  }
+}
