@@ -4,28 +4,6 @@ import PageCore
 import PageLoading
 import ScriptEngine
 
-/// What a page is opened with, besides its URL and its data.
-public struct PageOptions: Hashable, Sendable {
-  /// What scripts see as `weex.config.bundleUrl`; nil for the page's URL.
-  public var bundleURL: String?
-  /// Nil for what the bundle itself says.
-  public var type: BundleType?
-  /// More members of `weex.config`.
-  public var config: [String: ScriptValue]
-  /// What is shown where the page cannot open; nil for what the host has.
-  public var fallback: PageFallback?
-
-  public init(
-    bundleURL: String? = nil, type: BundleType? = nil, config: [String: ScriptValue] = [:],
-    fallback: PageFallback? = nil
-  ) {
-    self.bundleURL = bundleURL
-    self.type = type
-    self.config = config
-    self.fallback = fallback
-  }
-}
-
 /// A page: its script, its elements, its life.
 ///
 /// `renderByURL` downloads a bundle and calls `render`; a subclass overrides one or both, and calls `super`.
@@ -34,11 +12,11 @@ public struct PageOptions: Hashable, Sendable {
   public nonisolated let environment: PageEnvironment
   /// The page's URL; nil before it is opened, and for a page of text alone.
   public internal(set) var url: PageURL?
-  public private(set) var phase: PagePhase = .idle
+  public internal(set) var phase: PagePhase = .idle
   public internal(set) var tree = ElementTree()
   public internal(set) var timings = PageTimings()
   /// Why it failed; nil where it did not.
-  public private(set) var failure: PageError?
+  public internal(set) var failure: PageError?
   /// What is shown in its place, since it could not open; nil where it could.
   public internal(set) var shownFallback: ShownFallback?
   /// How its bundle was come by; nil where it did not come from the store or its loader.
@@ -55,7 +33,7 @@ public struct PageOptions: Hashable, Sendable {
   nonisolated let feed = PageFeed()
   var group: FrameworkGroup?
   /// What the group was taken for.
-  private var purpose: FrameworkPool.Purpose?
+  var purpose: FrameworkPool.Purpose?
   var entries: Task<Void, Never>?
   var timers: [Int: Task<Void, Never>] = [:]
   var work: [UUID: Task<Void, Never>] = [:]
@@ -195,76 +173,6 @@ public struct PageOptions: Hashable, Sendable {
     try? await closeScript()
     feed.send(.destroyed)
     feed.finish()
-  }
-
-  private func closeScript() async throws {
-    cancelWork()
-    let children = embedded.values
-    (globalListeners, rules, viewport, scrollTarget) = ([:], [], [:], nil)
-    (embedded, documents) = ([:], [:])
-    tree = ElementTree()
-    let isSound = hasRendered && failure == nil
-    hasRendered = false
-    failure = nil
-    for child in children { await child.destroy() }
-    guard let group else { return }
-    self.group = nil
-    entries = nil
-    await group.close(id)
-    if isSound, let purpose { await environment.frameworks.keep(group, for: purpose) }
-  }
-
-  // MARK: Life
-
-  func move(to next: PagePhase) -> Bool {
-    guard phase != next else { return true }
-    guard phase.canMove(to: next) else { return false }
-    phase = next
-    feed.send(.phase(next))
-    return true
-  }
-
-  private func cancelWork() {
-    for task in timers.values { task.cancel() }
-    for task in callbackTimers.values { task.cancel() }
-    for task in work.values { task.cancel() }
-    for task in sourceTasks.values { task.cancel() }
-    (timers, callbackTimers, work, sourceTasks) = ([:], [:], [:], [:])
-    socket?.cancel()
-    socket = nil
-  }
-
-  /// Ends it with a reason; the same one to throw. Its script runs no more, its elements stay to be seen.
-  func fail(_ error: PageError) -> PageError {
-    if case .destroyed = phase { return error }
-    failure = error
-    _ = move(to: .failed)
-    feed.send(.failed(error))
-    cancelLoads()
-    cancelWork()
-    if let group {
-      (self.group, entries) = (nil, nil)
-      Task { [id] in await group.close(id) }
-    }
-    return error
-  }
-
-  /// Opens it; where that fails, shows the fallback.
-  ///
-  /// - Throws: ``PageError``.
-  func orFallBack(
-    options: PageOptions, data: ScriptValue, _ open: () async throws -> Void
-  ) async throws {
-    do {
-      try await open()
-    } catch PageError.destroyed {
-      throw PageError.destroyed
-    } catch PageError.superseded {
-      throw PageError.superseded
-    } catch {
-      let reason = error as? PageError ?? fail(.bundle(error))
-      try await fallBack(from: reason, options: options, data: data)
-    }
   }
 }
 

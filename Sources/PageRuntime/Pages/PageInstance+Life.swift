@@ -1,0 +1,72 @@
+import ScriptEngine
+
+extension PageInstance {
+  func move(to next: PagePhase) -> Bool {
+    guard phase != next else { return true }
+    guard phase.canMove(to: next) else { return false }
+    phase = next
+    feed.send(.phase(next))
+    return true
+  }
+
+  func cancelWork() {
+    for task in timers.values { task.cancel() }
+    for task in callbackTimers.values { task.cancel() }
+    for task in work.values { task.cancel() }
+    for task in sourceTasks.values { task.cancel() }
+    (timers, callbackTimers, work, sourceTasks) = ([:], [:], [:], [:])
+    socket?.cancel()
+    socket = nil
+  }
+
+  /// Ends it with a reason; the same one to throw. Its script runs no more, its elements stay to be seen.
+  func fail(_ error: PageError) -> PageError {
+    if case .destroyed = phase { return error }
+    failure = error
+    _ = move(to: .failed)
+    feed.send(.failed(error))
+    cancelLoads()
+    cancelWork()
+    if let group {
+      (self.group, entries) = (nil, nil)
+      Task { [id] in await group.close(id) }
+    }
+    return error
+  }
+
+  /// Opens it; where that fails, shows the fallback.
+  ///
+  /// - Throws: ``PageError``.
+  func orFallBack(
+    options: PageOptions, data: ScriptValue, _ open: () async throws -> Void
+  ) async throws {
+    do {
+      try await open()
+    } catch PageError.destroyed {
+      throw PageError.destroyed
+    } catch PageError.superseded {
+      throw PageError.superseded
+    } catch {
+      let reason = error as? PageError ?? fail(.bundle(error))
+      try await fallBack(from: reason, options: options, data: data)
+    }
+  }
+
+  /// Frees what it has, for another opening or for good.
+  func closeScript() async throws {
+    cancelWork()
+    let children = embedded.values
+    (globalListeners, rules, viewport, scrollTarget) = ([:], [], [:], nil)
+    (embedded, documents) = ([:], [:])
+    tree = ElementTree()
+    let isSound = hasRendered && failure == nil
+    hasRendered = false
+    failure = nil
+    for child in children { await child.destroy() }
+    guard let group else { return }
+    self.group = nil
+    entries = nil
+    await group.close(id)
+    if isSound, let purpose { await environment.frameworks.keep(group, for: purpose) }
+  }
+}
