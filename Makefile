@@ -16,8 +16,8 @@ test: lint
 	  swift test --skip-build --filter "^$${tests#Tests/}\." || exit 1; \
 	done
 	@$(MAKE) --no-print-directory examples
-	@echo "building what users run, in release mode"
-	swift build -c release --product bundlectl
+	@echo "building what the optimiser has failed on, in release mode"
+	swift build -c release --target PageRuntime
 
 lint:
 	@scripts/setup
