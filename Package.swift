@@ -17,17 +17,21 @@ let package = Package(
     .library(name: "HTTPCaching", targets: ["HTTPCaching"]),
     .library(name: "PageTesting", targets: ["PageTesting"]),
     .executable(name: "bundlectl", targets: ["bundlectl"]),
+    .executable(name: "renderhost", targets: ["RenderHostCommand"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
     .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+    .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: ["JSON"]),
     .package(url: "https://github.com/apple/swift-http-structured-headers", from: "1.7.0"),
     .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+    .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
     .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
     .package(url: "https://github.com/apple/swift-system", from: "1.8.0"),
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+    .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0", traits: []),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
   ],
   targets: [
@@ -128,6 +132,24 @@ let package = Package(
         .product(name: "NIOPosix", package: "swift-nio"),
       ],
       swiftSettings: strict),
+    .target(
+      name: "RenderHost",
+      dependencies: [
+        "PageKit", "CLinux", "CBrotli", "CZlib", "CZstd", "CCrypto",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "Configuration", package: "swift-configuration"),
+        .product(name: "Hummingbird", package: "hummingbird"),
+        .product(name: "HummingbirdHTTP2", package: "hummingbird"),
+        .product(name: "HummingbirdTLS", package: "hummingbird"),
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "Metrics", package: "swift-metrics"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+        .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+      ],
+      swiftSettings: strict),
+    .executableTarget(name: "RenderHostCommand", dependencies: ["RenderHost"], swiftSettings: strict),
     .executableTarget(
       name: "bundlectl",
       dependencies: [
@@ -153,6 +175,12 @@ let package = Package(
       ], swiftSettings: relaxed),
     .testTarget(name: "PageKitTests", dependencies: ["PageKit", "PageTesting", "TestServers"], swiftSettings: relaxed),
     .testTarget(name: "HTTPCachingTests", dependencies: ["HTTPCaching", "PageTesting"], swiftSettings: relaxed),
+    .testTarget(
+      name: "RenderHostTests",
+      dependencies: [
+        "RenderHost", "PageTesting", "TestServers", "RenderHostCommand",
+        .product(name: "HummingbirdTesting", package: "hummingbird"),
+      ], swiftSettings: relaxed),
     .testTarget(name: "PageCoreTests", dependencies: ["PageCore"], swiftSettings: relaxed),
     // Real servers that several test targets start.
     .target(

@@ -1,0 +1,58 @@
+import PageCore
+import PageStore
+
+/// Everything the daemon may be told. Flags come first, then the environment, then a file.
+public struct Settings: Sendable {
+  /// A folder of bundles that are served, and watched; nil with ``manifest``.
+  public var bundles: String?
+  /// The manifest of another server, which is followed; nil with ``bundles``.
+  public var manifest: PageURL?
+  /// How often the other server is asked.
+  public var follow: Duration = .seconds(60)
+  public var store: StoreDirectory = .standard()
+  /// The address to listen on, and the port; 0 for any that is free.
+  public var address = "127.0.0.1"
+  public var port = 8080
+
+  /// Processes that run pages.
+  public var workers = 2
+  /// How long one entry into a page may take, of the clock's time.
+  public var pageTime: Duration = .seconds(5)
+  /// Resident bytes of one worker.
+  public var workerMemory: Int64 = 256 << 20
+  /// Pages at once.
+  public var pages = 200
+  /// How long a page lives that nobody asks for.
+  public var pageIdle: Duration = .seconds(300)
+  /// Origins that pages may fetch from, besides those of the manifest and their own.
+  public var allowedOrigins: [String] = []
+  /// For bundles that are not plain: framework files by their type.
+  public var frameworks: [String: String] = [:]
+
+  /// PEM files; both or none.
+  public var certificate: String?
+  public var privateKey: String?
+  /// What callers of admin routes show; without one there are no such routes.
+  public var adminToken: String?
+  /// What signs calls of the webhook; without one there is none.
+  public var webhookSecret: String?
+  public var limits = Limits()
+
+  /// What a client may ask for.
+  public struct Limits: Sendable {
+    /// Bytes of a request's body.
+    public var body = 1 << 20
+    /// Bytes of all header fields.
+    public var header = 16 << 10
+    /// Bytes of a URL.
+    public var url = 8 << 10
+    /// Connections from one address.
+    public var connectionsPerAddress = 64
+    /// How long a client may take for its request's head, or leave its connection idle.
+    public var idle: Duration = .seconds(60)
+
+    public init() {}
+  }
+
+  public init() {}
+}

@@ -1,0 +1,3 @@
+import RenderHost
+
+try await RenderHost(Settings()).run()

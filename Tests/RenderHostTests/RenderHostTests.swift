@@ -1,0 +1,4 @@
+import HummingbirdTesting
+import Testing
+
+@testable import RenderHost
