@@ -46,17 +46,17 @@ public struct Validators: Hashable, Sendable {
 }
 
 /// Comparison of entity tags. RFC 9110 §8.8.3.2.
-enum EntityTag {
+package enum EntityTag {
   /// The grammar's form without `W/`.
-  static func isStrong(_ tag: String) -> Bool {
+  package static func isStrong(_ tag: String) -> Bool {
     let bytes = tag.utf8
     return bytes.count >= 2 && bytes.first == UInt8(ascii: "\"") && bytes.last == UInt8(ascii: "\"")
   }
 
   /// Byte by byte: characters that only look the same are not.
-  static func matchesWeakly(_ left: String, _ right: String) -> Bool { opaque(left).elementsEqual(opaque(right)) }
+  package static func matchesWeakly(_ left: String, _ right: String) -> Bool { opaque(left).elementsEqual(opaque(right)) }
 
-  static func matchesStrongly(_ left: String, _ right: String) -> Bool {
+  package static func matchesStrongly(_ left: String, _ right: String) -> Bool {
     isStrong(left) && left.utf8.elementsEqual(right.utf8)
   }
 
@@ -65,7 +65,7 @@ enum EntityTag {
   }
 
   /// The members of `If-None-Match`; commas may be inside the quotes.
-  static func list(_ lines: [String]) -> [String] {
+  package static func list(_ lines: [String]) -> [String] {
     var tags: [String] = []
     for line in lines {
       var current: [UInt8] = []

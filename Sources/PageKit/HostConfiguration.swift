@@ -30,6 +30,8 @@ public struct HostConfiguration: Sendable {
   public var certificateAuthorities: String?
   /// Bytes of checked bundles kept in memory.
   public var memoryCapacity = 16 << 20
+  /// How long releases are kept after others took their place, besides the previous one: for who still reads them.
+  public var releaseGrace: Duration = .zero
   /// Where responses are kept. Nil for ``ResponseCache/shared`` with the standard store, and for one in the store's
   /// own folder with any other.
   public var responses: ResponseCache?

@@ -48,7 +48,8 @@ public final class PageHost: Sendable {
           connectionsPerHost: max(16, configuration.preload.jobs)))
     self.transport = transport
     store = try BundleStore(
-      at: configuration.store, memoryCapacity: configuration.memoryCapacity, logger: configuration.logger)
+      at: configuration.store, memoryCapacity: configuration.memoryCapacity,
+      releaseGrace: configuration.releaseGrace, logger: configuration.logger)
     let client = OriginClient(
       transport, fields: OriginFields(configuration.fields, for: configuration.manifest),
       limits: configuration.transfer)
@@ -129,6 +130,14 @@ public final class PageHost: Sendable {
   /// Begins a new launch: the server is asked for its MD5s again.
   public func relaunch() async {
     await verifier.relaunch()
+    await prerenderer.empty()
+  }
+
+  /// Asks the server for its MD5s now; a new launch begins with its answer. Without one the launch goes on.
+  ///
+  /// - Throws: ``SourceError``, ``StoreError``.
+  public func refresh() async throws {
+    try await verifier.refresh()
     await prerenderer.empty()
   }
 }

@@ -4,7 +4,8 @@ import PageCore
 import SystemPackage
 
 extension BundleStore {
-  /// Removes releases that are neither current nor incoming (nor previous, if that is kept), blobs that nothing names,
+  /// Removes releases that are neither current nor incoming (nor, if the previous one is kept, that one or one whose
+  /// place was taken within the store's `releaseGrace`), blobs that nothing names,
   /// downloads that no process is at and that are not older than a day when the previous release is kept, and, with
   /// everything else, what was quarantined.
   public func collectGarbage(keepingPrevious: Bool, dryRun: Bool) async throws -> GarbageReport {
@@ -13,6 +14,7 @@ extension BundleStore {
 
   private func collect(_ writer: any DatabaseWriter, keepingPrevious: Bool, dryRun: Bool) throws -> GarbageReport {
     var report = GarbageReport()
+    let latest = keepingPrevious && releaseGrace > 0 ? Date().timeIntervalSince1970 - releaseGrace : .infinity
     let unnamed = try writer.write { db -> [SHA256Digest] in
       var unnamed: [SHA256Digest] = []
       try db.inSavepoint {
@@ -22,7 +24,10 @@ extension BundleStore {
             DELETE FROM "release" WHERE activatedAt IS NOT NULL
             AND id NOT IN (SELECT current FROM source WHERE current IS NOT NULL
                            UNION SELECT previous FROM source WHERE previous IS NOT NULL)
-            """)
+            AND COALESCE(
+              (SELECT MIN(later.activatedAt) FROM "release" AS later
+               WHERE later.source = "release".source AND later.activatedAt > "release".activatedAt), 0) <= ?
+            """, arguments: [latest])
         report.releases = db.changesCount
         unnamed = try SHA256Digest.fetchAll(
           db,

@@ -15,13 +15,18 @@ public final class BundleStore: BundleStoring {
   let logger: Logger
   private let committer: Committer?
   private let verified: VerifiedBytes
+  /// In seconds.
+  let releaseGrace: Double
 
   /// Opens the store, making it where there is none.
   ///
-  /// - Parameter memoryCapacity: bytes of checked bundles kept in memory.
+  /// - Parameters:
+  ///   - memoryCapacity: bytes of checked bundles kept in memory.
+  ///   - releaseGrace: how long releases are kept after others took their place, besides the previous one.
   /// - Throws: ``StoreError``.
   public init(
-    at directory: StoreDirectory, memoryCapacity: Int = 16 << 20, logger: Logger = Logger(label: "pagekit.store")
+    at directory: StoreDirectory, memoryCapacity: Int = 16 << 20, releaseGrace: Duration = .zero,
+    logger: Logger = Logger(label: "pagekit.store")
   ) throws {
     try directory.create()
     // Fails here, not half way through a download, where nothing may be written.
@@ -32,6 +37,7 @@ public final class BundleStore: BundleStoring {
     database = try Recovery(directory: directory, blobs: blobs, lock: lock, logger: logger).openDatabase()
     committer = database.writer.map { Committer(directory: directory, writer: $0) }
     verified = VerifiedBytes(capacity: memoryCapacity)
+    self.releaseGrace = releaseGrace / .seconds(1)
     self.logger = logger
   }
 
@@ -45,6 +51,7 @@ public final class BundleStore: BundleStoring {
     blobs = BlobDirectory(root: directory.blobs)
     committer = nil
     verified = VerifiedBytes(capacity: 0)
+    releaseGrace = 0
     self.logger = logger
   }
 
@@ -145,6 +152,9 @@ public final class BundleStore: BundleStoring {
     verified.insert(bytes, for: blob.sha256)
     return BlobBytes(bytes: bytes, isFromMemory: false)
   }
+
+  /// Whether there is a file for a blob; its bytes are not looked at.
+  package func holdsFile(of digest: SHA256Digest) -> Bool { FileSystem.status(blobs.path(of: digest)) != nil }
 
   public func check(_ blob: Blob) async throws {
     _ = try blobs.read(blob)

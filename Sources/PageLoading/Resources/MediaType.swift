@@ -1,14 +1,14 @@
 /// The media types of files that pages come with, by their names' endings.
-enum MediaType {
+package enum MediaType {
   private static let known: [String: String] = [
     "js": "text/javascript", "mjs": "text/javascript", "json": "application/json", "html": "text/html",
     "css": "text/css", "txt": "text/plain", "xml": "application/xml", "png": "image/png", "jpg": "image/jpeg",
     "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp", "avif": "image/avif", "svg": "image/svg+xml",
     "ico": "image/vnd.microsoft.icon", "woff": "font/woff", "woff2": "font/woff2", "ttf": "font/ttf",
-    "otf": "font/otf", "wasm": "application/wasm", "mp4": "video/mp4", "webm": "video/webm", "mp3": "audio/mpeg",
+    "otf": "font/otf", "wasm": "application/wasm", "mp4": "video/mp4", "webm": "video/webm", "mp3": "audio/mpeg", "map": "application/json",
   ]
 
-  static func of(path: String) -> String {
+  package static func of(path: String) -> String {
     let name = path.split(separator: "/").last ?? ""
     let ending = name.split(separator: ".").last.map { $0.lowercased() } ?? ""
     return known[ending] ?? "application/octet-stream"

@@ -89,6 +89,22 @@ public actor LaunchVerifier {
     return try await ask(conditionally: true)
   }
 
+  /// Asks the server now; a new launch begins with its answer. Without one the launch goes on with what it knows.
+  ///
+  /// - Throws: ``SourceError``, ``StoreError``.
+  @discardableResult
+  public func refresh() async throws -> Verified {
+    do {
+      let verified = try await Self.ask(store: store, fetcher: fetcher, conditionally: true, logger: logger)
+      relaunch()
+      last = (verified, now())
+      return verified
+    } catch {
+      if last == nil { lastFailure = (error, now()) }
+      throw error
+    }
+  }
+
   /// Asks once more, without conditions: some bytes contradict what a 304 said. Once per launch; then it answers from
   /// memory.
   public func verifiedUnconditionally() async throws -> Verified {

@@ -1,37 +1,53 @@
 import Foundation
-import PageKit
+import PageCore
 
 /// Makes a manifest of the files in a folder.
-struct ManifestBuilder {
-  let folder: String
+package struct ManifestBuilder: Sendable {
+  package let folder: String
   /// A file that is not part of the release: the manifest itself, where it lies in the folder.
-  var excluded: String?
+  package var excluded: String?
 
-  init(folder: String) { self.folder = folder }
+  package init(folder: String) { self.folder = folder }
 
   /// - Parameters:
   ///   - former: whose settings of each entry are kept.
   ///   - base: taken as it is.
-  func manifest(following former: Manifest?, base: String) throws -> Manifest {
+  ///   - digests: of the file at a path; nil to read each.
+  /// - Throws: ``FolderError``.
+  package func manifest(
+    following former: Manifest?, base: String, digests known: ((String) throws -> ContentDigests)? = nil
+  ) throws -> Manifest {
+    let digest = known ?? { try digests(of: $0) }
+    return try manifest(of: paths(), following: former, base: base, digests: digest)
+  }
+
+  private func manifest(
+    of paths: [String], following former: Manifest?, base: String, digests: (String) throws -> ContentDigests
+  ) throws -> Manifest {
     let known = Dictionary(
       ((former?.bundles ?? []) + (former?.files ?? [])).map { ($0.path, $0) }, uniquingKeysWith: { first, _ in first })
     var bundles: [Manifest.Entry] = []
     var files: [Manifest.Entry] = []
-    for path in try paths() {
+    for path in paths {
       let isScript = path.hasSuffix(".js")
-      let bytes = try read(path)
-      if isScript { try checkScript(bytes, path) }
-      let digests = try ContentDigests(of: bytes)
+      let digests = try digests(path)
       var entry =
         known[path]
         ?? Manifest.Entry(name: isScript ? Manifest.Entry.name(forPath: path) : path, path: path, md5: digests.md5)
       (entry.size, entry.md5, entry.sha256) = (digests.size, digests.md5, digests.sha256)
       if isScript { bundles.append(entry) } else { files.append(entry) }
     }
-    guard !bundles.isEmpty || !files.isEmpty else { throw CommandError("the folder \(folder) has no files") }
+    guard !bundles.isEmpty || !files.isEmpty else { throw FolderError("the folder \(folder) has no files") }
     return Manifest(
       release: former?.release ?? "", sequence: former?.sequence ?? 0, base: base, bundles: bundles, files: files,
       additional: former?.additional ?? [:])
+  }
+
+  /// The digests of a file, which must be a script where its name says so.
+  package func digests(of path: String) throws -> ContentDigests {
+    let bytes = try read(path)
+    if path.hasSuffix(".js") { try checkScript(bytes, path) }
+    return try ContentDigests(of: bytes)
   }
 
   /// Below the folder, sorted; hidden files are left out.
@@ -49,23 +65,23 @@ struct ManifestBuilder {
     for name in try Self.names(in: full) where !name.hasPrefix(".") {
       let child = path.isEmpty ? name : "\(path)/\(name)"
       var status = stat()
-      guard lstat("\(folder)/\(child)", &status) == 0 else { throw CommandError("\(folder)/\(child) cannot be read") }
+      guard lstat("\(folder)/\(child)", &status) == 0 else { throw FolderError("\(folder)/\(child) cannot be read") }
       switch status.st_mode & S_IFMT {
       case S_IFDIR:
         try walk(child, excluding: excluded, &found)
       case S_IFREG:
         if URL(fileURLWithPath: "\(folder)/\(child)").standardizedFileURL.path != excluded { found.append(child) }
       case S_IFLNK:
-        throw CommandError("\(folder)/\(child) is a symbolic link: a release is made of files")
+        throw FolderError("\(folder)/\(child) is a symbolic link: a release is made of files")
       default:
-        throw CommandError("\(folder)/\(child) is no file")
+        throw FolderError("\(folder)/\(child) is no file")
       }
     }
   }
 
   private static func names(in folder: String) throws -> [String] {
     guard let stream = opendir(folder) else {
-      throw CommandError("the folder \(folder) cannot be read: \(String(cString: strerror(errno)))")
+      throw FolderError("the folder \(folder) cannot be read: \(String(cString: strerror(errno)))")
     }
     defer { closedir(stream) }
     var names: [String] = []
@@ -73,7 +89,7 @@ struct ManifestBuilder {
       let name = withUnsafePointer(to: &entry.pointee.d_name) { tuple in
         tuple.withMemoryRebound(to: CChar.self, capacity: 256) { String(validatingCString: $0) }
       }
-      guard let name else { throw CommandError("the folder \(folder) has a file whose name is not UTF-8") }
+      guard let name else { throw FolderError("the folder \(folder) has a file whose name is not UTF-8") }
       if name != ".", name != ".." { names.append(name) }
     }
     return names
@@ -83,14 +99,21 @@ struct ManifestBuilder {
     do {
       return Array(try Data(contentsOf: URL(fileURLWithPath: folder + "/" + path)))
     } catch {
-      throw CommandError("\(folder)/\(path) cannot be read: \(error.localizedDescription)")
+      throw FolderError("\(folder)/\(path) cannot be read: \(error.localizedDescription)")
     }
   }
 
   /// What no client would run must not be published.
   private func checkScript(_ bytes: [UInt8], _ path: String) throws {
     if let fault = ScriptCheck.fault(of: bytes) {
-      throw CommandError("\(folder)/\(path) is no script: it is \(fault)")
+      throw FolderError("\(folder)/\(path) is no script: it is \(fault)")
     }
   }
+}
+
+/// Why no release can be made of a folder.
+package struct FolderError: Error, Hashable, CustomStringConvertible {
+  package let description: String
+
+  package init(_ description: String) { self.description = description }
 }

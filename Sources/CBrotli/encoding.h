@@ -1,0 +1,6 @@
+#ifndef PAGEKIT_CBROTLI_ENCODING_H
+#define PAGEKIT_CBROTLI_ENCODING_H
+
+#include <brotli/encode.h>
+
+#endif
