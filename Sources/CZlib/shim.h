@@ -13,4 +13,8 @@ static inline int pk_deflate_init(z_stream *stream, int window_bits) {
   return deflateInit2(stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, window_bits, 8, Z_DEFAULT_STRATEGY);
 }
 
+static inline int pk_deflate_init_level(z_stream *stream, int window_bits, int level) {
+  return deflateInit2(stream, level, Z_DEFLATED, window_bits, 8, Z_DEFAULT_STRATEGY);
+}
+
 #endif

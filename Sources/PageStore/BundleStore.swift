@@ -14,7 +14,7 @@ public final class BundleStore: BundleStoring {
   let blobs: BlobDirectory
   let logger: Logger
   private let committer: Committer?
-  private let verified: VerifiedBytes
+  private let verified: SecondChanceCache<SHA256Digest, [UInt8]>
   /// In seconds.
   let releaseGrace: Double
 
@@ -36,7 +36,7 @@ public final class BundleStore: BundleStoring {
     blobs = BlobDirectory(root: directory.blobs)
     database = try Recovery(directory: directory, blobs: blobs, lock: lock, logger: logger).openDatabase()
     committer = database.writer.map { Committer(directory: directory, writer: $0) }
-    verified = VerifiedBytes(capacity: memoryCapacity)
+    verified = SecondChanceCache(capacity: memoryCapacity)
     self.releaseGrace = releaseGrace / .seconds(1)
     self.logger = logger
   }
@@ -50,7 +50,7 @@ public final class BundleStore: BundleStoring {
     database = try StoreDatabase(reading: directory.database.string)
     blobs = BlobDirectory(root: directory.blobs)
     committer = nil
-    verified = VerifiedBytes(capacity: 0)
+    verified = SecondChanceCache(capacity: 0)
     releaseGrace = 0
     self.logger = logger
   }
@@ -149,7 +149,7 @@ public final class BundleStore: BundleStoring {
   public func bytes(of blob: Blob) async throws -> BlobBytes {
     if let bytes = verified[blob.sha256] { return BlobBytes(bytes: bytes, isFromMemory: true) }
     let bytes = try blobs.read(blob)
-    verified.insert(bytes, for: blob.sha256)
+    verified.insert(bytes, for: blob.sha256, cost: bytes.count)
     return BlobBytes(bytes: bytes, isFromMemory: false)
   }
 

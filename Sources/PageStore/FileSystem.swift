@@ -111,15 +111,24 @@ enum FileSystem {
 }
 
 /// What identifies a file and tells whether it was written to.
-struct FileStatus: Hashable, Sendable {
-  let device: UInt64
-  let inode: UInt64
+package struct FileStatus: Hashable, Sendable {
+  package let device: UInt64
+  package let inode: UInt64
   /// In bytes.
-  let size: Int64
+  package let size: Int64
   /// Nanoseconds since 1970.
-  let modified: Int64
+  package let modified: Int64
+  package let isFolder: Bool
+
+  /// Of the file itself, also where it is a symbolic link; nil where there is none.
+  package init?(ofLink path: String) {
+    var status = stat()
+    guard lstat(path, &status) == 0 else { return nil }
+    self.init(status)
+  }
 
   init(_ status: stat) {
+    isFolder = status.st_mode & S_IFMT == S_IFDIR
     device = UInt64(status.st_dev)
     inode = UInt64(status.st_ino)
     size = Int64(status.st_size)

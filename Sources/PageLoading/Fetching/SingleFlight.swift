@@ -4,7 +4,7 @@ import Synchronization
 ///
 /// A caller that is cancelled leaves at once while others wait. The last one cancels the work and sees how it ends:
 /// work that was as good as done still succeeds.
-final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   private struct Flight {
     let task: Task<Value, any Error>
     let id: UInt64
@@ -18,7 +18,9 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
   private let state = Mutex(State())
 
-  func value(for key: Key, _ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
+  package init() {}
+
+  package func value(for key: Key, _ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
     let (task, id) = state.withLock { state in
       if let flight = state.flights[key], !flight.task.isCancelled {
         state.flights[key]?.passengers += 1

@@ -1,0 +1,101 @@
+import HTTPCaching
+import HTTPTypes
+import Hummingbird
+import NIOCore
+
+/// The answer that a request gets of a representation.
+struct ContentAnswer {
+  let representation: Representation
+  let mediaType: String
+  /// The value of `Cache-Control`.
+  let caching: String
+  /// Nil where nothing may be said of it.
+  let modified: HTTPDate?
+
+  /// Larger bodies are handed over piece by piece, as the client takes them.
+  private static let pieceSize = 256 << 10
+
+  func response(to request: HTTPRequest, now: HTTPDate) -> Response {
+    let size = representation.size
+    let decision = ServingDecision(
+      request.headerFields, method: request.method, etag: representation.etag, modified: modified, size: Int64(size),
+      now: now)
+    var fields = shared
+    switch decision {
+    case .notModified:
+      var response = Response(status: .notModified, headers: fields)
+      // RFC 9110 §8.6: it would be that of a 200.
+      response.headers[.contentLength] = nil
+      return response
+    case .preconditionFailed:
+      return ServedError(
+        status: .preconditionFailed, reason: "what is here is not what the request asks for: it is \(representation.etag)",
+        fields: fields
+      ).response(to: request)
+    case .rangeNotSatisfiable:
+      fields[.contentRange] = "bytes */\(size)"
+      return ServedError(
+        status: .rangeNotSatisfiable, reason: "there is no such range: \(size) bytes are all there is", fields: fields
+      ).response(to: request)
+    case .part(let range):
+      describe(&fields)
+      fields[.contentRange] = ContentRange(range, size: Int64(size)).description
+      return response(.partialContent, fields, Int(range.lowerBound)..<Int(range.upperBound), to: request)
+    case .whole:
+      describe(&fields)
+      if let name = ServedFields.contentMD5 { fields[name] = representation.contentMD5 }
+      return response(.ok, fields, 0..<size, to: request)
+    }
+  }
+
+  /// RFC 9110 §15.4.5: what a 304 has too.
+  private var shared: HTTPFields {
+    var fields: HTTPFields = [.eTag: representation.etag, .cacheControl: caching, .vary: "Accept-Encoding"]
+    fields[.lastModified] = modified?.description
+    ServedFields.allowAnyOrigin(&fields)
+    return fields
+  }
+
+  private func describe(_ fields: inout HTTPFields) {
+    fields[.contentType] = mediaType
+    fields[.acceptRanges] = "bytes"
+    if representation.coding != .identity { fields[.contentEncoding] = representation.coding.token }
+    if let name = ServedFields.reprDigest { fields[name] = representation.reprDigest }
+    // A script is a script, whatever it looks like.
+    fields[.xContentTypeOptions] = "nosniff"
+  }
+
+  private func response(
+    _ status: HTTPResponse.Status, _ fields: HTTPFields, _ range: Range<Int>, to request: HTTPRequest
+  ) -> Response {
+    var fields = fields
+    fields[.contentLength] = String(range.count)
+    guard request.method != .head else { return Response(status: status, headers: fields) }
+    guard range.count > Self.pieceSize else {
+      return Response(status: status, headers: fields, body: ResponseBody(byteBuffer: slice(range)))
+    }
+    let body = ResponseBody(contentLength: range.count) { writer in
+      var start = range.lowerBound
+      while start < range.upperBound {
+        let end = min(start + Self.pieceSize, range.upperBound)
+        try await writer.write(slice(start..<end))
+        start = end
+      }
+      try await writer.finish(nil)
+    }
+    return Response(status: status, headers: fields, body: body)
+  }
+
+  /// Shares the representation's memory.
+  private func slice(_ range: Range<Int>) -> ByteBuffer {
+    representation.buffer.getSlice(at: representation.buffer.readerIndex + range.lowerBound, length: range.count)
+      ?? ByteBuffer()
+  }
+}
+
+extension ServedError {
+  /// RFC 9110 §9.3.2: HEAD gets the head alone.
+  func response(to request: HTTPRequest) -> Response {
+    request.method == .head ? response.createHeadResponse() : response
+  }
+}

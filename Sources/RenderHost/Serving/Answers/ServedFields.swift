@@ -1,0 +1,34 @@
+import HTTPTypes
+import Hummingbird
+
+/// Header fields of everything that is served.
+enum ServedFields {
+  static let contentMD5 = HTTPField.Name("Content-MD5")
+  static let reprDigest = HTTPField.Name("Repr-Digest")
+
+  /// Where the URL names the bytes: they never change. RFC 8246.
+  static let immutable = "public, max-age=31536000, immutable"
+  /// Where it names a place: what is stored is asked for again each time. RFC 9111 §5.2.2.4.
+  static let revalidated = "no-cache"
+
+  /// Pages of any origin may read what is served, and these fields of it. They are there also where nobody asked, so
+  /// that a cache between keeps them.
+  static func allowAnyOrigin(_ fields: inout HTTPFields) {
+    fields[.accessControlAllowOrigin] = "*"
+    fields[.accessControlExposeHeaders] =
+      "ETag, Content-MD5, Repr-Digest, Content-Range, Accept-Ranges, Content-Encoding, Content-Length, Last-Modified"
+  }
+
+  /// What is asked before a request that is not a simple one.
+  static var preflight: Response {
+    var fields = HTTPFields()
+    allowAnyOrigin(&fields)
+    fields[.accessControlAllowMethods] = "GET, HEAD"
+    fields[.accessControlAllowHeaders] =
+      "Range, If-Match, If-None-Match, If-Modified-Since, If-Unmodified-Since, If-Range, Cache-Control, Last-Event-ID"
+    fields[.accessControlMaxAge] = "86400"
+    var response = Response(status: .noContent, headers: fields)
+    response.headers[.contentLength] = nil
+    return response
+  }
+}

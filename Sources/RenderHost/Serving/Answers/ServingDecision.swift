@@ -1,0 +1,77 @@
+import HTTPCaching
+import HTTPTypes
+
+/// What a request for a representation that is here gets. RFC 9110 §13.2.2, §14.2.
+enum ServingDecision: Hashable, Sendable {
+  case whole
+  case part(Range<Int64>)
+  case notModified
+  case preconditionFailed
+  case rangeNotSatisfiable
+
+  /// - Parameters:
+  ///   - etag: strong.
+  ///   - modified: nil where nothing may be said of it, so that no condition by date holds.
+  ///   - now: decides the century of two-digit years.
+  init(
+    _ request: HTTPFields, method: HTTPRequest.Method, etag: String, modified: HTTPDate?, size: Int64, now: HTTPDate
+  ) {
+    if let failure = Self.failedCondition(request, etag: etag, modified: modified, now: now) {
+      self = failure
+      return
+    }
+    // RFC 9110 §14.2: ranges are defined for GET alone. Several of them are answered with the whole, as they may be.
+    guard method == .get, let wanted = RequestedRange(request),
+      Self.rangeApplies(request, etag: etag, modified: modified, now: now)
+    else {
+      self = .whole
+      return
+    }
+    if let range = wanted.resolved(in: size) {
+      self = .part(range)
+    } else {
+      self = wanted.isSatisfiable(in: size) ? .whole : .rangeNotSatisfiable
+    }
+  }
+
+  /// RFC 9110 §13.2.2: in this order, dates only where there are no tags.
+  private static func failedCondition(
+    _ request: HTTPFields, etag: String, modified: HTTPDate?, now: HTTPDate
+  ) -> ServingDecision? {
+    if request.contains(.ifMatch) {
+      // RFC 9110 §13.1.1: by strong comparison.
+      let tags = EntityTag.list(request[values: .ifMatch])
+      guard tags == ["*"] || tags.contains(where: { EntityTag.matchesStrongly($0, etag) }) else {
+        return .preconditionFailed
+      }
+    } else if let since = date(request, .ifUnmodifiedSince, now: now), let modified, modified > since {
+      return .preconditionFailed
+    }
+    if request.contains(.ifNoneMatch) {
+      // RFC 9110 §13.1.2: by weak comparison.
+      let tags = EntityTag.list(request[values: .ifNoneMatch])
+      return tags == ["*"] || tags.contains { EntityTag.matchesWeakly($0, etag) } ? .notModified : nil
+    }
+    // RFC 9110 §13.1.3 allows an exact match: after a rollback the client's date is later, and its bytes are others.
+    if let since = date(request, .ifModifiedSince, now: now), since == modified { return .notModified }
+    return nil
+  }
+
+  /// RFC 9110 §13.1.5: a tag by strong comparison, a date by an exact match.
+  private static func rangeApplies(
+    _ request: HTTPFields, etag: String, modified: HTTPDate?, now: HTTPDate
+  ) -> Bool {
+    let lines = request[values: .ifRange]
+    guard let condition = lines.first else { return true }
+    guard lines.count == 1 else { return false }
+    if condition.contains("\"") { return EntityTag.list([condition]) == [etag] }
+    // RFC 9110 §8.8.2.2: a date of this very second may stand for two contents.
+    return modified.map { HTTPDate(condition, now: now) == $0 && $0 < now } ?? false
+  }
+
+  /// RFC 9110 §13.1.3, §13.1.4: what is no single date counts as not there.
+  private static func date(_ request: HTTPFields, _ name: HTTPField.Name, now: HTTPDate) -> HTTPDate? {
+    let lines = request[values: name]
+    return lines.count == 1 ? HTTPDate(lines[0], now: now) : nil
+  }
+}

@@ -1,0 +1,130 @@
+import CurlTransport
+import Logging
+import NIOCore
+import NIOPosix
+import PageCore
+import PageLoading
+import PageStore
+import Synchronization
+
+/// Gives contents in the encodings they are asked for: from memory, the store, or made once.
+final class RepresentationStore: Sendable {
+  private struct Key: Hashable, Sendable {
+    let content: SHA256Digest
+    let coding: ContentCoding
+  }
+
+  private struct Box: Sendable {
+    weak let representation: Representation?
+  }
+
+  private let store: BundleStore
+  private let downloader: BundleDownloader
+  private let variants: VariantDirectory
+  private let logger: Logger
+  /// Nil for an encoding that saves nothing.
+  private let memory: SecondChanceCache<Key, Representation?>
+  private let flights = SingleFlight<Key, Representation?>()
+  /// What is being sent at the moment: readers of what is too large for the memory share it.
+  private let inUse = Mutex<[Key: Box]>([:])
+
+  /// - Parameter capacity: bytes kept in memory.
+  init(
+    store: BundleStore, downloader: BundleDownloader, variants: VariantDirectory, capacity: Int = 48 << 20,
+    logger: Logger
+  ) {
+    self.store = store
+    self.downloader = downloader
+    self.variants = variants
+    self.logger = logger
+    memory = SecondChanceCache(capacity: capacity)
+  }
+
+  /// The first of the encodings that can be had; nil where none of them can.
+  ///
+  /// - Throws: ``BundleError``, ``BlobError``, ``StoreError`` where the content cannot be had.
+  func representation(of content: ServedContent, in codings: [ContentCoding]) async throws -> Representation? {
+    for coding in codings where content.codings.contains(coding) {
+      let key = Key(content: content.digests.sha256, coding: coding)
+      if let known = memory[key] {
+        guard let known else { continue }
+        return known
+      }
+      if let shared = inUse.withLock({ $0[key]?.representation }) { return shared }
+      if let made = try await flights.value(for: key, { try await self.make(key, of: content) }) { return made }
+    }
+    return nil
+  }
+
+  /// Removes the variants of contents that are gone.
+  func sweep() async {
+    _ = try? await NIOThreadPool.singleton.runIfActive { [variants, store] in
+      variants.sweep { store.holdsFile(of: $0) }
+    }
+  }
+
+  private func make(_ key: Key, of content: ServedContent) async throws -> Representation? {
+    let representation: Representation?
+    if key.coding == .identity {
+      representation = Representation(
+        try await bytes(of: content), coding: .identity, digests: content.digests)
+    } else {
+      representation = try await encoded(content, key.coding)
+    }
+    memory.insert(representation, for: key, cost: representation.map { $0.size + 512 } ?? 128)
+    if let representation {
+      inUse.withLock { inUse in
+        inUse = inUse.filter { $0.value.representation != nil }
+        inUse[key] = Box(representation: representation)
+      }
+    }
+    return representation
+  }
+
+  private func encoded(_ content: ServedContent, _ coding: ContentCoding) async throws -> Representation? {
+    // Only what is in the store has its variants there; the rest is as short-lived as the release.
+    let variants = content.isMade ? nil : variants
+    let found = try await NIOThreadPool.singleton.runIfActive { variants?.read(content.digests, coding) }
+    let bytes: [UInt8]
+    switch found {
+    case .bytes(let kept): bytes = kept
+    case .useless: return nil
+    case nil:
+      let whole = try await identity(of: content)
+      let packed = try await NIOThreadPool.singleton.runIfActive { () -> [UInt8]? in
+        let packed = coding.encode(Array(buffer: whole.buffer))
+        let useful = packed.flatMap { $0.count < whole.size ? $0 : nil }
+        variants?.write(useful, of: content.digests, coding)
+        return useful
+      }
+      guard let packed else { return nil }
+      bytes = packed
+    }
+    return Representation(ByteBuffer(bytes: bytes), coding: coding, digests: try ContentDigests(of: bytes))
+  }
+
+  private func identity(of content: ServedContent) async throws -> Representation {
+    guard let whole = try await representation(of: content, in: [.identity]) else {
+      throw BlobError.missing(content.digests.sha256, path: content.digests.sha256.hex)
+    }
+    return whole
+  }
+
+  /// Damaged bytes are put aside and brought in again from where they came.
+  private func bytes(of content: ServedContent) async throws -> ByteBuffer {
+    switch content.origin {
+    case .made(let buffer): return buffer
+    case .blob(let blob, let bundle, let release):
+      do {
+        return ByteBuffer(bytes: try await store.bytes(of: blob).bytes)
+      } catch let error as BlobError {
+        logger.warning("\(error); it is fetched again", metadata: ["bundle": "\(bundle.name)"])
+        try await store.quarantine(blob)
+        let expected = ExpectedContent(md5: blob.md5, sha256: blob.sha256, size: blob.size)
+        let target = FetchTarget(kind: bundle.kind, name: bundle.name, url: bundle.url, expected: expected)
+        let mended = try await downloader.download(target, for: release).blob
+        return ByteBuffer(bytes: try await store.bytes(of: mended).bytes)
+      }
+    }
+  }
+}

@@ -1,0 +1,98 @@
+import CurlTransport
+import Foundation
+import Logging
+import PageCore
+import PageStore
+
+/// Encoded bytes in the store's folder: `variants/ab/abcd….br`, named by the SHA-256 of what they decode to.
+///
+/// Nothing of it is trusted: what does not decode to its name is removed. An empty file says that encoding saves
+/// nothing. Every call blocks its thread.
+struct VariantDirectory: Sendable {
+  enum Found: Equatable, Sendable {
+    case bytes([UInt8])
+    /// To encode this saves nothing.
+    case useless
+  }
+
+  let root: String
+  /// Bytes of all variants.
+  let capacity: Int64
+  let logger: Logger
+
+  init(store: String, capacity: Int64 = 256 << 20, logger: Logger) {
+    root = store + "/variants"
+    self.capacity = capacity
+    self.logger = logger
+  }
+
+  func path(of content: SHA256Digest, _ coding: ContentCoding) -> String {
+    "\(root)/\(content.hex.prefix(2))/\(content.hex).\(coding.token)"
+  }
+
+  /// Nil where there is none, or it was damaged.
+  func read(_ content: ContentDigests, _ coding: ContentCoding) -> Found? {
+    let path = path(of: content.sha256, coding)
+    // What is larger than the content is no variant of it.
+    guard let size = FileStatus(ofLink: path)?.size, size < content.size, let data = FileManager.default.contents(atPath: path)
+    else { return nil }
+    if data.isEmpty { return .useless }
+    let bytes = Array(data)
+    guard isVariant(bytes, of: content, coding) else {
+      logger.warning("a stored variant was damaged and is made again", metadata: ["file": "\(path)"])
+      unlink(path)
+      return nil
+    }
+    return .bytes(bytes)
+  }
+
+  private func isVariant(_ bytes: [UInt8], of content: ContentDigests, _ coding: ContentCoding) -> Bool {
+    do {
+      let decoder = try ContentDecoder().decoder(for: coding.token, url: root, limit: content.size)
+      let decoded = try decoder.decode(bytes)
+      try decoder.finish()
+      return try ContentDigests(of: decoded) == content
+    } catch {
+      return false
+    }
+  }
+
+  /// - Parameter bytes: nil where encoding saves nothing. What cannot be written is made again another time.
+  func write(_ bytes: [UInt8]?, of content: ContentDigests, _ coding: ContentCoding) {
+    let target = path(of: content.sha256, coding)
+    let draft = "\(target).\(UUID().uuidString).new"
+    do {
+      try FileManager.default.createDirectory(
+        atPath: "\(root)/\(content.sha256.hex.prefix(2))", withIntermediateDirectories: true)
+      try Data(bytes ?? []).write(to: URL(fileURLWithPath: draft))
+      guard rename(draft, target) == 0 else { throw CocoaError(.fileWriteUnknown) }
+    } catch {
+      unlink(draft)
+      logger.warning("a variant could not be stored: \(error.localizedDescription)", metadata: ["file": "\(target)"])
+    }
+  }
+
+  /// Removes what belongs to no content that is there, drafts of former processes, and, over the capacity, the oldest.
+  func sweep(isThere: (SHA256Digest) -> Bool) {
+    var kept: [(path: String, size: Int64, modified: Date)] = []
+    for folder in (try? FileManager.default.contentsOfDirectory(atPath: root)) ?? [] {
+      for name in (try? FileManager.default.contentsOfDirectory(atPath: "\(root)/\(folder)")) ?? [] {
+        let path = "\(root)/\(folder)/\(name)"
+        let attributes = try? FileManager.default.attributesOfItem(atPath: path)
+        let modified = attributes?[.modificationDate] as? Date ?? .distantPast
+        let isDraft = name.hasSuffix(".new")
+        let digest = SHA256Digest(hex: name.prefix { $0 != "." })
+        if isDraft ? modified.timeIntervalSinceNow < -600 : digest.map({ !isThere($0) }) ?? true {
+          unlink(path)
+        } else if !isDraft {
+          kept.append((path, Int64((attributes?[.size] as? Int) ?? 0), modified))
+        }
+      }
+    }
+    var total = kept.reduce(0) { $0 + $1.size }
+    for file in kept.sorted(by: { $0.modified < $1.modified }) where total > capacity {
+      unlink(file.path)
+      total -= file.size
+    }
+  }
+}

@@ -1,0 +1,146 @@
+import Foundation
+import PageStore
+import Synchronization
+
+/// What happens in a folder and all below it, by inotify(7), and what happens to the folder itself.
+///
+/// Symbolic links are not followed below the folder; its own path may be one, and is watched where it leads to.
+final class DirectoryEvents: Sendable {
+  private struct State {
+    /// Paths below the folder by watch; nil for the folder that contains it.
+    var folders: [Int32: String?] = [:]
+    var activity = FolderActivity()
+  }
+
+  let folder: String
+  /// Says that ``decision(at:)`` has something to say. One reader.
+  let signals: AsyncStream<Void>
+  private let signal: AsyncStream<Void>.Continuation
+  private let descriptor: Int32
+  /// Ends the thread when it is closed.
+  private let stopper: Pipe
+  private let state = Mutex(State())
+
+  private static let mask = UInt32(
+    IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF
+      | IN_ATTRIB)
+  private static let parentMask = UInt32(IN_CREATE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE)
+
+  /// - Throws: ``FolderError`` where the system has no more watches to give.
+  init(_ folder: String) throws {
+    self.folder = folder.count > 1 && folder.hasSuffix("/") ? String(folder.dropLast()) : folder
+    descriptor = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
+    guard descriptor >= 0 else { throw WatchError(path: folder, code: errno) }
+    (signals, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    stopper = Pipe()
+    // Events may come at any time, and waiting for them blocks.
+    Thread.detachNewThread { [weak self, descriptor, reading = stopper.fileHandleForReading] in
+      let stop = reading.fileDescriptor
+      while true {
+        var waiting = [pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)]
+        waiting.append(pollfd(fd: stop, events: Int16(POLLIN), revents: 0))
+        guard poll(&waiting, 2, -1) >= 0 || errno == EINTR, waiting[1].revents == 0, let self else { break }
+        if waiting[0].revents != 0 { drain() }
+      }
+      close(descriptor)
+    }
+  }
+
+  deinit { stop() }
+
+  func stop() {
+    try? stopper.fileHandleForWriting.close()
+    signal.finish()
+  }
+
+  func decision(at now: ContinuousClock.Instant) -> FolderActivity.Decision {
+    state.withLock { $0.activity.decision(at: now) }
+  }
+
+  /// Watches every folder there is now, and forgets those that have gone; to be called before each look, so that
+  /// nothing can happen between the look and the watch.
+  ///
+  /// - Throws: ``WatchError`` where something is not watched; the rest is.
+  func prepareToLook(at now: ContinuousClock.Instant) throws {
+    state.withLock { $0.activity.look(at: now) }
+    var watched: [Int32: String?] = [:]
+    var failure: WatchError?
+    func add(_ path: String, mask: UInt32, as name: String?) -> Bool {
+      let watch = inotify_add_watch(descriptor, path, mask | UInt32(IN_ONLYDIR))
+      if watch < 0 {
+        // What has gone meanwhile is told by the folder it was in.
+        if errno != ENOENT, errno != ENOTDIR { failure = WatchError(path: path, code: errno) }
+        return false
+      }
+      watched[watch] = .some(name)
+      return true
+    }
+    _ = add(URL(fileURLWithPath: folder).deletingLastPathComponent().path, mask: Self.parentMask, as: nil)
+    var left = [""]
+    while let path = left.popLast() {
+      let full = path.isEmpty ? folder : "\(folder)/\(path)"
+      guard add(full, mask: Self.mask | (path.isEmpty ? 0 : UInt32(IN_DONT_FOLLOW)), as: path) else { continue }
+      for name in (try? FileManager.default.contentsOfDirectory(atPath: full)) ?? [] where !name.hasPrefix(".") {
+        guard FileStatus(ofLink: "\(full)/\(name)")?.isFolder == true else { continue }
+        left.append(path.isEmpty ? name : "\(path)/\(name)")
+      }
+    }
+    let gone = state.withLock { state in
+      let gone = state.folders.keys.filter { watched[$0] == nil }
+      state.folders = watched
+      return gone
+    }
+    for watch in gone { inotify_rm_watch(descriptor, watch) }
+    if let failure { throw failure }
+  }
+
+  // MARK: Reading
+
+  private func drain() {
+    let size = 64 << 10
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 8)
+    defer { buffer.deallocate() }
+    let now = ContinuousClock.now
+    var hasNews = false
+    while case let count = read(descriptor, buffer.baseAddress, size), count > 0 {
+      let records = InotifyRecord.all(in: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+      state.withLock { state in
+        for record in records {
+          guard let event = event(record, in: state.folders) else { continue }
+          state.activity.note(event, at: now)
+          hasNews = true
+        }
+      }
+    }
+    if hasNews { signal.yield() }
+  }
+
+  private func event(_ record: InotifyRecord, in folders: [Int32: String?]) -> FolderActivity.Event? {
+    if record.has(IN_Q_OVERFLOW) { return .overflow }
+    // What was taken off the list, by us or with its folder, tells nothing new.
+    if record.has(IN_IGNORED) { return nil }
+    guard let known = folders[record.watch] else { return .changed }
+    guard let path = known else {
+      // The folder that contains ours has others too.
+      return record.name == URL(fileURLWithPath: folder).lastPathComponent ? .changed : nil
+    }
+    let file = path.isEmpty ? record.name : "\(path)/\(record.name)"
+    if record.name.hasPrefix(".") { return nil }
+    if record.has(IN_ISDIR) { return .changed }
+    if record.has(IN_CREATE) || record.has(IN_MODIFY) { return .writing(file) }
+    return record.has(IN_ATTRIB) ? .changed : .settled(file)
+  }
+}
+
+/// What cannot be watched, and why.
+struct WatchError: Error, Hashable, CustomStringConvertible {
+  let path: String
+  let code: Int32
+
+  var description: String {
+    let reason = String(cString: strerror(code))
+    return code == ENOSPC || code == EMFILE
+      ? "\(path) cannot be watched (\(reason)): raise fs.inotify.max_user_watches; it is looked at now and again instead"
+      : "\(path) cannot be watched: \(reason)"
+  }
+}

@@ -1,0 +1,61 @@
+import Foundation
+import PageCore
+import PageLoading
+import PageStore
+
+/// Makes a manifest of a folder, reading only files that were changed since it last did. Blocks its thread.
+struct FolderScanner: Sendable {
+  /// A file was changed while it was read: to be looked at again.
+  struct Unsettled: Error, Hashable {
+    let path: String
+  }
+
+  private let source: FolderSource
+  private var known: [String: (stamp: FileStatus, digests: ContentDigests)] = [:]
+
+  init(_ source: FolderSource) { self.source = source }
+
+  /// What is in the folder, under the release's former name: nil where that is what it was.
+  ///
+  /// - Parameters:
+  ///   - former: the manifest that was made last.
+  ///   - now: seconds since 1970; gives the release's name its day.
+  /// - Throws: ``FolderError`` that names what cannot be published, ``Unsettled``.
+  mutating func scan(after former: Manifest?, now: Double) throws -> Manifest? {
+    var builder = ManifestBuilder(folder: source.folder)
+    builder.excluded = source.settingsPath
+    var seen: [String: (stamp: FileStatus, digests: ContentDigests)] = [:]
+    var manifest = try builder.manifest(following: settings(), base: source.base) { [known, source] path in
+      let full = "\(source.folder)/\(path)"
+      let stamp = try Self.status(full)
+      if let before = known[path], before.stamp == stamp {
+        seen[path] = before
+        return before.digests
+      }
+      let digests = try builder.digests(of: path)
+      guard try Self.status(full) == stamp else { throw Unsettled(path: path) }
+      // A file's time has a grain: a later write within it would not show.
+      if now - Double(stamp.modified) / 1e9 > 2 { seen[path] = (stamp, digests) }
+      return digests
+    }
+    known = seen
+    if let former, former.bundles == manifest.bundles, former.files == manifest.files, former.base == manifest.base,
+      former.additional == manifest.additional
+    {
+      return nil
+    }
+    manifest.sequence = max(former?.sequence ?? 0, 0) + 1
+    let day = Date(timeIntervalSince1970: now).formatted(.iso8601.year().month().day().dateSeparator(.dash))
+    manifest.release = "\(day.replacing("-", with: "."))-\(manifest.sequence)"
+    return manifest
+  }
+
+  private static func status(_ path: String) throws -> FileStatus {
+    guard let status = FileStatus(ofLink: path) else { throw Unsettled(path: path) }
+    return status
+  }
+
+  private func settings() -> Manifest? {
+    FileManager.default.contents(atPath: source.settingsPath).flatMap { try? Manifest(reading: Array($0)) }
+  }
+}

@@ -1,0 +1,34 @@
+import Foundation
+import PageCore
+import PageStore
+
+/// A folder as a source of releases: its manifest is a file in the store's folder, which is made of what is there.
+public struct FolderSource: Sendable {
+  /// Absolute; may be a symbolic link.
+  public let folder: String
+  /// The manifest's file, by which the store knows the source.
+  public let manifestPath: String
+
+  /// - Throws: ``DigestError`` where libcrypto has no SHA-256.
+  public init(folder: String, store: StoreDirectory) throws {
+    let absolute = URL(fileURLWithPath: folder).standardizedFileURL.path
+    self.folder = absolute
+    var digester = try Digester.sha256()
+    digester.update(Array(absolute.utf8))
+    let name = try digester.finish().hex.prefix(16)
+    manifestPath = URL(fileURLWithPath: store.path).standardizedFileURL.path + "/folders/\(name).json"
+  }
+
+  /// What a ``HostConfiguration`` takes as its manifest; nil for a path that makes no URL.
+  public var manifest: PageURL? { PageURL(filePath: manifestPath) }
+
+  /// A file of settings in the folder that is no part of the release: `preload`, `prefetch` and unknown keys of its
+  /// entries are taken over.
+  var settingsPath: String { folder + "/manifest.json" }
+
+  /// What the manifest's paths are relative to.
+  var base: String {
+    let url = PageURL(filePath: folder)?.text ?? folder
+    return url.hasSuffix("/") ? url : url + "/"
+  }
+}

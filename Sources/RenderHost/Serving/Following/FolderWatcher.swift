@@ -1,0 +1,102 @@
+import Foundation
+import Logging
+import NIOPosix
+import PageCore
+import ServiceLifecycle
+
+/// Publishes a folder: makes a release of what is in it at the start, and of every change.
+///
+/// What cannot be published, a script that is HTML say, keeps the release that was there, and is said.
+public actor FolderWatcher: Service {
+  private let source: FolderSource
+  private let publisher: ReleasePublisher
+  private let signal: FollowSignal
+  private let logger: Logger
+  private var scanner: FolderScanner
+  private var former: Manifest?
+
+  /// Looked at again after so long where something is not well, and where nothing was said of a change.
+  private static let retry: Duration = .milliseconds(500)
+  private static let round: Duration = .seconds(30)
+  private static let roundUnwatched: Duration = .seconds(2)
+
+  init(_ source: FolderSource, publisher: ReleasePublisher, signal: FollowSignal, logger: Logger) {
+    self.source = source
+    self.publisher = publisher
+    self.signal = signal
+    self.logger = logger
+    scanner = FolderScanner(source)
+  }
+
+  public func run() async throws {
+    let events = try DirectoryEvents(source.folder)
+    defer { events.stop() }
+    former = FileManager.default.contents(atPath: source.manifestPath).flatMap { try? Manifest(reading: Array($0)) }
+    await publisher.publishStored()
+    var next = await look(events)
+    publisher.feed.markAsked()
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { [signal] in for await _ in events.signals { signal.send() } }
+      // A timer of its own for each wait: one that is late wakes once too often, and that harms nobody.
+      var timer: Task<Void, Never>?
+      defer { timer?.cancel() }
+      func wake(after duration: Duration) {
+        timer?.cancel()
+        timer = Task { [signal] in if (try? await Task.sleep(for: duration)) != nil { signal.send() } }
+      }
+      wake(after: next)
+      var deadline = ContinuousClock.now + next
+      for await _ in signal.stream.cancelOnGracefulShutdown() {
+        switch events.decision(at: .now) {
+        case .wait(let duration): wake(after: duration)
+        case .rest where ContinuousClock.now < deadline: wake(after: deadline - .now)
+        case .look, .rest:
+          next = await look(events)
+          deadline = .now + next
+          wake(after: next)
+        }
+      }
+      group.cancelAll()
+    }
+  }
+
+  /// - Returns: after which time to look again, if nothing happens.
+  private func look(_ events: DirectoryEvents) async -> Duration {
+    var round = Self.round
+    do {
+      try events.prepareToLook(at: .now)
+    } catch {
+      logger.warning("\(error)")
+      round = Self.roundUnwatched
+    }
+    do {
+      let (scanner, former) = (scanner, former)
+      let (manifest, kept) = try await NIOThreadPool.singleton.runIfActive {
+        var scanner = scanner
+        let manifest = try scanner.scan(after: former, now: Date().timeIntervalSince1970)
+        return (manifest, scanner)
+      }
+      self.scanner = kept
+      if let manifest { try write(manifest) }
+      guard let newest = self.former else { return round }
+      let isServed = publisher.isServing(newest)
+      let names = Set((newest.bundles + newest.files).map(\.name))
+      return isServed ? round : await publisher.bring(with: names) ? round : Self.retry
+    } catch is FolderScanner.Unsettled {
+      return Self.retry
+    } catch {
+      publisher.fail("\(error)")
+      return round
+    }
+  }
+
+  private func write(_ manifest: Manifest) throws {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    let data = try encoder.encode(manifest)
+    let folder = URL(fileURLWithPath: source.manifestPath).deletingLastPathComponent()
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    try data.write(to: URL(fileURLWithPath: source.manifestPath), options: .atomic)
+    former = manifest
+  }
+}

@@ -1,0 +1,33 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+
+/// The webhook by which a publisher says that there is a new release. What it says besides is not read: the source is
+/// asked, so that a call that is repeated by somebody else changes nothing.
+struct ReleaseHook: Sendable {
+  let signature: WebhookSignature
+  let signal: FollowSignal
+
+  private static let bodyLimit = 64 << 10
+
+  func add(to router: Router<HostRequestContext>) {
+    router.post("/hooks/release") { request, _ in
+      guard let body = try? await request.body.collect(upTo: Self.bodyLimit) else {
+        throw ServedError(
+          status: .contentTooLarge, reason: "the body has more than \(Self.bodyLimit) bytes")
+      }
+      let field = HTTPField.Name("X-Signature-256").flatMap { request.headers[$0] }
+      switch signature.verdict(on: Array(buffer: body), field: field) {
+      case .missing:
+        throw ServedError(
+          status: .unauthorized, reason: "the call is not signed: X-Signature-256 is missing",
+          fields: [.wwwAuthenticate: "Signature"])
+      case .wrong:
+        throw ServedError(status: .forbidden, reason: "X-Signature-256 is not the signature of this body")
+      case .right:
+        signal.send()
+        return Response(status: .accepted, headers: [.cacheControl: "no-store"])
+      }
+    }
+  }
+}

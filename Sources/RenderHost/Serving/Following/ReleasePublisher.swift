@@ -1,0 +1,85 @@
+import Logging
+import PageCore
+import PageKit
+import PageLoading
+
+/// Brings the source's release into the store, whole, and has it served then.
+struct ReleasePublisher: Sendable {
+  let host: PageHost
+  let feed: ReleaseFeed
+  let representations: RepresentationStore
+  let logger: Logger
+
+  private var source: PageURL { host.configuration.manifest }
+
+  /// Serves what is stored, before the source is asked.
+  func publishStored() async {
+    do {
+      let stored = try await host.store.source(source)
+      if let previous = stored?.previous { feed.remember(try await snapshot(of: previous)) }
+      if let current = stored?.current { feed.publish(try await snapshot(of: current)) }
+    } catch {
+      logger.warning("the stored release cannot be served: \(error)")
+    }
+  }
+
+  /// Asks the source, fetches what is missing, and switches when everything is here.
+  ///
+  /// - Parameter names: what must be here besides; on-demand bundles otherwise stay away until someone asks for them.
+  /// - Returns: whether the source's newest release is served now.
+  func bring(with names: Set<String>? = nil) async -> Bool {
+    do {
+      let isServed = try await bringNewest(with: names)
+      if isServed { feed.problem = nil }
+      return isServed
+    } catch {
+      fail("\(error)")
+      return false
+    }
+  }
+
+  private func bringNewest(with names: Set<String>?) async throws -> Bool {
+    var failure: (any Error)?
+    do {
+      try await host.refresh()
+    } catch {
+      failure = error
+    }
+    var options = host.configuration.preload
+    options.only = names
+    options.isOffline = failure != nil
+    let preloader = Preloader(
+      store: host.store, verifier: host.verifier, downloader: host.downloader, options: options, logger: logger)
+    let report = await preloader.start().report()
+    if let current = try await host.store.source(source)?.current, current.id != feed.current?.id {
+      feed.publish(try await snapshot(of: current))
+      logger.info("a release is served", metadata: ["release": "\(current.name)", "id": "\(current.id)"])
+      await representations.sweep()
+    }
+    if let failure { throw failure }
+    if let first = report.failures.first {
+      let more = report.failures.count - 1
+      fail("release \(report.release ?? "") is not complete: \(first.error)\(more > 0 ? "; and \(more) more" : "")")
+      return false
+    }
+    return true
+  }
+
+  /// Whether the release of this manifest is the one that is served.
+  func isServing(_ manifest: Manifest) -> Bool {
+    guard let current = feed.current else { return false }
+    return current.name == manifest.release && current.stored.sequence == manifest.sequence && feed.problem == nil
+  }
+
+  func fail(_ problem: String) {
+    if feed.problem != problem { logger.warning("\(problem)") }
+    feed.problem = problem
+  }
+
+  private func snapshot(of release: StoredRelease) async throws -> ServedRelease {
+    let manifest = try Manifest(
+      reading: try await host.store.manifestBytes(of: release), limits: host.configuration.manifestLimits)
+    return try ServedRelease(
+      release, manifest: manifest, contents: try await host.store.recordedContents(of: release), after: feed.current)
+  }
+}

@@ -1,0 +1,34 @@
+import Logging
+import ServiceLifecycle
+
+/// Follows another server's manifest: asks at the start, then now and again, and whenever it is told to.
+public struct UpstreamFollower: Service {
+  let publisher: ReleasePublisher
+  let period: Duration
+  let signal: FollowSignal
+
+  public func run() async throws {
+    await publisher.publishStored()
+    _ = await publisher.bring()
+    publisher.feed.markAsked()
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { [period, signal] in
+        while (try? await Task.sleep(for: period)) != nil { signal.send() }
+      }
+      for await _ in signal.stream.cancelOnGracefulShutdown() { _ = await publisher.bring() }
+      group.cancelAll()
+    }
+  }
+}
+
+/// Says that the source has something new; several such words before it is asked are one. One reader.
+public struct FollowSignal: Sendable {
+  let stream: AsyncStream<Void>
+  private let continuation: AsyncStream<Void>.Continuation
+
+  init() {
+    (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+  }
+
+  public func send() { continuation.yield() }
+}

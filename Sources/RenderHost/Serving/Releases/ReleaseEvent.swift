@@ -1,0 +1,51 @@
+import HTTPCaching
+import PageCore
+
+/// A release was switched to: what it is, and what it changes.
+struct ReleaseEvent: Hashable, Sendable, Encodable {
+  struct Change: Hashable, Sendable, Encodable {
+    let name: String
+    /// Where it is served, on this host.
+    let url: String
+    let md5: MD5Digest
+  }
+
+  /// Grows; the `id` of the event.
+  let id: Int64
+  let release: String
+  let sequence: Int64
+  /// RFC 3339.
+  let since: String
+  let bundles: Int
+  let files: Int
+  /// New ones, and those with other bytes than before. None where nothing is known of what was before.
+  let changed: [Change]
+  /// Their names.
+  let removed: [String]
+  /// Whether there were more than an event may list.
+  let isTruncated: Bool
+
+  /// Changes listed by one event; of more a client reads the manifest.
+  static let changesLimit = 1000
+
+  init(_ release: ServedRelease, after former: ServedRelease?) {
+    id = release.id
+    self.release = release.name
+    sequence = release.stored.sequence
+    since = Timestamp.text(release.since.secondsSinceEpoch)
+    bundles = release.entries.count { $0.bundle.kind == .bundle }
+    files = release.entries.count - bundles
+    guard let former else {
+      (changed, removed, isTruncated) = ([], [], false)
+      return
+    }
+    let changed = release.entries.lazy.filter { former.entry(at: $0.path)?.bundle.md5 != $0.bundle.md5 }
+    let removed = former.entries.lazy.filter { release.entry(at: $0.path) == nil }
+    self.changed = changed.prefix(Self.changesLimit).map {
+      Change(name: $0.bundle.name, url: $0.location, md5: $0.bundle.md5)
+    }
+    self.removed = removed.prefix(Self.changesLimit).map(\.bundle.name)
+    isTruncated =
+      changed.dropFirst(Self.changesLimit).first != nil || removed.dropFirst(Self.changesLimit).first != nil
+  }
+}

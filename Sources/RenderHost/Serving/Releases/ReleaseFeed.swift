@@ -1,0 +1,102 @@
+import PageCore
+import Synchronization
+
+/// The release that is served, those before it, and the way to learn of the next.
+public final class ReleaseFeed: Sendable {
+  private struct State {
+    var current: ServedRelease?
+    /// Newest first, with the time when another took its place.
+    var former: [(release: ServedRelease, replaced: ContinuousClock.Instant)] = []
+    /// Oldest first.
+    var events: [ReleaseEvent] = []
+    var hasAsked = false
+    var problem: String?
+    var subscribers: [UInt64: AsyncStream<Void>.Continuation] = [:]
+    var nextSubscriber: UInt64 = 0
+  }
+
+  /// How long the bytes of a release stay reachable by their digests after it was replaced.
+  static let grace: Duration = .seconds(300)
+  static let formerLimit = 64
+  static let eventsLimit = 64
+  static let subscribersLimit = 1000
+
+  private let state = Mutex(State())
+
+  public init() {}
+
+  var current: ServedRelease? { state.withLock(\.current) }
+
+  /// What anything of a release that is still known has these bytes.
+  func entry(of digest: SHA256Digest) -> (ServedEntry, StoredRelease)? {
+    let releases = state.withLock { state in [state.current].compactMap(\.self) + state.former.map(\.release) }
+    return releases.lazy.compactMap { release in release.entry(of: digest).map { ($0, release.stored) } }.first
+  }
+
+  /// Takes in what was served before this process began.
+  func remember(_ release: ServedRelease, now: ContinuousClock.Instant = .now) {
+    state.withLock { $0.former.append((release, now)) }
+  }
+
+  /// Switches to a release: at once, and whole.
+  func publish(_ release: ServedRelease, now: ContinuousClock.Instant = .now) {
+    let subscribers = state.withLock { state -> [AsyncStream<Void>.Continuation] in
+      let former = state.current ?? state.former.first?.release
+      state.events.append(ReleaseEvent(release, after: former))
+      if state.events.count > Self.eventsLimit { state.events.removeFirst() }
+      if let current = state.current { state.former.insert((current, now), at: 0) }
+      state.former = Array(
+        state.former.prefix(Self.formerLimit).prefix { now - $0.replaced < Self.grace })
+      state.current = release
+      return Array(state.subscribers.values)
+    }
+    for subscriber in subscribers { subscriber.yield() }
+  }
+
+  // MARK: Readiness
+
+  /// The source has been asked for the first time, with whatever result.
+  func markAsked() { state.withLock { $0.hasAsked = true } }
+
+  /// Why the source's newest release is not served; nil when it is.
+  var problem: String? {
+    get { state.withLock(\.problem) }
+    set { state.withLock { $0.problem = newValue } }
+  }
+
+  /// What there is to say of it to whoever asks whether this host is ready.
+  public var readiness: ReleaseReadiness {
+    state.withLock { state in
+      ReleaseReadiness(hasAsked: state.hasAsked, latest: state.current == nil ? nil : state.events.last, state.problem)
+    }
+  }
+
+  // MARK: Events
+
+  /// Newest last.
+  var history: [ReleaseEvent] { state.withLock(\.events) }
+
+  /// Those after the one with this number; the current one alone for who has seen none, or one that cannot be.
+  func events(after seen: Int64?) -> [ReleaseEvent] {
+    state.withLock { state in
+      guard let seen, let newest = state.events.last?.id, seen <= newest else { return state.events.suffix(1) }
+      return state.events.filter { $0.id > seen }
+    }
+  }
+
+  /// Says that there may be new events; what has not been taken yet counts as one. Nil with too many subscribers.
+  func changes() -> AsyncStream<Void>? {
+    let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    let number = state.withLock { state -> UInt64? in
+      guard state.subscribers.count < Self.subscribersLimit else { return nil }
+      state.nextSubscriber += 1
+      state.subscribers[state.nextSubscriber] = continuation
+      return state.nextSubscriber
+    }
+    guard let number else { return nil }
+    continuation.onTermination = { [weak self] _ in
+      self?.state.withLock { $0.subscribers[number] = nil }
+    }
+    return stream
+  }
+}

@@ -1,0 +1,86 @@
+import Foundation
+import HTTPCaching
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import PageCore
+import ServiceLifecycle
+
+/// The routes that tell of releases: which is served, which were, and when there is a new one.
+struct ReleaseRoutes: Sendable {
+  let feed: ReleaseFeed
+  /// How often a stream without events says that it is alive.
+  var heartbeat: Duration = .seconds(15)
+
+  func add(to router: Router<HostRequestContext>) {
+    for path in ["/releases", "/releases/events"] as [RouterPath] {
+      router.on(path, method: .options) { _, _ in ServedFields.preflight }
+    }
+    for method in [HTTPRequest.Method.get, .head] {
+      router.on("/releases", method: method) { request, _ in try list(request.head) }
+    }
+    router.get("/releases/events") { request, _ in
+      guard let changes = feed.changes() else {
+        throw ServedError(
+          status: .serviceUnavailable, reason: "too many clients follow the releases already",
+          fields: [.retryAfter: "60"])
+      }
+      return events(changes, after: request.headers[.lastEventID].flatMap { Int64($0) })
+    }
+  }
+
+  private func list(_ request: HTTPRequest) throws -> Response {
+    struct List: Encodable {
+      let current: ReleaseEvent?
+      /// Newest first.
+      let history: [ReleaseEvent]
+    }
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    let history = feed.history
+    let bytes = Array(try encoder.encode(List(current: history.last, history: history.reversed())))
+    let content = try ServedContent(made: bytes, mediaType: "application/json")
+    let representation = Representation(ByteBuffer(bytes: bytes), coding: .identity, digests: content.digests)
+    let answer = ContentAnswer(
+      representation: representation, mediaType: content.mediaType, caching: ServedFields.revalidated, modified: nil)
+    return answer.response(
+      to: request, now: HTTPDate(secondsSinceEpoch: Int64(Date().timeIntervalSince1970)))
+  }
+
+  /// Each client is sent what it has not seen, when it takes it: nothing is kept for a slow one but the place where it
+  /// is.
+  private func events(_ changes: AsyncStream<Void>, after seen: Int64?) -> Response {
+    var fields: HTTPFields = [.contentType: "text/event-stream", .cacheControl: "no-store"]
+    ServedFields.allowAnyOrigin(&fields)
+    let body = ResponseBody { [feed, heartbeat] writer in
+      let wakes = WakeStream(changes, every: heartbeat)
+      defer { wakes.stop() }
+      // A client that comes back begins where it was; the comment brings the head on its way.
+      try await writer.write(ByteBuffer(string: ": releases\n\n"))
+      var seen = seen
+      for event in feed.events(after: seen) { try await send(event, &writer, &seen) }
+      for await wake in wakes.stream.cancelOnGracefulShutdown() {
+        if wake == .heartbeat { try await writer.write(ByteBuffer(string: ":\n\n")) }
+        for event in feed.events(after: seen) where event.id != seen { try await send(event, &writer, &seen) }
+      }
+      try await writer.finish(nil)
+    }
+    return Response(status: .ok, headers: fields, body: body)
+  }
+
+  private func send(
+    _ event: ReleaseEvent, _ writer: inout any ResponseBodyWriter, _ seen: inout Int64?
+  ) async throws {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    // JSON has no line breaks of its own, so that it is one line of data.
+    let data = String(decoding: try encoder.encode(event), as: UTF8.self)
+    try await writer.write(ByteBuffer(string: "event: release\nid: \(event.id)\ndata: \(data)\n\n"))
+    seen = event.id
+  }
+}
+
+extension HTTPField.Name {
+  /// HTML, “Server-sent events”.
+  fileprivate static let lastEventID = HTTPField.Name("Last-Event-ID") ?? .range
+}

@@ -1,0 +1,20 @@
+import HTTPCaching
+import PageCore
+
+/// A bundle or file of a release, as it is served.
+struct ServedEntry: Sendable {
+  /// With its URL in the store.
+  let bundle: PageBundle
+  /// Below `/bundles/`, unescaped.
+  let path: String
+  /// Nil for one that is fetched when someone asks for it.
+  let blob: Blob?
+  /// When this path began to have these bytes here. No earlier content of the path has the same.
+  let modified: HTTPDate
+
+  /// As it is written in a URL.
+  var location: String { "/bundles/" + URLPath.escaped(path) }
+
+  /// RFC 9110 §8.8.2.1: what lies ahead may not be said yet.
+  func modified(at now: HTTPDate) -> HTTPDate? { modified <= now ? modified : nil }
+}

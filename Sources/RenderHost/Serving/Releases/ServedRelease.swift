@@ -1,0 +1,83 @@
+import Foundation
+import HTTPCaching
+import PageCore
+
+/// A release as it is served: a snapshot that never changes. Whoever holds it sees all of it and nothing else.
+final class ServedRelease: Sendable {
+  let stored: StoredRelease
+  let entries: [ServedEntry]
+  let manifest: ServedContent
+  let checksums: ServedContent
+  /// When this host switched to it.
+  let since: HTTPDate
+  private let byPath: [String: Int]
+  private let byDigest: [SHA256Digest: Int]
+
+  var name: String { stored.name }
+  /// Grows with each release that is switched to, also from one process to the next.
+  var id: Int64 { stored.id }
+
+  /// What the paths of the manifest are relative to, as it is served.
+  private static let base = "bundles/"
+
+  /// - Parameters:
+  ///   - manifest: the source's.
+  ///   - contents: in the manifest's order.
+  ///   - former: what was served before, for the dates of what stays the same.
+  init(
+    _ stored: StoredRelease, manifest source: Manifest, contents: [StoredBundle], after former: ServedRelease?
+  ) throws {
+    self.stored = stored
+    let since = HTTPDate(secondsSinceEpoch: Int64(stored.activatedAt ?? 0))
+    self.since = since
+    var listed = source.bundles + source.files
+    guard listed.count == contents.count else { throw StoreError.releaseGone(name: stored.name) }
+    var entries: [ServedEntry] = []
+    var checksums: [String: Checksum] = [:]
+    for index in listed.indices {
+      let (bundle, blob) = (contents[index].bundle, contents[index].blob)
+      if let blob { (listed[index].size, listed[index].sha256) = (blob.size, blob.sha256) }
+      let path = URLPath.unescaped(listed[index].path) ?? listed[index].path
+      entries.append(
+        ServedEntry(
+          bundle: bundle, path: path, blob: blob,
+          modified: Self.modified(bundle, since: since, before: former?.entry(at: path))))
+      checksums[path] = Checksum(md5: bundle.md5, sha256: listed[index].sha256, size: listed[index].size)
+    }
+    var served = source
+    served.base = Self.base
+    served.bundles = Array(listed[..<source.bundles.count])
+    served.files = Array(listed[source.bundles.count...])
+    manifest = try Self.json(served)
+    self.checksums = try Self.json(checksums)
+    byPath = Dictionary(entries.indices.map { (entries[$0].path, $0) }, uniquingKeysWith: { first, _ in first })
+    byDigest = Dictionary(
+      entries.indices.compactMap { index in entries[index].blob.map { ($0.sha256, index) } },
+      uniquingKeysWith: { first, _ in first })
+    self.entries = entries
+  }
+
+  func entry(at path: String) -> ServedEntry? { byPath[path].map { entries[$0] } }
+
+  func entry(of digest: SHA256Digest) -> ServedEntry? { byDigest[digest].map { entries[$0] } }
+
+  private struct Checksum: Encodable {
+    let md5: MD5Digest
+    /// Nil where the source tells none, and the bytes are not here yet.
+    let sha256: SHA256Digest?
+    let size: Int64?
+  }
+
+  private static func modified(_ bundle: PageBundle, since: HTTPDate, before: ServedEntry?) -> HTTPDate {
+    guard let before else { return since }
+    if before.bundle.md5 == bundle.md5 { return before.modified }
+    // Two contents within one second must not have one date.
+    return max(since, HTTPDate(secondsSinceEpoch: before.modified.secondsSinceEpoch + 1))
+  }
+
+  private static func json(_ value: some Encodable) throws -> ServedContent {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return try ServedContent(made: Array(try encoder.encode(value)), mediaType: "application/json")
+  }
+}

@@ -1,0 +1,15 @@
+import Foundation
+
+/// Paths between URLs and manifests.
+enum URLPath {
+  /// Without escapes; nil where they make no text.
+  static func unescaped(_ path: some StringProtocol) -> String? { String(path).removingPercentEncoding }
+
+  static func escaped(_ path: String) -> String {
+    path.addingPercentEncoding(withAllowedCharacters: allowed) ?? path
+  }
+
+  /// RFC 3986 §3.3, and the separator.
+  private static let allowed = CharacterSet(
+    charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()*+,;=:@/")
+}

@@ -1,0 +1,64 @@
+import Hummingbird
+import Logging
+import PageCore
+import PageKit
+import ServiceLifecycle
+
+/// Everything about serving, wired together.
+struct Serving: Sendable {
+  let feed: ReleaseFeed
+  /// Follows the source; to be run for as long as the server.
+  let services: [any Service]
+  private let routes: ServingRoutes
+  private let releases: ReleaseRoutes
+  private let hook: ReleaseHook?
+
+  /// The manifest that a host for these settings has as its source.
+  ///
+  /// - Throws: ``FolderError`` where neither a folder nor a manifest is named, or both are.
+  static func source(_ settings: Settings) throws -> PageURL {
+    switch (settings.bundles, settings.manifest) {
+    case (let folder?, nil):
+      guard let url = try FolderSource(folder: folder, store: settings.store).manifest else {
+        throw ServingSettingsError("the folder \(folder.quotedForMessage) makes no URL")
+      }
+      return url
+    case (nil, let url?): return url
+    default: throw ServingSettingsError("either a folder of bundles or a manifest is to be named, and not both")
+    }
+  }
+
+  /// - Parameter host: with ``source(_:)`` as its manifest, and a `releaseGrace` of ``ReleaseFeed/grace``.
+  init(_ settings: Settings, host: PageHost, logger: Logger) throws {
+    let feed = ReleaseFeed()
+    let representations = RepresentationStore(
+      store: host.store, downloader: host.downloader,
+      variants: VariantDirectory(store: settings.store.path, logger: logger), logger: logger)
+    let publisher = ReleasePublisher(host: host, feed: feed, representations: representations, logger: logger)
+    let signal = FollowSignal()
+    if let folder = settings.bundles {
+      let source = try FolderSource(folder: folder, store: settings.store)
+      services = [FolderWatcher(source, publisher: publisher, signal: signal, logger: logger)]
+    } else {
+      services = [UpstreamFollower(publisher: publisher, period: settings.follow, signal: signal)]
+    }
+    self.feed = feed
+    routes = ServingRoutes(
+      feed: feed, representations: representations, downloader: host.downloader, store: host.store)
+    releases = ReleaseRoutes(feed: feed)
+    hook = settings.webhookSecret.map { ReleaseHook(signature: WebhookSignature(secret: $0), signal: signal) }
+  }
+
+  func add(to router: Router<HostRequestContext>) {
+    routes.add(to: router)
+    releases.add(to: router)
+    hook?.add(to: router)
+  }
+}
+
+/// Settings that do not go together.
+struct ServingSettingsError: Error, Hashable, CustomStringConvertible {
+  let description: String
+
+  init(_ description: String) { self.description = description }
+}

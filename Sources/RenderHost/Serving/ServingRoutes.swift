@@ -1,0 +1,108 @@
+import Foundation
+import HTTPCaching
+import HTTPTypes
+import Hummingbird
+import Logging
+import NIOCore
+import PageCore
+import PageKit
+import PageLoading
+
+/// The routes of what is served: the manifest, the checksums, bundles and files by their names and by their digests.
+struct ServingRoutes: Sendable {
+  let feed: ReleaseFeed
+  let representations: RepresentationStore
+  let downloader: BundleDownloader
+  let store: BundleStore
+
+  func add(to router: Router<HostRequestContext>) {
+    add("/manifest.json", to: router) { _, release in .init(content: release.manifest, modified: release.since) }
+    add("/checksums", to: router) { _, release in .init(content: release.checksums, modified: release.since) }
+    add("/bundles/**", to: router) { path, release in try await bundle(at: path, of: release) }
+    add("/blobs/:digest", to: router) { path, _ in try blob(path) }
+  }
+
+  /// What a route has found.
+  private struct Found: Sendable {
+    let content: ServedContent
+    var caching = ServedFields.revalidated
+    var modified: HTTPDate?
+  }
+
+  private typealias Lookup = @Sendable (String, ServedRelease) async throws -> Found
+
+  /// - Parameter lookup: is given what is behind the route's first folder, and the release that is served.
+  private func add(_ path: RouterPath, to router: Router<HostRequestContext>, lookup: @escaping Lookup) {
+    for method in [HTTPRequest.Method.get, .head] {
+      router.on(path, method: method) { request, _ in await answer(request.head, lookup) }
+    }
+    router.on(path, method: .options) { _, _ in ServedFields.preflight }
+  }
+
+  private func answer(_ request: HTTPRequest, _ lookup: Lookup) async -> Response {
+    do {
+      guard let release = feed.current else { throw ServedError.noRelease }
+      let path = (request.path ?? "/").prefix { $0 != "?" }
+      guard let name = URLPath.unescaped(path.dropFirst().drop { $0 != "/" }.dropFirst()) else {
+        throw ServedError(status: .badRequest, reason: "the path is not UTF-8")
+      }
+      let found = try await lookup(name, release)
+      let codings = AcceptedCodings(request.headerFields).ordered()
+      guard let representation = try await representations.representation(of: found.content, in: codings) else {
+        throw ServedError(
+          status: .notAcceptable,
+          reason: "none of the encodings that the request accepts can be had of this: there is "
+            + found.content.codings.map(\.token).joined(separator: ", "), fields: [.vary: "Accept-Encoding"])
+      }
+      let now = HTTPDate(secondsSinceEpoch: Int64(Date().timeIntervalSince1970))
+      let answer = ContentAnswer(
+        representation: representation, mediaType: found.content.mediaType, caching: found.caching,
+        modified: found.modified.flatMap { $0 <= now ? $0 : nil })
+      return answer.response(to: request, now: now)
+    } catch let error as ServedError {
+      return error.response(to: request)
+    } catch {
+      return ServedError(status: .badGateway, reason: "it cannot be had at the moment: \(error)").response(to: request)
+    }
+  }
+
+  // MARK: Lookups
+
+  private func bundle(at path: String, of release: ServedRelease) async throws -> Found {
+    if let entry = release.entry(at: path) {
+      let content = ServedContent(
+        try await blob(of: entry, in: release.stored), of: entry.bundle, in: release.stored, path: path)
+      return Found(content: content, modified: entry.modified)
+    }
+    if path.hasSuffix(".md5"), let entry = release.entry(at: String(path.dropLast(4))) {
+      // As md5sum writes it, so that it can check it.
+      let name = path.dropLast(4).split(separator: "/").last ?? ""
+      let line = "\(entry.bundle.md5)  \(name)\n"
+      return Found(
+        content: try ServedContent(made: Array(line.utf8), mediaType: "text/plain; charset=utf-8"),
+        modified: entry.modified)
+    }
+    throw ServedError.notFound("release \(release.name) has no bundle or file \(path.quotedForMessage)")
+  }
+
+  /// An on-demand bundle is fetched when it is asked for first.
+  private func blob(of entry: ServedEntry, in release: StoredRelease) async throws -> Blob {
+    if let blob = entry.blob { return blob }
+    let recent: @Sendable () async throws -> Blob? = { [store] in
+      try await store.bundle(at: entry.bundle.url, in: release)?.blob
+    }
+    if let blob = try await recent() { return blob }
+    return try await downloader.download(FetchTarget(entry.bundle), for: release, recent: recent).blob
+  }
+
+  private func blob(_ name: String) throws -> Found {
+    guard let digest = SHA256Digest(hex: name) else {
+      throw ServedError(status: .badRequest, reason: "a blob is named by its SHA-256, which is 64 hexadecimal digits")
+    }
+    guard let (entry, release) = feed.entry(of: digest), let blob = entry.blob else {
+      throw ServedError.notFound("no release that is known here has bytes with the SHA-256 \(digest)")
+    }
+    return Found(
+      content: ServedContent(blob, of: entry.bundle, in: release, path: entry.path), caching: ServedFields.immutable)
+  }
+}
