@@ -29,7 +29,8 @@ struct ContentAnswer {
       return response
     case .preconditionFailed:
       return ServedError(
-        status: .preconditionFailed, reason: "what is here is not what the request asks for: it is \(representation.etag)",
+        status: .preconditionFailed,
+        reason: "what is here is not what the request asks for: it is \(representation.etag)",
         fields: fields
       ).response(to: request)
     case .rangeNotSatisfiable:

@@ -34,7 +34,8 @@ struct VariantDirectory: Sendable {
   func read(_ content: ContentDigests, _ coding: ContentCoding) -> Found? {
     let path = path(of: content.sha256, coding)
     // What is larger than the content is no variant of it.
-    guard let size = FileStatus(ofLink: path)?.size, size < content.size, let data = FileManager.default.contents(atPath: path)
+    guard let size = FileStatus(ofLink: path)?.size, size < content.size,
+      let data = FileManager.default.contents(atPath: path)
     else { return nil }
     if data.isEmpty { return .useless }
     let bytes = Array(data)

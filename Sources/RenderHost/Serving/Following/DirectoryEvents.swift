@@ -60,8 +60,9 @@ final class DirectoryEvents: Sendable {
   /// Watches every folder there is now, and forgets those that have gone; to be called before each look, so that
   /// nothing can happen between the look and the watch.
   ///
+  /// - Returns: whether there are folders that were not watched before: who writes in them may not have been seen.
   /// - Throws: ``WatchError`` where something is not watched; the rest is.
-  func prepareToLook(at now: ContinuousClock.Instant) throws {
+  func prepareToLook(at now: ContinuousClock.Instant) throws -> Bool {
     state.withLock { $0.activity.look(at: now) }
     var watched: [Int32: String?] = [:]
     var failure: WatchError?
@@ -85,13 +86,16 @@ final class DirectoryEvents: Sendable {
         left.append(path.isEmpty ? name : "\(path)/\(name)")
       }
     }
-    let gone = state.withLock { state in
+    let (gone, isNew) = state.withLock { state in
       let gone = state.folders.keys.filter { watched[$0] == nil }
+      let isNew = watched.keys.contains { state.folders[$0] == nil }
       state.folders = watched
-      return gone
+      if isNew { state.activity.note(.changed, at: now) }
+      return (gone, isNew)
     }
     for watch in gone { inotify_rm_watch(descriptor, watch) }
     if let failure { throw failure }
+    return isNew
   }
 
   // MARK: Reading

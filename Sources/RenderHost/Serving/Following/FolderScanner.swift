@@ -25,7 +25,7 @@ struct FolderScanner: Sendable {
     var builder = ManifestBuilder(folder: source.folder)
     builder.excluded = source.settingsPath
     var seen: [String: (stamp: FileStatus, digests: ContentDigests)] = [:]
-    var manifest = try builder.manifest(following: settings(), base: source.base) { [known, source] path in
+    var manifest = try builder.manifest(following: try settings(), base: source.base) { [known, source] path in
       let full = "\(source.folder)/\(path)"
       let stamp = try Self.status(full)
       if let before = known[path], before.stamp == stamp {
@@ -55,7 +55,12 @@ struct FolderScanner: Sendable {
     return status
   }
 
-  private func settings() -> Manifest? {
-    FileManager.default.contents(atPath: source.settingsPath).flatMap { try? Manifest(reading: Array($0)) }
+  private func settings() throws -> Manifest? {
+    guard let data = FileManager.default.contents(atPath: source.settingsPath) else { return nil }
+    do {
+      return try Manifest(reading: Array(data))
+    } catch {
+      throw FolderError("\(source.settingsPath) is no manifest, so that its settings cannot be heeded: \(error)")
+    }
   }
 }

@@ -14,6 +14,7 @@ public actor FolderWatcher: Service {
   private let logger: Logger
   private var scanner: FolderScanner
   private var former: Manifest?
+  private var hasLooked = false
 
   /// Looked at again after so long where something is not well, and where nothing was said of a change.
   private static let retry: Duration = .milliseconds(500)
@@ -44,6 +45,8 @@ public actor FolderWatcher: Service {
         timer?.cancel()
         timer = Task { [signal] in if (try? await Task.sleep(for: duration)) != nil { signal.send() } }
       }
+      // Once more, for who was writing when this began.
+      next = min(next, FolderActivity.quiet)
       wake(after: next)
       var deadline = ContinuousClock.now + next
       for await _ in signal.stream.cancelOnGracefulShutdown() {
@@ -64,7 +67,11 @@ public actor FolderWatcher: Service {
   private func look(_ events: DirectoryEvents) async -> Duration {
     var round = Self.round
     do {
-      try events.prepareToLook(at: .now)
+      let isNew = try events.prepareToLook(at: .now)
+      // At the start that would be all of them.
+      let isSettled = !isNew || !hasLooked
+      hasLooked = true
+      guard isSettled else { return FolderActivity.quiet }
     } catch {
       logger.warning("\(error)")
       round = Self.roundUnwatched

@@ -40,7 +40,7 @@ public final class ReleaseFeed: Sendable {
 
   /// Switches to a release: at once, and whole.
   func publish(_ release: ServedRelease, now: ContinuousClock.Instant = .now) {
-    let subscribers = state.withLock { state -> [AsyncStream<Void>.Continuation] in
+    change { state in
       let former = state.current ?? state.former.first?.release
       state.events.append(ReleaseEvent(release, after: former))
       if state.events.count > Self.eventsLimit { state.events.removeFirst() }
@@ -48,6 +48,12 @@ public final class ReleaseFeed: Sendable {
       state.former = Array(
         state.former.prefix(Self.formerLimit).prefix { now - $0.replaced < Self.grace })
       state.current = release
+    }
+  }
+
+  private func change(_ body: (inout State) -> Void) {
+    let subscribers = state.withLock { state in
+      body(&state)
       return Array(state.subscribers.values)
     }
     for subscriber in subscribers { subscriber.yield() }
@@ -56,12 +62,12 @@ public final class ReleaseFeed: Sendable {
   // MARK: Readiness
 
   /// The source has been asked for the first time, with whatever result.
-  func markAsked() { state.withLock { $0.hasAsked = true } }
+  func markAsked() { change { $0.hasAsked = true } }
 
   /// Why the source's newest release is not served; nil when it is.
   var problem: String? {
     get { state.withLock(\.problem) }
-    set { state.withLock { $0.problem = newValue } }
+    set { change { $0.problem = newValue } }
   }
 
   /// What there is to say of it to whoever asks whether this host is ready.
@@ -72,6 +78,9 @@ public final class ReleaseFeed: Sendable {
   }
 
   // MARK: Events
+
+  /// How many are told of changes.
+  public var subscriberCount: Int { state.withLock(\.subscribers.count) }
 
   /// Newest last.
   var history: [ReleaseEvent] { state.withLock(\.events) }
@@ -84,7 +93,7 @@ public final class ReleaseFeed: Sendable {
     }
   }
 
-  /// Says that there may be new events; what has not been taken yet counts as one. Nil with too many subscribers.
+  /// Says that there may be new events, or another readiness; what has not been taken yet counts as one. Nil with too many subscribers.
   func changes() -> AsyncStream<Void>? {
     let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     let number = state.withLock { state -> UInt64? in

@@ -1,5 +1,7 @@
 /// Whether there is something to serve: the store is open, and a release is active.
 public struct ReleaseReadiness: Hashable, Sendable, Encodable {
+  /// The source was asked once, with whatever result.
+  public let hasAsked: Bool
   /// The source was asked, and a release is served: the newest, or with the source away the one that is stored.
   public let isReady: Bool
   /// Its name; nil where none is served.
@@ -12,6 +14,7 @@ public struct ReleaseReadiness: Hashable, Sendable, Encodable {
   public let problem: String?
 
   init(hasAsked: Bool, latest: ReleaseEvent?, _ problem: String?) {
+    self.hasAsked = hasAsked
     isReady = hasAsked && latest != nil
     release = latest?.release
     since = latest?.since

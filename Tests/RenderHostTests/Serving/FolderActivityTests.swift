@@ -1,0 +1,65 @@
+import Testing
+
+@testable import RenderHost
+
+struct FolderActivityTests {
+  private let start = ContinuousClock.now
+
+  private func at(_ seconds: Double) -> ContinuousClock.Instant { start + .seconds(seconds) }
+
+  @Test func nothingHappensNothingIsLookedAt() {
+    #expect(FolderActivity().decision(at: start) == .rest)
+  }
+
+  @Test func aBurstIsLookedAtOnceItIsOver() {
+    var activity = FolderActivity()
+    for step in 0..<5 { activity.note(.settled("a\(step)"), at: at(Double(step) * 0.05)) }
+    #expect(activity.decision(at: at(0.25)) == .wait(.milliseconds(50)))
+    #expect(activity.decision(at: at(0.3)) == .look)
+    activity.look(at: at(0.3))
+    #expect(activity.decision(at: at(0.3)) == .rest)
+  }
+
+  @Test func aBurstWithoutAnEndIsCut() {
+    var activity = FolderActivity()
+    for step in 0...40 { activity.note(.changed, at: at(Double(step) * 0.05)) }
+    #expect(activity.decision(at: at(2)) == .look)
+  }
+
+  @Test func aFileThatIsBeingWrittenIsWaitedFor() {
+    var activity = FolderActivity()
+    activity.note(.writing("a.js"), at: at(0))
+    #expect(activity.decision(at: at(1)) == .wait(.seconds(9)))
+    activity.note(.writing("a.js"), at: at(5))
+    #expect(activity.decision(at: at(6)) == .wait(.seconds(9)))
+    activity.note(.settled("a.js"), at: at(6))
+    #expect(activity.decision(at: at(6.1)) == .look)
+  }
+
+  @Test func aWriterThatSaysNothingMoreIsGivenUp() {
+    var activity = FolderActivity()
+    activity.note(.writing("a.js"), at: at(0))
+    #expect(activity.decision(at: at(10)) == .look)
+  }
+
+  @Test func aWriterWithoutAnEndHidesNothingForEver() {
+    var activity = FolderActivity()
+    for second in 0...60 { activity.note(.writing("log.txt"), at: at(Double(second))) }
+    #expect(activity.decision(at: at(60)) == .look)
+  }
+
+  @Test func lostEventsForgetWhoWasWriting() {
+    var activity = FolderActivity()
+    activity.note(.writing("a.js"), at: at(0))
+    activity.note(.overflow, at: at(1))
+    #expect(activity.decision(at: at(1.1)) == .look)
+  }
+
+  @Test func aWriterIsStillWaitedForAfterALookThatCameInBetween() {
+    var activity = FolderActivity()
+    activity.note(.writing("a.js"), at: at(0))
+    activity.look(at: at(1))
+    activity.note(.settled("b.js"), at: at(2))
+    #expect(activity.decision(at: at(3)) == .wait(.seconds(7)))
+  }
+}

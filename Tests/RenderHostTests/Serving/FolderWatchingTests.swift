@@ -1,0 +1,227 @@
+import Foundation
+import PageKit
+import PageTesting
+import Testing
+
+@testable import RenderHost
+
+@Suite(.timeLimit(.minutes(2)))
+struct FolderWatchingTests {
+  @Test func aChangedFileIsANewRelease() async throws {
+    try await ServingFixture.folder { (host: ServingFixture) async throws in
+      let before = try await host.manifest()
+      let old = try await host.get("/bundles/home.js")
+      try host.write("// new", "home.js")
+      try await host.waitForRelease("home.js", "// new")
+      let after = try await host.manifest()
+      #expect(after.sequence == before.sequence + 1)
+      #expect(after.release != before.release)
+      let new = try await host.get("/bundles/home.js", ["If-None-Match": try #require(old["ETag"])])
+      #expect(new.status == 200 && new.text == "// new")
+      // What was served before can still be had by its digest.
+      #expect(try await host.get("/blobs/\(try ContentDigests(of: old.body).sha256)").body == old.body)
+    }
+  }
+
+  @Test func aFolderThatComesLaterIsServedThen() async throws {
+    let directory = try TemporaryDirectory()
+    try await ServingFixture.folder(directory) { (host: ServingFixture) async throws in
+      #expect(!host.feed.readiness.isReady)
+      #expect(host.feed.problem?.contains("cannot be read") == true)
+      try host.write("// late", "home.js")
+      try await host.waitForRelease("home.js", "// late")
+      #expect(host.feed.readiness.isReady)
+    }
+  }
+
+  @Test func foldersAndFilesComeMoveAndGo() async throws {
+    try await ServingFixture.folder { (host: ServingFixture) async throws in
+      try host.write("// deep", "a/b/c/deep.js")
+      try await host.waitForRelease("a/b/c/deep.js", "// deep")
+      try FileManager.default.moveItem(atPath: "\(host.folder)/a/b", toPath: "\(host.folder)/x")
+      try await host.waitForRelease("x/c/deep.js", "// deep")
+      #expect(try await host.get("/bundles/a/b/c/deep.js").status == 404)
+      // Still watched where it is now.
+      try host.write("// deeper", "x/c/deep.js")
+      try await host.waitForRelease("x/c/deep.js", "// deeper")
+      try FileManager.default.removeItem(atPath: "\(host.folder)/x")
+      try await host.waitForRelease("x/c/deep.js", nil)
+    }
+  }
+
+  @Test func aFolderThatTakesTheOthersPlaceIsSeenAndWatched() async throws {
+    try await ServingFixture.folder { (host: ServingFixture) async throws in
+      try ServingFixture.write("// other", to: host.directory.file("next/home.js"))
+      try FileManager.default.moveItem(atPath: host.folder, toPath: host.directory.file("old"))
+      try FileManager.default.moveItem(atPath: host.directory.file("next"), toPath: host.folder)
+      try await host.waitForRelease("home.js", "// other")
+      try host.write("// third", "home.js")
+      try await host.waitForRelease("home.js", "// third")
+    }
+  }
+
+  @Test func aLinkThatIsTurnedElsewhereIsSeen() async throws {
+    let directory = try TemporaryDirectory()
+    for name in ["one", "two"] { try ServingFixture.write("// \(name)", to: directory.file("\(name)/home.js")) }
+    try FileManager.default.createSymbolicLink(atPath: directory.file("bundles"), withDestinationPath: "one")
+    try await ServingFixture.folder(directory) { (host: ServingFixture) async throws in
+      #expect(try await host.get("/bundles/home.js").text == "// one")
+      try FileManager.default.createSymbolicLink(atPath: directory.file("link"), withDestinationPath: "two")
+      #expect(rename(directory.file("link"), host.folder) == 0)
+      try await host.waitForRelease("home.js", "// two")
+      try ServingFixture.write("// two again", to: directory.file("two/home.js"))
+      try await host.waitForRelease("home.js", "// two again")
+    }
+  }
+
+  @Test func touchingAFileChangesNothing() async throws {
+    try await ServingFixture.folder { (host: ServingFixture) async throws in
+      let before = try await host.get("/bundles/home.js")
+      try FileManager.default.setAttributes(
+        [.modificationDate: Date.distantPast], ofItemAtPath: "\(host.folder)/home.js")
+      // The next change tells that the touch was looked at too.
+      try host.write("// mark", "mark.js")
+      try await host.waitForRelease("mark.js", "// mark")
+      let after = try await host.get("/bundles/home.js")
+      #expect(after["ETag"] == before["ETag"])
+      #expect(after["Last-Modified"] == before["Last-Modified"])
+      #expect(host.feed.history.count == 2)
+    }
+  }
+
+  @Test func aRollbackIsSentToWhoKnowsOnlyDates() async throws {
+    try await ServingFixture.folder { (host: ServingFixture) async throws in
+      let first = try await host.get("/bundles/home.js")
+      try host.write("// new", "home.js")
+      try await host.waitForRelease("home.js", "// new")
+      try host.write(ServingFixture.home, "home.js")
+      try await host.waitForRelease("home.js", ServingFixture.home)
+      let date = try #require(first["Last-Modified"])
+      let back = try await host.get("/bundles/home.js", ["If-Modified-Since": "Fri, 21 Nov 2053 00:00:00 GMT"])
+      #expect(back.status == 200 && back.body == first.body)
+      // Three contents within a second have three dates, so that none passes for another.
+      let entry = try #require(host.feed.current?.entry(at: "home.js"))
+      #expect(entry.modified.description != date)
+      #expect(back["ETag"] == first["ETag"])
+    }
+  }
+
+  @Test func aFileThatIsStillBeingWrittenIsNoRelease() async throws {
+    try await ServingFixture.folder { (host: ServingFixture) async throws in
+      let path = "\(host.folder)/slow.js"
+      #expect(FileManager.default.createFile(atPath: path, contents: nil))
+      let file = try #require(FileHandle(forWritingAtPath: path))
+      try file.write(contentsOf: Data("// half".utf8))
+      // Long after any burst has ended, the file is still open.
+      try await Task.sleep(for: .milliseconds(800))
+      #expect(host.feed.current?.entry(at: "slow.js") == nil)
+      try file.write(contentsOf: Data(" and half".utf8))
+      try file.close()
+      try await host.waitForRelease("slow.js", "// half and half")
+      #expect(host.feed.history.count == 2)
+    }
+  }
+
+  @Test func whatIsNoScriptKeepsTheReleaseThatWasThere() async throws {
+    try await ServingFixture.folder { (host: ServingFixture) async throws in
+      try host.write("<html></html>", "home.js")
+      try await host.wait { $0.problem?.contains("home.js is no script: it is HTML") == true }
+      #expect(try await host.get("/bundles/home.js").text == ServingFixture.home)
+      #expect(host.feed.readiness.isReady)
+      try host.write("// good", "home.js")
+      try await host.waitForRelease("home.js", "// good")
+      try await host.wait { $0.problem == nil }
+    }
+  }
+
+  @Test func settingsInTheFolderAreTakenOverAndNotServed() async throws {
+    try await ServingFixture.folder { (host: ServingFixture) async throws in
+      let md5 = try ContentDigests(of: Array(ServingFixture.home.utf8)).md5
+      try host.write(
+        """
+        {"schema": 1, "release": "x", "bundles": [{"name": "start", "path": "home.js", "md5": "\(md5)", "preload": "demand"}]}
+        """, "manifest.json")
+      try await host.wait { $0.current?.entry(at: "home.js")?.bundle.name == "start" }
+      let manifest = try await host.manifest()
+      #expect(manifest.bundles.first?.preload == .demand)
+      #expect(manifest.files.map(\.path) == ["images/logo.svg"])
+      // On demand for clients; here it is.
+      #expect(host.feed.current?.entry(at: "home.js")?.blob != nil)
+      try host.write("{", "manifest.json")
+      try await host.wait { $0.problem?.contains("manifest.json is no manifest") == true }
+    }
+  }
+
+  @Test func aRestartGoesOnWithTheSameRelease() async throws {
+    let directory = try TemporaryDirectory()
+    try ServingFixture.write("// one", to: directory.file("bundles/home.js"))
+    let first = Monitor<Manifest?>(nil)
+    try await ServingFixture.folder(directory) { (host: ServingFixture) async throws in
+      let manifest = try await host.manifest()
+      first.change { $0 = manifest }
+    }
+    try await ServingFixture.folder(directory) { (host: ServingFixture) async throws in
+      #expect(try await host.manifest() == first.read { $0 })
+      #expect(host.feed.history.count == 1)
+    }
+  }
+
+  @Test func whoReadsWhileReleasesAreSwitchedNeverSeesAMix() async throws {
+    let directory = try TemporaryDirectory()
+    let names = (0..<6).map { "page\($0).js" }
+    @Sendable func text(_ name: String, _ number: Int) -> String {
+      "// \(name) \(number)\n" + String(repeating: "x\(number);", count: 2000)
+    }
+    for name in names { try ServingFixture.write(text(name, 0), to: directory.file("bundles/\(name)")) }
+    let rounds = 12
+    try await ServingFixture.folder(directory) { (host: ServingFixture) async throws in
+      let isOver = Monitor(false)
+      let seen = Monitor<Set<Int64>>([])
+      let known = try Dictionary(
+        uniqueKeysWithValues: names.flatMap { name in
+          try (0...rounds).map { (try ContentDigests(of: Array(text(name, $0).utf8)).sha256.hex, name) }
+        })
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for reader in 0..<4 {
+          group.addTask {
+            repeat {
+              let manifest = try await host.manifest()
+              seen.change { _ = $0.insert(manifest.sequence) }
+              #expect(manifest.bundles.count == names.count)
+              for entry in manifest.bundles {
+                let sha256 = try #require(entry.sha256)
+                let blob = try await host.get("/blobs/\(sha256)")
+                #expect(blob.status == 200)
+                #expect(try ContentDigests(of: blob.body).md5 == entry.md5)
+                let coding = ["identity", "br", "zstd", "gzip"][reader]
+                let named = try await host.get("/bundles/\(entry.path)", ["Accept-Encoding": coding])
+                let digests = try ContentDigests(of: named.body)
+                // The head speaks of these very bytes, and they are those of one release.
+                #expect(named["ETag"] == "\"\(digests.sha256)\"")
+                #expect(named["Content-MD5"] == Data(digests.md5.bytes).base64EncodedString())
+                let decoder = try ContentDecoder().decoder(for: coding, url: "", limit: 1 << 20)
+                let content = try decoder.decode(named.body)
+                #expect(known[try ContentDigests(of: content).sha256.hex] == entry.path)
+              }
+            } while !isOver.read { $0 }
+          }
+        }
+        group.addTask {
+          for number in 1...rounds {
+            // A deploy as a whole folder that takes the other's place.
+            let next = directory.file("next")
+            for name in names { try ServingFixture.write(text(name, number), to: "\(next)/\(name)") }
+            try FileManager.default.moveItem(atPath: host.folder, toPath: directory.file("old\(number)"))
+            try FileManager.default.moveItem(atPath: next, toPath: host.folder)
+            try await host.waitForRelease(names[5], text(names[5], number))
+          }
+          isOver.change { $0 = true }
+        }
+        try await group.waitForAll()
+      }
+      #expect(seen.read(\.count) > 3)
+      // Every release was one deploy: all of its bundles are of one number.
+      #expect(host.feed.history.count == rounds + 1)
+    }
+  }
+}

@@ -1,0 +1,134 @@
+import CurlTransport
+import Foundation
+import HTTPTypes
+import Hummingbird
+import HummingbirdTesting
+import Logging
+import PageKit
+import PageTesting
+import Testing
+
+@testable import RenderHost
+
+/// A host that serves, on a port of its own, and a client for it.
+struct ServingFixture: Sendable {
+  let feed: ReleaseFeed
+  let port: Int
+  let transport: CurlTransport
+  let directory: TemporaryDirectory
+
+  struct Answer: Sendable {
+    let status: Int
+    let fields: HTTPFields
+    let body: [UInt8]
+
+    var text: String { String(decoding: body, as: UTF8.self) }
+
+    subscript(name: String) -> String? { HTTPField.Name(name).flatMap { fields[$0] } }
+  }
+
+  /// The folder that is served.
+  var folder: String { directory.file("bundles") }
+
+  static let home = "// home\n" + String(repeating: "var d = weex.document\n", count: 200)
+  static let picture = "<svg width='4' height='3'>" + String(repeating: "<g/>", count: 60) + "</svg>"
+
+  /// A host for a folder with a script and a picture, once it is ready.
+  static func folder(
+    _ directory: TemporaryDirectory? = nil, _ body: @escaping @Sendable (ServingFixture) async throws -> Void
+  ) async throws {
+    let known = directory != nil
+    let directory = try directory ?? TemporaryDirectory()
+    if !known {
+      try write(home, to: directory.file("bundles/home.js"))
+      try write(picture, to: directory.file("bundles/images/logo.svg"))
+    }
+    try await running(directory, { $0.bundles = directory.file("bundles") }, body)
+  }
+
+  static func running(
+    _ directory: TemporaryDirectory, _ change: (inout Settings) -> Void,
+    _ body: @escaping @Sendable (ServingFixture) async throws -> Void
+  ) async throws {
+    var settings = Settings()
+    settings.store = StoreDirectory(directory.file("store"))
+    change(&settings)
+    var logger = Logger(label: "test")
+    logger.logLevel = .error
+    var configuration = HostConfiguration(manifest: try Serving.source(settings), store: settings.store)
+    configuration.releaseGrace = ReleaseFeed.grace
+    configuration.logger = logger
+    configuration.retry = RetryPolicy(attempts: 1)
+    let serving = try Serving(settings, host: PageHost(configuration), logger: logger)
+    let router = Router(context: HostRequestContext.self)
+    serving.add(to: router)
+    let application = Application(
+      router: router, configuration: .init(address: .hostname("127.0.0.1", port: 0)), services: serving.services,
+      logger: logger)
+    let transport = try CurlTransport(.init(connectionsPerHost: 64))
+    try await application.test(.live) { client in
+      let fixture = ServingFixture(
+        feed: serving.feed, port: try #require(client.port), transport: transport, directory: directory)
+      try await fixture.wait { $0.readiness.hasAsked }
+      try await body(fixture)
+    }
+  }
+
+  static func write(_ text: String, to path: String) throws {
+    let url = URL(fileURLWithPath: path)
+    try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+    try Data(text.utf8).write(to: url)
+  }
+
+  func write(_ text: String, _ path: String) throws { try Self.write(text, to: "\(folder)/\(path)") }
+
+  // MARK: Asking
+
+  func get(_ path: String, _ fields: [String: String] = [:], _ method: HTTPRequest.Method = .get, body: String = "")
+    async throws -> Answer
+  {
+    let response = try await transport.send(request(path, fields, method, body: body))
+    var bytes: [UInt8] = []
+    for try await chunk in response.body { bytes += chunk }
+    return Answer(status: response.head.status.code, fields: response.head.headerFields, body: bytes)
+  }
+
+  func request(
+    _ path: String, _ fields: [String: String] = [:], _ method: HTTPRequest.Method = .get, body: String = ""
+  ) -> TransportRequest {
+    var head = HTTPRequest(method: method, scheme: "http", authority: "127.0.0.1:\(port)", path: path)
+    for (name, value) in fields { HTTPField.Name(name).map { head.headerFields[$0] = value } }
+    return TransportRequest(head, body: Array(body.utf8))
+  }
+
+  func manifest() async throws -> Manifest { try Manifest(reading: try await get("/manifest.json").body) }
+
+  // MARK: Waiting
+
+  struct NotSo: Error {
+    let readiness: ReleaseReadiness
+  }
+
+  /// Waits for the feed to be as wished; it says so itself when it changes.
+  func wait(until isSo: @escaping @Sendable (ReleaseFeed) -> Bool) async throws {
+    let changes = try #require(feed.changes())
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask {
+        if isSo(feed) { return }
+        for await _ in changes where isSo(feed) { return }
+      }
+      group.addTask {
+        try await Task.sleep(for: .seconds(30))
+        throw NotSo(readiness: feed.readiness)
+      }
+      try await group.next()
+      group.cancelAll()
+    }
+  }
+
+  /// Waits for a release in which this path has this text.
+  func waitForRelease(_ path: String, _ text: String?) async throws {
+    let md5 = try text.map { try ContentDigests(of: Array($0.utf8)).md5 }
+    try await wait { feed in feed.current?.entry(at: path)?.bundle.md5 == md5 }
+  }
+}

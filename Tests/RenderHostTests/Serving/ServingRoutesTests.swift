@@ -1,0 +1,241 @@
+import Foundation
+import HTTPTypes
+import PageKit
+import PageTesting
+import Testing
+
+@testable import RenderHost
+
+@Suite(.timeLimit(.minutes(2)))
+struct ServingRoutesTests {
+  private static let home = Array(ServingFixture.home.utf8)
+
+  @Test func theManifestListsWhatIsInTheFolderWithItsDigests() async throws {
+    try await ServingFixture.folder { (host: ServingFixture) async throws in
+      let answer = try await host.get("/manifest.json")
+      let manifest = try Manifest(reading: answer.body)
+      #expect(answer.status == 200)
+      #expect(answer["Content-Type"] == "application/json")
+      #expect(manifest.base == "bundles/")
+      #expect(manifest.bundles.map(\.name) == ["home"])
+      #expect(manifest.bundles.first?.md5 == (try ContentDigests(of: Self.home).md5))
+      #expect(manifest.files.map(\.path) == ["images/logo.svg"])
+      let etag = try #require(answer["ETag"])
+      #expect(try await host.get("/manifest.json", ["If-None-Match": etag]).status == 304)
+      let date = try #require(answer["Last-Modified"])
+      #expect(try await host.get("/manifest.json", ["If-Modified-Since": date]).status == 304)
+    }
+  }
+
+  @Test func theChecksumsAreThoseOfTheBytes() async throws {
+    struct Checksum: Decodable { let md5, sha256: String, size: Int }
+    try await ServingFixture.folder { (host: ServingFixture) async throws in
+      let sums = try JSONDecoder().decode([String: Checksum].self, from: Data(try await host.get("/checksums").body))
+      let digests = try ContentDigests(of: Self.home)
+      #expect(sums.keys.sorted() == ["home.js", "images/logo.svg"])
+      #expect(sums["home.js"]?.md5 == digests.md5.hex)
+      #expect(sums["home.js"]?.sha256 == digests.sha256.hex)
+      #expect(sums["home.js"]?.size == Self.home.count)
+    }
+  }
+
+  @Test func aBundleComesWithEverythingACacheWants() async throws {
+    try await ServingFixture.folder { (host: ServingFixture) async throws in
+      let answer = try await host.get("/bundles/home.js?random=1")
+      let digests = try ContentDigests(of: Self.home)
+      #expect(answer.body == Self.home)
+      #expect(answer["ETag"] == "\"\(digests.sha256)\"")
+      #expect(answer["Content-MD5"] == Data(digests.md5.bytes).base64EncodedString())
+      #expect(answer["Repr-Digest"] == "sha-256=:\(Data(digests.sha256.bytes).base64EncodedString()):")
+      #expect(answer["Content-Type"] == "text/javascript; charset=utf-8")
+      #expect(answer["Cache-Control"] == "no-cache")
+      #expect(answer["Accept-Ranges"] == "bytes")
+      #expect(answer["Vary"] == "Accept-Encoding")
+      #expect(answer["Access-Control-Allow-Origin"] == "*")
+      #expect(answer["Content-Encoding"] == nil)
+      #expect(answer["Last-Modified"] != nil)
+      let head = try await host.get("/bundles/home.js", [:], .head)
+      #expect(head.status == 200 && head.body.isEmpty)
+      #expect(head["Content-Length"] == "\(Self.home.count)")
+      for name in ["ETag", "Content-MD5", "Repr-Digest", "Last-Modified"] { #expect(head[name] == answer[name]) }
+    }
+  }
+
+  @Test func aNotModifiedAnswerHasItsFieldsAndNoLength() async throws {
+    try await ServingFixture.folder { (host: ServingFixture) async throws in
+      let etag = try #require(try await host.get("/bundles/home.js")["ETag"])
+      let answer = try await host.get("/bundles/home.js", ["If-None-Match": "\"x\", W/\(etag)"])
+      #expect(answer.status == 304 && answer.body.isEmpty)
+      #expect(answer["ETag"] == etag)
+      #expect(answer["Vary"] == "Accept-Encoding")
+      #expect(answer["Cache-Control"] == "no-cache")
+      #expect(answer["Content-Length"] == nil && answer["Content-Type"] == nil)
+      #expect(try await host.get("/bundles/home.js", ["If-Match": "\"x\""]).status == 412)
+    }
+  }
+
+  @Test func rangesAreThoseOfTheBytes() async throws {
+    try await ServingFixture.folder { (host: ServingFixture) async throws in
+      let part = try await host.get("/bundles/home.js", ["Range": "bytes=3-6"])
+      #expect(part.status == 206)
+      #expect(part.text == "home")
+      #expect(part["Content-Range"] == "bytes 3-6/\(Self.home.count)")
+      #expect(part["Content-Length"] == "4")
+      #expect(part["Content-MD5"] == nil)
+      #expect(part["Repr-Digest"] != nil)
+      #expect(try await host.get("/bundles/home.js", ["Range": "bytes=-5"]).body == Array(Self.home.suffix(5)))
+      let beyond = try await host.get("/bundles/home.js", ["Range": "bytes=999999-"])
+      #expect(beyond.status == 416)
+      #expect(beyond["Content-Range"] == "bytes */\(Self.home.count)")
+      #expect(beyond.text.hasPrefix("{\"error\":"))
+      let stale = try await host.get("/bundles/home.js", ["Range": "bytes=3-6", "If-Range": "\"old\""])
+      #expect(stale.status == 200 && stale.body == Self.home)
+    }
+  }
+
+  @Test(arguments: ["br", "zstd", "gzip"])
+  func eachEncodingIsAStrongRepresentationOfItsOwn(coding: String) async throws {
+    try await ServingFixture.folder { (host: ServingFixture) async throws in
+      let plain = try await host.get("/bundles/home.js")
+      let packed = try await host.get("/bundles/home.js", ["Accept-Encoding": coding])
+      #expect(packed["Content-Encoding"] == coding)
+      #expect(packed.body.count < plain.body.count / 4)
+      let decoder = try ContentDecoder().decoder(for: coding, url: "", limit: 1 << 20)
+      #expect(try decoder.decode(packed.body) == Self.home)
+      let digests = try ContentDigests(of: packed.body)
+      #expect(packed["Content-MD5"] == Data(digests.md5.bytes).base64EncodedString())
+      let etag = try #require(packed["ETag"])
+      #expect(etag != plain["ETag"])
+      #expect(try await host.get("/bundles/home.js", ["Accept-Encoding": coding, "If-None-Match": etag]).status == 304)
+      #expect(try await host.get("/bundles/home.js", ["If-None-Match": etag]).status == 200)
+      let part = try await host.get(
+        "/bundles/home.js", ["Accept-Encoding": coding, "Range": "bytes=2-5", "If-Range": etag])
+      #expect(part.status == 206 && part.body == Array(packed.body[2...5]))
+    }
+  }
+
+  @Test func whatNoAcceptedEncodingFitsIsNotAcceptable() async throws {
+    try await ServingFixture.folder { (host: ServingFixture) async throws in
+      let answer = try await host.get("/bundles/home.js", ["Accept-Encoding": "deflate, identity;q=0"])
+      #expect(answer.status == 406)
+      #expect(answer["Vary"] == "Accept-Encoding")
+      #expect(try await host.get("/bundles/home.js", ["Accept-Encoding": "gzip, identity;q=0"]).status == 200)
+    }
+  }
+
+  @Test func whatIsCompressedAlreadyOrTooShortIsSentAsItIs() async throws {
+    try await ServingFixture.folder { (host: ServingFixture) async throws in
+      try host.write(String(repeating: "PNG", count: 500), "photo.png")
+      try host.write("//x", "tiny.js")
+      try await host.waitForRelease("tiny.js", "//x")
+      for path in ["/bundles/photo.png", "/bundles/tiny.js"] {
+        let answer = try await host.get(path, ["Accept-Encoding": "br, gzip, zstd"])
+        #expect(answer.status == 200)
+        #expect(answer["Content-Encoding"] == nil)
+      }
+      #expect(try await host.get("/bundles/photo.png")["Content-Type"] == "image/png")
+    }
+  }
+
+  @Test func variantsAreMadeOnceAndOutliveTheProcess() async throws {
+    let directory = try TemporaryDirectory()
+    try ServingFixture.write(ServingFixture.home, to: directory.file("bundles/home.js"))
+    let digests = try ContentDigests(of: Self.home)
+    let file = directory.file("store/variants/\(digests.sha256.hex.prefix(2))/\(digests.sha256).gzip")
+    try await ServingFixture.folder(directory) { (host: ServingFixture) async throws in
+      let fields = ["Accept-Encoding": "gzip"]
+      let first = try await host.get("/bundles/home.js", fields)
+      #expect(FileManager.default.contents(atPath: file).map { Array($0) } == first.body)
+    }
+    // Another compressor's output of the same content shows whose bytes are sent.
+    let other = try #require(ContentDecoder().compress(Self.home))
+    try Data(other).write(to: URL(fileURLWithPath: file))
+    try await ServingFixture.folder(directory) { (host: ServingFixture) async throws in
+      #expect(try await host.get("/bundles/home.js", ["Accept-Encoding": "gzip"]).body == other)
+    }
+    try Data(other.dropLast()).write(to: URL(fileURLWithPath: file))
+    try await ServingFixture.folder(directory) { (host: ServingFixture) async throws in
+      let mended = try await host.get("/bundles/home.js", ["Accept-Encoding": "gzip"]).body
+      let decoder = try ContentDecoder().decoder(for: "gzip", url: "", limit: 1 << 20)
+      #expect(try decoder.decode(mended) == Self.home)
+      try decoder.finish()
+    }
+  }
+
+  @Test func aBlobIsNamedByItsDigestAndNeverChanges() async throws {
+    try await ServingFixture.folder { (host: ServingFixture) async throws in
+      let digest = try ContentDigests(of: Self.home).sha256
+      let answer = try await host.get("/blobs/\(digest)")
+      #expect(answer.body == Self.home)
+      #expect(answer["Cache-Control"] == "public, max-age=31536000, immutable")
+      #expect(answer["Content-Type"] == "text/javascript; charset=utf-8")
+      #expect(try await host.get("/blobs/\(digest.hex.uppercased())", [:], .head).status == 200)
+      #expect(try await host.get("/blobs/\(String(repeating: "0", count: 64))").status == 404)
+      #expect(try await host.get("/blobs/zz").status == 400)
+    }
+  }
+
+  @Test func theMD5OfABundleIsBesideItUnlessABundleHasThatName() async throws {
+    try await ServingFixture.folder { (host: ServingFixture) async throws in
+      let md5 = try ContentDigests(of: Self.home).md5
+      #expect(try await host.get("/bundles/home.js.md5").text == "\(md5)  home.js\n")
+      try host.write("mine", "home.js.md5")
+      try await host.waitForRelease("home.js.md5", "mine")
+      #expect(try await host.get("/bundles/home.js.md5").text == "mine")
+      #expect(try await host.get("/bundles/none.js.md5").status == 404)
+    }
+  }
+
+  @Test(arguments: [
+    "/bundles/none.js", "/bundles//", "/bundles/../manifest.json", "/bundles/%2e%2e/store/store.sqlite",
+    "/bundles/home.js%00", "/bundles/images",
+  ])
+  func whatIsNotInTheReleaseIsNotServed(path: String) async throws {
+    try await ServingFixture.folder { (host: ServingFixture) async throws in
+      let answer = try await host.get(path)
+      #expect(answer.status == 404)
+      #expect(answer["Content-Type"]?.hasPrefix("application/json") == true)
+    }
+  }
+
+  @Test func pathsAreUnescaped() async throws {
+    try await ServingFixture.folder { (host: ServingFixture) async throws in
+      try host.write("// ä", "pages/a ä+b.js")
+      try await host.waitForRelease("pages/a ä+b.js", "// ä")
+      #expect(try await host.get("/bundles/pages/a%20%C3%A4+b.js").text == "// ä")
+      #expect(try await host.get("/bundles/pages/a%20%C3%A4%2Bb.js").text == "// ä")
+      #expect(try await host.get("/bundles/%FF").status == 400)
+    }
+  }
+
+  @Test func aPreflightAllowsConditionsAndRanges() async throws {
+    try await ServingFixture.folder { (host: ServingFixture) async throws in
+      let answer = try await host.get("/bundles/home.js", ["Origin": "https://example.com"], .options)
+      #expect(answer.status == 204)
+      #expect(answer["Access-Control-Allow-Origin"] == "*")
+      #expect(answer["Access-Control-Allow-Headers"]?.contains("If-None-Match") == true)
+      #expect(try await host.get("/bundles/none.js")["Access-Control-Allow-Origin"] == "*")
+    }
+  }
+
+  @Test func damagedBytesAreMendedBeforeTheyAreSent() async throws {
+    try await ServingFixture.folder { (host: ServingFixture) async throws in
+      let digest = try ContentDigests(of: Self.home).sha256
+      let file = host.directory.file("store/blobs/\(digest.hex.prefix(2))/\(digest)")
+      try FileManager.default.removeItem(atPath: file)
+      try Data("damaged".utf8).write(to: URL(fileURLWithPath: file))
+      #expect(try await host.get("/bundles/home.js").body == Self.home)
+    }
+  }
+
+  @Test func aLargeBodyComesWhole() async throws {
+    try await ServingFixture.folder { (host: ServingFixture) async throws in
+      let text = "// " + String((0..<400_000).map { "\($0)," }.joined())
+      try host.write(text, "large.js")
+      try await host.waitForRelease("large.js", text)
+      #expect(try await host.get("/bundles/large.js").body == Array(text.utf8))
+      let part = try await host.get("/bundles/large.js", ["Range": "bytes=100000-1499999"])
+      #expect(part.body == Array(Array(text.utf8)[100_000..<1_500_000]))
+    }
+  }
+}

@@ -1,0 +1,167 @@
+import CCrypto
+import Foundation
+import PageKit
+import PageTesting
+import Testing
+
+@testable import RenderHost
+
+@Suite(.timeLimit(.minutes(2)))
+struct UpstreamFollowingTests {
+  private let directory: TemporaryDirectory
+
+  init() throws { directory = try TemporaryDirectory() }
+
+  /// Serves a release of these bundles, which are below another folder there than here.
+  private static func publish(
+    _ origin: FaultOrigin, _ bundles: [String: String], demand: Set<String> = [], sequence: Int64 = 1
+  ) throws {
+    let entries = try bundles.sorted { $0.key < $1.key }.map { path, text in
+      let bytes = Array(text.utf8)
+      origin.serve("/cdn/v1/\(path)", bytes)
+      return Manifest.Entry(
+        name: Manifest.Entry.name(forPath: path), path: path, md5: try ContentDigests(of: bytes).md5,
+        preload: demand.contains(path) ? .demand : .launch)
+    }
+    let manifest = Manifest(release: "r\(sequence)", sequence: sequence, base: "cdn/v1/", bundles: entries)
+    origin.serve("/manifest.json", Array(try JSONEncoder().encode(manifest)), etag: "\"\(sequence)\"")
+  }
+
+  private func following(
+    _ origin: FaultOrigin, every period: Duration = .seconds(3600),
+    _ body: @escaping @Sendable (ServingFixture) async throws -> Void
+  ) async throws {
+    let url = try #require(PageURL(origin.url(for: "/manifest.json")))
+    try await ServingFixture.running(
+      directory,
+      {
+        $0.manifest = url
+        $0.follow = period
+        $0.webhookSecret = "secret"
+      }, body)
+  }
+
+  private static func signature(_ body: String) throws -> String {
+    let digest = try #require(WebhookSignature(secret: "secret").digest(of: Array(body.utf8)))
+    return "sha256=" + digest.map { String(format: "%02x", $0) }.joined()
+  }
+
+  @Test func theReleaseIsPreloadedBeforeTheHostIsReady() async throws {
+    try await FaultOrigin.running { origin in
+      try Self.publish(origin, ["home.js": "// home", "list.js": "// list"])
+      try await following(origin) { (host: ServingFixture) async throws in
+        #expect(host.feed.readiness.isReady)
+        #expect(host.feed.readiness.bundles == 2)
+        try await origin.refuseConnections()
+        #expect(try await host.get("/bundles/home.js").text == "// home")
+        let manifest = try await host.manifest()
+        #expect(manifest.base == "bundles/" && manifest.release == "r1")
+        // The source gives MD5s alone; here the rest is known too.
+        #expect(manifest.bundles.first?.size == 7)
+        #expect(manifest.bundles.first?.sha256 == (try ContentDigests(of: Array("// home".utf8)).sha256))
+      }
+    }
+  }
+
+  @Test func withTheUpstreamAwayTheStoredReleaseIsServed() async throws {
+    try await FaultOrigin.running { origin in
+      try Self.publish(origin, ["home.js": "// home"])
+      try await following(origin) { _ in }
+      try await origin.refuseConnections()
+      try await following(origin) { (host: ServingFixture) async throws in
+        #expect(host.feed.readiness.isReady)
+        #expect(host.feed.readiness.problem?.contains(origin.url(for: "/manifest.json")) == true)
+        #expect(try await host.get("/bundles/home.js").text == "// home")
+      }
+    }
+  }
+
+  @Test func withNothingStoredAndTheUpstreamAwayTheHostIsNotReady() async throws {
+    try await FaultOrigin.running { origin in
+      try await origin.refuseConnections()
+      try await following(origin) { (host: ServingFixture) async throws in
+        #expect(!host.feed.readiness.isReady)
+        let answer = try await host.get("/bundles/home.js")
+        #expect(answer.status == 503)
+        #expect(answer["Retry-After"] == "1")
+      }
+    }
+  }
+
+  @Test func theUpstreamIsAskedNowAndAgain() async throws {
+    try await FaultOrigin.running { origin in
+      try Self.publish(origin, ["home.js": "// one"])
+      try await following(origin, every: .milliseconds(50)) { (host: ServingFixture) async throws in
+        try Self.publish(origin, ["home.js": "// two"], sequence: 2)
+        try await host.waitForRelease("home.js", "// two")
+        // Back again, as it was.
+        try Self.publish(origin, ["home.js": "// one"], sequence: 1)
+        try await host.waitForRelease("home.js", "// one")
+        #expect(try await host.manifest().release == "r1")
+      }
+    }
+  }
+
+  @Test func aReleaseThatIsNotCompleteIsNotServed() async throws {
+    try await FaultOrigin.running { origin in
+      try Self.publish(origin, ["home.js": "// one", "list.js": "// one"])
+      try await following(origin, every: .milliseconds(50)) { (host: ServingFixture) async throws in
+        origin.always("/cdn/v1/list.js", .status(404))
+        try Self.publish(origin, ["home.js": "// two", "list.js": "// two"], sequence: 2)
+        try await host.wait { $0.problem?.contains("r2 is not complete") == true }
+        #expect(try await host.get("/bundles/home.js").text == "// one")
+        origin.serve("/cdn/v1/list.js", Array("// two".utf8))
+        origin.always("/cdn/v1/list.js", .normal)
+        try await host.waitForRelease("list.js", "// two")
+        #expect(try await host.get("/bundles/home.js").text == "// two")
+      }
+    }
+  }
+
+  @Test func anOnDemandBundleIsFetchedWhenItIsAskedFor() async throws {
+    try await FaultOrigin.running { origin in
+      try Self.publish(origin, ["home.js": "// home", "rare.js": "// rare"], demand: ["rare.js"])
+      try await following(origin) { (host: ServingFixture) async throws in
+        #expect(origin.requestCount(path: "/cdn/v1/rare.js") == 0)
+        for _ in 0..<3 { #expect(try await host.get("/bundles/rare.js").text == "// rare") }
+        #expect(origin.requestCount(path: "/cdn/v1/rare.js") == 1)
+      }
+    }
+  }
+
+  @Test func aSignedCallOfTheWebhookHasTheUpstreamAsked() async throws {
+    try await FaultOrigin.running { origin in
+      try Self.publish(origin, ["home.js": "// one"])
+      try await following(origin) { (host: ServingFixture) async throws in
+        try Self.publish(origin, ["home.js": "// two"], sequence: 2)
+        let body = "{\"release\":\"r2\"}"
+        let signature = try Self.signature(body)
+        let answer = try await host.get("/hooks/release", ["X-Signature-256": signature], .post, body: body)
+        #expect(answer.status == 202)
+        try await host.waitForRelease("home.js", "// two")
+        // The same again, by whoever has overheard it: the upstream says that nothing has changed.
+        let asked = origin.requestCount(path: "/manifest.json")
+        #expect(try await host.get("/hooks/release", ["X-Signature-256": signature], .post, body: body).status == 202)
+        try await origin.waitForRequests(asked + 1, to: "/manifest.json")
+        #expect(host.feed.history.count == 2)
+      }
+    }
+  }
+
+  @Test func aCallWithoutTheRightSignatureIsRefused() async throws {
+    try await FaultOrigin.running { origin in
+      try Self.publish(origin, ["home.js": "// one"])
+      try await following(origin) { (host: ServingFixture) async throws in
+        let signature = try Self.signature("{}")
+        #expect(try await host.get("/hooks/release", [:], .post, body: "{}").status == 401)
+        #expect(try await host.get("/hooks/release", ["X-Signature-256": signature], .post, body: "{ }").status == 403)
+        let large = String(repeating: " ", count: 70_000)
+        #expect(
+          try await host.get("/hooks/release", ["X-Signature-256": try Self.signature(large)], .post, body: large)
+            .status
+            == 413)
+        #expect(origin.requestCount(path: "/manifest.json") == 1)
+      }
+    }
+  }
+}
