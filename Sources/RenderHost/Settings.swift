@@ -1,3 +1,5 @@
+import Foundation
+import Logging
 import PageCore
 import PageStore
 
@@ -14,8 +16,8 @@ public struct Settings: Sendable {
   public var address = "127.0.0.1"
   public var port = 8080
 
-  /// Processes that run pages.
-  public var workers = 2
+  /// Processes that run pages; one for each core unless told otherwise.
+  public var workers = ProcessInfo.processInfo.activeProcessorCount
   /// How long one entry into a page may take, of the clock's time.
   public var pageTime: Duration = .seconds(5)
   /// Resident bytes of one worker.
@@ -37,6 +39,16 @@ public struct Settings: Sendable {
   /// What signs calls of the webhook; without one there is none.
   public var webhookSecret: String?
   public var limits = Limits()
+  /// How long what is under way may take once the process is told to stop.
+  public var shutdownTime: Duration = .seconds(30)
+
+  public var logLevel: Logger.Level = .info
+  public var logFormat: LogFormat = .text
+
+  /// How log lines are written.
+  public enum LogFormat: String, CaseIterable, Sendable {
+    case text, json
+  }
 
   /// What a client may ask for.
   public struct Limits: Sendable {
@@ -48,7 +60,13 @@ public struct Settings: Sendable {
     public var url = 8 << 10
     /// Connections from one address.
     public var connectionsPerAddress = 64
-    /// How long a client may take for its request's head, or leave its connection idle.
+    /// Connections at once; more wait to be accepted.
+    public var connections = 4096
+    /// How long a client may take for its TLS handshake and its first request's head.
+    public var headTime: Duration = .seconds(15)
+    /// How long a client may take to send one request's body.
+    public var bodyTime: Duration = .seconds(60)
+    /// How long a client may leave its connection idle.
     public var idle: Duration = .seconds(60)
 
     public init() {}

@@ -1,3 +1,9 @@
+import Dispatch
 import RenderHost
 
-try await RenderHost(Settings()).run()
+// A worker drops what it can before anything starts a thread, so this file never awaits.
+if CommandLine.arguments.dropFirst().first == "worker" {
+  HostEntry.runWorker()
+}
+Task { await HostEntry.runHost() }
+dispatchMain()

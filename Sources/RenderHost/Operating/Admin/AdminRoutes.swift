@@ -1,0 +1,52 @@
+import HTTPTypes
+import Hummingbird
+import Logging
+
+/// `/admin/…`, for who shows the token. Without a token there are none, and the answer is 404.
+struct AdminRoutes: Sendable {
+  let operating: Operating
+  let report: SettingsReport
+  let token: String?
+
+  func add(to router: Router<HostRequestContext>) {
+    guard let token, let authenticator = AdminAuthenticator(token: token) else { return }
+    let admin = router.group("admin").add(middleware: AdminMiddleware(authenticator: authenticator))
+    admin.get("settings") { _, _ in JSONAnswer.json(["settings": report.lines]) }
+    admin.post("relaunch") { _, context in
+      await done(context) { try await operating.relaunch() }
+    }
+    admin.post("cache/clear") { _, context in
+      await done(context) { try await operating.clearCache() }
+    }
+  }
+
+  private func done(_ context: HostRequestContext, _ act: () async throws -> Void) async -> Response {
+    do {
+      try await act()
+      return JSONAnswer.json(["done": true])
+    } catch {
+      context.logger.error("An admin's request failed", metadata: ["error": "\(error)"])
+      return JSONAnswer.error(.badGateway, "\(error)")
+    }
+  }
+}
+
+/// RFC 6750 §3: who shows no token is told what is asked for; who shows a wrong one, that it is wrong.
+private struct AdminMiddleware: RouterMiddleware {
+  typealias Context = HostRequestContext
+
+  let authenticator: AdminAuthenticator
+
+  func handle(
+    _ request: Request, context: Context, next: (Request, Context) async throws -> Response
+  ) async throws -> Response {
+    let authorization = request.headers[.authorization]
+    guard authenticator.accepts(authorization: authorization) else {
+      context.logger.notice("An admin's token was refused")
+      let challenge = authorization == nil ? "Bearer" : #"Bearer error="invalid_token""#
+      throw HTTPError(
+        .unauthorized, headers: [.wwwAuthenticate: challenge], message: "this needs the admin's bearer token")
+    }
+    return try await next(request, context)
+  }
+}

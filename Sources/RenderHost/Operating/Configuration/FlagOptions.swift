@@ -1,0 +1,111 @@
+import ArgumentParser
+
+/// Flags whose values are texts, which the settings' reader judges with those of the other layers.
+protocol FlagOptions {
+  var given: [SettingKey: [String]] { get }
+}
+
+extension FlagOptions {
+  static func collect(_ values: [(SettingKey, String?)]) -> [SettingKey: [String]] {
+    var given: [SettingKey: [String]] = [:]
+    for case (let key, let value?) in values { given[key] = [value] }
+    return given
+  }
+}
+
+struct ServingFlags: ParsableArguments, FlagOptions {
+  @Option(help: ArgumentHelp("The folder of bundles to serve, and to watch.", valueName: "dir"))
+  var bundles: String?
+
+  @Option(help: ArgumentHelp("The manifest of another server to follow instead.", valueName: "url"))
+  var manifest: String?
+
+  @Option(help: ArgumentHelp("How often the other server is asked. (default: 60)", valueName: "seconds"))
+  var follow: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "The folder of the store.", discussion: "Default: $XDG_DATA_HOME/pagekit.", valueName: "dir"))
+  var store: String?
+
+  @Option(help: ArgumentHelp("Where to listen. (default: 127.0.0.1:8080)", valueName: "host:port"))
+  var listen: String?
+
+  var given: [SettingKey: [String]] {
+    Self.collect([
+      (.bundles, bundles), (.manifest, manifest), (.follow, follow), (.store, store), (.listen, listen),
+    ])
+  }
+}
+
+struct PageFlags: ParsableArguments, FlagOptions {
+  @Option(help: ArgumentHelp("Processes that run pages. (default: one for each core)", valueName: "n"))
+  var workers: String?
+
+  @Option(help: ArgumentHelp("How long one entry into a page may take. (default: 5)", valueName: "seconds"))
+  var pageTime: String?
+
+  @Option(help: ArgumentHelp("Resident memory of one worker. (default: 256MB)", valueName: "size"))
+  var workerMemory: String?
+
+  @Option(help: ArgumentHelp("Pages at once. (default: 200)", valueName: "n"))
+  var maxPages: String?
+
+  @Option(help: ArgumentHelp("How long a page lives that nobody asks for. (default: 300)", valueName: "seconds"))
+  var pageIdle: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "An origin that pages may fetch from, besides the manifest's and their own; may be repeated.",
+      valueName: "origin"))
+  var allowOrigin: [String] = []
+
+  @Option(
+    help: ArgumentHelp("The framework file for bundles of a type; may be repeated.", valueName: "type=file"))
+  var framework: [String] = []
+
+  var given: [SettingKey: [String]] {
+    var given = Self.collect([
+      (.workers, workers), (.pageTime, pageTime), (.workerMemory, workerMemory), (.maxPages, maxPages),
+      (.pageIdle, pageIdle),
+    ])
+    if !allowOrigin.isEmpty { given[.allowOrigin] = allowOrigin }
+    if !framework.isEmpty { given[.framework] = framework }
+    return given
+  }
+}
+
+struct SecurityFlags: ParsableArguments, FlagOptions {
+  @Option(
+    help: ArgumentHelp(
+      "The certificate and its chain, PEM: serves TLS with HTTP/2. SIGHUP reads it again.", valueName: "file"))
+  var tlsCert: String?
+
+  @Option(help: ArgumentHelp("The certificate's key, PEM.", valueName: "file"))
+  var tlsKey: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "The bearer token of admin routes, 16 bytes or more; there are none without it.",
+      discussion: "Arguments are seen in ps: rather set RENDERHOST_ADMIN_TOKEN, or name a file.", valueName: "token"))
+  var adminToken: String?
+
+  @Option(help: ArgumentHelp("A file with that token.", valueName: "file"))
+  var adminTokenFile: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "What signs calls of the webhook, 16 bytes or more; there is none without it.",
+      discussion: "Rather set RENDERHOST_WEBHOOK_SECRET, or name a file.", valueName: "secret"))
+  var webhookSecret: String?
+
+  @Option(help: ArgumentHelp("A file with that secret.", valueName: "file"))
+  var webhookSecretFile: String?
+
+  var given: [SettingKey: [String]] {
+    Self.collect([
+      (.tlsCert, tlsCert), (.tlsKey, tlsKey), (.adminToken, adminToken), (.adminTokenFile, adminTokenFile),
+      (.webhookSecret, webhookSecret), (.webhookSecretFile, webhookSecretFile),
+    ])
+  }
+}

@@ -1,0 +1,94 @@
+import ArgumentParser
+import Foundation
+import Logging
+
+/// `renderhost`.
+package struct HostCommand: AsyncParsableCommand {
+  package static let configuration = CommandConfiguration(
+    commandName: "renderhost",
+    abstract: "Serves JavaScript bundles, and runs their pages in processes of their own.",
+    usage: """
+      renderhost --bundles <dir> [--store <dir>] [--listen <host:port>] [<options>]
+      renderhost --manifest <url> [--store <dir>] [--listen <host:port>] [<options>]
+      """,
+    discussion: """
+      Each option is also a variable (--page-time is RENDERHOST_PAGE_TIME; lists have commas) and a key of the \
+      --config file ("page-time"; lists are arrays). A flag wins over the variable, the variable over the file.
+
+      Seconds may be decimals or have a unit: 5, 2.5, 250ms, 10m, 1h. Sizes have powers of 1024: 65536, 256MB, 1GB.
+
+      Examples:
+        renderhost --bundles dist --store /var/lib/renderhost --listen 127.0.0.1:8080
+        renderhost --manifest https://pages.example.com/manifest.json --follow 30 --listen 0.0.0.0:8443 \\
+          --tls-cert chain.pem --tls-key key.pem --admin-token-file /etc/renderhost/token
+        renderhost --config /etc/renderhost/config.json --check-config
+
+      Signals: SIGHUP reads the certificate again and verifies all bundles again; SIGTERM and SIGINT finish what is \
+      under way.
+
+      Exit status: 0 when stopped or when the settings are good, 1 when something is wrong, 64 for wrong usage.
+      """,
+    version: "renderhost \(HostVersion.current)")
+
+  @OptionGroup(title: "Serving") var serving: ServingFlags
+  @OptionGroup(title: "Pages") var pages: PageFlags
+  @OptionGroup(title: "Security") var security: SecurityFlags
+  @OptionGroup(title: "Limits") var limits: LimitFlags
+  @OptionGroup(title: "Logs") var logs: LogFlags
+
+  @Option(help: ArgumentHelp("A JSON file of settings. (or RENDERHOST_CONFIG)", valueName: "file"))
+  var config: String?
+
+  @Flag(help: "Print the settings and where each came from, and say what is wrong with them.")
+  var checkConfig = false
+
+  package init() {}
+
+  var given: [SettingKey: [String]] {
+    let groups: [any FlagOptions] = [serving, pages, security, limits, logs]
+    return groups.reduce(into: [:]) { $0.merge($1.given) { first, _ in first } }
+  }
+
+  package func run() async throws {
+    let merged = try merged()
+    if checkConfig { return try check(merged) }
+    LogOutput.bootstrap(merged.settings)
+    let logger = Logger(label: "renderhost")
+    for variable in merged.unknownVariables {
+      logger.warning("\(variable) is set, but there is no such setting")
+    }
+    do {
+      if let problem = SettingsCheck.problems(of: merged.settings).first { throw SettingsError.combination(problem) }
+      try await RenderHost(merged.settings, sources: merged.sources, logger: logger).run()
+    } catch {
+      logger.critical("\(error)")
+      throw ExitCode.failure
+    }
+  }
+
+  private func merged() throws -> SettingsReader.Merged {
+    let environment = ProcessInfo.processInfo.environment
+    do {
+      return try SettingsReader(
+        flags: given, environment: environment, file: config ?? environment["RENDERHOST_CONFIG"]
+      ).merged()
+    } catch {
+      Self.say("renderhost: \(error)")
+      throw ExitCode.failure
+    }
+  }
+
+  private func check(_ merged: SettingsReader.Merged) throws {
+    print(SettingsReport(merged.settings, sources: merged.sources).text)
+    for variable in merged.unknownVariables { Self.say("renderhost: \(variable) is set, but there is no such setting") }
+    let problems = SettingsCheck.problems(of: merged.settings)
+    for problem in problems { Self.say("renderhost: \(problem)") }
+    if !problems.isEmpty { throw ExitCode.failure }
+  }
+
+  private static func say(_ line: String) { FileHandle.standardError.write(Data((line + "\n").utf8)) }
+}
+
+enum HostVersion {
+  static let current = "0.1.0"
+}

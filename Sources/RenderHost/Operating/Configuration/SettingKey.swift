@@ -1,0 +1,38 @@
+/// What each setting is called: `page-time` is `--page-time` as a flag, `RENDERHOST_PAGE_TIME` in the environment and
+/// `"page-time"` in the file.
+package enum SettingKey: String, CaseIterable, Sendable {
+  case listen, bundles, manifest, follow, store
+  case workers
+  case pageTime = "page-time"
+  case workerMemory = "worker-memory"
+  case maxPages = "max-pages"
+  case pageIdle = "page-idle"
+  case allowOrigin = "allow-origin"
+  case framework
+  case tlsCert = "tls-cert"
+  case tlsKey = "tls-key"
+  case adminToken = "admin-token"
+  case adminTokenFile = "admin-token-file"
+  case webhookSecret = "webhook-secret"
+  case webhookSecretFile = "webhook-secret-file"
+  case maxBody = "max-body"
+  case maxHeader = "max-header"
+  case maxURL = "max-url"
+  case maxConnections = "max-connections"
+  case connectionsPerAddress = "connections-per-address"
+  case headTime = "head-time"
+  case bodyTime = "body-time"
+  case idleTime = "idle-time"
+  case shutdownTime = "shutdown-time"
+  case logLevel = "log-level"
+  case logFormat = "log-format"
+
+  /// Takes several values: a repeated flag, commas in the environment, an array in the file.
+  var isList: Bool { self == .allowOrigin || self == .framework }
+
+  /// Is never printed.
+  var isSecret: Bool { self == .adminToken || self == .webhookSecret }
+
+  var flag: String { "--\(rawValue)" }
+  var variable: String { "RENDERHOST_" + rawValue.uppercased().replacing("-", with: "_") }
+}

@@ -1,0 +1,39 @@
+import Foundation
+
+/// What only shows when settings are seen together, or when files are looked at.
+package enum SettingsCheck {
+  /// - Throws: ``SettingsError/combination(_:)``.
+  static func combinations(_ settings: Settings) throws {
+    if settings.bundles != nil, settings.manifest != nil {
+      throw SettingsError.combination("--bundles and --manifest exclude each other: serve a folder, or follow a server")
+    }
+    if settings.bundles == nil, settings.manifest == nil {
+      throw SettingsError.combination("there is nothing to serve: give --bundles DIR or --manifest URL")
+    }
+    if (settings.certificate == nil) != (settings.privateKey == nil) {
+      throw SettingsError.combination("--tls-cert and --tls-key belong together: one of them is missing")
+    }
+  }
+
+  /// Each file or folder that is named and cannot be used, in one sentence.
+  package static func problems(of settings: Settings) -> [String] {
+    var problems: [String] = []
+    if let bundles = settings.bundles, !isFolder(bundles) { problems.append("--bundles: \(bundles) is no folder") }
+    for (type, file) in settings.frameworks.sorted(by: { $0.key < $1.key }) where !isReadable(file) {
+      problems.append("--framework: the file \(file) of \(type) cannot be read")
+    }
+    if let certificate = settings.certificate, let key = settings.privateKey {
+      do { _ = try TLSFiles(certificate: certificate, privateKey: key).configuration() } catch {
+        problems.append("\(error)")
+      }
+    }
+    return problems
+  }
+
+  private static func isFolder(_ path: String) -> Bool {
+    var isFolder: ObjCBool = false
+    return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && isFolder.boolValue
+  }
+
+  private static func isReadable(_ path: String) -> Bool { FileManager.default.isReadableFile(atPath: path) }
+}

@@ -1,0 +1,73 @@
+import Logging
+import PageCore
+import PageStore
+
+/// The settings as they are shown: every one, its value, and where it came from; secrets are masked.
+package struct SettingsReport: Sendable {
+  package struct Line: Codable, Equatable, Sendable {
+    package var key: String
+    package var value: String?
+    /// A flag, a variable, a file, or `default`.
+    package var source: String
+  }
+
+  package let lines: [Line]
+
+  package init(_ settings: Settings, sources: [SettingKey: String] = [:]) {
+    lines = SettingKey.allCases.compactMap { key in
+      // Their contents are the secrets beside them.
+      if key == .adminTokenFile || key == .webhookSecretFile { return nil }
+      let file: SettingKey? = key == .adminToken ? .adminTokenFile : key == .webhookSecret ? .webhookSecretFile : nil
+      let source = file.flatMap { sources[$0] } ?? sources[key] ?? "default"
+      return Line(key: key.rawValue, value: Self.value(of: key, in: settings), source: source)
+    }
+  }
+
+  /// In columns.
+  package var text: String {
+    let keys = lines.map(\.key.count).max() ?? 0
+    let values = min(48, lines.map { ($0.value ?? "-").count }.max() ?? 0)
+    return lines.map { line in
+      let value = line.value ?? "-"
+      return Self.padded(line.key, keys) + "  " + Self.padded(value, values) + "  " + line.source
+    }.joined(separator: "\n")
+  }
+
+  private static func padded(_ text: String, _ width: Int) -> String {
+    text + String(repeating: " ", count: max(0, width - text.count))
+  }
+
+  private static func value(of key: SettingKey, in settings: Settings) -> String? {
+    let limits = settings.limits
+    return switch key {
+    case .listen: (settings.address.contains(":") ? "[\(settings.address)]" : settings.address) + ":\(settings.port)"
+    case .bundles: settings.bundles
+    case .manifest: settings.manifest?.text
+    case .follow: SettingText.text(settings.follow)
+    case .store: settings.store.path
+    case .workers: "\(settings.workers)"
+    case .pageTime: SettingText.text(settings.pageTime)
+    case .workerMemory: "\(settings.workerMemory)"
+    case .maxPages: "\(settings.pages)"
+    case .pageIdle: SettingText.text(settings.pageIdle)
+    case .allowOrigin: settings.allowedOrigins.isEmpty ? nil : settings.allowedOrigins.joined(separator: ", ")
+    case .framework:
+      settings.frameworks.isEmpty ? nil : settings.frameworks.map { "\($0)=\($1)" }.sorted().joined(separator: ", ")
+    case .tlsCert: settings.certificate
+    case .tlsKey: settings.privateKey
+    case .adminToken, .adminTokenFile: settings.adminToken.map { _ in "********" }
+    case .webhookSecret, .webhookSecretFile: settings.webhookSecret.map { _ in "********" }
+    case .maxBody: "\(limits.body)"
+    case .maxHeader: "\(limits.header)"
+    case .maxURL: "\(limits.url)"
+    case .maxConnections: "\(limits.connections)"
+    case .connectionsPerAddress: "\(limits.connectionsPerAddress)"
+    case .headTime: SettingText.text(limits.headTime)
+    case .bodyTime: SettingText.text(limits.bodyTime)
+    case .idleTime: SettingText.text(limits.idle)
+    case .shutdownTime: SettingText.text(settings.shutdownTime)
+    case .logLevel: settings.logLevel.rawValue
+    case .logFormat: settings.logFormat.rawValue
+    }
+  }
+}

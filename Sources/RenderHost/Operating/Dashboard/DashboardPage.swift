@@ -1,0 +1,46 @@
+import CCrypto
+import Foundation
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import PageCore
+
+/// The dashboard: one page, with its style and its script in it, and nothing from elsewhere.
+struct DashboardPage: Sendable {
+  let html: String
+  /// Only this very style and script may run, and frames show this host's previews only.
+  let policy: String
+
+  init() {
+    let style = String(decoding: PackageResources.dashboard_css, as: UTF8.self)
+    let script = String(decoding: PackageResources.dashboard_js, as: UTF8.self)
+    html = String(decoding: PackageResources.dashboard_html, as: UTF8.self)
+      .replacing("/*style*/", with: style).replacing("/*script*/", with: script)
+    policy = [
+      "default-src 'none'", "script-src \(Self.source(script))", "style-src \(Self.source(style))",
+      "connect-src 'self'", "frame-src 'self'", "img-src data:", "base-uri 'none'", "form-action 'none'",
+      "frame-ancestors 'none'",
+    ].joined(separator: "; ")
+  }
+
+  var response: Response {
+    Response(
+      status: .ok,
+      headers: [
+        .contentType: "text/html; charset=utf-8", .cacheControl: "no-cache", .contentSecurityPolicy: policy,
+        .xContentTypeOptions: "nosniff", .referrerPolicy: "no-referrer",
+      ], body: .init(byteBuffer: ByteBuffer(string: html)))
+  }
+
+  /// CSP Level 3 §8.3: the digest of what stands between the tags.
+  private static func source(_ text: String) -> String {
+    guard var digester = try? Digester<SHA256Digest>.sha256() else { return "'none'" }
+    digester.update(Array(text.utf8))
+    guard let digest = try? digester.finish() else { return "'none'" }
+    return "'sha256-\(Data(digest.bytes).base64EncodedString())'"
+  }
+}
+
+extension HTTPField.Name {
+  static let referrerPolicy = HTTPField.Name("Referrer-Policy") ?? .from
+}

@@ -1,0 +1,27 @@
+import Synchronization
+
+/// How many connections each address has.
+final class ConnectionRegister: Sendable {
+  private let limit: Int
+  private let counts = Mutex<[String: Int]>([:])
+
+  init(limit: Int) { self.limit = limit }
+
+  /// False when the address has all it may have; otherwise ``leave(_:)`` follows.
+  func enter(_ address: String) -> Bool {
+    counts.withLock { counts in
+      guard counts[address, default: 0] < limit else { return false }
+      counts[address, default: 0] += 1
+      return true
+    }
+  }
+
+  func leave(_ address: String) {
+    counts.withLock { counts in
+      guard let count = counts[address] else { return }
+      counts[address] = count > 1 ? count - 1 : nil
+    }
+  }
+
+  var total: Int { counts.withLock { $0.values.reduce(0, +) } }
+}

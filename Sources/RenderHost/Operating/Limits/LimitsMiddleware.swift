@@ -1,0 +1,54 @@
+import CoreMetrics
+import HTTPTypes
+import Hummingbird
+import NIOCore
+
+/// Holds a request to the limits of its URL, header and body, with an answer that says which.
+struct LimitsMiddleware: RouterMiddleware {
+  typealias Context = HostRequestContext
+
+  let limits: Settings.Limits
+  let metrics: HostMetrics
+
+  func handle(
+    _ request: Request, context: Context, next: (Request, Context) async throws -> Response
+  ) async throws -> Response {
+    if let refusal = Self.refusal(request.head, limits) {
+      metrics.refusals(refusal.reason).increment()
+      throw refusal.error
+    }
+    // What says its length is held to it by the protocol.
+    guard request.headers[.contentLength] == nil, request.method != .get, request.method != .head else {
+      return try await next(request, context)
+    }
+    var request = request
+    request.body = RequestBody(
+      asyncSequence: LimitedBody(base: request.body, limit: limits.body) {
+        metrics.refusals("body").increment()
+      })
+    return try await next(request, context)
+  }
+
+  /// What is wrong with a request's head.
+  static func refusal(_ head: HTTPRequest, _ limits: Settings.Limits) -> (reason: String, error: HTTPError)? {
+    let url = head.path?.utf8.count ?? 0
+    if url > limits.url {
+      // RFC 9110 §15.5.15.
+      return ("url", closing(.uriTooLong, "the URL has \(url) bytes, the limit is \(limits.url)"))
+    }
+    let header = head.headerFields.reduce(0) { $0 + $1.name.rawName.utf8.count + $1.value.utf8.count }
+    if header > limits.header {
+      // RFC 6585 §5.
+      let reason = "the header fields have \(header) bytes, the limit is \(limits.header)"
+      return ("header", closing(.requestHeaderFieldsTooLarge, reason))
+    }
+    if let length = head.headerFields[.contentLength].flatMap({ Int($0) }), length > limits.body {
+      return ("body", LimitedBody.error(limit: limits.body))
+    }
+    return nil
+  }
+
+  static func closing(_ status: HTTPResponse.Status, _ reason: String) -> HTTPError {
+    HTTPError(status, headers: [.connection: "close"], message: reason)
+  }
+}

@@ -1,0 +1,29 @@
+import NIOCore
+
+/// Refuses a connection: says so in plain HTTP where there is no TLS, and closes.
+///
+/// RFC 6585 §4: 429 Too Many Requests.
+final class RefusalHandler: ChannelInboundHandler {
+  typealias InboundIn = ByteBuffer
+  typealias OutboundOut = ByteBuffer
+
+  private let isPlain: Bool
+
+  init(isPlain: Bool) { self.isPlain = isPlain }
+
+  func channelActive(context: ChannelHandlerContext) {
+    guard isPlain else { return context.close(promise: nil) }
+    let body = #"{"error":"too many connections from this address"}"#
+    let answer = """
+      HTTP/1.1 429 Too Many Requests\r\nContent-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n\
+      Retry-After: 1\r\nConnection: close\r\n\r\n\(body)
+      """
+    let channel = context.channel
+    context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: answer))).whenComplete { _ in
+      channel.close(mode: .all, promise: nil)
+    }
+  }
+
+  // What it sends is not heard.
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {}
+}

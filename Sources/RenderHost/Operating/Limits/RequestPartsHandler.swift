@@ -1,0 +1,116 @@
+import HTTPTypes
+import NIOCore
+import NIOHTTP1
+import NIOHTTPTypes
+
+/// Holds the parts of requests to their limits: a body that is sent too slowly, a head that is too long or too slow;
+/// and closes a connection whose answer says so.
+///
+/// One for each HTTP/1 connection, and for each HTTP/2 stream.
+final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
+  typealias InboundIn = HTTPRequestPart
+  typealias InboundOut = HTTPRequestPart
+  typealias OutboundIn = HTTPResponsePart
+  typealias OutboundOut = HTTPResponsePart
+
+  private static let linger = TimeAmount.seconds(2)
+
+  private let bodyTime: TimeAmount
+  private var connection: ConnectionHandler?
+  private var isStream = false
+  private var bodyDeadline: Scheduled<Void>?
+  private var underWay = 0
+  private var closes = false
+  private var isClosing = false
+
+  init(bodyTime: Duration) { self.bodyTime = TimeAmount(bodyTime) }
+
+  func handlerAdded(context: ChannelHandlerContext) {
+    // A stream's parent is a connection, whose parent is the listening socket.
+    isStream = context.channel.parent?.parent != nil
+    let pipeline = (isStream ? context.channel.parent?.pipeline : context.pipeline)?.syncOperations
+    connection = try? pipeline?.handler(type: ConnectionHandler.self)
+    if !isStream { connection?.awaitHead() }
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    bodyDeadline?.cancel()
+    context.fireChannelInactive()
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    // What comes after the last answer is thrown away, so that the client gets to read it.
+    guard !isClosing else { return }
+    switch unwrapInboundIn(data) {
+    case .head:
+      underWay += 1
+      connection?.headArrived()
+      let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+      bodyDeadline = context.eventLoop.scheduleTask(in: bodyTime) {
+        let (handler, context) = bound.value
+        handler.bodyExpired(context)
+      }
+    case .body: break
+    case .end:
+      bodyDeadline?.cancel()
+      bodyDeadline = nil
+      if !isStream { connection?.awaitHead() }
+    }
+    context.fireChannelRead(data)
+  }
+
+  func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+    switch unwrapOutboundIn(data) {
+    case .head(var head):
+      if head.headerFields[.connection]?.lowercased() == "close" {
+        closes = true
+        // RFC 9113 §8.2.2: there is no such field in HTTP/2.
+        if isStream { head.headerFields[.connection] = nil }
+      }
+      context.write(wrapOutboundOut(.head(head)), promise: promise)
+    case .body: context.write(data, promise: promise)
+    case .end:
+      underWay -= 1
+      context.write(data, promise: promise)
+      if closes, !isStream { closeGently(context) }
+    }
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    guard !isStream, underWay == 0, !isClosing else { return context.fireErrorCaught(error) }
+    switch error {
+    case HTTPParserError.headerOverflow:
+      answer(context, .requestHeaderFieldsTooLarge, "the header fields are too long")
+    case HeadError.tooLong: answer(context, .uriTooLong, "the URL or the header fields are too long")
+    case HeadError.tooSlow: answer(context, .requestTimeout, "the request's head took too long")
+    default: context.fireErrorCaught(error)
+    }
+  }
+
+  /// RFC 9110 §15.5.9: with 408 the connection is closed.
+  private func bodyExpired(_ context: ChannelHandlerContext) {
+    bodyDeadline = nil
+    context.close(promise: nil)
+  }
+
+  private func answer(_ context: ChannelHandlerContext, _ status: HTTPResponse.Status, _ reason: String) {
+    let body = ByteBuffer(string: #"{"error":"\#(reason)"}"#)
+    let fields: HTTPFields = [
+      .contentType: "application/json", .contentLength: "\(body.readableBytes)", .connection: "close",
+    ]
+    context.write(wrapOutboundOut(.head(HTTPResponse(status: status, headerFields: fields))), promise: nil)
+    context.write(wrapOutboundOut(.body(body)), promise: nil)
+    context.write(wrapOutboundOut(.end(nil)), promise: nil)
+    closeGently(context)
+  }
+
+  /// RFC 9112 §9.6: closing in stages lets the client read the last answer, which a reset would lose.
+  private func closeGently(_ context: ChannelHandlerContext) {
+    isClosing = true
+    bodyDeadline?.cancel()
+    context.flush()
+    context.close(mode: .output, promise: nil)
+    let channel = context.channel
+    context.eventLoop.scheduleTask(in: Self.linger) { channel.close(mode: .all, promise: nil) }
+  }
+}

@@ -1,0 +1,19 @@
+import Foundation
+import Logging
+
+/// Where log lines go: standard error, one line each.
+enum LogOutput {
+  /// May be called once in a process.
+  static func bootstrap(_ settings: Settings) {
+    let (level, format) = (settings.logLevel, settings.logFormat)
+    LoggingSystem.bootstrap { label in
+      var handler: any LogHandler =
+        switch format {
+        case .text: StreamLogHandler.standardError(label: label)
+        case .json: JSONLogHandler(label: label) { FileHandle.standardError.write($0) }
+        }
+      handler.logLevel = level
+      return handler
+    }
+  }
+}

@@ -1,0 +1,104 @@
+import CoreMetrics
+
+/// Every metric of the daemon, by name: those who record take their instrument here.
+///
+/// In the text the names of counters end in `_total`.
+struct HostMetrics: Sendable {
+  let registry: MetricRegistry
+
+  init(_ registry: MetricRegistry = MetricRegistry(HostMetrics.descriptions)) {
+    self.registry = registry
+    inFlight = Meter(label: "renderhost_http_requests_in_flight", factory: registry)
+    connections = Meter(label: "renderhost_connections", factory: registry)
+  }
+
+  /// `renderhost_http_requests`: answered, by method, route (its template) and status.
+  func requests(method: String, route: String, status: Int) -> Counter {
+    Counter(
+      label: "renderhost_http_requests",
+      dimensions: [("method", method), ("route", route), ("status", "\(status)")], factory: registry)
+  }
+
+  /// `renderhost_http_request_duration_seconds`: until the last byte was written, by method and route.
+  func duration(method: String, route: String) -> Timer {
+    Timer(
+      label: "renderhost_http_request_duration_seconds", dimensions: [("method", method), ("route", route)],
+      factory: registry)
+  }
+
+  /// `renderhost_http_requests_in_flight`.
+  let inFlight: Meter
+
+  /// `renderhost_connections`: open now.
+  let connections: Meter
+
+  /// `renderhost_refusals`: by reason: `connections`, `body`, `header`, `url`, `origin`, `pages`, `barred`.
+  func refusals(_ reason: String) -> Counter { counter("renderhost_refusals", "reason", reason) }
+
+  /// `renderhost_answers`: what bundles, files and resources were answered from, by kind (`bundle`, `resource`,
+  /// `variant`) and source (`memory`, `disk`, `revalidated`, `network`, `stale`). All but `network` are hits.
+  func answers(kind: String, source: String) -> Counter {
+    Counter(label: "renderhost_answers", dimensions: [("kind", kind), ("source", source)], factory: registry)
+  }
+
+  /// `renderhost_saved_bytes`: bytes that were not sent, by how: `not_modified`, `encoding`, `range`, `dictionary`.
+  func savedBytes(_ how: String) -> Counter { counter("renderhost_saved_bytes", "how", how) }
+
+  /// `renderhost_verifications`: by outcome: `unchanged`, `changed`, `failed`.
+  func verifications(_ outcome: String) -> Counter { counter("renderhost_verifications", "outcome", outcome) }
+
+  /// `renderhost_releases`: releases that became current.
+  var releases: Counter { Counter(label: "renderhost_releases", factory: registry) }
+
+  /// `renderhost_pages`: live now, by phase.
+  func pages(_ phase: String) -> Meter {
+    Meter(label: "renderhost_pages", dimensions: [("phase", phase)], factory: registry)
+  }
+
+  /// `renderhost_pages_opened`: by outcome: `live`, `failed`, `killed`, `refused`.
+  func pagesOpened(_ outcome: String) -> Counter { counter("renderhost_pages_opened", "outcome", outcome) }
+
+  /// `renderhost_page_entry_seconds`: an entry into a page, by kind: `render`, `fire`, `refresh`.
+  func pageEntry(_ kind: String) -> Timer {
+    Timer(label: "renderhost_page_entry_seconds", dimensions: [("kind", kind)], factory: registry)
+  }
+
+  /// `renderhost_workers`: by state: `starting`, `ready`, `busy`.
+  func workers(_ state: String) -> Meter {
+    Meter(label: "renderhost_workers", dimensions: [("state", state)], factory: registry)
+  }
+
+  /// `renderhost_worker_resident_bytes`: by the worker's slot, not its process, so that series do not grow.
+  func workerMemory(slot: Int) -> Meter {
+    Meter(label: "renderhost_worker_resident_bytes", dimensions: [("slot", "\(slot)")], factory: registry)
+  }
+
+  /// `renderhost_worker_kills`: by reason: `time`, `memory`, `exit`, `signal`.
+  func kills(_ reason: String) -> Counter { counter("renderhost_worker_kills", "reason", reason) }
+
+  private func counter(_ name: String, _ label: String, _ value: String) -> Counter {
+    Counter(label: name, dimensions: [(label, value)], factory: registry)
+  }
+
+  static let descriptions: [String: MetricDescription] = [
+    "renderhost_http_requests": .init(help: "Requests answered."),
+    "renderhost_http_request_duration_seconds": .init(help: "Time until an answer's last byte was written."),
+    "renderhost_http_requests_in_flight": .init(help: "Requests being answered."),
+    "renderhost_connections": .init(help: "Connections that are open."),
+    "renderhost_refusals": .init(help: "Requests and connections refused, by reason."),
+    "renderhost_answers": .init(help: "Bundles and resources answered, by what they came from."),
+    "renderhost_saved_bytes": .init(help: "Bytes that did not have to be sent."),
+    "renderhost_verifications": .init(help: "Times the bundles were verified, by outcome."),
+    "renderhost_releases": .init(help: "Releases that became current."),
+    "renderhost_pages": .init(help: "Live pages, by phase."),
+    "renderhost_pages_opened": .init(help: "Pages opened, by outcome."),
+    "renderhost_page_entry_seconds": .init(help: "Time of one entry into a page."),
+    "renderhost_workers": .init(help: "Worker processes, by state."),
+    "renderhost_worker_resident_bytes": .init(help: "Resident memory of a worker."),
+    "renderhost_worker_kills": .init(help: "Workers that ended before their time, by reason."),
+    "process_resident_memory_bytes": .init(help: "Resident memory of the daemon."),
+    "process_cpu_seconds": .init(help: "Processor time of the daemon."),
+    "process_open_fds": .init(help: "Open file descriptors of the daemon."),
+    "process_start_time_seconds": .init(help: "Start of the daemon, in seconds since 1970."),
+  ]
+}

@@ -1,0 +1,130 @@
+import CoreMetrics
+import Synchronization
+
+/// A backend of swift-metrics that keeps numbers to be scraped.
+///
+/// A metric has at most ``seriesLimit`` series; what comes beyond is counted in one whose labels all say `other`.
+final class MetricRegistry: MetricsFactory, Sendable {
+  static let seriesLimit = 500
+
+  enum Kind: String, Sendable {
+    case counter, gauge, histogram
+  }
+
+  enum Series: Sendable {
+    case counter(CounterSeries)
+    case gauge(GaugeSeries)
+    case histogram(HistogramSeries)
+  }
+
+  struct Labels: Hashable, Comparable, Sendable {
+    let pairs: [[String]]
+
+    init(_ dimensions: [(String, String)]) {
+      pairs = dimensions.map { [MetricName.label($0.0), String($0.1.prefix(200))] }.sorted { $0[0] < $1[0] }
+    }
+
+    private init(pairs: [[String]]) { self.pairs = pairs }
+
+    static func < (a: Labels, b: Labels) -> Bool {
+      a.pairs.joined().lexicographicallyPrecedes(b.pairs.joined())
+    }
+
+    subscript(name: String) -> String? { pairs.first { $0[0] == name }?[1] }
+
+    var other: Labels { Labels(pairs: pairs.map { [$0[0], "other"] }) }
+  }
+
+  struct Family: Sendable {
+    let name: String
+    let kind: Kind
+    var series: [Labels: Series] = [:]
+  }
+
+  private let descriptions: [String: MetricDescription]
+  private let state = Mutex<[String: Family]>([:])
+
+  init(_ descriptions: [String: MetricDescription] = [:]) { self.descriptions = descriptions }
+
+  /// By name.
+  var families: [Family] { state.withLock { $0.values.sorted { $0.name < $1.name } } }
+
+  func description(of name: String) -> MetricDescription {
+    descriptions[name] ?? MetricDescription(help: name.replacing("_", with: " "))
+  }
+
+  /// The series of that name and labels, made when it is first asked for. One name has one kind: what asks for
+  /// another is given a series that nobody reads.
+  private func series(_ label: String, _ dimensions: [(String, String)], _ kind: Kind) -> Series {
+    let (name, labels) = (MetricName.metric(label), Labels(dimensions))
+    return state.withLock { families in
+      var family = families[name] ?? Family(name: name, kind: kind)
+      guard family.kind == kind else { return make(name, kind) }
+      let isFull = family.series.count >= Self.seriesLimit && family.series[labels] == nil
+      let place = isFull ? labels.other : labels
+      let series = family.series[place] ?? make(name, kind)
+      family.series[place] = series
+      families[name] = family
+      return series
+    }
+  }
+
+  private func make(_ name: String, _ kind: Kind) -> Series {
+    switch kind {
+    case .counter: .counter(CounterSeries())
+    case .gauge: .gauge(GaugeSeries())
+    case .histogram: .histogram(HistogramSeries(bounds: description(of: name).buckets))
+    }
+  }
+
+  func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
+    if case .counter(let counter) = series(label, dimensions, .counter) { counter } else { CounterSeries() }
+  }
+
+  /// A total that is known from elsewhere, like the processor's time.
+  func total(_ name: String) -> GaugeSeries {
+    state.withLock { families in
+      if case .gauge(let total)? = families[name]?.series[Labels([])] { return total }
+      let total = GaugeSeries()
+      families[name] = Family(name: name, kind: .counter, series: [Labels([]): .gauge(total)])
+      return total
+    }
+  }
+
+  func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler { gauge(label, dimensions) }
+
+  func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
+    aggregate ? histogram(label, dimensions) : gauge(label, dimensions)
+  }
+
+  func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler { histogram(label, dimensions) }
+
+  private func gauge(_ label: String, _ dimensions: [(String, String)]) -> GaugeSeries {
+    if case .gauge(let gauge) = series(label, dimensions, .gauge) { gauge } else { GaugeSeries() }
+  }
+
+  private func histogram(_ label: String, _ dimensions: [(String, String)]) -> HistogramSeries {
+    if case .histogram(let histogram) = series(label, dimensions, .histogram) {
+      histogram
+    } else {
+      HistogramSeries(bounds: [])
+    }
+  }
+
+  // A counter that is gone would look like one that was reset: series stay, but for those of gauges, whose subject
+  // is gone.
+  func destroyCounter(_ handler: any CounterHandler) {}
+  func destroyTimer(_ handler: any TimerHandler) {}
+  func destroyRecorder(_ handler: any RecorderHandler) { removeGauge(handler) }
+  func destroyMeter(_ handler: any MeterHandler) { removeGauge(handler) }
+
+  private func removeGauge(_ handler: AnyObject) {
+    state.withLock { families in
+      for (name, family) in families where family.kind == .gauge {
+        families[name]?.series = family.series.filter { entry in
+          if case .gauge(let gauge) = entry.value { gauge !== handler } else { true }
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,78 @@
+/// Writes metrics as text: Prometheus' format 0.0.4, or OpenMetrics 1.0.0.
+struct PrometheusText: Sendable {
+  enum Format: Sendable {
+    case prometheus, openMetrics
+
+    var contentType: String {
+      switch self {
+      case .prometheus: "text/plain; version=0.0.4; charset=utf-8"
+      case .openMetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8"
+      }
+    }
+
+    /// OpenMetrics for whoever names it with a weight above zero.
+    init(accept: String?) {
+      let asks = (accept ?? "").split(separator: ",").contains { range in
+        let parts = range.lowercased().split(separator: ";").map { $0.filter { $0 != " " } }
+        guard parts.first == "application/openmetrics-text" else { return false }
+        let weight = parts.first { $0.hasPrefix("q=") }.flatMap { Double($0.dropFirst(2)) } ?? 1
+        return weight > 0
+      }
+      self = asks ? .openMetrics : .prometheus
+    }
+  }
+
+  let format: Format
+
+  func text(_ registry: MetricRegistry) -> String {
+    var lines: [String] = []
+    for family in registry.families {
+      // OpenMetrics names the family without the suffix of its samples.
+      let name = family.kind == .counter && format == .prometheus ? family.name + "_total" : family.name
+      let help = registry.description(of: family.name).help.replacing("\\", with: "\\\\").replacing("\n", with: "\\n")
+      lines.append("# HELP \(name) \(help)")
+      lines.append("# TYPE \(name) \(family.kind.rawValue)")
+      let suffix = family.kind == .counter ? "_total" : ""
+      for (labels, series) in family.series.sorted(by: { $0.key < $1.key }) {
+        switch series {
+        case .counter(let counter): lines.append(sample(family.name + suffix, labels, "\(counter.value)"))
+        case .gauge(let gauge): lines.append(sample(family.name + suffix, labels, Self.number(gauge.value)))
+        case .histogram(let histogram): lines += buckets(family.name, labels, histogram)
+        }
+      }
+    }
+    if format == .openMetrics { lines.append("# EOF") }
+    return lines.joined(separator: "\n") + "\n"
+  }
+
+  /// Buckets are cumulated, and the last has all.
+  private func buckets(
+    _ name: String, _ labels: MetricRegistry.Labels, _ histogram: HistogramSeries
+  ) -> [String] {
+    let value = histogram.value
+    var lines: [String] = []
+    var count: UInt64 = 0
+    for (index, bound) in (histogram.bounds + [.infinity]).enumerated() {
+      count += value.counts[index]
+      lines.append(sample(name + "_bucket", labels, "\(count)", bound: Self.number(bound)))
+    }
+    lines.append(sample(name + "_sum", labels, Self.number(value.sum)))
+    lines.append(sample(name + "_count", labels, "\(count)"))
+    return lines
+  }
+
+  private func sample(
+    _ name: String, _ labels: MetricRegistry.Labels, _ value: String, bound: String? = nil
+  ) -> String {
+    var pairs = labels.pairs.map { "\($0[0])=\"\(MetricName.escaped($0[1]))\"" }
+    if let bound { pairs.append("le=\"\(bound)\"") }
+    return name + (pairs.isEmpty ? "" : "{\(pairs.joined(separator: ","))}") + " " + value
+  }
+
+  static func number(_ value: Double) -> String {
+    if value == .infinity { return "+Inf" }
+    if value == -.infinity { return "-Inf" }
+    if value.isNaN { return "NaN" }
+    return value == value.rounded() && abs(value) < 1e15 ? "\(Int64(value))" : "\(value)"
+  }
+}

@@ -1,0 +1,29 @@
+import HTTPTypes
+import Hummingbird
+import Logging
+
+/// One line for each request, once its answer is done with.
+///
+/// The query is left out, because it may hold what is private.
+struct AccessLogMiddleware: RouterMiddleware {
+  typealias Context = HostRequestContext
+
+  func handle(
+    _ request: Request, context: Context, next: (Request, Context) async throws -> Response
+  ) async throws -> Response {
+    let start = ContinuousClock.now
+    var response = try await next(request, context)
+    let (status, logger, address) = (response.status.code, context.logger, context.remoteAddress?.ipAddress ?? "-")
+    let (method, path) = (request.method.rawValue, String(request.uri.path.prefix(512)))
+    response.whenDone { bytes, isAborted in
+      let milliseconds = (start.duration(to: .now) / .microseconds(100)).rounded() / 10
+      var metadata: Logger.Metadata = [
+        "method": .string(method), "path": .string(path), "status": .stringConvertible(status),
+        "bytes": .stringConvertible(bytes), "ms": .stringConvertible(milliseconds), "address": .string(address),
+      ]
+      if isAborted { metadata["aborted"] = "true" }
+      logger.log(level: status >= 500 ? .warning : .info, "Answered", metadata: metadata)
+    }
+    return response
+  }
+}

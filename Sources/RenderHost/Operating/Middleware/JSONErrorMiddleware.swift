@@ -1,0 +1,31 @@
+import HTTPTypes
+import Hummingbird
+import Logging
+
+/// Answers every error as `{"error": "…"}`. What is not meant for the client is logged, and said to be a fault here.
+struct JSONErrorMiddleware: RouterMiddleware {
+  typealias Context = HostRequestContext
+
+  func handle(
+    _ request: Request, context: Context, next: (Request, Context) async throws -> Response
+  ) async throws -> Response {
+    do {
+      return try await next(request, context)
+    } catch let error as HTTPError {
+      let reason = error.body ?? Self.reason(error.status, request)
+      var response = JSONAnswer.error(error.status, reason)
+      for field in error.headers where field.name != .contentLength { response.headers.append(field) }
+      return response
+    } catch let error as any HTTPResponseError {
+      return try error.response(from: request, context: context)
+    } catch {
+      context.logger.error("A request failed", metadata: ["error": "\(error)", "path": "\(request.uri.path)"])
+      return JSONAnswer.error(.internalServerError, "something went wrong here; the log has it under the request's id")
+    }
+  }
+
+  private static func reason(_ status: HTTPResponse.Status, _ request: Request) -> String {
+    status == .notFound
+      ? "there is nothing at \(request.method) \(request.uri.path.prefix(200))" : status.reasonPhrase.lowercased()
+  }
+}

@@ -1,0 +1,42 @@
+import HTTPTypes
+import Hummingbird
+import Logging
+
+/// Gives each request an id, in its log lines and in `X-Request-Id` of its answer. A client's own is taken over when
+/// it is short and plain, so that it cannot forge log lines.
+struct RequestIDMiddleware: RouterMiddleware {
+  typealias Context = HostRequestContext
+
+  func handle(
+    _ request: Request, context: Context, next: (Request, Context) async throws -> Response
+  ) async throws -> Response {
+    let id = Self.sane(request.headers[.requestID]) ?? Self.random()
+    var context = context
+    // `context.id` reads it there.
+    context.logger[metadataKey: "hb.request.id"] = .string(id)
+    var response = try await next(request, context)
+    response.headers[.requestID] = id
+    return response
+  }
+
+  /// Up to 128 letters, digits, `-`, `_`, `.`, `:`; else nil.
+  static func sane(_ id: String?) -> String? {
+    guard let id, !id.isEmpty, id.utf8.count <= 128 else { return nil }
+    let isPlain = id.utf8.allSatisfy { byte in
+      switch byte {
+      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x3A, 0x5F: true
+      default: false
+      }
+    }
+    return isPlain ? id : nil
+  }
+
+  private static func random() -> String {
+    let text = String(UInt64.random(in: .min ... .max), radix: 16)
+    return String(repeating: "0", count: 16 - text.count) + text
+  }
+}
+
+extension HTTPField.Name {
+  static let requestID = HTTPField.Name("X-Request-Id") ?? .from
+}

@@ -1,0 +1,63 @@
+import CoreMetrics
+import HTTPTypes
+import Hummingbird
+import Synchronization
+
+/// Counts and times requests by the route's template, never by the path, which a client chooses.
+final class RequestMetricsMiddleware: RouterMiddleware {
+  typealias Context = HostRequestContext
+
+  private struct Key: Hashable {
+    let method: String
+    let route: String
+    let status: Int
+  }
+
+  private let metrics: HostMetrics
+  /// Bounded by the routes, the known methods and the statuses.
+  private let instruments = Mutex<[Key: (Counter, Timer)]>([:])
+
+  init(_ metrics: HostMetrics) { self.metrics = metrics }
+
+  func handle(
+    _ request: Request, context: Context, next: (Request, Context) async throws -> Response
+  ) async throws -> Response {
+    let start = ContinuousClock.now
+    metrics.inFlight.increment()
+    do {
+      var response = try await next(request, context)
+      // Without a route's template there is no route.
+      let key = Key(
+        method: Self.name(request.method), route: context.endpointPath ?? "none", status: response.status.code)
+      let (counter, timer) = instruments(key)
+      response.whenDone { [metrics] _, _ in
+        metrics.inFlight.decrement()
+        counter.increment()
+        let time = start.duration(to: .now).components
+        timer.recordNanoseconds(time.seconds * 1_000_000_000 + time.attoseconds / 1_000_000_000)
+      }
+      return response
+    } catch {
+      metrics.inFlight.decrement()
+      throw error
+    }
+  }
+
+  private func instruments(_ key: Key) -> (Counter, Timer) {
+    instruments.withLock { instruments in
+      if let made = instruments[key] { return made }
+      let made = (
+        metrics.requests(method: key.method, route: key.route, status: key.status),
+        metrics.duration(method: key.method, route: key.route)
+      )
+      instruments[key] = made
+      return made
+    }
+  }
+
+  /// A client may make up methods.
+  private static func name(_ method: HTTPRequest.Method) -> String {
+    let known: Set<HTTPRequest.Method> = [.get, .head, .post, .put, .patch, .delete, .options]
+    return known.contains(method) ? method.rawValue : "other"
+  }
+}

@@ -1,0 +1,43 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import Synchronization
+
+extension Response {
+  /// Calls `then` when the answer is done with: at once where its length is known, so that it may be written in one
+  /// go; for a stream when it has ended, with the bytes that were written.
+  mutating func whenDone(_ then: @escaping @Sendable (_ bytes: Int, _ isAborted: Bool) -> Void) {
+    if let length = body.contentLength { return then(length, false) }
+    let stream = body
+    body = ResponseBody { writer in
+      let counter = CountingWriter(base: writer)
+      let bytes = counter.bytes
+      do {
+        try await stream.write(counter)
+        then(bytes.load(), false)
+      } catch {
+        then(bytes.load(), true)
+        throw error
+      }
+    }
+  }
+}
+
+/// Counts what passes.
+private struct CountingWriter: ResponseBodyWriter {
+  final class Count: Sendable {
+    private let count = Atomic<Int>(0)
+    func add(_ amount: Int) { count.wrappingAdd(amount, ordering: .relaxed) }
+    func load() -> Int { count.load(ordering: .relaxed) }
+  }
+
+  var base: any ResponseBodyWriter
+  let bytes = Count()
+
+  mutating func write(_ buffer: ByteBuffer) async throws {
+    try await base.write(buffer)
+    bytes.add(buffer.readableBytes)
+  }
+
+  consuming func finish(_ trailers: HTTPFields?) async throws { try await base.finish(trailers) }
+}

@@ -1,0 +1,47 @@
+import CoreMetrics
+import HummingbirdCore
+import Logging
+import NIOCore
+
+/// Stands before another channel set-up: counts connections, refuses those over the limit, and watches each.
+struct GuardedChannel<Base: ServerChildChannel>: ServerChildChannel {
+  typealias Value = Base.Value
+
+  /// The set-up of the moment, which a new certificate changes.
+  let base: @Sendable () -> Base
+  let isPlain: Bool
+  let limits: Settings.Limits
+  let connections: ConnectionRegister
+  let metrics: HostMetrics
+
+  func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
+    do {
+      try guardConnection(channel, logger)
+    } catch {
+      return channel.eventLoop.makeFailedFuture(error)
+    }
+    return base().setup(channel: channel, logger: logger)
+  }
+
+  func handle(value: Value, logger: Logger) async {
+    await base().handle(value: value, logger: logger)
+  }
+
+  private func guardConnection(_ channel: any Channel, _ logger: Logger) throws {
+    let address = channel.remoteAddress?.ipAddress ?? "-"
+    guard connections.enter(address) else {
+      logger.notice("Too many connections", metadata: ["address": .string(address)])
+      metrics.refusals("connections").increment()
+      return try channel.pipeline.syncOperations.addHandler(RefusalHandler(isPlain: isPlain))
+    }
+    metrics.connections.increment()
+    channel.closeFuture.whenComplete { _ in
+      connections.leave(address)
+      metrics.connections.decrement()
+    }
+    // Encryption adds to what is counted, and several requests may come in one read.
+    let headBytes = limits.header + limits.url + (128 << 10)
+    try channel.pipeline.syncOperations.addHandler(
+      ConnectionHandler(headTime: limits.headTime, headBytes: headBytes))
+  }
+}

@@ -1,0 +1,30 @@
+import HummingbirdCore
+import HummingbirdHTTP2
+import NIOCore
+
+extension HTTPServerBuilder {
+  /// HTTP/1.1, or HTTP/2 and HTTP/1.1 over TLS, held to the limits.
+  ///
+  /// - Parameter tls: nil for a server without TLS.
+  static func guarded(
+    _ limits: Settings.Limits, tls: TLSReloader?, connections: ConnectionRegister, metrics: HostMetrics
+  ) -> HTTPServerBuilder {
+    let http1 = HTTP1Channel.Configuration(
+      additionalChannelHandlers: [RequestPartsHandler(bodyTime: limits.bodyTime)],
+      idleTimeout: TimeAmount(limits.idle),
+      httpDecoderConfiguration: .init(
+        maxHeaderFieldSize: limits.header, maxHeaderListSize: limits.header, maxHeaderFieldCount: 200))
+    return HTTPServerBuilder { responder in
+      guard let tls else {
+        let channel = HTTP1Channel(responder: responder, configuration: http1)
+        return GuardedChannel(
+          base: { channel }, isPlain: true, limits: limits, connections: connections, metrics: metrics)
+      }
+      let http2 = HTTP2ChannelConfiguration(
+        idleTimeout: limits.idle, gracefulCloseTimeout: .seconds(5), streamConfiguration: http1)
+      return GuardedChannel(
+        base: try tls.channel(http2, responder), isPlain: false, limits: limits, connections: connections,
+        metrics: metrics)
+    }
+  }
+}

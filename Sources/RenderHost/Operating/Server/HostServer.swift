@@ -1,0 +1,81 @@
+import Foundation
+import Hummingbird
+import Logging
+import NIOCore
+import ServiceLifecycle
+import UnixSignals
+
+/// Puts the routes behind a server that is held to its limits, and runs it with its services until it is told to stop.
+struct HostServer: Sendable {
+  let settings: Settings
+  var sources: [SettingKey: String] = [:]
+  let operating: Operating
+  let metrics: HostMetrics
+  /// Run beside the server; they start before it, and stop after it.
+  var services: [any Service] = []
+  var environment = ProcessInfo.processInfo.environment
+  let logger: Logger
+  /// Called with the address it listens on.
+  var whenRunning: @Sendable (SocketAddress?) async -> Void = { _ in }
+
+  /// A router with what every request passes, and the operating routes; the others are added to it.
+  func router(history: TrafficHistory) -> Router<HostRequestContext> {
+    let router = Router(context: HostRequestContext.self, options: .autoGenerateHeadEndpoints)
+    // Errors become answers before they are counted and logged.
+    router.add(middleware: RequestIDMiddleware())
+    router.add(middleware: AccessLogMiddleware())
+    router.add(middleware: RequestMetricsMiddleware(metrics))
+    router.add(middleware: JSONErrorMiddleware())
+    router.add(middleware: LimitsMiddleware(limits: settings.limits, metrics: metrics))
+    OperatingRoutes(
+      operating: operating, metrics: metrics, history: history,
+      report: SettingsReport(settings, sources: sources), adminToken: settings.adminToken
+    ).add(to: router)
+    return router
+  }
+
+  /// Runs until the process gets SIGTERM or SIGINT; what is under way then has ``Settings/shutdownTime``.
+  func run(routes: (Router<HostRequestContext>) -> Void = { _ in }) async throws {
+    let history = TrafficHistory(metrics.registry)
+    let router = router(history: history)
+    routes(router)
+    let notifier = ServiceNotifier(environment: environment)
+    let tls = try tlsReloader()
+    let application = application(router, tls: tls, notifier: notifier)
+    let hangup = HangupService(notifier: notifier, tls: tls, relaunch: operating.relaunch, logger: logger)
+    // The last is stopped first.
+    let beside: [any Service] = [history, WatchdogService(notifier: notifier), hangup]
+    var group = ServiceGroupConfiguration(
+      services: (services + beside + [application]).map {
+        .init(service: $0, successTerminationBehavior: .gracefullyShutdownGroup)
+      },
+      gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
+    group.maximumGracefulShutdownDuration = settings.shutdownTime
+    group.maximumCancellationDuration = .seconds(5)
+    try await ServiceGroup(configuration: group).run()
+  }
+
+  private func tlsReloader() throws -> TLSReloader? {
+    guard let certificate = settings.certificate, let key = settings.privateKey else { return nil }
+    return try TLSReloader(TLSFiles(certificate: certificate, privateKey: key))
+  }
+
+  private func application(
+    _ router: Router<HostRequestContext>, tls: TLSReloader?, notifier: ServiceNotifier
+  ) -> Application<RouterResponder<HostRequestContext>> {
+    let connections = ConnectionRegister(limit: settings.limits.connectionsPerAddress)
+    return Application(
+      router: router,
+      server: .guarded(settings.limits, tls: tls, connections: connections, metrics: metrics),
+      configuration: .init(
+        address: .hostname(settings.address, port: settings.port), backlog: 1024,
+        availableConnectionsDelegate: .maximum(settings.limits.connections, logger: logger)),
+      onServerRunning: { [whenRunning, logger] channel in
+        let address = channel.localAddress
+        logger.notice("Listening", metadata: ["address": "\(address?.description ?? "-")"])
+        notifier.send(.ready)
+        await whenRunning(address)
+      },
+      logger: logger)
+  }
+}

@@ -1,0 +1,103 @@
+import Foundation
+
+/// What the dashboard shows, and `GET /status` answers. Times are RFC 3339, durations seconds.
+struct HostStatus: Codable, Sendable {
+  var version = HostVersion.current
+  var started: Date
+  /// The release that is served; nil before there is one.
+  var release: Release?
+  var bundles: [Bundle] = []
+  var pages: [Page] = []
+  var workers: [Worker] = []
+  /// The last ones, newest first; at most ``failureLimit``.
+  var failures: [Failure] = []
+  /// Filled in by ``OperatingRoutes``.
+  var checks: [HealthCheck.Outcome] = []
+  var traffic = Traffic()
+
+  static let failureLimit = 20
+
+  struct Release: Codable, Sendable {
+    var name: String
+    var sequence: Int?
+    /// The folder or the URL it came from.
+    var source: String
+    var activated: Date?
+    /// When the server or the folder was last asked.
+    var verified: Date?
+  }
+
+  struct Bundle: Codable, Sendable {
+    enum State: String, Codable, Sendable {
+      case ready, fetching, damaged, barred, missing
+    }
+
+    var name: String
+    var url: String?
+    /// In bytes.
+    var size: Int64
+    /// Bytes of the smallest precompressed variant.
+    var compressed: Int64?
+    var state: State
+    /// Why it is not ready.
+    var reason: String?
+    var opens: Int?
+  }
+
+  struct Page: Codable, Sendable {
+    var id: String
+    var url: String
+    /// `loading`, `live`, `failed`, `reopened`, …
+    var phase: String
+    var worker: Int?
+    var opened: Date
+    var elements: Int?
+    /// Seconds its first entry took.
+    var entry: Double?
+    /// A path on this host whose HTML is shown in a frame without scripts.
+    var preview: String?
+    var error: String?
+  }
+
+  struct Worker: Codable, Sendable {
+    var slot: Int
+    var pid: Int32?
+    /// `starting`, `ready`, `busy`, `stopped`
+    var state: String
+    var pages: Int
+    /// Resident bytes, and how many it may have.
+    var memory: Int64?
+    var memoryLimit: Int64?
+    var started: Date?
+    /// Times the worker in this slot was killed.
+    var kills: Int
+  }
+
+  struct Failure: Codable, Sendable {
+    var time: Date
+    /// `page`, `worker`, `release`, …
+    var kind: String
+    var message: String
+    var subject: String?
+  }
+
+  /// Samples of the recent past, oldest first.
+  struct Traffic: Codable, Sendable {
+    /// Seconds between two points.
+    var interval = 0.0
+    var points: [Point] = []
+
+    struct Point: Codable, Equatable, Sendable {
+      var time: Date
+      /// Per second.
+      var requests: Double
+      /// Answers with a 5xx status per second.
+      var faults: Double
+      /// From 0 to 1; nil when nothing was asked for.
+      var hits: Double?
+      /// Seconds; nil without requests.
+      var median: Double?
+      var p95: Double?
+    }
+  }
+}

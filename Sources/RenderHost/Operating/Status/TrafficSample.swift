@@ -1,0 +1,79 @@
+import Foundation
+
+/// The counters at one moment; two of them make a point of the charts.
+struct TrafficSample: Sendable {
+  var requests: Int64 = 0
+  var faults: Int64 = 0
+  var answers: Int64 = 0
+  var hits: Int64 = 0
+  var durations = HistogramSeries.Value(counts: [])
+  var bounds: [Double] = []
+
+  /// Routes that are asked all the time by those who look on.
+  private static let watching: Set<String> = ["/status", "/metrics", "/healthz", "/readyz"]
+
+  init(_ registry: MetricRegistry) {
+    for family in registry.families {
+      for (labels, series) in family.series {
+        switch (family.name, series) {
+        case ("renderhost_http_requests", .counter(let counter)) where !Self.isWatching(labels):
+          requests += counter.value
+          if labels["status"]?.hasPrefix("5") == true { faults += counter.value }
+        case ("renderhost_answers", .counter(let counter)):
+          answers += counter.value
+          if labels["source"] != "network" { hits += counter.value }
+        case ("renderhost_http_request_duration_seconds", .histogram(let histogram)) where !Self.isWatching(labels):
+          add(histogram)
+        default: break
+        }
+      }
+    }
+  }
+
+  /// What happened between the two.
+  func point(since earlier: TrafficSample, interval: Double, at now: Date) -> HostStatus.Traffic.Point {
+    var counts = durations.counts
+    for (index, count) in earlier.durations.counts.enumerated() where index < counts.count {
+      counts[index] -= min(count, counts[index])
+    }
+    let answers = answers - earlier.answers
+    return .init(
+      time: now, requests: Double(requests - earlier.requests) / interval,
+      faults: Double(faults - earlier.faults) / interval,
+      hits: answers > 0 ? Double(hits - earlier.hits) / Double(answers) : nil,
+      median: Quantile.of(0.5, counts: counts, bounds: bounds), p95: Quantile.of(0.95, counts: counts, bounds: bounds))
+  }
+
+  private static func isWatching(_ labels: MetricRegistry.Labels) -> Bool {
+    labels["route"].map(watching.contains) ?? false
+  }
+
+  private mutating func add(_ histogram: HistogramSeries) {
+    let value = histogram.value
+    bounds = histogram.bounds
+    if durations.counts.isEmpty { durations.counts = Array(repeating: 0, count: value.counts.count) }
+    for (index, count) in value.counts.enumerated() where index < durations.counts.count {
+      durations.counts[index] += count
+    }
+  }
+}
+
+/// Quantiles out of buckets.
+enum Quantile {
+  /// By linear interpolation in the bucket it falls into, as PromQL's `histogram_quantile` does; nil without values.
+  static func of(_ quantile: Double, counts: [UInt64], bounds: [Double]) -> Double? {
+    let total = counts.reduce(0, +)
+    guard total > 0, let last = bounds.last else { return nil }
+    let rank = quantile * Double(total)
+    var below: UInt64 = 0
+    for (index, count) in counts.enumerated() {
+      if Double(below + count) >= rank, count > 0 {
+        guard index < bounds.count else { return last }
+        let lower = index > 0 ? bounds[index - 1] : 0
+        return lower + (bounds[index] - lower) * (rank - Double(below)) / Double(count)
+      }
+      below += count
+    }
+    return last
+  }
+}
