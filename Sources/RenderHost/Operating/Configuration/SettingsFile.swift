@@ -1,4 +1,3 @@
-import Configuration
 import Foundation
 
 /// The settings a JSON file holds: an object whose keys are the flags' names.
@@ -21,11 +20,10 @@ enum SettingsFile {
     var values: [SettingKey: [String]] = [:]
     for (name, entry) in object.sorted(by: { $0.key < $1.key }) {
       guard let key = SettingKey(rawValue: name) else { throw SettingsError.unknownKey(key: name, file: path) }
-      if key.isList == (entry.texts.count != 1 || entry.isList) || (key.isList && !entry.isList) {
-        values[key] = entry.texts
-      } else {
+      guard key.isList || !entry.isList else {
         throw SettingsError.badValue(key: name, value: "a list", source: path, expected: "one value")
       }
+      values[key] = entry.texts
     }
     return values
   }

@@ -24,17 +24,39 @@ package struct SettingsReader: Sendable {
   package func merged() throws -> Merged {
     let reporter = SourceReporter()
     let reader = ConfigReader(providers: try providers(), accessReporter: reporter)
-    var merged = Merged()
+    var given: [SettingKey: (values: [String], layer: Layer)] = [:]
     for key in SettingKey.allCases {
       let name = ConfigKey([key.rawValue])
       let values =
         key.isList
         ? reader.stringArray(forKey: name)
         : reader.string(forKey: name, isSecret: key.isSecret).map { [$0] }
-      guard let values, let layer = reporter.layer else { continue }
+      if let values, let layer = reporter.layer { given[key] = (values, layer) }
+    }
+    try dropCoveredSecrets(&given)
+    return try assigned(given)
+  }
+
+  /// A secret and the file that holds it are one setting: the earlier layer wins.
+  private func dropCoveredSecrets(_ given: inout [SettingKey: (values: [String], layer: Layer)]) throws {
+    for (key, file) in [(SettingKey.adminToken, SettingKey.adminTokenFile), (.webhookSecret, .webhookSecretFile)] {
+      guard let direct = given[key], let named = given[file] else { continue }
+      guard direct.layer != named.layer else {
+        throw SettingsError.combination(
+          "\(source(of: key, in: direct.layer)) and \(source(of: file, in: named.layer)) say the same: give one of them"
+        )
+      }
+      given[direct.layer.rank < named.layer.rank ? file : key] = nil
+    }
+  }
+
+  private func assigned(_ given: [SettingKey: (values: [String], layer: Layer)]) throws -> Merged {
+    var merged = Merged()
+    for key in SettingKey.allCases {
+      guard let (values, layer) = given[key] else { continue }
       let source = source(of: key, in: layer)
-      for value in values {
-        try SettingAssignment(key: key, value: value, source: source, isFirst: value == values.first)
+      for (index, value) in values.enumerated() {
+        try SettingAssignment(key: key, value: value, source: source, isFirst: index == 0)
           .apply(to: &merged.settings)
       }
       merged.sources[key] = source
@@ -81,6 +103,8 @@ package struct SettingsReader: Sendable {
 
   fileprivate enum Layer: String, CaseIterable {
     case flags, environment, file
+
+    var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
   }
 
   /// Remembers which layer the last value came from.

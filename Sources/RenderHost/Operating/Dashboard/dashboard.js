@@ -23,15 +23,16 @@
     value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
   const bytes = (value) => {
     if (value === undefined || value === null) return "–";
-    if (value < 1024) return number(value) + " B";
+    if (value < 1024) return number(value) + "\u00a0B";
     const units = ["KB", "MB", "GB", "TB"];
     let index = -1;
     do { value /= 1024; index += 1; } while (value >= 1024 && index < units.length - 1);
-    return number(value, value < 10 ? 1 : 0) + " " + units[index];
+    return number(value, value < 10 ? 1 : 0) + "\u00a0" + units[index];
   };
   const seconds = (value) => {
     if (value === undefined || value === null) return "–";
     const ms = value * 1000;
+    if (ms === 0) return "0";
     if (ms < 1) return number(ms, 2) + " ms";
     if (ms < 10) return number(ms, 1) + " ms";
     return ms < 1000 ? number(ms) + " ms" : number(value, 1) + " s";
@@ -206,7 +207,7 @@
     const total = status.bundles.reduce((sum, bundle) => sum + bundle.size, 0);
     const facts = [
       ["release", "Release", release ? release.name : "none yet"],
-      ["bundles", "In it", many(status.bundles.length, "bundle", "bundles") + ", " + bytes(total)],
+      ["bundles", "Contents", many(status.bundles.length, "bundle", "bundles") + ", " + bytes(total)],
       ["verified", "Verified", release && release.verified ? ago(release.verified) : "–"],
       ["uptime", "Running for", span(since(status.started))],
     ];

@@ -12,10 +12,13 @@ final class ConnectionHandler: ChannelInboundHandler, RemovableChannelHandler {
   /// Bytes since the last request's end; nil while a body may come, or where HTTP/2 counts itself.
   private var waiting: Int?
   private var hasBytes = false
+  /// Whether a request's line is complete; not known under TLS.
+  private(set) var hasLine = false
+  private let isPlain: Bool
 
   /// `headBytes` is the URL and the header together, on the wire.
-  init(headTime: Duration, headBytes: Int) {
-    (self.headTime, self.headBytes) = (TimeAmount(headTime), headBytes)
+  init(headTime: Duration, headBytes: Int, isPlain: Bool) {
+    (self.headTime, self.headBytes, self.isPlain) = (TimeAmount(headTime), headBytes, isPlain)
   }
 
   func channelActive(context: ChannelHandlerContext) {
@@ -35,7 +38,9 @@ final class ConnectionHandler: ChannelInboundHandler, RemovableChannelHandler {
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     hasBytes = true
     if let waiting {
-      let bytes = waiting + unwrapInboundIn(data).readableBytes
+      let buffer = unwrapInboundIn(data)
+      if !hasLine { hasLine = !isPlain || buffer.readableBytesView.contains(0x0A) }
+      let bytes = waiting + buffer.readableBytes
       self.waiting = bytes
       if bytes > headBytes { return context.fireErrorCaught(HeadError.tooLong) }
     }
@@ -43,7 +48,7 @@ final class ConnectionHandler: ChannelInboundHandler, RemovableChannelHandler {
   }
 
   /// A head may come now.
-  func awaitHead() { waiting = 0 }
+  func awaitHead() { (waiting, hasLine) = (0, false) }
 
   /// A head has come.
   func headArrived() {

@@ -79,9 +79,12 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     guard !isStream, underWay == 0, !isClosing else { return context.fireErrorCaught(error) }
     switch error {
-    case HTTPParserError.headerOverflow:
-      answer(context, .requestHeaderFieldsTooLarge, "the header fields are too long")
-    case HeadError.tooLong: answer(context, .uriTooLong, "the URL or the header fields are too long")
+    case HTTPParserError.headerOverflow, HeadError.tooLong:
+      if connection?.hasLine == false {
+        answer(context, .uriTooLong, "the URL is too long")
+      } else {
+        answer(context, .requestHeaderFieldsTooLarge, "the header fields are too long")
+      }
     case HeadError.tooSlow: answer(context, .requestTimeout, "the request's head took too long")
     default: context.fireErrorCaught(error)
     }

@@ -36,6 +36,13 @@ struct HostServer: Sendable {
 
   /// Runs until the process gets SIGTERM or SIGINT; what is under way then has ``Settings/shutdownTime``.
   func run(routes: (Router<HostRequestContext>) -> Void = { _ in }) async throws {
+    try await parts(routes: routes).group.run()
+  }
+
+  /// The server and its services, to be run, and what SIGHUP does.
+  func parts(
+    trapsSignals: Bool = true, routes: (Router<HostRequestContext>) -> Void = { _ in }
+  ) throws -> (group: ServiceGroup, hangup: HangupService) {
     let history = TrafficHistory(metrics.registry)
     let router = router(history: history)
     routes(router)
@@ -44,15 +51,15 @@ struct HostServer: Sendable {
     let application = application(router, tls: tls, notifier: notifier)
     let hangup = HangupService(notifier: notifier, tls: tls, relaunch: operating.relaunch, logger: logger)
     // The last is stopped first.
-    let beside: [any Service] = [history, WatchdogService(notifier: notifier), hangup]
+    let beside: [any Service] = [history, WatchdogService(notifier: notifier)] + (trapsSignals ? [hangup] : [])
     var group = ServiceGroupConfiguration(
       services: (services + beside + [application]).map {
         .init(service: $0, successTerminationBehavior: .gracefullyShutdownGroup)
       },
-      gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
+      gracefulShutdownSignals: trapsSignals ? [.sigterm, .sigint] : [], logger: logger)
     group.maximumGracefulShutdownDuration = settings.shutdownTime
     group.maximumCancellationDuration = .seconds(5)
-    try await ServiceGroup(configuration: group).run()
+    return (ServiceGroup(configuration: group), hangup)
   }
 
   private func tlsReloader() throws -> TLSReloader? {

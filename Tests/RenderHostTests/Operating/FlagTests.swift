@@ -1,0 +1,26 @@
+import Testing
+
+@testable import RenderHost
+
+struct FlagTests {
+  /// Each setting is reachable by its flag.
+  @Test(arguments: SettingKey.allCases)
+  func everySettingHasAFlag(_ key: SettingKey) throws {
+    let command = try #require(try HostCommand.parseAsRoot([key.flag, "x"]) as? HostCommand)
+    #expect(command.given == [key: ["x"]])
+  }
+
+  @Test func listsAreRepeated() throws {
+    let command = try #require(
+      try HostCommand.parseAsRoot(["--allow-origin", "a", "--allow-origin", "b"]) as? HostCommand)
+    #expect(command.given == [.allowOrigin: ["a", "b"]])
+  }
+
+  @Test func helpHasGroupsExamplesAndEverySetting() {
+    let help = HostCommand.helpMessage(columns: 100)
+    for key in SettingKey.allCases { #expect(help.contains(key.flag), "\(key.flag)") }
+    for word in ["SERVING:", "PAGES:", "SECURITY:", "LIMITS:", "LOGS:", "Examples:", "SIGHUP"] {
+      #expect(help.contains(word), "\(word)")
+    }
+  }
+}

@@ -1,0 +1,158 @@
+import Foundation
+import Hummingbird
+import PageTesting
+import Testing
+
+@testable import RenderHost
+
+@Suite(.timeLimit(.minutes(2)))
+struct LimitsTests {
+  private static func echo(_ router: Router<HostRequestContext>) {
+    router.post("/echo") { request, _ in
+      var bytes = 0
+      for try await buffer in request.body { bytes += buffer.readableBytes }
+      return "\(bytes) bytes"
+    }
+  }
+
+  private func host(_ change: (inout Settings.Limits) -> Void = { _ in }) async throws -> LiveHost {
+    var settings = Settings()
+    change(&settings.limits)
+    return try await LiveHost(settings, routes: Self.echo)
+  }
+
+  struct Excess: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let sent: String
+    let status: Int
+    let named: String
+  }
+
+  @Test(arguments: [
+    Excess(
+      testDescription: "a URL", sent: "GET /\(String(repeating: "u", count: 9000)) HTTP/1.1\r\nHost: h\r\n\r\n",
+      status: 414, named: "the limit is 8192"),
+    Excess(
+      testDescription: "a URL without end", sent: "GET /\(String(repeating: "u", count: 400_000))", status: 414,
+      named: "URL"),
+    Excess(
+      testDescription: "a field",
+      sent: "GET /healthz HTTP/1.1\r\nHost: h\r\nX: \(String(repeating: "h", count: 20_000))\r\n\r\n", status: 431,
+      named: "header"),
+    Excess(
+      testDescription: "many fields",
+      sent: "GET /healthz HTTP/1.1\r\nHost: h\r\n\(String(repeating: "A: b\r\n", count: 300))\r\n", status: 431,
+      named: "header"),
+    Excess(
+      testDescription: "a body", sent: "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 2000000\r\n\r\n",
+      status: 413, named: "limit of 1048576"),
+  ])
+  func whatIsTooLongIsRefusedByNameAndTheConnectionClosed(_ excess: Excess) async throws {
+    let host = try await host()
+    let client = try RawClient(port: host.port)
+    client.send(excess.sent)
+    let answer = try await client.readToEnd()
+    #expect(answer.hasPrefix("HTTP/1.1 \(excess.status) "), "\(answer.prefix(300))")
+    #expect(answer.contains("{\"error\":\"") && answer.contains(excess.named), "\(answer.suffix(300))")
+    #expect(answer.lowercased().contains("connection: close"))
+    try await host.stop()
+  }
+
+  @Test func aBodyOfUnknownLengthIsCutAtItsLimit() async throws {
+    let host = try await host { $0.body = 10_000 }
+    let client = try RawClient(port: host.port)
+    client.send("POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n")
+    for _ in 0..<3 { client.send("1000\r\n\(String(repeating: "b", count: 0x1000))\r\n") }
+    let answer = try await client.readToEnd()
+    #expect(answer.hasPrefix("HTTP/1.1 413 "))
+    #expect(answer.contains("limit of 10000 bytes"))
+    let within = try RawClient(port: host.port)
+    within.send("POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nabcd\r\n0\r\n\r\n")
+    #expect(try await within.read(until: "4 bytes").hasPrefix("HTTP/1.1 200 "))
+    try await host.stop()
+  }
+
+  @Test func aHeadThatTakesTooLongIsGivenUp() async throws {
+    let host = try await host { $0.headTime = .milliseconds(300) }
+    let client = try RawClient(port: host.port)
+    client.send("GET /healthz HTTP/1.1\r\nHo")
+    let answer = try await client.readToEnd()
+    #expect(answer.hasPrefix("HTTP/1.1 408 ") && answer.contains("took too long"))
+    // Who says nothing is told nothing.
+    #expect(try await RawClient(port: host.port).readToEnd() == "")
+    try await host.stop()
+  }
+
+  @Test func theTimeForTheFirstHeadDoesNotBoundTheConnection() async throws {
+    let host = try await host { $0.headTime = .milliseconds(200) }
+    let client = try RawClient(port: host.port)
+    client.send("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
+    _ = try await client.read(until: "alive")
+    // Another connection is given up meanwhile: the time has passed.
+    #expect(try await RawClient(port: host.port).readToEnd() == "")
+    client.send("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
+    #expect(try await client.read(until: "alive").hasPrefix("HTTP/1.1 200 "))
+    try await host.stop()
+  }
+
+  @Test func aBodyThatTakesTooLongEndsTheConnection() async throws {
+    let host = try await host { $0.bodyTime = .milliseconds(300) }
+    let client = try RawClient(port: host.port)
+    client.send("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\nabc")
+    #expect(try await !client.readToEnd().contains("200 OK"))
+    try await host.stop()
+  }
+
+  @Test func anIdleConnectionIsClosed() async throws {
+    let host = try await host { $0.idle = .milliseconds(300) }
+    let client = try RawClient(port: host.port)
+    client.send("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
+    #expect(try await client.readToEnd().hasSuffix("{\"status\":\"alive\"}"))
+    try await host.stop()
+  }
+
+  @Test func oneAddressHasItsConnectionsAndNoMore() async throws {
+    let host = try await host { $0.connectionsPerAddress = 2 }
+    let first = try RawClient(port: host.port)
+    var second: RawClient? = try RawClient(port: host.port)
+    for client in [first, second].compactMap(\.self) {
+      client.send("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
+      _ = try await client.read(until: "alive")
+    }
+    let third = try await RawClient(port: host.port).readToEnd()
+    #expect(third.hasPrefix("HTTP/1.1 429 ") && third.contains("too many connections"))
+    second = nil
+    // Its place is free once the host has seen it go.
+    var answer = ""
+    for _ in 0..<200 where !answer.contains("alive") {
+      let next = try RawClient(port: host.port)
+      next.send("GET /healthz HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+      answer = try await next.readToEnd()
+    }
+    #expect(answer.contains("alive"))
+    try await host.stop()
+  }
+
+  @Test func moreConnectionsThanAllowedWaitForTheirTurn() async throws {
+    let host = try await host { $0.connections = 1 }
+    var first: RawClient? = try RawClient(port: host.port)
+    first?.send("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
+    _ = try await first?.read(until: "alive")
+    let second = try RawClient(port: host.port)
+    second.send("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
+    async let answer = second.read(until: "alive")
+    first = nil
+    #expect(try await answer.hasPrefix("HTTP/1.1 200 "))
+    try await host.stop()
+  }
+
+  @Test func whatIsRefusedIsCounted() async throws {
+    let host = try await host()
+    let client = try RawClient(port: host.port)
+    client.send("GET /\(String(repeating: "u", count: 9000)) HTTP/1.1\r\nHost: h\r\n\r\n")
+    _ = try await client.readToEnd()
+    let text = PrometheusText(format: .prometheus).text(host.metrics.registry)
+    #expect(try StrictMetrics(text).value("renderhost_refusals_total", ["reason": "url"]) == 1)
+    try await host.stop()
+  }
+}

@@ -1,0 +1,68 @@
+import Dispatch
+import Foundation
+
+/// A client that says what bytes go out, and when. Each call has a thread of its own, so that nobody else waits.
+final class RawClient: Sendable {
+  struct Failed: Error, CustomStringConvertible {
+    let description: String
+  }
+
+  private let descriptor: Int32
+
+  init(port: Int) throws {
+    descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = in_port_t(port).bigEndian
+    address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
+    let connected = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+      }
+    }
+    guard connected == 0 else { throw Failed(description: "connect: \(errno)") }
+    var limit = timeval(tv_sec: 20, tv_usec: 0)
+    setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+    setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+  }
+
+  deinit { close(descriptor) }
+
+  /// Whether all of it went out.
+  @discardableResult
+  func send(_ text: String) -> Bool {
+    let bytes = Array(text.utf8)
+    return Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count
+  }
+
+  /// All that comes until the other side closes.
+  func readToEnd() async throws -> String {
+    try await read { _ in false }
+  }
+
+  /// All that comes until it holds `mark`.
+  func read(until mark: String) async throws -> String {
+    try await read { $0.contains(mark) }
+  }
+
+  private func read(until isEnough: @escaping @Sendable (String) -> Bool) async throws -> String {
+    try await withCheckedThrowingContinuation { continuation in
+      DispatchQueue(label: "raw client").async { [self] in
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 65536)
+        while true {
+          let count = recv(descriptor, &buffer, buffer.count, 0)
+          let text = { String(decoding: bytes, as: UTF8.self) }
+          if count < 0 {
+            // A reset also is an end.
+            if errno == ECONNRESET { return continuation.resume(returning: text()) }
+            return continuation.resume(throwing: Failed(description: "errno \(errno) after: \(text())"))
+          }
+          if count == 0 { return continuation.resume(returning: text()) }
+          bytes += buffer[..<count]
+          if isEnough(text()) { return continuation.resume(returning: text()) }
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,155 @@
+import Foundation
+import PageTesting
+import Testing
+
+@testable import RenderHost
+
+struct SettingsReaderTests {
+  struct Layers: Sendable, CustomTestStringConvertible {
+    var flag: String?
+    var variable: String?
+    var file: String?
+    let expected: Int
+    let source: String
+    var testDescription: String { source }
+  }
+
+  @Test(arguments: [
+    Layers(flag: "3", variable: "4", file: "5", expected: 3, source: "--workers"),
+    Layers(flag: "3", expected: 3, source: "--workers"),
+    Layers(flag: "3", file: "5", expected: 3, source: "--workers"),
+    Layers(variable: "4", file: "5", expected: 4, source: "RENDERHOST_WORKERS"),
+    Layers(variable: "4", expected: 4, source: "RENDERHOST_WORKERS"),
+    Layers(file: "5", expected: 5, source: "config.json"),
+  ])
+  func aFlagWinsOverTheVariableAndTheVariableOverTheFile(_ layers: Layers) throws {
+    let folder = try TemporaryDirectory()
+    let file = folder.file("config.json")
+    try Data("{\(layers.file.map { "\"workers\": \($0)" } ?? "")}".utf8).write(to: URL(fileURLWithPath: file))
+    var flags: [SettingKey: [String]] = [.bundles: ["b"]]
+    if let flag = layers.flag { flags[.workers] = [flag] }
+    let environment = layers.variable.map { ["RENDERHOST_WORKERS": $0] } ?? [:]
+    let merged = try SettingsReader(flags: flags, environment: environment, file: file).merged()
+    #expect(merged.settings.workers == layers.expected)
+    #expect(merged.sources[.workers].map { URL(fileURLWithPath: $0).lastPathComponent } == layers.source)
+  }
+
+  @Test func everySettingIsReadFromTheFile() throws {
+    let folder = try TemporaryDirectory()
+    let file = folder.file("c.json")
+    try Data(
+      """
+      {"listen": "[::1]:0", "manifest": "https://a.example/m.json", "follow": 2.5, "store": "/s", "workers": 3,
+       "page-time": "250ms", "worker-memory": "512MB", "max-pages": 7, "page-idle": "10m",
+       "allow-origin": ["https://a.example", "http://b.example:81"], "framework": {"Vue": "/v.js", "Rax": "/r.js"},
+       "tls-cert": "/c", "tls-key": "/k", "admin-token": "0123456789abcdef", "webhook-secret": "fedcba9876543210",
+       "max-body": "2MB", "max-header": 2048, "max-url": 1024, "max-connections": 9, "connections-per-address": 8,
+       "head-time": 1, "body-time": 2, "idle-time": 3, "shutdown-time": 0, "log-level": "debug", "log-format": "json"}
+      """.utf8
+    ).write(to: URL(fileURLWithPath: file))
+    let merged = try SettingsReader(flags: [:], environment: [:], file: file).merged()
+    let settings = merged.settings
+    #expect(settings.address == "::1" && settings.port == 0)
+    #expect(settings.manifest?.text == "https://a.example/m.json")
+    #expect(settings.follow == .milliseconds(2500) && settings.pageTime == .milliseconds(250))
+    #expect(settings.store.path == "/s" && settings.workers == 3 && settings.workerMemory == 512 << 20)
+    #expect(settings.pages == 7 && settings.pageIdle == .seconds(600))
+    #expect(settings.allowedOrigins == ["https://a.example", "http://b.example:81"])
+    #expect(settings.frameworks == ["Vue": "/v.js", "Rax": "/r.js"])
+    #expect(settings.adminToken == "0123456789abcdef" && settings.webhookSecret == "fedcba9876543210")
+    #expect(settings.limits.body == 2 << 20 && settings.limits.header == 2048 && settings.limits.url == 1024)
+    #expect(settings.limits.connections == 9 && settings.limits.connectionsPerAddress == 8)
+    #expect(settings.limits.headTime == .seconds(1) && settings.limits.bodyTime == .seconds(2))
+    #expect(settings.limits.idle == .seconds(3) && settings.shutdownTime == .zero)
+    #expect(settings.logLevel == .debug && settings.logFormat == .json)
+    #expect(Set(merged.sources.values) == [file])
+  }
+
+  @Test func listsOfALayerTakeThePlaceOfThoseBelow() throws {
+    let merged = try SettingsReader(
+      flags: [.bundles: ["b"], .framework: ["Vue=/a.js", "Rax=/b.js"]],
+      environment: ["RENDERHOST_ALLOW_ORIGIN": "https://a.example, https://b.example"], file: nil
+    ).merged()
+    #expect(merged.settings.allowedOrigins == ["https://a.example", "https://b.example"])
+    #expect(merged.settings.frameworks == ["Vue": "/a.js", "Rax": "/b.js"])
+  }
+
+  @Test(arguments: [
+    ("workers", "0"), ("workers", "many"), ("page-time", "soon"), ("page-time", "-1"), ("worker-memory", "1MB"),
+    ("worker-memory", "big"), ("max-pages", "1.5"), ("listen", "8080"), ("listen", "::1:80"), ("listen", "h:99999"),
+    ("manifest", "ftp://a.example/m"), ("allow-origin", "https://a.example/path"), ("allow-origin", "a.example"),
+    ("framework", "Vue"), ("log-level", "loud"), ("log-format", "xml"), ("max-header", "9MB"),
+    ("admin-token", "short"), ("admin-token-file", "/nowhere/token"), ("follow", "0.2"), ("bundles", ""),
+  ])
+  func aBadValueIsNamedWithItsKeyAndItsSource(_ key: String, _ value: String) throws {
+    let setting = try #require(SettingKey(rawValue: key))
+    let reader = SettingsReader(flags: [:], environment: [setting.variable: value], file: nil)
+    let error = #expect(throws: SettingsError.self) { try reader.merged() }
+    let text = try #require(error?.description)
+    #expect(text.contains(setting.variable) && text.contains(key) && text.contains("expected"))
+    #expect(text.contains(setting.isSecret ? "…" : "“\(value)”"))
+  }
+
+  @Test(arguments: [
+    (#"{"wrokers": 3}"#, "wrokers"), (#"{"workers": [1, 2]}"#, "list"), (#"[1]"#, "object"), ("{", "object"),
+    (#"{"workers": ["1", "2"]}"#, "one value"),
+    (#"{"workers": true}"#, "object"),
+  ])
+  func aFileIsHeldToItsForm(_ text: String, _ named: String) throws {
+    let error = #expect(throws: SettingsError.self) {
+      try SettingsFile.values(in: Data(text.utf8), path: "/etc/c.json")
+    }
+    let description = try #require(error?.description)
+    #expect(description.contains("/etc/c.json") && description.contains(named))
+  }
+
+  @Test(
+    arguments: [
+      ([:], "nothing to serve"), ([.bundles: ["b"], .manifest: ["https://a.example/m"]], "exclude"),
+      ([.bundles: ["b"], .tlsCert: ["c"]], "--tls-key"),
+      ([.bundles: ["b"], .adminToken: ["0123456789abcdef"], .adminTokenFile: ["f"]], "one of them"),
+    ] as [([SettingKey: [String]], String)])
+  func whatDoesNotGoTogetherIsSaid(_ flags: [SettingKey: [String]], _ named: String) throws {
+    let error = #expect(throws: SettingsError.self) {
+      try SettingsReader(flags: flags, environment: [:], file: nil).merged()
+    }
+    #expect(error?.description.contains(named) == true)
+  }
+
+  @Test func aSecretOfAnEarlierLayerWinsOverTheFileOfALaterOne() throws {
+    let merged = try SettingsReader(
+      flags: [.bundles: ["b"], .adminToken: ["0123456789abcdef"]],
+      environment: ["RENDERHOST_ADMIN_TOKEN_FILE": "/nowhere"], file: nil
+    ).merged()
+    #expect(merged.settings.adminToken == "0123456789abcdef")
+  }
+
+  @Test func secretsAreMaskedInTheReport() throws {
+    let merged = try SettingsReader(
+      flags: [.bundles: ["b"]], environment: ["RENDERHOST_ADMIN_TOKEN": "0123456789abcdef"], file: nil
+    ).merged()
+    let report = SettingsReport(merged.settings, sources: merged.sources)
+    #expect(!report.text.contains("0123456789abcdef"))
+    let line = try #require(report.lines.first { $0.key == "admin-token" })
+    #expect(line == .init(key: "admin-token", value: "********", source: "RENDERHOST_ADMIN_TOKEN"))
+    #expect(report.lines.contains { $0.key == "workers" && $0.source == "default" })
+  }
+
+  @Test(
+    arguments: [
+      ("5", 5000), ("2.5", 2500), ("250ms", 250), ("5s", 5000), ("10m", 600_000), ("1h", 3_600_000), ("0", 0),
+      ("", nil), ("s", nil), ("-5", nil), ("5d", nil), ("1e3", nil), ("nan", nil), (".5", nil), ("99999999999", nil),
+    ] as [(String, Int?)])
+  func durationsAreReadAsTheyAreWritten(_ text: String, _ milliseconds: Int?) {
+    #expect(SettingText.duration(text) == milliseconds.map { .milliseconds($0) })
+  }
+
+  @Test(
+    arguments: [
+      ("65536", 65536), ("256MB", 256 << 20), ("1.5GiB", 3 << 29), ("4k", 4096), ("7b", 7), ("MB", nil), ("-1", nil),
+      ("1e9", nil), ("99999999999999999999", nil),
+    ] as [(String, Int64?)])
+  func sizesAreReadAsTheyAreWritten(_ text: String, _ bytes: Int64?) {
+    #expect(SettingText.size(text) == bytes)
+  }
+}

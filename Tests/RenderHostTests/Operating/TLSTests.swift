@@ -1,0 +1,115 @@
+import Foundation
+import PageTesting
+import Testing
+
+@testable import RenderHost
+
+@Suite(.timeLimit(.minutes(2)))
+struct TLSTests {
+  /// Makes a certificate that names `name`, and its key.
+  private func certificate(_ name: String, in folder: TemporaryDirectory) async throws -> TLSFiles {
+    let files = TLSFiles(certificate: folder.file("\(name).crt"), privateKey: folder.file("\(name).key"))
+    let made = try await Tool.run(
+      "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+      "-subj", "/CN=\(name)", "-keyout", files.privateKey, "-out", files.certificate)
+    try #require(made.status == 0, "\(made.error)")
+    return files
+  }
+
+  private func settings(_ files: TLSFiles) -> Settings {
+    var settings = Settings()
+    (settings.certificate, settings.privateKey) = (files.certificate, files.privateKey)
+    return settings
+  }
+
+  /// What the server shows: its name, and the protocol that was agreed on.
+  private func handshake(_ port: Int, alpn: String = "h2,http/1.1") async throws -> String {
+    let shown = try await Tool.run("openssl", "s_client", "-connect", "127.0.0.1:\(port)", "-alpn", alpn)
+    return shown.output + shown.error
+  }
+
+  @Test func tlsSpeaksHTTP2WhereTheClientDoes() async throws {
+    let folder = try TemporaryDirectory()
+    let host = try await LiveHost(settings(try await certificate("one", in: folder)))
+    let shown = try await handshake(host.port)
+    #expect(shown.contains("ALPN protocol: h2") && shown.contains("CN = one") || shown.contains("CN=one"))
+    #expect(try await handshake(host.port, alpn: "http/1.1").contains("ALPN protocol: http/1.1"))
+    for (version, expected) in [("--http2", "2"), ("--http1.1", "1.1")] {
+      let answer = try await Tool.run(
+        "curl", "-sk", version, "-w", " %{http_version} %{http_code}", "https://127.0.0.1:\(host.port)/healthz")
+      #expect(answer.output == "{\"status\":\"alive\"} \(expected) 200")
+    }
+    try await host.stop()
+  }
+
+  @Test func limitsHoldUnderHTTP2Too() async throws {
+    let folder = try TemporaryDirectory()
+    let host = try await LiveHost(settings(try await certificate("one", in: folder)))
+    let url = "https://127.0.0.1:\(host.port)/"
+    let long = try await Tool.run(
+      "curl", "-sk", "--http2", "-w", " %{http_code}", url + String(repeating: "u", count: 9000))
+    #expect(long.output.contains("the limit is 8192") && long.output.hasSuffix(" 414"))
+    let body = folder.file("body")
+    try Data(repeating: 0x61, count: 2_000_000).write(to: URL(fileURLWithPath: body))
+    let large = try await Tool.run(
+      "curl", "-sk", "--http2", "-w", " %{http_code}", "--data-binary", "@\(body)", url + "healthz")
+    #expect(large.output.contains("413"), "\(large)")
+    try await host.stop()
+  }
+
+  @Test func aNewCertificateIsTakenUpWithoutDroppingConnections() async throws {
+    let folder = try TemporaryDirectory()
+    let (first, second) = (try await certificate("one", in: folder), try await certificate("two", in: folder))
+    let live = TLSFiles(certificate: folder.file("live.crt"), privateKey: folder.file("live.key"))
+    try install(first, as: live)
+    let host = try await LiveHost(settings(live))
+    let open = try Tool.Conversation("openssl", "s_client", "-quiet", "-connect", "127.0.0.1:\(host.port)")
+    try open.say("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
+    try await open.hear("alive", times: 1)
+
+    try install(second, as: live)
+    await host.hangUp()
+    #expect(try await handshake(host.port).contains("two"))
+    try open.say("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
+    try await open.hear("alive", times: 2)
+
+    // A certificate that cannot be used changes nothing.
+    try Data("no certificate".utf8).write(to: URL(fileURLWithPath: live.certificate))
+    await host.hangUp()
+    #expect(try await handshake(host.port).contains("two"))
+    await open.stop()
+    try await host.stop()
+  }
+
+  @Test func filesThatDoNotBelongTogetherAreSaidSo() async throws {
+    let folder = try TemporaryDirectory()
+    let (first, second) = (try await certificate("one", in: folder), try await certificate("two", in: folder))
+    var settings = Settings()
+    settings.bundles = folder.path
+    (settings.certificate, settings.privateKey) = (first.certificate, second.privateKey)
+    #expect(SettingsCheck.problems(of: settings).first?.contains("does not belong to") == true)
+    settings.privateKey = folder.file("nowhere")
+    #expect(SettingsCheck.problems(of: settings).first?.contains("--tls-key") == true)
+    settings.certificate = first.privateKey
+    #expect(SettingsCheck.problems(of: settings).first?.contains("--tls-cert") == true)
+    (settings.certificate, settings.privateKey) = (first.certificate, first.privateKey)
+    #expect(SettingsCheck.problems(of: settings).isEmpty)
+  }
+
+  @Test func aHandshakeThatTakesTooLongIsGivenUp() async throws {
+    let folder = try TemporaryDirectory()
+    var settings = settings(try await certificate("one", in: folder))
+    settings.limits.headTime = .milliseconds(300)
+    let host = try await LiveHost(settings)
+    let client = try RawClient(port: host.port)
+    client.send("\u{16}\u{3}\u{1}")
+    #expect(try await client.readToEnd() == "")
+    try await host.stop()
+  }
+
+  private func install(_ files: TLSFiles, as live: TLSFiles) throws {
+    for (from, to) in [(files.certificate, live.certificate), (files.privateKey, live.privateKey)] {
+      try Data(contentsOf: URL(fileURLWithPath: from)).write(to: URL(fileURLWithPath: to))
+    }
+  }
+}
