@@ -91,7 +91,7 @@ enum Tool {
 
     func stop() async {
       try? input.fileHandleForWriting.close()
-      running.send(SIGTERM)
+      running.send(SIGKILL)
       _ = try? await running.result()
     }
   }

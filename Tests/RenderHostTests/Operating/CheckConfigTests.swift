@@ -1,0 +1,43 @@
+import Foundation
+import PageTesting
+import Testing
+
+@testable import RenderHost
+
+struct CheckConfigTests {
+  @Test func goodSettingsAreShownWithTheirSources() async throws {
+    let folder = try TemporaryDirectory()
+    let file = folder.file("c.json")
+    try Data(#"{"max-pages": 7, "workers": 3}"#.utf8).write(to: URL(fileURLWithPath: file))
+    let result = try await Tool.run(
+      Tool.renderhost, "--check-config", "--bundles", folder.path, "--config", file,
+      environment: ["RENDERHOST_WORKERS": "5", "RENDERHOST_ADMIN_TOKEN": "0123456789abcdef", "RENDERHOST_ODD": "1"])
+    #expect(result.status == 0, "\(result.error)")
+    let lines = result.output.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
+    #expect(lines.contains(["bundles", folder.path, "--bundles"]))
+    #expect(lines.contains(["workers", "5", "RENDERHOST_WORKERS"]))
+    #expect(lines.contains(["max-pages", "7", file]))
+    #expect(lines.contains(["admin-token", "********", "RENDERHOST_ADMIN_TOKEN"]))
+    #expect(lines.contains(["page-time", "5", "default"]))
+    #expect(!result.output.contains("0123456789abcdef"))
+    #expect(result.error.contains("RENDERHOST_ODD is set"))
+  }
+
+  @Test(arguments: [
+    (["--bundles", "/nowhere"], "/nowhere is no folder"), (["--bundles", "/", "--workers", "none"], "“none”"),
+    ([], "nothing to serve"), (["--bundles", "/", "--config", "/nowhere.json"], "/nowhere.json"),
+    (["--bundles", "/", "--framework", "Vue=/nowhere.js"], "/nowhere.js of Vue"),
+  ])
+  func badSettingsAreNamedAndTheStatusIsOne(_ arguments: [String], _ named: String) async throws {
+    let result = try await Tool.Running([Tool.renderhost, "--check-config"] + arguments).result()
+    #expect(result.status == 1 && result.error.contains(named), "\(result)")
+    // What is checked is what is run.
+    let run = try await Tool.Running([Tool.renderhost] + arguments).result()
+    #expect(run.status == 1 && run.error.contains(named), "\(run)")
+  }
+
+  @Test func aFlagThatDoesNotExistIsWrongUsage() async throws {
+    let result = try await Tool.run(Tool.renderhost, "--bundle", "/")
+    #expect(result.status == 64 && result.error.contains("--bundles"))
+  }
+}

@@ -1,0 +1,102 @@
+import Foundation
+import Hummingbird
+import PageTesting
+import Testing
+
+@testable import RenderHost
+
+@Suite(.timeLimit(.minutes(3)))
+struct DashboardTests {
+  /// Opens the dashboard in headless Chromium for some seconds of its own clock: the document, and what the console said.
+  private func open(_ host: LiveHost, seconds: Int = 9) async throws -> (dom: String, console: String) {
+    let folder = try TemporaryDirectory()
+    let result = try await Tool.run(
+      "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+      "--user-data-dir=\(folder.file("profile"))", "--window-size=1280,1600", "--enable-logging=stderr", "--v=0",
+      "--virtual-time-budget=\(seconds * 1000)", "--dump-dom", "http://127.0.0.1:\(host.port)/")
+    let console = result.error.split(separator: "\n").filter { $0.contains("CONSOLE") }.joined(separator: "\n")
+    return (result.output, console)
+  }
+
+  private static let nasty = #"<img src=x onerror="console.error('ran')"></script>&amp;"#
+
+  private static func status(_ asked: Int) -> HostStatus {
+    let now = Date()
+    var status = HostStatus(started: now - 4000)
+    status.release = .init(
+      name: "release-\(asked > 1 ? "new" : "old")", sequence: 1, source: nasty, activated: now, verified: now)
+    status.bundles = [
+      .init(name: nasty, url: nil, size: 5213, compressed: 1400, state: .ready, opens: 3),
+      .init(name: "cart", url: nil, size: 1 << 21, state: .barred, reason: "killed 3 workers"),
+    ]
+    status.pages = [
+      .init(
+        id: "p1", url: "https://a.example/\(nasty)", phase: "live", worker: 0, opened: now, elements: 12, entry: 0.02,
+        preview: "/pages/p1/preview"),
+      .init(
+        id: "p2", url: "https://a.example/x.js", phase: "failed", opened: now, preview: "//b.example/", error: nasty),
+    ]
+    status.workers = [
+      .init(
+        slot: 0, pid: 77, state: "ready", pages: 1, memory: 90 << 20, memoryLimit: 256 << 20, started: now, kills: 2)
+    ]
+    status.failures = [.init(time: now, kind: "page", message: nasty, subject: nasty)]
+    return status
+  }
+
+  @Test func itLoadsWithoutAConsoleErrorShowsAPreviewAndUpdatesLive() async throws {
+    let (asked, previews) = (Monitor(0), Monitor(0))
+    let host = try await LiveHost(
+      operating: .fake {
+        Self.status(
+          asked.change { count in
+            count += 1; return count
+          })
+      }
+    ) { router in
+      router.get("/pages/:id/preview") { _, _ in
+        previews.change { $0 += 1 }
+        return Response(
+          status: .ok,
+          headers: [
+            .contentType: "text/html", .contentSecurityPolicy: "default-src 'none'; style-src 'unsafe-inline'",
+          ],
+          body: .init(byteBuffer: .init(string: "<p>preview</p>")))
+      }
+    }
+    let (dom, console) = try await open(host)
+    #expect(console.isEmpty, "\(console)")
+    #expect(asked.read { $0 } > 2)
+    #expect(dom.contains("release-new") && !dom.contains("release-old"))
+    #expect(previews.read { $0 } >= 1)
+    // The frame may run nothing, and only this host's pages are shown.
+    #expect(dom.contains(#"<iframe sandbox="" tabindex="-1""#) && dom.contains(#"src="/pages/p1/preview""#))
+    #expect(!dom.contains("//b.example"))
+    #expect(dom.contains("Ready") && dom.contains("killed 2 times") && dom.contains("barred"))
+    // What is said by others is text.
+    #expect(dom.contains("&lt;img src=x") && !dom.contains("<img"))
+    try await host.stop()
+  }
+
+  @Test func anEmptyHostSaysSo() async throws {
+    var operating = Operating.fake()
+    operating.checks = [HealthCheck(name: "release") { "no release is active yet" }]
+    let host = try await LiveHost(operating: operating)
+    let (dom, console) = try await open(host, seconds: 3)
+    #expect(console.isEmpty, "\(console)")
+    #expect(dom.contains("Not ready: no release is active yet"))
+    for name in ["pages", "bundles", "workers", "failures"] {
+      #expect(dom.contains("<p class=\"empty\" id=\"\(name)-empty\">"), "\(name)")
+    }
+    try await host.stop()
+  }
+
+  @Test func thePolicyAllowsNothingElse() {
+    let page = DashboardPage()
+    #expect(!page.policy.contains("unsafe") && page.policy.hasPrefix("default-src 'none'; script-src 'sha256-"))
+    #expect(
+      !page.html.contains("http://")
+        || page.html.ranges(of: "http://").count == page.html.ranges(of: "http://www.w3.org/2000/svg").count)
+    #expect(!page.html.contains("/*script*/") && !page.html.contains("innerHTML") && !page.html.contains("https://"))
+  }
+}

@@ -1,0 +1,46 @@
+import Foundation
+import Hummingbird
+import HummingbirdTesting
+import Logging
+import PageTesting
+import Testing
+
+@testable import RenderHost
+
+struct LogTests {
+  private static func fields(_ line: Data) throws -> [String: Any] {
+    try #require(try JSONSerialization.jsonObject(with: line) as? [String: Any])
+  }
+
+  @Test func aLineIsOneJSONObjectWhateverIsSaid() throws {
+    let lines = Monitor<[Data]>([])
+    var logger = Logger(label: "l") { JSONLogHandler(label: $0) { line in lines.change { $0.append(line) } } }
+    logger[metadataKey: "id"] = "7"
+    logger.warning("a \"b\"\n{c}", metadata: ["n": .stringConvertible(3), "list": ["x", ["y": "z"]]])
+    let line = try #require(lines.read { $0.first })
+    #expect(line.last == 0x0A && line.filter { $0 == 0x0A }.count == 1)
+    let fields = try Self.fields(line)
+    #expect(fields["message"] as? String == "a \"b\"\n{c}" && fields["level"] as? String == "warning")
+    #expect(fields["id"] as? String == "7" && fields["n"] as? Double == 3 && fields["logger"] as? String == "l")
+    #expect((fields["list"] as? [Any])?.count == 2)
+    #expect((fields["time"] as? String)?.wholeMatch(of: /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/) != nil)
+  }
+
+  @Test func eachRequestHasOneLineWithItsIDAndWithoutItsQuery() async throws {
+    let lines = Monitor<[Data]>([])
+    let server = HostServer(
+      settings: Settings(), operating: .fake(), metrics: HostMetrics(),
+      logger: Logger(label: "unused") { _ in SwiftLogNoOpLogHandler() })
+    let router = server.router(history: TrafficHistory(MetricRegistry()))
+    let logger = Logger(label: "l") { JSONLogHandler(label: $0) { line in lines.change { $0.append(line) } } }
+    try await Application(router: router, logger: logger).test(.router) { client in
+      try await client.execute(uri: "/nothing?token=secret", method: .get, headers: [.requestID: "abc"]) { _ in }
+    }
+    let answered = try lines.read { $0 }.map(Self.fields).filter { $0["message"] as? String == "Answered" }
+    #expect(answered.count == 1)
+    let fields = try #require(answered.first)
+    #expect(fields["hb.request.id"] as? String == "abc" && fields["path"] as? String == "/nothing")
+    #expect(fields["status"] as? Double == 404 && fields["method"] as? String == "GET")
+    #expect(fields["bytes"] as? Double == 44 && fields["ms"] != nil)
+  }
+}
