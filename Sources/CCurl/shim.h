@@ -25,6 +25,10 @@ static inline CURLcode pk_setopt_data_callback(CURL *easy, CURLoption option, pk
   return curl_easy_setopt(easy, option, callback);
 }
 
+static inline CURLcode pk_setopt_prereq(CURL *easy, curl_prereq_callback callback) {
+  return curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, callback);
+}
+
 static inline CURLMcode pk_multi_setopt_long(CURLM *multi, CURLMoption option, long value) {
   return curl_multi_setopt(multi, option, value);
 }

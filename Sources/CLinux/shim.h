@@ -1,11 +1,47 @@
 #ifndef PAGEKIT_CLINUX_H
 #define PAGEKIT_CLINUX_H
 
-// Declared only under _GNU_SOURCE, which Swift's Glibc module does not set.
 #if defined(__linux__)
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/landlock.h>
+#include <linux/seccomp.h>
+#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <wchar.h>
+
+// Declared only under _GNU_SOURCE, which Swift's Glibc module does not set.
 int syncfs(int descriptor);
 int wcwidth(wchar_t character);
+int unshare(int flags);
+int memfd_create(const char *name, unsigned int flags);
+int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from);
+long syscall(long number, ...);
+
+// Swift cannot call C variadics.
+static inline int pk_prctl(int option, unsigned long second, unsigned long third) {
+  return prctl(option, second, third, 0, 0);
+}
+static inline long pk_syscall3(long number, long first, long second, long third) {
+  return syscall(number, first, second, third);
+}
+static inline long pk_syscall4(long number, long first, long second, long third, long fourth) {
+  return syscall(number, first, second, third, fourth);
+}
+
+// Casts, which Swift does not import.
+static const unsigned int pk_seccomp_allow = SECCOMP_RET_ALLOW;
+static const unsigned int pk_seccomp_errno = SECCOMP_RET_ERRNO;
+static const unsigned int pk_seccomp_kill = SECCOMP_RET_KILL_PROCESS;
+#if defined(__x86_64__)
+static const unsigned int pk_audit_arch = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+static const unsigned int pk_audit_arch = AUDIT_ARCH_AARCH64;
+#else
+static const unsigned int pk_audit_arch = 0;
+#endif
 #endif
 
 #endif

@@ -12,6 +12,7 @@ final class ActiveTransfer {
   private var bodyBytes: Int64 = 0
   private var failure: TransportError?
   private var cookies: TransferCookies?
+  private let refusal: (@Sendable (String, String, Int) -> String?)?
   /// Whether libcurl holds bytes back that the reader has no room for.
   private(set) var isPaused = false
   /// When the total limit is used up.
@@ -24,6 +25,7 @@ final class ActiveTransfer {
     self.transfer = transfer
     self.easy = easy
     deadline = transfer.request.limits.total.map { transfer.began + $0 }
+    refusal = configuration.refusal
     errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
     errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
     setOptions(configuration)
@@ -65,6 +67,8 @@ final class ActiveTransfer {
     let mayBeRepeated = ![.post, .patch, .connect].contains(request.head.method)
     if request.needsFreshConnection || !mayBeRepeated { set(CURLOPT_FRESH_CONNECT, 1) }
     if let file = configuration.certificateAuthorities { set(CURLOPT_CAINFO, file) }
+    // Empty: none, whatever the environment says.
+    if !configuration.usesEnvironmentProxies { set(CURLOPT_PROXY, "") }
 
     setMethod()
     setFields(userAgent: configuration.userAgent)
@@ -82,6 +86,13 @@ final class ActiveTransfer {
       guard let bytes, let context else { return 0 }
       let buffer = UnsafeRawBufferPointer(start: bytes, count: size * count)
       return Unmanaged<ActiveTransfer>.fromOpaque(context).takeUnretainedValue().receiveHeadLine(buffer)
+    }
+    guard refusal != nil else { return }
+    _ = pk_setopt_pointer(easy, CURLOPT_PREREQDATA, context)
+    _ = pk_setopt_prereq(easy) { context, address, _, port, _ in
+      guard let context, let address else { return CURL_PREREQFUNC_ABORT }
+      let transfer = Unmanaged<ActiveTransfer>.fromOpaque(context).takeUnretainedValue()
+      return transfer.permits(String(cString: address), Int(port)) ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
     }
   }
 
@@ -129,6 +140,13 @@ final class ActiveTransfer {
   }
 
   // MARK: Callbacks
+
+  /// Whether the request may go to the address it is connected to.
+  private func permits(_ address: String, _ port: Int) -> Bool {
+    guard let reason = refusal?(HostText.host(of: request.head.authority ?? ""), address, port) else { return true }
+    failure = .notPermitted(url: url, address: address, reason: reason)
+    return false
+  }
 
   private func receiveHeadLine(_ bytes: UnsafeRawBufferPointer) -> Int {
     cookies?.receive(headLine: bytes)

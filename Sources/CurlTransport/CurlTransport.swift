@@ -19,6 +19,11 @@ public final class CurlTransport: HTTPTransporting {
     public var connections: Int
     /// Sent unless the request has one of its own.
     public var userAgent: String
+    /// Whether proxies come from the environment; false for no proxy.
+    public var usesEnvironmentProxies = true
+    /// Asked before each request is sent, on a connection that is used again too, with the URL's host and the address
+    /// and port that it is connected to. Why the request may not go there; nil lets it go.
+    public var refusal: (@Sendable (_ host: String, _ address: String, _ port: Int) -> String?)?
 
     public init(
       certificateAuthorities: String? = nil, connectionsPerHost: Int = 16, connections: Int = 64,

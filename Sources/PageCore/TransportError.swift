@@ -14,6 +14,8 @@ public enum TransportError: Error, Hashable, Sendable, CustomStringConvertible {
   case tooLarge(url: String, limit: Int64)
   /// What came is not HTTP.
   case malformed(url: String, reason: String)
+  /// The transport may not talk to the address that the host has.
+  case notPermitted(url: String, address: String, reason: String)
   /// The transport was shut down.
   case shutDown(url: String)
   case failed(url: String, code: Int, reason: String)
@@ -22,7 +24,7 @@ public enum TransportError: Error, Hashable, Sendable, CustomStringConvertible {
   public var isTransient: Bool {
     switch self {
     case .cannotResolve, .cannotConnect, .timedOut, .tooSlow, .closedEarly, .failed: true
-    case .invalidURL, .insecure, .tooLarge, .malformed, .shutDown: false
+    case .invalidURL, .insecure, .tooLarge, .malformed, .notPermitted, .shutDown: false
     }
   }
 
@@ -39,6 +41,8 @@ public enum TransportError: Error, Hashable, Sendable, CustomStringConvertible {
       "\(url): the connection ended after \(received) bytes of the body: \(reason)"
     case .tooLarge(let url, let limit): "\(url): the answer has more than the limit of \(limit) bytes"
     case .malformed(let url, let reason): "\(url): the answer is not valid HTTP: \(reason)"
+    case .notPermitted(let url, let address, let reason):
+      "\(url): \(address) may not be asked: \(reason)"
     case .shutDown(let url): "\(url): the transport was shut down"
     case .failed(let url, let code, let reason): "\(url): \(reason) (libcurl code \(code))"
     }

@@ -38,6 +38,14 @@ public struct Loaded: Sendable {
   /// What is coming in and may be stored.
   let incoming: IncomingResponse?
 
+  /// What another process has loaded.
+  package init(
+    relayed response: HTTPResponse, url: PageURL?, bytes: [UInt8], source: Source, age: Int64?, generation: UInt64
+  ) {
+    self.init(
+      url: url, response: response, body: LoadedBody(bytes), source: source, age: age, generation: generation)
+  }
+
   init(
     url: PageURL?, response: HTTPResponse, body: LoadedBody, source: Source, age: Int64? = nil,
     generation: UInt64 = 0, cacheStatus: CacheStatus? = nil, userInfo: [String: String] = [:],
@@ -132,6 +140,17 @@ public struct LoadFailure: Sendable, CustomStringConvertible {
   /// An answer with a status of 400 or more.
   public let answer: Loaded?
   public let generation: UInt64
+
+  init(error: (any Error)?, answer: Loaded?, generation: UInt64) {
+    self.error = error
+    self.answer = answer
+    self.generation = generation
+  }
+
+  /// An answer that another process was given.
+  package init(relayed answer: Loaded) {
+    self.init(error: nil, answer: answer, generation: answer.generation)
+  }
 
   public var description: String {
     if let error { "\(error)" } else { "\(answer?.url?.text ?? ""): the server answers \(answer?.status ?? 0)" }

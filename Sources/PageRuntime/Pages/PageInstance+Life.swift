@@ -20,7 +20,7 @@ extension PageInstance {
   }
 
   /// Ends it with a reason; the same one to throw. Its script runs no more, its elements stay to be seen.
-  func fail(_ error: PageError) -> PageError {
+  package func fail(_ error: PageError) -> PageError {
     if case .destroyed = phase { return error }
     failure = error
     _ = move(to: .failed)
@@ -37,7 +37,7 @@ extension PageInstance {
   /// Opens it; where that fails, shows the fallback.
   ///
   /// - Throws: ``PageError``.
-  func orFallBack(
+  package func orFallBack(
     options: PageOptions, data: ScriptValue, _ open: () async throws -> Void
   ) async throws {
     do {

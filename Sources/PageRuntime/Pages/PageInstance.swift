@@ -149,7 +149,7 @@ import ScriptEngine
   var underway: [Task<Void, Never>] { Array(work.values) + Array(sourceTasks.values) }
 
   /// Notes that it is being opened from a URL.
-  func begin(_ url: PageURL) throws {
+  package func begin(_ url: PageURL) throws {
     guard move(to: .loading) else { throw PageError.destroyed }
     cancelLoads()
     began = .now

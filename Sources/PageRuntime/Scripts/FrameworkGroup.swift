@@ -5,15 +5,17 @@ import Synchronization
 final class FrameworkGroup: Sendable {
   let group: ScriptGroup
   let framework: ScriptGroup.ContextID
+  private let observer: (any EntryObserving)?
   /// What the framework was told of last.
   private let known = Mutex((modules: [String: ScriptValue](), components: [String: ScriptValue]()))
 
   /// A framework's files, in the order in which they are evaluated.
   typealias Source = [(name: String, text: String)]
 
-  private init(group: ScriptGroup, framework: ScriptGroup.ContextID) {
+  private init(group: ScriptGroup, framework: ScriptGroup.ContextID, observer: (any EntryObserving)?) {
     self.group = group
     self.framework = framework
+    self.observer = observer
   }
 
   /// - Parameters:
@@ -22,7 +24,7 @@ final class FrameworkGroup: Sendable {
   /// - Throws: ``ScriptError`` where the framework itself fails.
   static func boot(
     _ source: Source, for type: BundleType = .vanilla, environment: ScriptValue, components: ScriptValue,
-    limits: ScriptLimits = ScriptLimits()
+    limits: ScriptLimits = ScriptLimits(), observer: (any EntryObserving)? = nil
   ) async throws -> FrameworkGroup {
     let group = try ScriptGroup.make(name: "pagekit.script", limits: limits)
     let framework = try await group.perform { group -> ScriptGroup.ContextID in
@@ -42,7 +44,7 @@ final class FrameworkGroup: Sendable {
       guard let id = context.id else { throw ScriptError.closed }
       return id
     }
-    return FrameworkGroup(group: group, framework: framework)
+    return FrameworkGroup(group: group, framework: framework, observer: observer)
   }
 
   /// The function that opens pages.
@@ -101,7 +103,9 @@ final class FrameworkGroup: Sendable {
   ///
   /// - Throws: ``ScriptError`` where not even the context can be made; what the bundle throws is in the outcome.
   func open(_ opening: Opening) async throws -> EntryOutcome {
-    try await group.perform { [framework] group in
+    try await group.perform { [framework, observer] group in
+      observer?.began(opening.id)
+      defer { observer?.ended(opening.id) }
       let home = try group.context(framework)
       let state = try FrameworkState.of(home)
       let context = try group.makeContext(named: opening.url)
@@ -179,7 +183,9 @@ final class FrameworkGroup: Sendable {
   private func enter(
     _ id: String, _ body: @Sendable (ScriptContext, PageScript) throws -> Void
   ) async throws -> EntryOutcome {
-    try await group.perform { [framework] group in
+    try await group.perform { [framework, observer] group in
+      observer?.began(id)
+      defer { observer?.ended(id) }
       let home = try group.context(framework)
       let state = try FrameworkState.of(home)
       guard let page = state.pages[id] else { throw ScriptError.closed }

@@ -16,6 +16,8 @@ public actor FrameworkPool {
     public var limits = ScriptLimits()
     /// What scripts see as `WXEnvironment`.
     public var environment: ScriptValue = [:]
+    /// Hears of every entry into a page's script, on the script's thread.
+    package var observer: (any EntryObserving)?
 
     public init() {}
   }
@@ -110,7 +112,7 @@ public actor FrameworkPool {
   private func boot(_ source: FrameworkGroup.Source, _ type: BundleType) async throws -> FrameworkGroup {
     try await FrameworkGroup.boot(
       source, for: type, environment: configuration.environment, components: DefaultComponents.names,
-      limits: configuration.limits)
+      limits: configuration.limits, observer: configuration.observer)
   }
 
   /// Fills up what waits for pages, one group after the other.

@@ -9,7 +9,7 @@ extension ScriptValue {
     self.init(value)
   }
 
-  init(_ value: JSONValue) {
+  public init(_ value: JSONValue) {
     switch value {
     case .null: self = .null
     case .bool(let value): self = .bool(value)

@@ -1,0 +1,46 @@
+import PageKit
+import Synchronization
+
+/// Holds the policy of the moment, and keeps to it whatever is fetched.
+final class AccessGuard: Sendable {
+  private let state: Mutex<AccessPolicy>
+
+  init(_ policy: AccessPolicy) { state = Mutex(policy) }
+
+  var policy: AccessPolicy {
+    get { state.withLock(\.self) }
+    set { state.withLock { $0 = newValue } }
+  }
+
+  /// - Throws: ``AccessRefusal``.
+  func check(_ url: PageURL) throws {
+    if let refusal = policy.refusal(of: url) { throw refusal }
+  }
+
+  /// libcurl, with the addresses it connects to held against the policy, and no proxy from the environment.
+  ///
+  /// - Throws: ``TransportError``.
+  func transport(_ configuration: CurlTransport.Configuration = .init()) throws -> any HTTPTransporting {
+    var configuration = configuration
+    configuration.usesEnvironmentProxies = false
+    configuration.refusal = { [weak self] host, address, port in
+      guard let self else { return "the daemon is ending" }
+      return policy.refusal(host: host, address: address, port: port).map(\.description)
+    }
+    return GuardedTransport(base: try CurlTransport(configuration), access: self)
+  }
+}
+
+/// Sends what the policy allows. Redirects come here again, each as a request of its own.
+struct GuardedTransport: HTTPTransporting {
+  let base: any HTTPTransporting
+  let access: AccessGuard
+
+  func send(_ request: TransportRequest) async throws -> TransportResponse {
+    guard let url = PageURL(request.url, ignoring: []) else {
+      throw AccessRefusal(url: request.url, rule: .notAURL)
+    }
+    try access.check(url)
+    return try await base.send(request)
+  }
+}

@@ -1,0 +1,61 @@
+/// Why a worker did not do what was asked of it.
+enum WorkerError: Error, Hashable, Sendable, CustomStringConvertible {
+  case cannotStart(String)
+  /// It was killed, or ended; whether the page that was called is to blame.
+  case ended(KillReason, isCulprit: Bool)
+  /// No worker is there that could take a page.
+  case noWorker
+  /// The bundle has ended too many workers.
+  case barred(BarredBundles.Entry)
+
+  var description: String {
+    switch self {
+    case .cannotStart(let reason): "a worker cannot be started: \(reason)"
+    case .ended(let reason, true): "the page's worker was stopped: \(reason)"
+    case .ended(let reason, false): "the page's worker was stopped because of another page: \(reason)"
+    case .noWorker: "no worker is ready"
+    case .barred(let entry): "\(entry)"
+    }
+  }
+}
+
+/// Why a worker had to go.
+public enum KillReason: Hashable, Sendable, CustomStringConvertible {
+  /// An entry into a page took too long; both in seconds.
+  case time(took: Double, limit: Double)
+  /// Resident memory in bytes.
+  case memory(found: Int64, limit: Int64)
+  /// It did not answer.
+  case silence
+  /// What it sent was no message.
+  case malformed(String)
+  /// It ended by itself, or somebody else ended it.
+  case ended(String)
+  /// The daemon is being stopped.
+  case shutdown
+
+  /// For metrics.
+  public var name: String {
+    switch self {
+    case .time: "time"
+    case .memory: "memory"
+    case .silence: "silence"
+    case .malformed: "malformed"
+    case .ended: "ended"
+    case .shutdown: "shutdown"
+    }
+  }
+
+  public var description: String {
+    switch self {
+    case .time(let took, let limit):
+      "a script ran for \((took * 10).rounded() / 10) s, \((limit * 10).rounded() / 10) s are allowed (--page-time)"
+    case .memory(let found, let limit):
+      "\(found >> 20) MiB of memory were in use, \(limit >> 20) MiB are allowed (--worker-memory)"
+    case .silence: "the worker did not answer"
+    case .malformed(let reason): "the worker sent what is no message: \(reason)"
+    case .ended(let how): "the worker process has ended: \(how)"
+    case .shutdown: "the daemon is being stopped"
+    }
+  }
+}

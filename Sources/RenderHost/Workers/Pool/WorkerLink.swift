@@ -1,0 +1,136 @@
+import NIOCore
+import NIOPosix
+import PageKit
+import Synchronization
+
+/// The daemon's side of a worker's socket.
+final class WorkerLink: Sendable {
+  typealias Channel = NIOAsyncChannel<ByteBuffer, ByteBuffer>
+  typealias Reply = (PageReply, [UInt8])
+
+  private struct Call {
+    let page: UInt64
+    let due: ContinuousClock.Instant
+    let continuation: CheckedContinuation<Reply, any Error>
+  }
+
+  private struct State {
+    var calls: [UInt64: Call] = [:]
+    var lastCall: UInt64 = 0
+    var writer: NIOAsyncChannelOutboundWriter<ByteBuffer>?
+    /// Why it has ended or is about to; and who is to blame.
+    var end: (reason: KillReason, culprits: Set<UInt64>)?
+  }
+
+  private let channel: Channel
+  private let state = Mutex(State())
+
+  /// Takes over the socket.
+  init(socket: Int32) async throws {
+    channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+      .withConnectedSocket(socket) { channel in
+        channel.eventLoop.makeCompletedFuture {
+          try channel.pipeline.syncOperations.addHandler(ByteToMessageHandler(FrameDecoder()))
+          return try Channel(wrappingChannelSynchronously: channel)
+        }
+      }
+  }
+
+  /// Reads until the worker has ended; what it sends that is no message ends it.
+  ///
+  /// - Returns: why it ended, where its messages tell.
+  func run(
+    ready: @escaping @Sendable () async throws -> Void,
+    receive: @escaping @Sendable (WorkerMessage, [UInt8]) async -> Void
+  ) async -> KillReason? {
+    do {
+      try await channel.executeThenClose { inbound, outbound in
+        state.withLock { $0.writer = outbound }
+        try await ready()
+        for try await frame in inbound {
+          let (message, payload) = try Frame.decode(WorkerMessage.self, frame)
+          switch message {
+          case .done(let call, let reply): finish(call, .success((reply, payload)))
+          case .failed(let call, let fault): finish(call, .failure(fault))
+          default: await receive(message, payload)
+          }
+        }
+      }
+      return nil
+    } catch let error as FrameError {
+      return .malformed("\(error)")
+    } catch let error as DecodingError {
+      return .malformed("\(type(of: error))")
+    } catch {
+      return nil
+    }
+  }
+
+  func close() { channel.channel.close(promise: nil) }
+
+  func send(_ message: HostMessage, _ payload: [UInt8] = []) async throws {
+    guard let writer = state.withLock(\.writer) else { throw WorkerError.noWorker }
+    try await writer.write(try Frame.encode(message, payload))
+  }
+
+  /// Calls for something to be done to a page.
+  ///
+  /// - Parameter limit: after which a worker that has not answered is taken for lost.
+  /// - Throws: ``PageFault``, ``WorkerError``.
+  func call(
+    _ page: UInt64, within limit: Duration, _ payload: [UInt8] = [],
+    _ message: @escaping @Sendable (UInt64) -> HostMessage
+  ) async throws -> Reply {
+    let id = state.withLock { state in
+      state.lastCall += 1
+      return state.lastCall
+    }
+    return try await withCheckedThrowingContinuation { continuation in
+      let failure: WorkerError? = state.withLock { state in
+        if let end = state.end { return .ended(end.reason, isCulprit: end.culprits.contains(page)) }
+        state.calls[id] = Call(page: page, due: .now + limit, continuation: continuation)
+        return nil
+      }
+      if let failure { return continuation.resume(throwing: failure) }
+      // Unstructured: a caller that has gone does not take back what the worker is doing.
+      Task {
+        do { try await send(message(id), payload) } catch { finish(id, .failure(WorkerError.noWorker)) }
+      }
+    }
+  }
+
+  /// Seconds since the first of the calls that are due was due; negative where none is.
+  func overdue(at now: ContinuousClock.Instant) -> Double? {
+    state.withLock { $0.calls.values.map(\.due).min() }.map { (now - $0).seconds }
+  }
+
+  /// The first reason counts.
+  ///
+  /// - Returns: whether this is it.
+  func noteEnd(_ reason: KillReason, culprits: Set<UInt64>) -> Bool {
+    state.withLock { state in
+      guard state.end == nil else { return false }
+      state.end = (reason, culprits)
+      return true
+    }
+  }
+
+  var end: (reason: KillReason, culprits: Set<UInt64>)? { state.withLock(\.end) }
+
+  /// Everybody who waits is told.
+  func failCalls() {
+    let (calls, end) = state.withLock { state in
+      defer { (state.calls, state.writer) = ([:], nil) }
+      return (state.calls, state.end)
+    }
+    for call in calls.values {
+      let reason = end?.reason ?? .ended("")
+      call.continuation.resume(
+        throwing: WorkerError.ended(reason, isCulprit: end?.culprits.contains(call.page) ?? false))
+    }
+  }
+
+  private func finish(_ call: UInt64, _ result: Result<Reply, any Error>) {
+    state.withLock { $0.calls.removeValue(forKey: call) }?.continuation.resume(with: result)
+  }
+}

@@ -1,0 +1,146 @@
+import CLinux
+import Foundation
+import Synchronization
+
+/// A worker as the system has it: its process, its socket and its board.
+struct WorkerProcess: Sendable {
+  let id: pid_t
+  /// The daemon's end; whoever takes the process closes it.
+  let socket: Int32
+  let board: EntryBoard
+
+  /// Resident bytes; nil once it has ended.
+  var residentBytes: Int64? {
+    guard let text = try? String(contentsOfFile: "/proc/\(id)/statm", encoding: .utf8),
+      let pages = text.split(separator: " ").dropFirst().first.flatMap({ Int64($0) }), pages > 0
+    else { return nil }
+    return pages * Int64(sysconf(Int32(_SC_PAGESIZE)))
+  }
+}
+
+/// How a process ended.
+enum ProcessEnd: Hashable, Sendable, CustomStringConvertible {
+  case exited(Int32)
+  case signalled(Int32)
+
+  init(status: Int32) {
+    // wait(2): the low seven bits are the signal, the byte above them the status.
+    self = status & 0x7f == 0 ? .exited((status >> 8) & 0xff) : .signalled(status & 0x7f)
+  }
+
+  var description: String {
+    switch self {
+    case .exited(let status): "it ended with status \(status)"
+    case .signalled(let signal): "it ended by signal \(signal) (\(String(cString: strsignal(signal))))"
+    }
+  }
+}
+
+/// Starts and reaps workers, all on one thread that lives as long as they do: a child is killed when the thread that
+/// started it ends (`PR_SET_PDEATHSIG`).
+final class ProcessSpawner: Sendable {
+  private let state = Mutex((jobs: [@Sendable () -> Void](), isStopping: false))
+  private let wake = DispatchSemaphore(value: 0)
+  private let executable: String
+
+  /// - Parameter executable: what knows `worker`; by default this very program.
+  init(executable: String = "/proc/self/exe") {
+    self.executable = executable
+    let thread = Thread { [self] in run() }
+    thread.name = "renderhost.spawn"
+    thread.start()
+  }
+
+  /// Ends the thread once all workers have been reaped.
+  func stop() {
+    state.withLock { $0.isStopping = true }
+    wake.signal()
+  }
+
+  /// - Throws: ``WorkerError/cannotStart(_:)``.
+  func start() async throws -> WorkerProcess {
+    try await withCheckedThrowingContinuation { continuation in
+      perform { [executable] in continuation.resume(with: Result { try Self.spawn(executable) }) }
+    }
+  }
+
+  /// Kills the process where it still is, and takes it out of the system's table.
+  func end(_ process: WorkerProcess) async -> ProcessEnd {
+    await withCheckedContinuation { continuation in
+      perform {
+        kill(process.id, SIGKILL)
+        var status: Int32 = 0
+        while waitpid(process.id, &status, 0) < 0, errno == EINTR {}
+        continuation.resume(returning: ProcessEnd(status: status))
+      }
+    }
+  }
+
+  private func perform(_ job: @escaping @Sendable () -> Void) {
+    state.withLock { $0.jobs.append(job) }
+    wake.signal()
+  }
+
+  private func run() {
+    while true {
+      wake.wait()
+      let (jobs, isStopping) = state.withLock { state in
+        defer { state.jobs = [] }
+        return (state.jobs, state.isStopping)
+      }
+      for job in jobs { job() }
+      if isStopping, jobs.isEmpty { return }
+    }
+  }
+
+  private static func spawn(_ executable: String) throws -> WorkerProcess {
+    func failure(_ what: String, _ code: Int32 = errno) -> WorkerError {
+      .cannotStart("\(what): \(String(cString: strerror(code)))")
+    }
+    let descriptor = EntryBoard.makeDescriptor()
+    guard descriptor >= 0, let board = EntryBoard(descriptor: descriptor, isWritable: false) else {
+      throw failure("memory")
+    }
+    defer { close(descriptor) }
+    var sockets: [Int32] = [-1, -1]
+    // SOCK_CLOEXEC: only what is named below goes to the child.
+    guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &sockets) == 0 else {
+      throw failure("socket")
+    }
+    defer { close(sockets[1]) }
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    // Out of the way first: the numbers may be those that are wanted.
+    posix_spawn_file_actions_adddup2(&actions, sockets[1], 1_000)
+    posix_spawn_file_actions_adddup2(&actions, descriptor, 1_001)
+    for number: Int32 in 0...2 { posix_spawn_file_actions_addopen(&actions, number, "/dev/null", O_RDWR, 0) }
+    posix_spawn_file_actions_adddup2(&actions, 1_000, WorkerMain.socketDescriptor)
+    posix_spawn_file_actions_adddup2(&actions, 1_001, WorkerMain.boardDescriptor)
+    posix_spawn_file_actions_addclosefrom_np(&actions, WorkerMain.boardDescriptor + 1)
+    var attributes = posix_spawnattr_t()
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    // A group of its own: what a terminal sends is the daemon's to deal with.
+    posix_spawnattr_setpgroup(&attributes, 0)
+    var signals = sigset_t()
+    sigemptyset(&signals)
+    posix_spawnattr_setsigmask(&attributes, &signals)
+    sigfillset(&signals)
+    posix_spawnattr_setsigdefault(&attributes, &signals)
+    posix_spawnattr_setflags(
+      &attributes, Int16(POSIX_SPAWN_SETPGROUP) | Int16(POSIX_SPAWN_SETSIGMASK) | Int16(POSIX_SPAWN_SETSIGDEF))
+    let arguments = ["renderhost", "worker", String(getpid())].map { strdup($0) } + [nil]
+    // The engine sees the time zone; nothing else of the environment is a page's business.
+    let names = ["TZ", "LANG", "LD_LIBRARY_PATH"]
+    let environment = names.compactMap { name in getenv(name).map { strdup("\(name)=\(String(cString: $0))") } } + [nil]
+    defer { for text in arguments + environment { free(text) } }
+    var child: pid_t = 0
+    let code = posix_spawn(&child, executable, &actions, &attributes, arguments, environment)
+    guard code == 0 else {
+      close(sockets[0])
+      throw failure(executable, code)
+    }
+    return WorkerProcess(id: child, socket: sockets[0], board: board)
+  }
+}

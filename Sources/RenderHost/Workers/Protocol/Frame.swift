@@ -1,0 +1,69 @@
+import Foundation
+import NIOCore
+
+/// What goes over a worker's socket: a message as JSON, and bytes that belong to it.
+///
+/// On the wire: the length of what follows and the length of the message, 32 bits each in network order; the message;
+/// the bytes.
+enum Frame {
+  /// Bytes of one frame; what says that it is longer ends the connection.
+  static let limit = 64 << 20
+  /// Bytes that go along with one message; longer ones are sent in pieces.
+  static let pieceLimit = 256 << 10
+
+  static func encode(_ message: some Encodable, _ payload: [UInt8] = []) throws -> ByteBuffer {
+    let head = try JSONEncoder().encode(message)
+    let length = 4 + head.count + payload.count
+    guard length <= limit else { throw FrameError.tooLong(length) }
+    var buffer = ByteBufferAllocator().buffer(capacity: 4 + length)
+    buffer.writeInteger(UInt32(length))
+    buffer.writeInteger(UInt32(head.count))
+    buffer.writeBytes(head)
+    buffer.writeBytes(payload)
+    return buffer
+  }
+
+  /// - Parameter buffer: a frame without its first length.
+  static func decode<Message: Decodable>(
+    _ type: Message.Type, _ buffer: ByteBuffer
+  ) throws -> (message: Message, payload: [UInt8]) {
+    var buffer = buffer
+    guard let length = buffer.readInteger(as: UInt32.self), let head = buffer.readBytes(length: Int(length)) else {
+      throw FrameError.cut
+    }
+    return (try JSONDecoder().decode(type, from: Data(head)), Array(buffer.readableBytesView))
+  }
+}
+
+/// Why bytes are no frame.
+enum FrameError: Error, Hashable, CustomStringConvertible {
+  case tooLong(Int)
+  case cut
+
+  var description: String {
+    switch self {
+    case .tooLong(let length): "a message of \(length) bytes is over the limit of \(Frame.limit)"
+    case .cut: "a message is shorter than it says"
+    }
+  }
+}
+
+/// Takes frames out of the stream of bytes.
+struct FrameDecoder: ByteToMessageDecoder {
+  typealias InboundOut = ByteBuffer
+
+  mutating func decode(context: ChannelHandlerContext, buffer: inout ByteBuffer) throws -> DecodingState {
+    guard let length = buffer.getInteger(at: buffer.readerIndex, as: UInt32.self) else { return .needMoreData }
+    guard length <= Frame.limit else { throw FrameError.tooLong(Int(length)) }
+    guard length >= 4 else { throw FrameError.cut }
+    guard buffer.readableBytes >= 4 + Int(length) else { return .needMoreData }
+    buffer.moveReaderIndex(forwardBy: 4)
+    guard let frame = buffer.readSlice(length: Int(length)) else { return .needMoreData }
+    context.fireChannelRead(wrapInboundOut(frame))
+    return .continue
+  }
+
+  mutating func decodeLast(
+    context: ChannelHandlerContext, buffer: inout ByteBuffer, seenEOF: Bool
+  ) throws -> DecodingState { try decode(context: context, buffer: &buffer) }
+}

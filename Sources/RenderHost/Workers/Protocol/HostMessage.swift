@@ -1,0 +1,64 @@
+import PageKit
+
+/// What the daemon says to a worker.
+enum HostMessage: Codable, Sendable {
+  /// Comes first.
+  case setUp(WorkerSetUp)
+  /// With the bundle's text.
+  case open(call: UInt64, page: UInt64, PageOpening)
+  case fire(call: UInt64, page: UInt64, ref: String, type: String, event: JSONValue, view: PageView?)
+  case refresh(call: UInt64, page: UInt64, data: JSONValue, view: PageView?)
+  case show(call: UInt64, page: UInt64, PageView)
+  case close(page: UInt64)
+  /// To what the worker asked; some come with bytes.
+  case answer(question: UInt64, PageAnswer)
+}
+
+/// What a worker runs pages with.
+struct WorkerSetUp: Codable, Sendable {
+  /// Seconds for one entry into a page.
+  var pageTime: Double
+  /// Texts of framework files, by the type of bundles.
+  var frameworks: [String: String]
+  var environment: JSONValue
+  /// How the daemon's loader treats what says nothing of it.
+  var refreshesAlways: Bool
+}
+
+/// How a page is opened.
+struct PageOpening: Codable, Sendable {
+  var url: String
+  var options: PageRequestOptions
+  var data: JSONValue
+  /// Seconds to wait for what the page asks for; 0 for none.
+  var settle: Double
+  /// What is wanted of the page when it is open.
+  var view: PageView?
+  /// It is shown once, and ends.
+  var isOnce: Bool
+}
+
+/// What callers may say of a page besides its data.
+public struct PageRequestOptions: Codable, Hashable, Sendable {
+  /// What scripts see as `weex.config.bundleUrl`.
+  public var bundleUrl: String?
+  /// `Vanilla`, `Vue`, `Rax` or `Weex`.
+  public var type: String?
+  /// More members of `weex.config`.
+  public var config: [String: JSONValue]?
+
+  public init() {}
+}
+
+/// A way to look at a page.
+struct PageView: Codable, Hashable, Sendable {
+  enum Format: String, Codable, Hashable, Sendable, CaseIterable {
+    case json
+    case outline
+    case html
+  }
+
+  var format: Format
+  /// Where a browser asks for what elements refer to; nil for pictures and fonts in the document itself.
+  var resources: String?
+}

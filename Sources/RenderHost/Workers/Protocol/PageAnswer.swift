@@ -1,0 +1,61 @@
+import HTTPTypes
+import PageKit
+
+/// What the daemon answers to a ``PageQuestion``. Of a resource there may be several updates; `end` comes last.
+enum PageAnswer: Codable, Sendable {
+  /// With its body, or the first piece of it.
+  case update(ResourceUpdate)
+  /// The next piece of the update before it, or of the bundle.
+  case piece(hasMore: Bool)
+  /// With the bundle's text, or the first piece of it.
+  case bundle(hasMore: Bool)
+  case value(String?)
+  case keys([String])
+  case failed(String)
+  case end
+}
+
+/// A ``LoadUpdate`` with an answer, as it goes over the socket.
+struct ResourceUpdate: Codable, Sendable {
+  enum Kind: String, Codable, Sendable {
+    case cached
+    case network
+    case notModified
+    /// The network's answer is an error, after something stored was given.
+    case failed
+  }
+
+  var kind: Kind
+  var url: String?
+  var status: Int
+  var fields: [[String]]
+  var source: String
+  var age: Int64?
+  var generation: UInt64
+  var hasMore: Bool
+
+  init(_ kind: Kind, _ loaded: Loaded, hasMore: Bool) {
+    self.kind = kind
+    url = loaded.url?.text
+    status = loaded.status
+    fields = loaded.response.headerFields.wire
+    source = loaded.source.rawValue
+    age = loaded.age
+    generation = loaded.generation
+    self.hasMore = hasMore
+  }
+
+  func update(bytes: [UInt8]) -> LoadUpdate {
+    let loaded = Loaded(
+      relayed: HTTPResponse(
+        status: .init(code: (100...999).contains(status) ? status : 500), headerFields: HTTPFields(wire: fields)),
+      url: url.flatMap { PageURL($0) }, bytes: bytes, source: Loaded.Source(rawValue: source) ?? .network, age: age,
+      generation: generation)
+    switch kind {
+    case .cached: return .cached(loaded)
+    case .network: return .network(loaded)
+    case .notModified: return .notModified(loaded)
+    case .failed: return .failed(LoadFailure(relayed: loaded))
+    }
+  }
+}

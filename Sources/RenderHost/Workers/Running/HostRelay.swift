@@ -1,0 +1,102 @@
+import PageKit
+import Synchronization
+
+/// Asks the daemon for what pages need, and brings its answers to who asked.
+final class HostRelay: Sendable {
+  /// An answer, whole.
+  enum Arrival: Sendable {
+    case update(LoadUpdate)
+    case bundle([UInt8])
+    case value(String?)
+    case keys([String])
+    case failed(String)
+  }
+
+  private struct Question {
+    let continuation: AsyncStream<Arrival>.Continuation
+    /// What has come of an answer in pieces.
+    var head: PageAnswer?
+    var bytes: [UInt8] = []
+  }
+
+  private struct State {
+    var questions: [UInt64: Question] = [:]
+    var lastID: UInt64 = 0
+  }
+
+  private let socket: WorkerSocket
+  private let state = Mutex(State())
+
+  init(_ socket: WorkerSocket) { self.socket = socket }
+
+  /// What the daemon answers; ends with it. Ending the loop tells the daemon that nobody waits.
+  func ask(_ question: PageQuestion, _ payload: [UInt8] = [], page: UInt64) -> AsyncStream<Arrival> {
+    let (arrivals, continuation) = AsyncStream.makeStream(of: Arrival.self)
+    let id = state.withLock { state in
+      state.lastID += 1
+      state.questions[state.lastID] = Question(continuation: continuation)
+      return state.lastID
+    }
+    continuation.onTermination = { [weak self] reason in
+      guard case .cancelled = reason, let self else { return }
+      if state.withLock({ $0.questions.removeValue(forKey: id) }) != nil { socket.post(.drop(question: id)) }
+    }
+    socket.post(.ask(question: id, page: page, question), payload)
+    return arrivals
+  }
+
+  /// - Throws: ``RelayedError``.
+  func bundle(_ url: PageURL, page: UInt64) async throws -> String {
+    for await arrival in ask(.bundle(url: url.text), page: page) {
+      switch arrival {
+      case .bundle(let bytes): return String(decoding: bytes, as: UTF8.self)
+      case .failed(let reason): throw RelayedError(reason)
+      default: break
+      }
+    }
+    throw RelayedError("\(url): the daemon did not answer")
+  }
+
+  /// On the reading thread.
+  func receive(_ answer: PageAnswer, _ payload: [UInt8], to id: UInt64) {
+    let (continuation, arrival, isLast) = state.withLock {
+      state -> (AsyncStream<Arrival>.Continuation?, Arrival?, Bool) in
+      guard var question = state.questions[id] else { return (nil, nil, false) }
+      let arrival: Arrival?
+      var isLast = false
+      switch answer {
+      case .update(let update) where !update.hasMore: arrival = .update(update.update(bytes: payload))
+      case .bundle(hasMore: false): arrival = .bundle(payload)
+      case .update, .bundle:
+        (question.head, question.bytes, arrival) = (answer, payload, nil)
+      case .piece(let hasMore):
+        question.bytes += payload
+        arrival = hasMore ? nil : Self.whole(question.head, question.bytes)
+        if !hasMore { (question.head, question.bytes) = (nil, []) }
+      case .value(let value): arrival = .value(value)
+      case .keys(let keys): arrival = .keys(keys)
+      case .failed(let reason): arrival = .failed(reason)
+      case .end: (arrival, isLast) = (nil, true)
+      }
+      state.questions[id] = isLast ? nil : question
+      return (question.continuation, arrival, isLast)
+    }
+    if let arrival { continuation?.yield(arrival) }
+    if isLast { continuation?.finish() }
+  }
+
+  private static func whole(_ head: PageAnswer?, _ bytes: [UInt8]) -> Arrival? {
+    switch head {
+    case .update(let update)?: .update(update.update(bytes: bytes))
+    case .bundle?: .bundle(bytes)
+    default: nil
+    }
+  }
+}
+
+/// The daemon's reason.
+struct RelayedError: Error, CustomStringConvertible {
+  let description: String
+
+  init(_ description: String) { self.description = description }
+}

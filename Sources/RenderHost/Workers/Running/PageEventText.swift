@@ -1,0 +1,79 @@
+import Foundation
+import PageKit
+
+extension PageEvent {
+  /// Its name and what it says, as those who watch a page get it; nil for what they are not told.
+  var told: (name: String, JSONValue)? {
+    switch self {
+    case .phase(let phase): ("phase", .object(["phase": .string(phase.rawValue)]))
+    case .rendered: ("rendered", .object([:]))
+    case .refreshed: ("refreshed", .object([:]))
+    case .commands(let commands): commands.isEmpty ? nil : ("commands", .array(commands.map(\.json)))
+    case .image(let ref, let state): ("image", .object(["ref": .string(ref), "state": .string(state.map { "\($0)" } ?? "")]))
+    case .source(let ref, let state):
+      ("source", .object(["ref": .string(ref), "url": state.map { .string($0.url) } ?? .null]))
+    case .fallback(_, let reason): ("fallback", .object(["reason": .string("\(reason)")]))
+    case .exception(let exception): ("exception", ScriptFault(exception).json)
+    case .log(let level, let text): ("log", .object(["level": .string(level), "text": .string(text)]))
+    case .failed(let error): ("failed", .object(["reason": .string("\(error)")]))
+    case .destroyed: nil
+    }
+  }
+}
+
+extension ScriptFault {
+  var json: JSONValue {
+    .object([
+      "message": .string(message), "url": url.map { .string($0) } ?? .null,
+      "line": line.map { .integer(Int64($0)) } ?? .null, "column": column.map { .integer(Int64($0)) } ?? .null,
+      "stack": stack.map { .string($0) } ?? .null,
+    ])
+  }
+}
+
+extension RenderCommand {
+  /// As scripts call it: the method of the module `dom`, and its arguments.
+  var json: JSONValue {
+    func command(_ method: String, _ arguments: JSONValue...) -> JSONValue {
+      .object(["method": .string(method), "args": .array(arguments)])
+    }
+    func index(_ index: Int?) -> JSONValue { .integer(Int64(index ?? -1)) }
+    return switch self {
+    case .createBody(let element): command("createBody", element.json)
+    case .addElement(let parent, let element, let place):
+      command("addElement", .string(parent), element.json, index(place))
+    case .removeElement(let ref): command("removeElement", .string(ref))
+    case .moveElement(let ref, let parent, let place): command("moveElement", .string(ref), .string(parent), index(place))
+    case .updateAttributes(let ref, let changes):
+      command("updateAttrs", .string(ref), ScriptValue.object(changes).json)
+    case .updateStyle(let ref, let changes): command("updateStyle", .string(ref), ScriptValue.object(changes).json)
+    case .addEvent(let ref, let type): command("addEvent", .string(ref), .string(type))
+    case .removeEvent(let ref, let type): command("removeEvent", .string(ref), .string(type))
+    case .createFinish: command("createFinish")
+    case .updateFinish: command("updateFinish")
+    case .refreshFinish: command("refreshFinish")
+    }
+  }
+}
+
+extension ElementDescription {
+  /// The depth is bounded where scripts' values are read.
+  fileprivate var json: JSONValue {
+    var members: [String: JSONValue] = [
+      "ref": .string(ref), "type": .string(type), "attr": ScriptValue.object(attributes).json,
+      "style": ScriptValue.object(style).json,
+    ]
+    if !events.isEmpty { members["event"] = .array(events.sorted().map { .string($0) }) }
+    if !children.isEmpty { members["children"] = .array(children.map(\.json)) }
+    return .object(members)
+  }
+}
+
+extension JSONValue {
+  /// In one line.
+  var text: [UInt8] {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return (try? encoder.encode(self)).map { Array($0) } ?? Array("null".utf8)
+  }
+}

@@ -1,0 +1,41 @@
+import PageKit
+
+/// A page in a worker: what it and the pages it embeds load comes from the daemon.
+final class RelayedPage: PageInstance {
+  /// The daemon's number of the page, or of the one that embeds it.
+  nonisolated let root: UInt64
+  private let relay: HostRelay
+  private nonisolated let entries: EntryTable
+  /// Whether the daemon can see it run.
+  private var isSeen = false
+
+  init(environment: PageEnvironment, registry: PageRegistry?, root: UInt64, relay: HostRelay, entries: EntryTable) {
+    self.root = root
+    self.relay = relay
+    self.entries = entries
+    super.init(environment: environment, registry: registry)
+    isSeen = entries.add(id, page: root)
+  }
+
+  deinit { entries.remove(id) }
+
+  override func renderByURL(
+    _ text: String, options: PageOptions = PageOptions(), data: ScriptValue = [:]
+  ) async throws {
+    guard let url = PageURL(text) else { throw fail(.invalidURL(text)) }
+    try begin(url)
+    try await orFallBack(options: options, data: data) {
+      let source = try await relay.bundle(url, page: root)
+      var options = options
+      options.bundleURL = options.bundleURL ?? text
+      try await render(source, options: options, data: data)
+    }
+  }
+
+  override func render(
+    _ source: String, options: PageOptions = PageOptions(), data: ScriptValue = [:]
+  ) async throws {
+    guard isSeen else { throw fail(.refused("too many pages run in one worker")) }
+    try await super.render(source, options: options, data: data)
+  }
+}

@@ -1,0 +1,195 @@
+import PageKit
+import Synchronization
+
+/// What the pages of a worker have in common, and the pages by the daemon's numbers.
+@PageActor final class WorkerHouse {
+  nonisolated let environment: PageEnvironment
+  private nonisolated let socket: WorkerSocket
+  private nonisolated let relay: HostRelay
+  private nonisolated let entries: EntryTable
+  private var pages: [UInt64: Resident] = [:]
+  private nonisolated let roots: RegistryTable
+
+  private struct Resident {
+    let page: RelayedPage
+    let registry: PageRegistry
+    let errors: RecordedExceptions
+    var relaying: Task<Void, Never>?
+  }
+
+  nonisolated init(_ setUp: WorkerSetUp, socket: WorkerSocket, relay: HostRelay, entries: EntryTable) throws {
+    (self.socket, self.relay, self.entries) = (socket, relay, entries)
+    var loading = ResourceLoader.Configuration()
+    if setUp.refreshesAlways { loading.behavior = .cacheThenNetwork }
+    let resources = ResourceLoader(
+      cache: try ResponseCache(store: NoResponseStore(), memoryCapacity: 0, allowingNone: true),
+      transport: NoTransport(), coding: ContentDecoder(), configuration: loading)
+    var scripts = FrameworkPool.Configuration()
+    scripts.limits = ScriptLimits(time: .seconds(setUp.pageTime))
+    scripts.environment = ScriptValue(setUp.environment)
+    scripts.observer = entries
+    for (name, text) in setUp.frameworks {
+      if let type = BundleType(rawValue: name) { scripts.frameworks[type] = text }
+    }
+    let roots = RegistryTable()
+    self.roots = roots
+    let handlers = PageHandlers(
+      images: DefaultImageLoader(resources), exceptions: RecordedExceptions(), navigator: NoNavigation(),
+      storage: MemoryStorage(), modals: SilentModals())
+    environment = PageEnvironment(
+      resources: resources, bundles: nil, registry: PageRegistry(defaults: handlers),
+      configuration: DefaultConfiguration(ScriptValue(setUp.environment).object ?? [:]),
+      frameworks: FrameworkPool(scripts),
+      factory: { environment, registry in
+        RelayedPage(
+          environment: environment, registry: registry, root: registry.flatMap { roots[$0] } ?? 0, relay: relay,
+          entries: entries)
+      })
+  }
+
+  func open(_ number: UInt64, _ opening: PageOpening, _ source: [UInt8]) async throws -> (PageReply, [UInt8]) {
+    guard let url = PageURL(opening.url) else { throw PageFault.refused("“\(opening.url)” is no URL of a page") }
+    let registry = PageRegistry(parent: environment.registry)
+    registry.register(RelayedResources(relay: relay, page: number) as any ResourceRequestHandling)
+    registry.register(RelayedStorage(relay: relay, page: number) as any StorageProviding, as: \.storage)
+    if !opening.isOnce {
+      registry.register(RelayedNavigation(socket: socket, page: number) as any Navigating, as: \.navigator)
+    }
+    let errors = RecordedExceptions()
+    registry.register(errors as any ScriptExceptionHandling, as: \.exceptions)
+    roots[registry] = number
+    let page = RelayedPage(
+      environment: environment, registry: registry, root: number, relay: relay, entries: entries)
+    pages[number] = Resident(page: page, registry: registry, errors: errors)
+    if !opening.isOnce { pages[number]?.relaying = relayEvents(of: page, number) }
+    do {
+      try page.begin(url)
+      var options = PageOptions(
+        bundleURL: opening.options.bundleUrl ?? url.text, config: opening.options.config?.mapValues { ScriptValue($0) } ?? [:])
+      if let type = opening.options.type { options.type = BundleType(rawValue: type) }
+      try await page.render(
+        String(decoding: source, as: UTF8.self), options: options, data: ScriptValue(opening.data))
+      let isSettled = opening.settle > 0 ? await page.settle(within: .seconds(opening.settle)) : true
+      if let failure = page.failure { throw failure }
+      let seen = await view(page, opening.view)
+      let reply = reply(page, errors, since: 0, isSettled: isSettled)
+      if opening.isOnce { await close(number) }
+      return (reply, seen)
+    } catch {
+      await close(number)
+      throw error
+    }
+  }
+
+  /// Does something to a page, and looks at it.
+  func enter(
+    _ number: UInt64, _ wanted: PageView?, _ body: (PageInstance) async throws -> Void
+  ) async throws -> (PageReply, [UInt8]) {
+    guard let resident = pages[number] else { throw PageFault.unknownPage }
+    let before = resident.errors.count
+    try await body(resident.page)
+    if let failure = resident.page.failure { throw failure }
+    let seen = await view(resident.page, wanted)
+    return (reply(resident.page, resident.errors, since: before, isSettled: true), seen)
+  }
+
+  func close(_ number: UInt64) async {
+    guard let resident = pages.removeValue(forKey: number) else { return }
+    roots[resident.registry] = nil
+    await resident.page.destroy()
+    await resident.relaying?.value
+  }
+
+  private func relayEvents(of page: RelayedPage, _ number: UInt64) -> Task<Void, Never> {
+    let (events, socket) = (page.events, socket)
+    return Task.detached {
+      for await event in events {
+        guard let (name, details) = event.told else { continue }
+        await socket.send(.event(page: number, name: name), details.text)
+      }
+    }
+  }
+
+  private func view(_ page: PageInstance, _ wanted: PageView?) async -> [UInt8] {
+    guard let wanted else { return [] }
+    switch wanted.format {
+    case .json: return page.tree.json.text
+    case .outline: return Array(page.tree.outline.utf8)
+    case .html:
+      guard let prefix = wanted.resources else { return Array(await page.preview(limit: 16 << 20).html.utf8) }
+      return Array(page.linkedPreview(resources: prefix).html.utf8)
+    }
+  }
+
+  private func reply(
+    _ page: PageInstance, _ errors: RecordedExceptions, since before: Int, isSettled: Bool
+  ) -> PageReply {
+    let timings = page.timings
+    let named: [(String, Duration?)] = [
+      ("createInstance", timings.createInstance), ("evaluated", timings.evaluated),
+      ("firstElement", timings.firstElement), ("createFinish", timings.createFinish),
+      ("interaction", timings.interaction),
+    ]
+    return PageReply(
+      phase: page.phase.rawValue, elements: page.tree.count,
+      timings: Dictionary(named.compactMap { name, time in time.map { (name, $0.seconds) } }) { $1 },
+      requests: timings.requests, hits: timings.hits, bytes: timings.bytes, settled: isSettled,
+      errors: errors.latest, newErrors: errors.count - before)
+  }
+}
+
+/// Which page a registry was made for.
+final class RegistryTable: Sendable {
+  private let numbers = Mutex<[ObjectIdentifier: UInt64]>([:])
+
+  subscript(registry: PageRegistry) -> UInt64? {
+    get { numbers.withLock { $0[ObjectIdentifier(registry)] } }
+    set { numbers.withLock { $0[ObjectIdentifier(registry)] = newValue } }
+  }
+}
+
+/// Keeps what scripts have thrown.
+final class RecordedExceptions: ScriptExceptionHandling {
+  private static let limit = 20
+  private let state = Mutex((faults: [ScriptFault](), count: 0))
+
+  func handle(_ exception: ScriptException, page: String, url: PageURL?) {
+    state.withLock { state in
+      state.count += 1
+      state.faults.append(ScriptFault(exception))
+      if state.faults.count > Self.limit { state.faults.removeFirst() }
+    }
+  }
+
+  var latest: [ScriptFault] { state.withLock(\.faults) }
+  var count: Int { state.withLock(\.count) }
+}
+
+extension PageInstance {
+  /// What the page shows, with the daemon's addresses in the place of what its elements refer to.
+  ///
+  /// - Parameter prefix: what a percent-encoded URL is put behind.
+  fileprivate func linkedPreview(resources prefix: String) -> HTMLPreview {
+    let url = url
+    return HTMLPreview(
+      tree, title: url?.text ?? "page", rules: rules,
+      embedded: embedded.mapValues { $0.linkedPreview(resources: prefix) }
+    ) { reference in
+      if reference.lowercased().hasPrefix("data:") { return reference }
+      guard let target = url.map({ $0.resolving(reference) }) ?? PageURL(reference) else { return nil }
+      return prefix + target.text.percentEncoded
+    }
+  }
+}
+
+extension String {
+  /// RFC 3986 §2.3: everything but unreserved characters.
+  var percentEncoded: String {
+    utf8.map { byte in
+      switch byte {
+      case 48...57, 65...90, 97...122, 45, 46, 95, 126: String(UnicodeScalar(byte))
+      default: "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+      }
+    }.joined()
+  }
+}

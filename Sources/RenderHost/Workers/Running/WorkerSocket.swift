@@ -1,0 +1,103 @@
+import Foundation
+import NIOCore
+import Synchronization
+
+/// The worker's end of its socket: one thread reads, one writes, and who sends more than the daemon takes waits.
+final class WorkerSocket: Sendable {
+  /// Bytes that may wait to be written before events have to wait.
+  private static let highWater = 4 << 20
+
+  private struct State {
+    var frames: [ByteBuffer] = []
+    var bytes = 0
+    var waiters: [CheckedContinuation<Void, Never>] = []
+  }
+
+  private let descriptor: Int32
+  private let state = Mutex(State())
+  private let wake = DispatchSemaphore(value: 0)
+
+  init(_ descriptor: Int32) {
+    self.descriptor = descriptor
+    let thread = Thread { [self] in write() }
+    thread.name = "worker.socket"
+    thread.start()
+  }
+
+  /// The next message; nil where there is none any more, or what came is none.
+  func read() -> (HostMessage, [UInt8])? {
+    guard let head = bytes(4) else { return nil }
+    let length = head.reduce(0) { $0 << 8 | Int($1) }
+    guard (4...Frame.limit).contains(length), let body = bytes(length) else { return nil }
+    return try? Frame.decode(HostMessage.self, ByteBuffer(bytes: body))
+  }
+
+  private func bytes(_ count: Int) -> [UInt8]? {
+    var buffer = [UInt8](repeating: 0, count: count)
+    var filled = 0
+    while filled < count {
+      let read = buffer[filled...].withUnsafeMutableBytes { Foundation.read(descriptor, $0.baseAddress, $0.count) }
+      if read < 0, errno == EINTR { continue }
+      guard read > 0 else { return nil }
+      filled += read
+    }
+    return buffer
+  }
+
+  /// Puts a message behind those that wait.
+  func post(_ message: WorkerMessage, _ payload: [UInt8] = []) {
+    guard let frame = try? Frame.encode(message, payload) else { return }
+    state.withLock { state in
+      state.frames.append(frame)
+      state.bytes += frame.readableBytes
+    }
+    wake.signal()
+  }
+
+  /// The same, and waits while too much is to be written.
+  func send(_ message: WorkerMessage, _ payload: [UInt8] = []) async {
+    post(message, payload)
+    await withCheckedContinuation { continuation in
+      let mayGoOn = state.withLock { state in
+        if state.bytes > Self.highWater { state.waiters.append(continuation) }
+        return state.bytes <= Self.highWater
+      }
+      if mayGoOn { continuation.resume() }
+    }
+  }
+
+  private func write() {
+    while true {
+      wake.wait()
+      let frames = state.withLock { state in
+        defer { state.frames = [] }
+        return state.frames
+      }
+      for frame in frames {
+        frame.withUnsafeReadableBytes { write($0) }
+        let waiters = state.withLock { state in
+          state.bytes -= frame.readableBytes
+          guard state.bytes <= Self.highWater else { return [] as [CheckedContinuation<Void, Never>] }
+          defer { state.waiters = [] }
+          return state.waiters
+        }
+        for waiter in waiters { waiter.resume() }
+      }
+    }
+  }
+
+  private func write(_ bytes: UnsafeRawBufferPointer) {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let written = Foundation.send(descriptor, rest.baseAddress, rest.count, Int32(MSG_NOSIGNAL))
+      if written < 0, errno == EINTR { continue }
+      // The daemon has gone.
+      guard written > 0 else { _exit(0) }
+      rest = rest.dropFirst(written)
+    }
+  }
+}
+
+extension Slice<UnsafeRawBufferPointer> {
+  fileprivate var baseAddress: UnsafeRawPointer? { UnsafeRawBufferPointer(rebasing: self).baseAddress }
+}
