@@ -130,10 +130,12 @@ final class ProcessSpawner: Sendable {
     posix_spawnattr_setsigdefault(&attributes, &signals)
     posix_spawnattr_setflags(
       &attributes, Int16(POSIX_SPAWN_SETPGROUP) | Int16(POSIX_SPAWN_SETSIGMASK) | Int16(POSIX_SPAWN_SETSIGDEF))
-    let arguments = ["renderhost", "worker", String(getpid())].map { strdup($0) } + [nil]
+    let words = ["renderhost", "worker", String(getpid())]
+    let arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
     // The engine sees the time zone; nothing else of the environment is a page's business.
     let names = ["TZ", "LANG", "LD_LIBRARY_PATH"]
-    let environment = names.compactMap { name in getenv(name).map { strdup("\(name)=\(String(cString: $0))") } } + [nil]
+    let variables = names.compactMap { name in getenv(name).map { "\(name)=\(String(cString: $0))" } }
+    let environment: [UnsafeMutablePointer<CChar>?] = variables.map { strdup($0) } + [nil]
     defer { for text in arguments + environment { free(text) } }
     var child: pid_t = 0
     let code = posix_spawn(&child, executable, &actions, &attributes, arguments, environment)

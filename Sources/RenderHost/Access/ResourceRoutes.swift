@@ -1,0 +1,61 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import PageKit
+
+/// `/resources`: what the elements of a page refer to, for its preview.
+struct ResourceRoutes: Sendable {
+  let directory: PageDirectory
+
+  /// Bytes of one resource.
+  private static let limit: Int64 = 32 << 20
+
+  func add(to router: some RouterMethods<HostRequestContext>) {
+    router.get("/resources") { request, _ in
+      do {
+        return try await answer(request)
+      } catch {
+        return PageFailure(error, url: "").response
+      }
+    }
+  }
+
+  private func answer(_ request: Request) async throws -> Response {
+    let parameters = request.uri.queryParameters
+    guard let reference = parameters["url"].map(String.init), !reference.isEmpty else {
+      throw PageFailure.badRequest("give a url")
+    }
+    let base = try await parameters["page"].asyncMap { try await directory.page(String($0)).url }
+    let wanted = ResourceRequest(reference, base: base, type: .image)
+    try directory.answers.check(wanted)
+    let loaded: Loaded
+    do {
+      loaded = try await directory.answers.host.resources.response(for: wanted)
+    } catch {
+      throw PageFailure(error, url: reference)
+    }
+    let bytes = try await loaded.body.bytes(upTo: Self.limit)
+    return Response(
+      status: HTTPResponse.Status(code: loaded.status), headers: Self.fields(loaded),
+      body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
+  }
+
+  /// What it is and how long it keeps; whatever else its server says is not ours to say. Opened by itself it does
+  /// nothing: a picture may have scripts in it, and it would have our origin.
+  private static func fields(_ loaded: Loaded) -> HTTPFields {
+    var fields: HTTPFields = [
+      .contentSecurityPolicy: "default-src 'none'; style-src 'unsafe-inline'; sandbox", .xContentTypeOptions: "nosniff",
+    ]
+    for name: HTTPField.Name in [.contentType, .eTag, .lastModified, .cacheControl] {
+      fields[name] = loaded.response.headerFields[name]
+    }
+    return fields
+  }
+}
+
+extension Optional {
+  fileprivate func asyncMap<Result>(_ body: (Wrapped) async throws -> Result) async rethrows -> Result? {
+    guard let self else { return nil }
+    return try await body(self)
+  }
+}

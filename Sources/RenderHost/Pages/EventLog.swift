@@ -1,0 +1,115 @@
+import Foundation
+import Synchronization
+
+/// What happened to a page of late, for those who watch it. Each has a place of its own in it, and goes at its own
+/// pace; who is too slow is told what it has missed.
+final class EventLog: Sendable {
+  struct Event: Hashable, Sendable {
+    /// Counts up from 1.
+    let id: Int
+    let name: String
+    /// JSON.
+    let details: [UInt8]
+  }
+
+  enum Batch: Hashable, Sendable {
+    /// - Parameter missed: how many events are gone that came between.
+    case events([Event], missed: Int)
+    /// Nothing has happened for so long.
+    case silence
+    case ended
+  }
+
+  /// Events that are kept, and their bytes.
+  static let countLimit = 1_000
+  static let byteLimit = 256 << 10
+
+  private struct State {
+    var events: [Event] = []
+    var bytes = 0
+    var lastID = 0
+    var hasEnded = false
+    var waiters: [UUID: CheckedContinuation<Void, Never>] = [:]
+    var watchers = 0
+  }
+
+  private let state = Mutex(State())
+
+  var lastID: Int { state.withLock(\.lastID) }
+  /// Those who are reading it now.
+  var watchers: Int { state.withLock(\.watchers) }
+
+  func append(_ name: String, _ details: [UInt8]) {
+    let waiters = state.withLock { state in
+      guard !state.hasEnded else { return [:] as [UUID: CheckedContinuation<Void, Never>] }
+      state.lastID += 1
+      let isLong = details.count > Self.byteLimit / 2
+      let kept = isLong ? Array("{\"bytes\":\(details.count)}".utf8) : details
+      state.events.append(Event(id: state.lastID, name: isLong ? "changed" : name, details: kept))
+      state.bytes += kept.count
+      while state.events.count > Self.countLimit || state.bytes > Self.byteLimit {
+        state.bytes -= state.events.removeFirst().details.count
+      }
+      defer { state.waiters = [:] }
+      return state.waiters
+    }
+    for waiter in waiters.values { waiter.resume() }
+  }
+
+  /// Nothing comes any more.
+  func end() {
+    let waiters = state.withLock { state in
+      state.hasEnded = true
+      defer { state.waiters = [:] }
+      return state.waiters
+    }
+    for waiter in waiters.values { waiter.resume() }
+  }
+
+  /// - Returns: false where too many read it already.
+  func addWatcher(limit: Int) -> Bool {
+    state.withLock { state in
+      guard state.watchers < limit else { return false }
+      state.watchers += 1
+      return true
+    }
+  }
+
+  func removeWatcher() { state.withLock { $0.watchers -= 1 } }
+
+  /// What has come after an event; waits for it, but only so long.
+  func next(after id: Int, within limit: Duration) async -> Batch {
+    if let batch = batch(after: id) { return batch }
+    let key = UUID()
+    let alarm = Task {
+      try? await Task.sleep(for: limit)
+      wake(key)
+    }
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let isOver = state.withLock { state in
+          if state.lastID > id || state.hasEnded || Task.isCancelled { return true }
+          state.waiters[key] = continuation
+          return false
+        }
+        if isOver { continuation.resume() }
+      }
+    } onCancel: {
+      wake(key)
+    }
+    alarm.cancel()
+    return batch(after: id) ?? .silence
+  }
+
+  private func wake(_ key: UUID) { state.withLock { $0.waiters.removeValue(forKey: key) }?.resume() }
+
+  private func batch(after id: Int) -> Batch? {
+    state.withLock { state in
+      // An id that was never given is one of another page: it begins anew.
+      let id = id > state.lastID ? 0 : id
+      let events = state.events.drop { $0.id <= id }
+      if let first = events.first { return .events(Array(events), missed: first.id - id - 1) }
+      return state.hasEnded ? .ended : nil
+    }
+  }
+}

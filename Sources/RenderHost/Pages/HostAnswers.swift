@@ -1,0 +1,130 @@
+import HTTPTypes
+import PageKit
+
+/// Answers what pages in workers ask for, from the daemon's loader and stores, within the rules.
+struct HostAnswers: Sendable {
+  typealias Send = @Sendable (PageAnswer, [UInt8]) async throws -> Void
+
+  let host: PageHost
+  let access: AccessGuard
+  /// What all pages of an origin may keep.
+  private static let keyLimit = 1_000
+  private static let valueLimit = 256 << 10
+  /// Bytes of one answer.
+  private static let bodyLimit: Int64 = 32 << 20
+  /// What a page must not say of its connection, or of whose server it is.
+  private static let ownFields: Set<String> = [
+    "host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "expect", "keep-alive",
+    "proxy-authorization", "proxy-connection",
+  ]
+
+  /// - Parameter page: the page's URL.
+  func answer(_ question: PageQuestion, _ payload: [UInt8], of page: PageURL, _ send: @escaping Send) async {
+    do {
+      switch question {
+      case .resource(let question): try await load(question, payload, page, send)
+      case .bundle(let text): try await loadBundle(text, send)
+      case .storedValue(let key): try await send(.value(try await storage.value(for: name(key, page))), [])
+      case .storeValue(let key):
+        try await store(payload, key, page)
+        try await send(.value(nil), [])
+      case .removeValue(let key):
+        let wasThere = try await storage.removeValue(for: name(key, page))
+        try await send(.value(wasThere ? "" : nil), [])
+      case .storedKeys: try await send(.keys(try await keys(of: page)), [])
+      }
+    } catch is CancellationError {
+    } catch {
+      try? await send(.failed("\(error)"), [])
+    }
+  }
+
+  // MARK: Resources
+
+  private func load(_ question: ResourceQuestion, _ body: [UInt8], _ page: PageURL, _ send: @escaping Send) async throws
+  {
+    guard var request = question.request(body: body) else { throw LoadError.invalidReference(question.reference) }
+    request.base = request.base ?? page
+    request.fields = HTTPFields(request.fields.filter { !Self.ownFields.contains($0.name.canonicalName) })
+    try check(request)
+    for await update in host.resources.updates(for: request) {
+      switch update {
+      case .cached(let loaded): try await relay(.cached, loaded, send)
+      case .network(let loaded): try await relay(.network, loaded, send)
+      case .notModified(let loaded): try await relay(.notModified, loaded, send)
+      case .failed(let failure):
+        if let answer = failure.answer {
+          try await relay(.failed, answer, send)
+        } else {
+          try await send(.failed("\(failure)"), [])
+        }
+      }
+    }
+  }
+
+  /// Refused before any cache is asked: what is stored was fetched for somebody else.
+  ///
+  /// - Throws: ``AccessRefusal``.
+  func check(_ request: ResourceRequest) throws {
+    guard !request.reference.lowercased().hasPrefix("data:") else { return }
+    let reference = SchemeRelativeRewriter().rewrite(request.reference, for: request)
+    guard let url = request.base.map({ $0.resolving(reference) }) ?? PageURL(reference) else {
+      throw AccessRefusal(url: request.reference, rule: .notAURL)
+    }
+    try access.check(url)
+  }
+
+  private func relay(_ kind: ResourceUpdate.Kind, _ loaded: Loaded, _ send: Send) async throws {
+    let bytes = try await loaded.body.bytes(upTo: Self.bodyLimit)
+    try await Self.send(bytes, send) { .update(ResourceUpdate(kind, loaded, hasMore: $0)) }
+  }
+
+  private func loadBundle(_ text: String, _ send: Send) async throws {
+    guard let url = PageURL(text) else { throw AccessRefusal(url: text, rule: .notAURL) }
+    try access.check(url)
+    let bundle = try await host.bundles.load(url)
+    try await Self.send(bundle.bytes, send) { .bundle(hasMore: $0) }
+  }
+
+  /// In pieces, so that nothing else has to wait for long.
+  private static func send(_ bytes: [UInt8], _ send: Send, _ head: (Bool) -> PageAnswer) async throws {
+    var rest = bytes[...]
+    var isFirst = true
+    repeat {
+      let piece = Array(rest.prefix(Frame.pieceLimit))
+      rest = rest.dropFirst(piece.count)
+      try await send(isFirst ? head(!rest.isEmpty) : .piece(hasMore: !rest.isEmpty), piece)
+      isFirst = false
+    } while !rest.isEmpty
+  }
+
+  // MARK: Storage
+
+  private var storage: any StorageProviding { host.pages.registry.snapshot().handlers.storage }
+
+  /// Pages of one origin share what they keep, and see nothing of others.
+  private func name(_ key: String, _ page: PageURL) -> String { "\(page.origin) \(key)" }
+
+  private func keys(of page: PageURL) async throws -> [String] {
+    let prefix = name("", page)
+    return try await storage.keys().filter { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) }
+  }
+
+  private func store(_ value: [UInt8], _ key: String, _ page: PageURL) async throws {
+    guard value.count + key.utf8.count <= Self.valueLimit else {
+      throw StorageLimitError(reason: "a value may have \(Self.valueLimit) bytes, it has \(value.count)")
+    }
+    let keys = try await keys(of: page)
+    guard keys.count < Self.keyLimit || keys.contains(key) else {
+      throw StorageLimitError(reason: "the pages of \(page.origin) keep \(Self.keyLimit) values already")
+    }
+    try await storage.setValue(String(decoding: value, as: UTF8.self), for: name(key, page))
+  }
+}
+
+/// Why a value is not kept.
+struct StorageLimitError: Error, CustomStringConvertible {
+  let reason: String
+
+  var description: String { "the value is not kept: \(reason)" }
+}

@@ -1,0 +1,39 @@
+import PageKit
+
+/// A page that callers have opened, as the daemon remembers it.
+struct OpenedPage: Sendable {
+  let id: String
+  /// What workers call it; another one after it was opened again.
+  var number: UInt64
+  let url: PageURL
+  let name: String?
+  let opening: PageOpening
+  /// The bytes it began with, which it keeps.
+  let bundle: LoadedBundle
+  let digest: SHA256Digest
+  let log: EventLog
+  var reply: PageReply
+  /// Seconds until its bundle was there.
+  let bundleTime: Double
+  var lastAsked: ContinuousClock.Instant
+  /// It is being opened in another worker.
+  var reopening: Task<Void, any Error>?
+  var reopened = 0
+
+  /// Without its tree.
+  var json: [String: JSONValue] {
+    var timings = reply.timings.mapValues { JSONValue.number($0) }
+    timings["bundle"] = .number(bundleTime)
+    var members: [String: JSONValue] = [
+      "id": .string(id), "url": .string(url.text), "phase": .string(reply.phase),
+      "elements": .integer(Int64(reply.elements)), "settled": .bool(reply.settled),
+      "source": .string(bundle.source.rawValue), "md5": .string(bundle.md5.hex), "timings": .object(timings),
+      "requests": .object([
+        "total": .integer(Int64(reply.requests)), "hits": .integer(Int64(reply.hits)), "bytes": .integer(reply.bytes),
+      ]),
+      "errors": .array(reply.errors.map(\.json)), "reopened": .integer(Int64(reopened)),
+    ]
+    if let name { members["name"] = .string(name) }
+    return members
+  }
+}

@@ -1,0 +1,105 @@
+import Hummingbird
+import NIOCore
+import PageKit
+
+/// Why a caller does not get what was asked for.
+enum PageFailure: Error, CustomStringConvertible {
+  case badRequest(String)
+  case unknownPage(String)
+  case unknownBundle(String)
+  /// It cannot be had from where it is.
+  case bundle(status: Int, reason: String)
+  case notPermitted(String, rule: String)
+  case barred(BarredBundles.Entry)
+  /// There are as many pages as there may be.
+  case full(limit: Int)
+  case busy(String)
+  case script(url: String, ScriptFault)
+  case killed(url: String, String)
+
+  /// Seconds after which another try makes sense.
+  private static let pause = 1
+
+  var status: HTTPResponse.Status {
+    switch self {
+    case .badRequest: .badRequest
+    case .unknownPage, .unknownBundle: .notFound
+    case .bundle(let status, _): HTTPResponse.Status(code: status)
+    case .notPermitted, .barred: .forbidden
+    case .full, .busy: .serviceUnavailable
+    case .script: .unprocessableContent
+    case .killed: .gatewayTimeout
+    }
+  }
+
+  var description: String {
+    switch self {
+    case .badRequest(let reason): reason
+    case .unknownPage(let id): "there is no page “\(id)”: it has expired, was closed, or never was"
+    case .unknownBundle(let name): "the current release has no bundle “\(name)”"
+    case .bundle(_, let reason): reason
+    case .notPermitted(let reason, _): reason
+    case .barred(let entry): "\(entry)"
+    case .full(let limit): "\(limit) pages are open, which is the limit (--pages)"
+    case .busy(let reason): reason
+    case .script(let url, let fault): "\(url): \(fault.message)"
+    case .killed(let url, let reason): "\(url): \(reason)"
+    }
+  }
+
+  var response: Response {
+    var members: [String: JSONValue] = ["error": .string(description)]
+    if case .script(_, let fault) = self { members["exception"] = fault.json }
+    if case .notPermitted(_, let rule) = self { members["rule"] = .string(rule) }
+    var response = Response(json: .object(members), status: status)
+    if status == .serviceUnavailable { response.headers[.retryAfter] = String(Self.pause) }
+    return response
+  }
+
+  /// - Parameter url: the page's.
+  init(_ error: any Error, url: String) {
+    switch error {
+    case let failure as PageFailure: self = failure
+    case let refusal as AccessRefusal: self = .notPermitted("\(refusal)", rule: refusal.name)
+    case let fault as PageFault: self = PageFailure(fault, url: url)
+    case let error as WorkerError: self = PageFailure(error, url: url)
+    case BundleError.failed(_, _, let cause): self = PageFailure(cause: cause, text: "\(error)")
+    case let error as BundleError: self = .bundle(status: 502, reason: "\(error)")
+    default: self = PageFailure(cause: error, text: "\(error)")
+    }
+  }
+
+  private init(_ fault: PageFault, url: String) {
+    switch fault {
+    case .script(let fault): self = .script(url: url, fault)
+    case .stopped(let reason): self = .killed(url: url, reason)
+    case .refused(let reason): self = .script(url: url, ScriptFault(message: reason))
+    case .unknownPage: self = .unknownPage(url)
+    }
+  }
+
+  private init(_ error: WorkerError, url: String) {
+    switch error {
+    case .ended(_, isCulprit: true): self = .killed(url: url, "\(error)")
+    case .ended, .noWorker, .cannotStart: self = .busy("\(error)")
+    case .barred(let entry): self = .barred(entry)
+    }
+  }
+
+  private init(cause: any Error, text: String) {
+    switch cause {
+    case let refusal as AccessRefusal: self = .notPermitted("\(refusal)", rule: refusal.name)
+    case TransportError.notPermitted(_, _, let reason): self = .notPermitted(reason, rule: "address")
+    default: self = .bundle(status: text.contains("404") ? 404 : 502, reason: text)
+    }
+  }
+}
+
+extension Response {
+  init(json: JSONValue, status: HTTPResponse.Status = .ok) {
+    let bytes = json.text + [10]
+    self.init(
+      status: status, headers: [.contentType: "application/json; charset=utf-8", .cacheControl: "no-store"],
+      body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
+  }
+}

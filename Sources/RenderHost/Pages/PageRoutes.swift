@@ -1,0 +1,230 @@
+import Foundation
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import PageKit
+
+/// `/pages` and `/render`.
+struct PageRoutes: Sendable {
+  let directory: PageDirectory
+  let bodyLimit: Int
+  /// How long a stream of events is silent before a comment shows that it is still there.
+  var heartbeat: Duration = .seconds(15)
+
+  func add(to router: some RouterMethods<HostRequestContext>) {
+    router.get("/render") { request, _ in await answer { try await render(request) } }
+    router.get("/pages") { _, _ in await answer { await list() } }
+    router.get("/pages/barred") { _, _ in await answer { await barred() } }
+    router.post("/pages") { request, _ in await answer { try await open(request) } }
+    router.get("/pages/:id") { request, context in
+      await answer { try await show(request, try context.parameters.require("id")) }
+    }
+    router.get("/pages/:id/preview") { request, context in
+      await answer { try await preview(request, try context.parameters.require("id")) }
+    }
+    router.get("/pages/:id/events") { request, context in
+      await answer { try await events(request, try context.parameters.require("id")) }
+    }
+    router.post("/pages/:id/fire") { request, context in
+      await answer { try await fire(request, try context.parameters.require("id")) }
+    }
+    router.post("/pages/:id/refresh") { request, context in
+      await answer { try await refresh(request, try context.parameters.require("id")) }
+    }
+    router.delete("/pages/:id") { _, context in
+      await answer {
+        try await directory.close(try context.parameters.require("id"))
+        return Response(status: .noContent)
+      }
+    }
+  }
+
+  private func answer(_ body: () async throws -> Response) async -> Response {
+    do {
+      return try await body()
+    } catch let failure as PageFailure {
+      return failure.response
+    } catch let error as any HTTPResponseError {
+      return Response(json: .object(["error": .string("\(error)")]), status: error.status)
+    } catch {
+      return PageFailure(error, url: "").response
+    }
+  }
+
+  // MARK: Opening
+
+  private func open(_ request: Request) async throws -> Response {
+    let wanted = try PageRequest(json: try await body(of: request))
+    let (page, tree) = try await directory.open(wanted, view: PageView(format: .json))
+    var response = Self.response(page, tree, status: .created)
+    response.headers[.location] = "/pages/\(page.id)"
+    return response
+  }
+
+  private func render(_ request: Request) async throws -> Response {
+    let parameters = request.uri.queryParameters
+    var wanted = try PageRequest(
+      url: parameters["url"].map(String.init), name: parameters["name"].map(String.init),
+      data: parameters["data"].map(String.init))
+    wanted.settle = parameters["settle"].flatMap { Double($0) }
+    let format = try Self.format(of: request, default: .html)
+    let (page, seen) = try await directory.render(wanted, view: PageView(format: format))
+    switch format {
+    case .json: return Self.response(page, seen)
+    case .outline: return Self.response(text: seen)
+    case .html: return Self.response(html: seen, pictures: "")
+    }
+  }
+
+  private func list() async -> Response {
+    let pages = await directory.pages.values.sorted { $0.id < $1.id }
+    return Response(json: .object(["pages": .array(pages.map { .object($0.json) })]))
+  }
+
+  private func barred() async -> Response {
+    let entries = await directory.pool.status().barred
+    return Response(
+      json: .object([
+        "barred": .array(
+          entries.map { entry in
+            .object([
+              "url": .string(entry.url), "sha256": .string(entry.digest.hex), "reason": .string("\(entry)"),
+              "times": .integer(Int64(entry.strikes)),
+            ])
+          })
+      ]))
+  }
+
+  // MARK: One page
+
+  private func show(_ request: Request, _ id: String) async throws -> Response {
+    let format = try Self.format(of: request, default: .json)
+    if format == .html { return try await preview(request, id) }
+    let (page, seen, _) = try await directory.call(id) { .show(call: $0, page: $1, PageView(format: format)) }
+    return format == .json ? Self.response(page, seen) : Self.response(text: seen)
+  }
+
+  private func preview(_ request: Request, _ id: String) async throws -> Response {
+    let isWhole = request.uri.queryParameters["embed"] != nil
+    let origin = isWhole ? nil : Self.origin(of: request)
+    let resources = origin.map { "\($0)/resources?page=\(id)&url=" }
+    let (_, seen, _) = try await directory.call(id) {
+      .show(call: $0, page: $1, PageView(format: .html, resources: resources))
+    }
+    return Self.response(html: seen, pictures: origin ?? "")
+  }
+
+  private struct Firing: Decodable {
+    let ref: String
+    let type: String
+    let event: JSONValue?
+  }
+
+  private func fire(_ request: Request, _ id: String) async throws -> Response {
+    let bytes = try await body(of: request)
+    guard let firing = try? JSONDecoder().decode(Firing.self, from: Data(bytes)) else {
+      throw PageFailure.badRequest("the body is not {\"ref\": …, \"type\": …, \"event\": …}")
+    }
+    return try await entered(request, id) { call, page, view in
+      .fire(
+        call: call, page: page, ref: firing.ref, type: firing.type, event: firing.event ?? .object([:]), view: view)
+    }
+  }
+
+  private struct Refreshing: Decodable {
+    let data: JSONValue
+  }
+
+  private func refresh(_ request: Request, _ id: String) async throws -> Response {
+    let bytes = try await body(of: request)
+    guard let refreshing = try? JSONDecoder().decode(Refreshing.self, from: Data(bytes)) else {
+      throw PageFailure.badRequest("the body is not {\"data\": …}")
+    }
+    return try await entered(request, id) { call, page, view in
+      .refresh(call: call, page: page, data: refreshing.data, view: view)
+    }
+  }
+
+  /// What a script throws is its page's answer; the page goes on.
+  private func entered(
+    _ request: Request, _ id: String, _ message: @escaping @Sendable (UInt64, UInt64, PageView) -> HostMessage
+  ) async throws -> Response {
+    let view = PageView(format: .json)
+    let (page, tree, newErrors) = try await directory.call(id) { message($0, $1, view) }
+    if newErrors > 0, let fault = page.reply.errors.last {
+      throw PageFailure.script(url: page.url.text, fault)
+    }
+    return Self.response(page, tree)
+  }
+
+  // MARK: Requests and answers
+
+  private func body(of request: Request) async throws -> [UInt8] {
+    do {
+      return Array(try await request.body.collect(upTo: bodyLimit).readableBytesView)
+    } catch is NIOTooManyBytesError {
+      throw HTTPError(.contentTooLarge, message: "the body has more than \(bodyLimit) bytes")
+    }
+  }
+
+  private static func format(of request: Request, default format: PageView.Format) throws -> PageView.Format {
+    if let name = request.uri.queryParameters["format"] {
+      guard let format = PageView.Format(rawValue: String(name)) else {
+        let known = PageView.Format.allCases.map(\.rawValue).joined(separator: ", ")
+        throw PageFailure.badRequest("there is no format “\(name)”: use one of \(known)")
+      }
+      return format
+    }
+    guard let accepted = request.headers[.accept] else { return format }
+    // RFC 9110 §12.5.1, for three types: the first that is named.
+    for range in accepted.split(separator: ",") {
+      switch range.split(separator: ";").first?.trimmingCharacters(in: [" "]).lowercased() {
+      case "application/json": return .json
+      case "text/plain": return .outline
+      case "text/html": return .html
+      default: continue
+      }
+    }
+    return format
+  }
+
+  /// What a browser has asked, so that pictures come from there; nil where that cannot be told.
+  private static func origin(of request: Request) -> String? {
+    guard let host = request.head.authority, !host.isEmpty,
+      host.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || ".:-[]".contains($0)) })
+    else { return nil }
+    return "\(request.head.scheme ?? "http")://\(host)"
+  }
+
+  private static func response(
+    _ page: OpenedPage, _ tree: [UInt8], status: HTTPResponse.Status = .ok
+  ) -> Response {
+    // The tree comes as JSON: it is put in as it is.
+    var bytes = JSONValue.object(page.json).text.dropLast()
+    if page.id.isEmpty { bytes = JSONValue.object(page.json.filter { $0.key != "id" }).text.dropLast() }
+    bytes += Array(",\"tree\":".utf8) + (tree.isEmpty ? Array("null".utf8) : tree) + Array("}\n".utf8)
+    return Response(
+      status: status, headers: [.contentType: "application/json; charset=utf-8", .cacheControl: "no-store"],
+      body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
+  }
+
+  private static func response(text: [UInt8]) -> Response {
+    Response(
+      status: .ok, headers: [.contentType: "text/plain; charset=utf-8", .cacheControl: "no-store"],
+      body: ResponseBody(byteBuffer: ByteBuffer(bytes: text + [10])))
+  }
+
+  /// - Parameter pictures: the origin that pictures and fonts may come from besides the document.
+  private static func response(html: [UInt8], pictures: String) -> Response {
+    let sources = "data: \(pictures)".trimmingCharacters(in: [" "])
+    let policy =
+      "default-src 'none'; style-src 'unsafe-inline'; img-src \(sources); font-src \(sources); "
+      + "base-uri 'none'; form-action 'none'; sandbox"
+    var headers: HTTPFields = [
+      .contentType: "text/html; charset=utf-8", .cacheControl: "no-store", .contentSecurityPolicy: policy,
+      .xContentTypeOptions: "nosniff",
+    ]
+    if let name = HTTPField.Name("Referrer-Policy") { headers[name] = "no-referrer" }
+    return Response(status: .ok, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: html)))
+  }
+}

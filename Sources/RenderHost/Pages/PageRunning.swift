@@ -1,0 +1,56 @@
+import Logging
+import PageKit
+import ServiceLifecycle
+
+/// Everything that running pages takes: workers, the pages in them, and the routes to both.
+public struct PageRunning: Service {
+  let directory: PageDirectory
+  public let workers: WorkerPool
+
+  /// - Parameters:
+  ///   - host: its transport is to be ``AccessGuard/transport(_:)``.
+  ///   - executable: what is started as `… worker`; by default this very program.
+  init(
+    host: PageHost, access: AccessGuard, settings: Settings, frameworks: [BundleType: String] = [:],
+    executable: String = "/proc/self/exe", barring: BarredBundles = BarredBundles(),
+    now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }, logger: Logger
+  ) {
+    var pool = WorkerPool.Configuration()
+    pool.workers = max(1, settings.workers)
+    pool.pageTime = settings.pageTime
+    pool.memory = settings.workerMemory
+    pool.executable = executable
+    pool.frameworks = frameworks
+    pool.environment = host.configuration.device.environment
+    pool.refreshesAlways = host.configuration.resources.behavior.refresh == .always
+    pool.barring = barring
+    pool.now = now
+    var pages = PageDirectory.Configuration()
+    pages.pages = settings.pages
+    pages.idle = settings.pageIdle
+    pages.pageTime = settings.pageTime
+    pages.now = now
+    workers = WorkerPool(pool, logger: logger)
+    directory = PageDirectory(
+      HostAnswers(host: host, access: access), pool: workers, configuration: pages, logger: logger)
+  }
+
+  /// Keeps workers, and lets pages expire, until it is told to stop.
+  public func run() async throws {
+    await workers.attach(directory)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { try await workers.run() }
+      group.addTask {
+        while !Task.isCancelled {
+          try? await Task.sleep(for: .seconds(1))
+          await directory.expire(at: directory.configuration.now())
+        }
+      }
+      try await group.next()
+      group.cancelAll()
+    }
+  }
+
+  /// Pages at the moment, and since the start.
+  public func pageCounts() async -> (open: Int, opened: Int) { (await directory.count, await directory.openedCount) }
+}

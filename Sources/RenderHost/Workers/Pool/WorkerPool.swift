@@ -1,0 +1,379 @@
+import Foundation
+import Logging
+import PageKit
+import ServiceLifecycle
+import Synchronization
+
+/// Worker processes: started ahead, given pages, watched, killed where they must be, and replaced.
+public actor WorkerPool: Service {
+  struct Configuration: Sendable {
+    var workers = 2
+    /// Of one entry into a page.
+    var pageTime: Duration = .seconds(5)
+    /// Resident bytes of one worker.
+    var memory: Int64 = 256 << 20
+    /// What knows `worker`.
+    var executable = "/proc/self/exe"
+    /// Texts of framework files.
+    var frameworks: [BundleType: String] = [:]
+    var environment: ScriptValue = [:]
+    /// Whether pages' requests are answered twice where they say nothing of it.
+    var refreshesAlways = false
+    var watchInterval: Duration = .milliseconds(50)
+    var barring = BarredBundles()
+    var now: @Sendable () -> ContinuousClock.Instant = { .now }
+  }
+
+  struct Worker {
+    let id: Int
+    let process: WorkerProcess
+    let link: WorkerLink
+    let started: ContinuousClock.Instant
+    var state: WorkerStatus.State = .starting
+    var pages: Set<UInt64> = []
+    var residentBytes: Int64 = 0
+    var look = Watch.Look()
+    /// It may have to be killed soon.
+    var isSuspicious = false
+    var report: ConfinementReport?
+    var questions: [UInt64: Task<Void, Never>] = [:]
+  }
+
+  /// A page that runs, or is to.
+  struct Residence {
+    let worker: Int
+    let digest: SHA256Digest
+    let url: String
+  }
+
+  let configuration: Configuration
+  let logger: Logger
+  let spawner: ProcessSpawner
+  weak var delegate: (any WorkerPoolDelegate)?
+  var workers: [Int: Worker] = [:]
+  var residences: [UInt64: Residence] = [:]
+  var barred: BarredBundles
+  /// Which worker ran a bundle last.
+  private var homes: [SHA256Digest: Int] = [:]
+  private var lastID = 0
+  private(set) var startsUnderWay = 0
+  private(set) var startCount = 0
+  /// In a row: workers that have ended before they were ready.
+  private var failedStarts = 0
+  private var kills: [String: Int] = [:]
+  private var lastKills: [String] = []
+  private(set) var isStopping = false
+  private var waiters: [UUID: CheckedContinuation<Void, Never>] = [:]
+  private let orders: AsyncStream<Duration>
+  private let order: AsyncStream<Duration>.Continuation
+  private var hasReported = false
+
+  /// Bundles whose workers are remembered.
+  private static let homesLimit = 10_000
+  static let questionLimit = 256
+
+  init(_ configuration: Configuration, logger: Logger) {
+    self.configuration = configuration
+    self.logger = logger
+    spawner = ProcessSpawner(executable: configuration.executable)
+    barred = configuration.barring
+    (orders, order) = AsyncStream.makeStream(of: Duration.self)
+  }
+
+  deinit { spawner.stop() }
+
+  func attach(_ delegate: any WorkerPoolDelegate) { self.delegate = delegate }
+
+  // MARK: Life
+
+  /// Keeps workers until it is told to stop; then ends them.
+  public func run() async throws {
+    fill()
+    await withTaskCancellationHandler {
+      await withGracefulShutdownHandler {
+        await withDiscardingTaskGroup { group in
+          group.addTask { await self.watch() }
+          for await pause in orders {
+            group.addTask {
+              if pause > .zero { try? await Task.sleep(for: pause) }
+              await self.runWorker()
+            }
+          }
+          self.endAll()
+        }
+      } onGracefulShutdown: { [order] in
+        order.finish()
+      }
+    } onCancel: { [order] in
+      order.finish()
+    }
+  }
+
+  /// Orders workers until there are as many as are wanted, and one for each that may have to go.
+  func fill() {
+    guard !isStopping else { return }
+    let sound = workers.values.filter { $0.state != .ending && $0.link.end == nil }
+    let doubtful = sound.filter(\.isSuspicious).count
+    let wanted = configuration.workers + min(doubtful, configuration.workers)
+    var count = sound.count + startsUnderWay
+    // Each in a row waits longer, so that what cannot start does not keep the machine busy.
+    let pause = failedStarts == 0 ? Duration.zero : min(.milliseconds(100) * (1 << min(failedStarts, 8)), .seconds(10))
+    while count < wanted {
+      startsUnderWay += 1
+      count += 1
+      order.yield(pause)
+    }
+  }
+
+  /// One worker's life.
+  private func runWorker() async {
+    guard !isStopping else { return startsUnderWay -= 1 }
+    let process: WorkerProcess
+    let link: WorkerLink
+    do {
+      process = try await spawner.start()
+    } catch {
+      logger.error("\(error)")
+      startsUnderWay -= 1
+      failedStarts += 1
+      return fill()
+    }
+    do {
+      link = try await WorkerLink(socket: process.socket)
+    } catch {
+      Foundation.close(process.socket)
+      _ = await spawner.end(process)
+      startsUnderWay -= 1
+      failedStarts += 1
+      return fill()
+    }
+    lastID += 1
+    let id = lastID
+    startCount += 1
+    startsUnderWay -= 1
+    workers[id] = Worker(id: id, process: process, link: link, started: .now)
+    if isStopping { kill(id, .shutdown, culprits: []) }
+    let setUp = setUp
+    let reason = await link.run {
+      try await link.send(.setUp(setUp))
+    } receive: { [weak self] message, payload in
+      await self?.receive(message, payload, from: id)
+    }
+    await bury(id, reason)
+  }
+
+  private var setUp: WorkerSetUp {
+    WorkerSetUp(
+      pageTime: configuration.pageTime.seconds,
+      frameworks: Dictionary(configuration.frameworks.map { ($0.key.rawValue, $0.value) }) { $1 },
+      environment: configuration.environment.json, refreshesAlways: configuration.refreshesAlways)
+  }
+
+  /// Its socket has ended.
+  private func bury(_ id: Int, _ reason: KillReason?) async {
+    guard let worker = workers[id] else { return }
+    let wasReady = worker.state != .starting
+    workers[id]?.state = .ending
+    let how = await spawner.end(worker.process)
+    if worker.link.noteEnd(reason ?? .ended("\(how)"), culprits: Self.culprits(of: how, worker)) {
+      logger.warning("a worker has ended: \(reason ?? .ended("\(how)"))", metadata: ["worker": "\(id)"])
+    }
+    failedStarts = wasReady ? 0 : failedStarts + 1
+    for question in workers[id]?.questions.values ?? [:].values { question.cancel() }
+    let pages = workers.removeValue(forKey: id)?.pages ?? []
+    let (why, culprits) = worker.link.end ?? (.ended("\(how)"), [])
+    if why != .shutdown {
+      kills[why.name, default: 0] += 1
+      lastKills.append("\(why)")
+      if lastKills.count > 20 { lastKills.removeFirst() }
+    }
+    for page in culprits {
+      if let residence = residences[page] {
+        barred.strike(residence.digest, url: residence.url, why, at: configuration.now())
+      }
+    }
+    for page in pages { residences[page] = nil }
+    homes = homes.filter { $0.value != id }
+    worker.link.failCalls()
+    fill()
+    await delegate?.workerEnded(pages, culprits: culprits, why)
+  }
+
+  /// Who ran when a worker crashed. A signal from outside is nobody's fault.
+  private static func culprits(of end: ProcessEnd, _ worker: Worker) -> Set<UInt64> {
+    guard case .signalled(let signal) = end, ![SIGKILL, SIGTERM, SIGINT].contains(signal) else { return [] }
+    let running = worker.process.board.entries().filter { $0.left == nil }
+    return running.min { $0.entered < $1.entered }.map { [$0.page] } ?? []
+  }
+
+  /// Ends a worker, and says why to all who wait for it.
+  func kill(_ id: Int, _ reason: KillReason, culprits: Set<UInt64>) {
+    guard let worker = workers[id], worker.state != .ending, worker.link.noteEnd(reason, culprits: culprits) else {
+      return
+    }
+    if reason != .shutdown {
+      let bundles = culprits.compactMap { residences[$0]?.url }.sorted().joined(separator: ", ")
+      logger.warning("a worker is killed: \(reason)", metadata: ["worker": "\(id)", "bundles": "\(bundles)"])
+    }
+    // Not yet reaped, so the number is still its own.
+    Foundation.kill(worker.process.id, SIGKILL)
+    fill()
+  }
+
+  private func endAll() {
+    isStopping = true
+    for id in workers.keys { kill(id, .shutdown, culprits: []) }
+    wakeWaiters()
+  }
+
+  // MARK: Messages
+
+  private func receive(_ message: WorkerMessage, _ payload: [UInt8], from id: Int) async {
+    switch message {
+    case .done, .failed: break
+    case .ready(let report):
+      workers[id]?.state = .ready
+      workers[id]?.report = report
+      failedStarts = 0
+      if !hasReported || !report.kept.isEmpty { logger.info("a worker is ready; \(report.summary)") }
+      hasReported = true
+      wakeWaiters()
+    case .event(let page, let name):
+      guard residences[page]?.worker == id else { return }
+      delegate?.receive(event: name, payload, of: page)
+    case .ask(let question, let page, let asked): ask(question, asked, payload, page, id)
+    case .drop(let question): workers[id]?.questions.removeValue(forKey: question)?.cancel()
+    case .log(let level, let text):
+      logger.log(level: Logger.Level(rawValue: level) ?? .info, "\(text.prefix(2_000))", metadata: ["worker": "\(id)"])
+    }
+  }
+
+  private func ask(_ question: UInt64, _ asked: PageQuestion, _ payload: [UInt8], _ page: UInt64, _ id: Int) {
+    guard let worker = workers[id], worker.questions[question] == nil else { return }
+    let link = worker.link
+    let isKnown = residences[page]?.worker == id && worker.questions.count < Self.questionLimit
+    workers[id]?.questions[question] = Task { [weak self, delegate] in
+      @Sendable func send(_ answer: PageAnswer, _ bytes: [UInt8]) async throws {
+        try Task.checkCancellation()
+        try await link.send(.answer(question: question, answer), bytes)
+      }
+      if isKnown, let delegate {
+        await delegate.answer(asked, payload, of: page, send)
+      } else {
+        try? await send(.failed("the page asks for more than \(Self.questionLimit) things at once"), [])
+      }
+      try? await send(.end, [])
+      await self?.finish(question, of: id)
+    }
+  }
+
+  private func finish(_ question: UInt64, of id: Int) { workers[id]?.questions[question] = nil }
+
+  // MARK: Waiting
+
+  /// - Throws: ``WorkerError/noWorker`` where none is ready in time.
+  private func worker(for digest: SHA256Digest) async throws -> Worker {
+    let deadline = ContinuousClock.now + configuration.pageTime + .seconds(10)
+    while !isStopping {
+      let candidates = workers.values.filter { $0.state == .ready && $0.link.end == nil }.map { worker in
+        Placement.Candidate(
+          id: worker.id, pages: worker.pages.count, busy: worker.look.running.map(\.seconds).max() ?? 0,
+          memory: Double(worker.residentBytes) / Double(configuration.memory))
+      }
+      if let chosen = Placement.choose(candidates, home: homes[digest]), let worker = workers[chosen] {
+        if homes.count >= Self.homesLimit { homes = [:] }
+        homes[digest] = chosen
+        return worker
+      }
+      let now = ContinuousClock.now
+      guard now < deadline, !Task.isCancelled else { break }
+      await wait(until: deadline)
+    }
+    throw WorkerError.noWorker
+  }
+
+  private func wait(until deadline: ContinuousClock.Instant) async {
+    let key = UUID()
+    let alarm = Task {
+      try? await Task.sleep(until: deadline)
+      wake(key)
+    }
+    await withCheckedContinuation { waiters[key] = $0 }
+    alarm.cancel()
+  }
+
+  private func wake(_ key: UUID) { waiters.removeValue(forKey: key)?.resume() }
+
+  private func wakeWaiters() {
+    for waiter in waiters.values { waiter.resume() }
+    waiters = [:]
+  }
+
+  // MARK: Calls
+
+  /// Opens a page in the worker that suits it.
+  ///
+  /// - Throws: ``PageFault``, ``WorkerError``.
+  func open(
+    _ page: UInt64, _ opening: PageOpening, _ source: [UInt8], _ digest: SHA256Digest
+  ) async throws -> WorkerLink.Reply {
+    if let entry = barred.entry(digest, at: configuration.now()) { throw WorkerError.barred(entry) }
+    let worker = try await worker(for: digest)
+    workers[worker.id]?.pages.insert(page)
+    residences[page] = Residence(worker: worker.id, digest: digest, url: opening.url)
+    do {
+      let reply = try await call(page, extra: opening.settle, source) { .open(call: $0, page: page, opening) }
+      if opening.isOnce { forget(page) }
+      return reply
+    } catch let fault as PageFault {
+      forget(page)
+      throw fault
+    }
+  }
+
+  /// Does something to a page.
+  ///
+  /// - Parameter extra: seconds that it may take besides the page's time.
+  /// - Throws: ``PageFault``, ``WorkerError``.
+  func call(
+    _ page: UInt64, extra: Double = 0, _ payload: [UInt8] = [], _ message: @escaping @Sendable (UInt64) -> HostMessage
+  ) async throws -> WorkerLink.Reply {
+    guard let residence = residences[page], let worker = workers[residence.worker] else { throw PageFault.unknownPage }
+    do {
+      return try await worker.link.call(
+        page, within: configuration.pageTime * 2 + .seconds(5 + extra), payload, message)
+    } catch let fault as PageFault {
+      // The engine has spared the worker; the bundle is no better for that.
+      if case .stopped = fault {
+        let limit = configuration.pageTime.seconds
+        kills["stopped", default: 0] += 1
+        barred.strike(
+          residence.digest, url: residence.url, .time(took: limit, limit: limit), at: configuration.now())
+      }
+      throw fault
+    }
+  }
+
+  /// Ends a page.
+  func close(_ page: UInt64) async {
+    guard let residence = residences[page], let worker = workers[residence.worker] else { return }
+    try? await worker.link.send(.close(page: page))
+    forget(page)
+  }
+
+  private func forget(_ page: UInt64) {
+    guard let residence = residences.removeValue(forKey: page) else { return }
+    workers[residence.worker]?.pages.remove(page)
+  }
+
+  /// Which worker a page is in; nil for none.
+  func home(of page: UInt64) -> Int? { residences[page]?.worker }
+
+  // MARK: Status
+
+  public func status() -> WorkerPoolStatus {
+    WorkerPoolStatus(
+      workers: workers.values.sorted { $0.id < $1.id }.map(\.status), wanted: configuration.workers, kills: kills,
+      lastKills: lastKills, started: startCount, barred: barred.all(at: configuration.now()))
+  }
+}

@@ -1,0 +1,77 @@
+import PageKit
+import PageTesting
+import Testing
+
+@testable import RenderHost
+
+@Suite struct GuardedTransportTests {
+  private func send(_ url: String, _ allowed: [String], environment: Bool = false) async throws -> Int {
+    let access = AccessGuard(try AccessPolicy(allowed: allowed))
+    let transport = try access.transport()
+    let page = try #require(PageURL(url))
+    let request = try #require(HTTPRequest(url: page))
+    return try await transport.send(TransportRequest(request)).head.status.code
+  }
+
+  @Test func anAddressThatIsNamedIsTalkedTo() async throws {
+    try await FaultOrigin.running { origin in
+      origin.serve("/a", Array("a".utf8))
+      #expect(try await send(origin.url(for: "/a"), [origin.url(for: "")]) == 200)
+    }
+  }
+
+  @Test func aNameThatLeadsHomeIsRefusedBeforeAnythingIsSent() async throws {
+    try await FaultOrigin.running { origin in
+      origin.serve("/a", Array("a".utf8))
+      // The C library answers for it: RFC 6761 §6.3 has all of localhost's names there.
+      let name = "http://localhost.localdomain:\(origin.port)"
+      await #expect {
+        _ = try await send("\(name)/a", [name])
+      } throws: { error in
+        switch error as? TransportError {
+        case .notPermitted(_, let address, let reason): address.contains("1") && reason.contains("loopback")
+        // Where the name is not known at all.
+        case .cannotResolve: true
+        default: false
+        }
+      }
+      #expect(origin.requestCount(path: "/a") == 0)
+    }
+  }
+
+  @Test func aConnectionThatIsUsedAgainIsLookedAtAgain() async throws {
+    try await FaultOrigin.running { origin in
+      origin.serve("/a", Array("a".utf8))
+      let access = AccessGuard(try AccessPolicy(allowed: [origin.url(for: "")]))
+      let transport = try access.transport()
+      let url = try #require(PageURL(origin.url(for: "/a")))
+      let request = TransportRequest(try #require(HTTPRequest(url: url)))
+      let first = try await transport.send(request)
+      _ = try await first.body.collect(upTo: 10, url: "")
+      // Named for itself no longer, but its origin still is: by a manifest from afar.
+      var policy = try AccessPolicy(allowed: [])
+      policy.add([url])
+      access.policy = policy
+      await #expect(throws: TransportError.self) { _ = try await transport.send(request) }
+      #expect(origin.requestCount(path: "/a") == 1)
+    }
+  }
+
+  @Test func everyHopOfARedirectIsHeldAgainstThePolicy() async throws {
+    try await FaultOrigin.running { origin in
+      try await FaultOrigin.running { inner in
+        inner.serve("/secret", Array("secret".utf8))
+        origin.respond("/a") { _ in
+          OriginResponse(status: .found, headers: [.location: inner.url(for: "/secret")])
+        }
+        let access = AccessGuard(try AccessPolicy(allowed: [origin.url(for: "")]))
+        let cache = try ResponseCache(store: NoResponseStore())
+        let loader = ResourceLoader(cache: cache, transport: try access.transport(), coding: ContentDecoder())
+        await #expect(throws: AccessRefusal.self) {
+          _ = try await loader.response(for: ResourceRequest(origin.url(for: "/a")))
+        }
+        #expect(inner.requestCount(path: "/secret") == 0)
+      }
+    }
+  }
+}

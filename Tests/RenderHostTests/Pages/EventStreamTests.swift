@@ -1,0 +1,70 @@
+import Hummingbird
+import NIOCore
+import PageKit
+import Synchronization
+import Testing
+
+@testable import RenderHost
+
+@Suite(.serialized) struct EventStreamTests {
+  @Test func eventsHaveIdsAndGoOnWhereAClientWas() async throws {
+    try await PageFarm.running(["counter": Script.counter], workers: 1, live: true) { farm in
+      let id = try await farm.open("counter")
+      let log = try await farm.log(of: id)
+      try await farm.until { await log.names(after: 0).contains("rendered") }
+      let before = log.lastID
+      let ref = try await farm.ask(.get, "/pages/\(id)").json["tree"]["children"].list.first?["ref"].text ?? ""
+      _ = try await farm.ask(.post, "/pages/\(id)/fire", #"{"ref":"\#(ref)","type":"click"}"#)
+      try await farm.until { log.lastID > before }
+      // The stream ends with the page.
+      async let whole = farm.ask(.get, "/pages/\(id)/events")
+      async let rest = farm.ask(.get, "/pages/\(id)/events", headers: [.init("Last-Event-ID")!: "\(before)"])
+      try await farm.until { log.watchers == 2 }
+      _ = try await farm.ask(.delete, "/pages/\(id)")
+      let all = try await whole.text
+      #expect(all.contains("id: 1\nevent: phase\n"))
+      #expect(all.contains("event: commands\ndata: [{"))
+      #expect(all.contains("event: closed"))
+      let later = try await rest.text
+      #expect(!later.contains("id: \(before)\n"))
+      #expect(later.contains("id: \(before + 1)\n"))
+      #expect(later.contains("clicks: 1"))
+    }
+  }
+
+  @Test func aSilentStreamShowsThatItIsThere() async throws {
+    try await PageFarm.running(["counter": Script.counter], workers: 1, live: true) { farm in
+      let id = try await farm.open("counter")
+      async let stream = farm.ask(.get, "/pages/\(id)/events")
+      let log = try await farm.log(of: id)
+      try await farm.until { log.watchers == 1 }
+      try await Task.sleep(for: .milliseconds(500))
+      _ = try await farm.ask(.delete, "/pages/\(id)")
+      #expect(try await stream.text.contains("\n:\n"))
+    }
+  }
+
+  @Test func whoIsTooSlowIsToldWhatIsGone() async {
+    let log = EventLog()
+    for number in 1...(EventLog.countLimit + 10) { log.append("log", Array("\(number)".utf8)) }
+    guard case .events(let events, let missed) = await log.next(after: 2, within: .zero) else {
+      Issue.record("nothing came")
+      return
+    }
+    #expect(missed == 8)
+    #expect(events.count == EventLog.countLimit)
+    log.append("commands", [UInt8](repeating: 65, count: EventLog.byteLimit))
+    guard case .events(let long, _) = await log.next(after: log.lastID - 1, within: .zero) else { return }
+    #expect(long.first?.name == "changed")
+  }
+
+  @Test func aWatcherWaitsUntilSomethingComes() async {
+    let log = EventLog()
+    async let batch = log.next(after: 0, within: .seconds(20))
+    log.append("log", [])
+    #expect(await batch == .events([EventLog.Event(id: 1, name: "log", details: [])], missed: 0))
+    #expect(await log.next(after: 1, within: .milliseconds(1)) == .silence)
+    log.end()
+    #expect(await log.next(after: 1, within: .seconds(20)) == .ended)
+  }
+}

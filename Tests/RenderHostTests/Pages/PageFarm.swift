@@ -1,0 +1,148 @@
+import Foundation
+import Hummingbird
+import HummingbirdTesting
+import Logging
+import NIOCore
+import PageKit
+import PageTesting
+import Testing
+
+@testable import RenderHost
+
+/// A daemon's pages over a real origin, with real worker processes.
+struct PageFarm {
+  let origin: FaultOrigin
+  let running: PageRunning
+  let client: any TestClientProtocol
+
+  /// Beside the test bundle.
+  static var executable: String {
+    URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
+      .appendingPathComponent("renderhost").path
+  }
+
+  static func running<Result: Sendable>(
+    _ bundles: [String: String], workers: Int = 2, pageTime: Duration = .seconds(1),
+    now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }, change: (inout Settings) -> Void = { _ in },
+    live: Bool = false, _ body: @escaping @Sendable (PageFarm) async throws -> Result
+  ) async throws -> Result {
+    let origin = try await FaultOrigin.start()
+    let folder = try TemporaryDirectory()
+    try publish(bundles, at: origin)
+    var settings = Settings()
+    settings.workers = workers
+    settings.pageTime = pageTime
+    settings.allowedOrigins = [origin.url(for: "")]
+    change(&settings)
+    let access = AccessGuard(try AccessPolicy(allowed: settings.allowedOrigins))
+    var configuration = try HostConfiguration(
+      manifest: origin.url(for: "/manifest.json"), store: StoreDirectory(folder.file("store")))
+    configuration.logger = .init(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    let host = try PageHost(configuration, transport: access.transport())
+    _ = await host.preload().report()
+    var logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    logger.logLevel = .error
+    let running = PageRunning(
+      host: host, access: access, settings: settings, executable: executable, now: now, logger: logger)
+    let router = Router(context: HostRequestContext.self)
+    PageRoutes(directory: running.directory, bodyLimit: settings.limits.body, heartbeat: .milliseconds(200))
+      .add(to: router)
+    ResourceRoutes(directory: running.directory).add(to: router)
+    var application = Application(router: router, logger: logger)
+    application.addServices(running)
+    let result: Swift.Result<Result, any Error>
+    do {
+      result = .success(
+        try await application.test(live ? .live : .router) { client in
+          let farm = PageFarm(origin: origin, running: running, client: client)
+          try await farm.until { await running.workers.status().ready >= workers }
+          return try await body(farm)
+        })
+    } catch {
+      result = .failure(error)
+    }
+    try await origin.stop()
+    return try result.get()
+  }
+
+  private static func publish(_ bundles: [String: String], at origin: FaultOrigin) throws {
+    let entries = try bundles.sorted { $0.key < $1.key }.map { name, text in
+      let bytes = Array(text.utf8)
+      let digests = try ContentDigests(of: bytes)
+      origin.serve("/b/\(name).js", bytes)
+      return Manifest.Entry(name: name, path: "\(name).js", size: digests.size, md5: digests.md5)
+    }
+    let manifest = Manifest(release: "r1", sequence: 1, base: "b/", bundles: entries)
+    origin.serve("/manifest.json", Array(try JSONEncoder().encode(manifest)), etag: "\"r1\"")
+  }
+
+  struct Answer: Sendable {
+    let status: Int
+    let headers: HTTPFields
+    let text: String
+
+    var json: JSONValue { (try? JSONDecoder().decode(JSONValue.self, from: Data(text.utf8))) ?? .null }
+  }
+
+  func ask(
+    _ method: HTTPRequest.Method = .get, _ path: String, _ body: String? = nil, headers: HTTPFields = [:]
+  ) async throws -> Answer {
+    try await client.execute(
+      uri: path, method: method, headers: headers, body: body.map { ByteBuffer(string: $0) }
+    ) { Answer(status: $0.status.code, headers: $0.headers, text: String(buffer: $0.body)) }
+  }
+
+  /// Opens a bundle, and gives the page's id.
+  func open(_ name: String) async throws -> String {
+    let answer = try await ask(.post, "/pages", "{\"name\":\"\(name)\"}")
+    guard answer.status == 201, let id = answer.json["id"].text else { throw Unexpected(answer: "\(answer)") }
+    return id
+  }
+
+  /// Waits for something, with a deadline.
+  func until(within limit: Duration = .seconds(20), _ isSo: () async throws -> Bool) async throws {
+    let deadline = ContinuousClock.now + limit
+    while try await !isSo() {
+      guard .now < deadline else { throw Unexpected(answer: "it did not come within \(limit)") }
+      try await Task.sleep(for: .milliseconds(10))
+    }
+  }
+
+  func log(of id: String) async throws -> EventLog { try await running.directory.page(id).log }
+
+  struct Unexpected: Error {
+    let answer: String
+  }
+}
+
+extension JSONValue {
+  subscript(name: String) -> JSONValue { if case .object(let members) = self { members[name] ?? .null } else { .null } }
+  var text: String? { if case .string(let text) = self { text } else { nil } }
+  var count: Int? { if case .integer(let value) = self { Int(value) } else { nil } }
+  var list: [JSONValue] { if case .array(let values) = self { values } else { [] } }
+}
+
+/// Bundles for tests.
+enum Script {
+  static let head = "// { \"framework\": \"Vanilla\" }\n"
+
+  /// Shows a text; a click changes it.
+  static let counter =
+    head + """
+      var d = weex.document, b = d.createBody('div'), n = 0
+      d.documentElement.appendChild(b)
+      var t = d.createElement('text', { attr: { value: 'clicks: 0' } })
+      t.addEvent('click', function () { n += 1; t.setAttr('value', 'clicks: ' + n) })
+      b.appendChild(t)
+      """
+
+  /// A body, and then more.
+  static func page(_ more: String) -> String {
+    head + "var d = weex.document, b = d.createBody('div'); d.documentElement.appendChild(b)\n" + more
+  }
+
+  static let endless = page("while (true) {}")
+  /// Nothing inside the engine stops it.
+  static let promises = page(";(function f() { Promise.resolve().then(f) })()")
+  static let memory = page("var a = []; while (true) a.push(new Array(100000).fill(a.length))")
+}
