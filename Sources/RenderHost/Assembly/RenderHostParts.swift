@@ -1,0 +1,84 @@
+import Foundation
+import Hummingbird
+import Logging
+import PageKit
+import ServiceLifecycle
+
+/// The daemon's parts, wired together.
+struct RenderHostParts: Sendable {
+  let metrics = HostMetrics()
+  let host: PageHost
+  let access: AccessGuard
+  let serving: Serving
+  let running: PageRunning
+  private let settings: Settings
+  private let started = Date()
+
+  /// - Throws: what is wrong with the settings, or cannot be opened.
+  init(_ settings: Settings, executable: String = "/proc/self/exe", logger: Logger) throws {
+    self.settings = settings
+    let folders = settings.bundles.map { [URL(fileURLWithPath: $0).resolvingSymlinksInPath().path] } ?? []
+    access = AccessGuard(
+      try AccessPolicy(allowed: settings.allowedOrigins, manifest: settings.manifest, folders: folders))
+    var configuration = HostConfiguration(manifest: try Serving.source(settings), store: settings.store)
+    configuration.releaseGrace = ReleaseFeed.grace
+    configuration.logger = logger
+    host = try PageHost(configuration, transport: try access.transport())
+    serving = try Serving(settings, host: host, logger: logger)
+    running = PageRunning(
+      host: host, access: access, settings: settings, frameworks: try Self.frameworks(settings),
+      executable: executable, logger: logger)
+  }
+
+  private static func frameworks(_ settings: Settings) throws -> [BundleType: String] {
+    var texts: [BundleType: String] = [:]
+    for (name, file) in settings.frameworks {
+      guard let type = BundleType.allCases.first(where: { $0.rawValue.lowercased() == name.lowercased() }) else {
+        continue
+      }
+      texts[type] = try String(contentsOfFile: file, encoding: .utf8)
+    }
+    return texts
+  }
+
+  /// To be run for as long as the server.
+  var services: [any Service] {
+    serving.services + [NamedOrigins(access: access, feed: serving.feed), running]
+  }
+
+  func add(to router: Router<HostRequestContext>) {
+    serving.add(to: router)
+    PageRoutes(directory: running.directory, bodyLimit: settings.limits.body).add(to: router)
+    ResourceRoutes(directory: running.directory).add(to: router)
+  }
+
+  var operating: Operating {
+    let (serving, running, host, metrics) = (serving, running, host, metrics)
+    let report = StatusReport(
+      source: settings.bundles ?? settings.manifest?.text ?? "", started: started, memoryLimit: settings.workerMemory,
+      feed: serving.feed, running: running)
+    return Operating(
+      status: { await report.status() },
+      checks: [
+        HealthCheck(name: "store") {
+          do {
+            _ = try await host.store.source(host.configuration.manifest)
+            return nil
+          } catch {
+            return "\(error)"
+          }
+        },
+        HealthCheck(name: "release") {
+          let readiness = serving.feed.readiness
+          return readiness.isReady ? nil : readiness.problem ?? "no release is served yet"
+        },
+        HealthCheck(name: "workers") {
+          let status = await running.workers.status()
+          return status.ready > 0 ? nil : "none of \(status.wanted) workers is ready"
+        },
+      ],
+      relaunch: { try await host.refresh() },
+      clearCache: { try await host.responses.removeAll() },
+      updateMetrics: { await report.update(metrics) })
+  }
+}
