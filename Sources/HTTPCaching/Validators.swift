@@ -54,7 +54,9 @@ package enum EntityTag {
   }
 
   /// Byte by byte: characters that only look the same are not.
-  package static func matchesWeakly(_ left: String, _ right: String) -> Bool { opaque(left).elementsEqual(opaque(right)) }
+  package static func matchesWeakly(_ left: String, _ right: String) -> Bool {
+    opaque(left).elementsEqual(opaque(right))
+  }
 
   package static func matchesStrongly(_ left: String, _ right: String) -> Bool {
     isStrong(left) && left.utf8.elementsEqual(right.utf8)

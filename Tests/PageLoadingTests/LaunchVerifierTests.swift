@@ -43,6 +43,23 @@ struct LaunchVerifierTests {
     }
   }
 
+  @Test func aRefreshBeginsALaunchOnlyWithAnAnswer() async throws {
+    try await LoadingFixture.running { fixture in
+      try fixture.publish(Self.scripts)
+      let verifier = try fixture.verifier()
+      let first = try await verifier.verified()
+      fixture.origin.always("/manifest.json", .status(404))
+      await #expect(throws: SourceError.self) { try await verifier.refresh() }
+      #expect(try await verifier.verified().release == first.release)
+      fixture.origin.always("/manifest.json", .normal)
+      try fixture.publish(["a": "var a = 2"], release: "r2")
+      #expect(try await verifier.refresh().release.name == "r2")
+      let asked = fixture.origin.requests.count
+      #expect(try await verifier.verified().release.name == "r2")
+      #expect(fixture.origin.requests.count == asked)
+    }
+  }
+
   @Test func everyOpenAsksEachTime() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(Self.scripts)

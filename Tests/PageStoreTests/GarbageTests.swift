@@ -37,6 +37,18 @@ struct GarbageTests {
     #expect(try await fixture.store.contents(of: second).allSatisfy { $0.blob != nil })
   }
 
+  @Test func aReleaseThatWasReplacedJustNowMayBeKeptForAWhile() async throws {
+    let fixture = try StoreFixture()
+    for number in 1...4 { _ = try await fixture.activated(["a": "\(number)"], named: "r\(number)") }
+    let patient = try BundleStore(at: StoreDirectory(fixture.folder.path), releaseGrace: .seconds(3600))
+    #expect(try await patient.collectGarbage(keepingPrevious: true, dryRun: false).releases == 0)
+    #expect(try await patient.usage().blobs == 4)
+    let hasty = try BundleStore(at: StoreDirectory(fixture.folder.path), releaseGrace: .nanoseconds(1))
+    #expect(try await hasty.collectGarbage(keepingPrevious: true, dryRun: false).releases == 2)
+    // Who asks for the least gets it.
+    #expect(try await patient.collectGarbage(keepingPrevious: false, dryRun: false).releases == 1)
+  }
+
   @Test func aDryRunSaysTheSameAndRemovesNothing() async throws {
     let fixture = try StoreFixture()
     _ = try await fixture.activated(["a": "1"], named: "r1")

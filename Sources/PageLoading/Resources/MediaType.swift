@@ -5,7 +5,8 @@ package enum MediaType {
     "css": "text/css", "txt": "text/plain", "xml": "application/xml", "png": "image/png", "jpg": "image/jpeg",
     "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp", "avif": "image/avif", "svg": "image/svg+xml",
     "ico": "image/vnd.microsoft.icon", "woff": "font/woff", "woff2": "font/woff2", "ttf": "font/ttf",
-    "otf": "font/otf", "wasm": "application/wasm", "mp4": "video/mp4", "webm": "video/webm", "mp3": "audio/mpeg", "map": "application/json",
+    "otf": "font/otf", "wasm": "application/wasm", "mp4": "video/mp4", "webm": "video/webm", "mp3": "audio/mpeg",
+    "map": "application/json",
   ]
 
   package static func of(path: String) -> String {

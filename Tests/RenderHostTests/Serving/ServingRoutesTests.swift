@@ -187,7 +187,7 @@ struct ServingRoutesTests {
   }
 
   @Test(arguments: [
-    "/bundles/none.js", "/bundles//", "/bundles/../manifest.json", "/bundles/%2e%2e/store/store.sqlite",
+    "/bundles/none.js", "/bundles/home.js/", "/bundles/../manifest.json", "/bundles/%2e%2e/store/store.sqlite",
     "/bundles/home.js%00", "/bundles/images",
   ])
   func whatIsNotInTheReleaseIsNotServed(path: String) async throws {

@@ -107,12 +107,12 @@ struct UpstreamFollowingTests {
       try Self.publish(origin, ["home.js": "// one", "list.js": "// one"])
       try await following(origin, every: .milliseconds(50)) { (host: ServingFixture) async throws in
         origin.always("/cdn/v1/list.js", .status(404))
-        try Self.publish(origin, ["home.js": "// two", "list.js": "// two"], sequence: 2)
+        try Self.publish(origin, ["home.js": "// two", "list.js": "// list two"], sequence: 2)
         try await host.wait { $0.problem?.contains("r2 is not complete") == true }
         #expect(try await host.get("/bundles/home.js").text == "// one")
-        origin.serve("/cdn/v1/list.js", Array("// two".utf8))
+        origin.serve("/cdn/v1/list.js", Array("// list two".utf8))
         origin.always("/cdn/v1/list.js", .normal)
-        try await host.waitForRelease("list.js", "// two")
+        try await host.waitForRelease("list.js", "// list two")
         #expect(try await host.get("/bundles/home.js").text == "// two")
       }
     }
