@@ -54,10 +54,11 @@ struct ServingRoutes: Sendable {
           reason: "none of the encodings that the request accepts can be had of this: there is "
             + found.content.codings.map(\.token).joined(separator: ", "), fields: [.vary: "Accept-Encoding"])
       }
+      // RFC 9110 §8.8.2.1: it may not be later than the answer's own date, which is up to a second late.
       let now = HTTPDate(secondsSinceEpoch: Int64(Date().timeIntervalSince1970))
       let answer = ContentAnswer(
         representation: representation, mediaType: found.content.mediaType, caching: found.caching,
-        modified: found.modified.flatMap { $0 <= now ? $0 : nil })
+        modified: found.modified.flatMap { $0 < now ? $0 : nil })
       return answer.response(to: request, now: now)
     } catch let error as ServedError {
       return error.response(to: request)

@@ -76,7 +76,7 @@ struct FolderWatchingTests {
 
   @Test func touchingAFileChangesNothing() async throws {
     try await ServingFixture.folder { (host: ServingFixture) async throws in
-      let before = try await host.get("/bundles/home.js")
+      let before = try await host.dated("/bundles/home.js")
       try FileManager.default.setAttributes(
         [.modificationDate: Date.distantPast], ofItemAtPath: "\(host.folder)/home.js")
       // The next change tells that the touch was looked at too.
@@ -91,7 +91,7 @@ struct FolderWatchingTests {
 
   @Test func aRollbackIsSentToWhoKnowsOnlyDates() async throws {
     try await ServingFixture.folder { (host: ServingFixture) async throws in
-      let first = try await host.get("/bundles/home.js")
+      let first = try await host.dated("/bundles/home.js")
       try host.write("// new", "home.js")
       try await host.waitForRelease("home.js", "// new")
       try host.write(ServingFixture.home, "home.js")

@@ -101,6 +101,16 @@ struct ServingFixture: Sendable {
     return TransportRequest(head, body: Array(body.utf8))
   }
 
+  /// The answer once it has a date: for the first second there is none to give.
+  func dated(_ path: String) async throws -> Answer {
+    let deadline = ContinuousClock.now + .seconds(20)
+    while true {
+      let answer = try await get(path)
+      if answer.fields.contains(.lastModified) || ContinuousClock.now > deadline { return answer }
+      try await Task.sleep(for: .milliseconds(50))
+    }
+  }
+
   func manifest() async throws -> Manifest { try Manifest(reading: try await get("/manifest.json").body) }
 
   // MARK: Waiting

@@ -14,7 +14,4 @@ struct ServedEntry: Sendable {
 
   /// As it is written in a URL.
   var location: String { "/bundles/" + URLPath.escaped(path) }
-
-  /// RFC 9110 §8.8.2.1: what lies ahead may not be said yet.
-  func modified(at now: HTTPDate) -> HTTPDate? { modified <= now ? modified : nil }
 }
