@@ -23,7 +23,7 @@ struct OperatingRoutesTests {
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     let router = server.router(history: TrafficHistory(metrics.registry))
     routes(router)
-    return Application(router: router)
+    return Application(router: router, logger: server.logger)
   }
 
   @Test func theHostIsReadyWhenAllChecksAre() async throws {

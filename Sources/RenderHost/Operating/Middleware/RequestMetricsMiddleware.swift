@@ -26,9 +26,8 @@ final class RequestMetricsMiddleware: RouterMiddleware {
     metrics.inFlight.increment()
     do {
       var response = try await next(request, context)
-      // Without a route's template there is no route.
       let key = Key(
-        method: Self.name(request.method), route: context.endpointPath ?? "none", status: response.status.code)
+        method: Self.name(request.method), route: Self.route(context.endpointPath), status: response.status.code)
       let (counter, timer) = instruments(key)
       response.whenDone { [metrics] _, _ in
         metrics.inFlight.decrement()
@@ -53,6 +52,12 @@ final class RequestMetricsMiddleware: RouterMiddleware {
       instruments[key] = made
       return made
     }
+  }
+
+  /// The router says `NotFound` where there is no route.
+  private static func route(_ path: String?) -> String {
+    guard let path, path != "NotFound" else { return "none" }
+    return path
   }
 
   /// A client may make up methods.
