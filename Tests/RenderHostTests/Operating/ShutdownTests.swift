@@ -49,7 +49,7 @@ struct ShutdownTests {
     let client = try RawClient(port: host.port)
     client.send("GET /endless HTTP/1.1\r\nHost: h\r\n\r\n")
     try await arrived.wait(within: .seconds(30), until: { $0 })
-    try? await host.stop()
+    try await host.stop()
     #expect(try await !client.readToEnd().contains("0\r\n\r\n"))
   }
 

@@ -1,24 +1,22 @@
 import NIOCore
 
-/// Watches a connection's bytes, before TLS and HTTP are made of them: a client may neither take its time for its
-/// first head nor send one without end.
+/// Watches a connection's bytes, before TLS and HTTP are made of them: a client may not take its time for the
+/// handshake and its first head. How long a head may be, HTTP's decoder sees to.
 final class ConnectionHandler: ChannelInboundHandler, RemovableChannelHandler {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = ByteBuffer
 
   private let headTime: TimeAmount
-  private let headBytes: Int
   private var deadline: Scheduled<Void>?
-  /// Bytes since the last request's end; nil while a body may come, or where HTTP/2 counts itself.
-  private var waiting: Int?
+  /// Whether HTTP/1 is spoken and a head is next.
+  private var isWaiting = false
   private var hasBytes = false
   /// Whether a request's line is complete; not known under TLS.
   private(set) var hasLine = false
   private let isPlain: Bool
 
-  /// `headBytes` is the URL and the header together, on the wire.
-  init(headTime: Duration, headBytes: Int, isPlain: Bool) {
-    (self.headTime, self.headBytes, self.isPlain) = (TimeAmount(headTime), headBytes, isPlain)
+  init(headTime: Duration, isPlain: Bool) {
+    (self.headTime, self.isPlain) = (TimeAmount(headTime), isPlain)
   }
 
   func channelActive(context: ChannelHandlerContext) {
@@ -37,38 +35,30 @@ final class ConnectionHandler: ChannelInboundHandler, RemovableChannelHandler {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     hasBytes = true
-    if let waiting {
-      let buffer = unwrapInboundIn(data)
-      if !hasLine { hasLine = !isPlain || buffer.readableBytesView.contains(0x0A) }
-      let bytes = waiting + buffer.readableBytes
-      self.waiting = bytes
-      if bytes > headBytes { return context.fireErrorCaught(HeadError.tooLong) }
-    }
+    if isWaiting, !hasLine { hasLine = !isPlain || unwrapInboundIn(data).readableBytesView.contains(0x0A) }
     context.fireChannelRead(data)
   }
 
   /// A head may come now.
-  func awaitHead() { (waiting, hasLine) = (0, false) }
+  func awaitHead() { (isWaiting, hasLine) = (true, false) }
 
   /// A head has come.
   func headArrived() {
     deadline?.cancel()
     deadline = nil
-    waiting = nil
+    isWaiting = false
   }
 
   private func expire(_ context: ChannelHandlerContext) {
     deadline = nil
     // Before HTTP has begun there is nobody to tell.
-    if hasBytes, waiting != nil {
-      context.fireErrorCaught(HeadError.tooSlow)
+    if hasBytes, isWaiting {
+      context.fireErrorCaught(SlowHeadError())
     } else {
       context.close(promise: nil)
     }
   }
 }
 
-/// Why a request's head is given up.
-enum HeadError: Error {
-  case tooLong, tooSlow
-}
+/// A request's head took too long.
+struct SlowHeadError: Error {}

@@ -79,13 +79,13 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     guard !isStream, underWay == 0, !isClosing else { return context.fireErrorCaught(error) }
     switch error {
-    case HTTPParserError.headerOverflow, HeadError.tooLong:
+    case HTTPParserError.headerOverflow:
       if connection?.hasLine == false {
         answer(context, .uriTooLong, "the URL is too long")
       } else {
         answer(context, .requestHeaderFieldsTooLarge, "the header fields are too long")
       }
-    case HeadError.tooSlow: answer(context, .requestTimeout, "the request's head took too long")
+    case is SlowHeadError: answer(context, .requestTimeout, "the request's head took too long")
     default: context.fireErrorCaught(error)
     }
   }

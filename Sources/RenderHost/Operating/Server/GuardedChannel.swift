@@ -39,9 +39,6 @@ struct GuardedChannel<Base: ServerChildChannel>: ServerChildChannel {
       connections.leave(address)
       metrics.connections.decrement()
     }
-    // Encryption adds to what is counted, and several requests may come in one read.
-    let headBytes = limits.header + limits.url + (128 << 10)
-    try channel.pipeline.syncOperations.addHandler(
-      ConnectionHandler(headTime: limits.headTime, headBytes: headBytes, isPlain: isPlain))
+    try channel.pipeline.syncOperations.addHandler(ConnectionHandler(headTime: limits.headTime, isPlain: isPlain))
   }
 }

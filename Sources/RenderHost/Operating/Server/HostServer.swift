@@ -58,7 +58,6 @@ struct HostServer: Sendable {
       },
       gracefulShutdownSignals: trapsSignals ? [.sigterm, .sigint] : [], logger: logger)
     group.maximumGracefulShutdownDuration = settings.shutdownTime
-    group.maximumCancellationDuration = .seconds(5)
     return (ServiceGroup(configuration: group), hangup)
   }
 
