@@ -189,6 +189,7 @@ let package = Package(
       dependencies: [
         "RenderHost", "PageTesting", "TestServers", "RenderHostCommand",
         .product(name: "HummingbirdTesting", package: "hummingbird"),
+        .product(name: "NIOEmbedded", package: "swift-nio"),
       ], swiftSettings: relaxed),
     .testTarget(name: "PageCoreTests", dependencies: ["PageCore"], swiftSettings: relaxed),
     // Real servers that several test targets start.

@@ -1,3 +1,4 @@
+import HTTPTypes
 import PageKit
 import PageTesting
 import Testing
@@ -16,7 +17,8 @@ import Testing
   @Test func anAddressThatIsNamedIsTalkedTo() async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/a", Array("a".utf8))
-      #expect(try await send(origin.url(for: "/a"), [origin.url(for: "")]) == 200)
+      let status = try await send(origin.url(for: "/a"), [origin.url(for: "")])
+      #expect(status == 200)
     }
   }
 

@@ -19,15 +19,19 @@ import Testing
       #expect(fired.status == 200)
       let outline = try await farm.ask(.get, "/pages/\(id)", headers: [.accept: "text/plain"])
       #expect(outline.text.contains("clicks: 1"))
-      #expect(try await farm.ask(.get, "/pages/\(id)?format=json").json["id"].text == id)
-      #expect(try await farm.ask(.get, "/pages").json["pages"].list.count == 1)
+      let answer1 = try await farm.ask(.get, "/pages/\(id)?format=json")
+      #expect(answer1.json["id"].text == id)
+      let answer2 = try await farm.ask(.get, "/pages")
+      #expect(answer2.json["pages"].list.count == 1)
 
       let preview = try await farm.ask(.get, "/pages/\(id)/preview")
       #expect(preview.text.contains("clicks: 1"))
       #expect(preview.headers[.contentSecurityPolicy]?.contains("default-src 'none'") == true)
 
-      #expect(try await farm.ask(.delete, "/pages/\(id)").status == 204)
-      #expect(try await farm.ask(.get, "/pages/\(id)").status == 404)
+      let answer3 = try await farm.ask(.delete, "/pages/\(id)")
+      #expect(answer3.status == 204)
+      let answer4 = try await farm.ask(.get, "/pages/\(id)")
+      #expect(answer4.status == 404)
     }
   }
 
@@ -36,10 +40,14 @@ import Testing
       "b.appendChild(d.createElement('text', { attr: { value: 'hello ' + weex.config.bundleUrl } }))")
     try await PageFarm.running(["hello": script], workers: 1) { farm in
       let url = farm.origin.url(for: "/b/hello.js")
-      #expect(try await farm.ask(.get, "/render?url=\(url)&format=outline").text.contains("hello \(url)"))
-      #expect(try await farm.ask(.get, "/render?name=hello").text.contains("<!doctype html>"))
-      #expect(try await farm.ask(.get, "/render?name=hello&format=json").json["tree"]["type"].text == "div")
-      #expect(try await farm.ask(.get, "/render?name=hello&format=pdf").status == 400)
+      let answer5 = try await farm.ask(.get, "/render?url=\(url)&format=outline")
+      #expect(answer5.text.contains("hello \(url)"))
+      let answer6 = try await farm.ask(.get, "/render?name=hello")
+      #expect(answer6.text.contains("<!doctype html>"))
+      let answer7 = try await farm.ask(.get, "/render?name=hello&format=json")
+      #expect(answer7.json["tree"]["type"].text == "div")
+      let answer8 = try await farm.ask(.get, "/render?name=hello&format=pdf")
+      #expect(answer8.status == 400)
       #expect(await farm.running.directory.count == 0)
     }
   }
@@ -54,7 +62,8 @@ import Testing
       """)
     try await PageFarm.running(["list": script], workers: 1) { farm in
       farm.origin.serve("/api/list.json", Array(#"{"word":"lamp"}"#.utf8), contentType: "application/json")
-      #expect(try await farm.ask(.get, "/render?name=list&format=outline").text.contains("word: lamp"))
+      let answer9 = try await farm.ask(.get, "/render?name=list&format=outline")
+      #expect(answer9.text.contains("word: lamp"))
     }
   }
 
@@ -66,13 +75,17 @@ import Testing
         t.setAttr('value', 'told: ' + r.data) })
       """)
     try await PageFarm.running(["list": script], workers: 1) { farm in
-      #expect(try await farm.ask(.get, "/render?name=list&format=outline").text.contains("told: http://127.0.0.1:1/ is not"))
+      let answer10 = try await farm.ask(.get, "/render?name=list&format=outline")
+      #expect(answer10.text.contains("told: http://127.0.0.1:1/ is not"))
       let opened = try await farm.ask(.post, "/pages", #"{"url":"http://169.254.169.254/latest"}"#)
       #expect(opened.status == 403)
       #expect(opened.json["rule"].text == "origin")
-      #expect(try await farm.ask(.get, "/render?url=file:///etc/passwd").status == 403)
-      #expect(try await farm.ask(.get, "/resources?url=http://localhost:\(farm.origin.port)/manifest.json").status == 403)
-      #expect(try await farm.ask(.get, "/resources?url=file:///etc/passwd").status == 403)
+      let answer11 = try await farm.ask(.get, "/render?url=file:///etc/passwd")
+      #expect(answer11.status == 403)
+      let answer12 = try await farm.ask(.get, "/resources?url=http://localhost:\(farm.origin.port)/manifest.json")
+      #expect(answer12.status == 403)
+      let answer13 = try await farm.ask(.get, "/resources?url=file:///etc/passwd")
+      #expect(answer13.status == 403)
       let found = try await farm.ask(.get, "/resources?url=\(farm.origin.url(for: "/manifest.json"))")
       #expect(found.status == 200)
       #expect(found.headers[.contentSecurityPolicy]?.contains("sandbox") == true)
@@ -86,13 +99,19 @@ import Testing
       #expect(answer.json["exception"]["message"].text?.contains("undefinedThing") == true)
       #expect(answer.json["exception"]["line"].count == 4)
       #expect(await farm.running.directory.count == 0)
-      #expect(try await farm.ask(.post, "/pages", #"{"name":"none"}"#).status == 404)
-      #expect(try await farm.ask(.post, "/pages", "{").status == 400)
-      #expect(try await farm.ask(.post, "/pages", "{}").status == 400)
-      #expect(try await farm.ask(.post, "/pages", #"{"url":"\#(farm.origin.url(for: "/none.js"))"}"#).status == 404)
-      #expect(try await farm.ask(.get, "/pages/none").status == 404)
+      let answer14 = try await farm.ask(.post, "/pages", #"{"name":"none"}"#)
+      #expect(answer14.status == 404)
+      let answer15 = try await farm.ask(.post, "/pages", "{")
+      #expect(answer15.status == 400)
+      let answer16 = try await farm.ask(.post, "/pages", "{}")
+      #expect(answer16.status == 400)
+      let answer17 = try await farm.ask(.post, "/pages", #"{"url":"\#(farm.origin.url(for: "/none.js"))"}"#)
+      #expect(answer17.status == 404)
+      let answer18 = try await farm.ask(.get, "/pages/none")
+      #expect(answer18.status == 404)
       let id = try await farm.open("ok")
-      #expect(try await farm.ask(.post, "/pages/\(id)/fire", "[]").status == 400)
+      let answer19 = try await farm.ask(.post, "/pages/\(id)/fire", "[]")
+      #expect(answer19.status == 400)
     }
   }
 
@@ -113,9 +132,11 @@ import Testing
       let id = try await farm.open("counter")
       let log = try await farm.log(of: id)
       await farm.running.directory.expire(at: .now + .seconds(59))
-      #expect(try await farm.ask(.get, "/pages/\(id)").status == 200)
+      let answer20 = try await farm.ask(.get, "/pages/\(id)")
+      #expect(answer20.status == 200)
       await farm.running.directory.expire(at: .now + .seconds(61))
-      #expect(try await farm.ask(.get, "/pages/\(id)").status == 404)
+      let answer21 = try await farm.ask(.get, "/pages/\(id)")
+      #expect(answer21.status == 404)
       #expect(await log.names(after: 0).last == "expired")
     }
   }
@@ -124,8 +145,10 @@ import Testing
     let script = Script.page("b.appendChild(d.createElement('text', { attr: { value: 'a' } }))")
     try await PageFarm.running(["page": script], workers: 1) { farm in
       let id = try await farm.open("page")
-      #expect(try await farm.ask(.post, "/pages/\(id)/refresh", #"{"data":{"a":1}}"#).status == 200)
-      #expect(try await farm.ask(.post, "/pages/\(id)/refresh", "{}").status == 400)
+      let answer22 = try await farm.ask(.post, "/pages/\(id)/refresh", #"{"data":{"a":1}}"#)
+      #expect(answer22.status == 200)
+      let answer23 = try await farm.ask(.post, "/pages/\(id)/refresh", "{}")
+      #expect(answer23.status == 400)
     }
   }
 }

@@ -1,0 +1,48 @@
+import Foundation
+import PageKit
+import Testing
+
+@testable import RenderHost
+
+@Suite struct ConfinementTests {
+  /// The worker's own account of what it can still do.
+  @Test func aWorkerCanNeitherConnectNorReadNorExecute() throws {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: PageFarm.executable)
+    process.arguments = ["worker", "--check"]
+    let output = Pipe()
+    process.standardOutput = output
+    try process.run()
+    let text = try output.fileHandleForReading.readToEnd() ?? Data()
+    process.waitUntilExit()
+    let result = try JSONDecoder().decode(JSONValue.self, from: text)
+    guard case .object(let attempts) = result["attempts"] else {
+      Issue.record("no account: \(String(decoding: text, as: UTF8.self))")
+      return
+    }
+    #expect(attempts.count == 9)
+    for (attempt, outcome) in attempts { #expect(outcome.text != "done", "\(attempt)") }
+    #expect(process.terminationStatus == 0)
+  }
+
+  @Test func aWorkerSaysWhatItHasGivenUp() async throws {
+    try await PageFarm.running([:], workers: 1) { farm in
+      let worker = try #require(await farm.running.workers.status().workers.first)
+      let report = try #require(worker.confinement)
+      #expect(report.dropped.contains("system-calls") && report.dropped.contains("opening-files"))
+      // As the kernel sees it.
+      let status = try String(contentsOfFile: "/proc/\(worker.pid)/status", encoding: .utf8)
+      #expect(status.contains("NoNewPrivs:\t1"))
+      #expect(status.contains("Seccomp:\t2"))
+      #expect(status.contains("CapEff:\t0000000000000000"))
+      let files = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(worker.pid)/fd").sorted()
+      #expect(files.prefix(4) == ["0", "1", "2", "3"])
+      #expect(!files.contains("4"))
+      // Every thread has it.
+      for thread in try FileManager.default.contentsOfDirectory(atPath: "/proc/\(worker.pid)/task") {
+        let status = try String(contentsOfFile: "/proc/\(worker.pid)/task/\(thread)/status", encoding: .utf8)
+        #expect(status.contains("Seccomp:\t2"))
+      }
+    }
+  }
+}

@@ -1,0 +1,56 @@
+import NIOCore
+import NIOEmbedded
+import PageKit
+import Testing
+
+@testable import RenderHost
+
+@Suite struct FrameTests {
+  private func read(_ bytes: [UInt8]) throws -> [ByteBuffer] {
+    let channel = EmbeddedChannel(handler: ByteToMessageHandler(FrameDecoder()))
+    defer { _ = try? channel.finish() }
+    try channel.writeInbound(ByteBuffer(bytes: bytes))
+    var frames: [ByteBuffer] = []
+    while let frame = try channel.readInbound(as: ByteBuffer.self) { frames.append(frame) }
+    return frames
+  }
+
+  @Test func aMessageComesOutAsItWentIn() throws {
+    let message = HostMessage.close(page: 7)
+    var bytes = Array(try Frame.encode(message, [1, 2, 3]).readableBytesView)
+    bytes += bytes
+    // In two pieces and a bit.
+    let frames = try read(bytes)
+    #expect(frames.count == 2)
+    let (decoded, payload) = try Frame.decode(HostMessage.self, frames[1])
+    guard case .close(page: 7) = decoded else {
+      Issue.record("\(decoded)")
+      return
+    }
+    #expect(payload == [1, 2, 3])
+    #expect(try read(Array(bytes.dropLast())).count == 1)
+  }
+
+  @Test func lengthsThatCannotBeAreRefused() {
+    #expect(throws: FrameError.tooLong(0xffff_ffff)) { try read([255, 255, 255, 255, 0]) }
+    #expect(throws: FrameError.cut) { try read([0, 0, 0, 1, 0]) }
+    #expect(throws: FrameError.cut) {
+      try Frame.decode(HostMessage.self, ByteBuffer(bytes: [0, 0, 1, 0, 65]))
+    }
+    #expect(throws: FrameError.self) { try Frame.encode(HostMessage.close(page: 1), .init(repeating: 0, count: Frame.limit)) }
+  }
+
+  @Test func aWorkerThatSendsNoMessagesIsKilledAlone() async throws {
+    try await PageFarm.running(["counter": Script.counter]) { farm in
+      // A program that is no worker.
+      let pool = WorkerPool(
+        WorkerPool.Configuration(workers: 1, executable: "/bin/cat"), logger: .init(label: "test"))
+      let running = Task { try await pool.run() }
+      try await farm.until { await pool.status().started >= 2 }
+      #expect(await pool.status().ready == 0)
+      running.cancel()
+      try? await running.value
+      #expect(try await farm.ask(.get, "/render?name=counter").status == 200)
+    }
+  }
+}

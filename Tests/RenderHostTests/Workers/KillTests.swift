@@ -1,0 +1,135 @@
+import Foundation
+import PageKit
+import Testing
+
+@testable import RenderHost
+
+@Suite(.serialized) struct KillTests {
+  @Test(arguments: [Script.endless, Script.promises])
+  func twoPagesThatHangDoNotStopAnother(_ script: String) async throws {
+    try await PageFarm.running(["hang": script, "counter": Script.counter]) { farm in
+      let open = try await farm.open("counter")
+      async let first = farm.ask(.post, "/pages", #"{"name":"hang","data":{"a":1}}"#)
+      async let second = farm.ask(.post, "/pages", #"{"name":"hang","data":{"a":2}}"#)
+      let began = ContinuousClock.now
+      try await farm.until { await farm.running.workers.status().workers.contains { $0.busy > 0.1 } }
+      // All the while others are answered.
+      var slowest = Duration.zero
+      var answers = 0
+      while ContinuousClock.now < began + .seconds(2) {
+        let asked = ContinuousClock.now
+        let rendered = try await farm.ask(.get, "/render?name=counter&format=outline")
+        #expect(rendered.text.contains("clicks: 0"))
+        slowest = max(slowest, .now - asked)
+        answers += 1
+      }
+      #expect(slowest < .seconds(1), "\(answers) answers")
+      for answer in [try await first, try await second] {
+        #expect(answer.status == 504)
+        #expect(answer.json["error"].text?.contains("script ran for") == true, "\(answer.text)")
+      }
+      try await farm.until { try await farm.ask(.get, "/pages/\(open)").status == 200 }
+      try await farm.until { await farm.running.workers.status().ready == 2 }
+    }
+  }
+
+  @Test func aPageThatAllocatesForEverIsKilled() async throws {
+    try await PageFarm.running(
+      ["memory": Script.memory, "counter": Script.counter], pageTime: .seconds(10), change: { $0.workerMemory = 200 << 20 }
+    ) { farm in
+      let answer = try await farm.ask(.post, "/pages", #"{"name":"memory"}"#)
+      #expect(answer.status == 504)
+      #expect(answer.json["error"].text?.contains("MiB") == true, "\(answer.text)")
+      #expect(await farm.running.workers.status().kills["memory"] == 1)
+      #expect(try await farm.ask(.get, "/render?name=counter").status == 200)
+    }
+  }
+
+  @Test func aBundleThatEndsWorkersIsBarred() async throws {
+    try await PageFarm.running(
+      ["hang": Script.promises, "counter": Script.counter], pageTime: .milliseconds(300)
+    ) { farm in
+      for _ in 1...3 { #expect(try await farm.ask(.post, "/pages", #"{"name":"hang"}"#).status == 504) }
+      let answer = try await farm.ask(.post, "/pages", #"{"name":"hang"}"#)
+      #expect(answer.status == 403)
+      #expect(answer.json["error"].text?.contains("3 times") == true)
+      let barred = try await farm.ask(.get, "/pages/barred").json["barred"].list
+      #expect(barred.first?["url"].text == farm.origin.url(for: "/b/hang.js"))
+      #expect(try await farm.ask(.get, "/render?name=counter").status == 200)
+    }
+  }
+
+  @Test func pagesOfAKilledWorkerAreOpenedElsewhere() async throws {
+    try await PageFarm.running(["hang": Script.promises, "counter": Script.counter], workers: 1) { farm in
+      let id = try await farm.open("counter")
+      let log = try await farm.log(of: id)
+      let ref = try await farm.ask(.get, "/pages/\(id)").json["tree"]["children"].list.first?["ref"].text ?? ""
+      _ = try await farm.ask(.post, "/pages/\(id)/fire", #"{"ref":"\#(ref)","type":"click"}"#)
+      #expect(try await farm.ask(.post, "/pages", #"{"name":"hang"}"#).status == 504)
+      try await farm.until { await log.names(after: 0).contains("reopened") }
+      try await farm.until { try await farm.ask(.get, "/pages/\(id)").status == 200 }
+      let page = try await farm.ask(.get, "/pages/\(id)")
+      #expect(page.json["reopened"].count == 1)
+      // Its script began anew.
+      #expect(page.text.contains("clicks: 0"))
+      let names = await log.names(after: 0)
+      #expect(names.last == "rendered" || names.contains("commands"))
+    }
+  }
+
+  @Test func aWorkerKilledFromOutsideIsReplacedAndNobodyIsBlamed() async throws {
+    try await PageFarm.running(["counter": Script.counter], workers: 1) { farm in
+      let id = try await farm.open("counter")
+      let before = try #require(await farm.running.workers.status().workers.first)
+      kill(before.pid, SIGKILL)
+      try await farm.until { await farm.running.workers.status().workers.first { $0.state == .ready }.map { $0.pid != before.pid } ?? false }
+      try await farm.until { try await farm.ask(.get, "/pages/\(id)").json["reopened"].count == 1 }
+      let status = await farm.running.workers.status()
+      #expect(status.kills["ended"] == 1)
+      #expect(status.lastKills.first?.contains("signal 9") == true)
+      #expect(status.barred.isEmpty)
+    }
+  }
+
+  @Test func hotBundlesGoWhereTheyRanLast() async throws {
+    try await PageFarm.running(["a": Script.counter, "b": Script.page("/* other */")]) { farm in
+      var homes: [String: Set<Int>] = [:]
+      for name in ["a", "b", "a", "b", "a", "b"] {
+        let id = try await farm.open(name)
+        let number = try await farm.running.directory.page(id).number
+        let home = try #require(await farm.running.workers.home(of: number))
+        homes[name, default: []].insert(home)
+      }
+      #expect(homes["a"]?.count == 1)
+      #expect(homes["b"]?.count == 1)
+      #expect(homes["a"] != homes["b"])
+    }
+  }
+
+  @Test func nothingIsLeftOfFiftyKilledWorkers() async throws {
+    try await PageFarm.running(["counter": Script.counter]) { farm in
+      let descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+      for round in 1...50 {
+        let pool = farm.running.workers
+        try await farm.until { await pool.status().ready >= 2 }
+        let pid = try #require(await pool.status().workers.filter { $0.state == .ready }.randomElement()?.pid)
+        kill(pid, SIGKILL)
+        try await farm.until { await !pool.status().workers.contains { $0.pid == pid } }
+        // Reaped: not even a zombie is left.
+        #expect(kill(pid, 0) == -1, "round \(round)")
+      }
+      try await farm.until { await farm.running.workers.status().ready >= 2 }
+      #expect(try await farm.ask(.get, "/render?name=counter").status == 200)
+      let left = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+      #expect(left <= descriptors + 4)
+    }
+  }
+
+  @Test func workersEndWithTheDaemon() async throws {
+    let pids = try await PageFarm.running(["counter": Script.counter]) { farm in
+      await farm.running.workers.status().workers.map(\.pid)
+    }
+    #expect(pids.count == 2)
+    for pid in pids { #expect(kill(pid, 0) == -1) }
+  }
+}
