@@ -3,7 +3,7 @@ import RenderHost
 
 // A worker drops what it can before anything starts a thread, so this file never awaits.
 if CommandLine.arguments.dropFirst().first == "worker" {
-  WorkerMain.run()
+  HostEntry.runWorker()
 }
 Task { await HostEntry.runHost() }
 dispatchMain()

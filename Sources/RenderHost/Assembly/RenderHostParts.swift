@@ -1,3 +1,4 @@
+import CoreMetrics
 import Foundation
 import Hummingbird
 import Logging
@@ -27,7 +28,13 @@ struct RenderHostParts: Sendable {
     serving = try Serving(settings, host: host, logger: logger)
     running = PageRunning(
       host: host, access: access, settings: settings, frameworks: try Self.frameworks(settings),
-      executable: executable, logger: logger)
+      executable: executable, locations: PublicLocations(feed: serving.feed, base: Self.base(settings)),
+      note: { [metrics] kind, source in metrics.answers(kind: kind, source: source).increment() }, logger: logger)
+  }
+
+  private static func base(_ settings: Settings) -> String {
+    let host = settings.address.contains(":") ? "[\(settings.address)]" : settings.address
+    return "\(settings.certificate == nil ? "http" : "https")://\(host):\(settings.port)"
   }
 
   private static func frameworks(_ settings: Settings) throws -> [BundleType: String] {

@@ -20,10 +20,12 @@ struct StatusReport: Sendable {
         name: release.name, sequence: Int(release.stored.sequence), source: source,
         activated: Date(timeIntervalSince1970: Double(release.since.secondsSinceEpoch)))
       let barred = Dictionary(workers.barred.map { ($0.digest, "\($0)") }) { first, _ in first }
-      status.bundles = release.entries.map { Self.bundle($0, barred: barred) }
+      status.bundles = release.entries.filter { $0.bundle.kind == .bundle }.map {
+        Self.bundle($0, barred: barred)
+      }
     }
     status.pages = await running.directory.pages.values.map { page in
-      Self.page(page, opened: Date() - (now - page.lastAsked).seconds)
+      Self.page(page, opened: Date() - (now - page.opened).seconds)
     }
     status.workers = workers.workers.map { worker in
       HostStatus.Worker(
@@ -48,7 +50,7 @@ struct StatusReport: Sendable {
 
   private static func page(_ page: OpenedPage, opened: Date) -> HostStatus.Page {
     HostStatus.Page(
-      id: page.id, url: page.url.text, phase: page.reopening == nil ? page.reply.phase : "reopened", opened: opened,
+      id: page.id, url: page.location, phase: page.reopening == nil ? page.reply.phase : "reopened", opened: opened,
       elements: page.reply.elements, entry: page.reply.timings["evaluated"], preview: "/pages/\(page.id)/preview",
       error: page.reply.errors.first?.message)
   }

@@ -4,11 +4,7 @@ import Foundation
 /// The two ways the executable starts.
 public enum HostEntry {
   /// Runs pages for the daemon that started this process; never returns.
-  public static func runWorker() -> Never {
-    // The seam for the workers' entry.
-    FileHandle.standardError.write(Data("renderhost: a worker is started by the daemon only\n".utf8))
-    exit(64)
-  }
+  public static func runWorker() -> Never { WorkerMain.run() }
 
   /// Reads the flags and runs the daemon; never returns.
   public static func runHost() async -> Never {

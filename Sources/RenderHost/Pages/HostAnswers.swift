@@ -7,6 +7,8 @@ struct HostAnswers: Sendable {
 
   let host: PageHost
   let access: AccessGuard
+  /// Hears what each answer was taken from.
+  var note: AnswerNote = { _, _ in }
   /// What all pages of an origin may keep.
   private static let keyLimit = 1_000
   private static let valueLimit = 256 << 10
@@ -75,6 +77,7 @@ struct HostAnswers: Sendable {
   }
 
   private func relay(_ kind: ResourceUpdate.Kind, _ loaded: Loaded, _ send: Send) async throws {
+    note("resource", loaded.source.name)
     let bytes = try await loaded.body.bytes(upTo: Self.bodyLimit)
     try await Self.send(bytes, send) { .update(ResourceUpdate(kind, loaded, hasMore: $0)) }
   }

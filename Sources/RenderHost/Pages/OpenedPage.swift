@@ -8,6 +8,8 @@ struct OpenedPage: Sendable {
   let url: PageURL
   let name: String?
   let opening: PageOpening
+  /// How it is called outside.
+  let location: String
   /// The bytes it began with, which it keeps.
   let bundle: LoadedBundle
   let digest: SHA256Digest
@@ -15,6 +17,7 @@ struct OpenedPage: Sendable {
   var reply: PageReply
   /// Seconds until its bundle was there.
   let bundleTime: Double
+  let opened: ContinuousClock.Instant
   var lastAsked: ContinuousClock.Instant
   /// It is being opened in another worker.
   var reopening: Task<Void, any Error>?
@@ -25,7 +28,7 @@ struct OpenedPage: Sendable {
     var timings = reply.timings.mapValues { JSONValue.number($0) }
     timings["bundle"] = .number(bundleTime)
     var members: [String: JSONValue] = [
-      "id": .string(id), "url": .string(url.text), "phase": .string(reply.phase),
+      "id": .string(id), "url": .string(location), "phase": .string(reply.phase),
       "elements": .integer(Int64(reply.elements)), "settled": .bool(reply.settled),
       "source": .string(bundle.source.rawValue), "md5": .string(bundle.md5.hex), "timings": .object(timings),
       "requests": .object([

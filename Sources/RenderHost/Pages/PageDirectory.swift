@@ -17,6 +17,8 @@ actor PageDirectory {
   nonisolated let answers: HostAnswers
   nonisolated let numbers = PageNumbers()
   private let names: ReleaseNames
+  private let locations: PublicLocations?
+  private let note: AnswerNote
   let configuration: Configuration
   private let logger: Logger
   var pages: [String: OpenedPage] = [:]
@@ -27,8 +29,13 @@ actor PageDirectory {
   /// How often an opening is begun that another page has ended.
   private static let tries = 3
 
-  init(_ answers: HostAnswers, pool: WorkerPool, configuration: Configuration, logger: Logger) {
+  init(
+    _ answers: HostAnswers, pool: WorkerPool, configuration: Configuration, locations: PublicLocations? = nil,
+    note: @escaping AnswerNote = { _, _ in }, logger: Logger
+  ) {
     self.answers = answers
+    self.locations = locations
+    self.note = note
     self.pool = pool
     self.configuration = configuration
     self.logger = logger
@@ -57,8 +64,8 @@ actor PageDirectory {
         let (number, reply, seen) = try await run(target, opening, log)
         let page = OpenedPage(
           id: Self.newID(), number: number, url: target.url, name: request.name, opening: opening,
-          bundle: target.bundle, digest: target.digest, log: log, reply: reply, bundleTime: target.bundleTime,
-          lastAsked: configuration.now())
+          location: location(of: target), bundle: target.bundle, digest: target.digest, log: log, reply: reply,
+          bundleTime: target.bundleTime, opened: configuration.now(), lastAsked: configuration.now())
         pages[page.id] = page
         openedCount += 1
         return (page, seen)
@@ -78,9 +85,9 @@ actor PageDirectory {
         numbers.remove(number)
         openedCount += 1
         let page = OpenedPage(
-          id: "", number: number, url: target.url, name: request.name, opening: opening, bundle: target.bundle,
-          digest: target.digest, log: EventLog(), reply: reply, bundleTime: target.bundleTime,
-          lastAsked: configuration.now())
+          id: "", number: number, url: target.url, name: request.name, opening: opening,
+          location: location(of: target), bundle: target.bundle, digest: target.digest, log: EventLog(), reply: reply,
+          bundleTime: target.bundleTime, opened: configuration.now(), lastAsked: configuration.now())
         return (page, seen)
       }
     }
@@ -102,6 +109,8 @@ actor PageDirectory {
     let url: PageURL
     if let name = request.name {
       url = try await names.url(of: name)
+    } else if let served = request.url.flatMap({ locations?.source(of: $0) }) {
+      url = served
     } else {
       guard let asked = request.url.flatMap({ PageURL($0) }) else {
         throw PageFailure.badRequest("“\(request.url ?? "")” is no http or https URL")
@@ -110,15 +119,20 @@ actor PageDirectory {
       try answers.access.check(url)
     }
     let bundle = try await answers.host.bundles.load(url)
+    note("bundle", bundle.source == .store ? "disk" : bundle.source.rawValue)
     let digest = try ContentDigests(of: bundle.bytes).sha256
     return Target(url: url, bundle: bundle, digest: digest, bundleTime: (ContinuousClock.now - began).seconds)
   }
 
+  private func location(of target: Target) -> String { locations?.location(of: target.url) ?? target.url.text }
+
   private func opening(_ request: PageRequest, _ target: Target, _ view: PageView?, isOnce: Bool) -> PageOpening {
     let limit = configuration.pageTime.seconds
     let settle = min(max(request.settle ?? (isOnce ? limit : 0), 0), limit)
+    var options = request.options ?? PageRequestOptions()
+    options.bundleUrl = options.bundleUrl ?? locations?.location(of: target.url)
     return PageOpening(
-      url: target.url.text, options: request.options ?? PageRequestOptions(), data: request.data ?? .object([:]),
+      url: target.url.text, options: options, data: request.data ?? .object([:]),
       settle: settle, view: view, isOnce: isOnce)
   }
 

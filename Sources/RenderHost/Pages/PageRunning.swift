@@ -12,7 +12,8 @@ public struct PageRunning: Service {
   ///   - executable: what is started as `… worker`; by default this very program.
   init(
     host: PageHost, access: AccessGuard, settings: Settings, frameworks: [BundleType: String] = [:],
-    executable: String = "/proc/self/exe", barring: BarredBundles = BarredBundles(),
+    executable: String = "/proc/self/exe", locations: PublicLocations? = nil,
+    note: @escaping AnswerNote = { _, _ in }, barring: BarredBundles = BarredBundles(),
     now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }, logger: Logger
   ) {
     var pool = WorkerPool.Configuration()
@@ -32,7 +33,8 @@ public struct PageRunning: Service {
     pages.now = now
     workers = WorkerPool(pool, logger: logger)
     directory = PageDirectory(
-      HostAnswers(host: host, access: access), pool: workers, configuration: pages, logger: logger)
+      HostAnswers(host: host, access: access, note: note), pool: workers, configuration: pages, locations: locations,
+      note: note, logger: logger)
   }
 
   /// Keeps workers, and lets pages expire, until it is told to stop.

@@ -8,7 +8,8 @@ enum ConfinementCheck {
     [
       "connect": connecting(), "read /etc/passwd": opening("/etc/passwd", O_RDONLY),
       "read /proc/1/environ": opening("/proc/1/environ", O_RDONLY), "write": opening("/tmp/worker", O_WRONLY | O_CREAT),
-      "exec": executing(), "fork": forking(), "ptrace": Confinement.failure(Int32(pk_syscall4(Int(SYS_ptrace), 0, 0, 0, 0))),
+      "exec": executing(), "fork": forking(),
+      "ptrace": Confinement.failure(Int32(pk_syscall4(Int(SYS_ptrace), 0, 0, 0, 0))),
       "kill": Confinement.failure(kill(getppid(), 0)), "namespace": Confinement.failure(unshare(0x1000_0000)),
     ]
   }

@@ -81,7 +81,9 @@ extension SystemCallFilter {
       SYS_name_to_handle_at, SYS_move_mount, SYS_open_tree, SYS_fsopen,
     ])
     #if arch(x86_64)
-      filter.refuse([SYS_fork, SYS_vfork, SYS_creat, SYS_unlink, SYS_mkdir, SYS_rmdir, SYS_rename, SYS_link, SYS_symlink])
+      filter.refuse([
+        SYS_fork, SYS_vfork, SYS_creat, SYS_unlink, SYS_mkdir, SYS_rmdir, SYS_rename, SYS_link, SYS_symlink,
+      ])
       filter.refuse(SYS_open, argument: 1, bits: Self.writing)
     #endif
     filter.refuse(SYS_openat, argument: 2, bits: Self.writing)

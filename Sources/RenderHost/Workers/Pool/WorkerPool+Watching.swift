@@ -24,7 +24,8 @@ extension WorkerPool {
     worker.isSuspicious = verdict == .suspicious
     workers[id] = worker
     switch verdict {
-    case .fine: if worker.state == .starting, worker.started + Self.startLimit < .now { kill(id, .silence, culprits: []) }
+    case .fine:
+      if worker.state == .starting, worker.started + Self.startLimit < .now { kill(id, .silence, culprits: []) }
     case .suspicious: fill()
     case .kill(let reason, let culprits): kill(id, reason, culprits: culprits)
     }

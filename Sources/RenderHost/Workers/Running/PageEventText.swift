@@ -9,7 +9,8 @@ extension PageEvent {
     case .rendered: ("rendered", .object([:]))
     case .refreshed: ("refreshed", .object([:]))
     case .commands(let commands): commands.isEmpty ? nil : ("commands", .array(commands.map(\.json)))
-    case .image(let ref, let state): ("image", .object(["ref": .string(ref), "state": .string(state.map { "\($0)" } ?? "")]))
+    case .image(let ref, let state):
+      ("image", .object(["ref": .string(ref), "state": .string(state.map { "\($0)" } ?? "")]))
     case .source(let ref, let state):
       ("source", .object(["ref": .string(ref), "url": state.map { .string($0.url) } ?? .null]))
     case .fallback(_, let reason): ("fallback", .object(["reason": .string("\(reason)")]))
@@ -43,7 +44,8 @@ extension RenderCommand {
     case .addElement(let parent, let element, let place):
       command("addElement", .string(parent), element.json, index(place))
     case .removeElement(let ref): command("removeElement", .string(ref))
-    case .moveElement(let ref, let parent, let place): command("moveElement", .string(ref), .string(parent), index(place))
+    case .moveElement(let ref, let parent, let place):
+      command("moveElement", .string(ref), .string(parent), index(place))
     case .updateAttributes(let ref, let changes):
       command("updateAttrs", .string(ref), ScriptValue.object(changes).json)
     case .updateStyle(let ref, let changes): command("updateStyle", .string(ref), ScriptValue.object(changes).json)

@@ -65,7 +65,8 @@ import Synchronization
     do {
       try page.begin(url)
       var options = PageOptions(
-        bundleURL: opening.options.bundleUrl ?? url.text, config: opening.options.config?.mapValues { ScriptValue($0) } ?? [:])
+        bundleURL: opening.options.bundleUrl ?? url.text,
+        config: opening.options.config?.mapValues { ScriptValue($0) } ?? [:])
       if let type = opening.options.type { options.type = BundleType(rawValue: type) }
       try await page.render(
         String(decoding: source, as: UTF8.self), options: options, data: ScriptValue(opening.data))
