@@ -11,7 +11,8 @@ import Testing
     ("https://evil.com/api.example.com", false), ("https://evil.com/?https://api.example.com/", false),
     ("http://127.0.0.1:9000/a", true), ("http://127.1:9000/a", true), ("http://2130706433:9000/a", true),
     ("http://0x7f000001:9000/a", true), ("http://017700000001:9000/a", true), ("http://127.0.0.1:9001/a", false),
-    ("http://[::1]:9000/a", true), ("http://[0:0:0:0:0:0:0:1]:9000/a", true), ("http://[::ffff:127.0.0.1]:9000/", false),
+    ("http://[::1]:9000/a", true), ("http://[0:0:0:0:0:0:0:1]:9000/a", true),
+    ("http://[::ffff:127.0.0.1]:9000/", false),
     ("http://localhost:9000/a", false), ("https://pages.example.com/manifest.json", true),
   ])
   func onlyOriginsThatAreNamedAreFetched(_ url: String, isAllowed: Bool) throws {

@@ -128,7 +128,8 @@ import Testing
   }
 
   @Test func pagesThatNobodyAsksForExpire() async throws {
-    try await PageFarm.running(["counter": Script.counter], workers: 1, change: { $0.pageIdle = .seconds(60) }) { farm in
+    try await PageFarm.running(["counter": Script.counter], workers: 1, change: { $0.pageIdle = .seconds(60) }) {
+      farm in
       let id = try await farm.open("counter")
       let log = try await farm.log(of: id)
       await farm.running.directory.expire(at: .now + .seconds(59))

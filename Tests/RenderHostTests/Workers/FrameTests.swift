@@ -37,7 +37,9 @@ import Testing
     #expect(throws: FrameError.cut) {
       try Frame.decode(HostMessage.self, ByteBuffer(bytes: [0, 0, 1, 0, 65]))
     }
-    #expect(throws: FrameError.self) { try Frame.encode(HostMessage.close(page: 1), .init(repeating: 0, count: Frame.limit)) }
+    #expect(throws: FrameError.self) {
+      try Frame.encode(HostMessage.close(page: 1), .init(repeating: 0, count: Frame.limit))
+    }
   }
 
   @Test func aWorkerThatSendsNoMessagesIsKilledAlone() async throws {

@@ -35,7 +35,8 @@ import Testing
 
   @Test func aPageThatAllocatesForEverIsKilled() async throws {
     try await PageFarm.running(
-      ["memory": Script.memory, "counter": Script.counter], pageTime: .seconds(10), change: { $0.workerMemory = 200 << 20 }
+      ["memory": Script.memory, "counter": Script.counter], pageTime: .seconds(10),
+      change: { $0.workerMemory = 200 << 20 }
     ) { farm in
       let answer = try await farm.ask(.post, "/pages", #"{"name":"memory"}"#)
       #expect(answer.status == 504)
@@ -82,7 +83,9 @@ import Testing
       let id = try await farm.open("counter")
       let before = try #require(await farm.running.workers.status().workers.first)
       kill(before.pid, SIGKILL)
-      try await farm.until { await farm.running.workers.status().workers.first { $0.state == .ready }.map { $0.pid != before.pid } ?? false }
+      try await farm.until {
+        await farm.running.workers.status().workers.first { $0.state == .ready }.map { $0.pid != before.pid } ?? false
+      }
       try await farm.until { try await farm.ask(.get, "/pages/\(id)").json["reopened"].count == 1 }
       let status = await farm.running.workers.status()
       #expect(status.kills["ended"] == 1)

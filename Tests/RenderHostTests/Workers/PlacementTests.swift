@@ -45,7 +45,8 @@ import Testing
   @Test func memoryIsBlamedOnWhoHasRunLongest() {
     #expect(verdict { $0.residentBytes = 100 } == .fine)
     let kill = KillReason.memory(found: 101, limit: 100)
-    #expect(verdict { ($0.residentBytes, $0.running, $0.last) = (101, [(1, 1), (2, 2)], 3) } == .kill(kill, culprits: [2]))
+    #expect(
+      verdict { ($0.residentBytes, $0.running, $0.last) = (101, [(1, 1), (2, 2)], 3) } == .kill(kill, culprits: [2]))
     #expect(verdict { ($0.residentBytes, $0.last) = (101, 3) } == .kill(kill, culprits: [3]))
     #expect(verdict { $0.residentBytes = 101 } == .kill(kill, culprits: []))
   }

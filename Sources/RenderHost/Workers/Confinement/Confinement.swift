@@ -14,6 +14,7 @@ enum Confinement {
     report.note("network", dropNetwork())
     report.note("capabilities", dropCapabilities())
     report.note("limits", lowerLimits())
+    // Foundation makes identifiers of it, and without it the same one again and again.
     report.note("files", Landlock.restrict(readable: ["/dev/urandom"]))
     report.note("system-calls", SystemCallFilter.worker.install())
     // Pages wait for each other, not the daemon for them.

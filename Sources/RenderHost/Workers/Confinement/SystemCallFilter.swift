@@ -35,9 +35,10 @@ struct SystemCallFilter {
     end(pk_seccomp_allow)
   }
 
-  /// - Parameter allThreads: also those that are there already.
+  /// Holds for this thread and those it starts.
+  ///
   /// - Returns: why it could not be had; nil where it holds.
-  func install(allThreads: Bool = false) -> String? {
+  func install() -> String? {
     #if !arch(x86_64) && !arch(arm64)
       return "seccomp: this processor's calls are not known"
     #endif
@@ -47,8 +48,7 @@ struct SystemCallFilter {
       var whole = sock_fprog(len: UInt16(instructions.count), filter: instructions.baseAddress)
       return withUnsafeMutablePointer(to: &whole) {
         pk_syscall3(
-          Int(SYS_seccomp), Int(SECCOMP_SET_MODE_FILTER), allThreads ? Int(SECCOMP_FILTER_FLAG_TSYNC) : 0,
-          Int(bitPattern: $0))
+          Int(SYS_seccomp), Int(SECCOMP_SET_MODE_FILTER), 0, Int(bitPattern: $0))
       }
     }
     return Confinement.failure(Int32(result)).map { "seccomp: \($0)" }
@@ -90,16 +90,6 @@ extension SystemCallFilter {
     // Threads are made; processes are not. What takes its flags in memory cannot be looked at: the C library falls back.
     filter.refuse(SYS_clone, argument: 0, bits: 0x0001_0000, wanted: true)
     filter.refuse([SYS_clone3, SYS_openat2], with: ENOSYS)
-    return filter
-  }
-
-  /// For a worker that is ready: no file has to be opened any more, in whichever way.
-  static var ready: SystemCallFilter {
-    var filter = SystemCallFilter()
-    filter.refuse([SYS_openat], with: EACCES)
-    #if arch(x86_64)
-      filter.refuse([SYS_open], with: EACCES)
-    #endif
     return filter
   }
 

@@ -34,9 +34,6 @@ final class WorkerPages: Sendable {
 
   private func prepare(_ house: WorkerHouse) async {
     await house.environment.frameworks.prepare()
-    var report = report
-    // Everything that the engine opens is open now.
-    report.note("opening-files", SystemCallFilter.ready.install(allThreads: true))
     socket.post(.ready(report))
   }
 
