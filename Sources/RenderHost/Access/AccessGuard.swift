@@ -3,9 +3,21 @@ import Synchronization
 
 /// Holds the policy of the moment, and keeps to it whatever is fetched.
 final class AccessGuard: Sendable {
+  private let base: AccessPolicy
   private let state: Mutex<AccessPolicy>
 
-  init(_ policy: AccessPolicy) { state = Mutex(policy) }
+  /// - Parameter policy: what holds whatever the release is.
+  init(_ policy: AccessPolicy) {
+    base = policy
+    state = Mutex(policy)
+  }
+
+  /// A release has become current: its origins are those that count, and no longer those of the one before it.
+  func follow(_ release: [PageBundle]) {
+    var policy = base
+    policy.add(release.flatMap { bundle in [bundle.url] + bundle.prefetch.compactMap { bundle.url.resolving($0) } })
+    self.policy = policy
+  }
 
   var policy: AccessPolicy {
     get { state.withLock(\.self) }

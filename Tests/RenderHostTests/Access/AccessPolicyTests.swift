@@ -72,6 +72,21 @@ import Testing
     #expect(!isRead("file:///etc/passwd"))
   }
 
+  @Test func theOriginsOfTheCurrentReleaseCount() throws {
+    let access = AccessGuard(try AccessPolicy(allowed: ["https://told.example"]))
+    func bundle(_ url: String, _ prefetch: [String]) throws -> PageBundle {
+      PageBundle(
+        kind: .bundle, name: "a", url: try #require(PageURL(url)), size: nil, md5: try ContentDigests(of: []).md5,
+        prefetch: prefetch)
+    }
+    access.follow([try bundle("https://one.example/a.js", ["https://api.example/list", "/own"])])
+    func isFetched(_ text: String) -> Bool { PageURL(text).map { access.policy.refusal(of: $0) == nil } ?? false }
+    #expect(["https://told.example/", "https://one.example/x", "https://api.example/"].allSatisfy(isFetched))
+    access.follow([try bundle("https://two.example/a.js", [])])
+    #expect(["https://told.example/", "https://two.example/x"].allSatisfy(isFetched))
+    #expect(!isFetched("https://one.example/x") && !isFetched("https://api.example/"))
+  }
+
   @Test func whatIsNoOriginIsNamed() {
     #expect(throws: AccessError.notAnOrigin("api.example.com")) { try AccessPolicy(allowed: ["api.example.com"]) }
   }

@@ -1,6 +1,9 @@
+import Foundation
+import Logging
 import NIOCore
 import NIOEmbedded
 import PageKit
+import PageTesting
 import Testing
 
 @testable import RenderHost
@@ -42,17 +45,25 @@ import Testing
     }
   }
 
-  @Test func aWorkerThatSendsNoMessagesIsKilledAlone() async throws {
+  @Test(arguments: [
+    "printf '\\377\\377\\377\\377xxxx' >&3; sleep 60", "printf '\\0\\0\\0\\6\\0\\0\\0\\2{}' >&3; sleep 60",
+  ])
+  func aWorkerThatSendsNoMessagesIsKilledAlone(_ script: String) async throws {
+    let folder = try TemporaryDirectory()
+    let program = folder.file("worker")
+    try Data("#!/bin/sh\n\(script)\n".utf8).write(to: URL(fileURLWithPath: program))
+    chmod(program, 0o700)
     try await PageFarm.running(["counter": Script.counter]) { farm in
-      // A program that is no worker.
-      let pool = WorkerPool(
-        WorkerPool.Configuration(workers: 1, executable: "/bin/cat"), logger: .init(label: "test"))
+      var configuration = WorkerPool.Configuration()
+      (configuration.workers, configuration.executable) = (1, program)
+      let pool = WorkerPool(configuration, logger: .init(label: "test") { _ in SwiftLogNoOpLogHandler() })
       let running = Task { try await pool.run() }
-      try await farm.until { await pool.status().started >= 2 }
+      try await farm.until { await pool.status().kills["malformed", default: 0] >= 2 }
       #expect(await pool.status().ready == 0)
       running.cancel()
       try? await running.value
-      #expect(try await farm.ask(.get, "/render?name=counter").status == 200)
+      let answer = try await farm.ask(.get, "/render?name=counter")
+      #expect(answer.status == 200)
     }
   }
 }

@@ -59,14 +59,14 @@ public actor WorkerPool: Service {
   private(set) var startsUnderWay = 0
   private(set) var startCount = 0
   /// In a row: workers that have ended before they were ready.
-  private var failedStarts = 0
-  private var kills: [String: Int] = [:]
+  var failedStarts = 0
+  var kills: [String: Int] = [:]
   private var lastKills: [String] = []
   private(set) var isStopping = false
   private var waiters: [UUID: CheckedContinuation<Void, Never>] = [:]
   private let orders: AsyncStream<Duration>
   private let order: AsyncStream<Duration>.Continuation
-  private var hasReported = false
+  var hasReported = false
 
   /// Bundles whose workers are remembered.
   private static let homesLimit = 10_000
@@ -226,53 +226,10 @@ public actor WorkerPool: Service {
     wakeWaiters()
   }
 
-  // MARK: Messages
-
-  private func receive(_ message: WorkerMessage, _ payload: [UInt8], from id: Int) async {
-    switch message {
-    case .done, .failed: break
-    case .ready(let report):
-      workers[id]?.state = .ready
-      workers[id]?.report = report
-      failedStarts = 0
-      if !hasReported || !report.kept.isEmpty { logger.info("a worker is ready; \(report.summary)") }
-      hasReported = true
-      wakeWaiters()
-    case .event(let page, let name):
-      guard residences[page]?.worker == id else { return }
-      delegate?.receive(event: name, payload, of: page)
-    case .ask(let question, let page, let asked): ask(question, asked, payload, page, id)
-    case .drop(let question): workers[id]?.questions.removeValue(forKey: question)?.cancel()
-    case .log(let level, let text):
-      logger.log(level: Logger.Level(rawValue: level) ?? .info, "\(text.prefix(2_000))", metadata: ["worker": "\(id)"])
-    }
-  }
-
-  private func ask(_ question: UInt64, _ asked: PageQuestion, _ payload: [UInt8], _ page: UInt64, _ id: Int) {
-    guard let worker = workers[id], worker.questions[question] == nil else { return }
-    let link = worker.link
-    let isKnown = residences[page]?.worker == id && worker.questions.count < Self.questionLimit
-    workers[id]?.questions[question] = Task { [weak self, delegate] in
-      @Sendable func send(_ answer: PageAnswer, _ bytes: [UInt8]) async throws {
-        try Task.checkCancellation()
-        try await link.send(.answer(question: question, answer), bytes)
-      }
-      if isKnown, let delegate {
-        await delegate.answer(asked, payload, of: page, send)
-      } else {
-        try? await send(.failed("the page asks for more than \(Self.questionLimit) things at once"), [])
-      }
-      try? await send(.end, [])
-      await self?.finish(question, of: id)
-    }
-  }
-
-  private func finish(_ question: UInt64, of id: Int) { workers[id]?.questions[question] = nil }
-
   // MARK: Waiting
 
   /// - Throws: ``WorkerError/noWorker`` where none is ready in time.
-  private func worker(for digest: SHA256Digest) async throws -> Worker {
+  func worker(for digest: SHA256Digest) async throws -> Worker {
     let deadline = ContinuousClock.now + configuration.pageTime + .seconds(10)
     while !isStopping {
       let candidates = workers.values.filter { $0.state == .ready && $0.link.end == nil }.map { worker in
@@ -304,70 +261,10 @@ public actor WorkerPool: Service {
 
   private func wake(_ key: UUID) { waiters.removeValue(forKey: key)?.resume() }
 
-  private func wakeWaiters() {
+  func wakeWaiters() {
     for waiter in waiters.values { waiter.resume() }
     waiters = [:]
   }
-
-  // MARK: Calls
-
-  /// Opens a page in the worker that suits it.
-  ///
-  /// - Throws: ``PageFault``, ``WorkerError``.
-  func open(
-    _ page: UInt64, _ opening: PageOpening, _ source: [UInt8], _ digest: SHA256Digest
-  ) async throws -> WorkerLink.Reply {
-    if let entry = barred.entry(digest, at: configuration.now()) { throw WorkerError.barred(entry) }
-    let worker = try await worker(for: digest)
-    workers[worker.id]?.pages.insert(page)
-    residences[page] = Residence(worker: worker.id, digest: digest, url: opening.url)
-    do {
-      let reply = try await call(page, extra: opening.settle, source) { .open(call: $0, page: page, opening) }
-      if opening.isOnce { forget(page) }
-      return reply
-    } catch let fault as PageFault {
-      forget(page)
-      throw fault
-    }
-  }
-
-  /// Does something to a page.
-  ///
-  /// - Parameter extra: seconds that it may take besides the page's time.
-  /// - Throws: ``PageFault``, ``WorkerError``.
-  func call(
-    _ page: UInt64, extra: Double = 0, _ payload: [UInt8] = [], _ message: @escaping @Sendable (UInt64) -> HostMessage
-  ) async throws -> WorkerLink.Reply {
-    guard let residence = residences[page], let worker = workers[residence.worker] else { throw PageFault.unknownPage }
-    do {
-      return try await worker.link.call(
-        page, within: configuration.pageTime * 2 + .seconds(5 + extra), payload, message)
-    } catch let fault as PageFault {
-      // The engine has spared the worker; the bundle is no better for that.
-      if case .stopped = fault {
-        let limit = configuration.pageTime.seconds
-        kills["stopped", default: 0] += 1
-        barred.strike(
-          residence.digest, url: residence.url, .time(took: limit, limit: limit), at: configuration.now())
-      }
-      throw fault
-    }
-  }
-
-  /// Ends a page.
-  func close(_ page: UInt64) async {
-    guard let residence = residences[page], let worker = workers[residence.worker] else { return }
-    try? await worker.link.send(.close(page: page))
-    forget(page)
-  }
-
-  private func forget(_ page: UInt64) {
-    guard let residence = residences.removeValue(forKey: page) else { return }
-    workers[residence.worker]?.pages.remove(page)
-  }
-
-  /// Which worker a page is in; nil for none.
-  func home(of page: UInt64) -> Int? { residences[page]?.worker }
 
   // MARK: Status
 

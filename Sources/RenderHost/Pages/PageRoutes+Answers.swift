@@ -1,0 +1,76 @@
+import Foundation
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import PageKit
+
+extension PageRoutes {
+  func body(of request: Request) async throws -> [UInt8] {
+    do {
+      return Array(try await request.body.collect(upTo: bodyLimit).readableBytesView)
+    } catch is NIOTooManyBytesError {
+      throw HTTPError(.contentTooLarge, message: "the body has more than \(bodyLimit) bytes")
+    }
+  }
+
+  static func format(of request: Request, default format: PageView.Format) throws -> PageView.Format {
+    if let name = request.uri.queryParameters["format"] {
+      guard let format = PageView.Format(rawValue: String(name)) else {
+        let known = PageView.Format.allCases.map(\.rawValue).joined(separator: ", ")
+        throw PageFailure.badRequest("there is no format “\(name)”: use one of \(known)")
+      }
+      return format
+    }
+    guard let accepted = request.headers[.accept] else { return format }
+    // RFC 9110 §12.5.1, for three types: the first that is named.
+    for range in accepted.split(separator: ",") {
+      switch range.split(separator: ";").first?.trimmingCharacters(in: [" "]).lowercased() {
+      case "application/json": return .json
+      case "text/plain": return .outline
+      case "text/html": return .html
+      default: continue
+      }
+    }
+    return format
+  }
+
+  /// What a browser has asked, so that pictures come from there; nil where that cannot be told.
+  static func origin(of request: Request) -> String? {
+    guard let host = request.head.authority, !host.isEmpty,
+      host.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || ".:-[]".contains($0)) })
+    else { return nil }
+    return "\(request.head.scheme ?? "http")://\(host)"
+  }
+
+  static func response(
+    _ page: OpenedPage, _ tree: [UInt8], status: HTTPResponse.Status = .ok
+  ) -> Response {
+    // The tree comes as JSON: it is put in as it is.
+    var bytes = JSONValue.object(page.json).text.dropLast()
+    if page.id.isEmpty { bytes = JSONValue.object(page.json.filter { $0.key != "id" }).text.dropLast() }
+    bytes += Array(",\"tree\":".utf8) + (tree.isEmpty ? Array("null".utf8) : tree) + Array("}\n".utf8)
+    return Response(
+      status: status, headers: [.contentType: "application/json; charset=utf-8", .cacheControl: "no-store"],
+      body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
+  }
+
+  static func response(text: [UInt8]) -> Response {
+    Response(
+      status: .ok, headers: [.contentType: "text/plain; charset=utf-8", .cacheControl: "no-store"],
+      body: ResponseBody(byteBuffer: ByteBuffer(bytes: text + [10])))
+  }
+
+  /// - Parameter pictures: the origin that pictures and fonts may come from besides the document.
+  static func response(html: [UInt8], pictures: String) -> Response {
+    let sources = "data: \(pictures)".trimmingCharacters(in: [" "])
+    let policy =
+      "default-src 'none'; style-src 'unsafe-inline'; img-src \(sources); font-src \(sources); "
+      + "base-uri 'none'; form-action 'none'; sandbox"
+    var headers: HTTPFields = [
+      .contentType: "text/html; charset=utf-8", .cacheControl: "no-store", .contentSecurityPolicy: policy,
+      .xContentTypeOptions: "nosniff",
+    ]
+    if let name = HTTPField.Name("Referrer-Policy") { headers[name] = "no-referrer" }
+    return Response(status: .ok, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: html)))
+  }
+}

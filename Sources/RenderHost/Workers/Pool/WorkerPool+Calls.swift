@@ -1,0 +1,61 @@
+import PageKit
+
+extension WorkerPool {
+  /// Opens a page in the worker that suits it.
+  ///
+  /// - Throws: ``PageFault``, ``WorkerError``.
+  func open(
+    _ page: UInt64, _ opening: PageOpening, _ source: [UInt8], _ digest: SHA256Digest
+  ) async throws -> WorkerLink.Reply {
+    if let entry = barred.entry(digest, at: configuration.now()) { throw WorkerError.barred(entry) }
+    let worker = try await worker(for: digest)
+    workers[worker.id]?.pages.insert(page)
+    residences[page] = Residence(worker: worker.id, digest: digest, url: opening.url)
+    do {
+      let reply = try await call(page, extra: opening.settle, source) { .open(call: $0, page: page, opening) }
+      if opening.isOnce { forget(page) }
+      return reply
+    } catch let fault as PageFault {
+      forget(page)
+      throw fault
+    }
+  }
+
+  /// Does something to a page.
+  ///
+  /// - Parameter extra: seconds that it may take besides the page's time.
+  /// - Throws: ``PageFault``, ``WorkerError``.
+  func call(
+    _ page: UInt64, extra: Double = 0, _ payload: [UInt8] = [], _ message: @escaping @Sendable (UInt64) -> HostMessage
+  ) async throws -> WorkerLink.Reply {
+    guard let residence = residences[page], let worker = workers[residence.worker] else { throw PageFault.unknownPage }
+    do {
+      return try await worker.link.call(
+        page, within: configuration.pageTime * 2 + .seconds(5 + extra), payload, message)
+    } catch let fault as PageFault {
+      // The engine has spared the worker; the bundle is no better for that.
+      if case .stopped = fault {
+        let limit = configuration.pageTime.seconds
+        kills["stopped", default: 0] += 1
+        barred.strike(
+          residence.digest, url: residence.url, .time(took: limit, limit: limit), at: configuration.now())
+      }
+      throw fault
+    }
+  }
+
+  /// Ends a page.
+  func close(_ page: UInt64) async {
+    guard let residence = residences[page], let worker = workers[residence.worker] else { return }
+    try? await worker.link.send(.close(page: page))
+    forget(page)
+  }
+
+  private func forget(_ page: UInt64) {
+    guard let residence = residences.removeValue(forKey: page) else { return }
+    workers[residence.worker]?.pages.remove(page)
+  }
+
+  /// Which worker a page is in; nil for none.
+  func home(of page: UInt64) -> Int? { residences[page]?.worker }
+}
