@@ -90,7 +90,9 @@ enum PageFailure: Error, CustomStringConvertible {
     switch cause {
     case let refusal as AccessRefusal: self = .notPermitted("\(refusal)", rule: refusal.name)
     case TransportError.notPermitted(_, _, let reason): self = .notPermitted(reason, rule: "address")
-    default: self = .bundle(status: text.contains("404") ? 404 : 502, reason: text)
+    // Its server says that there is none; whatever else is wrong is a gateway's trouble.
+    case let fault as HTTPFault where [404, 410].contains(fault.status): self = .bundle(status: 404, reason: text)
+    default: self = .bundle(status: 502, reason: text)
     }
   }
 }
