@@ -47,7 +47,7 @@ final class ProcessSpawner: Sendable {
   init(executable: String = "/proc/self/exe") {
     self.executable = executable
     let thread = Thread { [self] in run() }
-    thread.name = "renderhost.spawn"
+    thread.name = "workers.spawn"
     thread.start()
   }
 
