@@ -7,18 +7,14 @@ struct NamedOrigins: Service {
   let feed: ReleaseFeed
 
   func run() async throws {
-    let told = access.policy
     guard let changes = feed.changes() else { return }
     await cancelWhenGracefulShutdown {
-      update(from: told)
-      for await _ in changes { update(from: told) }
+      follow()
+      for await _ in changes { follow() }
     }
   }
 
-  private func update(from told: AccessPolicy) {
-    guard let release = feed.current else { return }
-    var policy = told
-    policy.add(release.entries.map(\.bundle.url))
-    access.policy = policy
+  private func follow() {
+    if let release = feed.current { access.follow(release.entries.map(\.bundle)) }
   }
 }

@@ -11,6 +11,7 @@ struct RenderHostParts: Sendable {
   let host: PageHost
   let access: AccessGuard
   let serving: Serving
+  let locations: PublicLocations
   let running: PageRunning
   private let settings: Settings
   private let started = Date()
@@ -24,17 +25,15 @@ struct RenderHostParts: Sendable {
     var configuration = HostConfiguration(manifest: try Serving.source(settings), store: settings.store)
     configuration.releaseGrace = ReleaseFeed.grace
     configuration.logger = logger
+    configuration.resources.localFolder = folders.first
+    configuration.cookies = NoCookies()
     host = try PageHost(configuration, transport: try access.transport())
     serving = try Serving(settings, host: host, logger: logger)
+    locations = PublicLocations(feed: serving.feed, settings: settings)
     running = PageRunning(
       host: host, access: access, settings: settings, frameworks: try Self.frameworks(settings),
-      executable: executable, locations: PublicLocations(feed: serving.feed, base: Self.base(settings)),
+      executable: executable, locations: locations,
       note: { [metrics] kind, source in metrics.answers(kind: kind, source: source).increment() }, logger: logger)
-  }
-
-  private static func base(_ settings: Settings) -> String {
-    let host = settings.address.contains(":") ? "[\(settings.address)]" : settings.address
-    return "\(settings.certificate == nil ? "http" : "https")://\(host):\(settings.port)"
   }
 
   private static func frameworks(_ settings: Settings) throws -> [BundleType: String] {

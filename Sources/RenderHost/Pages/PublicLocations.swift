@@ -1,15 +1,30 @@
 import PageKit
+import Synchronization
 
 /// How the bundles of a folder are called outside of this machine: by where they are served, never by their paths.
-struct PublicLocations: Sendable {
-  let feed: ReleaseFeed
-  /// Scheme, host and port of this daemon.
-  let base: String
+final class PublicLocations: Sendable {
+  private let feed: ReleaseFeed
+  private let scheme: String
+  private let host: String
+  private let port: Mutex<Int>
 
-  /// The served bundle that a caller means with `/bundles/…`, alone or behind ``base``; nil for other URLs.
+  init(feed: ReleaseFeed, settings: Settings) {
+    self.feed = feed
+    scheme = settings.certificate == nil ? "http" : "https"
+    host = settings.address.contains(":") ? "[\(settings.address)]" : settings.address
+    port = Mutex(settings.port)
+  }
+
+  /// The port that the system has chosen, where none was asked for.
+  func listens(on port: Int) { self.port.withLock { $0 = port } }
+
+  private var base: String { "\(scheme)://\(host):\(port.withLock(\.self))" }
+
+  /// The served bundle that a caller means with `/bundles/…`, alone or behind this daemon's origin; nil for other URLs.
   func source(of text: String) -> PageURL? {
+    let base = base
     let path = text.hasPrefix(base) ? text.dropFirst(base.count) : text[...]
-    guard path.hasPrefix("/bundles/"), let plain = URLPath.unescaped(String(path.dropFirst("/bundles/".count))) else {
+    guard path.hasPrefix("/bundles/"), let plain = URLPath.unescaped(path.dropFirst("/bundles/".count)) else {
       return nil
     }
     return feed.current?.entry(at: plain)?.bundle.url

@@ -15,7 +15,9 @@ enum Confinement {
     report.note("capabilities", dropCapabilities())
     report.note("limits", lowerLimits())
     // Foundation makes identifiers of it, and without it the same one again and again.
-    report.note("files", Landlock.restrict(readable: ["/dev/urandom"]))
+    // libdispatch looks there at its own threads, and ends the process where it may not. What other processes keep to
+    // themselves (memory, environment) Landlock refuses there too.
+    report.note("files", Landlock.restrict(readable: ["/dev/urandom", "/proc"]))
     report.note("system-calls", SystemCallFilter.worker.install())
     // Pages wait for each other, not the daemon for them.
     setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 5)

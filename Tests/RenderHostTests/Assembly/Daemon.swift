@@ -1,0 +1,95 @@
+import Foundation
+import FoundationNetworking
+import PageKit
+import PageTesting
+
+/// The whole daemon as a process of its own, serving a folder.
+struct Daemon {
+  struct NotRunning: Error { let log: String }
+  struct Answer: Sendable {
+    let status: Int
+    let headers: [String: String]
+    let bytes: [UInt8]
+
+    var text: String { String(decoding: bytes, as: UTF8.self) }
+  }
+
+  let origin: String
+  let process: Process
+  private let session = URLSession(configuration: .ephemeral)
+
+  /// - Parameter bundles: a folder.
+  static func running(
+    _ bundles: String, _ folder: TemporaryDirectory, _ flags: [String] = [], _ body: (Daemon) async throws -> Void
+  ) async throws {
+    let log = folder.file("log")
+    try Data().write(to: URL(fileURLWithPath: log))
+    let output = FileHandle(forWritingAtPath: log)
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: PageFarm.executable)
+    process.arguments =
+      ["--bundles", bundles, "--store", folder.file("served"), "--listen", "127.0.0.1:0", "--workers", "2"] + flags
+    process.standardOutput = output
+    process.standardError = output
+    try process.run()
+    do {
+      let daemon = Daemon(origin: "http://" + (try await address(in: log)), process: process)
+      try await daemon.until("/readyz is 200") { try await daemon.get("/readyz").status == 200 }
+      try await body(daemon)
+    } catch {
+      kill(process.processIdentifier, SIGKILL)
+      process.waitUntilExit()
+      throw error
+    }
+    if process.isRunning { process.terminate() }
+    process.waitUntilExit()
+  }
+
+  /// Where its log says that it listens.
+  private static func address(in log: String) async throws -> String {
+    let deadline = ContinuousClock.now + .seconds(60)
+    while .now < deadline {
+      let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
+      if let line = text.split(separator: "\n").first(where: { $0.contains("Listening") }),
+        let start = line.range(of: "127.0.0.1:", options: .backwards)
+      {
+        return String(line[start.lowerBound...].prefix { $0.isNumber || $0 == "." || $0 == ":" })
+      }
+      try await Task.sleep(for: .milliseconds(20))
+    }
+    throw NotRunning(log: (try? String(contentsOfFile: log, encoding: .utf8)) ?? "")
+  }
+
+  func get(_ path: String, _ headers: [String: String] = [:]) async throws -> Answer {
+    try await send("GET", path, headers, nil)
+  }
+
+  func post(_ path: String, _ json: String) async throws -> Answer {
+    try await send("POST", path, ["Content-Type": "application/json"], json)
+  }
+
+  private func send(_ method: String, _ path: String, _ headers: [String: String], _ body: String?) async throws
+    -> Answer
+  {
+    guard let url = URL(string: origin + path) else { throw URLError(.badURL) }
+    var request = URLRequest(url: url, timeoutInterval: 60)
+    request.httpMethod = method
+    request.httpBody = body.map { Data($0.utf8) }
+    for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
+    let (data, response) = try await session.data(for: request)
+    guard let response = response as? HTTPURLResponse else { throw URLError(.badServerResponse) }
+    var found: [String: String] = [:]
+    for (name, value) in response.allHeaderFields { found["\(name)".lowercased()] = "\(value)" }
+    return Answer(status: response.statusCode, headers: found, bytes: Array(data))
+  }
+
+  /// Asks again and again; the last resort where nothing tells of the event.
+  func until(_ what: String, _ isSo: () async throws -> Bool) async throws {
+    let deadline = ContinuousClock.now + .seconds(60)
+    while .now < deadline {
+      if (try? await isSo()) == true { return }
+      try await Task.sleep(for: .milliseconds(50))
+    }
+    throw NotRunning(log: "not within a minute: \(what)")
+  }
+}

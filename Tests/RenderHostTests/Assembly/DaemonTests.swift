@@ -1,0 +1,68 @@
+import Foundation
+import PageKit
+import PageTesting
+import Testing
+
+@testable import RenderHost
+
+/// The daemon with everything in it.
+struct DaemonTests {
+  /// A page that shows a word and where it believes to come from.
+  static func bundle(_ word: String) -> String {
+    """
+    // { "framework": "Vanilla" }
+    var d = weex.document, b = d.createBody('div'); d.documentElement.appendChild(b)
+    b.appendChild(d.createElement('text', { attr: { value: '\(word) from ' + weex.config.bundleUrl } }))
+    """
+  }
+
+  static func write(_ text: String, to path: String) throws {
+    try FileManager.default.createDirectory(
+      atPath: (path as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
+    try Data(text.utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
+  }
+
+  @Test func aFolderIsServedAndItsPagesRunByNameAndByWhereTheyAreServed() async throws {
+    let folder = try TemporaryDirectory()
+    try Self.write(Self.bundle("hello"), to: folder.file("bundles/home.js"))
+    try await Daemon.running(folder.file("bundles"), folder) { daemon in
+      let served = try await daemon.get("/bundles/home.js")
+      #expect(served.text == Self.bundle("hello"))
+      for wanted in [
+        #"{"name":"home"}"#, #"{"url":"/bundles/home.js"}"#, #"{"url":"\#(daemon.origin)/bundles/home.js"}"#,
+      ] {
+        let opened = try await daemon.post("/pages", wanted)
+        #expect(opened.status == 201)
+        #expect(opened.text.contains("hello from \(daemon.origin)/bundles/home.js"))
+        // No path of this machine is told to anybody.
+        #expect(!opened.text.contains("file:"))
+      }
+      let status = try await daemon.get("/status")
+      #expect(status.text.contains("\(daemon.origin)/bundles/home.js"))
+      #expect(!status.text.contains("file:"))
+      let metrics = try await daemon.get("/metrics")
+      #expect(metrics.text.contains(#"renderhost_answers_total{kind="bundle""#))
+      daemon.process.terminate()
+      daemon.process.waitUntilExit()
+      #expect(daemon.process.terminationStatus == 0)
+    }
+  }
+
+  @Test func whatIsNotNamedIsNotFetchedForAnybody() async throws {
+    let folder = try TemporaryDirectory()
+    try Self.write(Self.bundle("hello"), to: folder.file("bundles/home.js"))
+    try await FaultOrigin.running { (origin: FaultOrigin) async throws -> Void in
+      origin.serve("/secret", Array("secret".utf8))
+      try await Daemon.running(folder.file("bundles"), folder) { daemon in
+        let secret = origin.url(for: "/secret")
+        for path in ["/resources?url=\(secret)", "/render?url=\(secret)", "/render?url=file:///etc/passwd"] {
+          let answer = try await daemon.get(path)
+          #expect(answer.status == 403, "\(path)")
+        }
+        let opened = try await daemon.post("/pages", #"{"url":"\#(secret)"}"#)
+        #expect(opened.status == 403)
+        #expect(origin.requests.isEmpty)
+      }
+    }
+  }
+}
