@@ -38,8 +38,12 @@ import Testing
       // Nothing open but the daemon's socket, and what waits for events.
       let folder = "/proc/\(worker.pid)/fd"
       for name in try FileManager.default.contentsOfDirectory(atPath: folder) {
-        let target = try FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\(name)")
-        let isFine = ["/dev/null", "anon_inode:", "/dev/urandom"].contains { target.hasPrefix($0) }
+        guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\(name)") else {
+          continue
+        }
+        // libdispatch looks at its own threads now and then.
+        let known = ["/dev/null", "anon_inode:", "/dev/urandom", "/proc/\(worker.pid)/task/"]
+        let isFine = known.contains { target.hasPrefix($0) }
         #expect(isFine || name == "3" && target.hasPrefix("socket:"), "\(name) is \(target)")
       }
       // Every thread has it.
