@@ -83,6 +83,15 @@ struct Daemon {
     return Answer(status: response.statusCode, headers: found, bytes: Array(data))
   }
 
+  /// The processes of its workers.
+  func workers() async throws -> [pid_t] {
+    struct Status: Decodable {
+      struct Worker: Decodable { let pid: pid_t? }
+      let workers: [Worker]
+    }
+    return try JSONDecoder().decode(Status.self, from: Data(try await get("/status").bytes)).workers.compactMap(\.pid)
+  }
+
   /// Asks again and again; the last resort where nothing tells of the event.
   func until(_ what: String, _ isSo: () async throws -> Bool) async throws {
     let deadline = ContinuousClock.now + .seconds(60)

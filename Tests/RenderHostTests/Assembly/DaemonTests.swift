@@ -65,4 +65,30 @@ struct DaemonTests {
       }
     }
   }
+
+  @Test func killedWorkersLeaveNoDescriptorsBehind() async throws {
+    let folder = try TemporaryDirectory()
+    try Self.write(Self.bundle("hello"), to: folder.file("bundles/home.js"))
+    try await Daemon.running(folder.file("bundles"), folder) { daemon in
+      func descriptors() throws -> Int {
+        try FileManager.default.contentsOfDirectory(atPath: "/proc/\(daemon.process.processIdentifier)/fd").count
+      }
+      try await daemon.until("two workers are ready") { try await daemon.workers().count == 2 }
+      _ = try await daemon.get("/render?name=home")
+      let before = try descriptors()
+      for _ in 0..<20 {
+        let pids = try await daemon.workers()
+        guard let pid = pids.first else { continue }
+        kill(pid, SIGKILL)
+        try await daemon.until("another has taken its place") {
+          let now = try await daemon.workers()
+          return now.count == 2 && !now.contains(pid)
+        }
+      }
+      let rendered = try await daemon.get("/render?name=home")
+      #expect(rendered.status == 200)
+      let after = try descriptors()
+      #expect(after <= before + 4)
+    }
+  }
 }

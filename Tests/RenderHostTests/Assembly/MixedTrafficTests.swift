@@ -94,20 +94,11 @@ struct MixedTrafficTests {
       round += 1
       if round % 3 == 0 {
         _ = try await daemon.get("/render?name=hang")
-      } else if let pid = try await workers(daemon).randomElement() {
+      } else if let pid = try await daemon.workers().randomElement() {
         kill(pid, SIGKILL)
       }
       try await Task.sleep(for: .seconds(2))
     }
-  }
-
-  private static func workers(_ daemon: Daemon) async throws -> [pid_t] {
-    struct Status: Decodable {
-      struct Worker: Decodable { let pid: pid_t? }
-      let workers: [Worker]
-    }
-    let answer = try await daemon.get("/status")
-    return try JSONDecoder().decode(Status.self, from: Data(answer.bytes)).workers.compactMap(\.pid)
   }
 
   private static func residentBytes(of pid: Int32) -> Int64 {
