@@ -2,6 +2,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import PageKit
+import ServiceLifecycle
 
 extension PageRoutes {
   /// Who watch one page at once.
@@ -24,17 +25,22 @@ extension PageRoutes {
       defer { log.removeWatcher() }
       var place = max(0, start)
       try await writer.write(ByteBuffer(string: "retry: 1000\n\n"))
-      reading: while !Task.isCancelled {
-        switch await log.next(after: place, within: heartbeat) {
-        case .ended: break reading
-        case .silence: try await writer.write(ByteBuffer(string: ":\n\n"))
-        case .events(let events, let missed):
-          var buffer = ByteBuffer()
-          if missed > 0 { buffer.writeString("event: missed\ndata: {\"events\":\(missed)}\n\n") }
-          for event in events { buffer.write(event) }
-          place = events.last?.id ?? place
-          try await writer.write(buffer)
+      // A daemon that is told to stop does not wait for those who watch.
+      try await withGracefulShutdownHandler {
+        reading: while !Task.isCancelled {
+          switch await log.next(after: place, within: heartbeat) {
+          case .ended: break reading
+          case .silence: try await writer.write(ByteBuffer(string: ":\n\n"))
+          case .events(let events, let missed):
+            var buffer = ByteBuffer()
+            if missed > 0 { buffer.writeString("event: missed\ndata: {\"events\":\(missed)}\n\n") }
+            for event in events { buffer.write(event) }
+            place = events.last?.id ?? place
+            try await writer.write(buffer)
+          }
         }
+      } onGracefulShutdown: {
+        log.end()
       }
       try await writer.finish(nil)
     }

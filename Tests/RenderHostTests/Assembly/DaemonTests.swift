@@ -91,4 +91,23 @@ struct DaemonTests {
       #expect(after <= before + 4)
     }
   }
+
+  @Test func whoWatchesAPageDoesNotHoldUpAStop() async throws {
+    let folder = try TemporaryDirectory()
+    try Self.write(Self.bundle("hello"), to: folder.file("bundles/home.js"))
+    try await Daemon.running(folder.file("bundles"), folder, ["--shutdown-time", "600"]) { daemon in
+      let opened = try await daemon.post("/pages", #"{"name":"home"}"#)
+      let page = try #require(opened.headers["location"])
+      async let events = daemon.get("\(page)/events")
+      async let releases = daemon.get("/releases/events")
+      try await daemon.until("somebody watches") {
+        try await daemon.get("/metrics").text.contains("renderhost_http_requests_in_flight 3")
+      }
+      daemon.process.terminate()
+      // Their streams end, and with them the daemon, long before the time is up.
+      _ = try? await (events, releases)
+      daemon.process.waitUntilExit()
+      #expect(daemon.process.terminationStatus == 0)
+    }
+  }
 }
