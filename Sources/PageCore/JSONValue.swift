@@ -1,3 +1,5 @@
+import Foundation
+
 /// Any JSON, for keys that this version does not know and must not lose.
 public enum JSONValue: Hashable, Sendable, Codable {
   case null
@@ -38,6 +40,13 @@ public enum JSONValue: Hashable, Sendable, Codable {
     case .array(let value): try container.encode(value)
     case .object(let value): try container.encode(value)
     }
+  }
+
+  /// In one line, members by their names; `null` for numbers that JSON does not have.
+  package var text: [UInt8] {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return (try? encoder.encode(self)).map { Array($0) } ?? Array("null".utf8)
   }
 }
 

@@ -53,24 +53,23 @@ extension PageInstance {
     case .progress: return
     case .image(let image):
       setImage(.loaded(url: source, image.format, image.size, image.cacheType), of: ref)
-      await tell(ref, element, isLoaded: true, image.size)
+      await tellLoaded(ref, true, image.size)
     case .failed(let error):
       // What is shown stays: a refresh that failed takes nothing away.
       if case .loaded? = element.image { return }
       setImage(.failed(url: source, reason: "\(error)"), of: ref)
-      await tell(ref, element, isLoaded: false, nil)
+      await tellLoaded(ref, false, nil)
     }
   }
 
-  private func tell(_ ref: String, _ element: ElementTree.Element, isLoaded: Bool, _ size: ImageSize?) async {
-    guard element.events.contains("load") else { return }
+  private func tellLoaded(_ ref: String, _ isLoaded: Bool, _ size: ImageSize?) async {
     let event: ScriptValue = [
       "success": .bool(isLoaded),
       "size": [
         "naturalWidth": .number(Double(size?.width ?? 0)), "naturalHeight": .number(Double(size?.height ?? 0)),
       ],
     ]
-    try? await fireEvent(ref, "load", event)
+    await tell(ref, "load", event)
   }
 
   /// `blur(4px)`

@@ -35,9 +35,9 @@ extension PageInstance {
       case .failed(let failure):
         // What is shown stays.
         if documents[ref] != nil { return }
-        throw failure.error ?? DocumentStatusError(url: source, status: failure.answer?.status ?? 0)
+        throw failure.error ?? AnswerStatusError(url: source, status: failure.answer?.status ?? 0)
       }
-      guard loaded.status < 400 else { throw DocumentStatusError(url: source, status: loaded.status) }
+      guard loaded.status < 400 else { throw AnswerStatusError(url: source, status: loaded.status) }
       let bytes = try await loaded.body.bytes(upTo: Self.documentLimit)
       guard tree[ref]?.source?.url == source else { return }
       documents[ref] = bytes
@@ -50,17 +50,4 @@ extension PageInstance {
       await tell(ref, "error", ["type": "page", "errorMsg": .string("\(error)")])
     }
   }
-
-  private func tell(_ ref: String, _ type: String, _ event: ScriptValue) async {
-    guard tree[ref]?.events.contains(type) == true else { return }
-    try? await fireEvent(ref, type, event)
-  }
-}
-
-/// A document's server answered that there is none.
-private struct DocumentStatusError: Error, CustomStringConvertible {
-  let url: String
-  let status: Int
-
-  var description: String { "\(url): the server answers \(status)" }
 }

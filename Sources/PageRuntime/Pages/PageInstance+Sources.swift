@@ -63,4 +63,10 @@ extension PageInstance {
     tree.setSource(state, of: ref)
     feed.send(.source(ref: ref, state))
   }
+
+  /// Tells the script what became of an element's source, where it listens.
+  func tell(_ ref: String, _ type: String, _ event: ScriptValue) async {
+    guard tree[ref]?.events.contains(type) == true else { return }
+    try? await fireEvent(ref, type, event)
+  }
 }

@@ -85,7 +85,7 @@ import ScriptEngine
       let bytes = try await loading {
         let loaded = try await resources.response(
           for: ResourceRequest(url.text, type: .page, behavior: .networkOnly))
-        guard loaded.status == 200 else { throw BundleStatusError(url: url, status: loaded.status) }
+        guard loaded.status == 200 else { throw AnswerStatusError(url: "\(url)", status: loaded.status) }
         return try await loaded.body.bytes()
       }
       guard let source = String(validating: bytes, as: UTF8.self) else {
@@ -174,12 +174,4 @@ import ScriptEngine
     feed.send(.destroyed)
     feed.finish()
   }
-}
-
-/// A bundle's server answered with something else.
-struct BundleStatusError: Error, CustomStringConvertible {
-  let url: PageURL
-  let status: Int
-
-  var description: String { "\(url): the server answers \(status)" }
 }

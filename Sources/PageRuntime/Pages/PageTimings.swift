@@ -20,4 +20,12 @@ public struct PageTimings: Hashable, Sendable {
   public var bytes: Int64 = 0
 
   public init() {}
+
+  /// The stages by the names that reports give them; nil for what has not come.
+  package var stages: [(name: String, time: Duration?)] {
+    [
+      ("bundle", bundleReady), ("createInstance", createInstance), ("firstElement", firstElement),
+      ("evaluated", evaluated), ("createFinish", createFinish), ("interaction", interaction),
+    ]
+  }
 }

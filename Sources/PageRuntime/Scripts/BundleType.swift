@@ -15,7 +15,8 @@ public enum BundleType: String, Hashable, Sendable, CaseIterable {
     self = Self.fromComment(source) ?? Self.fromQuery(url) ?? Self.fromDirective(source) ?? .weex
   }
 
-  private init?(named name: String) {
+  /// In any case of letters; nil for none of them.
+  package init?(named name: String) {
     guard let found = Self.allCases.first(where: { $0.rawValue.lowercased() == name.lowercased() }) else { return nil }
     self = found
   }

@@ -35,11 +35,7 @@ extension ScriptValue {
     }
   }
 
-  var jsonText: String {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    return (try? encoder.encode(json)).map { String(decoding: $0, as: UTF8.self) } ?? "null"
-  }
+  var jsonText: String { String(decoding: json.text, as: UTF8.self) }
 
   /// Text, or what is easily made text.
   var plainText: String? {

@@ -39,9 +39,7 @@ struct RenderHostParts: Sendable {
   private static func frameworks(_ settings: Settings) throws -> [BundleType: String] {
     var texts: [BundleType: String] = [:]
     for (name, file) in settings.frameworks {
-      guard let type = BundleType.allCases.first(where: { $0.rawValue.lowercased() == name.lowercased() }) else {
-        continue
-      }
+      guard let type = BundleType(named: name) else { continue }
       texts[type] = try String(contentsOfFile: file, encoding: .utf8)
     }
     return texts

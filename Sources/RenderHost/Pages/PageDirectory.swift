@@ -49,6 +49,8 @@ actor PageDirectory {
   /// What is to be run, found and permitted.
   private struct Target {
     let url: PageURL
+    /// How it is called outside.
+    let location: String
     let bundle: LoadedBundle
     let digest: SHA256Digest
     let bundleTime: Double
@@ -64,7 +66,7 @@ actor PageDirectory {
         let (number, reply, seen) = try await run(target, opening, log)
         let page = OpenedPage(
           id: Self.newID(), number: number, url: target.url, name: request.name, opening: opening,
-          location: location(of: target), bundle: target.bundle, digest: target.digest, log: log, reply: reply,
+          location: target.location, bundle: target.bundle, digest: target.digest, log: log, reply: reply,
           bundleTime: target.bundleTime, opened: configuration.now(), lastAsked: configuration.now())
         pages[page.id] = page
         openedCount += 1
@@ -86,7 +88,7 @@ actor PageDirectory {
         openedCount += 1
         let page = OpenedPage(
           id: "", number: number, url: target.url, name: request.name, opening: opening,
-          location: location(of: target), bundle: target.bundle, digest: target.digest, log: EventLog(), reply: reply,
+          location: target.location, bundle: target.bundle, digest: target.digest, log: EventLog(), reply: reply,
           bundleTime: target.bundleTime, opened: configuration.now(), lastAsked: configuration.now())
         return (page, seen)
       }
@@ -121,16 +123,16 @@ actor PageDirectory {
     let bundle = try await answers.host.bundles.load(url)
     note("bundle", bundle.source == .store ? "disk" : bundle.source.rawValue)
     let digest = try ContentDigests(of: bundle.bytes).sha256
-    return Target(url: url, bundle: bundle, digest: digest, bundleTime: (ContinuousClock.now - began).seconds)
+    let location = locations?.location(of: url) ?? url.text
+    return Target(
+      url: url, location: location, bundle: bundle, digest: digest, bundleTime: (ContinuousClock.now - began).seconds)
   }
-
-  private func location(of target: Target) -> String { locations?.location(of: target.url) ?? target.url.text }
 
   private func opening(_ request: PageRequest, _ target: Target, _ view: PageView?, isOnce: Bool) -> PageOpening {
     let limit = configuration.pageTime.seconds
     let settle = min(max(request.settle ?? (isOnce ? limit : 0), 0), limit)
     var options = request.options ?? PageRequestOptions()
-    options.bundleUrl = options.bundleUrl ?? locations?.location(of: target.url)
+    options.bundleUrl = options.bundleUrl ?? target.location
     return PageOpening(
       url: target.url.text, options: options, data: request.data ?? .object([:]),
       settle: settle, view: view, isOnce: isOnce)
@@ -235,7 +237,7 @@ actor PageDirectory {
   }
 
   private func openAgain(_ page: OpenedPage) async throws {
-    let target = Target(url: page.url, bundle: page.bundle, digest: page.digest, bundleTime: 0)
+    let target = Target(url: page.url, location: page.location, bundle: page.bundle, digest: page.digest, bundleTime: 0)
     do {
       let (number, reply, _) = try await run(target, page.opening, page.log)
       guard pages[page.id] != nil else { return await pool.close(number) }

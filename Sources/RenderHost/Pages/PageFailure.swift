@@ -40,7 +40,7 @@ enum PageFailure: Error, CustomStringConvertible {
     case .bundle(_, let reason): reason
     case .notPermitted(let reason, _): reason
     case .barred(let entry): "\(entry)"
-    case .full(let limit): "\(limit) pages are open, which is the limit (--pages)"
+    case .full(let limit): "\(limit) pages are open, which is the limit (--max-pages)"
     case .busy(let reason): reason
     case .script(let url, let fault): "\(url): \(fault.message)"
     case .killed(let url, let reason): "\(url): \(reason)"

@@ -33,25 +33,6 @@ struct RenderReport: Encodable {
     let bytes: Int64
   }
 
-  /// In seconds since the page was asked for.
-  struct Timings: Encodable {
-    let bundle: Nullable<Double>
-    let createInstance: Nullable<Double>
-    let evaluated: Nullable<Double>
-    let firstElement: Nullable<Double>
-    let createFinish: Nullable<Double>
-    let interaction: Nullable<Double>
-
-    init(_ timings: PageTimings) {
-      bundle = Nullable(value: timings.bundleReady?.inSeconds)
-      createInstance = Nullable(value: timings.createInstance?.inSeconds)
-      evaluated = Nullable(value: timings.evaluated?.inSeconds)
-      firstElement = Nullable(value: timings.firstElement?.inSeconds)
-      createFinish = Nullable(value: timings.createFinish?.inSeconds)
-      interaction = Nullable(value: timings.interaction?.inSeconds)
-    }
-  }
-
   /// `memory`, `store`, `network`, `stale` or `file`; nil where the bundle could not be had.
   let source: Nullable<String>
   /// Why it is stale or unconfirmed.
@@ -59,7 +40,8 @@ struct RenderReport: Encodable {
   let bundle: Bundle
   let settled: Bool
   let requests: Requests
-  let timings: Timings
+  /// Stages, in seconds since the page was asked for.
+  let timings: [String: Nullable<Double>]
   let root: JSONValue
   let errors: [RenderFault]
 
@@ -70,12 +52,8 @@ struct RenderReport: Encodable {
     settled = rendering.isSettled
     let counted = rendering.timings
     requests = Requests(total: counted.requests, hits: counted.hits, bytes: counted.bytes)
-    timings = Timings(counted)
+    timings = Dictionary(counted.stages.map { ($0.name, Nullable(value: $0.time?.seconds)) }) { first, _ in first }
     root = rendering.tree.json
     errors = rendering.faults
   }
-}
-
-extension Duration {
-  var inSeconds: Double { self / .seconds(1) }
 }

@@ -14,8 +14,7 @@ enum TimingsText {
     // In the order in which they came; each with what it took since the one before.
     var former = 0.0
     var lines: [String] = []
-    for (name, end) in stages.compactMap({ name, end in end.map { (name, $0.inSeconds) } }).sorted(by: { $0.1 < $1.1 })
-    {
+    for (name, end) in stages.compactMap({ name, end in end.map { (name, $0.seconds) } }).sorted(by: { $0.1 < $1.1 }) {
       let padded = name.padding(toLength: 18, withPad: " ", startingAt: 0)
       lines.append("\(padded) \(text(end))   +\(text(end - former).drop { $0 == " " })")
       former = end

@@ -9,7 +9,14 @@ enum URLPath {
     path.addingPercentEncoding(withAllowedCharacters: allowed) ?? path
   }
 
+  /// For the value of a query's parameter.
+  static func escapedComponent(_ text: String) -> String {
+    text.addingPercentEncoding(withAllowedCharacters: unreserved) ?? ""
+  }
+
+  /// RFC 3986 §2.3.
+  private static let unreserved = CharacterSet(
+    charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
   /// RFC 3986 §3.3, and the separator.
-  private static let allowed = CharacterSet(
-    charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()*+,;=:@/")
+  private static let allowed = unreserved.union(CharacterSet(charactersIn: "!$&'()*+,;=:@/"))
 }

@@ -14,9 +14,9 @@ enum Confinement {
     report.note("network", dropNetwork())
     report.note("capabilities", dropCapabilities())
     report.note("limits", lowerLimits())
-    // Foundation makes identifiers of it, and without it the same one again and again.
-    // libdispatch looks there at its own threads, and ends the process where it may not. What other processes keep to
-    // themselves (memory, environment) Landlock refuses there too.
+    // Without the first Foundation makes the same identifier again and again. In the second libdispatch looks at its
+    // own threads, and ends the process where it may not; what other processes keep to themselves (memory,
+    // environment) Landlock refuses there too.
     report.note("files", Landlock.restrict(readable: ["/dev/urandom", "/proc"]))
     report.note("system-calls", SystemCallFilter.worker.install())
     // Pages wait for each other, not the daemon for them.

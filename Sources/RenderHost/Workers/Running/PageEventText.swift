@@ -70,12 +70,3 @@ extension ElementDescription {
     return .object(members)
   }
 }
-
-extension JSONValue {
-  /// In one line.
-  var text: [UInt8] {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    return (try? encoder.encode(self)).map { Array($0) } ?? Array("null".utf8)
-  }
-}

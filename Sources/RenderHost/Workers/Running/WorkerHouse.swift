@@ -126,14 +126,11 @@ import Synchronization
     _ page: PageInstance, _ errors: RecordedExceptions, since before: Int, isSettled: Bool
   ) -> PageReply {
     let timings = page.timings
-    let named: [(String, Duration?)] = [
-      ("createInstance", timings.createInstance), ("evaluated", timings.evaluated),
-      ("firstElement", timings.firstElement), ("createFinish", timings.createFinish),
-      ("interaction", timings.interaction),
-    ]
+    // The daemon knows itself when it had the bundle.
+    let stages = timings.stages.filter { $0.name != "bundle" }
     return PageReply(
       phase: page.phase.rawValue, elements: page.tree.count,
-      timings: Dictionary(named.compactMap { name, time in time.map { (name, $0.seconds) } }) { $1 },
+      timings: Dictionary(stages.compactMap { name, time in time.map { (name, $0.seconds) } }) { $1 },
       requests: timings.requests, hits: timings.hits, bytes: timings.bytes, settled: isSettled,
       errors: errors.latest, newErrors: errors.count - before)
   }
@@ -178,19 +175,7 @@ extension PageInstance {
     ) { reference in
       if reference.lowercased().hasPrefix("data:") { return reference }
       guard let target = url.map({ $0.resolving(reference) }) ?? PageURL(reference) else { return nil }
-      return prefix + target.text.percentEncoded
+      return prefix + URLPath.escapedComponent(target.text)
     }
-  }
-}
-
-extension String {
-  /// RFC 3986 §2.3: everything but unreserved characters.
-  var percentEncoded: String {
-    utf8.map { byte in
-      switch byte {
-      case 48...57, 65...90, 97...122, 45, 46, 95, 126: String(UnicodeScalar(byte))
-      default: "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
-      }
-    }.joined()
   }
 }
