@@ -38,7 +38,7 @@ examples:
 	done
 
 bench:
-	@scripts/setup test
+	@scripts/setup bench
 	@scripts/bench
 
 clean:

@@ -44,4 +44,14 @@ static const unsigned int pk_audit_arch = 0;
 #endif
 #endif
 
+// Processors that this process may run on, of the first 1024; 0 where that cannot be known. The C library's own way is
+// declared only under _GNU_SOURCE.
+static inline int pk_usable_processors(void) {
+  unsigned char set[128] = {0};
+  int count = 0;
+  if (syscall(SYS_sched_getaffinity, 0, sizeof set, set) < 0) return 0;
+  for (unsigned long index = 0; index < sizeof set; index++) count += __builtin_popcount(set[index]);
+  return count;
+}
+
 #endif

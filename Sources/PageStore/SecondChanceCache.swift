@@ -33,8 +33,11 @@ package final class SecondChanceCache<Key: Hashable & Sendable, Value: Sendable>
     // One entry must not push out all others.
     guard cost <= capacity / 4 else { return }
     state.withLock { state in
-      guard state.entries.updateValue(Entry(value: value, cost: cost), forKey: key) == nil else { return }
-      state.order.append(key)
+      if let former = state.entries.updateValue(Entry(value: value, cost: cost), forKey: key) {
+        state.cost -= former.cost
+      } else {
+        state.order.append(key)
+      }
       state.cost += cost
       while state.cost > capacity, let oldest = state.order.popFirst() {
         guard var entry = state.entries.removeValue(forKey: oldest) else { continue }

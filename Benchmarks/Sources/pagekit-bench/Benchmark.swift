@@ -3,17 +3,45 @@ import Foundation
 /// Compares with peers in the same run; a ratio below 1 is in our favour.
 @main
 enum Benchmark {
-  static func main() async throws {
+  static func main() async {
     let arguments = CommandLine.arguments
     guard arguments.count >= 3 else {
-      FileHandle.standardError.write(Data("usage: pagekit-bench BUNDLECTL FOLDER [ROUNDS] [store|pages]\n".utf8))
+      FileHandle.standardError.write(
+        Data("usage: pagekit-bench PROGRAMS FOLDER [ROUNDS] [store|pages|host|render]\n".utf8))
       exit(64)
     }
     let rounds = arguments.count > 3 ? Int(arguments[3]) ?? 7 : 7
-    let folder = arguments[2]
-    let part = arguments.count > 4 ? arguments[4] : ""
-    if part != "pages" { try await store(bundlectl: arguments[1], folder: folder, rounds: rounds) }
-    if part != "store" { try await pages(folder: folder, rounds: rounds) }
+    let (programs, folder) = (arguments[1], arguments[2])
+    let part = arguments.count > 4 ? arguments[4] : nil
+    do {
+      try await run(part, programs: programs, folder: folder, rounds: rounds)
+    } catch {
+      FileHandle.standardError.write(Data("pagekit-bench: \(error)\n".utf8))
+      exit(1)
+    }
+  }
+
+  private static func run(
+    _ part: String?, programs: String, folder: String, rounds: Int
+  ) async throws {
+    func isWanted(_ name: String) -> Bool { part == nil || part == name }
+    if isWanted("store") { try await store(bundlectl: programs + "/bundlectl", folder: folder, rounds: rounds) }
+    if isWanted("pages") { try await pages(folder: folder, rounds: rounds) }
+    if isWanted("host") { try host(programs + "/renderhost", folder: folder, rounds: max(3, rounds / 2)) }
+    if isWanted("render") { try render(programs + "/renderhost", folder: folder, rounds: max(3, rounds / 2)) }
+  }
+
+  private static func host(_ renderhost: String, folder: String, rounds: Int) throws {
+    var table = Table("answers per second on one core", "renderhost", "nginx", "Varnish", "to nginx", "to Varnish")
+    try HostBenchmark(renderhost: renderhost, folder: folder, rounds: rounds).run(&table)
+    table.print()
+    print()
+  }
+
+  private static func render(_ renderhost: String, folder: String, rounds: Int) throws {
+    var table = Table("renderhost", "measured", "aim")
+    try RenderBenchmark(renderhost: renderhost, folder: folder, rounds: rounds).run(&table)
+    table.print()
   }
 
   private static func store(bundlectl: String, folder: String, rounds: Int) async throws {
@@ -31,5 +59,6 @@ enum Benchmark {
     var table = Table("page", "time", "to a cold one", "aim")
     try await PageBenchmark(folder: folder, rounds: rounds).run(&table)
     table.print()
+    print()
   }
 }

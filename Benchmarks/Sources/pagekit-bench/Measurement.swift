@@ -15,29 +15,23 @@ enum Measurement {
 
   /// Runs a command to its end, its output thrown away.
   static func run(_ arguments: [String]) throws -> ProcessCost {
-    var actions = posix_spawn_file_actions_t()
-    posix_spawn_file_actions_init(&actions)
-    defer { posix_spawn_file_actions_destroy(&actions) }
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0)
-    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
-    var argv = arguments.map { strdup($0) } + [nil]
-    defer { for pointer in argv { free(pointer) } }
-    var pid = pid_t()
     let start = ContinuousClock.now
-    guard posix_spawnp(&pid, arguments[0], &actions, nil, &argv, environ) == 0 else {
-      throw Failed(description: "cannot start \(arguments[0])")
-    }
-    var status: Int32 = 0
-    var usage = rusage()
-    while wait4(pid, &status, 0, &usage) < 0 {
-      guard errno == EINTR else { throw Failed(description: "cannot wait for \(arguments[0])") }
-    }
+    let usage = try Child(arguments).finish()
     let wall = ContinuousClock.now - start
-    guard status == 0 else { throw Failed(description: "\(arguments.joined(separator: " ")) failed") }
     func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }
     return ProcessCost(
       wall: Double(wall.components.seconds) + Double(wall.components.attoseconds) / 1e18,
       cpu: seconds(usage.ru_utime) + seconds(usage.ru_stime), residentBytes: Int64(usage.ru_maxrss) * 1024)
+  }
+
+  /// What a command writes.
+  static func output(_ arguments: [String]) throws -> String {
+    let pipe = Pipe()
+    let child = try Child(arguments, output: .descriptor(pipe.fileHandleForWriting.fileDescriptor))
+    try pipe.fileHandleForWriting.close()
+    let data = try pipe.fileHandleForReading.readToEnd() ?? Data()
+    try child.finish()
+    return String(decoding: data, as: UTF8.self)
   }
 
   static func median(_ values: [Double]) -> Double {

@@ -97,7 +97,7 @@ struct PageBenchmark {
 
   /// A catalogue of 100 cells, made by one function as a compiler of templates writes it, behind a library of which a
   /// page needs little.
-  private static let bundle: String = {
+  static let bundle: String = {
     var text = header
     for number in 0..<300 {
       text += """

@@ -11,7 +11,7 @@ struct PreloadBenchmark {
     let sizes = (0..<500).map { 20_000 + $0 * 300_000 / 499 }
     let site = try Site(root: folder + "/site", sizes: sizes)
     defer { site.stop() }
-    let urls = sizes.indices.map { "http://127.0.0.1:\(site.port)/b/p\($0).js" }
+    let urls = sizes.indices.map { "\(site.origin)/b/p\($0).js" }
     let peer = """
       rm -rf '\(folder)/peer' && mkdir -p '\(folder)/peer' && cd '\(folder)/peer' &&
       curl -s -Z --parallel-max 16 --remote-name-all \(urls.joined(separator: " ")) && md5sum *.js && sync -f .

@@ -1,5 +1,7 @@
 import ArgumentParser
+import CLinux
 import Foundation
+import NIOCore
 
 /// The two ways the executable starts.
 public enum HostEntry {
@@ -8,6 +10,8 @@ public enum HostEntry {
 
   /// Reads the flags and runs the daemon; never returns.
   public static func runHost() async -> Never {
+    let processors = Int(pk_usable_processors())
+    if processors > 0 { NIOSingletons.groupLoopCountSuggestion = processors }
     await HostCommand.main()
     exit(0)
   }

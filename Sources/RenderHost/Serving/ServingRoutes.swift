@@ -41,6 +41,7 @@ struct ServingRoutes: Sendable {
 
   private func answer(_ request: HTTPRequest, _ lookup: Lookup) async -> Response {
     do {
+      let generation = feed.generation
       guard let release = feed.current else { throw ServedError.noRelease }
       let path = (request.path ?? "/").prefix { $0 != "?" }
       guard let name = URLPath.unescaped(path.dropFirst().drop { $0 != "/" }.dropFirst()) else {
@@ -59,6 +60,10 @@ struct ServingRoutes: Sendable {
       let answer = ContentAnswer(
         representation: representation, mediaType: found.content.mediaType, caching: found.caching,
         modified: found.modified.flatMap { $0 < now ? $0 : nil })
+      // What was modified just now is told otherwise a second later.
+      if found.modified.map({ $0 < now }) ?? true {
+        RecallSlot.current?.allow { [feed] in feed.generation == generation }
+      }
       return answer.response(to: request, now: now)
     } catch let error as ServedError {
       return error.response(to: request)

@@ -17,9 +17,12 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
   private let bodyTime: TimeAmount
   private var connection: ConnectionHandler?
+  private var recall: RecallHandler?
   private var isStream = false
   private var bodyDeadline: Scheduled<Void>?
+  /// Requests without an answer, and whether the last of them has not come whole.
   private var underWay = 0
+  private var isLastOpen = false
   private var closes = false
   private var isClosing = false
 
@@ -30,7 +33,9 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
     isStream = context.channel.parent?.parent != nil
     let pipeline = (isStream ? context.channel.parent?.pipeline : context.pipeline)?.syncOperations
     connection = try? pipeline?.handler(type: ConnectionHandler.self)
-    if !isStream { connection?.awaitHead() }
+    guard !isStream else { return }
+    recall = try? pipeline?.handler(type: RecallHandler.self)
+    connection?.awaitHead()
   }
 
   func channelInactive(context: ChannelHandlerContext) {
@@ -44,6 +49,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
     switch unwrapInboundIn(data) {
     case .head:
       underWay += 1
+      isLastOpen = true
       connection?.headArrived()
       let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
       bodyDeadline = context.eventLoop.scheduleTask(in: bodyTime) {
@@ -54,6 +60,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
     case .end:
       bodyDeadline?.cancel()
       bodyDeadline = nil
+      isLastOpen = false
       if !isStream { connection?.awaitHead() }
     }
     context.fireChannelRead(data)
@@ -72,6 +79,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
     case .end:
       underWay -= 1
       context.write(data, promise: promise)
+      recall?.answered(isNext: underWay == 0 && !isLastOpen && !closes)
       if closes, !isStream { closeGently(context) }
     }
   }

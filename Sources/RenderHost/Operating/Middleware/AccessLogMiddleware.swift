@@ -15,14 +15,22 @@ struct AccessLogMiddleware: RouterMiddleware {
     var response = try await next(request, context)
     let (status, logger, address) = (response.status.code, context.logger, context.remoteAddress?.ipAddress ?? "-")
     let (method, path) = (request.method.rawValue, String(request.uri.path.prefix(512)))
-    response.whenDone { bytes, isAborted in
+    @Sendable func log(_ bytes: Int, _ isAborted: Bool, _ start: ContinuousClock.Instant, _ logger: Logger) {
+      let level: Logger.Level = status >= 500 ? .warning : .info
+      guard level >= logger.logLevel else { return }
       let milliseconds = (start.duration(to: .now) / .microseconds(100)).rounded() / 10
       var metadata: Logger.Metadata = [
         "method": .string(method), "path": .string(path), "status": .stringConvertible(status),
         "bytes": .stringConvertible(bytes), "ms": .stringConvertible(milliseconds), "address": .string(address),
       ]
       if isAborted { metadata["aborted"] = "true" }
-      logger.log(level: status >= 500 ? .warning : .info, "Answered", metadata: metadata)
+      logger.log(level: level, "Answered", metadata: metadata)
+    }
+    response.whenDone { bytes, isAborted in log(bytes, isAborted, start, logger) }
+    RecallSlot.current?.onRecall { again in
+      var logger = logger
+      logger[metadataKey: RequestIDMiddleware.logKey] = .string(again.requestID)
+      log(again.bodyBytes, false, again.started, logger)
     }
     return response
   }

@@ -7,13 +7,17 @@ import Logging
 struct RequestIDMiddleware: RouterMiddleware {
   typealias Context = HostRequestContext
 
+  /// `context.id` reads it there.
+  static let logKey = "hb.request.id"
+
   func handle(
     _ request: Request, context: Context, next: (Request, Context) async throws -> Response
   ) async throws -> Response {
-    let id = Self.sane(request.headers[.requestID]) ?? Self.random()
+    let given = Self.sane(request.headers[.requestID])
+    if given != nil { RecallSlot.current?.forbid() }
+    let id = given ?? RequestID.next()
     var context = context
-    // `context.id` reads it there.
-    context.logger[metadataKey: "hb.request.id"] = .string(id)
+    context.logger[metadataKey: Self.logKey] = .string(id)
     var response = try await next(request, context)
     response.headers[.requestID] = id
     return response
@@ -29,11 +33,6 @@ struct RequestIDMiddleware: RouterMiddleware {
       }
     }
     return isPlain ? id : nil
-  }
-
-  private static func random() -> String {
-    let text = String(UInt64.random(in: .min ... .max), radix: 16)
-    return String(repeating: "0", count: 16 - text.count) + text
   }
 }
 

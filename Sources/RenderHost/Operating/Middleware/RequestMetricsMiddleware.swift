@@ -29,12 +29,16 @@ final class RequestMetricsMiddleware: RouterMiddleware {
       let key = Key(
         method: Self.name(request.method), route: Self.route(context.endpointPath), status: response.status.code)
       let (counter, timer) = instruments(key)
-      response.whenDone { [metrics] _, _ in
-        metrics.inFlight.decrement()
+      @Sendable func record(since start: ContinuousClock.Instant) {
         counter.increment()
         let time = start.duration(to: .now).components
         timer.recordNanoseconds(time.seconds * 1_000_000_000 + time.attoseconds / 1_000_000_000)
       }
+      response.whenDone { [metrics] _, _ in
+        metrics.inFlight.decrement()
+        record(since: start)
+      }
+      RecallSlot.current?.onRecall { record(since: $0.started) }
       return response
     } catch {
       metrics.inFlight.decrement()

@@ -13,6 +13,7 @@ struct GuardedChannel<Base: ServerChildChannel>: ServerChildChannel {
   let limits: Settings.Limits
   let connections: ConnectionRegister
   let metrics: HostMetrics
+  let memory: AnswerMemory
 
   func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
     do {
@@ -24,7 +25,8 @@ struct GuardedChannel<Base: ServerChildChannel>: ServerChildChannel {
   }
 
   func handle(value: Value, logger: Logger) async {
-    await base().handle(value: value, logger: logger)
+    let handler = try? await value.channel.pipeline.handler(type: RecallHandler.self).map(\.slot).get()
+    await RecallSlot.$current.withValue(handler) { await base().handle(value: value, logger: logger) }
   }
 
   private func guardConnection(_ channel: any Channel, _ logger: Logger) throws {
@@ -39,6 +41,11 @@ struct GuardedChannel<Base: ServerChildChannel>: ServerChildChannel {
       connections.leave(address)
       metrics.connections.decrement()
     }
-    try channel.pipeline.syncOperations.addHandler(ConnectionHandler(headTime: limits.headTime, isPlain: isPlain))
+    let handler = ConnectionHandler(headTime: limits.headTime, isPlain: isPlain)
+    try channel.pipeline.syncOperations.addHandler(handler)
+    // Behind TLS others put HTTP together.
+    guard isPlain else { return }
+    try channel.pipeline.syncOperations.addHandler(
+      RecallHandler(memory: memory, connection: handler, idle: limits.idle))
   }
 }

@@ -14,17 +14,18 @@ extension HTTPServerBuilder {
       idleTimeout: TimeAmount(limits.idle),
       httpDecoderConfiguration: .init(
         maxHeaderFieldSize: limits.header, maxHeaderListSize: limits.header, maxHeaderFieldCount: 200))
+    let memory = AnswerMemory()
     return HTTPServerBuilder { responder in
       guard let tls else {
         let channel = HTTP1Channel(responder: responder, configuration: http1)
         return GuardedChannel(
-          base: { channel }, isPlain: true, limits: limits, connections: connections, metrics: metrics)
+          base: { channel }, isPlain: true, limits: limits, connections: connections, metrics: metrics, memory: memory)
       }
       let http2 = HTTP2ChannelConfiguration(
         idleTimeout: limits.idle, gracefulCloseTimeout: .seconds(5), streamConfiguration: http1)
       return GuardedChannel(
         base: try tls.channel(http2, responder), isPlain: false, limits: limits, connections: connections,
-        metrics: metrics)
+        metrics: metrics, memory: memory)
     }
   }
 }

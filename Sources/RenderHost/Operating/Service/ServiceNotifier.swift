@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 
 /// Tells systemd how the daemon is: datagrams to the socket that `NOTIFY_SOCKET` names, as sd_notify(3) has them.
@@ -62,9 +63,5 @@ struct ServiceNotifier: Sendable {
   }
 
   /// For ``Message/reloading(monotonic:)``.
-  static var monotonic: UInt64 {
-    var time = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &time)
-    return UInt64(time.tv_sec) * 1_000_000 + UInt64(time.tv_nsec) / 1000
-  }
+  static var monotonic: UInt64 { DispatchTime.now().uptimeNanoseconds / 1000 }
 }

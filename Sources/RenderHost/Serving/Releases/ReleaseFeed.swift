@@ -22,8 +22,12 @@ public final class ReleaseFeed: Sendable {
   static let subscribersLimit = 1000
 
   private let state = Mutex(State())
+  private let publications = Atomic<Int>(0)
 
   public init() {}
+
+  /// Another for each release; read before ``current`` it is never newer than that.
+  var generation: Int { publications.load(ordering: .acquiring) }
 
   var current: ServedRelease? { state.withLock(\.current) }
 
@@ -41,6 +45,7 @@ public final class ReleaseFeed: Sendable {
   /// Switches to a release: at once, and whole.
   func publish(_ release: ServedRelease, now: ContinuousClock.Instant = .now) {
     change { state in
+      publications.add(1, ordering: .acquiringAndReleasing)
       let former = state.current ?? state.former.first?.release
       state.events.append(ReleaseEvent(release, after: former))
       if state.events.count > Self.eventsLimit { state.events.removeFirst() }

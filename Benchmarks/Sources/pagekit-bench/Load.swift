@@ -1,0 +1,36 @@
+import Foundation
+
+/// What wrk(1) saw of a server.
+struct Load {
+  /// Answers per second.
+  let rate: Double
+  /// Seconds, of 99 in 100 answers at most.
+  let p99: Double
+
+  /// - Parameter cores: those that wrk runs on, as taskset(1) has them.
+  /// - Throws: ``Measurement/Failed`` also where an answer was not 2xx or 3xx.
+  init(
+    _ url: String, connections: Int, seconds: Int, cores: String? = nil, threads: Int = 1, fields: [String] = []
+  ) throws {
+    let command =
+      (cores.map { ["taskset", "-c", $0] } ?? [])
+      + ["wrk", "-t\(threads)", "-c\(connections)", "-d\(seconds)s", "--latency", "--timeout", "10s"]
+      + fields.flatMap { ["-H", $0] } + [url]
+    let text = try Measurement.output(command)
+    func value(_ label: String) -> Substring? {
+      text.split(separator: "\n").map { $0.drop { $0 == " " } }.first { $0.hasPrefix(label) }?
+        .dropFirst(label.count).drop { $0 == " " }
+    }
+    guard let rate = value("Requests/sec:").flatMap({ Double($0) }), let p99 = value("99%").flatMap(Self.seconds),
+      value("Non-2xx or 3xx responses:") == nil, value("Socket errors:") == nil
+    else { throw Measurement.Failed(description: "\(command.joined(separator: " ")):\n\(text)") }
+    (self.rate, self.p99) = (rate, p99)
+  }
+
+  private static func seconds(_ text: Substring) -> Double? {
+    for (unit, factor) in [("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60)] where text.hasSuffix(unit) {
+      return Double(text.dropLast(unit.count)).map { $0 * factor }
+    }
+    return nil
+  }
+}

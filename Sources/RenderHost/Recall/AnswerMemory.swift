@@ -1,0 +1,49 @@
+import NIOCore
+import PageStore
+
+/// Answers under the very bytes of the request heads that they were given to.
+///
+/// Of what is served, an answer is a function of the request's head and of the release; whoever asks in the same words
+/// gets the same bytes again, and nothing has to be parsed, decided or written down anew.
+final class AnswerMemory: Sendable {
+  /// Longer heads are not remembered.
+  static let headLimit = 2 << 10
+  /// Nor are larger bodies.
+  static let bodyLimit = 256 << 10
+
+  private let answers: SecondChanceCache<ByteBuffer, RecalledAnswer>
+
+  /// - Parameter capacity: bytes of heads and bodies.
+  init(capacity: Int = 32 << 20) { answers = SecondChanceCache(capacity: capacity) }
+
+  /// Nil for what is not known, or does not hold any more.
+  func answer(to head: ByteBuffer) -> RecalledAnswer? {
+    guard let answer = answers[head] else { return nil }
+    guard answer.isCurrent() else {
+      answers.remove(head)
+      return nil
+    }
+    return answer
+  }
+
+  func remember(_ answer: RecalledAnswer, for head: ByteBuffer) {
+    // A copy of the bytes alone: what was read lies in a larger buffer.
+    answers.insert(answer, for: ByteBuffer(bytes: head.readableBytesView), cost: head.readableBytes + answer.size)
+  }
+
+  /// Whether these bytes are the head of one request for HTTP/1.1 that has nothing behind it, and gets an answer that
+  /// is worth remembering.
+  static func isWholeHead(_ bytes: ByteBuffer) -> Bool {
+    bytes.withUnsafeReadableBytes { bytes in
+      let count = bytes.count
+      guard count <= headLimit, count >= 18, bytes.starts(with: "GET /".utf8) || bytes.starts(with: "HEAD /".utf8),
+        bytes.suffix(4).elementsEqual("\r\n\r\n".utf8)
+      else { return false }
+      // The first empty line is the one at the end.
+      for index in 0..<count - 4 where bytes[index] == 0x0A {
+        if bytes[index + 1] == 0x0A || (bytes[index + 1] == 0x0D && bytes[index + 2] == 0x0A) { return false }
+      }
+      return true
+    }
+  }
+}
