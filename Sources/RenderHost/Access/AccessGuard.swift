@@ -4,10 +4,12 @@ import Synchronization
 /// Holds the policy of the moment, and keeps to it whatever is fetched.
 final class AccessGuard: Sendable {
   private let base: AccessPolicy
+  let record: HostRecord
   private let state: Mutex<AccessPolicy>
 
   /// - Parameter policy: what holds whatever the release is.
-  init(_ policy: AccessPolicy) {
+  init(_ policy: AccessPolicy, record: HostRecord = HostRecord()) {
+    self.record = record
     base = policy
     state = Mutex(policy)
   }
@@ -26,7 +28,9 @@ final class AccessGuard: Sendable {
 
   /// - Throws: ``AccessRefusal``.
   func check(_ url: PageURL) throws {
-    if let refusal = policy.refusal(of: url) { throw refusal }
+    guard let refusal = policy.refusal(of: url) else { return }
+    record.refused(refusal)
+    throw refusal
   }
 
   /// libcurl, with the addresses it connects to held against the policy, and no proxy from the environment.
@@ -37,7 +41,9 @@ final class AccessGuard: Sendable {
     configuration.usesEnvironmentProxies = false
     configuration.refusal = { [weak self] host, address, port in
       guard let self else { return "the daemon is ending" }
-      return policy.refusal(host: host, address: address, port: port).map(\.description)
+      guard let refusal = policy.refusal(host: host, address: address, port: port) else { return nil }
+      record.refused(refusal)
+      return refusal.description
     }
     return GuardedTransport(base: try CurlTransport(configuration), access: self)
   }

@@ -34,7 +34,7 @@ struct ResourceRoutes: Sendable {
     } catch {
       throw PageFailure(error, url: reference)
     }
-    directory.answers.note("resource", loaded.source.name)
+    directory.record.answered(from: loaded.source)
     let bytes = try await loaded.body.bytes(upTo: Self.limit)
     return Response(
       status: HTTPResponse.Status(code: loaded.status), headers: Self.fields(loaded),

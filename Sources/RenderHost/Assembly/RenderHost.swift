@@ -25,7 +25,7 @@ public struct RenderHost: Sendable {
   public func run() async throws {
     let parts = try RenderHostParts(settings, logger: logger)
     try await HostServer(
-      settings: settings, sources: sources, operating: parts.operating, metrics: parts.metrics,
+      settings: settings, sources: sources, operating: parts.operating, metrics: parts.record.metrics,
       services: parts.services, logger: logger,
       whenRunning: { [locations = parts.locations] address in
         if let port = address?.port { locations.listens(on: port) }

@@ -7,7 +7,7 @@ import ServiceLifecycle
 
 /// The daemon's parts, wired together.
 struct RenderHostParts: Sendable {
-  let metrics = HostMetrics()
+  let record = HostRecord()
   let host: PageHost
   let access: AccessGuard
   let serving: Serving
@@ -21,19 +21,20 @@ struct RenderHostParts: Sendable {
     self.settings = settings
     let folders = settings.bundles.map { [URL(fileURLWithPath: $0).resolvingSymlinksInPath().path] } ?? []
     access = AccessGuard(
-      try AccessPolicy(allowed: settings.allowedOrigins, manifest: settings.manifest, folders: folders))
+      try AccessPolicy(allowed: settings.allowedOrigins, manifest: settings.manifest, folders: folders),
+      record: record)
     var configuration = HostConfiguration(manifest: try Serving.source(settings), store: settings.store)
     configuration.releaseGrace = ReleaseFeed.grace
     configuration.logger = logger
     configuration.resources.localFolder = folders.first
     configuration.cookies = NoCookies()
     host = try PageHost(configuration, transport: try access.transport())
-    serving = try Serving(settings, host: host, logger: logger)
+    serving = try Serving(settings, host: host, record: record, logger: logger)
     locations = PublicLocations(feed: serving.feed, settings: settings)
     running = PageRunning(
       host: host, access: access, settings: settings, frameworks: try Self.frameworks(settings),
       executable: executable, locations: locations,
-      note: { [metrics] kind, source in metrics.answers(kind: kind, source: source).increment() }, logger: logger)
+      record: record, logger: logger)
   }
 
   private static func frameworks(_ settings: Settings) throws -> [BundleType: String] {
@@ -57,10 +58,10 @@ struct RenderHostParts: Sendable {
   }
 
   var operating: Operating {
-    let (serving, running, host, metrics) = (serving, running, host, metrics)
+    let (serving, running, host, record) = (serving, running, host, record)
     let report = StatusReport(
       source: settings.bundles ?? settings.manifest?.text ?? "", started: started, memoryLimit: settings.workerMemory,
-      feed: serving.feed, running: running)
+      serving: serving, running: running, record: record)
     return Operating(
       status: { await report.status() },
       checks: [
@@ -81,8 +82,8 @@ struct RenderHostParts: Sendable {
           return status.ready > 0 ? nil : "none of \(status.wanted) workers is ready"
         },
       ],
-      relaunch: { try await host.refresh() },
+      relaunch: serving.relaunch,
       clearCache: { try await host.responses.removeAll() },
-      updateMetrics: { await report.update(metrics) })
+      updateMetrics: { await report.updateMetrics() })
   }
 }

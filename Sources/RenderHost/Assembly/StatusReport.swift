@@ -8,60 +8,78 @@ struct StatusReport: Sendable {
   let started: Date
   /// Resident bytes that a worker may have.
   let memoryLimit: Int64
-  let feed: ReleaseFeed
+  let serving: Serving
   let running: PageRunning
+  let record: HostRecord
 
   func status() async -> HostStatus {
     var status = HostStatus(started: started)
     let workers = await running.workers.status()
-    let now = ContinuousClock.now
-    if let release = feed.current {
+    if let release = serving.feed.current {
       status.release = HostStatus.Release(
         name: release.name, sequence: Int(release.stored.sequence), source: source,
-        activated: Date(timeIntervalSince1970: Double(release.since.secondsSinceEpoch)))
-      let barred = Dictionary(workers.barred.map { ($0.digest, "\($0)") }) { first, _ in first }
-      status.bundles = release.entries.filter { $0.bundle.kind == .bundle }.map {
-        Self.bundle($0, barred: barred)
-      }
+        activated: Date(timeIntervalSince1970: Double(release.since.secondsSinceEpoch)),
+        verified: serving.feed.verified)
+      status.bundles = await bundles(of: release, barred: workers.barred)
     }
-    status.pages = await running.directory.pages.values.map { page in
-      Self.page(page, opened: Date() - (now - page.opened).seconds)
-    }
+    status.pages = await pages()
     status.workers = workers.workers.map { worker in
       HostStatus.Worker(
-        slot: worker.id, pid: worker.pid, state: worker.state == .ready && worker.busy > 0 ? "busy" : "\(worker.state)",
-        pages: worker.pages, memory: worker.residentBytes, memoryLimit: memoryLimit, kills: 0)
+        slot: worker.slot, pid: worker.pid, state: worker.activity, pages: worker.pages, memory: worker.residentBytes,
+        memoryLimit: memoryLimit, started: worker.started, kills: worker.kills)
     }
-    status.failures = workers.lastKills.reversed().map {
-      HostStatus.Failure(time: Date(), kind: "worker", message: $0)
-    }
-    if let problem = feed.problem {
-      status.failures.insert(HostStatus.Failure(time: Date(), kind: "release", message: problem), at: 0)
-    }
+    status.failures = record.failures.latest
     return status
   }
 
-  private static func bundle(_ entry: ServedEntry, barred: [SHA256Digest: String]) -> HostStatus.Bundle {
-    let reason = entry.blob.flatMap { barred[$0.sha256] }
-    return HostStatus.Bundle(
-      name: entry.bundle.name, url: entry.location, size: entry.blob?.size ?? entry.bundle.size ?? 0,
-      state: reason != nil ? .barred : entry.blob == nil ? .missing : .ready, reason: reason)
+  private func bundles(of release: ServedRelease, barred: [BarredBundles.Entry]) async -> [HostStatus.Bundle] {
+    let reasons = Dictionary(barred.map { ($0.digest, "\($0)") }) { first, _ in first }
+    let opens = await running.directory.opens
+    return release.entries.filter { $0.bundle.kind == .bundle }.map { entry in
+      let reason = entry.blob.flatMap { reasons[$0.sha256] }
+      return HostStatus.Bundle(
+        name: entry.bundle.name, url: entry.location, size: entry.blob?.size ?? entry.bundle.size ?? 0,
+        compressed: entry.blob.flatMap { serving.representations.smallestSize(of: $0.sha256) }.map { Int64($0) },
+        state: reason != nil ? .barred : entry.blob == nil ? .missing : .ready, reason: reason,
+        opens: opens[entry.path] ?? 0)
+    }
   }
 
-  private static func page(_ page: OpenedPage, opened: Date) -> HostStatus.Page {
-    HostStatus.Page(
-      id: page.id, url: page.location, phase: page.reopening == nil ? page.reply.phase : "reopened", opened: opened,
-      elements: page.reply.elements, entry: page.reply.timings["evaluated"], preview: "/pages/\(page.id)/preview",
-      error: page.reply.errors.first?.message)
+  /// The latest first.
+  private func pages() async -> [HostStatus.Page] {
+    let slots = await running.workers.slots()
+    let now = ContinuousClock.now
+    return await running.directory.pages.values.sorted { ($0.opened, $0.id) > ($1.opened, $1.id) }.map { page in
+      HostStatus.Page(
+        id: page.id, url: page.location, phase: page.phase, worker: slots[page.number],
+        opened: Date() - (now - page.opened).seconds, elements: page.reply.elements,
+        entry: page.reply.timings["evaluated"], preview: "/pages/\(page.id)/preview",
+        error: page.reply.errors.last?.message)
+    }
   }
+
+  /// Phases that pages are counted by.
+  private static let phases = [
+    "opening", PagePhase.loading.rawValue, PagePhase.evaluating.rawValue, PagePhase.live.rawValue,
+    PagePhase.failed.rawValue, "reopened",
+  ]
 
   /// Sets what is only looked at when metrics are scraped.
-  func update(_ metrics: HostMetrics) async {
-    let workers = await running.workers.status()
-    for state in [WorkerStatus.State.starting, .ready, .ending] {
-      metrics.workers(state.rawValue).set(Double(workers.workers.count { $0.state == state }))
+  func updateMetrics() async {
+    let metrics = record.metrics
+    let status = await running.workers.status()
+    for state in ["starting", "ready", "busy", "ending"] {
+      metrics.workers(state).set(Double(status.workers.count { $0.activity == state }))
     }
-    for worker in workers.workers { metrics.workerMemory(slot: worker.id).set(Double(worker.residentBytes)) }
-    metrics.pages("open").set(Double(await running.pageCounts().open))
+    let residents = Dictionary(status.workers.map { ($0.slot, $0.residentBytes) }) { first, _ in first }
+    for slot in 1..<(status.slots + 1) {
+      let meter = metrics.workerMemory(slot: slot)
+      if let bytes = residents[slot] { meter.set(Double(bytes)) } else { meter.destroy() }
+    }
+    let (opening, open) = await running.directory.phases
+    for phase in Self.phases {
+      let count = phase == "opening" ? opening : open.count { $0 == phase }
+      metrics.pages(phase).set(Double(count))
+    }
   }
 }

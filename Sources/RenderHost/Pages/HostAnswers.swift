@@ -7,8 +7,7 @@ struct HostAnswers: Sendable {
 
   let host: PageHost
   let access: AccessGuard
-  /// Hears what each answer was taken from.
-  var note: AnswerNote = { _, _ in }
+  let record: HostRecord
   /// What all pages of an origin may keep.
   private static let keyLimit = 1_000
   private static let valueLimit = 256 << 10
@@ -77,7 +76,7 @@ struct HostAnswers: Sendable {
   }
 
   private func relay(_ kind: ResourceUpdate.Kind, _ loaded: Loaded, _ send: Send) async throws {
-    note("resource", loaded.source.name)
+    record.answered(from: loaded.source)
     let bytes = try await loaded.body.bytes(upTo: Self.bodyLimit)
     try await Self.send(bytes, send) { .update(ResourceUpdate(kind, loaded, hasMore: $0)) }
   }
@@ -86,6 +85,7 @@ struct HostAnswers: Sendable {
     guard let url = PageURL(text) else { throw AccessRefusal(url: text, rule: .notAURL) }
     try access.check(url)
     let bundle = try await host.bundles.load(url)
+    record.loaded(bundle)
     try await Self.send(bundle.bytes, send) { .bundle(hasMore: $0) }
   }
 

@@ -23,6 +23,9 @@ struct OpenedPage: Sendable {
   var reopening: Task<Void, any Error>?
   var reopened = 0
 
+  /// What its worker says of it; `reopened` where it is on its way to another.
+  var phase: String { reopening == nil ? reply.phase : "reopened" }
+
   /// Without its tree.
   var json: [String: JSONValue] {
     var timings = reply.timings.mapValues { JSONValue.number($0) }

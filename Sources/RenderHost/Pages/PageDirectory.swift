@@ -16,33 +16,37 @@ actor PageDirectory {
   nonisolated let pool: WorkerPool
   nonisolated let answers: HostAnswers
   nonisolated let numbers = PageNumbers()
-  private let names: ReleaseNames
-  private let locations: PublicLocations?
-  private let note: AnswerNote
+  nonisolated let record: HostRecord
+  private let locations: PublicLocations
   let configuration: Configuration
   private let logger: Logger
   var pages: [String: OpenedPage] = [:]
   /// Pages that are being opened, and those that are shown once.
   private var openingCount = 0
-  private(set) var openedCount = 0
+  /// How often pages were opened or shown, by the bundles' paths in the release.
+  private(set) var opens: [String: Int] = [:]
 
   /// How often an opening is begun that another page has ended.
   private static let tries = 3
+  /// Bundles whose openings are counted.
+  private static let opensLimit = 10_000
 
   init(
-    _ answers: HostAnswers, pool: WorkerPool, configuration: Configuration, locations: PublicLocations? = nil,
-    note: @escaping AnswerNote = { _, _ in }, logger: Logger
+    _ answers: HostAnswers, pool: WorkerPool, configuration: Configuration, locations: PublicLocations,
+    record: HostRecord, logger: Logger
   ) {
     self.answers = answers
     self.locations = locations
-    self.note = note
+    self.record = record
     self.pool = pool
     self.configuration = configuration
     self.logger = logger
-    names = ReleaseNames(answers.host)
   }
 
   var count: Int { pages.count + openingCount }
+
+  /// How many pages are being opened, and the phases of those that are open.
+  var phases: (opening: Int, open: [String]) { (openingCount, pages.values.map(\.phase)) }
 
   // MARK: Opening
 
@@ -58,7 +62,7 @@ actor PageDirectory {
 
   /// - Throws: ``PageFailure``.
   func open(_ request: PageRequest, view: PageView?) async throws -> (OpenedPage, [UInt8]) {
-    try await counted {
+    try await counted(request) {
       try await failing(request.url ?? request.name ?? "") {
         let target = try await find(request)
         let log = EventLog()
@@ -69,7 +73,7 @@ actor PageDirectory {
           location: target.location, bundle: target.bundle, digest: target.digest, log: log, reply: reply,
           bundleTime: target.bundleTime, opened: configuration.now(), lastAsked: configuration.now())
         pages[page.id] = page
-        openedCount += 1
+        note(page)
         return (page, seen)
       }
     }
@@ -79,27 +83,39 @@ actor PageDirectory {
   ///
   /// - Throws: ``PageFailure``.
   func render(_ request: PageRequest, view: PageView) async throws -> (OpenedPage, [UInt8]) {
-    try await counted {
+    try await counted(request) {
       try await failing(request.url ?? request.name ?? "") {
         let target = try await find(request)
         let opening = opening(request, target, view, isOnce: true)
         let (number, reply, seen) = try await run(target, opening, nil)
         numbers.remove(number)
-        openedCount += 1
         let page = OpenedPage(
           id: "", number: number, url: target.url, name: request.name, opening: opening,
           location: target.location, bundle: target.bundle, digest: target.digest, log: EventLog(), reply: reply,
           bundleTime: target.bundleTime, opened: configuration.now(), lastAsked: configuration.now())
+        note(page)
         return (page, seen)
       }
     }
   }
 
-  private func counted<Result>(_ body: () async throws -> Result) async throws -> Result {
-    guard count < configuration.pages else { throw PageFailure.full(limit: configuration.pages) }
-    openingCount += 1
-    defer { openingCount -= 1 }
-    return try await body()
+  private func note(_ page: OpenedPage) {
+    record.opened(page)
+    guard let path = locations.entry(of: page.url)?.path else { return }
+    if opens.count >= Self.opensLimit, opens[path] == nil { opens = [:] }
+    opens[path, default: 0] += 1
+  }
+
+  private func counted<Result>(_ request: PageRequest, _ body: () async throws -> Result) async throws -> Result {
+    do {
+      guard count < configuration.pages else { throw PageFailure.full(limit: configuration.pages) }
+      openingCount += 1
+      defer { openingCount -= 1 }
+      return try await body()
+    } catch let failure as PageFailure {
+      record.failed(failure, opening: locations.location(of: request))
+      throw failure
+    }
   }
 
   private func failing<Result>(_ url: String, _ body: () async throws -> Result) async throws -> Result {
@@ -110,8 +126,8 @@ actor PageDirectory {
     let began = ContinuousClock.now
     let url: PageURL
     if let name = request.name {
-      url = try await names.url(of: name)
-    } else if let served = request.url.flatMap({ locations?.source(of: $0) }) {
+      url = try locations.source(named: name)
+    } else if let served = request.url.flatMap({ locations.source(of: $0) }) {
       url = served
     } else {
       guard let asked = request.url.flatMap({ PageURL($0) }) else {
@@ -121,9 +137,9 @@ actor PageDirectory {
       try answers.access.check(url)
     }
     let bundle = try await answers.host.bundles.load(url)
-    note("bundle", bundle.source == .store ? "disk" : bundle.source.rawValue)
+    record.loaded(bundle)
     let digest = try ContentDigests(of: bundle.bytes).sha256
-    let location = locations?.location(of: url) ?? url.text
+    let location = locations.location(of: url)
     return Target(
       url: url, location: location, bundle: bundle, digest: digest, bundleTime: (ContinuousClock.now - began).seconds)
   }
@@ -143,9 +159,10 @@ actor PageDirectory {
   ) async throws -> (UInt64, PageReply, [UInt8]) {
     var tries = 0
     while true {
-      let number = numbers.add(target.url, log)
+      let number = numbers.add(target.url, location: target.location, log)
       do {
-        let (reply, seen) = try await pool.open(number, opening, target.bundle.bytes, target.digest)
+        let (reply, seen) = try await pool.open(
+          number, opening, target.bundle.bytes, target.digest, location: target.location)
         return (number, reply, seen)
       } catch {
         numbers.remove(number)
@@ -175,8 +192,8 @@ actor PageDirectory {
   func call(
     _ id: String, _ message: @escaping @Sendable (_ call: UInt64, _ page: UInt64) -> HostMessage
   ) async throws -> (OpenedPage, [UInt8], newErrors: Int) {
-    let url = try page(id).url.text
-    return try await failing(url) {
+    let location = try page(id).location
+    return try await failing(location) {
       try await pages[id]?.reopening?.value
       let number = try page(id).number
       do {
@@ -188,7 +205,7 @@ actor PageDirectory {
         throw PageFailure.unknownPage(id)
       } catch let fault as PageFault {
         // It cannot go on: a script that was stopped is in no state that means anything.
-        if case .stopped(let reason) = fault { await end(id, "killed", reason) }
+        if case .stopped(let reason) = fault { await fail(id, "killed", reason) }
         throw fault
       }
     }
@@ -209,6 +226,11 @@ actor PageDirectory {
     await pool.close(page.number)
   }
 
+  private func fail(_ id: String, _ event: String, _ reason: String) async {
+    if let page = pages[id] { record.failures.append(.page, reason, of: page.location) }
+    await end(id, event, reason)
+  }
+
   /// Ends pages that nobody has asked for, and nobody watches.
   func expire(at now: ContinuousClock.Instant) async {
     for page in pages.values where page.lastAsked + configuration.idle <= now {
@@ -221,8 +243,10 @@ actor PageDirectory {
 
   func replace(_ ended: Set<UInt64>, culprits: Set<UInt64>, _ reason: KillReason) async {
     for page in pages.values where ended.contains(page.number) {
-      if culprits.contains(page.number) || reason == .shutdown {
+      if reason == .shutdown {
         await end(page.id, "killed", "\(reason)")
+      } else if culprits.contains(page.number) {
+        await fail(page.id, "killed", "\(reason)")
       } else {
         reopen(page, reason)
       }
@@ -245,9 +269,9 @@ actor PageDirectory {
       pages[page.id]?.reply = reply
       pages[page.id]?.reopening = nil
     } catch {
-      let failure = PageFailure(error, url: page.url.text)
+      let failure = PageFailure(error, url: page.location)
       logger.warning("a page could not be opened again: \(failure)", metadata: ["page": "\(page.id)"])
-      await end(page.id, "failed", "\(failure)")
+      await fail(page.id, "failed", "\(failure)")
       throw failure
     }
   }
@@ -255,7 +279,10 @@ actor PageDirectory {
 
 extension PageDirectory: WorkerPoolDelegate {
   nonisolated func receive(event name: String, _ details: [UInt8], of page: UInt64) {
-    numbers[page]?.log?.append(name, details)
+    guard let (_, location, log) = numbers[page] else { return }
+    log?.append(name, details)
+    guard name == "exception", let fault = try? JSONDecoder().decode(ScriptFault.self, from: Data(details)) else { return }
+    record.threw(fault, in: location)
   }
 
   nonisolated func answer(

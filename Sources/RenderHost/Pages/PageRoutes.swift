@@ -125,7 +125,7 @@ struct PageRoutes: Sendable {
     guard let firing = try? JSONDecoder().decode(Firing.self, from: Data(bytes)) else {
       throw PageFailure.badRequest("the body is not {\"ref\": …, \"type\": …, \"event\": …}")
     }
-    return try await entered(request, id) { call, page, view in
+    return try await entered("fire", id) { call, page, view in
       .fire(
         call: call, page: page, ref: firing.ref, type: firing.type, event: firing.event ?? .object([:]), view: view)
     }
@@ -140,19 +140,22 @@ struct PageRoutes: Sendable {
     guard let refreshing = try? JSONDecoder().decode(Refreshing.self, from: Data(bytes)) else {
       throw PageFailure.badRequest("the body is not {\"data\": …}")
     }
-    return try await entered(request, id) { call, page, view in
+    return try await entered("refresh", id) { call, page, view in
       .refresh(call: call, page: page, data: refreshing.data, view: view)
     }
   }
 
   /// What a script throws is its page's answer; the page goes on.
   private func entered(
-    _ request: Request, _ id: String, _ message: @escaping @Sendable (UInt64, UInt64, PageView) -> HostMessage
+    _ kind: String, _ id: String, _ message: @escaping @Sendable (UInt64, UInt64, PageView) -> HostMessage
   ) async throws -> Response {
     let view = PageView(format: .json)
+    let began = ContinuousClock.now
     let (page, tree, newErrors) = try await directory.call(id) { message($0, $1, view) }
+    directory.record.entered(kind, seconds: (ContinuousClock.now - began).seconds)
     if newErrors > 0, let fault = page.reply.errors.last {
-      throw PageFailure.script(url: page.url.text, fault)
+      directory.record.threw(fault, in: page.location)
+      throw PageFailure.script(url: page.location, fault)
     }
     return Self.response(page, tree)
   }

@@ -3,17 +3,17 @@ import PageKit
 import ServiceLifecycle
 
 /// Everything that running pages takes: workers, the pages in them, and the routes to both.
-public struct PageRunning: Service {
+struct PageRunning: Service {
   let directory: PageDirectory
-  public let workers: WorkerPool
+  let workers: WorkerPool
 
   /// - Parameters:
   ///   - host: its transport is to be ``AccessGuard/transport(_:)``.
   ///   - executable: what is started as `… worker`; by default this very program.
   init(
     host: PageHost, access: AccessGuard, settings: Settings, frameworks: [BundleType: String] = [:],
-    executable: String = "/proc/self/exe", locations: PublicLocations? = nil,
-    note: @escaping AnswerNote = { _, _ in }, barring: BarredBundles = BarredBundles(),
+    executable: String = "/proc/self/exe", locations: PublicLocations,
+    record: HostRecord = HostRecord(), barring: BarredBundles = BarredBundles(),
     now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }, logger: Logger
   ) {
     var pool = WorkerPool.Configuration()
@@ -31,14 +31,14 @@ public struct PageRunning: Service {
     pages.idle = settings.pageIdle
     pages.pageTime = settings.pageTime
     pages.now = now
-    workers = WorkerPool(pool, logger: logger)
+    workers = WorkerPool(pool, record: record, logger: logger)
     directory = PageDirectory(
-      HostAnswers(host: host, access: access, note: note), pool: workers, configuration: pages, locations: locations,
-      note: note, logger: logger)
+      HostAnswers(host: host, access: access, record: record), pool: workers, configuration: pages,
+      locations: locations, record: record, logger: logger)
   }
 
   /// Keeps workers, and lets pages expire, until it is told to stop.
-  public func run() async throws {
+  func run() async throws {
     await workers.attach(directory)
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask { try await workers.run() }
@@ -52,7 +52,4 @@ public struct PageRunning: Service {
       group.cancelAll()
     }
   }
-
-  /// Pages at the moment, and since the start.
-  public func pageCounts() async -> (open: Int, opened: Int) { (await directory.count, await directory.openedCount) }
 }

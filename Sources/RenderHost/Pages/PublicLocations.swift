@@ -30,9 +30,28 @@ final class PublicLocations: Sendable {
     return feed.current?.entry(at: plain)?.bundle.url
   }
 
+  /// The served bundle of a name.
+  ///
+  /// - Throws: ``PageFailure/unknownBundle(_:)``, ``PageFailure/busy(_:)``.
+  func source(named name: String) throws -> PageURL {
+    guard let release = feed.current else { throw PageFailure.busy("no release is active yet") }
+    guard let entry = release.bundle(named: name) else { throw PageFailure.unknownBundle(name) }
+    return entry.bundle.url
+  }
+
+  /// What is served of the current release from there.
+  func entry(of url: PageURL) -> ServedEntry? { feed.current?.entry(from: url) }
+
+  /// What a caller has asked for, whether it is there or not.
+  func location(of request: PageRequest) -> String {
+    if let name = request.name { return (try? source(named: name)).map { location(of: $0) } ?? name }
+    let text = request.url ?? ""
+    return source(of: text).map { location(of: $0) } ?? text
+  }
+
   /// What pages and callers see of a bundle's URL.
   func location(of url: PageURL) -> String {
-    guard url.isFile, let entry = feed.current?.entries.first(where: { $0.bundle.url == url }) else { return url.text }
+    guard url.isFile, let entry = entry(of: url) else { return url.text }
     return base + entry.location
   }
 }

@@ -7,6 +7,9 @@ import ServiceLifecycle
 /// Everything about serving, wired together.
 struct Serving: Sendable {
   let feed: ReleaseFeed
+  let representations: RepresentationStore
+  /// Asks the source again; what it has that is new is served then.
+  let relaunch: @Sendable () async throws -> Void
   /// Follows the source; to be run for as long as the server.
   let services: [any Service]
   private let routes: ServingRoutes
@@ -29,12 +32,13 @@ struct Serving: Sendable {
   }
 
   /// - Parameter host: with ``source(_:)`` as its manifest, and a `releaseGrace` of ``ReleaseFeed/grace``.
-  init(_ settings: Settings, host: PageHost, logger: Logger) throws {
+  init(_ settings: Settings, host: PageHost, record: HostRecord = HostRecord(), logger: Logger) throws {
     let feed = ReleaseFeed()
     let representations = RepresentationStore(
       store: host.store, downloader: host.downloader,
       variants: VariantDirectory(store: settings.store.path, logger: logger), logger: logger)
-    let publisher = ReleasePublisher(host: host, feed: feed, representations: representations, logger: logger)
+    let publisher = ReleasePublisher(
+      host: host, feed: feed, representations: representations, record: record, logger: logger)
     let signal = FollowSignal()
     if let folder = settings.bundles {
       let source = try FolderSource(folder: folder, store: settings.store)
@@ -43,8 +47,14 @@ struct Serving: Sendable {
       services = [UpstreamFollower(publisher: publisher, period: settings.follow, signal: signal)]
     }
     self.feed = feed
+    self.representations = representations
+    relaunch = {
+      try await publisher.ask()
+      signal.send()
+    }
     routes = ServingRoutes(
-      feed: feed, representations: representations, downloader: host.downloader, store: host.store)
+      feed: feed, representations: representations, downloader: host.downloader, store: host.store,
+      metrics: record.metrics)
     releases = ReleaseRoutes(feed: feed)
     hook = settings.webhookSecret.map { ReleaseHook(signature: WebhookSignature(secret: $0), signal: signal) }
   }

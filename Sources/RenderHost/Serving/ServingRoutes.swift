@@ -1,3 +1,4 @@
+import CoreMetrics
 import Foundation
 import HTTPCaching
 import HTTPTypes
@@ -14,6 +15,7 @@ struct ServingRoutes: Sendable {
   let representations: RepresentationStore
   let downloader: BundleDownloader
   let store: BundleStore
+  let metrics: HostMetrics
 
   func add(to router: Router<HostRequestContext>) {
     add("/manifest.json", to: router) { _, release in .init(content: release.manifest, modified: release.since) }
@@ -60,11 +62,17 @@ struct ServingRoutes: Sendable {
       let answer = ContentAnswer(
         representation: representation, mediaType: found.content.mediaType, caching: found.caching,
         modified: found.modified.flatMap { $0 < now ? $0 : nil })
-      // What was modified just now is told otherwise a second later.
+// What was modified just now is told otherwise a second later.
       if found.modified.map({ $0 < now }) ?? true {
         RecallSlot.current?.allow { [feed] in feed.generation == generation }
       }
-      return answer.response(to: request, now: now)
+      let response = answer.response(to: request, now: now)
+      if request.method == .get, let saved = answer.saved(by: response, size: found.content.digests.size) {
+        let counter = metrics.savedBytes(saved.how)
+        counter.increment(by: saved.bytes)
+        RecallSlot.current?.onRecall { _ in counter.increment(by: saved.bytes) }
+      }
+      return response
     } catch let error as ServedError {
       return error.response(to: request)
     } catch {

@@ -27,7 +27,7 @@ struct DashboardTests {
       name: "release-\(asked > 1 ? "new" : "old")", sequence: 1, source: nasty, activated: now, verified: now)
     status.bundles = [
       .init(name: nasty, url: nil, size: 5213, compressed: 1400, state: .ready, opens: 3),
-      .init(name: "cart", url: nil, size: 1 << 21, state: .barred, reason: "killed 3 workers"),
+      .init(name: "cart", url: nil, size: 1 << 21, state: .barred, reason: "killed 3 workers", opens: 0),
     ]
     status.pages = [
       .init(

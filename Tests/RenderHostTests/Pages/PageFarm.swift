@@ -13,6 +13,7 @@ import Testing
 struct PageFarm {
   let origin: FaultOrigin
   let running: PageRunning
+  let record: HostRecord
   let client: any TestClientProtocol
 
   /// Beside the test bundle.
@@ -42,8 +43,18 @@ struct PageFarm {
     _ = await host.preload().report()
     var logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     logger.logLevel = .error
+    let feed = ReleaseFeed()
+    let record = access.record
+    await ReleasePublisher(
+      host: host, feed: feed,
+      representations: RepresentationStore(
+        store: host.store, downloader: host.downloader,
+        variants: VariantDirectory(store: folder.file("store"), logger: logger), logger: logger),
+      record: record, logger: logger
+    ).publishStored()
     let running = PageRunning(
-      host: host, access: access, settings: settings, executable: executable, now: now, logger: logger)
+      host: host, access: access, settings: settings, executable: executable,
+      locations: PublicLocations(feed: feed, settings: settings), record: record, now: now, logger: logger)
     let router = Router(context: HostRequestContext.self)
     PageRoutes(directory: running.directory, bodyLimit: settings.limits.body, heartbeat: .milliseconds(200))
       .add(to: router)
@@ -54,7 +65,7 @@ struct PageFarm {
     do {
       result = .success(
         try await application.test(live ? .live : .router) { client in
-          let farm = PageFarm(origin: origin, running: running, client: client)
+          let farm = PageFarm(origin: origin, running: running, record: record, client: client)
           try await farm.until { await running.workers.status().ready >= workers }
           return try await body(farm)
         })
@@ -106,6 +117,11 @@ struct PageFarm {
       guard .now < deadline else { throw Unexpected(answer: "it did not come within \(limit)") }
       try await Task.sleep(for: .milliseconds(10))
     }
+  }
+
+  /// The value of a metric; nil where nobody has set it.
+  func metric(_ name: String, _ labels: [String: String] = [:]) throws -> Double? {
+    try StrictMetrics(PrometheusText(format: .prometheus).text(record.metrics.registry)).value(name, labels)
   }
 
   func log(of id: String) async throws -> EventLog { try await running.directory.page(id).log }

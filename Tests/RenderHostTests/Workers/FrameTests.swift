@@ -56,9 +56,11 @@ import Testing
     try await PageFarm.running(["counter": Script.counter]) { farm in
       var configuration = WorkerPool.Configuration()
       (configuration.workers, configuration.executable) = (1, program)
-      let pool = WorkerPool(configuration, logger: .init(label: "test") { _ in SwiftLogNoOpLogHandler() })
+      let record = HostRecord()
+      let pool = WorkerPool(configuration, record: record, logger: .init(label: "test") { _ in SwiftLogNoOpLogHandler() })
       let running = Task { try await pool.run() }
-      try await farm.until { await pool.status().kills["malformed", default: 0] >= 2 }
+      try await farm.until { await pool.status().workers.contains { $0.kills >= 2 } }
+      #expect(record.failures.latest.first?.message.contains("is no message") == true)
       #expect(await pool.status().ready == 0)
       running.cancel()
       try? await running.value

@@ -41,7 +41,7 @@ import Testing
       let answer = try await farm.ask(.post, "/pages", #"{"name":"memory"}"#)
       #expect(answer.status == 504)
       #expect(answer.json["error"].text?.contains("MiB") == true, "\(answer.text)")
-      #expect(await farm.running.workers.status().kills["memory"] == 1)
+      #expect(try farm.metric("renderhost_worker_kills_total", ["reason": "memory"]) == 1)
       #expect(try await farm.ask(.get, "/render?name=counter").status == 200)
     }
   }
@@ -88,9 +88,32 @@ import Testing
       }
       try await farm.until { try await farm.ask(.get, "/pages/\(id)").json["reopened"].count == 1 }
       let status = await farm.running.workers.status()
-      #expect(status.kills["ended"] == 1)
-      #expect(status.lastKills.first?.contains("signal 9") == true)
+      #expect(try farm.metric("renderhost_worker_kills_total", ["reason": "ended"]) == 1)
+      #expect(farm.record.failures.latest.first?.message.contains("signal 9") == true)
       #expect(status.barred.isEmpty)
+    }
+  }
+
+  @Test func aWorkerThatTakesAnothersPlaceHasItsNumber() async throws {
+    try await PageFarm.running(["counter": Script.counter]) { farm in
+      let pool = farm.running.workers
+      let began = Date()
+      for kills in 1...3 {
+        let second = try #require(await pool.status().workers.first { $0.slot == 2 })
+        #expect(second.started <= Date() && second.started > began - 60)
+        kill(second.pid, SIGKILL)
+        try await farm.until {
+          let workers = await pool.status().workers
+          return workers.map(\.slot) == [1, 2] && workers[1].kills == kills && workers[1].state == .ready
+        }
+      }
+      let status = await pool.status()
+      #expect(status.slots == 2 && status.workers.map(\.kills) == [0, 3])
+      #expect(try farm.metric("renderhost_worker_kills_total", ["reason": "ended"]) == 3)
+      // Three times the same, and the time is that of the last.
+      let failures = farm.record.failures.latest
+      #expect(failures.map(\.kind) == ["worker"])
+      #expect(failures.allSatisfy { $0.time > began && $0.time <= Date() })
     }
   }
 

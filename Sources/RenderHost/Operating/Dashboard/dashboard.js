@@ -218,7 +218,7 @@
     setText(by("version"), "renderhost " + status.version);
   };
 
-  const states = { ready: "good", live: "good", busy: "good", fetching: "warn", loading: "warn", starting: "warn", reopened: "warn", damaged: "bad", barred: "bad", missing: "bad", failed: "bad", stopped: "bad" };
+  const states = { ready: "good", live: "good", busy: "good", loading: "warn", starting: "warn", reopened: "warn", barred: "bad", missing: "bad", failed: "bad", ending: "warn" };
   const setState = (element, state, title) => {
     setText(element, state);
     element.className = "state " + (states[state] ?? "");

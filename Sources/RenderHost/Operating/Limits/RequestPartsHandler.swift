@@ -1,3 +1,4 @@
+import CoreMetrics
 import HTTPTypes
 import NIOCore
 import NIOHTTP1
@@ -16,6 +17,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
   private static let linger = TimeAmount.seconds(2)
 
   private let bodyTime: TimeAmount
+  private let metrics: HostMetrics
   private var connection: ConnectionHandler?
   private var recall: RecallHandler?
   private var isStream = false
@@ -26,7 +28,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
   private var closes = false
   private var isClosing = false
 
-  init(bodyTime: Duration) { self.bodyTime = TimeAmount(bodyTime) }
+  init(bodyTime: Duration, metrics: HostMetrics) { (self.bodyTime, self.metrics) = (TimeAmount(bodyTime), metrics) }
 
   func handlerAdded(context: ChannelHandlerContext) {
     // A stream's parent is a connection, whose parent is the listening socket.
@@ -89,8 +91,10 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
     switch error {
     case HTTPParserError.headerOverflow:
       if connection?.hasLine == false {
+        metrics.refusals("url").increment()
         answer(context, .uriTooLong, "the URL is too long")
       } else {
+        metrics.refusals("header").increment()
         answer(context, .requestHeaderFieldsTooLarge, "the header fields are too long")
       }
     case is SlowHeadError: answer(context, .requestTimeout, "the request's head took too long")

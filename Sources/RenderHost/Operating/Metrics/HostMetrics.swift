@@ -32,38 +32,42 @@ struct HostMetrics: Sendable {
   /// `renderhost_connections`: open now.
   let connections: Meter
 
-  /// `renderhost_refusals`: by reason: `connections`, `body`, `header`, `url`, `origin`, `pages`, `barred`.
+  /// `renderhost_refusals`: by reason: `connections`, `body`, `header`, `url`; `origin` and `address` of what is not
+  /// fetched; `pages` and `barred` of what is not opened.
   func refusals(_ reason: String) -> Counter { counter("renderhost_refusals", "reason", reason) }
 
-  /// `renderhost_answers`: what bundles, files and resources were answered from, by kind (`bundle`, `resource`,
-  /// `variant`) and source (`memory`, `disk`, `revalidated`, `network`, `stale`). All but `network` are hits.
+  /// `renderhost_answers`: what pages' bundles and resources were answered from, by kind (`bundle`, `resource`) and
+  /// source (`memory`, `disk`, `revalidated`, `network`, `stale`). All but `network` are hits.
   func answers(kind: String, source: String) -> Counter {
     Counter(label: "renderhost_answers", dimensions: [("kind", kind), ("source", source)], factory: registry)
   }
 
-  /// `renderhost_saved_bytes`: bytes that were not sent, by how: `not_modified`, `encoding`, `range`, `dictionary`.
+  /// `renderhost_saved_bytes`: bytes of bundles and files that were not sent, by how: `not_modified`, `encoding`,
+  /// `range`.
   func savedBytes(_ how: String) -> Counter { counter("renderhost_saved_bytes", "how", how) }
 
-  /// `renderhost_verifications`: by outcome: `unchanged`, `changed`, `failed`.
+  /// `renderhost_verifications`: times the source was asked, by outcome: `unchanged`, `changed`, `failed`.
   func verifications(_ outcome: String) -> Counter { counter("renderhost_verifications", "outcome", outcome) }
 
-  /// `renderhost_releases`: releases that became current.
+  /// `renderhost_releases`: releases that were switched to.
   var releases: Counter { Counter(label: "renderhost_releases", factory: registry) }
 
-  /// `renderhost_pages`: live now, by phase.
+  /// `renderhost_pages`: there now, by phase; `opening` has no page yet, `reopened` is on its way to another worker.
   func pages(_ phase: String) -> Meter {
     Meter(label: "renderhost_pages", dimensions: [("phase", phase)], factory: registry)
   }
 
-  /// `renderhost_pages_opened`: by outcome: `live`, `failed`, `killed`, `refused`.
+  /// `renderhost_pages_opened`: opened or shown once, by outcome: `live`, `failed` (its script threw), `killed`,
+  /// `refused` (not begun).
   func pagesOpened(_ outcome: String) -> Counter { counter("renderhost_pages_opened", "outcome", outcome) }
 
-  /// `renderhost_page_entry_seconds`: an entry into a page, by kind: `render`, `fire`, `refresh`.
+  /// `renderhost_page_entry_seconds`: an entry into a page, by kind: `render` (until its script had run), `fire`,
+  /// `refresh`.
   func pageEntry(_ kind: String) -> Timer {
     Timer(label: "renderhost_page_entry_seconds", dimensions: [("kind", kind)], factory: registry)
   }
 
-  /// `renderhost_workers`: by state: `starting`, `ready`, `busy`.
+  /// `renderhost_workers`: by state: `starting`, `ready`, `busy`, `ending`.
   func workers(_ state: String) -> Meter {
     Meter(label: "renderhost_workers", dimensions: [("state", state)], factory: registry)
   }
@@ -73,7 +77,8 @@ struct HostMetrics: Sendable {
     Meter(label: "renderhost_worker_resident_bytes", dimensions: [("slot", "\(slot)")], factory: registry)
   }
 
-  /// `renderhost_worker_kills`: by reason: `time`, `memory`, `exit`, `signal`.
+  /// `renderhost_worker_kills`: by reason: `time`, `memory`, `silence`, `malformed`, `ended` (by itself, or by somebody
+  /// else).
   func kills(_ reason: String) -> Counter { counter("renderhost_worker_kills", "reason", reason) }
 
   private func counter(_ name: String, _ label: String, _ value: String) -> Counter {
@@ -85,12 +90,12 @@ struct HostMetrics: Sendable {
     "renderhost_http_request_duration_seconds": .init(help: "Time until an answer's last byte was written."),
     "renderhost_http_requests_in_flight": .init(help: "Requests being answered."),
     "renderhost_connections": .init(help: "Connections that are open."),
-    "renderhost_refusals": .init(help: "Requests and connections refused, by reason."),
-    "renderhost_answers": .init(help: "Bundles and resources answered, by what they came from."),
-    "renderhost_saved_bytes": .init(help: "Bytes that did not have to be sent."),
-    "renderhost_verifications": .init(help: "Times the bundles were verified, by outcome."),
-    "renderhost_releases": .init(help: "Releases that became current."),
-    "renderhost_pages": .init(help: "Live pages, by phase."),
+    "renderhost_refusals": .init(help: "What was refused, by reason."),
+    "renderhost_answers": .init(help: "Bundles and resources of pages, by what they came from."),
+    "renderhost_saved_bytes": .init(help: "Bytes of bundles and files that did not have to be sent."),
+    "renderhost_verifications": .init(help: "Times the source was asked, by outcome."),
+    "renderhost_releases": .init(help: "Releases that were switched to."),
+    "renderhost_pages": .init(help: "Pages, by phase."),
     "renderhost_pages_opened": .init(help: "Pages opened, by outcome."),
     "renderhost_page_entry_seconds": .init(help: "Time of one entry into a page."),
     "renderhost_workers": .init(help: "Worker processes, by state."),

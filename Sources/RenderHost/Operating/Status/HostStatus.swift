@@ -9,13 +9,13 @@ struct HostStatus: Codable, Sendable {
   var bundles: [Bundle] = []
   var pages: [Page] = []
   var workers: [Worker] = []
-  /// The last ones, newest first; at most ``failureLimit``.
+  /// The last ones, newest first; at most ``failureLimit``: as many of each kind.
   var failures: [Failure] = []
   /// Filled in by ``OperatingRoutes``.
   var checks: [HealthCheck.Outcome] = []
   var traffic = Traffic()
 
-  static let failureLimit = 20
+  static let failureLimit = 30
 
   struct Release: Codable, Sendable {
     var name: String
@@ -23,36 +23,39 @@ struct HostStatus: Codable, Sendable {
     /// The folder or the URL it came from.
     var source: String
     var activated: Date?
-    /// When the server or the folder was last asked.
+    /// When the server or the folder was last asked, with success.
     var verified: Date?
   }
 
   struct Bundle: Codable, Sendable {
     enum State: String, Codable, Sendable {
-      case ready, fetching, damaged, barred, missing
+      /// `missing`: it is fetched when someone asks for it.
+      case ready, barred, missing
     }
 
     var name: String
     var url: String?
     /// In bytes.
     var size: Int64
-    /// Bytes of the smallest precompressed variant.
+    /// Bytes of the smallest encoding that was made since the start.
     var compressed: Int64?
     var state: State
     /// Why it is not ready.
     var reason: String?
-    var opens: Int?
+    /// How often pages of it were opened or shown since the start.
+    var opens: Int
   }
 
   struct Page: Codable, Sendable {
     var id: String
     var url: String
-    /// `loading`, `live`, `failed`, `reopened`, …
+    /// `loading`, `evaluating`, `live`, `reopened`, …
     var phase: String
+    /// The place of its worker.
     var worker: Int?
     var opened: Date
     var elements: Int?
-    /// Seconds its first entry took.
+    /// Seconds until its script had run.
     var entry: Double?
     /// A path on this host whose HTML is shown in a frame without scripts.
     var preview: String?
@@ -60,24 +63,26 @@ struct HostStatus: Codable, Sendable {
   }
 
   struct Worker: Codable, Sendable {
+    /// Its place: the lowest number that was free when it was started, from 1.
     var slot: Int
     var pid: Int32?
-    /// `starting`, `ready`, `busy`, `stopped`
+    /// `starting`, `ready`, `busy`, `ending`
     var state: String
     var pages: Int
     /// Resident bytes, and how many it may have.
     var memory: Int64?
     var memoryLimit: Int64?
     var started: Date?
-    /// Times the worker in this slot was killed.
+    /// Times a worker in this place ended before its time.
     var kills: Int
   }
 
   struct Failure: Codable, Sendable {
     var time: Date
-    /// `page`, `worker`, `release`, …
+    /// As ``FailureLog/Kind``.
     var kind: String
     var message: String
+    /// The bundle, or bundles.
     var subject: String?
   }
 

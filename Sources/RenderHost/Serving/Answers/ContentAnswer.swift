@@ -49,6 +49,18 @@ struct ContentAnswer {
     }
   }
 
+  /// Bytes of the body that a response to GET did without, and how: `not_modified`, `range`, `encoding`.
+  ///
+  /// - Parameter size: of the content without an encoding.
+  func saved(by response: Response, size: Int64) -> (how: String, bytes: Int)? {
+    switch response.status {
+    case .notModified: ("not_modified", representation.size)
+    case .partialContent: ("range", representation.size - (response.body.contentLength ?? representation.size))
+    case .ok where representation.coding != .identity: ("encoding", Int(size) - representation.size)
+    default: nil
+    }
+  }
+
   /// RFC 9110 §15.4.5: what a 304 has too.
   private var shared: HTTPFields {
     var fields: HTTPFields = [.eTag: representation.etag, .cacheControl: caching, .vary: "Accept-Encoding"]

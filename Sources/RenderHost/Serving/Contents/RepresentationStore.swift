@@ -27,6 +27,9 @@ final class RepresentationStore: Sendable {
   private let flights = SingleFlight<Key, Representation?>()
   /// What is being sent at the moment: readers of what is too large for the memory share it.
   private let inUse = Mutex<[Key: Box]>([:])
+  /// Bytes of the smallest encodings that were made.
+  private let smallest = Mutex<[SHA256Digest: Int]>([:])
+  private static let smallestLimit = 10_000
 
   /// - Parameter capacity: bytes kept in memory.
   init(
@@ -56,8 +59,12 @@ final class RepresentationStore: Sendable {
     return nil
   }
 
+  /// Bytes of the smallest encoding of a content that was asked for; nil where none was.
+  func smallestSize(of content: SHA256Digest) -> Int? { smallest.withLock { $0[content] } }
+
   /// Removes the variants of contents that are gone.
   func sweep() async {
+    smallest.withLock { $0 = $0.filter { store.holdsFile(of: $0.key) } }
     _ = try? await NIOThreadPool.singleton.runIfActive { [variants, store] in
       variants.sweep { store.holdsFile(of: $0) }
     }
@@ -70,6 +77,7 @@ final class RepresentationStore: Sendable {
         try await bytes(of: content), coding: .identity, digests: content.digests)
     } else {
       representation = try await encoded(content, key.coding)
+      if let size = representation?.size, !content.isMade { note(size, of: key.content) }
     }
     memory.insert(representation, for: key, cost: representation.map { $0.size + 512 } ?? 128)
     if let representation {
@@ -79,6 +87,13 @@ final class RepresentationStore: Sendable {
       }
     }
     return representation
+  }
+
+  private func note(_ size: Int, of content: SHA256Digest) {
+    smallest.withLock { smallest in
+      if smallest.count >= Self.smallestLimit, smallest[content] == nil { smallest = [:] }
+      smallest[content] = min(size, smallest[content] ?? size)
+    }
   }
 
   private func encoded(_ content: ServedContent, _ coding: ContentCoding) async throws -> Representation? {

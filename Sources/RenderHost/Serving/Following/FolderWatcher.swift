@@ -86,9 +86,12 @@ public actor FolderWatcher: Service {
       self.scanner = kept
       if let manifest { try write(manifest) }
       guard let newest = self.former else { return round }
-      let isServed = publisher.isServing(newest)
+      if publisher.isServing(newest) {
+        publisher.confirm()
+        return round
+      }
       let names = Set((newest.bundles + newest.files).map(\.name))
-      return isServed ? round : await publisher.bring(with: names) ? round : Self.retry
+      return await publisher.bring(with: names) ? round : Self.retry
     } catch is FolderScanner.Unsettled {
       return Self.retry
     } catch {

@@ -1,3 +1,4 @@
+import CoreMetrics
 import Logging
 import PageCore
 import PageKit
@@ -8,6 +9,7 @@ struct ReleasePublisher: Sendable {
   let host: PageHost
   let feed: ReleaseFeed
   let representations: RepresentationStore
+  let record: HostRecord
   let logger: Logger
 
   private var source: PageURL { host.configuration.manifest }
@@ -28,9 +30,13 @@ struct ReleasePublisher: Sendable {
   /// - Parameter names: what must be here besides; on-demand bundles otherwise stay away until someone asks for them.
   /// - Returns: whether the source's newest release is served now.
   func bring(with names: Set<String>? = nil) async -> Bool {
+    let before = feed.current?.id
     do {
       let isServed = try await bringNewest(with: names)
-      if isServed { feed.problem = nil }
+      if isServed {
+        feed.problem = nil
+        record.metrics.verifications(feed.current?.id == before ? "unchanged" : "changed").increment()
+      }
       return isServed
     } catch {
       fail("\(error)")
@@ -41,7 +47,7 @@ struct ReleasePublisher: Sendable {
   private func bringNewest(with names: Set<String>?) async throws -> Bool {
     var failure: (any Error)?
     do {
-      try await host.refresh()
+      try await ask()
     } catch {
       failure = error
     }
@@ -53,6 +59,7 @@ struct ReleasePublisher: Sendable {
     let report = await preloader.start().report()
     if let current = try await host.store.source(source)?.current, current.id != feed.current?.id {
       feed.publish(try await snapshot(of: current))
+      record.metrics.releases.increment()
       logger.info("a release is served", metadata: ["release": "\(current.name)", "id": "\(current.id)"])
       await representations.sweep()
     }
@@ -65,6 +72,20 @@ struct ReleasePublisher: Sendable {
     return true
   }
 
+  /// Asks the source what it has now.
+  ///
+  /// - Throws: ``SourceError``, ``StoreError``.
+  func ask() async throws {
+    try await host.refresh()
+    feed.markVerified()
+  }
+
+  /// The source has nothing new.
+  func confirm() {
+    feed.markVerified()
+    record.metrics.verifications("unchanged").increment()
+  }
+
   /// Whether the release of this manifest is the one that is served.
   func isServing(_ manifest: Manifest) -> Bool {
     guard let current = feed.current else { return false }
@@ -72,7 +93,11 @@ struct ReleasePublisher: Sendable {
   }
 
   func fail(_ problem: String) {
-    if feed.problem != problem { logger.warning("\(problem)") }
+    record.metrics.verifications("failed").increment()
+    if feed.problem != problem {
+      logger.warning("\(problem)")
+      record.failures.append(.release, problem)
+    }
     feed.problem = problem
   }
 

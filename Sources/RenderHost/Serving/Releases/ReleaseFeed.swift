@@ -1,3 +1,4 @@
+import Foundation
 import PageCore
 import Synchronization
 
@@ -10,6 +11,7 @@ public final class ReleaseFeed: Sendable {
     /// Oldest first.
     var events: [ReleaseEvent] = []
     var hasAsked = false
+    var verified: Date?
     var problem: String?
     var subscribers: [UInt64: AsyncStream<Void>.Continuation] = [:]
     var nextSubscriber: UInt64 = 0
@@ -68,6 +70,12 @@ public final class ReleaseFeed: Sendable {
 
   /// The source has been asked for the first time, with whatever result.
   func markAsked() { change { $0.hasAsked = true } }
+
+  /// The source was asked, and has answered.
+  func markVerified(at time: Date = Date()) { change { $0.verified = time } }
+
+  /// When the source has answered last.
+  var verified: Date? { state.withLock(\.verified) }
 
   /// Why the source's newest release is not served; nil when it is.
   var problem: String? {

@@ -12,6 +12,9 @@ final class ServedRelease: Sendable {
   let since: HTTPDate
   private let byPath: [String: Int]
   private let byDigest: [SHA256Digest: Int]
+  private let byURL: [PageURL: Int]
+  /// Bundles alone.
+  private let byName: [String: Int]
 
   var name: String { stored.name }
   /// Grows with each release that is switched to, also from one process to the next.
@@ -54,8 +57,17 @@ final class ServedRelease: Sendable {
     byDigest = Dictionary(
       entries.indices.compactMap { index in entries[index].blob.map { ($0.sha256, index) } },
       uniquingKeysWith: { first, _ in first })
+    byURL = Dictionary(entries.indices.map { (entries[$0].bundle.url, $0) }, uniquingKeysWith: { first, _ in first })
+    byName = Dictionary(
+      entries.indices.filter { entries[$0].bundle.kind == .bundle }.map { (entries[$0].bundle.name, $0) },
+      uniquingKeysWith: { first, _ in first })
     self.entries = entries
   }
+
+  func bundle(named name: String) -> ServedEntry? { byName[name].map { entries[$0] } }
+
+  /// - Parameter url: where its bytes came from.
+  func entry(from url: PageURL) -> ServedEntry? { byURL[url].map { entries[$0] } }
 
   func entry(at path: String) -> ServedEntry? { byPath[path].map { entries[$0] } }
 

@@ -3,14 +3,15 @@ import PageKit
 extension WorkerPool {
   /// Opens a page in the worker that suits it.
   ///
+  /// - Parameter location: how the bundle is called outside.
   /// - Throws: ``PageFault``, ``WorkerError``.
   func open(
-    _ page: UInt64, _ opening: PageOpening, _ source: [UInt8], _ digest: SHA256Digest
+    _ page: UInt64, _ opening: PageOpening, _ source: [UInt8], _ digest: SHA256Digest, location: String
   ) async throws -> WorkerLink.Reply {
     if let entry = barred.entry(digest, at: configuration.now()) { throw WorkerError.barred(entry) }
     let worker = try await worker(for: digest)
     workers[worker.id]?.pages.insert(page)
-    residences[page] = Residence(worker: worker.id, digest: digest, url: opening.url)
+    residences[page] = Residence(worker: worker.id, digest: digest, location: location)
     do {
       let reply = try await call(page, extra: opening.settle, source) { .open(call: $0, page: page, opening) }
       if opening.isOnce { forget(page) }
@@ -36,9 +37,8 @@ extension WorkerPool {
       // The engine has spared the worker; the bundle is no better for that.
       if case .stopped = fault {
         let limit = configuration.pageTime.seconds
-        kills["stopped", default: 0] += 1
         barred.strike(
-          residence.digest, url: residence.url, .time(took: limit, limit: limit), at: configuration.now())
+          residence.digest, url: residence.location, .time(took: limit, limit: limit), at: configuration.now())
       }
       throw fault
     }

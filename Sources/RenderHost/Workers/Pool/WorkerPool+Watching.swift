@@ -42,10 +42,11 @@ extension WorkerPool {
 }
 
 extension WorkerPool.Worker {
-  var status: WorkerStatus {
+  func status(kills: Int) -> WorkerStatus {
     WorkerStatus(
-      id: id, pid: process.id, state: link.end == nil ? state : .ending, residentBytes: residentBytes,
-      pages: pages.count, busy: look.running.map(\.seconds).max() ?? 0, confinement: report)
+      id: id, slot: slot, pid: process.id, state: link.end == nil ? state : .ending, residentBytes: residentBytes,
+      pages: pages.count, busy: look.running.map(\.seconds).max() ?? 0, confinement: report,
+      started: startedAt, kills: kills)
   }
 
   /// What can be seen of it now.

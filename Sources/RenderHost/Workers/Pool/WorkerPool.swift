@@ -26,9 +26,12 @@ public actor WorkerPool: Service {
 
   struct Worker {
     let id: Int
+    /// Its place, from 1.
+    let slot: Int
     let process: WorkerProcess
     let link: WorkerLink
     let started: ContinuousClock.Instant
+    let startedAt: Date
     var state: WorkerStatus.State = .starting
     var pages: Set<UInt64> = []
     var residentBytes: Int64 = 0
@@ -43,10 +46,12 @@ public actor WorkerPool: Service {
   struct Residence {
     let worker: Int
     let digest: SHA256Digest
-    let url: String
+    /// How the bundle is called outside.
+    let location: String
   }
 
   let configuration: Configuration
+  let record: HostRecord
   let logger: Logger
   let spawner: ProcessSpawner
   weak var delegate: (any WorkerPoolDelegate)?
@@ -57,11 +62,12 @@ public actor WorkerPool: Service {
   private var homes: [SHA256Digest: Int] = [:]
   private var lastID = 0
   private(set) var startsUnderWay = 0
-  private(set) var startCount = 0
   /// In a row: workers that have ended before they were ready.
   var failedStarts = 0
-  var kills: [String: Int] = [:]
-  private var lastKills: [String] = []
+  /// By the workers' places.
+  private var kills: [Int: Int] = [:]
+  /// Places that were ever taken.
+  private var slotCount = 0
   private(set) var isStopping = false
   private var waiters: [UUID: CheckedContinuation<Void, Never>] = [:]
   private let orders: AsyncStream<Duration>
@@ -72,7 +78,8 @@ public actor WorkerPool: Service {
   private static let homesLimit = 10_000
   static let questionLimit = 256
 
-  init(_ configuration: Configuration, logger: Logger) {
+  init(_ configuration: Configuration, record: HostRecord = HostRecord(), logger: Logger) {
+    self.record = record
     self.configuration = configuration
     self.logger = logger
     spawner = ProcessSpawner(executable: configuration.executable)
@@ -149,9 +156,10 @@ public actor WorkerPool: Service {
     }
     lastID += 1
     let id = lastID
-    startCount += 1
     startsUnderWay -= 1
-    workers[id] = Worker(id: id, process: process, link: link, started: .now)
+    let slot = freeSlot
+    slotCount = max(slotCount, slot)
+    workers[id] = Worker(id: id, slot: slot, process: process, link: link, started: .now, startedAt: Date())
     if isStopping { kill(id, .shutdown, culprits: []) }
     let setUp = setUp
     let reason = await link.run {
@@ -160,6 +168,11 @@ public actor WorkerPool: Service {
       await self?.receive(message, payload, from: id)
     }
     await bury(id, reason)
+  }
+
+  private var freeSlot: Int {
+    let taken = Set(workers.values.map(\.slot))
+    return (1...taken.count + 1).first { !taken.contains($0) } ?? taken.count + 1
   }
 
   private var setUp: WorkerSetUp {
@@ -183,13 +196,12 @@ public actor WorkerPool: Service {
     let pages = workers.removeValue(forKey: id)?.pages ?? []
     let (why, culprits) = worker.link.end ?? (.ended("\(how)"), [])
     if why != .shutdown {
-      kills[why.name, default: 0] += 1
-      lastKills.append("\(why)")
-      if lastKills.count > 20 { lastKills.removeFirst() }
+      kills[worker.slot, default: 0] += 1
+      record.killed(why, bundles: culprits.compactMap { residences[$0]?.location })
     }
     for page in culprits {
       if let residence = residences[page] {
-        barred.strike(residence.digest, url: residence.url, why, at: configuration.now())
+        barred.strike(residence.digest, url: residence.location, why, at: configuration.now())
       }
     }
     for page in pages { residences[page] = nil }
@@ -212,7 +224,7 @@ public actor WorkerPool: Service {
       return
     }
     if reason != .shutdown {
-      let bundles = culprits.compactMap { residences[$0]?.url }.sorted().joined(separator: ", ")
+      let bundles = culprits.compactMap { residences[$0]?.location }.sorted().joined(separator: ", ")
       logger.warning("a worker is killed: \(reason)", metadata: ["worker": "\(id)", "bundles": "\(bundles)"])
     }
     // Not yet reaped, so the number is still its own.
@@ -270,7 +282,10 @@ public actor WorkerPool: Service {
 
   public func status() -> WorkerPoolStatus {
     WorkerPoolStatus(
-      workers: workers.values.sorted { $0.id < $1.id }.map(\.status), wanted: configuration.workers, kills: kills,
-      lastKills: lastKills, started: startCount, barred: barred.all(at: configuration.now()))
+      workers: workers.values.sorted { $0.slot < $1.slot }.map { $0.status(kills: kills[$0.slot] ?? 0) },
+      wanted: configuration.workers, slots: slotCount, barred: barred.all(at: configuration.now()))
   }
+
+  /// The places of the pages' workers.
+  func slots() -> [UInt64: Int] { residences.compactMapValues { workers[$0.worker]?.slot } }
 }

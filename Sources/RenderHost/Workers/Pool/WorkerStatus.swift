@@ -1,3 +1,4 @@
+import Foundation
 import PageKit
 
 /// A worker, for metrics and people.
@@ -11,6 +12,8 @@ public struct WorkerStatus: Hashable, Sendable, Codable {
 
   /// Counts up from 1; not a process's.
   public var id: Int
+  /// Its place: the lowest number that was free when it was started, from 1.
+  public var slot: Int
   public var pid: Int32
   public var state: State
   public var residentBytes: Int64
@@ -19,6 +22,12 @@ public struct WorkerStatus: Hashable, Sendable, Codable {
   public var busy: Double
   /// Nil before it is ready.
   public var confinement: ConfinementReport?
+  public var started: Date
+  /// Times a worker in this place ended before its time.
+  public var kills: Int
+
+  /// What it does: its state, and `busy` for one whose page is running.
+  public var activity: String { state == .ready && busy > 0 ? "busy" : state.rawValue }
 }
 
 /// All workers, and what became of others.
@@ -26,11 +35,8 @@ public struct WorkerPoolStatus: Sendable {
   public var workers: [WorkerStatus]
   /// How many are meant to be there.
   public var wanted: Int
-  /// Workers that had to go, by ``KillReason/name``.
-  public var kills: [String: Int]
-  /// The latest reasons, newest last, as sentences.
-  public var lastKills: [String]
-  public var started: Int
+  /// Places that were ever taken.
+  public var slots: Int
   public var barred: [BarredBundles.Entry]
 
   public var ready: Int { workers.filter { $0.state == .ready }.count }

@@ -74,9 +74,9 @@ extension PageFault {
     switch error {
     case let fault as PageFault: self = fault
     case PageError.script(_, .exception(let exception)): self = .script(ScriptFault(exception))
-    case PageError.script(let url, let error):
+    case PageError.script(_, let error):
       switch error {
-      case .timeLimit, .memoryLimit: self = .stopped("\(url): \(error)")
+      case .timeLimit, .memoryLimit: self = .stopped("\(error)")
       default: self = .script(ScriptFault(message: "\(error)"))
       }
     case let error as ScriptError where error == .closed: self = .unknownPage

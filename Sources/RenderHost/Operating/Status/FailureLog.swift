@@ -1,0 +1,38 @@
+import Foundation
+import Synchronization
+
+/// What went wrong of late, when it did. A kind of failure that comes often hides no other; the same one again takes
+/// the place of the former.
+final class FailureLog: Sendable {
+  enum Kind: String, CaseIterable, Sendable {
+    /// A script threw, or was stopped, or a page could not be opened.
+    case page
+    /// A worker process ended before its time.
+    case worker
+    /// The source's newest release is not served.
+    case release
+  }
+
+  /// Failures of one kind that are kept, and characters of each text.
+  static let limit = HostStatus.failureLimit / Kind.allCases.count
+  static let textLimit = 1_000
+
+  /// Newest first.
+  private let state = Mutex<[Kind: [HostStatus.Failure]]>([:])
+
+  /// - Parameter subject: the bundle or bundles that it is about, as they are called outside.
+  func append(_ kind: Kind, _ message: String, of subject: String? = nil, at time: Date = Date()) {
+    let failure = HostStatus.Failure(
+      time: time, kind: kind.rawValue, message: String(message.prefix(Self.textLimit)),
+      subject: subject.map { String($0.prefix(Self.textLimit)) })
+    state.withLock { state in
+      let others = (state[kind] ?? []).filter { $0.message != failure.message || $0.subject != failure.subject }
+      state[kind] = [failure] + others.prefix(Self.limit - 1)
+    }
+  }
+
+  /// Of all kinds, newest first.
+  var latest: [HostStatus.Failure] {
+    state.withLock { $0.values.flatMap(\.self) }.sorted { ($0.time, $0.message) > ($1.time, $1.message) }
+  }
+}

@@ -1,0 +1,39 @@
+import Foundation
+import Testing
+
+@testable import RenderHost
+
+struct FailureLogTests {
+  private let start = Date(timeIntervalSince1970: 1_795_000_000)
+
+  @Test func failuresHaveTheTimeWhenTheyHappenedNewestFirst() {
+    let log = FailureLog()
+    log.append(.page, "one", of: "a.js", at: start)
+    log.append(.worker, "two", at: start + 2)
+    log.append(.release, "three", at: start + 1)
+    #expect(log.latest.map(\.message) == ["two", "three", "one"])
+    #expect(log.latest.map(\.time) == [start + 2, start + 1, start])
+    #expect(log.latest.map(\.kind) == ["worker", "release", "page"])
+    #expect(log.latest.map(\.subject) == [nil, nil, "a.js"])
+  }
+
+  @Test func aKindThatComesOftenHidesNoOther() {
+    let log = FailureLog()
+    log.append(.release, "the source is away", at: start)
+    for number in 1...100 { log.append(.page, "\(number)", at: start + Double(number)) }
+    #expect(log.latest.count == FailureLog.limit + 1)
+    #expect(log.latest.first?.message == "100" && log.latest.last?.message == "the source is away")
+    #expect(FailureLog.limit * FailureLog.Kind.allCases.count <= HostStatus.failureLimit)
+  }
+
+  @Test func theSameAgainIsShownOnceAndLongTextsAreCut() {
+    let log = FailureLog()
+    log.append(.page, "x", of: "a.js", at: start)
+    log.append(.page, "x", of: "b.js", at: start + 1)
+    log.append(.page, "x", of: "a.js", at: start + 2)
+    #expect(log.latest.map(\.subject) == ["a.js", "b.js"])
+    #expect(log.latest.map(\.time) == [start + 2, start + 1])
+    log.append(.page, String(repeating: "y", count: 5_000), at: start + 3)
+    #expect(log.latest.first?.message.count == FailureLog.textLimit)
+  }
+}

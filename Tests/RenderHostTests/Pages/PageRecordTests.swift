@@ -1,0 +1,87 @@
+import Foundation
+import HTTPTypes
+import PageKit
+import Testing
+
+@testable import RenderHost
+
+/// What is counted of pages, and what is kept of those that fail.
+@Suite(.serialized) struct PageRecordTests {
+  private static let pages = "renderhost_pages_opened_total"
+
+  @Test func everyOpeningIsCountedByWhatBecameOfIt() async throws {
+    try await PageFarm.running(
+      ["counter": Script.counter, "throws": Script.head + "throw new Error('broken')", "hang": Script.endless],
+      workers: 1, pageTime: .milliseconds(300)
+    ) { farm in
+      _ = try await farm.open("counter")
+      #expect(try await farm.ask(.get, "/render?name=counter").status == 200)
+      #expect(try await farm.ask(.post, "/pages", #"{"name":"throws"}"#).status == 422)
+      #expect(try await farm.ask(.get, "/render?name=nothing").status == 404)
+      for _ in 1...3 { #expect(try await farm.ask(.get, "/render?name=hang").status == 504) }
+      #expect(try await farm.ask(.get, "/render?name=hang").status == 403)
+      #expect(try farm.metric(Self.pages, ["outcome": "live"]) == 2)
+      #expect(try farm.metric(Self.pages, ["outcome": "failed"]) == 1)
+      #expect(try farm.metric(Self.pages, ["outcome": "killed"]) == 3)
+      #expect(try farm.metric(Self.pages, ["outcome": "refused"]) == 2)
+      #expect(try farm.metric("renderhost_refusals_total", ["reason": "barred"]) == 1)
+      let counter = farm.origin.url(for: "/b/counter.js")
+      #expect(await farm.running.directory.opens == ["counter.js": 2], "\(counter)")
+      let failures = farm.record.failures.latest.filter { $0.kind == "page" }
+      #expect(failures.map(\.subject) == [farm.origin.url(for: "/b/hang.js"), farm.origin.url(for: "/b/throws.js")])
+      #expect(failures.first?.message.contains("script ran for") == true, "\(failures)")
+      #expect(failures.last?.message.contains("broken") == true)
+    }
+  }
+
+  @Test func entriesAreTimedByTheirKind() async throws {
+    try await PageFarm.running(["counter": Script.counter], workers: 1) { farm in
+      let id = try await farm.open("counter")
+      let ref = try await farm.ask(.get, "/pages/\(id)").json["tree"]["children"].list.first?["ref"].text ?? ""
+      for _ in 1...2 {
+        #expect(
+          try await farm.ask(.post, "/pages/\(id)/fire", #"{"ref":"\#(ref)","type":"click"}"#).status == 200)
+      }
+      #expect(try await farm.ask(.post, "/pages/\(id)/refresh", #"{"data":{"a":1}}"#).status == 200)
+      let name = "renderhost_page_entry_seconds"
+      #expect(try farm.metric("\(name)_count", ["kind": "render"]) == 1)
+      #expect(try farm.metric("\(name)_count", ["kind": "fire"]) == 2)
+      #expect(try farm.metric("\(name)_count", ["kind": "refresh"]) == 1)
+      #expect(try #require(try farm.metric("\(name)_sum", ["kind": "render"])) > 0)
+    }
+  }
+
+  @Test func timesThatAWorkerHasMadeUpAreNoTrouble() throws {
+    let record = HostRecord()
+    for seconds in [Double.nan, .infinity, -1, 1e300] { record.entered("render", seconds: seconds) }
+    let text = PrometheusText(format: .prometheus).text(record.metrics.registry)
+    #expect(try StrictMetrics(text).value("renderhost_page_entry_seconds_sum", ["kind": "render"]) == 3_600)
+  }
+
+  @Test func whatALivePageThrowsByItselfIsKept() async throws {
+    let script = Script.page(
+      "b.addEvent('click', function () { throw new Error('not now') })")
+    try await PageFarm.running(["page": script], workers: 1) { farm in
+      let id = try await farm.open("page")
+      #expect(farm.record.failures.latest.isEmpty)
+      let answer = try await farm.ask(.post, "/pages/\(id)/fire", #"{"ref":"_root","type":"click"}"#)
+      #expect(answer.status == 422, "\(answer)")
+      try await farm.until { !farm.record.failures.latest.isEmpty }
+      let failure = try #require(farm.record.failures.latest.first)
+      #expect(failure.kind == "page" && failure.message.contains("not now"))
+      #expect(failure.subject == farm.origin.url(for: "/b/page.js"))
+    }
+  }
+
+  @Test func whatIsNotFetchedAndPagesBeyondTheLimitAreCounted() async throws {
+    try await PageFarm.running(["counter": Script.counter], workers: 1, change: { $0.pages = 1 }) { farm in
+      for path in ["/render?url=https://other.example/a.js", "/resources?url=https://other.example/a.png"] {
+        #expect(try await farm.ask(.get, path).status == 403)
+      }
+      _ = try await farm.open("counter")
+      #expect(try await farm.ask(.post, "/pages", #"{"name":"counter"}"#).status == 503)
+      #expect(try farm.metric("renderhost_refusals_total", ["reason": "origin"]) == 2)
+      #expect(try farm.metric("renderhost_refusals_total", ["reason": "pages"]) == 1)
+    }
+  }
+}
