@@ -32,18 +32,9 @@ struct RenderHostParts: Sendable {
     serving = try Serving(settings, host: host, record: record, logger: logger)
     locations = PublicLocations(feed: serving.feed, settings: settings)
     running = PageRunning(
-      host: host, access: access, settings: settings, frameworks: try Self.frameworks(settings),
+      host: host, access: access, settings: settings, frameworks: try FrameworkFiles.read(settings),
       executable: executable, locations: locations,
       record: record, logger: logger)
-  }
-
-  private static func frameworks(_ settings: Settings) throws -> [BundleType: String] {
-    var texts: [BundleType: String] = [:]
-    for (name, file) in settings.frameworks {
-      guard let type = BundleType(named: name) else { continue }
-      texts[type] = try String(contentsOfFile: file, encoding: .utf8)
-    }
-    return texts
   }
 
   /// To be run for as long as the server.

@@ -26,7 +26,10 @@ struct CheckConfigTests {
   @Test(arguments: [
     (["--bundles", "/nowhere"], "/nowhere is no folder"), (["--bundles", "/", "--workers", "none"], "“none”"),
     ([], "nothing to serve"), (["--bundles", "/", "--config", "/nowhere.json"], "/nowhere.json"),
-    (["--bundles", "/", "--framework", "Vue=/nowhere.js"], "/nowhere.js of Vue"),
+    (["--bundles", "/", "--framework", "Vue=/nowhere.js"], "/nowhere.js of Vue cannot be read"),
+    (["--bundles", "/", "--framework", "Vue=/tmp"], "/tmp of Vue cannot be read"),
+    (["--bundles", "/", "--framework", "Vue=/proc/self/exe"], "/proc/self/exe of Vue is not UTF-8"),
+    (["--bundles", "/", "--framework", "View=/etc/hostname"], "TYPE of Vanilla, Vue, Rax or Weex"),
   ])
   func badSettingsAreNamedAndTheStatusIsOne(_ arguments: [String], _ named: String) async throws {
     let result = try await Tool.Running([Tool.renderhost, "--check-config"] + arguments).result()

@@ -1,6 +1,7 @@
 import Foundation
 import Logging
 import PageCore
+import PageKit
 import PageStore
 
 /// One value that was given, on its way into ``Settings``.
@@ -32,7 +33,8 @@ struct SettingAssignment {
     case .allowOrigin: settings.allowedOrigins = (isFirst ? [] : settings.allowedOrigins) + [try origin()]
     case .framework:
       let pair = value.split(separator: "=", maxSplits: 1).map(String.init)
-      guard pair.count == 2 else { throw bad("TYPE=FILE, like Vue=/srv/weex-vue-framework.js") }
+      guard pair.count == 2, !pair[1].isEmpty else { throw bad("TYPE=FILE, like Vue=/srv/weex-vue-framework.js") }
+      guard BundleType(named: pair[0]) != nil else { throw bad("TYPE=FILE, with a TYPE of \(FrameworkFiles.known)") }
       if isFirst { settings.frameworks = [:] }
       settings.frameworks[pair[0]] = pair[1]
     case .tlsCert: settings.certificate = try path()

@@ -19,8 +19,8 @@ package enum SettingsCheck {
   package static func problems(of settings: Settings) -> [String] {
     var problems: [String] = []
     if let bundles = settings.bundles, !isFolder(bundles) { problems.append("--bundles: \(bundles) is no folder") }
-    for (type, file) in settings.frameworks.sorted(by: { $0.key < $1.key }) where !isReadable(file) {
-      problems.append("--framework: the file \(file) of \(type) cannot be read")
+    for (name, file) in settings.frameworks.sorted(by: { $0.key < $1.key }) {
+      do { _ = try FrameworkFiles.read(name, file) } catch { problems.append("\(error)") }
     }
     if let certificate = settings.certificate, let key = settings.privateKey {
       do { _ = try TLSFiles(certificate: certificate, privateKey: key).configuration() } catch {
@@ -34,6 +34,4 @@ package enum SettingsCheck {
     var isFolder: ObjCBool = false
     return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && isFolder.boolValue
   }
-
-  private static func isReadable(_ path: String) -> Bool { FileManager.default.isReadableFile(atPath: path) }
 }
