@@ -134,6 +134,32 @@ struct FolderWatchingTests {
     }
   }
 
+  @Test func aSignedCallOfTheWebhookHasTheFolderLookedAtAtOnce() async throws {
+    let directory = try TemporaryDirectory()
+    try ServingFixture.write("// one", to: directory.file("bundles/home.js"))
+    // Another name of the same file: the kernel tells of no change to those who watch the folder.
+    try FileManager.default.linkItem(atPath: directory.file("bundles/home.js"), toPath: directory.file("outside.js"))
+    try await ServingFixture.folder(directory) { (host: ServingFixture) async throws in
+      let looks = "renderhost_verifications_total"
+      // Until the look after the start is over.
+      try await host.wait { _ in (try? host.count(looks, ["outcome": "unchanged"])) == 1 }
+      let file = try #require(FileHandle(forWritingAtPath: directory.file("outside.js")))
+      try file.write(contentsOf: Data("// two".utf8))
+      try file.close()
+      let answer = try await host.get(
+        "/hooks/release", ["X-Signature-256": ServingFixture.signature("{}")], .post, body: "{}")
+      #expect(answer.status == 202)
+      let began = ContinuousClock.now
+      try await host.waitForRelease("home.js", "// two")
+      #expect(ContinuousClock.now - began < .seconds(10))
+      // Each call has it looked at, also with nothing new.
+      let before = try host.count(looks, ["outcome": "unchanged"])
+      _ = try await host.get(
+        "/hooks/release", ["X-Signature-256": ServingFixture.signature("{}")], .post, body: "{}")
+      try await host.wait { _ in (try? host.count(looks, ["outcome": "unchanged"])) ?? 0 > before }
+    }
+  }
+
   @Test func settingsInTheFolderAreTakenOverAndNotServed() async throws {
     try await ServingFixture.folder { (host: ServingFixture) async throws in
       let md5 = try ContentDigests(of: Array(ServingFixture.home.utf8)).md5

@@ -13,6 +13,7 @@ import Testing
 /// A host that serves, on a port of its own, and a client for it.
 struct ServingFixture: Sendable {
   let feed: ReleaseFeed
+  let record: HostRecord
   let port: Int
   let transport: CurlTransport
   let directory: TemporaryDirectory
@@ -52,6 +53,7 @@ struct ServingFixture: Sendable {
   ) async throws {
     var settings = Settings()
     settings.store = StoreDirectory(directory.file("store"))
+    settings.webhookSecret = "secret"
     change(&settings)
     var logger = Logger(label: "test")
     logger.logLevel = .error
@@ -59,7 +61,8 @@ struct ServingFixture: Sendable {
     configuration.releaseGrace = ReleaseFeed.grace
     configuration.logger = logger
     configuration.retry = RetryPolicy(attempts: 1)
-    let serving = try Serving(settings, host: PageHost(configuration), logger: logger)
+    let record = HostRecord()
+    let serving = try Serving(settings, host: PageHost(configuration), record: record, logger: logger)
     let router = Router(context: HostRequestContext.self)
     serving.add(to: router)
     let application = Application(
@@ -68,7 +71,8 @@ struct ServingFixture: Sendable {
     let transport = try CurlTransport(.init(connectionsPerHost: 64))
     try await application.test(.live) { client in
       let fixture = ServingFixture(
-        feed: serving.feed, port: try #require(client.port), transport: transport, directory: directory)
+        feed: serving.feed, record: record, port: try #require(client.port), transport: transport,
+        directory: directory)
       try await fixture.wait { $0.readiness.hasAsked }
       try await body(fixture)
     }
@@ -112,6 +116,17 @@ struct ServingFixture: Sendable {
   }
 
   func manifest() async throws -> Manifest { try Manifest(reading: try await get("/manifest.json").body) }
+
+  /// The value of a counter; 0 where nothing was counted.
+  func count(_ name: String, _ labels: [String: String] = [:]) throws -> Double {
+    try StrictMetrics(PrometheusText(format: .prometheus).text(record.metrics.registry)).value(name, labels) ?? 0
+  }
+
+  /// What signs a call of the webhook.
+  static func signature(_ body: String) throws -> String {
+    let digest = try #require(WebhookSignature(secret: "secret").digest(of: Array(body.utf8)))
+    return "sha256=" + digest.map { String(format: "%02x", $0) }.joined()
+  }
 
   // MARK: Waiting
 

@@ -8,6 +8,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(2)))
 struct UpstreamFollowingTests {
+  private static let asked = "renderhost_verifications_total"
   private let directory: TemporaryDirectory
 
   init() throws { directory = try TemporaryDirectory() }
@@ -37,13 +38,7 @@ struct UpstreamFollowingTests {
       {
         $0.manifest = url
         $0.follow = period
-        $0.webhookSecret = "secret"
       }, body)
-  }
-
-  private static func signature(_ body: String) throws -> String {
-    let digest = try #require(WebhookSignature(secret: "secret").digest(of: Array(body.utf8)))
-    return "sha256=" + digest.map { String(format: "%02x", $0) }.joined()
   }
 
   @Test func theReleaseIsPreloadedBeforeTheHostIsReady() async throws {
@@ -52,6 +47,7 @@ struct UpstreamFollowingTests {
       try await following(origin) { (host: ServingFixture) async throws in
         #expect(host.feed.readiness.isReady)
         #expect(host.feed.readiness.bundles == 2)
+        #expect(try #require(host.feed.verified).timeIntervalSinceNow > -60)
         try await origin.refuseConnections()
         #expect(try await host.get("/bundles/home.js").text == "// home")
         let manifest = try await host.manifest()
@@ -71,6 +67,9 @@ struct UpstreamFollowingTests {
       try await following(origin) { (host: ServingFixture) async throws in
         #expect(host.feed.readiness.isReady)
         #expect(host.feed.readiness.problem?.contains(origin.url(for: "/manifest.json")) == true)
+        #expect(try host.count(Self.asked, ["outcome": "failed"]) == 1)
+        #expect(host.feed.verified == nil)
+        #expect(host.record.failures.latest.map(\.kind) == ["release"])
         #expect(try await host.get("/bundles/home.js").text == "// home")
       }
     }
@@ -135,7 +134,7 @@ struct UpstreamFollowingTests {
       try await following(origin) { (host: ServingFixture) async throws in
         try Self.publish(origin, ["home.js": "// two"], sequence: 2)
         let body = "{\"release\":\"r2\"}"
-        let signature = try Self.signature(body)
+        let signature = try ServingFixture.signature(body)
         let answer = try await host.get("/hooks/release", ["X-Signature-256": signature], .post, body: body)
         #expect(answer.status == 202)
         try await host.waitForRelease("home.js", "// two")
@@ -144,6 +143,9 @@ struct UpstreamFollowingTests {
         #expect(try await host.get("/hooks/release", ["X-Signature-256": signature], .post, body: body).status == 202)
         try await origin.waitForRequests(asked + 1, to: "/manifest.json")
         #expect(host.feed.history.count == 2)
+        try await host.wait { _ in (try? host.count(Self.asked, ["outcome": "unchanged"])) == 1 }
+        #expect(try host.count(Self.asked, ["outcome": "changed"]) == 2)
+        #expect(try host.count("renderhost_releases_total") == 2)
       }
     }
   }
@@ -152,12 +154,12 @@ struct UpstreamFollowingTests {
     try await FaultOrigin.running { origin in
       try Self.publish(origin, ["home.js": "// one"])
       try await following(origin) { (host: ServingFixture) async throws in
-        let signature = try Self.signature("{}")
+        let signature = try ServingFixture.signature("{}")
         #expect(try await host.get("/hooks/release", [:], .post, body: "{}").status == 401)
         #expect(try await host.get("/hooks/release", ["X-Signature-256": signature], .post, body: "{ }").status == 403)
         let large = String(repeating: " ", count: 70_000)
         #expect(
-          try await host.get("/hooks/release", ["X-Signature-256": try Self.signature(large)], .post, body: large)
+          try await host.get("/hooks/release", ["X-Signature-256": try ServingFixture.signature(large)], .post, body: large)
             .status
             == 413)
         #expect(origin.requestCount(path: "/manifest.json") == 1)

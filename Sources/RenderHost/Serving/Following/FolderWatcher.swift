@@ -10,7 +10,11 @@ import ServiceLifecycle
 public actor FolderWatcher: Service {
   private let source: FolderSource
   private let publisher: ReleasePublisher
+  /// Somebody says that there is something new.
   private let signal: FollowSignal
+  /// Something has happened to the folder, or it is time.
+  private let wakes = FollowSignal()
+  private var isAsked = false
   private let logger: Logger
   private var scanner: FolderScanner
   private var former: Manifest?
@@ -37,23 +41,26 @@ public actor FolderWatcher: Service {
     var next = await look(events)
     publisher.feed.markAsked()
     await withTaskGroup(of: Void.self) { group in
-      group.addTask { [signal] in for await _ in events.signals { signal.send() } }
+      group.addTask { [wakes] in for await _ in events.signals { wakes.send() } }
+      group.addTask { [signal] in for await _ in signal.stream { await self.ask() } }
       // A timer of its own for each wait: one that is late wakes once too often, and that harms nobody.
       var timer: Task<Void, Never>?
       defer { timer?.cancel() }
       func wake(after duration: Duration) {
         timer?.cancel()
-        timer = Task { [signal] in if (try? await Task.sleep(for: duration)) != nil { signal.send() } }
+        timer = Task { [wakes] in if (try? await Task.sleep(for: duration)) != nil { wakes.send() } }
       }
       // Once more, for who was writing when this began.
       next = min(next, FolderActivity.quiet)
       wake(after: next)
       var deadline = ContinuousClock.now + next
-      for await _ in signal.stream.cancelOnGracefulShutdown() {
+      for await _ in wakes.stream.cancelOnGracefulShutdown() {
         switch events.decision(at: .now) {
+        // Also for who asks: what is being written is not whole.
         case .wait(let duration): wake(after: duration)
-        case .rest where ContinuousClock.now < deadline: wake(after: deadline - .now)
+        case .rest where !isAsked && .now < deadline: wake(after: deadline - .now)
         case .look, .rest:
+          isAsked = false
           next = await look(events)
           deadline = .now + next
           wake(after: next)
@@ -61,6 +68,11 @@ public actor FolderWatcher: Service {
       }
       group.cancelAll()
     }
+  }
+
+  private func ask() {
+    isAsked = true
+    wakes.send()
   }
 
   /// - Returns: after which time to look again, if nothing happens.
