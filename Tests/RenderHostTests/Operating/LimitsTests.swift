@@ -151,8 +151,16 @@ struct LimitsTests {
     let client = try RawClient(port: host.port)
     client.send("GET /\(String(repeating: "u", count: 9000)) HTTP/1.1\r\nHost: h\r\n\r\n")
     _ = try await client.readToEnd()
+    // What is too long for any head is refused before there is a request.
+    let second = try RawClient(port: host.port)
+    second.send("GET / HTTP/1.1\r\nHost: h\r\nX-Long: \(String(repeating: "h", count: 40_000))\r\n\r\n")
+    _ = try await second.readToEnd()
+    let third = try RawClient(port: host.port)
+    third.send("GET /\(String(repeating: "u", count: 40_000)) HTTP/1.1\r\nHost: h\r\n\r\n")
+    _ = try await third.readToEnd()
     let text = PrometheusText(format: .prometheus).text(host.metrics.registry)
-    #expect(try StrictMetrics(text).value("renderhost_refusals_total", ["reason": "url"]) == 1)
+    #expect(try StrictMetrics(text).value("renderhost_refusals_total", ["reason": "url"]) == 2)
+    #expect(try StrictMetrics(text).value("renderhost_refusals_total", ["reason": "header"]) == 1)
     try await host.stop()
   }
 }

@@ -27,6 +27,26 @@ struct ServingRoutesTests {
     }
   }
 
+  @Test func bytesThatAreNotSentAreCounted() async throws {
+    try await ServingFixture.folder { (host: ServingFixture) async throws in
+      let name = "renderhost_saved_bytes_total"
+      let whole = try await host.get("/bundles/home.js", ["Accept-Encoding": "identity"])
+      #expect(try host.count(name, ["how": "encoding"]) == 0)
+      let packed = try await host.get("/bundles/home.js", ["Accept-Encoding": "gzip"])
+      #expect(try host.count(name, ["how": "encoding"]) == Double(Self.home.count - packed.body.count))
+      let etag = try #require(whole["ETag"])
+      let known = ["If-None-Match": etag, "Accept-Encoding": "identity"]
+      #expect(try await host.get("/bundles/home.js", known).status == 304)
+      #expect(try host.count(name, ["how": "not_modified"]) == Double(Self.home.count))
+      let part = try await host.get("/bundles/home.js", ["Range": "bytes=0-9", "Accept-Encoding": "identity"])
+      #expect(part.status == 206)
+      #expect(try host.count(name, ["how": "range"]) == Double(Self.home.count - 10))
+      // Who asks for the head alone would not have got a body.
+      #expect(try await host.get("/bundles/home.js", known, .head).status == 304)
+      #expect(try host.count(name, ["how": "not_modified"]) == Double(Self.home.count))
+    }
+  }
+
   @Test func theChecksumsAreThoseOfTheBytes() async throws {
     struct Checksum: Decodable { let md5, sha256: String, size: Int }
     try await ServingFixture.folder { (host: ServingFixture) async throws in

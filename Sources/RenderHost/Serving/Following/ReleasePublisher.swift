@@ -34,8 +34,8 @@ struct ReleasePublisher: Sendable {
     do {
       let isServed = try await bringNewest(with: names)
       if isServed {
-        feed.problem = nil
         record.metrics.verifications(feed.current?.id == before ? "unchanged" : "changed").increment()
+        feed.problem = nil
       }
       return isServed
     } catch {
@@ -82,8 +82,8 @@ struct ReleasePublisher: Sendable {
 
   /// The source has nothing new.
   func confirm() {
-    feed.markVerified()
     record.metrics.verifications("unchanged").increment()
+    feed.markVerified()
   }
 
   /// Whether the release of this manifest is the one that is served.
