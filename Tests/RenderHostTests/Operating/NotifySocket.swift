@@ -38,6 +38,8 @@ final class NotifySocket: Sendable {
     close(descriptor)
   }
 
+  var soFar: [String] { heard.read { $0 } }
+
   func hear(_ condition: @escaping @Sendable ([String]) -> Bool) async throws {
     try await heard.wait(within: .seconds(30), until: condition)
   }

@@ -1,5 +1,6 @@
 import Foundation
 import Hummingbird
+import PageKit
 import PageTesting
 import Testing
 
@@ -66,11 +67,45 @@ struct ShutdownTests {
     #expect(try await daemon.result().status == 0)
   }
 
+  @Test func systemdIsToldThatTheDaemonIsReadyWhenItIs() async throws {
+    let folder = try TemporaryDirectory()
+    let socket = try NotifySocket(path: folder.file("notify"))
+    try await FaultOrigin.running { (origin: FaultOrigin) async throws -> Void in
+      origin.always("/manifest.json", .status(503))
+      let daemon = try Tool.Running(
+        [
+          Tool.renderhost, "--manifest", origin.url(for: "/manifest.json"), "--follow", "1", "--workers", "1",
+          "--store", folder.file("store"), "--listen", "127.0.0.1:0",
+        ],
+        environment: ["NOTIFY_SOCKET": socket.path, "WATCHDOG_USEC": "200000"])
+      try await daemon.wait(for: "error") { $0.contains("Listening") }
+      // It says why, and the watchdog hears from it all the while.
+      try await socket.hear { heard in
+        heard.contains { $0.hasPrefix("STATUS=Not ready: ") && $0.contains("manifest.json") }
+          && heard.filter { $0 == "WATCHDOG=1" }.count >= 5
+      }
+      // Whoever has it look again does not make it ready.
+      daemon.send(SIGHUP)
+      try await daemon.wait(for: "error") { $0.contains("The new launch failed") }
+      #expect(!socket.soFar.contains("READY=1"))
+      origin.serve("/home.js", Array("// home".utf8))
+      let digests = try ContentDigests(of: Array("// home".utf8))
+      let manifest = Manifest(
+        release: "r1", sequence: 1, bundles: [.init(name: "home", path: "home.js", md5: digests.md5)])
+      origin.serve("/manifest.json", Array(try JSONEncoder().encode(manifest)))
+      origin.always("/manifest.json", .normal)
+      try await socket.hear { $0.contains("READY=1") && $0.contains("STATUS=Ready") }
+      daemon.send(SIGTERM)
+      #expect(try await daemon.result().status == 0)
+    }
+  }
+
   @Test func theDaemonTellsSystemdHowItIs() async throws {
     let folder = try TemporaryDirectory()
     let socket = try NotifySocket(path: folder.file("notify"))
+    try DaemonTests.write("// home", to: folder.file("bundles/home.js"))
     let daemon = try Tool.Running(
-      [Tool.renderhost, "--bundles", folder.path, "--store", folder.file("store"), "--listen", "127.0.0.1:0"],
+      [Tool.renderhost, "--bundles", folder.file("bundles"), "--store", folder.file("store"), "--listen", "127.0.0.1:0"],
       environment: ["NOTIFY_SOCKET": socket.path, "WATCHDOG_USEC": "200000"])
     try await socket.hear { $0.contains("READY=1") }
     try await socket.hear { $0.filter { $0 == "WATCHDOG=1" }.count >= 3 }

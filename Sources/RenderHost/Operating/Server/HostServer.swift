@@ -48,10 +48,13 @@ struct HostServer: Sendable {
     routes(router)
     let notifier = ServiceNotifier(environment: environment)
     let tls = try tlsReloader()
-    let application = application(router, tls: tls, notifier: notifier)
-    let hangup = HangupService(notifier: notifier, tls: tls, relaunch: operating.relaunch, logger: logger)
+    let readiness = ReadinessService(notifier, checks: operating.checks)
+    let application = application(router, tls: tls, readiness: readiness)
+    let hangup = HangupService(
+      notifier: notifier, readiness: readiness, tls: tls, relaunch: operating.relaunch, logger: logger)
     // The last is stopped first.
-    let beside: [any Service] = [history, WatchdogService(notifier: notifier)] + (trapsSignals ? [hangup] : [])
+    let beside: [any Service] =
+      [history, WatchdogService(notifier: notifier), readiness] + (trapsSignals ? [hangup] : [])
     var group = ServiceGroupConfiguration(
       services: (services + beside + [application]).map {
         .init(service: $0, successTerminationBehavior: .gracefullyShutdownGroup)
@@ -67,7 +70,7 @@ struct HostServer: Sendable {
   }
 
   private func application(
-    _ router: Router<HostRequestContext>, tls: TLSReloader?, notifier: ServiceNotifier
+    _ router: Router<HostRequestContext>, tls: TLSReloader?, readiness: ReadinessService
   ) -> Application<RouterResponder<HostRequestContext>> {
     let connections = ConnectionRegister(limit: settings.limits.connectionsPerAddress)
     return Application(
@@ -79,8 +82,8 @@ struct HostServer: Sendable {
       onServerRunning: { [whenRunning, logger] channel in
         let address = channel.localAddress
         logger.notice("Listening", metadata: ["address": "\(address?.description ?? "-")"])
-        notifier.send(.ready)
         await whenRunning(address)
+        readiness.listens()
       },
       logger: logger)
   }

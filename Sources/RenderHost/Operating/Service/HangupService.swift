@@ -5,6 +5,7 @@ import UnixSignals
 /// SIGHUP: the certificate is read again, and everything is verified again.
 struct HangupService: Service {
   let notifier: ServiceNotifier
+  let readiness: ReadinessService
   let tls: TLSReloader?
   let relaunch: @Sendable () async throws -> Void
   let logger: Logger
@@ -16,7 +17,9 @@ struct HangupService: Service {
 
   /// What fails is said, and what was there stays.
   func reload() async {
-    notifier.send(.reloading(monotonic: ServiceNotifier.monotonic))
+    // A start that is not over ends with the first READY=1, which is not this one's to send.
+    let wasReady = readiness.isReady
+    if wasReady { notifier.send(.reloading(monotonic: ServiceNotifier.monotonic)) }
     if let tls {
       do {
         try tls.reload()
@@ -31,6 +34,6 @@ struct HangupService: Service {
     } catch {
       logger.error("The new launch failed: \(error)")
     }
-    notifier.send(.ready)
+    if wasReady { notifier.send(.ready) }
   }
 }

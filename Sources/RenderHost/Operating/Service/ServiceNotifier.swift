@@ -15,7 +15,7 @@ struct ServiceNotifier: Sendable {
       case .stopping: "STOPPING=1"
       case .watchdog: "WATCHDOG=1"
       case .reloading(let monotonic): "RELOADING=1\nMONOTONIC_USEC=\(monotonic)"
-      case .status(let text): "STATUS=\(text.replacing("\n", with: " "))"
+      case .status(let text): "STATUS=\(String(text.prefix(1_000)).replacing("\n", with: " "))"
       }
     }
   }

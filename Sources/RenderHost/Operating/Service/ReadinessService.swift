@@ -1,0 +1,66 @@
+import Logging
+import ServiceLifecycle
+import Synchronization
+
+/// Tells systemd when the host is ready: once it listens, and `/readyz` would say so. Until then, and whenever that
+/// changes, the unit's status line says what is missing.
+///
+/// A source that is away with nothing stored keeps the host from being ready, not from running: systemd's own limit
+/// (`TimeoutStartSec=`) ends such a start.
+final class ReadinessService: Service {
+  private struct State {
+    var isListening = false
+    var isReady = false
+    var said: String?
+  }
+
+  private let notifier: ServiceNotifier
+  private let checks: [HealthCheck]
+  private let interval: (before: Duration, after: Duration)
+  private let state = Mutex(State())
+
+  /// - Parameter interval: how often the checks are asked, before the host is ready and after.
+  init(
+    _ notifier: ServiceNotifier, checks: [HealthCheck],
+    interval: (before: Duration, after: Duration) = (.milliseconds(200), .seconds(5))
+  ) {
+    (self.notifier, self.checks, self.interval) = (notifier, checks, interval)
+  }
+
+  /// The server has begun to listen.
+  func listens() { state.withLock { $0.isListening = true } }
+
+  /// Whether systemd was told that the host is ready.
+  var isReady: Bool { state.withLock(\.isReady) }
+
+  func run() async throws {
+    try? await cancelWhenGracefulShutdown { [self] in
+      while true {
+        let isReady = await look()
+        try await Task.sleep(for: isReady ? interval.after : interval.before)
+      }
+    }
+  }
+
+  /// - Returns: whether systemd was told that the host is ready.
+  private func look() async -> Bool {
+    guard notifier.socket != nil else { return true }
+    let problems = await checks.outcomes().filter { !$0.ok }.map { $0.reason ?? $0.name }
+    let messages = state.withLock { state in Self.messages(&state, problems) }
+    for message in messages { notifier.send(message) }
+    return isReady
+  }
+
+  private static func messages(_ state: inout State, _ problems: [String]) -> [ServiceNotifier.Message] {
+    var messages: [ServiceNotifier.Message] = []
+    let missing = (state.isListening ? [] : ["it does not listen yet"]) + problems
+    let text = missing.isEmpty ? "Ready" : "Not ready: \(missing.joined(separator: "; "))"
+    if state.said != text { messages.append(.status(text)) }
+    state.said = text
+    if missing.isEmpty, !state.isReady {
+      state.isReady = true
+      messages.append(.ready)
+    }
+    return messages
+  }
+}
