@@ -1,5 +1,4 @@
 import Hummingbird
-import NIOCore
 import PageKit
 
 /// Why a caller does not get what was asked for.
@@ -51,7 +50,7 @@ enum PageFailure: Error, CustomStringConvertible {
     var members: [String: JSONValue] = ["error": .string(description)]
     if case .script(_, let fault) = self { members["exception"] = fault.json }
     if case .notPermitted(_, let rule) = self { members["rule"] = .string(rule) }
-    var response = Response(json: .object(members), status: status)
+    var response = JSONAnswer.json(members, status: status)
     if status == .serviceUnavailable { response.headers[.retryAfter] = String(Self.pause) }
     return response
   }
@@ -94,14 +93,5 @@ enum PageFailure: Error, CustomStringConvertible {
     case let fault as HTTPFault where [404, 410].contains(fault.status): self = .bundle(status: 404, reason: text)
     default: self = .bundle(status: 502, reason: text)
     }
-  }
-}
-
-extension Response {
-  init(json: JSONValue, status: HTTPResponse.Status = .ok) {
-    let bytes = json.text + [10]
-    self.init(
-      status: status, headers: [.contentType: "application/json; charset=utf-8", .cacheControl: "no-store"],
-      body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
   }
 }

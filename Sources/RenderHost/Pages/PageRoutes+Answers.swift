@@ -48,10 +48,8 @@ extension PageRoutes {
     // The tree comes as JSON: it is put in as it is.
     var bytes = JSONValue.object(page.json).text.dropLast()
     if page.id.isEmpty { bytes = JSONValue.object(page.json.filter { $0.key != "id" }).text.dropLast() }
-    bytes += Array(",\"tree\":".utf8) + (tree.isEmpty ? Array("null".utf8) : tree) + Array("}\n".utf8)
-    return Response(
-      status: status, headers: [.contentType: "application/json; charset=utf-8", .cacheControl: "no-store"],
-      body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
+    bytes += Array(",\"tree\":".utf8) + (tree.isEmpty ? Array("null".utf8) : tree) + Array("}".utf8)
+    return JSONAnswer.text(Array(bytes), status: status)
   }
 
   static func response(text: [UInt8]) -> Response {

@@ -12,40 +12,40 @@ struct PageRoutes: Sendable {
   var heartbeat: Duration = .seconds(15)
 
   func add(to router: some RouterMethods<HostRequestContext>) {
-    router.get("/render") { request, _ in await answer { try await render(request) } }
-    router.get("/pages") { _, _ in await answer { await list() } }
-    router.get("/pages/barred") { _, _ in await answer { await barred() } }
-    router.post("/pages") { request, _ in await answer { try await open(request) } }
+    router.get("/render") { request, _ in try await answer { try await render(request) } }
+    router.get("/pages") { _, _ in try await answer { await list() } }
+    router.get("/pages/barred") { _, _ in try await answer { await barred() } }
+    router.post("/pages") { request, _ in try await answer { try await open(request) } }
     router.get("/pages/:id") { request, context in
-      await answer { try await show(request, try context.parameters.require("id")) }
+      try await answer { try await show(request, try context.parameters.require("id")) }
     }
     router.get("/pages/:id/preview") { request, context in
-      await answer { try await preview(request, try context.parameters.require("id")) }
+      try await answer { try await preview(request, try context.parameters.require("id")) }
     }
     router.get("/pages/:id/events") { request, context in
-      await answer { try await events(request, try context.parameters.require("id")) }
+      try await answer { try await events(request, try context.parameters.require("id")) }
     }
     router.post("/pages/:id/fire") { request, context in
-      await answer { try await fire(request, try context.parameters.require("id")) }
+      try await answer { try await fire(request, try context.parameters.require("id")) }
     }
     router.post("/pages/:id/refresh") { request, context in
-      await answer { try await refresh(request, try context.parameters.require("id")) }
+      try await answer { try await refresh(request, try context.parameters.require("id")) }
     }
     router.delete("/pages/:id") { _, context in
-      await answer {
+      try await answer {
         try await directory.close(try context.parameters.require("id"))
         return Response(status: .noContent)
       }
     }
   }
 
-  private func answer(_ body: () async throws -> Response) async -> Response {
+  private func answer(_ body: () async throws -> Response) async throws -> Response {
     do {
       return try await body()
     } catch let failure as PageFailure {
       return failure.response
     } catch let error as any HTTPResponseError {
-      return Response(json: .object(["error": .string("\(error)")]), status: error.status)
+      throw error
     } catch {
       return PageFailure(error, url: "").response
     }
@@ -78,21 +78,20 @@ struct PageRoutes: Sendable {
 
   private func list() async -> Response {
     let pages = await directory.pages.values.sorted { $0.id < $1.id }
-    return Response(json: .object(["pages": .array(pages.map { .object($0.json) })]))
+    return JSONAnswer.json(["pages": .array(pages.map { .object($0.json) })])
   }
 
   private func barred() async -> Response {
     let entries = await directory.pool.status().barred
-    return Response(
-      json: .object([
-        "barred": .array(
-          entries.map { entry in
-            .object([
-              "url": .string(entry.url), "sha256": .string(entry.digest.hex), "reason": .string("\(entry)"),
-              "times": .integer(Int64(entry.strikes)),
-            ])
-          })
-      ]))
+    return JSONAnswer.json([
+      "barred": .array(
+        entries.map { entry in
+          .object([
+            "url": .string(entry.url), "sha256": .string(entry.digest.hex), "reason": .string("\(entry)"),
+            "times": .integer(Int64(entry.strikes)),
+          ])
+        })
+    ])
   }
 
   // MARK: One page

@@ -92,6 +92,24 @@ struct DaemonTests {
     }
   }
 
+  @Test func everyAnswerInJSONHasTheSameHead() async throws {
+    let folder = try TemporaryDirectory()
+    try Self.write(Self.bundle("hello"), to: folder.file("bundles/home.js"))
+    try await Daemon.running(folder.file("bundles"), folder) { daemon in
+      for (path, status) in [
+        ("/status", 200), ("/readyz", 200), ("/pages", 200), ("/pages/barred", 200), ("/pages/none", 404),
+        ("/render?name=home&format=json", 200), ("/bundles/none.js", 404), ("/nothing", 404),
+      ] {
+        let answer = try await daemon.get(path)
+        #expect(answer.status == status, "\(path)")
+        #expect(answer.headers["content-type"] == "application/json", "\(path)")
+        #expect(answer.headers["cache-control"] == "no-store", "\(path)")
+        #expect(answer.text.hasPrefix("{") && answer.text.hasSuffix("}"), "\(path)")
+        #expect(status < 400 || answer.text.hasPrefix(#"{"error":""#), "\(path)")
+      }
+    }
+  }
+
   @Test func whoWatchesAPageDoesNotHoldUpAStop() async throws {
     let folder = try TemporaryDirectory()
     try Self.write(Self.bundle("hello"), to: folder.file("bundles/home.js"))
@@ -105,8 +123,8 @@ struct DaemonTests {
       }
       daemon.process.terminate()
       // Their streams end, and with them the daemon, long before the time is up.
+      try await daemon.until("it has ended") { !daemon.process.isRunning }
       _ = try? await (events, releases)
-      daemon.process.waitUntilExit()
       #expect(daemon.process.terminationStatus == 0)
     }
   }

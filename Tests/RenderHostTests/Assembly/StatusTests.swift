@@ -32,10 +32,10 @@ struct StatusTests {
       kill(killed, SIGKILL)
       try await daemon.until("another has taken its place") {
         let workers = try await told(by: daemon).workers
-        return workers.map(\.slot) == [1, 2] && !workers.contains { $0.pid == killed }
+        return workers.filter { $0.state == "ready" }.count == 2 && !workers.contains { $0.pid == killed }
       }
       let status = try await told(by: daemon)
-      #expect((status.workers.first?.kills ?? 0) >= 1)
+      #expect(status.failures.contains { $0.kind == "worker" && $0.message.contains("signal 9") })
       #expect(status.workers.allSatisfy { $0.started != nil })
 
       let home = try #require(status.bundles.first { $0.name == "home" })
@@ -46,7 +46,7 @@ struct StatusTests {
       #expect(hang.compressed == nil && hang.opens == 0)
 
       let page = try #require(status.pages.first)
-      #expect(page.worker.map { (1...2).contains($0) } == true && page.entry != nil)
+      #expect(page.worker.map { $0 >= 1 } == true && page.entry != nil)
       #expect(Set(status.failures.map(\.kind)) == ["page", "worker"])
       #expect(status.failures.allSatisfy { $0.time > began - 2 && $0.time <= Date() })
       #expect(status.failures.map(\.time) == status.failures.map(\.time).sorted(by: >))

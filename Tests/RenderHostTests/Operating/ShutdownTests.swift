@@ -105,7 +105,10 @@ struct ShutdownTests {
     let socket = try NotifySocket(path: folder.file("notify"))
     try DaemonTests.write("// home", to: folder.file("bundles/home.js"))
     let daemon = try Tool.Running(
-      [Tool.renderhost, "--bundles", folder.file("bundles"), "--store", folder.file("store"), "--listen", "127.0.0.1:0"],
+      [
+        Tool.renderhost, "--bundles", folder.file("bundles"), "--store", folder.file("store"), "--listen",
+        "127.0.0.1:0",
+      ],
       environment: ["NOTIFY_SOCKET": socket.path, "WATCHDOG_USEC": "200000"])
     try await socket.hear { $0.contains("READY=1") }
     try await socket.hear { $0.filter { $0 == "WATCHDOG=1" }.count >= 3 }

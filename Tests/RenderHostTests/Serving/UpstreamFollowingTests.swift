@@ -159,8 +159,10 @@ struct UpstreamFollowingTests {
         #expect(try await host.get("/hooks/release", ["X-Signature-256": signature], .post, body: "{ }").status == 403)
         let large = String(repeating: " ", count: 70_000)
         #expect(
-          try await host.get("/hooks/release", ["X-Signature-256": try ServingFixture.signature(large)], .post, body: large)
-            .status
+          try await host.get(
+            "/hooks/release", ["X-Signature-256": try ServingFixture.signature(large)], .post, body: large
+          )
+          .status
             == 413)
         #expect(origin.requestCount(path: "/manifest.json") == 1)
       }

@@ -57,7 +57,8 @@ import Testing
       var configuration = WorkerPool.Configuration()
       (configuration.workers, configuration.executable) = (1, program)
       let record = HostRecord()
-      let pool = WorkerPool(configuration, record: record, logger: .init(label: "test") { _ in SwiftLogNoOpLogHandler() })
+      let pool = WorkerPool(
+        configuration, record: record, logger: .init(label: "test") { _ in SwiftLogNoOpLogHandler() })
       let running = Task { try await pool.run() }
       try await farm.until { await pool.status().workers.contains { $0.kills >= 2 } }
       #expect(record.failures.latest.first?.message.contains("is no message") == true)

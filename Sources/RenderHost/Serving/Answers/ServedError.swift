@@ -1,7 +1,5 @@
-import Foundation
 import HTTPTypes
 import Hummingbird
-import NIOCore
 
 /// An answer that is no content: one sentence, as JSON.
 struct ServedError: Error, HTTPResponseError {
@@ -21,14 +19,8 @@ struct ServedError: Error, HTTPResponseError {
   func response(from request: Request, context: some RequestContext) throws -> Response { response }
 
   var response: Response {
-    struct Body: Encodable { let error: String }
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = .withoutEscapingSlashes
-    let body = (try? encoder.encode(Body(error: reason))) ?? Data("{}".utf8)
     var fields = fields
-    fields[.contentType] = "application/json"
-    fields[.cacheControl] = fields[.cacheControl] ?? "no-store"
     ServedFields.allowAnyOrigin(&fields)
-    return Response(status: status, headers: fields, body: ResponseBody(byteBuffer: ByteBuffer(bytes: body)))
+    return JSONAnswer.error(status, reason, fields)
   }
 }

@@ -35,7 +35,7 @@ extension WorkerPool {
   private func retireSurplus() {
     let sound = workers.values.filter { $0.state == .ready && $0.link.end == nil }
     guard sound.count > configuration.workers, !sound.contains(where: \.isSuspicious),
-      let idle = sound.filter({ $0.pages.isEmpty }).max(by: { $0.id < $1.id })
+      let idle = sound.filter({ $0.pages.isEmpty }).max(by: { $0.slot < $1.slot })
     else { return }
     kill(idle.id, .shutdown, culprits: [])
   }

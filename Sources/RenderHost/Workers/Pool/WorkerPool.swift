@@ -59,7 +59,7 @@ public actor WorkerPool: Service {
   var residences: [UInt64: Residence] = [:]
   var barred: BarredBundles
   /// Which worker ran a bundle last.
-  private var homes: [SHA256Digest: Int] = [:]
+  var homes: [SHA256Digest: Int] = [:]
   private var lastID = 0
   private(set) var startsUnderWay = 0
   /// In a row: workers that have ended before they were ready.
@@ -69,13 +69,13 @@ public actor WorkerPool: Service {
   /// Places that were ever taken.
   private var slotCount = 0
   private(set) var isStopping = false
-  private var waiters: [UUID: CheckedContinuation<Void, Never>] = [:]
+  var waiters: [UUID: CheckedContinuation<Void, Never>] = [:]
   private let orders: AsyncStream<Duration>
   private let order: AsyncStream<Duration>.Continuation
   var hasReported = false
 
   /// Bundles whose workers are remembered.
-  private static let homesLimit = 10_000
+  static let homesLimit = 10_000
   static let questionLimit = 256
 
   init(_ configuration: Configuration, record: HostRecord = HostRecord(), logger: Logger) {
@@ -236,46 +236,6 @@ public actor WorkerPool: Service {
     isStopping = true
     for id in workers.keys { kill(id, .shutdown, culprits: []) }
     wakeWaiters()
-  }
-
-  // MARK: Waiting
-
-  /// - Throws: ``WorkerError/noWorker`` where none is ready in time.
-  func worker(for digest: SHA256Digest) async throws -> Worker {
-    let deadline = ContinuousClock.now + configuration.pageTime + .seconds(10)
-    while !isStopping {
-      let candidates = workers.values.filter { $0.state == .ready && $0.link.end == nil }.map { worker in
-        Placement.Candidate(
-          id: worker.id, pages: worker.pages.count, busy: worker.look.running.map(\.seconds).max() ?? 0,
-          memory: Double(worker.residentBytes) / Double(configuration.memory))
-      }
-      if let chosen = Placement.choose(candidates, home: homes[digest]), let worker = workers[chosen] {
-        if homes.count >= Self.homesLimit { homes = [:] }
-        homes[digest] = chosen
-        return worker
-      }
-      let now = ContinuousClock.now
-      guard now < deadline, !Task.isCancelled else { break }
-      await wait(until: deadline)
-    }
-    throw WorkerError.noWorker
-  }
-
-  private func wait(until deadline: ContinuousClock.Instant) async {
-    let key = UUID()
-    let alarm = Task {
-      try? await Task.sleep(until: deadline)
-      wake(key)
-    }
-    await withCheckedContinuation { waiters[key] = $0 }
-    alarm.cancel()
-  }
-
-  private func wake(_ key: UUID) { waiters.removeValue(forKey: key)?.resume() }
-
-  func wakeWaiters() {
-    for waiter in waiters.values { waiter.resume() }
-    waiters = [:]
   }
 
   // MARK: Status

@@ -1,0 +1,131 @@
+import Foundation
+import PageKit
+
+extension PageDirectory {
+  /// What is to be run, found and permitted.
+  struct Target {
+    let url: PageURL
+    /// How it is called outside.
+    let location: String
+    let bundle: LoadedBundle
+    let digest: SHA256Digest
+    let bundleTime: Double
+  }
+
+  /// - Throws: ``PageFailure``.
+  func open(_ request: PageRequest, view: PageView?) async throws -> (OpenedPage, [UInt8]) {
+    try await counted(request) {
+      try await failing(request.url ?? request.name ?? "") {
+        let target = try await find(request)
+        let log = EventLog()
+        let opening = opening(request, target, view, isOnce: false)
+        let (number, reply, seen) = try await run(target, opening, log)
+        let page = OpenedPage(
+          id: Self.newID(), number: number, url: target.url, name: request.name, opening: opening,
+          location: target.location, bundle: target.bundle, digest: target.digest, log: log, reply: reply,
+          bundleTime: target.bundleTime, opened: configuration.now(), lastAsked: configuration.now())
+        pages[page.id] = page
+        note(page)
+        return (page, seen)
+      }
+    }
+  }
+
+  /// Opens a page, looks at it, and lets it go.
+  ///
+  /// - Throws: ``PageFailure``.
+  func render(_ request: PageRequest, view: PageView) async throws -> (OpenedPage, [UInt8]) {
+    try await counted(request) {
+      try await failing(request.url ?? request.name ?? "") {
+        let target = try await find(request)
+        let opening = opening(request, target, view, isOnce: true)
+        let (number, reply, seen) = try await run(target, opening, nil)
+        numbers.remove(number)
+        let page = OpenedPage(
+          id: "", number: number, url: target.url, name: request.name, opening: opening,
+          location: target.location, bundle: target.bundle, digest: target.digest, log: EventLog(), reply: reply,
+          bundleTime: target.bundleTime, opened: configuration.now(), lastAsked: configuration.now())
+        note(page)
+        return (page, seen)
+      }
+    }
+  }
+
+  private func note(_ page: OpenedPage) {
+    record.opened(page)
+    guard let path = locations.entry(of: page.url)?.path else { return }
+    if opens.count >= Self.opensLimit, opens[path] == nil { opens = [:] }
+    opens[path, default: 0] += 1
+  }
+
+  private func counted<Result>(_ request: PageRequest, _ body: () async throws -> Result) async throws -> Result {
+    do {
+      guard count < configuration.pages else { throw PageFailure.full(limit: configuration.pages) }
+      openingCount += 1
+      defer { openingCount -= 1 }
+      return try await body()
+    } catch let failure as PageFailure {
+      record.failed(failure, opening: locations.location(of: request))
+      throw failure
+    }
+  }
+
+  func failing<Result>(_ url: String, _ body: () async throws -> Result) async throws -> Result {
+    do { return try await body() } catch { throw PageFailure(error, url: url) }
+  }
+
+  private func find(_ request: PageRequest) async throws -> Target {
+    let began = ContinuousClock.now
+    let url: PageURL
+    if let name = request.name {
+      url = try locations.source(named: name)
+    } else if let served = request.url.flatMap({ locations.source(of: $0) }) {
+      url = served
+    } else {
+      guard let asked = request.url.flatMap({ PageURL($0) }) else {
+        throw PageFailure.badRequest("“\(request.url ?? "")” is no http or https URL")
+      }
+      url = asked
+      try answers.access.check(url)
+    }
+    let bundle = try await answers.host.bundles.load(url)
+    record.loaded(bundle)
+    let digest = try ContentDigests(of: bundle.bytes).sha256
+    let location = locations.location(of: url)
+    return Target(
+      url: url, location: location, bundle: bundle, digest: digest, bundleTime: (ContinuousClock.now - began).seconds)
+  }
+
+  private func opening(_ request: PageRequest, _ target: Target, _ view: PageView?, isOnce: Bool) -> PageOpening {
+    let limit = configuration.pageTime.seconds
+    let settle = min(max(request.settle ?? (isOnce ? limit : 0), 0), limit)
+    var options = request.options ?? PageRequestOptions()
+    options.bundleUrl = options.bundleUrl ?? target.location
+    return PageOpening(
+      url: target.url.text, options: options, data: request.data ?? .object([:]),
+      settle: settle, view: view, isOnce: isOnce)
+  }
+
+  func run(
+    _ target: Target, _ opening: PageOpening, _ log: EventLog?
+  ) async throws -> (UInt64, PageReply, [UInt8]) {
+    var tries = 0
+    while true {
+      let number = numbers.add(target.url, location: target.location, log)
+      do {
+        let (reply, seen) = try await pool.open(
+          number, opening, target.bundle.bytes, target.digest, location: target.location)
+        return (number, reply, seen)
+      } catch {
+        numbers.remove(number)
+        tries += 1
+        if case WorkerError.ended(_, isCulprit: false) = error, tries < Self.tries { continue }
+        throw error
+      }
+    }
+  }
+
+  private static func newID() -> String {
+    (0..<12).map { _ in String("abcdefghijklmnopqrstuvwxyz0123456789".randomElement() ?? "a") }.joined()
+  }
+}
