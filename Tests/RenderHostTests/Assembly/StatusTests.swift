@@ -73,13 +73,14 @@ struct StatusTests {
           return metrics.value("renderhost_worker_kills_total", ["reason": "ended"]) == Double(kills) && ready == 2
         }
       }
+      try await daemon.until("the one that was killed last is gone") {
+        let metrics = try StrictMetrics(try await daemon.get("/metrics").text)
+        return ["starting", "busy", "ending"].allSatisfy { metrics.value("renderhost_workers", ["state": $0]) == 0 }
+      }
       let metrics = try StrictMetrics(try await daemon.get("/metrics").text)
       let slots = metrics.samples.filter { $0.name == "renderhost_worker_resident_bytes" }
       #expect(slots.compactMap { $0.labels["slot"] } == ["1", "2"])
       #expect(slots.allSatisfy { $0.value > 1_000_000 })
-      for state in ["starting", "busy", "ending"] {
-        #expect(metrics.value("renderhost_workers", ["state": state]) == 0)
-      }
       #expect(try await daemon.post("/pages", #"{"name":"home"}"#).status == 201)
       let open = try StrictMetrics(try await daemon.get("/metrics").text)
       #expect(open.value("renderhost_pages", ["phase": "live"]) == 1)

@@ -301,7 +301,7 @@
         setText(link, page.url.replace(/^.*\/(?=[^/]+$)/, "")); link.title = page.url;
         const target = own(page.preview);
         if (target) link.href = target; else link.removeAttribute("href");
-        setState(item.querySelector(".state"), page.phase);
+        setState(item.querySelector(".state"), page.phase, page.worker ? "in worker " + page.worker : "");
         setText(item.querySelector(".entry"), page.entry === undefined || page.entry === null ? "" : "in " + seconds(page.entry));
         setText(item.querySelector(".elements"), page.elements === undefined || page.elements === null ? "" : many(page.elements, "element", "elements"));
         setText(item.querySelector(".age"), span(since(page.opened)) + " old");
