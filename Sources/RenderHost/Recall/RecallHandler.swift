@@ -84,7 +84,8 @@ final class RecallHandler: ChannelDuplexHandler, RemovableChannelHandler {
     memory.remember(answer, for: lesson.head)
   }
 
-  private func give(_ answer: RecalledAnswer, since started: ContinuousClock.Instant, _ context: ChannelHandlerContext) {
+  private func give(_ answer: RecalledAnswer, since started: ContinuousClock.Instant, _ context: ChannelHandlerContext)
+  {
     connection.headArrived()
     connection.awaitHead()
     let id = RequestID.next()

@@ -62,7 +62,7 @@ struct ServingRoutes: Sendable {
       let answer = ContentAnswer(
         representation: representation, mediaType: found.content.mediaType, caching: found.caching,
         modified: found.modified.flatMap { $0 < now ? $0 : nil })
-// What was modified just now is told otherwise a second later.
+      // What was modified just now is told otherwise a second later.
       if found.modified.map({ $0 < now }) ?? true {
         RecallSlot.current?.allow { [feed] in feed.generation == generation }
       }
