@@ -25,10 +25,18 @@ struct Child {
     case .descriptor(let number): posix_spawn_file_actions_adddup2(&actions, number, STDOUT_FILENO)
     }
     posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO)
+    // A thread of libdispatch blocks signals, and its children would ignore them.
+    var attributes = posix_spawnattr_t()
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    var none = sigset_t()
+    sigemptyset(&none)
+    posix_spawnattr_setsigmask(&attributes, &none)
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
     var argv = arguments.map { strdup($0) } + [nil]
     defer { for pointer in argv { free(pointer) } }
     var pid = pid_t()
-    guard posix_spawnp(&pid, arguments[0], &actions, nil, &argv, environ) == 0 else {
+    guard posix_spawnp(&pid, arguments[0], &actions, &attributes, &argv, environ) == 0 else {
       throw Measurement.Failed(description: "cannot start \(arguments[0])")
     }
     (self.pid, name) = (pid, arguments.joined(separator: " "))

@@ -49,8 +49,12 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
     // What comes after the last answer is thrown away, so that the client gets to read it.
     guard !isClosing else { return }
     switch unwrapInboundIn(data) {
-    case .head:
+    case .head(let head):
       underWay += 1
+      // The connection's end belongs to such an answer.
+      if head.headerFields[values: .connection].contains(where: { $0.lowercased() != "keep-alive" }) {
+        recall?.slot.forbid()
+      }
       isLastOpen = true
       connection?.headArrived()
       let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)

@@ -1,0 +1,55 @@
+import NIOCore
+import Testing
+
+@testable import RenderHost
+
+struct AnswerMemoryTests {
+  @Test(arguments: [
+    ("GET / HTTP/1.1\r\n\r\n", true), ("HEAD /a HTTP/1.1\r\nHost: h\r\n\r\n", true),
+    ("GET / HTTP/1.1\r\nHost: h\r\n", false), ("GET / HTTP/1.1\r\nHost: h\r\n\r\n\r\n", false),
+    ("GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n", false), ("GET / HTTP/1.1\n\nGET / HTTP/1.1\r\n\r\n", false),
+    ("GET / HTTP/1.1\r\n\r\nabc\r\n\r\n", false), ("POST / HTTP/1.1\r\n\r\n", false), ("", false), ("\r\n\r\n", false),
+    ("GET /\(String(repeating: "a", count: 2048)) HTTP/1.1\r\n\r\n", false),
+  ])
+  func oneWholeHeadIsTold(_ bytes: String, _ isWhole: Bool) {
+    #expect(AnswerMemory.isWholeHead(ByteBuffer(string: bytes)) == isWhole)
+  }
+
+  private static let fields = "Date: Sun, 22 Nov 2026 00:14:37 GMT\r\nX-Request-Id: 0123456789abcdef\r\n"
+  private let offer = RecallOffer(isCurrent: { true })
+
+  @Test(arguments: [
+    ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\(fields)\r\n", true),
+    ("HTTP/1.1 304 Not Modified\r\n\(fields)\r\n", true),
+    ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\(fields)\r\n", false),
+    ("HTTP/1.1 200 OK\r\nConnection: close\r\n\(fields)\r\n", false),
+    ("HTTP/1.1 200 OK\r\nDate: Sun, 22 Nov 2026 00:14:37 GMT\r\n\r\n", false),
+    ("HTTP/1.0 200 OK\r\n\(fields)\r\n", false), ("HTTP/1.1 200 OK\r\n\(fields)", false), ("", false),
+  ])
+  func whatCannotBeGivenTwiceIsNotRemembered(_ head: String, _ isRemembered: Bool) {
+    #expect((RecalledAnswer([ByteBuffer(string: head), ByteBuffer(string: "ab")], offer) != nil) == isRemembered)
+  }
+
+  @Test func onlyTheDateAndTheIdAreOthers() throws {
+    let head = "HTTP/1.1 200 OK\r\nETag: \"a\"\r\n\(Self.fields)Vary: Date\r\n\r\n"
+    let body = [ByteBuffer(string: "abc"), ByteBuffer(string: "def")]
+    let answer = try #require(RecalledAnswer([ByteBuffer(string: head)] + body, offer))
+    let (buffer, rest) = answer.buffers(date: "DATE", requestID: "ID", ByteBufferAllocator())
+    #expect(rest == nil)
+    #expect(
+      String(buffer: buffer)
+        == "HTTP/1.1 200 OK\r\nETag: \"a\"\r\nDate: DATE\r\nX-Request-Id: ID\r\nVary: Date\r\n\r\nabcdef")
+  }
+
+  @Test func theOldestGiveWayWhenThereIsNoMoreRoom() throws {
+    let memory = AnswerMemory(capacity: 4_000)
+    let head = "HTTP/1.1 200 OK\r\n\(Self.fields)\r\n"
+    for number in 0..<100 {
+      let answer = try #require(
+        RecalledAnswer([ByteBuffer(string: head), ByteBuffer(string: String(repeating: "x", count: 400))], offer))
+      memory.remember(answer, for: ByteBuffer(string: "GET /\(number) HTTP/1.1\r\n\r\n"))
+    }
+    let known = (0..<100).filter { memory.answer(to: ByteBuffer(string: "GET /\($0) HTTP/1.1\r\n\r\n")) != nil }
+    #expect(!known.isEmpty && known.count < 10 && known.contains(99))
+  }
+}

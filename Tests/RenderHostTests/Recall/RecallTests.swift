@@ -1,0 +1,221 @@
+import Foundation
+import Hummingbird
+import PageTesting
+import Synchronization
+import Testing
+
+@testable import RenderHost
+
+@Suite(.timeLimit(.minutes(2)))
+struct RecallTests {
+  /// A host whose route says how often it was asked.
+  private final class Counting: Sendable {
+    let asked = Atomic<Int>(0)
+    let isCurrent = Atomic<Bool>(true)
+
+    func add(to router: Router<HostRequestContext>) {
+      router.get("/known") { _, _ in
+        let number = self.asked.add(1, ordering: .relaxed).newValue
+        RecallSlot.current?.allow { self.isCurrent.load(ordering: .relaxed) }
+        return "answer \(number)."
+      }
+      router.get("/other") { _, _ in "answer \(self.asked.add(1, ordering: .relaxed).newValue)." }
+      router.get("/large") { _, _ in
+        let number = self.asked.add(1, ordering: .relaxed).newValue
+        RecallSlot.current?.allow { true }
+        return "answer \(number). \(String(repeating: "x", count: 100_000))END"
+      }
+    }
+  }
+
+  private let counting = Counting()
+
+  private func host(_ change: (inout Settings) -> Void = { _ in }) async throws -> LiveHost {
+    var settings = Settings()
+    change(&settings)
+    return try await LiveHost(settings, routes: counting.add(to:))
+  }
+
+  private static func head(_ path: String = "/known", _ fields: String = "", method: String = "GET") -> String {
+    "\(method) \(path) HTTP/1.1\r\nHost: h\r\n\(fields)\r\n"
+  }
+
+  private static func field(_ name: String, of answer: String) -> String? {
+    answer.components(separatedBy: "\r\n").first { $0.lowercased().hasPrefix(name + ":") }
+      .map { $0.dropFirst(name.count + 1).trimmingCharacters(in: .whitespaces) }
+  }
+
+  @Test func whoAsksInTheSameWordsGetsTheSameAnswerWithANewIdAndDate() async throws {
+    let host = try await host()
+    var ids: Set<String> = []
+    for _ in 0..<2 {
+      let client = try RawClient(port: host.port)
+      for _ in 0..<3 {
+        client.send(Self.head())
+        let answer = try await client.read(until: ".")
+        #expect(answer.hasPrefix("HTTP/1.1 200 OK\r\n") && answer.hasSuffix("\r\n\r\nanswer 1."), "\(answer)")
+        #expect(Self.field("content-length", of: answer) == "9")
+        #expect(Self.field("date", of: answer)?.hasSuffix(" GMT") == true)
+        ids.insert(try #require(Self.field("x-request-id", of: answer)))
+      }
+    }
+    #expect(ids.count == 6 && ids.allSatisfy { $0.count == 16 })
+    #expect(counting.asked.load(ordering: .relaxed) == 1)
+    try await host.stop()
+  }
+
+  @Test func whatIsGivenAgainIsCountedAndLoggedLikeTheFirst() async throws {
+    let host = try await host()
+    let client = try RawClient(port: host.port)
+    for _ in 0..<5 {
+      client.send(Self.head())
+      _ = try await client.read(until: ".")
+    }
+    let labels = ["method": "GET", "route": "/known", "status": "200"]
+    let text = PrometheusText(format: .prometheus).text(host.metrics.registry)
+    #expect(try StrictMetrics(text).value("renderhost_http_requests_total", labels) == 5)
+    #expect(counting.asked.load(ordering: .relaxed) == 1)
+    try await host.stop()
+  }
+
+  @Test func whatDoesNotHoldAnyMoreIsAskedForAgain() async throws {
+    let host = try await host()
+    let client = try RawClient(port: host.port)
+    client.send(Self.head())
+    #expect(try await client.read(until: ".").hasSuffix("answer 1."))
+    counting.isCurrent.store(false, ordering: .relaxed)
+    client.send(Self.head())
+    #expect(try await client.read(until: ".").hasSuffix("answer 2."))
+    try await host.stop()
+  }
+
+  @Test(arguments: [
+    "GET /known HTTP/1.1\r\nHost: h\r\nAccept: a\r\n\r\n", "GET /known?a HTTP/1.1\r\nHost: h\r\n\r\n",
+    "GET /known HTTP/1.1\r\nHost: i\r\n\r\n", "GET /known HTTP/1.1\r\nhost: h\r\n\r\n",
+  ])
+  func otherWordsAreAnotherRequest(_ head: String) async throws {
+    let host = try await host()
+    let client = try RawClient(port: host.port)
+    client.send(Self.head())
+    _ = try await client.read(until: ".")
+    client.send(head)
+    #expect(try await client.read(until: ".").hasSuffix("answer 2."))
+    try await host.stop()
+  }
+
+  @Test func whatNobodyAllowedIsAskedForEachTime() async throws {
+    let host = try await host()
+    let client = try RawClient(port: host.port)
+    for number in 1...3 {
+      client.send(Self.head("/other"))
+      #expect(try await client.read(until: ".").hasSuffix("answer \(number)."))
+    }
+    try await host.stop()
+  }
+
+  @Test func whoNamesItsRequestsGetsAnAnswerOfItsOwn() async throws {
+    let host = try await host()
+    let client = try RawClient(port: host.port)
+    for number in 1...2 {
+      client.send(Self.head("/known", "X-Request-Id: mine\r\n"))
+      let answer = try await client.read(until: ".")
+      #expect(answer.hasSuffix("answer \(number).") && Self.field("x-request-id", of: answer) == "mine")
+    }
+    try await host.stop()
+  }
+
+  @Test func theHeadAloneIsNotTakenForTheWhole() async throws {
+    let host = try await host()
+    let client = try RawClient(port: host.port)
+    for (method, end) in [("GET", "answer 1."), ("HEAD", "\r\n\r\n"), ("GET", "answer 1."), ("HEAD", "\r\n\r\n")] {
+      client.send(Self.head(method: method))
+      let answer = try await client.read(until: end)
+      #expect(answer.hasSuffix(end) && answer.contains("answer") == (method == "GET"))
+    }
+    #expect(counting.asked.load(ordering: .relaxed) == 2)
+    try await host.stop()
+  }
+
+  @Test(arguments: [
+    [head() + head()], [head() + head() + head("/other"), head()], ["GET /known HT", "TP/1.1\r\nHost: h\r\n\r\n"],
+    [head("/known", "Content-Length: 3\r\n"), "abc"], [head("/known", "Content-Length: 3\r\n") + "abc", head()],
+    [head("/known", "Content-Length: 3\r\n"), "abc" + head()], ["\r\n" + head()], [head() + "GET /kn"],
+  ])
+  func howeverRequestsAreCutEachHasItsAnswerInTurn(_ writes: [String]) async throws {
+    let host = try await host()
+    let known = try RawClient(port: host.port)
+    known.send(Self.head())
+    _ = try await known.read(until: ".")
+    let client = try RawClient(port: host.port)
+    for write in writes { client.send(write) }
+    let isCut = writes.last?.hasSuffix("GET /kn") == true
+    client.send(isCut ? "own HTTP/1.1\r\nHost: h\r\nX: last\r\n\r\n" : Self.head("/known", "X: last\r\n"))
+    let expected = writes.joined().components(separatedBy: "HTTP/1.1\r\n").count - 1 + 1
+    var text = ""
+    while text.components(separatedBy: "answer ").count - 1 < expected { text += try await client.read(until: ".") }
+    let numbers = text.components(separatedBy: "answer ").dropFirst().compactMap { Int($0.prefix { $0 != "." }) }
+    #expect(numbers.count == expected && numbers == numbers.sorted(), "\(text)")
+    try await host.stop()
+  }
+
+  @Test func aLargeBodyIsGivenAgainWhole() async throws {
+    let host = try await host()
+    let client = try RawClient(port: host.port)
+    var bodies: Set<String> = []
+    for _ in 0..<4 {
+      client.send(Self.head("/large"))
+      bodies.insert(try await client.read(until: "END").components(separatedBy: "\r\n\r\n").last ?? "")
+    }
+    #expect(bodies.count == 1 && bodies.first?.utf8.count == 100_013)
+    try await host.stop()
+  }
+
+  @Test func aClientThatReadsLateGetsEverything() async throws {
+    let host = try await host()
+    let client = try RawClient(port: host.port)
+    client.send(Self.head("/large"))
+    _ = try await client.read(until: "END")
+    // More than the buffers of both sides hold, each request on its own.
+    for _ in 0..<400 { client.send(Self.head("/large")) }
+    var count = 0
+    while count < 400 {
+      let text = try await client.read(until: "END")
+      count += text.components(separatedBy: "END").count - 1
+    }
+    #expect(count == 400)
+    try await host.stop()
+  }
+
+  @Test func aConnectionThatIsOnlyGivenKnownAnswersIsNotIdle() async throws {
+    let host = try await host { $0.limits.idle = .milliseconds(400) }
+    let client = try RawClient(port: host.port)
+    let end = ContinuousClock.now + .milliseconds(1_500)
+    while ContinuousClock.now < end {
+      #expect(client.send(Self.head()))
+      try #require(try await client.read(until: ".").hasPrefix("HTTP/1.1 200 "))
+    }
+    #expect(try await client.readToEnd() == "")
+    try await host.stop()
+  }
+
+  @Test func aConnectionThatIsToCloseIsClosed() async throws {
+    let host = try await host()
+    for number in 1...2 {
+      let client = try RawClient(port: host.port)
+      client.send(Self.head("/known", "Connection: close\r\n"))
+      #expect(try await client.readToEnd().hasSuffix("answer \(number)."))
+    }
+    try await host.stop()
+  }
+
+  @Test func aHostThatIsToldToStopClosesSuchConnections() async throws {
+    let host = try await host()
+    let client = try RawClient(port: host.port)
+    for _ in 0..<3 {
+      client.send(Self.head())
+      _ = try await client.read(until: ".")
+    }
+    try await host.stop()
+    #expect(try await client.readToEnd() == "")
+  }
+}
