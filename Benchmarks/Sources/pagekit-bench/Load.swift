@@ -19,7 +19,7 @@ struct Load {
     let text = try Measurement.output(command)
     func value(_ label: String) -> Substring? {
       text.split(separator: "\n").map { $0.drop { $0 == " " } }.first { $0.hasPrefix(label) }?
-        .dropFirst(label.count).drop { $0 == " " }
+        .dropFirst(label.count).split(separator: " ").first
     }
     guard let rate = value("Requests/sec:").flatMap({ Double($0) }), let p99 = value("99%").flatMap(Self.seconds),
       value("Non-2xx or 3xx responses:") == nil, value("Socket errors:") == nil

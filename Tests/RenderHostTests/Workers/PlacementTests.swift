@@ -3,25 +3,33 @@ import Testing
 @testable import RenderHost
 
 @Suite struct PlacementTests {
-  private func candidate(_ id: Int, _ pages: Int, busy: Double = 0, memory: Double = 0.1) -> Placement.Candidate {
-    Placement.Candidate(id: id, pages: pages, busy: busy, memory: memory)
+  private func candidate(_ id: Int, _ pages: Int, calls: Int = 0, busy: Double = 0, memory: Double = 0.1)
+    -> Placement.Candidate
+  {
+    Placement.Candidate(id: id, pages: pages, calls: calls, busy: busy, memory: memory)
   }
 
   @Test func theLeastLoadedTakesAPage() {
-    #expect(Placement.choose([candidate(1, 3), candidate(2, 1)], home: nil) == 2)
-    #expect(Placement.choose([], home: 1) == nil)
+    #expect(Placement.choose([candidate(1, 3), candidate(2, 1)], homes: []) == 2)
+    #expect(Placement.choose([], homes: [1]) == nil)
   }
 
-  @Test func aBundleGoesWhereItRanLast() {
-    #expect(Placement.choose([candidate(1, 5), candidate(2, 1)], home: 1) == 1)
-    #expect(Placement.choose([candidate(1, 50), candidate(2, 1)], home: 1) == 2)
-    #expect(Placement.choose([candidate(2, 1)], home: 1) == 2)
+  @Test func aBundleGoesWhereItHasRun() {
+    #expect(Placement.choose([candidate(1, 5), candidate(2, 1)], homes: [1]) == 1)
+    #expect(Placement.choose([candidate(1, 50), candidate(2, 1)], homes: [1]) == 2)
+    #expect(Placement.choose([candidate(2, 1)], homes: [1]) == 2)
+  }
+
+  @Test func aBundleDoesNotWaitForItsWorkerWhileAnotherIsFree() {
+    #expect(Placement.choose([candidate(1, 1, calls: 1), candidate(2, 0)], homes: [1]) == 2)
+    #expect(Placement.choose([candidate(1, 2, calls: 1), candidate(2, 1, calls: 1)], homes: [1]) == 1)
+    #expect(Placement.choose([candidate(1, 2, calls: 2), candidate(2, 1, calls: 1)], homes: [1, 2]) == 2)
   }
 
   @Test func aWorkerThatMayHaveToGoGetsNothing() {
-    #expect(Placement.choose([candidate(1, 0, busy: 0.5), candidate(2, 9)], home: 1) == 2)
-    #expect(Placement.choose([candidate(1, 0, memory: 0.9), candidate(2, 9)], home: 1) == 2)
-    #expect(Placement.choose([candidate(1, 0, busy: 3), candidate(2, 9, busy: 0.5)], home: 1) == 2)
+    #expect(Placement.choose([candidate(1, 0, busy: 0.5), candidate(2, 9)], homes: [1]) == 2)
+    #expect(Placement.choose([candidate(1, 0, memory: 0.9), candidate(2, 9)], homes: [1]) == 2)
+    #expect(Placement.choose([candidate(1, 0, busy: 3), candidate(2, 9, busy: 0.5)], homes: [1]) == 2)
   }
 }
 

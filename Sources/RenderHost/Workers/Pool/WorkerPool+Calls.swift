@@ -30,6 +30,8 @@ extension WorkerPool {
     _ page: UInt64, extra: Double = 0, _ payload: [UInt8] = [], _ message: @escaping @Sendable (UInt64) -> HostMessage
   ) async throws -> WorkerLink.Reply {
     guard let residence = residences[page], let worker = workers[residence.worker] else { throw PageFault.unknownPage }
+    workers[worker.id]?.calls += 1
+    defer { workers[worker.id]?.calls -= 1 }
     do {
       return try await worker.link.call(
         page, within: configuration.pageTime * 2 + .seconds(5 + extra), payload, message)

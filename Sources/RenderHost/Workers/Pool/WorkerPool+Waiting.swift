@@ -8,12 +8,13 @@ extension WorkerPool {
     while !isStopping {
       let candidates = workers.values.filter { $0.state == .ready && $0.link.end == nil }.map { worker in
         Placement.Candidate(
-          id: worker.id, pages: worker.pages.count, busy: worker.look.running.map(\.seconds).max() ?? 0,
+          id: worker.id, pages: worker.pages.count, calls: worker.calls,
+          busy: worker.look.running.map(\.seconds).max() ?? 0,
           memory: Double(worker.residentBytes) / Double(configuration.memory))
       }
-      if let chosen = Placement.choose(candidates, home: homes[digest]), let worker = workers[chosen] {
+      if let chosen = Placement.choose(candidates, homes: homes[digest] ?? []), let worker = workers[chosen] {
         if homes.count >= Self.homesLimit { homes = [:] }
-        homes[digest] = chosen
+        homes[digest, default: []].insert(chosen)
         return worker
       }
       let now = ContinuousClock.now

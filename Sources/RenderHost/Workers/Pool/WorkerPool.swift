@@ -34,6 +34,8 @@ public actor WorkerPool: Service {
     let startedAt: Date
     var state: WorkerStatus.State = .starting
     var pages: Set<UInt64> = []
+    /// Calls that it has not answered yet.
+    var calls = 0
     var residentBytes: Int64 = 0
     var look = Watch.Look()
     /// It may have to be killed soon.
@@ -58,8 +60,8 @@ public actor WorkerPool: Service {
   var workers: [Int: Worker] = [:]
   var residences: [UInt64: Residence] = [:]
   var barred: BarredBundles
-  /// Which worker ran a bundle last.
-  var homes: [SHA256Digest: Int] = [:]
+  /// Which workers have run a bundle.
+  var homes: [SHA256Digest: Set<Int>] = [:]
   private var lastID = 0
   private(set) var startsUnderWay = 0
   /// In a row: workers that have ended before they were ready.
@@ -205,7 +207,7 @@ public actor WorkerPool: Service {
       }
     }
     for page in pages { residences[page] = nil }
-    homes = homes.filter { $0.value != id }
+    for digest in homes.keys { homes[digest]?.remove(id) }
     worker.link.failCalls()
     fill()
     await delegate?.workerEnded(pages, culprits: culprits, why)
