@@ -13,17 +13,13 @@ final class AnswerMemory: Sendable {
 
   private let answers: SecondChanceCache<ByteBuffer, RecalledAnswer>
 
-  /// - Parameter capacity: bytes of heads and bodies.
+  /// - Parameter capacity: bytes in memory.
   init(capacity: Int = 32 << 20) { answers = SecondChanceCache(capacity: capacity) }
 
   /// Nil for what is not known, or does not hold any more.
   func answer(to head: ByteBuffer) -> RecalledAnswer? {
-    guard let answer = answers[head] else { return nil }
-    guard answer.isCurrent() else {
-      answers.remove(head)
-      return nil
-    }
-    return answer
+    // One that does not hold is replaced when its request is answered: to look for its place would take long.
+    answers[head].flatMap { $0.isCurrent() ? $0 : nil }
   }
 
   func remember(_ answer: RecalledAnswer, for head: ByteBuffer) {

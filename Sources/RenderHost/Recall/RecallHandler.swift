@@ -35,10 +35,16 @@ final class RecallHandler: ChannelDuplexHandler, RemovableChannelHandler {
   private var lastLongWay = ContinuousClock.now
   private var state = State.idle
   private var date = (second: 0, text: "")
+  private var address = "-"
 
   init(memory: AnswerMemory, connection: ConnectionHandler, idle: Duration) {
     (self.memory, self.connection) = (memory, connection)
     longWayEvery = idle / 4
+  }
+
+  func channelActive(context: ChannelHandlerContext) {
+    address = context.channel.remoteAddress?.ipAddress ?? "-"
+    context.fireChannelActive()
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -93,7 +99,7 @@ final class RecallHandler: ChannelDuplexHandler, RemovableChannelHandler {
     context.write(wrapOutboundOut(.byteBuffer(head)), promise: nil)
     if let body { context.write(wrapOutboundOut(.byteBuffer(body)), promise: nil) }
     context.flush()
-    answer.note(id, since: started)
+    answer.note(id, from: address, since: started)
   }
 
   private func currentDate() -> String {

@@ -8,6 +8,8 @@ struct RecalledAnswer: Sendable {
     let requestID: String
     let started: ContinuousClock.Instant
     let bodyBytes: Int
+    /// The client's.
+    let address: String
   }
 
   private enum Piece: Sendable {
@@ -27,7 +29,8 @@ struct RecalledAnswer: Sendable {
   /// Smaller bodies are copied behind the head: that is cheaper than to write two buffers.
   private static let copied = 4 << 10
 
-  var size: Int { head.readableBytes + body.readableBytes }
+  /// Bytes in memory, with what is noted of each answer.
+  var size: Int { head.readableBytes + body.readableBytes + 2048 }
 
   /// - Parameter answer: the bytes of a whole answer, in the buffers that it was written in.
   /// - Returns: nil for what cannot be given twice: without an end of its own, or without the fields that are replaced.
@@ -51,7 +54,12 @@ struct RecalledAnswer: Sendable {
     self.pieces = pieces
     head = ByteBuffer(bytes: first.readableBytesView)
     let bodies = answer.dropFirst().filter { $0.readableBytes > 0 }
-    body = bodies.count == 1 ? bodies[bodies.startIndex] : ByteBuffer(bodies.map(\.readableBytesView).joined())
+    if bodies.count == 1, let only = bodies.first, only.storageCapacity <= 2 * only.readableBytes + Self.copied {
+      body = only
+    } else {
+      // A part would keep the whole that it was cut from.
+      body = ByteBuffer(bodies.map(\.readableBytesView).joined())
+    }
     isCurrent = offer.isCurrent
     notes = offer.notes
   }
@@ -75,8 +83,8 @@ struct RecalledAnswer: Sendable {
     return (buffer, nil)
   }
 
-  func note(_ requestID: String, since started: ContinuousClock.Instant) {
-    let again = Again(requestID: requestID, started: started, bodyBytes: body.readableBytes)
+  func note(_ requestID: String, from address: String, since started: ContinuousClock.Instant) {
+    let again = Again(requestID: requestID, started: started, bodyBytes: body.readableBytes, address: address)
     for note in notes { note(again) }
   }
 

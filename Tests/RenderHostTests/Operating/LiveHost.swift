@@ -19,16 +19,16 @@ final class LiveHost: Sendable {
 
   init(
     _ settings: Settings = Settings(), operating: Operating = .fake(), metrics: HostMetrics = HostMetrics(),
-    environment: [String: String] = [:],
+    environment: [String: String] = [:], logger: Logger? = nil,
     routes: @escaping @Sendable (Router<HostRequestContext>) -> Void = { _ in }
   ) async throws {
     var settings = settings
     settings.port = 0
     let port = Monitor<Int?>(nil)
-    var logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-    logger.logLevel = .critical
+    var silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    silent.logLevel = .critical
     let server = HostServer(
-      settings: settings, operating: operating, metrics: metrics, environment: environment, logger: logger,
+      settings: settings, operating: operating, metrics: metrics, environment: environment, logger: logger ?? silent,
       whenRunning: { address in port.change { $0 = address?.port } })
     let parts = try server.parts(trapsSignals: false, routes: routes)
     let group = parts.group

@@ -9,12 +9,24 @@ final class RawClient: Sendable {
 
   private let descriptor: Int32
 
-  init(port: Int) throws {
+  /// - Parameter source: an address of loopback to come from.
+  init(port: Int, from source: String? = nil) throws {
     descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_port = in_port_t(port).bigEndian
     address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
+    if let source {
+      var own = address
+      own.sin_port = 0
+      own.sin_addr.s_addr = inet_addr(source)
+      let bound = withUnsafePointer(to: &own) {
+        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+          bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+        }
+      }
+      guard bound == 0 else { throw Failed(description: "bind: \(errno)") }
+    }
     let connected = withUnsafePointer(to: &address) {
       $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
         connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))

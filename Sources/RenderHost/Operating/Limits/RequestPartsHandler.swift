@@ -25,6 +25,8 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
   /// Requests without an answer, and whether the last of them has not come whole.
   private var underWay = 0
   private var isLastOpen = false
+  /// Whether the client has said that it asks for nothing more.
+  private var isFinal = false
   private var closes = false
   private var isClosing = false
 
@@ -38,6 +40,9 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
     guard !isStream else { return }
     recall = try? pipeline?.handler(type: RecallHandler.self)
     connection?.awaitHead()
+    if let pipeline, let decoder = try? pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self) {
+      try? pipeline.addHandler(LastRequestHandler(), position: .after(decoder))
+    }
   }
 
   func channelInactive(context: ChannelHandlerContext) {
@@ -47,7 +52,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     // What comes after the last answer is thrown away, so that the client gets to read it.
-    guard !isClosing else { return }
+    guard !isClosing, !isFinal || isLastOpen else { return }
     switch unwrapInboundIn(data) {
     case .head(let head):
       underWay += 1
@@ -56,6 +61,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
         recall?.slot.forbid()
       }
       isLastOpen = true
+      isFinal = !isStream && head.headerFields[.connection] == "close"
       connection?.headArrived()
       let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
       bodyDeadline = context.eventLoop.scheduleTask(in: bodyTime) {
@@ -75,6 +81,8 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
   func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
     switch unwrapOutboundIn(data) {
     case .head(var head):
+      // RFC 9112 §9.6: the last answer says that it is the last.
+      if isFinal, underWay == 1, head.status.kind != .informational { head.headerFields[.connection] = "close" }
       if head.headerFields[.connection]?.lowercased() == "close" {
         closes = true
         // RFC 9113 §8.2.2: there is no such field in HTTP/2.

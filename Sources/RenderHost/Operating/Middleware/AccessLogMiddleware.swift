@@ -13,9 +13,12 @@ struct AccessLogMiddleware: RouterMiddleware {
   ) async throws -> Response {
     let start = ContinuousClock.now
     var response = try await next(request, context)
-    let (status, logger, address) = (response.status.code, context.logger, context.remoteAddress?.ipAddress ?? "-")
+    let (status, logger) = (response.status.code, context.logger)
+    let address = context.remoteAddress?.ipAddress ?? "-"
     let (method, path) = (request.method.rawValue, String(request.uri.path.prefix(512)))
-    @Sendable func log(_ bytes: Int, _ isAborted: Bool, _ start: ContinuousClock.Instant, _ logger: Logger) {
+    @Sendable func log(
+      _ bytes: Int, _ isAborted: Bool, _ start: ContinuousClock.Instant, _ address: String, _ logger: Logger
+    ) {
       let level: Logger.Level = status >= 500 ? .warning : .info
       guard level >= logger.logLevel else { return }
       let milliseconds = (start.duration(to: .now) / .microseconds(100)).rounded() / 10
@@ -26,11 +29,11 @@ struct AccessLogMiddleware: RouterMiddleware {
       if isAborted { metadata["aborted"] = "true" }
       logger.log(level: level, "Answered", metadata: metadata)
     }
-    response.whenDone { bytes, isAborted in log(bytes, isAborted, start, logger) }
+    response.whenDone { bytes, isAborted in log(bytes, isAborted, start, address, logger) }
     RecallSlot.current?.onRecall { again in
       var logger = logger
       logger[metadataKey: RequestIDMiddleware.logKey] = .string(again.requestID)
-      log(again.bodyBytes, false, again.started, logger)
+      log(again.bodyBytes, false, again.started, again.address, logger)
     }
     return response
   }
