@@ -72,6 +72,21 @@ struct LimitsTests {
     try await host.stop()
   }
 
+  @Test func whoAsksWhetherABodyIsWantedIsTold() async throws {
+    let host = try await host()
+    let client = try RawClient(port: host.port)
+    let head = "POST /echo HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n"
+    client.send("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n\(head)Content-Length: 4\r\n\r\n")
+    let before = try await client.read(until: "HTTP/1.1 100 Continue\r\n\r\n")
+    #expect(before.contains("alive") && before.hasSuffix("HTTP/1.1 100 Continue\r\n\r\n"))
+    client.send("abcd")
+    #expect(try await client.read(until: "4 bytes").hasPrefix("HTTP/1.1 200 "))
+    let excessive = try RawClient(port: host.port)
+    excessive.send("\(head)Content-Length: 2000000\r\n\r\n")
+    #expect(try await excessive.readToEnd().hasPrefix("HTTP/1.1 413 "))
+    try await host.stop()
+  }
+
   @Test func aHeadThatTakesTooLongIsGivenUp() async throws {
     let host = try await host { $0.headTime = .milliseconds(300) }
     let client = try RawClient(port: host.port)

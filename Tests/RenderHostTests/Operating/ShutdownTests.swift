@@ -1,5 +1,6 @@
 import Foundation
 import Hummingbird
+import Logging
 import PageKit
 import PageTesting
 import Testing
@@ -30,6 +31,19 @@ struct ShutdownTests {
     let answer = try await slow.readToEnd()
     #expect(answer.hasPrefix("HTTP/1.1 200 ") && answer.hasSuffix("done"))
     try await host.ended()
+  }
+
+  @Test func anAddressThatIsTakenIsNamed() async throws {
+    let host = try await LiveHost()
+    var settings = Settings()
+    settings.port = host.port
+    let second = HostServer(
+      settings: settings, operating: .fake(), metrics: HostMetrics(),
+      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    let error = await #expect(throws: (any Error).self) { try await second.run() }
+    #expect(
+      error.map { "\($0)" } == "--listen: cannot listen on 127.0.0.1:\(host.port): Address already in use")
+    try await host.stop()
   }
 
   @Test func whatTakesLongerThanItMayIsCut() async throws {

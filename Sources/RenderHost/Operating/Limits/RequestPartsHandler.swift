@@ -17,6 +17,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
   private static let linger = TimeAmount.seconds(2)
 
   private let bodyTime: TimeAmount
+  private let bodyLimit: Int
   private let metrics: HostMetrics
   private var connection: ConnectionHandler?
   private var recall: RecallHandler?
@@ -27,10 +28,14 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
   private var isLastOpen = false
   /// Whether the client has said that it asks for nothing more.
   private var isFinal = false
+  /// Whether the client waits to be told that its body is wanted.
+  private var isExpectant = false
   private var closes = false
   private var isClosing = false
 
-  init(bodyTime: Duration, metrics: HostMetrics) { (self.bodyTime, self.metrics) = (TimeAmount(bodyTime), metrics) }
+  init(limits: Settings.Limits, metrics: HostMetrics) {
+    (bodyTime, bodyLimit, self.metrics) = (TimeAmount(limits.bodyTime), limits.body, metrics)
+  }
 
   func handlerAdded(context: ChannelHandlerContext) {
     // A stream's parent is a connection, whose parent is the listening socket.
@@ -68,8 +73,11 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
         let (handler, context) = bound.value
         handler.bodyExpired(context)
       }
-    case .body: break
+      isExpectant = !isStream && expectsContinue(head)
+      welcomeBody(context)
+    case .body: isExpectant = false
     case .end:
+      isExpectant = false
       bodyDeadline?.cancel()
       bodyDeadline = nil
       isLastOpen = false
@@ -94,7 +102,10 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
       underWay -= 1
       context.write(data, promise: promise)
       recall?.answered(isNext: underWay == 0 && !isLastOpen && !closes)
-      if closes, !isStream { closeGently(context) }
+      if closes, !isStream { return closeGently(context) }
+      // It has had its answer, or waits behind this one.
+      if isLastOpen, underWay == 0 { isExpectant = false }
+      welcomeBody(context)
     }
   }
 
@@ -112,6 +123,20 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
     case is SlowHeadError: answer(context, .requestTimeout, "the request's head took too long")
     default: context.fireErrorCaught(error)
     }
+  }
+
+  /// RFC 9110 §10.1.1; what is over the limit gets its final answer at once.
+  private func expectsContinue(_ head: HTTPRequest) -> Bool {
+    guard head.headerFields[.expect]?.lowercased() == "100-continue" else { return false }
+    guard let length = head.headerFields[.contentLength] else { return head.headerFields.contains(.transferEncoding) }
+    return Int(length).map { $0 > 0 && $0 <= bodyLimit } ?? false
+  }
+
+  /// Says that the body may come, once the answers before are through.
+  private func welcomeBody(_ context: ChannelHandlerContext) {
+    guard isExpectant, underWay == 1 else { return }
+    isExpectant = false
+    context.writeAndFlush(wrapOutboundOut(.head(HTTPResponse(status: .continue))), promise: nil)
   }
 
   /// RFC 9110 §15.5.9: with 408 the connection is closed.

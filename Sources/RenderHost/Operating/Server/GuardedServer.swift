@@ -10,7 +10,7 @@ extension HTTPServerBuilder {
     _ limits: Settings.Limits, tls: TLSReloader?, connections: ConnectionRegister, metrics: HostMetrics
   ) -> HTTPServerBuilder {
     let http1 = HTTP1Channel.Configuration(
-      additionalChannelHandlers: [RequestPartsHandler(bodyTime: limits.bodyTime, metrics: metrics)],
+      additionalChannelHandlers: [RequestPartsHandler(limits: limits, metrics: metrics)],
       idleTimeout: TimeAmount(limits.idle),
       httpDecoderConfiguration: .init(
         maxHeaderFieldSize: limits.header, maxHeaderListSize: limits.header, maxHeaderFieldCount: 200))

@@ -35,8 +35,14 @@ struct HostServer: Sendable {
   }
 
   /// Runs until the process gets SIGTERM or SIGINT; what is under way then has ``Settings/shutdownTime``.
+  ///
+  /// - Throws: ``ListenError``, and what its services throw.
   func run(routes: (Router<HostRequestContext>) -> Void = { _ in }) async throws {
-    try await parts(routes: routes).group.run()
+    do { try await parts(routes: routes).group.run() } catch let error as IOError {
+      throw ListenError(settings, reason: String(cString: strerror(error.errnoCode)))
+    } catch let error as SocketAddressError.UnknownHost {
+      throw ListenError(settings, reason: error.errorDescription)
+    }
   }
 
   /// The server and its services, to be run, and what SIGHUP does.

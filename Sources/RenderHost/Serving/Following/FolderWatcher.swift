@@ -106,6 +106,8 @@ public actor FolderWatcher: Service {
       return await publisher.bring(with: names) ? round : Self.retry
     } catch is FolderScanner.Unsettled {
       return Self.retry
+    } catch is CancellationError where Task.isCancelled {
+      return round
     } catch {
       publisher.fail("\(error)")
       return round

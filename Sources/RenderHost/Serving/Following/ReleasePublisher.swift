@@ -20,6 +20,8 @@ struct ReleasePublisher: Sendable {
       let stored = try await host.store.source(source)
       if let previous = stored?.previous { feed.remember(try await snapshot(of: previous)) }
       if let current = stored?.current { feed.publish(try await snapshot(of: current)) }
+    } catch is CancellationError where Task.isCancelled {
+      // The daemon stops.
     } catch {
       logger.warning("the stored release cannot be served: \(error)")
     }
@@ -38,6 +40,8 @@ struct ReleasePublisher: Sendable {
         feed.problem = nil
       }
       return isServed
+    } catch is CancellationError where Task.isCancelled {
+      return false
     } catch {
       fail("\(error)")
       return false
