@@ -54,10 +54,10 @@ final class RawClient: Sendable {
 
   /// All that comes until it holds `mark`.
   func read(until mark: String) async throws -> String {
-    try await read { $0.contains(mark) }
+    try await read { $0().contains(mark) }
   }
 
-  private func read(until isEnough: @escaping @Sendable (String) -> Bool) async throws -> String {
+  private func read(until isEnough: @escaping @Sendable (() -> String) -> Bool) async throws -> String {
     try await withCheckedThrowingContinuation { continuation in
       DispatchQueue(label: "raw client").async { [self] in
         var bytes: [UInt8] = []
@@ -72,7 +72,7 @@ final class RawClient: Sendable {
           }
           if count == 0 { return continuation.resume(returning: text()) }
           bytes += buffer[..<count]
-          if isEnough(text()) { return continuation.resume(returning: text()) }
+          if isEnough(text) { return continuation.resume(returning: text()) }
         }
       }
     }

@@ -1,6 +1,7 @@
 import Foundation
 import Hummingbird
 import Logging
+import NIOCore
 import PageKit
 import PageTesting
 import Testing
@@ -31,6 +32,58 @@ struct ShutdownTests {
     let answer = try await slow.readToEnd()
     #expect(answer.hasPrefix("HTTP/1.1 200 ") && answer.hasSuffix("done"))
     try await host.ended()
+  }
+
+  private static let large = 24 << 20
+
+  /// Reads an answer whose bytes do not fit into the sockets' buffers, later than its server would like to be done.
+  private func takeLate(
+    _ head: String, _ limits: Settings.Limits = .init(), _ meanwhile: (LiveHost) async throws -> Void
+  ) async throws {
+    var settings = Settings()
+    settings.limits = limits
+    let host = try await LiveHost(settings) { router in
+      router.get("/large") { _, _ in
+        Response(status: .ok, body: ResponseBody(byteBuffer: ByteBuffer(repeating: 0x61, count: Self.large)))
+      }
+    }
+    let client = try RawClient(port: host.port)
+    client.send("GET /large \(head)\r\n\r\n")
+    let start = try await client.read(until: "\r\n\r\n")
+    try await meanwhile(host)
+    let rest = try await client.readToEnd()
+    let head = try #require(start.range(of: "\r\n\r\n")).upperBound
+    #expect(start.utf8[head...].count + rest.utf8.count == Self.large)
+    try await host.stop()
+  }
+
+  @Test func whatASlowClientHasNotTakenYetIsSentAtTheEndOfTheDaemon() async throws {
+    try await takeLate("HTTP/1.1\r\nHost: h") { await $0.beginStopping() }
+  }
+
+  @Test func whoTakesNothingDoesNotKeepTheDaemon() async throws {
+    var settings = Settings()
+    settings.shutdownTime = .milliseconds(300)
+    let host = try await LiveHost(settings) { router in
+      router.get("/large") { _, _ in
+        Response(status: .ok, body: ResponseBody(byteBuffer: ByteBuffer(repeating: 0x61, count: Self.large)))
+      }
+    }
+    let client = try RawClient(port: host.port)
+    client.send("GET /large HTTP/1.1\r\nHost: h\r\n\r\n")
+    _ = try await client.read(until: "\r\n\r\n")
+    let clock = ContinuousClock()
+    let time = await clock.measure { try? await host.stop() }
+    #expect(time < .seconds(4))
+    client.send("")
+  }
+
+  @Test(arguments: ["HTTP/1.1\r\nHost: h", "HTTP/1.1\r\nHost: h\r\nConnection: close"])
+  func aSlowClientIsNoIdleOne(_ head: String) async throws {
+    var limits = Settings.Limits()
+    limits.idle = .milliseconds(300)
+    // Longer than that, and than a connection lingers whose client has all.
+    try await takeLate(head, limits) { _ in try await Task.sleep(for: .milliseconds(2600)) }
   }
 
   @Test func anAddressThatIsTakenIsNamed() async throws {

@@ -2,11 +2,14 @@ import NIOCore
 
 /// Watches a connection's bytes, before TLS and HTTP are made of them: a client may not take its time for the
 /// handshake and its first head. How long a head may be, HTTP's decoder sees to.
-final class ConnectionHandler: ChannelInboundHandler, RemovableChannelHandler {
+final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = ByteBuffer
+  typealias OutboundIn = IOData
+  typealias OutboundOut = IOData
 
   private let headTime: TimeAmount
+  private let patience: TimeAmount
   private var deadline: Scheduled<Void>?
   /// Whether HTTP/1 is spoken and a head is next.
   private var isWaiting = false
@@ -14,9 +17,11 @@ final class ConnectionHandler: ChannelInboundHandler, RemovableChannelHandler {
   /// Whether a request's line is complete; not known under TLS.
   private(set) var hasLine = false
   private let isPlain: Bool
+  private var closing: ClosingConnection?
 
-  init(headTime: Duration, isPlain: Bool) {
-    (self.headTime, self.isPlain) = (TimeAmount(headTime), isPlain)
+  init(limits: Settings.Limits, isPlain: Bool) {
+    (headTime, self.isPlain) = (TimeAmount(limits.headTime), isPlain)
+    patience = TimeAmount(max(limits.idle, .seconds(10)))
   }
 
   func channelActive(context: ChannelHandlerContext) {
@@ -30,13 +35,31 @@ final class ConnectionHandler: ChannelInboundHandler, RemovableChannelHandler {
 
   func channelInactive(context: ChannelHandlerContext) {
     deadline?.cancel()
+    closing?.end()
     context.fireChannelInactive()
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    // What comes now is not answered any more.
+    guard closing == nil else { return }
     hasBytes = true
     if isWaiting, !hasLine { hasLine = !isPlain || unwrapInboundIn(data).readableBytesView.contains(0x0A) }
     context.fireChannelRead(data)
+  }
+
+  /// What was written goes out before the connection is closed: it may be that the client is slow.
+  func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+    if let closing {
+      // Nobody waits any longer.
+      if mode == .input { closing.end() }
+      return closing.whenClosed(promise)
+    }
+    guard mode == .all, let closing = ClosingConnection(context, patience: patience) else {
+      return context.close(mode: mode, promise: promise)
+    }
+    self.closing = closing
+    closing.whenClosed(promise)
+    closing.begin()
   }
 
   /// A head may come now.

@@ -100,9 +100,9 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
     case .body: context.write(data, promise: promise)
     case .end:
       underWay -= 1
+      guard !closes || isStream else { return writeLast(context, data, promise) }
       context.write(data, promise: promise)
       recall?.answered(isNext: underWay == 0 && !isLastOpen && !closes)
-      if closes, !isStream { return closeGently(context) }
       // It has had its answer, or waits behind this one.
       if isLastOpen, underWay == 0 { isExpectant = false }
       welcomeBody(context)
@@ -154,6 +154,19 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
     context.write(wrapOutboundOut(.body(body)), promise: nil)
     context.write(wrapOutboundOut(.end(nil)), promise: nil)
     closeGently(context)
+  }
+
+  /// The connection is closed once its client has taken all of the answer.
+  private func writeLast(_ context: ChannelHandlerContext, _ data: NIOAny, _ promise: EventLoopPromise<Void>?) {
+    isClosing = true
+    let sent = promise ?? context.eventLoop.makePromise()
+    let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+    sent.futureResult.whenComplete { _ in
+      let (handler, context) = bound.value
+      handler.closeGently(context)
+    }
+    context.writeAndFlush(data, promise: sent)
+    recall?.answered(isNext: false)
   }
 
   /// RFC 9112 §9.6: closing in stages lets the client read the last answer, which a reset would lose.

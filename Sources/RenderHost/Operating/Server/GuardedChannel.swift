@@ -41,7 +41,7 @@ struct GuardedChannel<Base: ServerChildChannel>: ServerChildChannel {
       connections.leave(address)
       metrics.connections.decrement()
     }
-    let handler = ConnectionHandler(headTime: limits.headTime, isPlain: isPlain)
+    let handler = ConnectionHandler(limits: limits, isPlain: isPlain)
     try channel.pipeline.syncOperations.addHandler(handler)
     // Behind TLS others put HTTP together.
     guard isPlain else { return }

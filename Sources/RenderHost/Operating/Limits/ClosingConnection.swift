@@ -1,0 +1,50 @@
+import NIOCore
+
+/// Closes a connection when its client has taken all that was written, or takes nothing any more.
+final class ClosingConnection {
+  private static let interval = TimeAmount.milliseconds(50)
+
+  private let context: ChannelHandlerContext
+  private let patience: TimeAmount
+  private let options: any NIOSynchronousChannelOptions
+  private var check: RepeatedTask?
+  private var left: Int
+  private var lastTaken = NIODeadline.now()
+
+  /// Nil where nothing waits to be sent.
+  ///
+  /// - Parameter patience: how long a client may take nothing.
+  init?(_ context: ChannelHandlerContext, patience: TimeAmount) {
+    guard let options = context.channel.syncOptions else { return nil }
+    (self.context, self.options, self.patience) = (context, options, patience)
+    left = Self.left(options)
+    guard left > 0, context.channel.isActive else { return nil }
+  }
+
+  func begin() {
+    let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+    check = context.eventLoop.scheduleRepeatedTask(initialDelay: Self.interval, delay: Self.interval) { _ in
+      bound.value.look(at: .now())
+    }
+  }
+
+  func whenClosed(_ promise: EventLoopPromise<Void>?) { context.channel.closeFuture.cascade(to: promise) }
+
+  /// Closes at once.
+  func end() {
+    guard let check else { return }
+    check.cancel()
+    self.check = nil
+    context.close(promise: nil)
+  }
+
+  private func look(at now: NIODeadline) {
+    let remaining = Self.left(options)
+    if remaining < left { (left, lastTaken) = (remaining, now) }
+    if remaining == 0 || now - lastTaken > patience { end() }
+  }
+
+  private static func left(_ options: any NIOSynchronousChannelOptions) -> Int {
+    (try? options.getOption(.bufferedWritableBytes)) ?? 0
+  }
+}
