@@ -26,7 +26,7 @@ public struct RenderHost: Sendable {
     let parts = try RenderHostParts(settings, logger: logger)
     try await HostServer(
       settings: settings, sources: sources, operating: parts.operating, metrics: parts.record.metrics,
-      services: parts.services, logger: logger,
+      services: parts.services, logger: logger, gateway: parts.gateway,
       whenRunning: { [locations = parts.locations] address in
         if let port = address?.port { locations.listens(on: port) }
       }

@@ -13,6 +13,7 @@ struct RenderHostParts: Sendable {
   let serving: Serving
   let locations: PublicLocations
   let running: PageRunning
+  let gateway: GatewayServer?
   private let settings: Settings
   private let started = Date()
 
@@ -35,6 +36,9 @@ struct RenderHostParts: Sendable {
       host: host, access: access, settings: settings, frameworks: try FrameworkFiles.read(settings),
       executable: executable, locations: locations,
       record: record, logger: logger)
+    gateway = try Gateway(settings, record: record, logger: logger).map { [record] in
+      GatewayServer(gateway: $0, settings: settings, metrics: record.metrics, logger: logger)
+    }
   }
 
   /// To be run for as long as the server.

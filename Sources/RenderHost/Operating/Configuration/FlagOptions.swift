@@ -38,6 +38,16 @@ struct ServingFlags: ParsableArguments, FlagOptions {
   }
 }
 
+struct GatewayFlags: ParsableArguments, FlagOptions {
+  @Option(help: ArgumentHelp("Where the gateway listens: a shared cache before another server.", valueName: "host:port"))
+  var gateway: String?
+
+  @Option(help: ArgumentHelp("The server behind the gateway.", valueName: "url"))
+  var origin: String?
+
+  var given: [SettingKey: [String]] { Self.collect([(.gateway, gateway), (.origin, origin)]) }
+}
+
 struct PageFlags: ParsableArguments, FlagOptions {
   @Option(help: ArgumentHelp("Processes that run pages. (default: one for each core)", valueName: "n"))
   var workers: String?

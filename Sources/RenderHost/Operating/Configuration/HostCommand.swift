@@ -31,6 +31,7 @@ package struct HostCommand: AsyncParsableCommand {
     version: "renderhost \(HostVersion.current)")
 
   @OptionGroup(title: "Serving") var serving: ServingFlags
+  @OptionGroup(title: "Gateway") var gateway: GatewayFlags
   @OptionGroup(title: "Pages") var pages: PageFlags
   @OptionGroup(title: "Security") var security: SecurityFlags
   @OptionGroup(title: "Limits") var limits: LimitFlags
@@ -45,7 +46,7 @@ package struct HostCommand: AsyncParsableCommand {
   package init() {}
 
   var given: [SettingKey: [String]] {
-    let groups: [any FlagOptions] = [serving, pages, security, limits, logs]
+    let groups: [any FlagOptions] = [serving, gateway, pages, security, limits, logs]
     return groups.reduce(into: [:]) { $0.merge($1.given) { first, _ in first } }
   }
 

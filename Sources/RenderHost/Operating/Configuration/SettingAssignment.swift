@@ -25,6 +25,14 @@ struct SettingAssignment {
       settings.manifest = url
     case .follow: settings.follow = try duration(atLeast: .seconds(1))
     case .store: settings.store = StoreDirectory(try path())
+    case .gateway:
+      guard let address = SettingText.address(value) else { throw bad("HOST:PORT, like 127.0.0.1:8081 or [::1]:8081") }
+      settings.gateway = address
+    case .origin:
+      guard let url = PageURL(value), value.hasPrefix("http"), url.text == url.origin + "/" else {
+        throw bad("an http or https URL without a path, like https://api.example.com")
+      }
+      settings.origin = url
     case .workers: settings.workers = try count(in: 1...256)
     case .pageTime: settings.pageTime = try duration(atLeast: .milliseconds(10))
     case .workerMemory: settings.workerMemory = try size(atLeast: 32 << 20)

@@ -2,6 +2,7 @@
 /// `"page-time"` in the file.
 package enum SettingKey: String, CaseIterable, Sendable {
   case listen, bundles, manifest, follow, store
+  case gateway, origin
   case workers
   case pageTime = "page-time"
   case workerMemory = "worker-memory"

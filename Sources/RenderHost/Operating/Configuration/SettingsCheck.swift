@@ -10,6 +10,9 @@ package enum SettingsCheck {
     if settings.bundles == nil, settings.manifest == nil {
       throw SettingsError.combination("there is nothing to serve: give --bundles DIR or --manifest URL")
     }
+    if (settings.gateway == nil) != (settings.origin == nil) {
+      throw SettingsError.combination("--gateway and --origin belong together: one of them is missing")
+    }
     if (settings.certificate == nil) != (settings.privateKey == nil) {
       throw SettingsError.combination("--tls-cert and --tls-key belong together: one of them is missing")
     }

@@ -45,6 +45,8 @@ package struct SettingsReport: Sendable {
     case .manifest: settings.manifest?.text
     case .follow: SettingText.text(settings.follow)
     case .store: settings.store.path
+    case .gateway: settings.gateway.map { ($0.host.contains(":") ? "[\($0.host)]" : $0.host) + ":\($0.port)" }
+    case .origin: settings.origin?.origin
     case .workers: "\(settings.workers)"
     case .pageTime: SettingText.text(settings.pageTime)
     case .workerMemory: "\(settings.workerMemory)"

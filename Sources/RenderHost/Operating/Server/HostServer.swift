@@ -15,6 +15,8 @@ struct HostServer: Sendable {
   var services: [any Service] = []
   var environment = ProcessInfo.processInfo.environment
   let logger: Logger
+  /// Listens beside it; nil for none.
+  var gateway: GatewayServer?
   /// Called with the address it listens on.
   var whenRunning: @Sendable (SocketAddress?) async -> Void = { _ in }
 
@@ -56,13 +58,17 @@ struct HostServer: Sendable {
     let tls = try tlsReloader()
     let readiness = ReadinessService(notifier, checks: operating.checks)
     let application = application(router, tls: tls, readiness: readiness)
+    let listeners: [any Service] =
+      if let gateway, let address = settings.gateway { [application, try gateway.service(address, tls: tls)] } else {
+        [application]
+      }
     let hangup = HangupService(
       notifier: notifier, readiness: readiness, tls: tls, relaunch: operating.relaunch, logger: logger)
     // The last is stopped first.
     let beside: [any Service] =
       [history, WatchdogService(notifier: notifier), readiness] + (trapsSignals ? [hangup] : [])
     var group = ServiceGroupConfiguration(
-      services: (services + beside + [application]).map {
+      services: (services + beside + listeners).map {
         .init(service: $0, successTerminationBehavior: .gracefullyShutdownGroup)
       },
       gracefulShutdownSignals: trapsSignals ? [.sigterm, .sigint] : [], logger: logger)

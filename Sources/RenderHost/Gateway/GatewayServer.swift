@@ -1,0 +1,58 @@
+import Hummingbird
+import HummingbirdCore
+import Logging
+import NIOCore
+import NIOPosix
+import ServiceLifecycle
+
+/// The gateway's listener, held to the same limits as the host's own.
+struct GatewayServer: Sendable {
+  let gateway: Gateway
+  let settings: Settings
+  let metrics: HostMetrics
+  let logger: Logger
+  /// Called with the address it listens on.
+  var whenRunning: @Sendable (SocketAddress?) async -> Void = { _ in }
+
+  /// - Parameter address: where to listen.
+  func service(_ address: (host: String, port: Int), tls: TLSReloader?) throws -> any Service {
+    let responder = responder
+    let connections = ConnectionRegister(limit: settings.limits.connectionsPerAddress)
+    return try HTTPServerBuilder.guarded(settings.limits, tls: tls, connections: connections, metrics: metrics)
+      .buildServer(
+        configuration: ServerConfiguration(
+          address: .hostname(address.host, port: address.port), backlog: 1024,
+          availableConnectionsDelegate: .maximum(settings.limits.connections, logger: logger)),
+        eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: logger
+      ) { request, writer, channel in
+        let context = HostRequestContext(source: ApplicationRequestContextSource(channel: channel, logger: logger))
+        // Other than the host's own answers these have the origin's date.
+        let response = try await responder.respond(to: request, context: context)
+        try await writer.write(response: response.head, body: response.body)
+      } onServerRunning: { [logger, whenRunning] channel in
+        logger.notice("The gateway is listening", metadata: ["address": "\(channel.localAddress?.description ?? "-")"])
+        await whenRunning(channel.localAddress)
+      }
+  }
+
+  private var responder: some HTTPResponder<HostRequestContext> {
+    let router = Router(context: HostRequestContext.self)
+    router.add(middleware: RequestIDMiddleware())
+    router.add(middleware: AccessLogMiddleware())
+    router.add(middleware: JSONErrorMiddleware())
+    router.add(middleware: Everything(gateway: gateway))
+    return router.buildResponder()
+  }
+
+  /// Any method, and any path: there are no routes behind it.
+  private struct Everything: RouterMiddleware {
+    let gateway: Gateway
+
+    func handle(
+      _ request: Request, context: HostRequestContext,
+      next: (Request, HostRequestContext) async throws -> Response
+    ) async throws -> Response {
+      try await gateway.respond(to: request, client: context.remoteAddress?.ipAddress)
+    }
+  }
+}

@@ -1,0 +1,95 @@
+import Foundation
+import HTTPTypes
+import Logging
+import PageCore
+import PageTesting
+import ServiceLifecycle
+
+@testable import RenderHost
+
+/// A gateway on a port of its own, and an origin behind it.
+final class GatewayFixture: Sendable {
+  let origin: FaultOrigin
+  let port: Int
+  let record: HostRecord
+  private let group: ServiceGroup
+  private let end: Task<Void, any Error>
+  private let directory: TemporaryDirectory
+
+  struct NotRunning: Error {}
+
+  private init(_ origin: FaultOrigin, _ change: (inout Settings) -> Void) async throws {
+    self.origin = origin
+    directory = try TemporaryDirectory()
+    var settings = Settings()
+    settings.store = StoreDirectory(directory.file("store"))
+    settings.gateway = ("127.0.0.1", 0)
+    settings.origin = PageURL(origin.url(for: "/"))
+    change(&settings)
+    var logger = Logger(label: "test")
+    logger.logLevel = .error
+    record = HostRecord()
+    guard let gateway = try Gateway(settings, record: record, logger: logger), let address = settings.gateway else {
+      throw NotRunning()
+    }
+    let bound = Monitor<Int?>(nil)
+    let server = GatewayServer(
+      gateway: gateway, settings: settings, metrics: record.metrics, logger: logger,
+      whenRunning: { address in bound.change { $0 = address?.port ?? -1 } })
+    let group = ServiceGroup(
+      configuration: .init(services: [try server.service(address, tls: nil)], logger: logger))
+    self.group = group
+    end = Task { try await group.run() }
+    try await bound.wait(within: .seconds(20), until: { $0 != nil })
+    guard let port = bound.read({ $0 }), port > 0 else { throw NotRunning() }
+    self.port = port
+  }
+
+  static func running(
+    _ change: (inout Settings) -> Void = { _ in }, _ body: (GatewayFixture) async throws -> Void
+  ) async throws {
+    let origin = try await FaultOrigin.start()
+    let fixture = try await GatewayFixture(origin, change)
+    do { try await body(fixture) } catch {
+      await fixture.stop()
+      throw error
+    }
+    await fixture.stop()
+  }
+
+  private func stop() async {
+    await group.triggerGracefulShutdown()
+    _ = try? await end.value
+    try? await origin.stop()
+  }
+
+  struct Answer: Sendable {
+    let status: Int
+    let fields: [(name: String, value: String)]
+    let body: String
+
+    subscript(name: String) -> String? {
+      let values = fields.filter { $0.name == name }.map(\.value)
+      return values.isEmpty ? nil : values.joined(separator: ", ")
+    }
+  }
+
+  /// One request on a connection of its own, read to the connection's end.
+  func get(_ path: String, _ fields: [String] = [], method: String = "GET", body: String? = nil) async throws -> Answer
+  {
+    let client = try RawClient(port: port)
+    let lines =
+      ["\(method) \(path) HTTP/1.1", "Host: api.example.com", "Connection: close"] + fields
+      + (body.map { ["Content-Length: \($0.utf8.count)"] } ?? [])
+    client.send(lines.joined(separator: "\r\n") + "\r\n\r\n" + (body ?? ""))
+    let text = try await client.readToEnd()
+    guard let border = text.range(of: "\r\n\r\n") else { return Answer(status: 0, fields: [], body: text) }
+    let head = text[..<border.lowerBound].components(separatedBy: "\r\n")
+    let parts = head.dropFirst().map { line in
+      let pair = line.split(separator: ":", maxSplits: 1).map { $0.trimmingCharacters(in: .whitespaces) }
+      return (name: (pair.first ?? "").lowercased(), value: pair.count > 1 ? pair[1] : "")
+    }
+    let status = Int(head.first?.split(separator: " ").dropFirst().first ?? "") ?? 0
+    return Answer(status: status, fields: parts, body: String(text[border.upperBound...]))
+  }
+}

@@ -1,0 +1,120 @@
+import HTTPTypes
+import PageTesting
+import Testing
+
+@testable import RenderHost
+
+@Suite(.timeLimit(.minutes(2)))
+struct GatewayTests {
+  private static let kept: HTTPFields = [.cacheControl: "max-age=60"]
+
+  @Test func whatMayBeKeptIsAskedForOnce() async throws {
+    try await GatewayFixture.running { fixture in
+      fixture.origin.serve("/list", Array("[1,2]".utf8), contentType: "application/json", headers: Self.kept)
+      for number in 0..<3 {
+        let answer = try await fixture.get("/list")
+        #expect(answer.status == 200 && answer.body == "[1,2]" && answer["content-length"] == "5")
+        #expect(answer["cache-status"]?.contains(number == 0 ? "fwd=uri-miss" : "hit") == true)
+        #expect(answer["via"] == "1.1 renderhost")
+        #expect((answer["age"] != nil) == (number > 0))
+      }
+      #expect(fixture.origin.requestCount(path: "/list") == 1)
+    }
+  }
+
+  @Test func theOriginsDateIsKept() async throws {
+    try await GatewayFixture.running { fixture in
+      let date = "Sun, 06 Nov 1994 08:49:37 GMT"
+      fixture.origin.serve("/dated", [65], headers: [.date: date, .cacheControl: "max-age=60"])
+      for _ in 0..<2 { #expect(try await fixture.get("/dated")["date"] == date) }
+    }
+  }
+
+  @Test func aRequestGoesOnWithoutWhatConcernsItsConnection() async throws {
+    try await GatewayFixture.running { fixture in
+      fixture.origin.serve("/a", [65])
+      _ = try await fixture.get("/a?b=%7E", ["X-Mine: 1", "Connection: X-Mine", "Keep-Alive: 5", "X-Other: 2"])
+      let request = try #require(fixture.origin.requests.first)
+      let names = Set(request.headers.map(\.name.canonicalName))
+      #expect(names.isDisjoint(with: ["x-mine", "keep-alive", "connection"]) && names.contains("x-other"))
+      #expect(request.headers[.via] == "1.1 renderhost")
+      #expect(HTTPField.Name("X-Forwarded-For").flatMap { request.headers[$0] } == "127.0.0.1")
+      #expect(HTTPField.Name("X-Forwarded-Host").flatMap { request.headers[$0] } == "api.example.com")
+      #expect(request.headers[.acceptEncoding] == "identity")
+    }
+  }
+
+  @Test func aConditionIsAnsweredFromWhatIsStored() async throws {
+    try await GatewayFixture.running { fixture in
+      fixture.origin.serve("/tagged", Array("abc".utf8), etag: "\"1\"", headers: Self.kept)
+      _ = try await fixture.get("/tagged")
+      let unchanged = try await fixture.get("/tagged", ["If-None-Match: \"1\""])
+      #expect(unchanged.status == 304 && unchanged.body.isEmpty)
+      let part = try await fixture.get("/tagged", ["Range: bytes=1-"])
+      #expect(part.status == 206 && part.body == "bc" && part["content-range"] == "bytes 1-2/3")
+      #expect(fixture.origin.requestCount(path: "/tagged") == 1)
+    }
+  }
+
+  @Test func aPostGoesThroughAndMakesWhatIsStoredUnusable() async throws {
+    try await GatewayFixture.running { fixture in
+      fixture.origin.respond("/items") { request in
+        OriginResponse(request.method == .post ? 201 : 200, Array(request.text.utf8), headers: Self.kept)
+      }
+      _ = try await fixture.get("/items")
+      let posted = try await fixture.get("/items", method: "POST", body: "new")
+      #expect(posted.status == 201 && posted.body == "new")
+      _ = try await fixture.get("/items")
+      #expect(fixture.origin.requests(to: "/items").map(\.method) == [.get, .post, .get])
+    }
+  }
+
+  @Test func whatIsForOneUserAloneIsAskedForEachTime() async throws {
+    try await GatewayFixture.running { fixture in
+      fixture.origin.serve("/private", [65], headers: [.cacheControl: "private, max-age=60"])
+      fixture.origin.serve("/secret", [65], headers: Self.kept)
+      for _ in 0..<2 {
+        _ = try await fixture.get("/private")
+        _ = try await fixture.get("/secret", ["Authorization: Bearer a"])
+      }
+      #expect(fixture.origin.requestCount(path: "/private") == 2)
+      #expect(fixture.origin.requestCount(path: "/secret") == 2)
+    }
+  }
+
+  @Test func anOriginThatIsAwayIsSaidAndWhatIsStoredGiven() async throws {
+    try await GatewayFixture.running { fixture in
+      fixture.origin.serve("/stale", [65], headers: [.cacheControl: "max-age=0, stale-if-error=60"])
+      _ = try await fixture.get("/stale")
+      try await fixture.origin.refuseConnections()
+      #expect(try await fixture.get("/stale").status == 200)
+      let other = try await fixture.get("/other")
+      #expect(other.status == 502 && other.body.contains("cannot connect"))
+    }
+  }
+
+  @Test func aBodyThatIsCutShortIsNotGivenAsWhole() async throws {
+    try await GatewayFixture.running { fixture in
+      fixture.origin.serve("/cut", Array(repeating: 65, count: 1_000), headers: Self.kept)
+      fixture.origin.script("/cut", [.contentLengthTooLong(by: 10)])
+      let cut = try await fixture.get("/cut")
+      #expect(cut["content-length"] == "1010" && cut.body.count <= 1_000)
+      let whole = try await fixture.get("/cut")
+      #expect(whole.status == 200 && whole.body.count == 1_000)
+    }
+  }
+
+  @Test func whoAsksForTheSameMeanwhileIsAnsweredByOneRequest() async throws {
+    try await GatewayFixture.running { fixture in
+      fixture.origin.serve("/slow", Array("once".utf8), headers: Self.kept)
+      fixture.origin.hold("/slow")
+      try await withThrowingTaskGroup(of: GatewayFixture.Answer.self) { group in
+        for number in 0..<40 { group.addTask { try await fixture.get("/slow", ["User-Agent: client \(number)"]) } }
+        try await fixture.origin.waitForRequests(1, path: "/slow")
+        fixture.origin.release("/slow")
+        for try await answer in group { #expect(answer.body == "once") }
+      }
+      #expect(fixture.origin.requestCount(path: "/slow") == 1)
+    }
+  }
+}
