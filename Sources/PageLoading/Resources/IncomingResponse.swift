@@ -1,3 +1,4 @@
+import HTTPCaching
 import HTTPTypes
 import PageCore
 import Synchronization
@@ -8,6 +9,10 @@ import Synchronization
 /// When the last reader has gone before the end, the transfer is cancelled.
 final class IncomingResponse: Sendable {
   let head: HTTPResponse
+  /// What was asked.
+  let request: HTTPRequest
+  /// What it had in it that the response was chosen by; nil where nobody else can have asked for the same.
+  let vary: VaryKey?
   let generation: UInt64
   private let spool: any ResponseWriting
   private let state = Mutex(State())
@@ -27,9 +32,13 @@ final class IncomingResponse: Sendable {
   private static let overflowLimit = 8 << 20
   private static let pieceSize = 64 << 10
 
-  /// - Parameter spool: may hold the beginning already.
-  init(_ head: HTTPResponse, generation: UInt64, spool: any ResponseWriting) {
+  /// - Parameters:
+  ///   - request: what was asked.
+  ///   - spool: may hold the beginning already.
+  init(_ head: HTTPResponse, to request: HTTPRequest, generation: UInt64, spool: any ResponseWriting) {
     self.head = head
+    vary = VaryKey(vary: head.headerFields, request: request.headerFields)
+    self.request = request
     self.generation = generation
     self.spool = spool
     state.withLock { $0.available = spool.count }

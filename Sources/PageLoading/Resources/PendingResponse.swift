@@ -12,7 +12,7 @@ struct PendingResponse: Sendable {
     case completed(size: Int64?)
   }
 
-  private let hop: Hop
+  let hop: Hop
   private let status: Int
   private let fields: HTTPFields
   private let times: ExchangeTimes

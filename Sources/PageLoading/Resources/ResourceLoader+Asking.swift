@@ -71,24 +71,40 @@ extension ResourceLoader {
     guard hop.request.method == .get, hop.method != .get || hop.body.isEmpty else {
       return (try await passThrough(hop, request, reason), 0)
     }
-    let key = FlightKey(hop, request, epoch: generations.epoch(of: hop.key))
+    let epoch = generations.epoch(of: hop.key)
     var isShared = true
+    // An answer that others have asked for may have been chosen by what is otherwise in this request: those who have
+    // that in common share the next.
+    var names = Set(cache.memory.variants(for: hop.key).flatMap { $0.stored.vary.values.keys })
+    var key = FlightKey(hop, request, epoch: epoch, chosenBy: names)
+    func isForUs(_ vary: VaryKey?, to asked: HTTPRequest? = nil) -> Bool {
+      guard asked != hop.request, vary?.matches(hop.request.headerFields) != true else { return true }
+      let more = names.union(vary?.values.keys.map(\.self) ?? [])
+      isShared = more.count > names.count
+      names = more
+      key = FlightKey(hop, request, epoch: epoch, chosenBy: names)
+      return false
+    }
     while true {
-      if isShared, let incoming = state.withLock({ $0.incoming[key] }),
-        let loaded = loaded(incoming, hop, reason, isCollapsed: true)
-      {
-        return (loaded, 0)
+      if isShared, let incoming = state.withLock({ $0.incoming[key] }) {
+        guard isForUs(incoming.vary, to: incoming.request) else { continue }
+        if let loaded = loaded(incoming, hop, reason, isCollapsed: true) { return (loaded, 0) }
       }
+      if isShared, let answer = await storedMeanwhile(hop) { return answer }
       let isCollapsed = isShared && flights.passengers(of: key) > 0
       if isCollapsed { raise(key, to: hop.priority) }
       let outcome =
         isShared
-        ? try await flights.value(for: key) { try await self.send(hop, request, validating: cached, key) }
+        ? try await flights.value(for: key) { [key] in
+          try await self.send(hop, request, validating: cached, key)
+        }
         : try await send(hop, request, validating: cached, key)
       switch outcome {
       case .incoming(let incoming):
+        guard isForUs(incoming.vary, to: incoming.request) else { continue }
         if let loaded = loaded(incoming, hop, reason, isCollapsed: isCollapsed) { return (loaded, 0) }
       case .confirmed(let confirmed, let status, let generation):
+        guard !isShared || isForUs(confirmed.stored.vary) else { continue }
         let cacheStatus = CacheStatus(
           .forwarded(reason), forwardStatus: status, isStored: true, isCollapsed: isCollapsed)
         let answer = await serve(confirmed, to: hop, cacheStatus, source: .revalidated, generation: generation)
@@ -98,19 +114,32 @@ extension ResourceLoader {
         // The bytes went meanwhile: without them there is nothing to confirm.
         return try await exchange(hop, CachePolicy.unconditional(hop.request), validating: nil, .notStored)
       case .stale(let stale, let why, let status):
+        guard !isShared || isForUs(stale.stored.vary) else { continue }
         let cacheStatus = CacheStatus(.hit, forwardStatus: status, detail: why == .ifError ? "stale-if-error" : nil)
         if hop.behavior.fallback != .never {
           if let answer = await serve(stale, to: hop, cacheStatus) { return answer }
           return try await exchange(hop, CachePolicy.unconditional(hop.request), validating: nil, .notStored)
         }
       case .single(let single):
-        if let response = single.take() {
+        if let response = single.take(for: hop.request) {
           return (loaded(response, hop, reason, generation: single.generation), 0)
         }
       }
       // It was for somebody else alone.
       isShared = false
     }
+  }
+
+  /// What has come for others since the cache was looked at, and was stored: it is in memory.
+  private func storedMeanwhile(_ hop: Hop) async -> (loaded: Loaded, remaining: Int64)? {
+    guard hop.origin == nil, let found = cache.responseInMemory(for: hop.key, fields: hop.request.headerFields) else {
+      return nil
+    }
+    let decision = hop.behavior.decision(
+      for: hop.request, among: [found.stored], at: configuration.now(), policy: cache.policy, lifetime: hop.lifetime,
+      isOnline: true)
+    guard case .serve = decision else { return nil }
+    return await serve(found, to: hop, CacheStatus(.hit))
   }
 
   private func raise(_ key: FlightKey, to priority: LoadPriority) {

@@ -53,7 +53,7 @@ extension ResourceLoader {
     let pending = PendingResponse(hop, status: status, fields: fields, times: times, shape: .whole(size: nil))
     // It is what there is since the change.
     let generation = generations.begin(hop.key)
-    let incoming = IncomingResponse(response.head, generation: generation, spool: writer)
+    let incoming = IncomingResponse(response.head, to: request, generation: generation, spool: writer)
     incoming.start(response.body) { [self] isWhole, writer in
       await commit(writer, pending, isWhole: isWhole, generation)
     } landed: { [generations] in

@@ -57,7 +57,9 @@ extension ResourceLoader {
         lifetime: hop.lifetime)
       switch decision {
       case .freshen(_, let fields):
-        guard let confirmed = cached else { return .single(SingleAnswer(response, generation: generation)) }
+        guard let confirmed = cached else {
+          return .single(SingleAnswer(response, to: hop.request, generation: generation))
+        }
         if await contradicts(response.head, confirmed) {
           request = CachePolicy.unconditional(hop.request)
           cached = nil
@@ -69,7 +71,7 @@ extension ResourceLoader {
         request = unconditional
         cached = nil
       case .serveStale(_, let reason) where hop.behavior.fallback != .never:
-        guard let cached else { return .single(SingleAnswer(response, generation: generation)) }
+        guard let cached else { return .single(SingleAnswer(response, to: hop.request, generation: generation)) }
         return .stale(cached, reason, status: response.head.status.code)
       case .append(_, let fields, let total):
         guard let part = cached, let spool = await continued(part) else {
@@ -84,7 +86,7 @@ extension ResourceLoader {
         return .incoming(take(response.body, head, pending, spool, key, generation, pass))
       case .use, .serveStale:
         guard let (pending, spool) = await storage(of: response.head, hop, times) else {
-          return .single(SingleAnswer(response, generation: generation))
+          return .single(SingleAnswer(response, to: hop.request, generation: generation))
         }
         noteWhetherConditionsCount(response.head, request, cached, hop)
         isHandedOn = true
@@ -135,7 +137,7 @@ extension ResourceLoader {
     _ body: TransportBody, _ head: HTTPResponse, _ pending: PendingResponse, _ spool: any ResponseWriting,
     _ key: FlightKey, _ generation: UInt64, _ pass: TransferGate.Pass?
   ) -> IncomingResponse {
-    let incoming = IncomingResponse(head, generation: generation, spool: spool)
+    let incoming = IncomingResponse(head, to: pending.hop.request, generation: generation, spool: spool)
     state.withLock { $0.incoming[key] = incoming }
     incoming.start(body) { [self] isWhole, spool in
       await commit(spool, pending, isWhole: isWhole, generation)

@@ -35,7 +35,8 @@ struct Gateway: Sendable {
     transport.usesEnvironmentProxies = false
     let cache = try ResponseCache(
       memoryCapacity: Self.memory, diskCapacity: Self.disk,
-      directory: ResponseDirectory(settings.store.path + "/gateway"), policy: CachePolicy(mode: .shared), logger: logger)
+      directory: ResponseDirectory(settings.store.path + "/gateway"), policy: CachePolicy(mode: .shared), logger: logger
+    )
     loader = ResourceLoader(
       cache: cache, transport: try CurlTransport(transport), coding: ContentDecoder(),
       configuration: Self.configuration(logger))

@@ -33,8 +33,3 @@ enum GatewayFields {
     fields[values: name] = [(fields[values: name] + [value]).joined(separator: ", ")]
   }
 }
-
-extension HTTPField.Name {
-  /// RFC 9110 §7.6.3.
-  static let via = HTTPField.Name("Via") ?? .from
-}

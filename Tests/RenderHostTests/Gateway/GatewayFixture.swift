@@ -1,7 +1,7 @@
 import Foundation
 import HTTPTypes
 import Logging
-import PageCore
+import PageKit
 import PageTesting
 import ServiceLifecycle
 

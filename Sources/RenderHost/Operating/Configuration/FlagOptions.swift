@@ -39,7 +39,8 @@ struct ServingFlags: ParsableArguments, FlagOptions {
 }
 
 struct GatewayFlags: ParsableArguments, FlagOptions {
-  @Option(help: ArgumentHelp("Where the gateway listens: a shared cache before another server.", valueName: "host:port"))
+  @Option(
+    help: ArgumentHelp("Where the gateway listens: a shared cache before another server.", valueName: "host:port"))
   var gateway: String?
 
   @Option(help: ArgumentHelp("The server behind the gateway.", valueName: "url"))
