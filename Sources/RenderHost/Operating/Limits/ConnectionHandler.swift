@@ -18,6 +18,8 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
   private(set) var hasLine = false
   private let isPlain: Bool
   private var closing: ClosingConnection?
+  /// Nobody waits for slow clients any longer.
+  private var isOutOfTime = false
 
   init(limits: Settings.Limits, isPlain: Bool) {
     (headTime, self.isPlain) = (TimeAmount(limits.headTime), isPlain)
@@ -49,12 +51,13 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
   /// What was written goes out before the connection is closed: it may be that the client is slow.
   func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+    // The daemon is out of time; that may come before the close, and after it.
+    if mode == .input { isOutOfTime = true }
     if let closing {
-      // Nobody waits any longer.
-      if mode == .input { closing.end() }
+      if isOutOfTime { closing.end() }
       return closing.whenClosed(promise)
     }
-    guard mode == .all, let closing = ClosingConnection(context, patience: patience) else {
+    guard mode == .all, !isOutOfTime, let closing = ClosingConnection(context, patience: patience) else {
       return context.close(mode: mode, promise: promise)
     }
     self.closing = closing
