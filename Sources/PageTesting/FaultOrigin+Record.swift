@@ -18,6 +18,11 @@ extension FaultOrigin {
     monitor.read { $0.ledger.tally(of: path).bodyBytes }
   }
 
+  /// How many bytes of requests' bodies have come for a path, those of requests that are not whole among them.
+  public func bytesReceived(path: String) -> Int {
+    monitor.read { $0.ledger.tally(of: path).receivedBytes }
+  }
+
   /// How many responses were sent to their last byte: none that a fault cut short or a client left.
   ///
   /// What a client has received is counted already.
@@ -63,6 +68,19 @@ extension FaultOrigin {
   ) async throws {
     try await wait(for: "\(count) complete responses to \(path)", within: limit) {
       $0.tally(of: path).completedResponses
+    } until: {
+      $0 >= count
+    }
+  }
+
+  /// Returns once at least that many bytes of requests' bodies have come for a path.
+  ///
+  /// - Throws: as ``waitForRequests(_:to:within:)``.
+  public func waitForReceivedBytes(
+    _ count: Int, to path: String = "/*", within limit: Duration = .seconds(60)
+  ) async throws {
+    try await wait(for: "\(count) bytes for \(path)", within: limit) {
+      $0.tally(of: path).receivedBytes
     } until: {
       $0 >= count
     }

@@ -37,6 +37,16 @@ extension FaultOrigin {
   }
 }
 
+// MARK: - What is answered early
+
+extension FaultOrigin {
+  /// Answers requests for a path as soon as their head has come. Their bodies are read and thrown away, and no `100` is
+  /// sent.
+  public func answerHeads(_ path: String) {
+    monitor.change { _ = $0.headPatterns.insert(path) }
+  }
+}
+
 // MARK: - What goes wrong
 
 extension FaultOrigin {

@@ -51,8 +51,11 @@ final class OriginConnection: ChannelInboundHandler {
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    if let request = assembler.add(unwrapInboundIn(data), at: .now) {
-      pipeline.append(request)
+    let part = unwrapInboundIn(data)
+    let request = assembler.add(part, at: .now) { path in monitor.read { $0.isHeadEnough(path) } }
+    if let request { pipeline.append(request) }
+    if case .body(let bytes) = part, let path = assembler.path {
+      monitor.change { $0.ledger.received(bytes.readableBytes, for: path) }
     }
     answerNext(context)
   }

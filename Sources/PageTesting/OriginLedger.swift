@@ -4,6 +4,7 @@ struct OriginLedger: Sendable {
     var requests = 0
     var completedResponses = 0
     var bodyBytes = 0
+    var receivedBytes = 0
   }
 
   private(set) var requests: [OriginRequest] = []
@@ -19,6 +20,7 @@ struct OriginLedger: Sendable {
       sum.requests += entry.value.requests
       sum.completedResponses += entry.value.completedResponses
       sum.bodyBytes += entry.value.bodyBytes
+      sum.receivedBytes += entry.value.receivedBytes
     }
   }
 
@@ -44,6 +46,10 @@ struct OriginLedger: Sendable {
 
   mutating func sent(_ bodyBytes: Int, to request: OriginRequest) {
     tallies[request.path, default: Tally()].bodyBytes += bodyBytes
+  }
+
+  mutating func received(_ bodyBytes: Int, for path: String) {
+    tallies[path, default: Tally()].receivedBytes += bodyBytes
   }
 
   mutating func ended(_ request: OriginRequest, isComplete: Bool) {

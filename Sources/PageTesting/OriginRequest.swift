@@ -14,6 +14,8 @@ public struct OriginRequest: Hashable, Sendable {
   public let body: [UInt8]
   /// The size of the whole body in bytes, also where `body` is cut.
   public let bodySize: Int
+  /// The fields after a body in chunks.
+  public let trailers: HTTPFields
   /// When its head had arrived.
   public let began: ContinuousClock.Instant
 
@@ -28,6 +30,7 @@ public struct OriginRequest: Hashable, Sendable {
     headers = received.headers
     body = received.body
     bodySize = received.bodySize
+    trailers = received.trailers
     began = received.began
   }
 }

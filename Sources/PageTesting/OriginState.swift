@@ -23,6 +23,8 @@ struct OriginState: Sendable {
   /// Faults of every request that has no script.
   var standingFaults = RouteTable<Fault>()
   var heldPatterns: Set<String> = []
+  /// Where a request is answered before its body has come.
+  var headPatterns: Set<String> = []
   var baseline = FaultOrigin.Baseline()
   var ledger = OriginLedger()
   var listener: (any Channel)?
@@ -79,6 +81,8 @@ extension OriginState {
     guard phase != .stopped else { return false }
     return baseline.holdsResponses || heldPatterns.contains { PathPattern.matches($0, target) }
   }
+
+  func isHeadEnough(_ target: String) -> Bool { headPatterns.contains { PathPattern.matches($0, target) } }
 
   private mutating func nextScriptedFault(for target: String) -> Fault? {
     guard let pattern = scripts.pattern(for: target), let fault = scripts[pattern]?.first else { return nil }

@@ -9,6 +9,7 @@ struct ReceivedRequest: Sendable {
   var headers: HTTPFields
   var body: [UInt8] = []
   var bodySize = 0
+  var trailers = HTTPFields()
   var began: ContinuousClock.Instant
   /// Whether the client wants to use the connection again.
   var isPersistent: Bool
@@ -42,10 +43,19 @@ struct RequestAssembler {
     awaitsContinue = false
   }
 
-  /// Takes the next part, and returns the request when that was its last.
-  mutating func add(_ part: HTTPServerRequestPart, at now: ContinuousClock.Instant) -> ReceivedRequest? {
+  /// The target of the request that came last.
+  private(set) var path: String?
+
+  /// Takes the next part, and returns the request when that was its last, or all that is waited for.
+  ///
+  /// - Parameter isHeadEnough: whether a request for a target is answered before its body has come.
+  mutating func add(
+    _ part: HTTPServerRequestPart, at now: ContinuousClock.Instant, isHeadEnough: (String) -> Bool
+  ) -> ReceivedRequest? {
     switch part {
     case .head(let head):
+      path = head.uri
+      guard !isHeadEnough(head.uri) else { return ReceivedRequest(head, began: now) }
       partial = ReceivedRequest(head, began: now)
       awaitsContinue = head.headers[canonicalForm: "expect"].contains { $0.lowercased() == "100-continue" }
       return nil
@@ -55,8 +65,9 @@ struct RequestAssembler {
       let room = recordedBodyBytes - (partial?.body.count ?? 0)
       if room > 0 { partial?.body.append(contentsOf: bytes.readableBytesView.prefix(room)) }
       return nil
-    case .end:
+    case .end(let trailers):
       awaitsContinue = false
+      if let trailers { partial?.trailers = HTTPFields(trailers) }
       defer { partial = nil }
       return partial
     }
