@@ -29,6 +29,10 @@ static inline CURLcode pk_setopt_prereq(CURL *easy, curl_prereq_callback callbac
   return curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, callback);
 }
 
+static inline CURLcode pk_setopt_trailers(CURL *easy, curl_trailer_callback callback) {
+  return curl_easy_setopt(easy, CURLOPT_TRAILERFUNCTION, callback);
+}
+
 static inline CURLMcode pk_multi_setopt_long(CURLM *multi, CURLMoption option, long value) {
   return curl_multi_setopt(multi, option, value);
 }

@@ -15,6 +15,8 @@ final class ActiveTransfer {
   private let refusal: (@Sendable (String, String, Int) -> String?)?
   /// Whether libcurl holds bytes back that the reader has no room for.
   private(set) var isPaused = false
+  /// Whether libcurl waits for the request's body.
+  private var isSendingPaused = false
   /// When the total limit is used up.
   let deadline: ContinuousClock.Instant?
 
@@ -52,15 +54,16 @@ final class ActiveTransfer {
     set(CURLOPT_NOSIGNAL, 1)
     set(CURLOPT_FOLLOWLOCATION, 0)
     set(CURLOPT_PATH_AS_IS, 1)
+    if case .verbatim(let target) = RequestTarget(of: request) { set(CURLOPT_REQUEST_TARGET, target) }
     set(CURLOPT_HTTP_CONTENT_DECODING, 0)
     set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
     set(CURLOPT_HTTP_VERSION, pk_http_version_2tls)
     // Only TLS tells early whether it is HTTP/2: without it, all would wait for the first one's head.
-    if request.head.scheme?.lowercased() == "https" { set(CURLOPT_PIPEWAIT, 1) }
+    if configuration.sharesConnections, request.head.scheme?.lowercased() == "https" { set(CURLOPT_PIPEWAIT, 1) }
     set(CURLOPT_BUFFERSIZE, 128 << 10)
     set(CURLOPT_TCP_KEEPALIVE, 1)
     set(CURLOPT_CONNECTTIMEOUT_MS, max(1, limits.connect.milliseconds))
-    set(CURLOPT_LOW_SPEED_LIMIT, limits.lowSpeedBytesPerSecond)
+    watchSpeed(true)
     set(CURLOPT_LOW_SPEED_TIME, max(1, limits.lowSpeedTime.milliseconds / 1000))
     // libcurl sends a request once more when a reused connection closes before the head; RFC 9110 §9.2.2 forbids that
     // for methods that are not idempotent.
@@ -87,7 +90,7 @@ final class ActiveTransfer {
       let buffer = UnsafeRawBufferPointer(start: bytes, count: size * count)
       return Unmanaged<ActiveTransfer>.fromOpaque(context).takeUnretainedValue().receiveHeadLine(buffer)
     }
-    guard refusal != nil else { return }
+    guard refusal != nil || transfer.feed != nil else { return }
     _ = pk_setopt_pointer(easy, CURLOPT_PREREQDATA, context)
     _ = pk_setopt_prereq(easy) { context, address, _, port, _ in
       guard let context, let address else { return CURL_PREREQFUNC_ABORT }
@@ -101,6 +104,7 @@ final class ActiveTransfer {
 
   private func setMethod() {
     let method = request.head.method
+    if let feed = transfer.feed { return setStream(feed) }
     switch method {
     case .get where request.body.isEmpty:
       set(CURLOPT_HTTPGET, 1)
@@ -123,19 +127,33 @@ final class ActiveTransfer {
     }
   }
 
+  private func setStream(_ feed: RequestFeed) {
+    set(CURLOPT_UPLOAD, 1)
+    set(CURLOPT_CUSTOMREQUEST, request.head.method.rawValue)
+    _ = pk_setopt_offset(easy, CURLOPT_INFILESIZE_LARGE, curl_off_t(feed.stream.length ?? -1))
+    _ = pk_setopt_pointer(easy, CURLOPT_READDATA, Unmanaged.passUnretained(self).toOpaque())
+    _ = pk_setopt_data_callback(easy, CURLOPT_READFUNCTION) { bytes, size, count, context in
+      guard let bytes, let context else { return pk_readfunc_abort }
+      let room = UnsafeMutableRawBufferPointer(start: bytes, count: size * count)
+      return Unmanaged<ActiveTransfer>.fromOpaque(context).takeUnretainedValue().sendBody(room)
+    }
+    guard feed.stream.trailers != nil else { return }
+    _ = pk_setopt_pointer(easy, CURLOPT_TRAILERDATA, Unmanaged.passUnretained(self).toOpaque())
+    _ = pk_setopt_trailers(easy) { list, context in
+      guard let list, let context else { return CURL_TRAILERFUNC_ABORT }
+      let transfer = Unmanaged<ActiveTransfer>.fromOpaque(context).takeUnretainedValue()
+      for field in transfer.transfer.feed?.trailers ?? [:] {
+        // libcurl frees the list.
+        list.pointee = curl_slist_append(list.pointee, "\(field.name.rawName): \(field.value)".fieldBytes)
+      }
+      return CURL_TRAILERFUNC_OK
+    }
+  }
+
   private func setFields(userAgent: String) {
-    let cookies = request.head.headerFields[.cookie]
-    var lines = request.head.headerFields.filter { $0.name != .cookie }.map { field in
-      field.value.isEmpty ? "\(field.name.rawName);" : "\(field.name.rawName): \(field.value)"
+    for line in RequestLines.lines(for: request, userAgent: userAgent) {
+      fields = curl_slist_append(fields, line.fieldBytes) ?? fields
     }
-    // HTTPFields keeps cookies apart; RFC 6265 §5.4 wants one field.
-    if let cookies, !cookies.isEmpty { lines.append("Cookie: \(cookies)") }
-    // libcurl would add these of its own accord.
-    for name in [HTTPField.Name.expect, .contentType] where request.head.headerFields[name] == nil {
-      lines.append("\(name.rawName):")
-    }
-    if request.head.headerFields[.userAgent] == nil { lines.append("User-Agent: \(userAgent)") }
-    for line in lines { fields = curl_slist_append(fields, line.fieldBytes) ?? fields }
     _ = pk_setopt_pointer(easy, CURLOPT_HTTPHEADER, fields)
   }
 
@@ -143,6 +161,11 @@ final class ActiveTransfer {
 
   /// Whether the request may go to the address it is connected to.
   private func permits(_ address: String, _ port: Int) -> Bool {
+    // libcurl begins once more where a connection breaks before the head, or a server refuses a stream.
+    if transfer.feed?.stream.isTaken == true {
+      failure = .closedEarly(url: url, received: 0, reason: "the request's body cannot be sent a second time")
+      return false
+    }
     guard let reason = refusal?(HostText.host(of: request.head.authority ?? ""), address, port) else { return true }
     failure = .notPermitted(url: url, address: address, reason: reason)
     return false
@@ -151,11 +174,39 @@ final class ActiveTransfer {
   private func receiveHeadLine(_ bytes: UnsafeRawBufferPointer) -> Int {
     cookies?.receive(headLine: bytes)
     do {
-      if let response = try head.receive(bytes) { transfer.receive(response) }
+      if let response = try head.receive(bytes) { receive(response) }
       return bytes.count
     } catch {
       failure = .malformed(url: url, reason: error.description)
       return 0
+    }
+  }
+
+  private func receive(_ response: HTTPResponse) {
+    guard head.isComplete else {
+      request.informational?(response)
+      return
+    }
+    // libcurl sends no more of a body to who has refused it, but would wait for it to go on.
+    if response.status.code >= 300, let feed = transfer.feed {
+      feed.stop()
+      transfer.postSendOn()
+    }
+    transfer.receive(response)
+  }
+
+  private func sendBody(_ room: UnsafeMutableRawBufferPointer) -> Int {
+    guard let feed = transfer.feed else { return 0 }
+    transfer.startFeed()
+    switch feed.take(into: room) {
+    case .bytes(let count): return count
+    case .end: return 0
+    case .failed: return pk_readfunc_abort
+    case .nothingYet:
+      isSendingPaused = true
+      // It is not the server that is slow.
+      watchSpeed(false)
+      return pk_readfunc_pause
     }
   }
 
@@ -175,7 +226,25 @@ final class ActiveTransfer {
   /// Hands over what libcurl holds back, and lets more come.
   func resume() -> CurlCode {
     isPaused = false
-    return CurlCode(curl_easy_pause(easy, CURLPAUSE_CONT))
+    return unpause()
+  }
+
+  /// Asks for more of the request's body.
+  func sendOn() -> CurlCode {
+    guard transfer.feed?.failure == nil else { return .abortedByCallback }
+    guard isSendingPaused else { return .ok }
+    isSendingPaused = false
+    watchSpeed(true)
+    return unpause()
+  }
+
+  private func unpause() -> CurlCode {
+    let sides = (isPaused ? CURLPAUSE_RECV : 0) | (isSendingPaused ? CURLPAUSE_SEND : 0)
+    return CurlCode(curl_easy_pause(easy, sides))
+  }
+
+  private func watchSpeed(_ isWatched: Bool) {
+    set(CURLOPT_LOW_SPEED_LIMIT, isWatched ? request.limits.lowSpeedBytesPerSecond : 0)
   }
 
   // MARK: End
@@ -189,11 +258,20 @@ final class ActiveTransfer {
   func complete(_ code: CurlCode) {
     cookies?.publish()
     transfer.record(TransferSummary(timings: timings(), trailers: head.trailers.fields))
+    if let fault = transfer.feed?.failure {
+      failure = .requestBody(url: url, reason: "\(fault)")
+    }
     if code == .ok, failure == nil, head.isComplete {
       transfer.finish(.success(()))
     } else {
       transfer.finish(.failure(failure ?? error(for: code)))
     }
+  }
+
+  /// Nothing may be left of a body that was not sent whole, neither here nor at the server.
+  func prepareRemoval() {
+    // Otherwise libcurl 7.88 tells a server of HTTP/2 only when it next uses the connection. One that others use stays.
+    if transfer.feed?.failure != nil { set(CURLOPT_FORBID_REUSE, 1) }
   }
 
   private func error(for code: CurlCode) -> TransportError {
@@ -220,7 +298,7 @@ final class ActiveTransfer {
         return .tooSlow(url: url, bytesPerSecond: limits.lowSpeedBytesPerSecond, over: limits.lowSpeedTime)
       }
       return .timedOut(url: url, after: limits.connect)
-    case .partialFile, .gotNothing, .receiveError, .sendError, .http2, .http2Stream:
+    case .partialFile, .gotNothing, .receiveError, .sendError, .http2, .http2Stream, .sendFailedToRewind:
       return .closedEarly(url: url, received: bodyBytes, reason: reason)
     case .weirdServerReply, .unsupportedProtocol:
       return .malformed(url: url, reason: reason)
@@ -251,7 +329,7 @@ final class ActiveTransfer {
     }
     timings.bytesSent = Int64(long(CURLINFO_REQUEST_SIZE))
     // With HTTP/1 libcurl sends a small body along with the head, and counts it in both.
-    if timings.httpVersion == "2" || request.body.count >= Self.separateBody {
+    if timings.httpVersion == "2" || transfer.feed != nil || request.body.count >= Self.separateBody {
       timings.bytesSent += offset(CURLINFO_SIZE_UPLOAD_T)
     }
     return timings
@@ -275,14 +353,5 @@ final class ActiveTransfer {
 extension Duration {
   var milliseconds: Int {
     Int(clamping: components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000)
-  }
-}
-
-extension String {
-  /// A field's line as it goes over the wire: as it would be read, one byte for each character of ISO 8859-1;
-  /// UTF-8 where there are others.
-  fileprivate var fieldBytes: [CChar] {
-    let bytes = unicodeScalars.compactMap { UInt8(exactly: $0.value) }
-    return (bytes.count == unicodeScalars.count ? bytes : Array(utf8)).map(CChar.init(bitPattern:)) + [0]
   }
 }

@@ -18,6 +18,8 @@ struct CurlCode: RawRepresentable, Hashable, Sendable {
   static let partialFile = CurlCode(CURLE_PARTIAL_FILE)
   static let outOfMemory = CurlCode(CURLE_OUT_OF_MEMORY)
   static let timedOut = CurlCode(CURLE_OPERATION_TIMEDOUT)
+  static let abortedByCallback = CurlCode(CURLE_ABORTED_BY_CALLBACK)
+  static let sendFailedToRewind = CurlCode(CURLE_SEND_FAIL_REWIND)
   static let gotNothing = CurlCode(CURLE_GOT_NOTHING)
   static let sendError = CurlCode(CURLE_SEND_ERROR)
   static let receiveError = CurlCode(CURLE_RECV_ERROR)

@@ -18,6 +18,8 @@ final class CurlLoop {
     self.mailbox = mailbox
     self.configuration = configuration
     let multi = mailbox.multi
+    let pipelining = configuration.sharesConnections ? CURLPIPE_MULTIPLEX : CURLPIPE_NOTHING
+    _ = pk_multi_setopt_long(multi, CURLMOPT_PIPELINING, Int(pipelining))
     _ = pk_multi_setopt_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, configuration.connectionsPerHost)
     _ = pk_multi_setopt_long(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, configuration.connections)
     _ = pk_multi_setopt_long(multi, CURLMOPT_MAXCONNECTS, configuration.connections)
@@ -55,6 +57,10 @@ final class CurlLoop {
       guard let found = active[ObjectIdentifier(transfer)] else { return }
       let code = found.resume()
       // libcurl drops held-back bytes that the callback refuses, and would go on behind them.
+      if code != .ok { end(found, with: code) }
+    case .sendOn(let transfer):
+      guard let found = active[ObjectIdentifier(transfer)] else { return }
+      let code = found.sendOn()
       if code != .ok { end(found, with: code) }
     case .cancel(let transfer):
       guard let found = active[ObjectIdentifier(transfer)] else { return }
@@ -122,6 +128,7 @@ final class CurlLoop {
     // Where others use the connection, libcurl 7.88 keeps what it holds back for a paused transfer, and would give
     // it to the next one with the same handle.
     let isClean = !transfer.isPaused || transfer.resume() == .ok
+    transfer.prepareRemoval()
     curl_multi_remove_handle(mailbox.multi, transfer.easy)
     active[ObjectIdentifier(transfer.transfer)] = nil
     byHandle[transfer.easy] = nil

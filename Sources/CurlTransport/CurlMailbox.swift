@@ -7,6 +7,8 @@ enum CurlCommand: Sendable {
   case start(Transfer)
   /// The reader has made room.
   case resume(Transfer)
+  /// The request's body goes on, has ended or has failed.
+  case sendOn(Transfer)
   case cancel(Transfer)
   case stop
 }

@@ -21,6 +21,9 @@ public final class CurlTransport: HTTPTransporting {
     public var userAgent: String
     /// Whether proxies come from the environment; false for no proxy.
     public var usesEnvironmentProxies = true
+    /// Whether transfers to one host share an HTTP/2 connection. libcurl 7.88 lets a server send 32 MiB ahead of a
+    /// reader there; on a connection of its own an unread body waits in the sockets' buffers.
+    public var sharesConnections = true
     /// Asked before each request is sent, on a connection that is used again too, with the URL's host and the address
     /// and port that it is connected to. Why the request may not go there; nil lets it go.
     public var refusal: (@Sendable (_ host: String, _ address: String, _ port: Int) -> String?)?
@@ -51,8 +54,10 @@ public final class CurlTransport: HTTPTransporting {
 
   public func send(_ request: TransportRequest) async throws -> TransportResponse {
     try Task.checkCancellation()
-    // libcurl would take the first part of the path for the host.
-    guard request.head.authority?.isEmpty == false else { throw TransportError.invalidURL(request.url) }
+    guard RequestTarget(of: request) != nil else { throw TransportError.invalidURL(request.url) }
+    guard request.stream?.isTaken != true else {
+      throw TransportError.requestBody(url: request.url, reason: RequestFeed.Fault.sentBefore.description)
+    }
     let added = AddedCookies(to: request)
     let transfer = Transfer(request: added?.request ?? request, mailbox: mailbox)
     mailbox.post(.start(transfer))

@@ -6,10 +6,12 @@ struct ResponseHeadParser {
     case badStatusLine
     case tooLong
     case contradictoryLengths
+    case switchedProtocols
 
     var description: String {
       switch self {
       case .contradictoryLengths: "it has two lengths that differ"
+      case .switchedProtocols: "it switches to a protocol that nobody asked for"
       case .badStatusLine: "its first line is no status line"
       case .tooLong: "its head has more than \(ResponseHeadParser.limit) bytes"
       }
@@ -25,7 +27,7 @@ struct ResponseHeadParser {
   private(set) var isComplete = false
   private(set) var trailers = FieldLines()
 
-  /// The final head when this line completes it; interim ones (1xx) are passed over.
+  /// The head that this line completes: interim ones (1xx), then the final one.
   mutating func receive(_ line: UnsafeRawBufferPointer) throws(Fault) -> HTTPResponse? {
     size += line.count
     guard size <= Self.limit else { throw .tooLong }
@@ -47,12 +49,15 @@ struct ResponseHeadParser {
       response = nil
       fields = FieldLines()
     }
-    guard var final = response, final.status.kind != .informational else { return nil }
+    guard var head = response else { return nil }
+    head.headerFields = fields.fields
+    // RFC 9110 §7.8: only where the request has an Upgrade field, which nothing here can follow.
+    guard head.status != .switchingProtocols else { throw .switchedProtocols }
+    if head.status.kind == .informational { return head }
     isComplete = true
-    final.headerFields = fields.fields
     // RFC 9112 §6.3: nobody can tell where such an answer ends.
     guard Set(fields.fields[values: .contentLength]).count <= 1 else { throw .contradictoryLengths }
-    return final
+    return head
   }
 
   private static func statusLine(_ text: String) throws(Fault) -> HTTPResponse {

@@ -8,6 +8,8 @@ import Synchronization
 /// it, the curl thread pauses until it has taken them.
 final class Transfer: Sendable {
   let request: TransportRequest
+  /// The request's body, where it is streamed.
+  let feed: RequestFeed?
   let began = ContinuousClock.now
   private let mailbox: CurlMailbox
   private let state = Mutex(State())
@@ -39,6 +41,7 @@ final class Transfer: Sendable {
   init(request: TransportRequest, mailbox: CurlMailbox) {
     self.request = request
     self.mailbox = mailbox
+    feed = request.head.method == .head ? nil : request.stream.map(RequestFeed.init)
   }
 
   // MARK: The reader's side
@@ -93,6 +96,16 @@ final class Transfer: Sendable {
 
   // MARK: The curl thread's side
 
+  /// Asks the producer of the request's body for its first chunk.
+  func startFeed() {
+    feed?.start { [mailbox, weak self] in
+      if let self { mailbox.post(.sendOn(self)) }
+    }
+  }
+
+  /// Sends on from outside of libcurl's callbacks.
+  func postSendOn() { mailbox.post(.sendOn(self)) }
+
   func receive(_ head: HTTPResponse) {
     let waiter = state.withLock { state in
       state.head = head
@@ -142,6 +155,7 @@ final class Transfer: Sendable {
       defer { (state.headWaiter, state.chunkWaiter) = (nil, nil) }
       return (state.headWaiter, state.chunkWaiter)
     }
+    feed?.stop()
     headWaiter?.resume(with: headless(end))
     chunkWaiter?.resume(with: end.map { nil })
   }

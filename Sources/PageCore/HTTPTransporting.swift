@@ -12,8 +12,13 @@ public protocol HTTPTransporting: Sendable {
 
 /// What to send, and how long and how much to put up with.
 public struct TransportRequest: Sendable {
+  /// Its path is the request target: a path with its query, sent byte for byte, or another form of RFC 9112 §3.2 such
+  /// as `*`. Where the request goes is always the authority's.
   public var head: HTTPRequest
   public var body: [UInt8]
+  /// A body in place of ``body``, never sent twice. `HEAD` has none. It alone says how long it is: `Content-Length` and
+  /// `Transfer-Encoding` of the head are left out.
+  public var stream: RequestStream?
   public var limits: TransferLimits
   /// Never on a connection that was used before: something on it may have gone wrong.
   public var needsFreshConnection: Bool
@@ -22,6 +27,11 @@ public struct TransportRequest: Sendable {
   /// A `Cookie` field of the head's own is sent in their place, and none where it is empty; the answer's cookies are
   /// kept even then.
   public var cookies: (any CookieStoring)?
+  /// The head goes out without fields that the caller did not give it: no `Accept`, no `User-Agent`. What frames the
+  /// message and names its host is still there.
+  public var addsNothing = false
+  /// Told of each interim head (1xx but 101) as it comes, before the final one. It must not block.
+  public var informational: (@Sendable (HTTPResponse) -> Void)?
 
   public init(
     _ head: HTTPRequest, body: [UInt8] = [], limits: TransferLimits = .standard, needsFreshConnection: Bool = false,
@@ -34,9 +44,11 @@ public struct TransportRequest: Sendable {
     self.cookies = cookies
   }
 
-  /// The URL as text, for messages.
+  /// The URL as text, for messages. A target that is no path is left out of it.
   public var url: String {
-    "\(head.scheme ?? "http")://\(head.authority ?? "")\(head.path ?? "/")"
+    let path = head.path ?? "/"
+    let isPath = path.hasPrefix("/") || path.hasPrefix("?")
+    return "\(head.scheme ?? "http")://\(head.authority ?? "")\(isPath ? path : "")"
   }
 }
 

@@ -16,6 +16,8 @@ public enum TransportError: Error, Hashable, Sendable, CustomStringConvertible {
   case malformed(url: String, reason: String)
   /// The transport may not talk to the address that the host has.
   case notPermitted(url: String, address: String, reason: String)
+  /// The request's own body failed, or was not as long as announced: the request did not go out whole.
+  case requestBody(url: String, reason: String)
   /// The transport was shut down.
   case shutDown(url: String)
   case failed(url: String, code: Int, reason: String)
@@ -24,7 +26,7 @@ public enum TransportError: Error, Hashable, Sendable, CustomStringConvertible {
   public var isTransient: Bool {
     switch self {
     case .cannotResolve, .cannotConnect, .timedOut, .tooSlow, .closedEarly, .failed: true
-    case .invalidURL, .insecure, .tooLarge, .malformed, .notPermitted, .shutDown: false
+    case .invalidURL, .insecure, .tooLarge, .malformed, .notPermitted, .requestBody, .shutDown: false
     }
   }
 
@@ -43,6 +45,7 @@ public enum TransportError: Error, Hashable, Sendable, CustomStringConvertible {
     case .malformed(let url, let reason): "\(url): the answer is not valid HTTP: \(reason)"
     case .notPermitted(let url, let address, let reason):
       "\(url): \(address) may not be asked: \(reason)"
+    case .requestBody(let url, let reason): "\(url): the request's body could not be sent whole: \(reason)"
     case .shutDown(let url): "\(url): the transport was shut down"
     case .failed(let url, let code, let reason): "\(url): \(reason) (libcurl code \(code))"
     }

@@ -1,0 +1,188 @@
+import HTTPTypes
+import PageCore
+import Synchronization
+
+/// A streamed body on its way: filled by the producer's task, emptied by the curl thread.
+///
+/// The producer is asked for its next chunk when the one before it is in the buffer and there is room for more.
+final class RequestFeed: Sendable {
+  /// What the curl thread gets.
+  enum Taken: Equatable {
+    case bytes(Int)
+    /// Nothing yet; ``wake`` is called when there is.
+    case nothingYet
+    case end
+    case failed
+  }
+
+  enum Fault: Error, CustomStringConvertible {
+    case tooLong(Int64)
+    case tooShort(Int64, of: Int64)
+    case sentBefore
+
+    var description: String {
+      switch self {
+      case .tooLong(let length): "it has more than the \(length) bytes that were announced"
+      case .tooShort(let count, let length): "it ended after \(count) of the \(length) bytes that were announced"
+      case .sentBefore: "a stream can be sent only once"
+      }
+    }
+  }
+
+  /// Bytes that may wait for the curl thread.
+  static let capacity = 256 << 10
+
+  let stream: RequestStream
+  private let state = Mutex(State())
+
+  private struct State {
+    var buffer: [UInt8] = []
+    /// How much of the buffer's beginning has been taken.
+    var start = 0
+    /// All that the producer has given.
+    var produced: Int64 = 0
+    var end: Result<HTTPFields, any Error>?
+    var isStarted = false
+    var isStopped = false
+    var isWaitedFor = false
+    var producer: Task<Void, Never>?
+    var roomWaiter: CheckedContinuation<Void, any Error>?
+
+    var count: Int { buffer.count - start }
+
+    /// Appends what there is room for.
+    mutating func append(_ bytes: ArraySlice<UInt8>) -> Int {
+      if start > 0 {
+        buffer.removeFirst(start)
+        start = 0
+      }
+      let added = bytes.prefix(RequestFeed.capacity - buffer.count)
+      buffer.append(contentsOf: added)
+      return added.count
+    }
+
+    mutating func takeWaiting() -> Bool {
+      defer { isWaitedFor = false }
+      return isWaitedFor
+    }
+  }
+
+  init(_ stream: RequestStream) { self.stream = stream }
+
+  // MARK: The curl thread's side
+
+  /// Begins to ask the producer, once.
+  ///
+  /// - Parameter wake: called from any thread when there is something after ``Taken/nothingYet``.
+  func start(wake: @escaping @Sendable () -> Void) {
+    state.withLock { state in
+      guard !state.isStarted, !state.isStopped else { return }
+      state.isStarted = true
+      state.producer = Task { await self.produce(wake) }
+    }
+  }
+
+  func take(into room: UnsafeMutableRawBufferPointer) -> Taken {
+    let (taken, waiter) = state.withLock { state -> (Taken, CheckedContinuation<Void, any Error>?) in
+      if case .failure = state.end { return (.failed, nil) }
+      var ready = state.count
+      if let length = stream.length, state.end == nil, state.produced == length {
+        // The last byte waits for the producer's end: what it throws even then must not follow a whole body.
+        ready -= 1
+      }
+      let count = min(ready, room.count)
+      guard count > 0 else {
+        if state.end != nil { return (.end, nil) }
+        state.isWaitedFor = true
+        return (.nothingYet, nil)
+      }
+      state.buffer.withUnsafeBytes { room.copyMemory(from: .init(rebasing: $0[state.start..<state.start + count])) }
+      state.start += count
+      defer { state.roomWaiter = nil }
+      return (.bytes(count), state.roomWaiter)
+    }
+    waiter?.resume()
+    return taken
+  }
+
+  /// What the producer failed with.
+  var failure: (any Error)? {
+    state.withLock { state in
+      if case .failure(let error) = state.end { error } else { nil }
+    }
+  }
+
+  /// The fields for after the body; none before its end.
+  var trailers: HTTPFields { state.withLock { (try? $0.end?.get()) ?? [:] } }
+
+  /// Nobody takes any more: the producer's task is cancelled.
+  func stop() {
+    let (producer, waiter) = state.withLock { state in
+      state.isStopped = true
+      state.buffer = []
+      state.start = 0
+      defer { (state.producer, state.roomWaiter) = (nil, nil) }
+      return (state.producer, state.roomWaiter)
+    }
+    producer?.cancel()
+    waiter?.resume(throwing: CancellationError())
+  }
+
+  // MARK: The producer's side
+
+  private func produce(_ wake: @escaping @Sendable () -> Void) async {
+    let end: Result<HTTPFields, any Error>
+    do {
+      guard try await stream.forEach({ try await self.give($0, wake) }) else { throw Fault.sentBefore }
+      let produced = state.withLock(\.produced)
+      if let length = stream.length, produced != length { throw Fault.tooShort(produced, of: length) }
+      end = .success(try await stream.trailers?() ?? [:])
+    } catch {
+      end = .failure(error)
+    }
+    let isWaitedFor = state.withLock { state in
+      guard !state.isStopped else { return false }
+      state.end = end
+      state.producer = nil
+      if case .failure = end { return true }
+      return state.takeWaiting()
+    }
+    if isWaitedFor { wake() }
+  }
+
+  /// Returns when all of the chunk is in the buffer, and there is room for more.
+  private func give(_ chunk: [UInt8], _ wake: @Sendable () -> Void) async throws {
+    try state.withLock { state in
+      if let length = stream.length, Int64(chunk.count) > length - state.produced { throw Fault.tooLong(length) }
+      state.produced += Int64(chunk.count)
+    }
+    var rest = chunk[...]
+    while true {
+      let (added, isFull, isWaitedFor) = try state.withLock { state in
+        guard !state.isStopped else { throw CancellationError() }
+        let added = state.append(rest)
+        return (added, state.count >= Self.capacity, added > 0 && state.takeWaiting())
+      }
+      if isWaitedFor { wake() }
+      rest = rest.dropFirst(added)
+      if rest.isEmpty, !isFull { return }
+      try await room()
+    }
+  }
+
+  private func room() async throws {
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+        let known: Result<Void, any Error>? = state.withLock { state in
+          if state.isStopped || Task.isCancelled { return .failure(CancellationError()) }
+          if state.count < Self.capacity { return .success(()) }
+          state.roomWaiter = continuation
+          return nil
+        }
+        if let known { continuation.resume(with: known) }
+      }
+    } onCancel: {
+      stop()
+    }
+  }
+}

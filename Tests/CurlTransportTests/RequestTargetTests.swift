@@ -1,0 +1,42 @@
+import HTTPTypes
+import PageCore
+import Testing
+
+@testable import CurlTransport
+
+@Suite(.timeLimit(.minutes(2)))
+struct RequestTargetTests {
+  private let transport: CurlTransport
+
+  init() throws { transport = try CurlTransport() }
+
+  private func firstLine(_ target: String, _ method: HTTPRequest.Method = .get) async throws -> String {
+    let server = try RawServer(answering: Array("HTTP/1.1 204 No Content\r\n\r\n".utf8))
+    _ = try await transport.answer(to: .local(port: server.port, target, method))
+    return String(decoding: try #require(server.requests.first).prefix { $0 != 0x0D }, as: UTF8.self)
+  }
+
+  @Test(arguments: [
+    "/a/../b/./c", "/a//b", "//other.test/a", "/%7Ea?q=%20+&r", "/?", "/a?b?c#d", "/a#", "/a\\b|c^`{}\"<>[]",
+    "/%zz%2e%2E/é?ü", "/a@b:1/", "*", "http://other.test/a", "a", "@other.test/", "/a;v=1,2?x=/../y",
+  ])
+  func aTargetIsSentByteForByteAndOnlyToTheAuthority(target: String) async throws {
+    #expect(try await firstLine(target) == "GET \(target) HTTP/1.1")
+  }
+
+  @Test func theServerAsAWholeCanBeAsked() async throws {
+    #expect(try await firstLine("*", .options) == "OPTIONS * HTTP/1.1")
+  }
+
+  @Test(arguments: ["/a b", "/a\tb", "/a HTTP/1.1"])
+  func aTargetWithASpaceOrAControlCharacterIsRefused(target: String) {
+    #expect(RequestTarget(of: .local(port: 80, target)) == nil)
+  }
+
+  @Test(arguments: ["a.test/b", "a.test?b", "a.test#b", "a.test\\b", "a b", ""])
+  func anAuthorityThatIsMoreThanThatIsRefused(authority: String) {
+    var request = TransportRequest.local(port: 80, "/")
+    request.head.authority = authority
+    #expect(RequestTarget(of: request) == nil)
+  }
+}
