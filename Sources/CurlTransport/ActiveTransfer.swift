@@ -201,7 +201,10 @@ final class ActiveTransfer {
     switch feed.take(into: room) {
     case .bytes(let count): return count
     case .end: return 0
-    case .failed: return pk_readfunc_abort
+    case .failed:
+      // libcurl is done with the connection before it says that the transfer has ended.
+      prepareRemoval()
+      return pk_readfunc_abort
     case .nothingYet:
       isSendingPaused = true
       // It is not the server that is slow.

@@ -105,8 +105,11 @@ struct ResponseHeadParserTests {
     #expect(head?.headerFields == [.eTag: "1"])
   }
 
-  @Test func anInterimHeadAloneIsNoHead() throws {
-    #expect(try head(["HTTP/1.1 103 Early Hints", "Link: </a>", ""]) == nil)
+  @Test func anInterimHeadAloneIsNotTheFinalOne() throws {
+    var parser = ResponseHeadParser()
+    let head = try Self.feed(["HTTP/1.1 103 Early Hints", "Link: </a>", ""], to: &parser)
+    #expect(head?.status.code == 103)
+    #expect(!parser.isComplete)
   }
 
   @Test func fieldsAfterTheHeadAreTrailers() throws {
