@@ -12,6 +12,8 @@ struct Hop: Sendable {
   /// As it is sent.
   var method: HTTPRequest.Method
   var body: [UInt8]
+  var stream: RequestStream?
+  var target: String?
   /// The client's own, as far as they may come this far.
   var fields: HTTPFields
   var behavior: LoadBehavior
@@ -23,10 +25,13 @@ struct Hop: Sendable {
   /// Whether the answer may be stored.
   var isStored = true
 
+  var hasBody: Bool { !body.isEmpty || stream != nil }
+
   /// What goes over the wire for a request as the cache's rules made it.
   func outgoing(_ request: HTTPRequest) -> HTTPRequest {
     var outgoing = request
     outgoing.method = method
+    if let target { outgoing.path = target }
     return outgoing
   }
 }

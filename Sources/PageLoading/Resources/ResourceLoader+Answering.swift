@@ -14,7 +14,7 @@ extension ResourceLoader {
       return (loaded, 0)
     }
     // RFC 9110 §9.3.1: what the body of a GET means nobody knows but its server.
-    if !hop.body.isEmpty, hop.method == .get || hop.method == .head {
+    if hop.hasBody, hop.method == .get || hop.method == .head {
       guard hop.behavior.network != .never else { throw LoadError.notStored(hop.url, .method) }
       return try await ask(hop, hop.request, validating: nil, [], .method)
     }

@@ -68,7 +68,7 @@ extension ResourceLoader {
   private func exchange(
     _ hop: Hop, _ request: HTTPRequest, validating cached: CachedResponse?, _ reason: ForwardReason
   ) async throws -> (loaded: Loaded, remaining: Int64) {
-    guard hop.request.method == .get, hop.method != .get || hop.body.isEmpty else {
+    guard hop.request.method == .get, hop.method != .get || !hop.hasBody else {
       return (try await passThrough(hop, request, reason), 0)
     }
     let epoch = generations.epoch(of: hop.key)

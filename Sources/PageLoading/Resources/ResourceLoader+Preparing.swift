@@ -21,6 +21,7 @@ extension ResourceLoader {
     var hop = try makeHop(known, request, method: request.method, fields: fields, body: body)
     // Where its answer redirects to is a server's matter.
     hop.origin = request.origin
+    (hop.stream, hop.target) = (request.stream, request.target)
     return .network(hop, request)
   }
 
@@ -49,6 +50,7 @@ extension ResourceLoader {
   /// With everything that libcurl would add by itself: `Vary` must see what is sent.
   private func completed(_ fields: HTTPFields, _ url: PageURL) -> HTTPFields {
     var fields = configuration.originFields?.adding(to: fields, for: url) ?? fields
+    if configuration.addsNothing { return fields }
     if !fields.contains(.accept) { fields[.accept] = "*/*" }
     if !fields.contains(.userAgent) { fields[.userAgent] = configuration.userAgent }
     if !fields.contains(.acceptEncoding) {

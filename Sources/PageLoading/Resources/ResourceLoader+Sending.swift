@@ -11,6 +11,8 @@ extension ResourceLoader {
     limits.bodyBytes = configuration.bodyLimit
     var outgoing = TransportRequest(hop.outgoing(request), body: hop.body, limits: limits)
     outgoing.cookies = cookies
+    outgoing.stream = hop.stream
+    outgoing.addsNothing = configuration.addsNothing
     do {
       let response = try await transport.send(outgoing)
       reachability.recordSuccess(hop.url)

@@ -22,6 +22,8 @@ public final class ResourceLoader: Sendable {
     /// Sent to one origin only.
     public var originFields: OriginFields?
     public var userAgent = "PageKit"
+    /// Requests go out with their own fields alone: for who passes on the requests of others.
+    public var addsNothing = false
     public var limits: TransferLimits = .standard
     /// Wire bytes of one answer.
     public var bodyLimit: Int64 = 256 << 20

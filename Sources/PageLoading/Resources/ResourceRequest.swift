@@ -45,6 +45,11 @@ public struct ResourceRequest: Sendable {
   public var keepsContentEncoding: Bool
   /// The answer may be stored; false for one that only this request is to have.
   public var isStored = true
+  /// A body in place of `body`, sent once.
+  public var stream: RequestStream?
+  /// Sent as the request's target in the place of the reference's path and query; the reference alone says what is
+  /// looked up.
+  public var target: String?
   /// What answers instead of the server; nil for the server.
   var origin: HandlingOrigin?
 

@@ -13,7 +13,6 @@ import PageStore
 struct Gateway: Sendable {
   let loader: ResourceLoader
   let origin: PageURL
-  let limits: Settings.Limits
   let isSecure: Bool
   let record: HostRecord
 
@@ -29,10 +28,11 @@ struct Gateway: Sendable {
     guard settings.gateway != nil, let origin = settings.origin else { return nil }
     self.origin = origin
     self.record = record
-    limits = settings.limits
     isSecure = settings.certificate != nil
     var transport = CurlTransport.Configuration(connectionsPerHost: Self.transfers, connections: Self.transfers * 2)
     transport.usesEnvironmentProxies = false
+    // Otherwise libcurl would take in up to 32 MiB of an answer that nobody reads.
+    transport.sharesConnections = false
     let cache = try ResponseCache(
       memoryCapacity: Self.memory, diskCapacity: Self.disk,
       directory: ResponseDirectory(settings.store.path + "/gateway"), policy: CachePolicy(mode: .shared), logger: logger
@@ -48,6 +48,7 @@ struct Gateway: Sendable {
     configuration.partition = .shared
     configuration.rewriters = []
     configuration.ignoredParameters = []
+    configuration.addsNothing = true
     configuration.transfers = transfers
     configuration.logger = logger
     return configuration
@@ -61,16 +62,19 @@ struct Gateway: Sendable {
     guard let path = request.head.path, path.hasPrefix("/") else {
       throw HTTPError(.badRequest, message: "the request's target is no path")
     }
-    let body = try await request.body.collect(upTo: limits.body)
-    let resource = ResourceRequest(
+    var resource = ResourceRequest(
       origin.origin + path, type: .other, method: request.method,
-      fields: GatewayFields.request(request.head, client: client, isSecure: isSecure), body: Array(buffer: body),
-      followsRedirects: false, keepsContentEncoding: true)
+      fields: GatewayFields.request(request.head, client: client, isSecure: isSecure), followsRedirects: false,
+      keepsContentEncoding: true)
+    resource.target = path
+    let body = ForwardedBody(request)
+    resource.stream = body?.stream
     let loaded: Loaded
     do {
       loaded = try await loader.response(for: resource)
     } catch let error where !(error is CancellationError) {
-      throw GatewayFault(error)
+      // What is wrong with the client's body is not the origin's fault.
+      throw body?.failure ?? GatewayFault(error)
     }
     record.answered(from: loaded.source)
     return Self.response(loaded, to: request.method)

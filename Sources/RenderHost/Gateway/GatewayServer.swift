@@ -40,6 +40,7 @@ struct GatewayServer: Sendable {
     router.add(middleware: RequestIDMiddleware())
     router.add(middleware: AccessLogMiddleware())
     router.add(middleware: JSONErrorMiddleware())
+    router.add(middleware: LimitsMiddleware(limits: settings.limits, metrics: metrics))
     router.add(middleware: Everything(gateway: gateway))
     return router.buildResponder()
   }

@@ -166,4 +166,37 @@ struct GatewayTests {
       #expect(fixture.origin.requestCount(path: "/mine") == 10)
     }
   }
+
+  @Test func aRequestGoesOnAsItCame() async throws {
+    try await GatewayFixture.running { fixture in
+      for target in ["/a/../b/%7e?x=%2F&random=1", "/%E4//c?", "/a?b#c"] { _ = try await fixture.get(target) }
+      #expect(fixture.origin.requests.map(\.path) == ["/a/../b/%7e?x=%2F&random=1", "/%E4//c?", "/a?b#c"])
+      let request = try #require(fixture.origin.requests.first)
+      #expect(!request.headers.contains(.accept) && !request.headers.contains(.userAgent))
+    }
+  }
+
+  @Test func aBodyGoesOnWhileItIsStillComing() async throws {
+    try await GatewayFixture.running { fixture in
+      fixture.origin.respond("/upload") { OriginResponse(body: "\($0.bodySize)".utf8) }
+      let client = try RawClient(port: fixture.port)
+      client.send("POST /upload HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n")
+      try await fixture.origin.waitForReceivedBytes(5, to: "/upload")
+      client.send("6\r\nsecond\r\n0\r\n\r\n")
+      #expect(try await client.read(until: "\r\n\r\n11").hasPrefix("HTTP/1.1 200 "))
+    }
+  }
+
+  @Test func aBodyOverTheLimitIsRefusedAndNeverTakenForWhole() async throws {
+    try await GatewayFixture.running { $0.limits.body = 10_000 } _: { fixture in
+      fixture.origin.respond("/upload") { OriginResponse(body: "\($0.bodySize)".utf8) }
+      let told = try await fixture.get("/upload", method: "POST", body: String(repeating: "b", count: 20_000))
+      #expect(told.status == 413 && fixture.origin.requests.isEmpty)
+      let client = try RawClient(port: fixture.port)
+      client.send("POST /upload HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n")
+      for _ in 0..<4 { client.send("1000\r\n\(String(repeating: "b", count: 0x1000))\r\n") }
+      #expect(try await client.readToEnd().hasPrefix("HTTP/1.1 413 "))
+      #expect(fixture.origin.completedResponses(path: "/upload") == 0)
+    }
+  }
 }
