@@ -99,6 +99,11 @@ public struct LoadedBody: AsyncSequence, Sendable {
     }
   }
 
+  /// What came behind the body; none of what is stored. To be asked for when the body has been read.
+  package func trailers() async -> HTTPFields {
+    if case .stream(let stream) = storage { await stream.transferSummary().trailers } else { [:] }
+  }
+
   /// The whole body, where it is in memory already.
   public var bytesInMemory: [UInt8]? { if case .bytes(let bytes) = storage { bytes } else { nil } }
 

@@ -21,7 +21,7 @@ extension ResourceLoader {
     var hop = try makeHop(known, request, method: request.method, fields: fields, body: body)
     // Where its answer redirects to is a server's matter.
     hop.origin = request.origin
-    (hop.stream, hop.target) = (request.stream, request.target)
+    (hop.stream, hop.target, hop.informational) = (request.stream, request.target, request.informational)
     return .network(hop, request)
   }
 

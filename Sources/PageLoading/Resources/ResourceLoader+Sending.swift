@@ -12,6 +12,7 @@ extension ResourceLoader {
     var outgoing = TransportRequest(hop.outgoing(request), body: hop.body, limits: limits)
     outgoing.cookies = cookies
     outgoing.stream = hop.stream
+    outgoing.informational = hop.informational
     outgoing.addsNothing = configuration.addsNothing
     do {
       let response = try await transport.send(outgoing)

@@ -67,6 +67,7 @@ struct Gateway: Sendable {
       fields: GatewayFields.request(request.head, client: client, isSecure: isSecure), followsRedirects: false,
       keepsContentEncoding: true)
     resource.target = path
+    resource.informational = InterimHeads.current
     let body = ForwardedBody(request)
     resource.stream = body?.stream
     let loaded: Loaded
@@ -91,7 +92,8 @@ struct Gateway: Sendable {
     let length = fields[.contentLength].flatMap { Int($0) }
     let body = ResponseBody(contentLength: length) { writer in
       for try await chunk in loaded.body { try await writer.write(ByteBuffer(bytes: chunk)) }
-      try await writer.finish(nil)
+      let trailers = HopByHopFields.removed(from: await loaded.body.trailers())
+      try await writer.finish(trailers.isEmpty ? nil : trailers)
     }
     return Response(status: status, headers: fields, body: body)
   }

@@ -27,7 +27,9 @@ struct GatewayServer: Sendable {
       ) { request, writer, channel in
         let context = HostRequestContext(source: ApplicationRequestContextSource(channel: channel, logger: logger))
         // Other than the host's own answers these have the origin's date.
-        let response = try await responder.respond(to: request, context: context)
+        let response = try await InterimHeads.write(to: writer, for: request) {
+          try await responder.respond(to: request, context: context)
+        }
         try await writer.write(response: response.head, body: response.body)
       } onServerRunning: { [logger, whenRunning] channel in
         logger.notice("The gateway is listening", metadata: ["address": "\(channel.localAddress?.description ?? "-")"])

@@ -188,7 +188,9 @@ struct GatewayTests {
   }
 
   @Test func aBodyOverTheLimitIsRefusedAndNeverTakenForWhole() async throws {
-    try await GatewayFixture.running { $0.limits.body = 10_000 } _: { fixture in
+    try await GatewayFixture.running {
+      $0.limits.body = 10_000
+    } _: { fixture in
       fixture.origin.respond("/upload") { OriginResponse(body: "\($0.bodySize)".utf8) }
       let told = try await fixture.get("/upload", method: "POST", body: String(repeating: "b", count: 20_000))
       #expect(told.status == 413 && fixture.origin.requests.isEmpty)
@@ -197,6 +199,29 @@ struct GatewayTests {
       for _ in 0..<4 { client.send("1000\r\n\(String(repeating: "b", count: 0x1000))\r\n") }
       #expect(try await client.readToEnd().hasPrefix("HTTP/1.1 413 "))
       #expect(fixture.origin.completedResponses(path: "/upload") == 0)
+    }
+  }
+
+  @Test func interimHeadsAreToldBeforeTheAnswer() async throws {
+    try await GatewayFixture.running { fixture in
+      fixture.origin.serve("/hinted", Array("body".utf8))
+      let link = try #require(HTTPField.Name("Link"))
+      fixture.origin.always("/hinted", .informational(103, [link: "</a.js>; rel=preload"]))
+      let client = try RawClient(port: fixture.port)
+      client.send("GET /hinted HTTP/1.1\r\nHost: h\r\n\r\n")
+      let answer = try await client.read(until: "body")
+      #expect(answer.hasPrefix("HTTP/1.1 103 "), "\(answer)")
+      #expect(answer.contains("</a.js>; rel=preload") && answer.contains("HTTP/1.1 200 "))
+    }
+  }
+
+  @Test func whatComesBehindABodyIsPassedOn() async throws {
+    try await GatewayFixture.running { fixture in
+      fixture.origin.serve("/trailed", Array("body".utf8), headers: [.cacheControl: "no-store"])
+      let sum = try #require(HTTPField.Name("X-Sum"))
+      fixture.origin.always("/trailed", .trailers([sum: "4"]))
+      let answer = try await fixture.get("/trailed")
+      #expect(answer.status == 200 && answer.body.lowercased().contains("0\r\nx-sum: 4\r\n\r\n"), "\(answer.body)")
     }
   }
 }

@@ -178,4 +178,23 @@ struct LimitsTests {
     #expect(try StrictMetrics(text).value("renderhost_refusals_total", ["reason": "header"]) == 1)
     try await host.stop()
   }
+
+  @Test(arguments: [
+    ("GET / HTTP/1.1\r\n\r\n", 400), ("GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 400),
+    ("GET / HTTP/1.1\r\nHost: a, b\r\n\r\n", 400), ("GET / HTTP/1.1\r\nHost: a@b\r\n\r\n", 400),
+    ("POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: xchunked\r\n\r\n", 501),
+    ("POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501),
+    ("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+    ("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nabcd", 400),
+    ("GET / HTTP/1.1\r\nHost: h\r\nA: b\u{01}c\r\n\r\n", 400),
+    ("GET / HTTP/1.1\r\nHost: h\r\nA : b\r\n\r\n", 400), ("GET / HTTP/1.1\r\nHost: h\r\nA: b\rc\r\n\r\n", 400),
+  ])
+  func whatMayMeanTwoThingsIsRefusedAndTheConnectionClosed(_ head: String, _ status: Int) async throws {
+    let host = try await host()
+    let client = try RawClient(port: host.port)
+    client.send(head + "GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
+    let answer = try await client.readToEnd()
+    #expect(answer.hasPrefix("HTTP/1.1 \(status) ") && !answer.contains("alive"), "\(answer)")
+    try await host.stop()
+  }
 }

@@ -46,7 +46,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
     recall = try? pipeline?.handler(type: RecallHandler.self)
     connection?.awaitHead()
     if let pipeline, let decoder = try? pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self) {
-      try? pipeline.addHandler(LastRequestHandler(), position: .after(decoder))
+      try? pipeline.addHandlers([RequestHeadHandler(), LastRequestHandler()], position: .after(decoder))
     }
   }
 
@@ -120,6 +120,9 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
         metrics.refusals("header").increment()
         answer(context, .requestHeaderFieldsTooLarge, "the header fields are too long")
       }
+    case let error as UnclearRequestError:
+      metrics.refusals("unclear").increment()
+      answer(context, error.status, error.reason)
     case is SlowHeadError: answer(context, .requestTimeout, "the request's head took too long")
     default: context.fireErrorCaught(error)
     }

@@ -32,7 +32,7 @@ struct HostMetrics: Sendable {
   /// `renderhost_connections`: open now.
   let connections: Meter
 
-  /// `renderhost_refusals`: by reason: `connections`, `body`, `header`, `url`; `origin` and `address` of what is not
+  /// `renderhost_refusals`: by reason: `connections`, `body`, `header`, `url`, `unclear`; `origin` and `address` of what is not
   /// fetched; `pages` and `barred` of what is not opened.
   func refusals(_ reason: String) -> Counter { counter("renderhost_refusals", "reason", reason) }
 
