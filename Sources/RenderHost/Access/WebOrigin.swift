@@ -37,7 +37,7 @@ struct WebOrigin: Hashable, Sendable, CustomStringConvertible {
   }
 
   var description: String {
-    let host = host.contains(":") ? "[\(host)]" : host
+    let host = SettingText.bracketed(host)
     return "\(scheme)://\(host)" + (port == (scheme == "https" ? 443 : 80) ? "" : ":\(port)")
   }
 }

@@ -11,7 +11,7 @@ final class PublicLocations: Sendable {
   init(feed: ReleaseFeed, settings: Settings) {
     self.feed = feed
     scheme = settings.certificate == nil ? "http" : "https"
-    host = settings.address.contains(":") ? "[\(settings.address)]" : settings.address
+    host = SettingText.bracketed(settings.address)
     port = Mutex(settings.port)
   }
 

@@ -35,16 +35,12 @@ final class RecallHandler: ChannelDuplexHandler, RemovableChannelHandler {
   private var lastLongWay = ContinuousClock.now
   private var state = State.idle
   private var date = (second: 0, text: "")
-  private var address = "-"
+  /// The client's.
+  private let address: String
 
-  init(memory: AnswerMemory, connection: ConnectionHandler, idle: Duration) {
-    (self.memory, self.connection) = (memory, connection)
+  init(memory: AnswerMemory, connection: ConnectionHandler, address: String, idle: Duration) {
+    (self.memory, self.connection, self.address) = (memory, connection, address)
     longWayEvery = idle / 4
-  }
-
-  func channelActive(context: ChannelHandlerContext) {
-    address = context.channel.remoteAddress?.ipAddress ?? "-"
-    context.fireChannelActive()
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {

@@ -28,6 +28,9 @@ enum SettingText {
     return nil
   }
 
+  /// A host as it stands before a port: an IPv6 address in brackets. RFC 3986 §3.2.2.
+  static func bracketed(_ host: String) -> String { host.contains(":") ? "[\(host)]" : host }
+
   /// `host:port`, with an IPv6 address in brackets.
   static func address(_ text: String) -> (host: String, port: Int)? {
     guard let colon = text.lastIndex(of: ":"), let port = count(text[text.index(after: colon)...]), port < 65_536 else {

@@ -40,12 +40,12 @@ package struct SettingsReport: Sendable {
   private static func value(of key: SettingKey, in settings: Settings) -> String? {
     let limits = settings.limits
     return switch key {
-    case .listen: (settings.address.contains(":") ? "[\(settings.address)]" : settings.address) + ":\(settings.port)"
+    case .listen: "\(SettingText.bracketed(settings.address)):\(settings.port)"
     case .bundles: settings.bundles
     case .manifest: settings.manifest?.text
     case .follow: SettingText.text(settings.follow)
     case .store: settings.store.path
-    case .gateway: settings.gateway.map { ($0.host.contains(":") ? "[\($0.host)]" : $0.host) + ":\($0.port)" }
+    case .gateway: settings.gateway.map { "\(SettingText.bracketed($0.host)):\($0.port)" }
     case .origin: settings.origin?.origin
     case .workers: "\(settings.workers)"
     case .pageTime: SettingText.text(settings.pageTime)

@@ -46,6 +46,6 @@ struct GuardedChannel<Base: ServerChildChannel>: ServerChildChannel {
     // Behind TLS others put HTTP together.
     guard isPlain else { return }
     try channel.pipeline.syncOperations.addHandler(
-      RecallHandler(memory: memory, connection: handler, idle: limits.idle))
+      RecallHandler(memory: memory, connection: handler, address: address, idle: limits.idle))
   }
 }

@@ -9,6 +9,6 @@ struct ListenError: Error, CustomStringConvertible {
   }
 
   var description: String {
-    "--listen: cannot listen on \(address.contains(":") ? "[\(address)]" : address):\(port): \(reason)"
+    "--listen: cannot listen on \(SettingText.bracketed(address)):\(port): \(reason)"
   }
 }
