@@ -13,7 +13,7 @@ public struct StoredAnswer: Equatable, Sendable {
   public let body: Body
 
   /// RFC 9110 §15.4.5: what a 304 has of the fields that a 200 would have had.
-  private static let notModifiedFields: Set<HTTPField.Name> = [
+  static let notModifiedFields: Set<HTTPField.Name> = [
     .cacheControl, .contentLocation, .date, .eTag, .expires, .vary, .lastModified,
   ]
 

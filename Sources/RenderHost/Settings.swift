@@ -16,9 +16,9 @@ public struct Settings: Sendable {
   public var address = "127.0.0.1"
   public var port = 8080
 
-  /// The address and port of the gateway, and the server behind it; both or none.
+  /// The address and port of the gateway, and the servers behind it; both or none.
   public var gateway: (host: String, port: Int)?
-  public var origin: PageURL?
+  public var origins: [OriginSettings] = []
 
   /// Processes that run pages; one for each core unless told otherwise.
   public var workers = ProcessInfo.processInfo.activeProcessorCount

@@ -9,6 +9,8 @@ public enum LoadError: Error, CustomStringConvertible {
   case notStored(PageURL, ForwardReason)
   /// The origin could not be reached a moment ago, and nothing stored may be used.
   case offline(PageURL)
+  /// As many requests as may wait for a place among the transfers wait already.
+  case busy(PageURL, limit: Int)
   case unreadableFile(PageURL, reason: String)
   case badDataURL(String)
   case tooLarge(PageURL, limit: Int64)
@@ -19,6 +21,7 @@ public enum LoadError: Error, CustomStringConvertible {
       "\(text.quotedForMessage) is no URL that can be loaded: give an absolute one, or a base for a relative one"
     case .notStored(let url, let reason): "\(url): the network may not be asked, and \(reason.rawValue)"
     case .offline(let url): "\(url): the origin could not be reached a moment ago, and nothing stored may be used"
+    case .busy(let url, let limit): "\(url): \(limit) requests wait for the origin already; try again a little later"
     case .unreadableFile(let url, let reason): "\(url.readable): \(reason)"
     case .badDataURL(let reason): "the data: URL cannot be read: \(reason)"
     case .tooLarge(let url, let limit): "\(url): the answer has more than the limit of \(limit) bytes"

@@ -13,21 +13,36 @@ public final class Reachability: Sendable {
     case offline
   }
 
+  /// When an origin counts as away, and for how long.
+  public struct Patience: Hashable, Sendable {
+    /// Failures to connect in a row.
+    public var failures: Int
+    /// How long nothing is sent; twice as long each time that a try fails after it.
+    public var rest: Duration
+    public var longestRest: Duration
+
+    public init(failures: Int = 2, rest: Duration = .seconds(5), longestRest: Duration = .seconds(60)) {
+      self.failures = max(1, failures)
+      self.rest = rest
+      self.longestRest = longestRest
+    }
+  }
+
   /// One origin, as a value.
   struct Breaker: Hashable, Sendable {
     private(set) var failures = 0
     private(set) var openUntil: ContinuousClock.Instant?
     private var isTrying = false
 
-    static let failuresToOpen = 2
-    static let firstRest: Duration = .seconds(5)
-    static let longestRest: Duration = .seconds(60)
+    private let patience: Patience
+
+    init(_ patience: Patience = Patience()) { self.patience = patience }
 
     /// Whether a request may go out; once the rest is over, one may try, and the others wait for what becomes of it.
     mutating func admits(at now: ContinuousClock.Instant) -> Bool {
       guard let openUntil else { return true }
       guard now >= openUntil else { return false }
-      self.openUntil = now + Self.firstRest
+      self.openUntil = now + patience.rest
       isTrying = true
       return true
     }
@@ -39,12 +54,12 @@ public final class Reachability: Sendable {
       guard isTrying || isOnline(at: now) else { return }
       isTrying = false
       failures += 1
-      guard failures >= Self.failuresToOpen else { return }
-      let doublings = min(failures - Self.failuresToOpen, 10)
-      openUntil = now + min(Self.firstRest * (1 << doublings), Self.longestRest)
+      guard failures >= patience.failures else { return }
+      let doublings = min(failures - patience.failures, 10)
+      openUntil = now + min(patience.rest * (1 << doublings), patience.longestRest)
     }
 
-    mutating func recordSuccess() { self = Breaker() }
+    mutating func recordSuccess() { self = Breaker(patience) }
   }
 
   private struct State {
@@ -58,8 +73,13 @@ public final class Reachability: Sendable {
   private let state = Mutex(State())
   private let now: @Sendable () -> ContinuousClock.Instant
 
+  private let patience: Patience
+
   /// - Parameter now: the clock; monotonic.
-  public init(now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }) { self.now = now }
+  public init(_ patience: Patience = Patience(), now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }) {
+    self.patience = patience
+    self.now = now
+  }
 
   /// What the app knows better.
   public var setting: Setting {
@@ -99,7 +119,7 @@ public final class Reachability: Sendable {
         state.breakers = state.breakers.filter { !$0.value.isOnline(at: now) }
         guard state.breakers.count < Self.rememberedLimit else { return }
       }
-      state.breakers[url.origin, default: Breaker()].recordFailure(at: now)
+      state.breakers[url.origin, default: Breaker(patience)].recordFailure(at: now)
     }
   }
 

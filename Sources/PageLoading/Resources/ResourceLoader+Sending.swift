@@ -4,8 +4,12 @@ import PageCore
 import Synchronization
 
 extension ResourceLoader {
-  /// Sends one request, without a look at the cache.
-  func transmit(_ hop: Hop, _ request: HTTPRequest) async throws -> TransportResponse {
+  /// Sends one request, without a look at the cache, as soon as the gate lets it. Its place is taken until its body has
+  /// ended, or nobody reads that any more.
+  ///
+  /// - Parameter number: to wait by; nil for a new one.
+  func transmit(_ hop: Hop, _ request: HTTPRequest, number: UInt64? = nil) async throws -> TransportResponse {
+    // What answers here may ask others in turn: it takes up no place.
     if let origin = hop.origin { return try await origin.respond().transported(at: configuration.now().description) }
     var limits = configuration.limits
     limits.bodyBytes = configuration.bodyLimit
@@ -14,10 +18,16 @@ extension ResourceLoader {
     outgoing.stream = hop.stream
     outgoing.informational = hop.informational
     outgoing.addsNothing = configuration.addsNothing
+    let pass: TransferGate.Pass
+    do { pass = try await gate.enter(number ?? gate.number(), priority: hop.priority) } catch let full
+      as TransferGate.Full
+    {
+      throw LoadError.busy(hop.url, limit: full.limit)
+    }
     do {
       let response = try await transport.send(outgoing)
       reachability.recordSuccess(hop.url)
-      return response
+      return TransportResponse(head: response.head, body: pass.held(by: response.body))
     } catch {
       reachability.record(error, for: hop.url)
       throw error
@@ -35,8 +45,6 @@ extension ResourceLoader {
         if state.waiting[key] == number { state.waiting[key] = nil }
       }
     }
-    // What answers here may ask others in turn: it takes up no place, and its answer is as new as its end.
-    let pass = hop.origin == nil ? try await gate.enter(number, priority: hop.priority) : nil
     var generation = generations.begin(hop.key)
     var isHandedOn = false
     defer { if !isHandedOn { generations.end(hop.key) } }
@@ -46,8 +54,9 @@ extension ResourceLoader {
     }
     while true {
       let taker = TimesTaker(configuration.now)
-      let response = try await transmit(hop, request)
+      let response = try await transmit(hop, request, number: number)
       let times = taker.taken()
+      // The answer of what answers here is as new as its end.
       if hop.origin != nil {
         generations.end(hop.key)
         generation = generations.begin(hop.key)
@@ -86,14 +95,14 @@ extension ResourceLoader {
         let pending = PendingResponse(
           hop, status: part.stored.status, fields: fields, times: times, shape: .completed(size: total))
         isHandedOn = true
-        return .incoming(take(response.body, head, pending, spool, key, generation, pass))
+        return .incoming(take(response.body, head, pending, spool, key, generation))
       case .use, .serveStale:
         guard let (pending, spool) = await storage(of: response.head, hop, times) else {
           return .single(SingleAnswer(response, to: hop.request, generation: generation))
         }
         noteWhetherConditionsCount(response.head, request, cached, hop)
         isHandedOn = true
-        return .incoming(take(response.body, response.head, pending, spool, key, generation, pass))
+        return .incoming(take(response.body, response.head, pending, spool, key, generation))
       }
     }
   }
@@ -138,7 +147,7 @@ extension ResourceLoader {
   /// Lets the bytes come in, for all who want them, and stores what there is in the end.
   private func take(
     _ body: TransportBody, _ head: HTTPResponse, _ pending: PendingResponse, _ spool: any ResponseWriting,
-    _ key: FlightKey, _ generation: UInt64, _ pass: TransferGate.Pass?
+    _ key: FlightKey, _ generation: UInt64
   ) -> IncomingResponse {
     let incoming = IncomingResponse(head, to: pending.hop.request, generation: generation, spool: spool)
     state.withLock { $0.incoming[key] = incoming }
@@ -149,7 +158,6 @@ extension ResourceLoader {
         if state.incoming[key] === incoming { state.incoming[key] = nil }
       }
       generations.end(key.key)
-      withExtendedLifetime(pass) {}
     }
     return incoming
   }

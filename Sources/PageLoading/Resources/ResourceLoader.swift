@@ -27,8 +27,10 @@ public final class ResourceLoader: Sendable {
     public var limits: TransferLimits = .standard
     /// Wire bytes of one answer.
     public var bodyLimit: Int64 = 256 << 20
-    /// Transfers at once.
+    /// Transfers at once, from the request to the end of the answer's body.
     public var transfers = 64
+    /// Requests that may wait for one of those; more get ``LoadError/busy(_:limit:)``.
+    public var waiting = Int.max
     /// Asked before every request that would go to the network, redirects too; throws what the caller is to get.
     public var permission: @Sendable (PageURL) throws -> Void = { _ in }
     public var logger = Logger(label: "pagekit.resources")
@@ -82,7 +84,7 @@ public final class ResourceLoader: Sendable {
     self.saver = saver
     self.configuration = configuration
     files = bundles.map { ReleaseFiles($0) }
-    gate = TransferGate(width: configuration.transfers)
+    gate = TransferGate(width: configuration.transfers, waitingLimit: configuration.waiting)
     let local = configuration.localFolder.map { [LocalFileRewriter(folder: $0) as any URLRewriting] } ?? []
     rewriters = configuration.rewriters + local + [BaseRewriter()]
   }

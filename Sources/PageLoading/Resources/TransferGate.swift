@@ -1,4 +1,5 @@
 import HeapModule
+import PageCore
 import Synchronization
 
 /// Lets so many transfers run at once; of those that wait, the most urgent goes first, and of equals the oldest.
@@ -10,6 +11,10 @@ final class TransferGate: Sendable {
     fileprivate init(_ gate: TransferGate) { self.gate = gate }
 
     deinit { gate.leave() }
+  }
+
+  private enum Admission {
+    case admitted, cancelled, full
   }
 
   private struct Ticket: Comparable {
@@ -28,7 +33,7 @@ final class TransferGate: Sendable {
     var expected: [UInt64: LoadPriority] = [:]
     /// May hold tickets of those who have left or were raised; they are passed over.
     var queue = Heap<Ticket>()
-    var waiting: [UInt64: (priority: LoadPriority, continuation: CheckedContinuation<Bool, Never>)] = [:]
+    var waiting: [UInt64: (priority: LoadPriority, continuation: CheckedContinuation<Admission, Never>)] = [:]
 
     mutating func insert(_ ticket: Ticket) {
       queue.insert(ticket)
@@ -37,9 +42,21 @@ final class TransferGate: Sendable {
     }
   }
 
-  private let state: Mutex<State>
+  /// More wait than may.
+  struct Full: Error {
+    let limit: Int
+  }
 
-  init(width: Int) { state = Mutex(State(free: max(1, width))) }
+  private let state: Mutex<State>
+  private let waitingLimit: Int
+
+  /// - Parameters:
+  ///   - width: how many may run.
+  ///   - waitingLimit: how many may wait.
+  init(width: Int, waitingLimit: Int = .max) {
+    state = Mutex(State(free: max(1, width)))
+    self.waitingLimit = waitingLimit
+  }
 
   /// A number to wait by; whoever takes one enters with it.
   func number() -> UInt64 {
@@ -52,17 +69,18 @@ final class TransferGate: Sendable {
 
   /// Waits until it may run.
   ///
-  /// - Throws: `CancellationError`.
+  /// - Throws: ``Full``, `CancellationError`.
   func enter(_ number: UInt64, priority: LoadPriority) async throws -> Pass {
-    let isAdmitted = await withTaskCancellationHandler {
+    let admission = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        let answer: Bool? = state.withLock { state in
+        let answer: Admission? = state.withLock { state in
           let priority = max(priority, state.expected.removeValue(forKey: number) ?? .idle)
-          if Task.isCancelled { return false }
+          if Task.isCancelled { return .cancelled }
           if state.free > 0 {
             state.free -= 1
-            return true
+            return .admitted
           }
+          guard state.waiting.count < waitingLimit else { return .full }
           state.waiting[number] = (priority, continuation)
           state.insert(Ticket(priority: priority, number: number))
           return nil
@@ -70,10 +88,13 @@ final class TransferGate: Sendable {
         if let answer { continuation.resume(returning: answer) }
       }
     } onCancel: {
-      state.withLock { $0.waiting.removeValue(forKey: number) }?.continuation.resume(returning: false)
+      state.withLock { $0.waiting.removeValue(forKey: number) }?.continuation.resume(returning: .cancelled)
     }
-    guard isAdmitted else { throw CancellationError() }
-    return Pass(self)
+    switch admission {
+    case .admitted: return Pass(self)
+    case .cancelled: throw CancellationError()
+    case .full: throw Full(limit: waitingLimit)
+    }
   }
 
   /// Somebody else waits for the same, more urgently.
@@ -90,7 +111,7 @@ final class TransferGate: Sendable {
   var counts: (waiting: Int, tickets: Int) { state.withLock { ($0.waiting.count, $0.queue.count) } }
 
   private func leave() {
-    let next: CheckedContinuation<Bool, Never>? = state.withLock { state in
+    let next: CheckedContinuation<Admission, Never>? = state.withLock { state in
       while let ticket = state.queue.popMax() {
         guard let waiting = state.waiting[ticket.number], waiting.priority == ticket.priority else { continue }
         state.waiting[ticket.number] = nil
@@ -99,6 +120,33 @@ final class TransferGate: Sendable {
       state.free += 1
       return nil
     }
-    next?.resume(returning: true)
+    next?.resume(returning: .admitted)
+  }
+}
+
+extension TransferGate.Pass {
+  /// The body, which gives the place back at its end.
+  func held(by body: TransportBody) -> TransportBody {
+    let reading = Reading(body, self)
+    return TransportBody(next: { try await reading.next() }, summary: { await body.transferSummary() })
+  }
+
+  private final class Reading: Sendable {
+    private let body: TransportBody
+    private let pass: Mutex<TransferGate.Pass?>
+
+    init(_ body: TransportBody, _ pass: TransferGate.Pass) {
+      self.body = body
+      self.pass = Mutex(pass)
+    }
+
+    func next() async throws -> [UInt8]? {
+      // Every iterator goes on where the one before it was.
+      var iterator = body.makeAsyncIterator()
+      var chunk: [UInt8]?
+      defer { if chunk == nil { pass.withLock { $0 = nil } } }
+      chunk = try await iterator.next()
+      return chunk
+    }
   }
 }

@@ -27,8 +27,8 @@ public struct RenderHost: Sendable {
     try await HostServer(
       settings: settings, sources: sources, operating: parts.operating, metrics: parts.record.metrics,
       services: parts.services, logger: logger, gateway: parts.gateway,
-      whenRunning: { [locations = parts.locations] address in
-        if let port = address?.port { locations.listens(on: port) }
+      whenRunning: { [locations = parts.pages?.locations] address in
+        if let port = address?.port { locations?.listens(on: port) }
       }
     ).run { parts.add(to: $0) }
   }

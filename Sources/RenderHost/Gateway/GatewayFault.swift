@@ -7,19 +7,25 @@ import PageLoading
 struct GatewayFault: Error, HTTPResponseError, CustomStringConvertible {
   let status: HTTPResponse.Status
   let description: String
+  let result: GatewayResult
 
   init(_ error: any Error) {
     description = "\(error)"
+    result = if case LoadError.busy = error { .busy } else { .fault }
     status =
       switch error {
       case TransportError.timedOut, TransportError.tooSlow: .gatewayTimeout
       case LoadError.notStored: .gatewayTimeout
+      // RFC 9110 §15.6.4.
+      case LoadError.busy, LoadError.offline: .serviceUnavailable
       case LoadError.invalidReference: .badRequest
       default: .badGateway
       }
   }
 
   func response(from request: Request, context: some RequestContext) throws -> Response {
-    JSONAnswer.error(status, description)
+    var response = JSONAnswer.error(status, description)
+    if status == .serviceUnavailable { response.headers[.retryAfter] = "1" }
+    return response
   }
 }

@@ -18,23 +18,26 @@ struct GatewayServer: Sendable {
   func service(_ address: (host: String, port: Int), tls: TLSReloader?) throws -> any Service {
     let responder = responder
     let connections = ConnectionRegister(limit: settings.limits.connectionsPerAddress)
-    return try HTTPServerBuilder.guarded(settings.limits, tls: tls, connections: connections, metrics: metrics)
-      .buildServer(
-        configuration: ServerConfiguration(
-          address: .hostname(address.host, port: address.port), backlog: 1024,
-          availableConnectionsDelegate: .maximum(settings.limits.connections, logger: logger)),
-        eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: logger
-      ) { request, writer, channel in
-        let context = HostRequestContext(source: ApplicationRequestContextSource(channel: channel, logger: logger))
-        // Other than the host's own answers these have the origin's date.
-        let response = try await InterimHeads.write(to: writer, for: request) {
-          try await responder.respond(to: request, context: context)
-        }
-        try await writer.write(response: response.head, body: response.body)
-      } onServerRunning: { [logger, whenRunning] channel in
-        logger.notice("The gateway is listening", metadata: ["address": "\(channel.localAddress?.description ?? "-")"])
-        await whenRunning(channel.localAddress)
+    return try HTTPServerBuilder.guarded(
+      settings.limits, tls: tls, connections: connections, metrics: metrics, handlers: { [ClientDepartureHandler()] }
+    ).buildServer(
+      configuration: ServerConfiguration(
+        address: .hostname(address.host, port: address.port), backlog: 1024,
+        availableConnectionsDelegate: .maximum(settings.limits.connections, logger: logger)),
+      eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: logger
+    ) { request, writer, channel in
+      let context = HostRequestContext(
+        source: ApplicationRequestContextSource(channel: channel, logger: logger),
+        departure: await ClientDeparture.of(channel))
+      // Other than the host's own answers these have the origin's date.
+      let response = try await InterimHeads.write(to: writer, for: request) {
+        try await responder.respond(to: request, context: context)
       }
+      try await writer.write(response: response.head, body: response.body)
+    } onServerRunning: { [logger, whenRunning] channel in
+      logger.notice("The gateway is listening", metadata: ["address": "\(channel.localAddress?.description ?? "-")"])
+      await whenRunning(channel.localAddress)
+    }
   }
 
   private var responder: some HTTPResponder<HostRequestContext> {
@@ -55,7 +58,9 @@ struct GatewayServer: Sendable {
       _ request: Request, context: HostRequestContext,
       next: (Request, HostRequestContext) async throws -> Response
     ) async throws -> Response {
-      try await gateway.respond(to: request, client: context.remoteAddress?.ipAddress)
+      try await gateway.respond(
+        to: request, client: context.remoteAddress?.ipAddress,
+        departure: context.departure ?? ClientDeparture())
     }
   }
 }

@@ -98,6 +98,20 @@ struct TransferGateTests {
     withExtendedLifetime(pass) {}
   }
 
+  @Test func moreThanMayWaitAreTurnedAway() async throws {
+    let gate = TransferGate(width: 1, waitingLimit: 1)
+    var pass: TransferGate.Pass? = try await gate.enter(gate.number(), priority: .normal)
+    #expect(pass != nil)
+    let waiting = try await queue("waits", .low, at: gate, Recorder())
+    let full = await #expect(throws: TransferGate.Full.self) {
+      _ = try await gate.enter(gate.number(), priority: .high)
+    }
+    #expect(full?.limit == 1)
+    pass = nil
+    try await waiting.value
+    _ = try await gate.enter(gate.number(), priority: .normal)
+  }
+
   @Test func noMoreThanAllowedRunAtOnce() async throws {
     let gate = TransferGate(width: 3)
     let gauge = Gauge()

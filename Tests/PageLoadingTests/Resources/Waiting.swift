@@ -26,18 +26,3 @@ final class Gauge: Sendable {
 
   func leave() { counts.withLock { $0.now -= 1 } }
 }
-
-struct Impatience: Error, CustomStringConvertible {
-  let description: String
-}
-
-/// Returns when a condition is true; fails after a minute.
-func eventually(
-  _ what: String, within limit: Duration = .seconds(60), _ condition: () async throws -> Bool
-) async throws {
-  let deadline = ContinuousClock.now + limit
-  while !(try await condition()) {
-    guard ContinuousClock.now < deadline else { throw Impatience(description: "in vain: \(what)") }
-    try await Task.sleep(for: .milliseconds(2))
-  }
-}

@@ -16,11 +16,12 @@ struct Daemon {
 
   let origin: String
   let process: Process
+  private let log: String
   private let session = URLSession(configuration: .ephemeral)
 
-  /// - Parameter bundles: a folder.
+  /// - Parameter bundles: a folder; nil for none.
   static func running(
-    _ bundles: String, _ folder: TemporaryDirectory, _ flags: [String] = [], _ body: (Daemon) async throws -> Void
+    _ bundles: String?, _ folder: TemporaryDirectory, _ flags: [String] = [], _ body: (Daemon) async throws -> Void
   ) async throws {
     let log = folder.file("log")
     try Data().write(to: URL(fileURLWithPath: log))
@@ -28,12 +29,14 @@ struct Daemon {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: PageFarm.executable)
     process.arguments =
-      ["--bundles", bundles, "--store", folder.file("served"), "--listen", "127.0.0.1:0", "--workers", "2"] + flags
+      (bundles.map { ["--bundles", $0] } ?? [])
+      + ["--store", folder.file("served"), "--listen", "127.0.0.1:0", "--workers", "2"] + flags
     process.standardOutput = output
     process.standardError = output
     try process.run()
     do {
-      let daemon = Daemon(origin: "http://" + (try await address(in: log)), process: process)
+      let daemon = Daemon(
+        origin: "http://" + (try await address(in: log, behind: "Listening")), process: process, log: log)
       try await daemon.until("/readyz is 200") { try await daemon.get("/readyz").status == 200 }
       try await body(daemon)
     } catch {
@@ -45,12 +48,15 @@ struct Daemon {
     process.waitUntilExit()
   }
 
+  /// Where its gateway listens.
+  func gateway() async throws -> String { try await Self.address(in: log, behind: "The gateway is listening") }
+
   /// Where its log says that it listens.
-  private static func address(in log: String) async throws -> String {
+  private static func address(in log: String, behind mark: String) async throws -> String {
     let deadline = ContinuousClock.now + .seconds(60)
     while .now < deadline {
       let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
-      if let line = text.split(separator: "\n").first(where: { $0.contains("Listening") }),
+      if let line = text.split(separator: "\n").first(where: { $0.contains(mark) }),
         let start = line.range(of: "127.0.0.1:", options: .backwards)
       {
         return String(line[start.lowerBound...].prefix { $0.isNumber || $0 == "." || $0 == ":" })
@@ -60,18 +66,19 @@ struct Daemon {
     throw NotRunning(log: (try? String(contentsOfFile: log, encoding: .utf8)) ?? "")
   }
 
-  func get(_ path: String, _ headers: [String: String] = [:]) async throws -> Answer {
-    try await send("GET", path, headers, nil)
+  /// - Parameter origin: nil for the daemon's own.
+  func get(_ path: String, _ headers: [String: String] = [:], at origin: String? = nil) async throws -> Answer {
+    try await send("GET", path, headers, nil, at: origin)
   }
 
   func post(_ path: String, _ json: String) async throws -> Answer {
     try await send("POST", path, ["Content-Type": "application/json"], json)
   }
 
-  private func send(_ method: String, _ path: String, _ headers: [String: String], _ body: String?) async throws
-    -> Answer
-  {
-    guard let url = URL(string: origin + path) else { throw URLError(.badURL) }
+  private func send(
+    _ method: String, _ path: String, _ headers: [String: String], _ body: String?, at other: String? = nil
+  ) async throws -> Answer {
+    guard let url = URL(string: (other ?? origin) + path) else { throw URLError(.badURL) }
     var request = URLRequest(url: url, timeoutInterval: 60)
     request.httpMethod = method
     request.httpBody = body.map { Data($0.utf8) }

@@ -66,6 +66,25 @@ struct DaemonTests {
     }
   }
 
+  @Test func aGatewayNeedsNoBundles() async throws {
+    let folder = try TemporaryDirectory()
+    try await FaultOrigin.running { (origin: FaultOrigin) async throws -> Void in
+      origin.serve("/list", Array("[]".utf8), headers: [.cacheControl: "max-age=60"])
+      let flags = ["--gateway", "127.0.0.1:0", "--origin", origin.url(for: "")]
+      try await Daemon.running(nil, folder, flags) { daemon in
+        let gateway = try await daemon.gateway()
+        for _ in 0..<2 { #expect(try await daemon.get("/list", at: "http://\(gateway)").text == "[]") }
+        #expect(origin.requestCount(path: "/list") == 1)
+        let status = try await daemon.get("/status").text
+        #expect(status.contains(#""hit":1"#) && status.contains(#""hitRatio":0.5"#))
+        let metrics = try await daemon.get("/metrics").text
+        #expect(metrics.contains(#"renderhost_gateway_answers_total{origin="origin",result="hit"} 1"#))
+        #expect(metrics.contains(#"renderhost_gateway_origin_up{origin="origin"} 1"#))
+        #expect(try await daemon.get("/pages").status == 404)
+      }
+    }
+  }
+
   @Test func killedWorkersLeaveNoDescriptorsBehind() async throws {
     let folder = try TemporaryDirectory()
     try Self.write(Self.bundle("hello"), to: folder.file("bundles/home.js"))

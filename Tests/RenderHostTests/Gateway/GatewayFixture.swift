@@ -11,7 +11,7 @@ import ServiceLifecycle
 final class GatewayFixture: Sendable {
   let origin: FaultOrigin
   let port: Int
-  let record: HostRecord
+  let report: GatewayReport
   private let group: ServiceGroup
   private let end: Task<Void, any Error>
   private let directory: TemporaryDirectory
@@ -24,17 +24,18 @@ final class GatewayFixture: Sendable {
     var settings = Settings()
     settings.store = StoreDirectory(directory.file("store"))
     settings.gateway = ("127.0.0.1", 0)
-    settings.origin = PageURL(origin.url(for: "/"))
+    settings.origins = PageURL(origin.url(for: "/")).map { [OriginSettings(url: $0)] } ?? []
     change(&settings)
     var logger = Logger(label: "test")
     logger.logLevel = .error
-    record = HostRecord()
-    guard let gateway = try Gateway(settings, record: record, logger: logger), let address = settings.gateway else {
+    let metrics = HostMetrics()
+    guard let gateway = try Gateway(settings, metrics: metrics, logger: logger), let address = settings.gateway else {
       throw NotRunning()
     }
+    report = GatewayReport(gateway: gateway, metrics: metrics)
     let bound = Monitor<Int?>(nil)
     let server = GatewayServer(
-      gateway: gateway, settings: settings, metrics: record.metrics, logger: logger,
+      gateway: gateway, settings: settings, metrics: metrics, logger: logger,
       whenRunning: { address in bound.change { $0 = address?.port ?? -1 } })
     let group = ServiceGroup(
       configuration: .init(services: [try server.service(address, tls: nil)], logger: logger))
@@ -63,6 +64,12 @@ final class GatewayFixture: Sendable {
     try? await origin.stop()
   }
 
+  /// How often requests to the first origin ended so.
+  func answers(_ result: GatewayResult) -> Int64 { report.origins.first?.answers[result.rawValue] ?? 0 }
+
+  /// Whether requests are sent to the first origin.
+  var isUp: Bool { report.origins.first?.isUp ?? false }
+
   struct Answer: Sendable {
     let status: Int
     let fields: [(name: String, value: String)]
@@ -75,11 +82,13 @@ final class GatewayFixture: Sendable {
   }
 
   /// One request on a connection of its own, read to the connection's end.
-  func get(_ path: String, _ fields: [String] = [], method: String = "GET", body: String? = nil) async throws -> Answer
-  {
+  func get(
+    _ path: String, _ fields: [String] = [], method: String = "GET", body: String? = nil,
+    host: String = "api.example.com"
+  ) async throws -> Answer {
     let client = try RawClient(port: port)
     let lines =
-      ["\(method) \(path) HTTP/1.1", "Host: api.example.com", "Connection: close"] + fields
+      ["\(method) \(path) HTTP/1.1", "Host: \(host)", "Connection: close"] + fields
       + (body.map { ["Content-Length: \($0.utf8.count)"] } ?? [])
     client.send(lines.joined(separator: "\r\n") + "\r\n\r\n" + (body ?? ""))
     let text = try await client.readToEnd()

@@ -43,7 +43,11 @@ struct GatewayFlags: ParsableArguments, FlagOptions {
     help: ArgumentHelp("Where the gateway listens: a shared cache before another server.", valueName: "host:port"))
   var gateway: String?
 
-  @Option(help: ArgumentHelp("The server behind the gateway.", valueName: "url"))
+  @Option(
+    help: ArgumentHelp(
+      "The server behind the gateway.",
+      discussion: "Several, each with its own limits and rules, are named in the file, under origins.",
+      valueName: "url"))
   var origin: String?
 
   var given: [SettingKey: [String]] { Self.collect([(.gateway, gateway), (.origin, origin)]) }

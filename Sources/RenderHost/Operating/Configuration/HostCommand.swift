@@ -6,10 +6,13 @@ import Logging
 package struct HostCommand: AsyncParsableCommand {
   package static let configuration = CommandConfiguration(
     commandName: "renderhost",
-    abstract: "Serves JavaScript bundles, and runs their pages in processes of their own.",
+    abstract:
+      "Serves JavaScript bundles, runs their pages in processes of their own, and is a shared cache before the APIs "
+      + "they call.",
     usage: """
       renderhost --bundles <dir> [--store <dir>] [--listen <host:port>] [<options>]
       renderhost --manifest <url> [--store <dir>] [--listen <host:port>] [<options>]
+      renderhost --gateway <host:port> --origin <url> [--store <dir>] [<options>]
       """,
     discussion: """
       Each option is also a variable (--page-time is RENDERHOST_PAGE_TIME; lists have commas) and a key of the \
@@ -21,6 +24,7 @@ package struct HostCommand: AsyncParsableCommand {
         renderhost --bundles dist --store /var/lib/renderhost --listen 127.0.0.1:8080
         renderhost --manifest https://pages.example.com/manifest.json --follow 30 --listen 0.0.0.0:8443 \\
           --tls-cert chain.pem --tls-key key.pem --admin-token-file /etc/renderhost/token
+        renderhost --gateway 127.0.0.1:8081 --origin https://api.example.com --store /var/lib/renderhost
         renderhost --config /etc/renderhost/config.json --check-config
 
       Signals: SIGHUP reads the certificate again and verifies all bundles again; SIGTERM and SIGINT finish what is \

@@ -29,10 +29,8 @@ struct SettingAssignment {
       guard let address = SettingText.address(value) else { throw bad("HOST:PORT, like 127.0.0.1:8081 or [::1]:8081") }
       settings.gateway = address
     case .origin:
-      guard let url = PageURL(value), value.hasPrefix("http"), url.text == url.origin + "/" else {
-        throw bad("an http or https URL without a path, like https://api.example.com")
-      }
-      settings.origin = url
+      guard let url = OriginsFile.url(value) else { throw bad(OriginsFile.expectedURL) }
+      settings.origins = [OriginSettings(url: url)]
     case .workers: settings.workers = try count(in: 1...256)
     case .pageTime: settings.pageTime = try duration(atLeast: .milliseconds(10))
     case .workerMemory: settings.workerMemory = try size(atLeast: 32 << 20)

@@ -7,11 +7,13 @@ package enum SettingsCheck {
     if settings.bundles != nil, settings.manifest != nil {
       throw SettingsError.combination("--bundles and --manifest exclude each other: serve a folder, or follow a server")
     }
-    if settings.bundles == nil, settings.manifest == nil {
-      throw SettingsError.combination("there is nothing to serve: give --bundles DIR or --manifest URL")
+    if settings.bundles == nil, settings.manifest == nil, settings.gateway == nil {
+      throw SettingsError.combination(
+        "there is nothing to serve: give --bundles DIR, --manifest URL, or --gateway HOST:PORT with --origin URL")
     }
-    if (settings.gateway == nil) != (settings.origin == nil) {
-      throw SettingsError.combination("--gateway and --origin belong together: one of them is missing")
+    if (settings.gateway == nil) != settings.origins.isEmpty {
+      throw SettingsError.combination(
+        "--gateway and --origin (or origins in the file) belong together: one of them is missing")
     }
     if (settings.certificate == nil) != (settings.privateKey == nil) {
       throw SettingsError.combination("--tls-cert and --tls-key belong together: one of them is missing")
@@ -28,6 +30,11 @@ package enum SettingsCheck {
     if let certificate = settings.certificate, let key = settings.privateKey {
       do { _ = try TLSFiles(certificate: certificate, privateKey: key).configuration() } catch {
         problems.append("\(error)")
+      }
+    }
+    for origin in settings.origins {
+      if let file = origin.certificateAuthorities, !FileManager.default.isReadableFile(atPath: file) {
+        problems.append("the origin \(origin.name): ca: \(file) cannot be read")
       }
     }
     return problems

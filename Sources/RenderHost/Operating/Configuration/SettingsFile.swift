@@ -1,50 +1,67 @@
 import Foundation
+import PageCore
 
-/// The settings a JSON file holds: an object whose keys are the flags' names.
-enum SettingsFile {
+/// The settings a JSON file holds: an object whose keys are the flags' names, and `origins`.
+struct SettingsFile {
+  private(set) var values: [SettingKey: [String]] = [:]
+  /// Nil where the file names none.
+  private(set) var origins: [OriginSettings]?
+
   /// - Throws: ``SettingsError`` where the file cannot be read, is no such object, or names what does not exist.
-  static func values(at path: String) throws -> [SettingKey: [String]] {
+  init(at path: String) throws {
     let data: Data
     do { data = try Data(contentsOf: URL(fileURLWithPath: path)) } catch {
       throw SettingsError.unreadableFile(path: path, reason: "the file cannot be read (\(error.localizedDescription))")
     }
-    return try values(in: data, path: path)
+    try self.init(data, path: path)
   }
 
-  static func values(in data: Data, path: String) throws -> [SettingKey: [String]] {
-    let object: [String: Entry]
-    do { object = try JSONDecoder().decode([String: Entry].self, from: data) } catch {
+  init(_ data: Data, path: String) throws {
+    let object: [String: JSONValue]
+    do { object = try JSONDecoder().decode([String: JSONValue].self, from: data) } catch {
       throw SettingsError.unreadableFile(
-        path: path, reason: "expected a JSON object of settings, whose values are texts, numbers or lists of texts")
+        path: path, reason: "expected a JSON object of settings")
     }
-    var values: [SettingKey: [String]] = [:]
-    for (name, entry) in object.sorted(by: { $0.key < $1.key }) {
+    for (name, value) in object.sorted(by: { $0.key < $1.key }) {
+      if name == "origins" {
+        guard case .array(let list) = value else {
+          throw SettingsError.badValue(key: name, value: "no list", source: path, expected: "a list of origins")
+        }
+        origins = try OriginsFile.origins(in: list, path: path)
+        continue
+      }
       guard let key = SettingKey(rawValue: name) else { throw SettingsError.unknownKey(key: name, file: path) }
+      guard let entry = Entry(value) else {
+        throw SettingsError.badValue(
+          key: name, value: "no text", source: path, expected: "a text, a number or a list of texts")
+      }
       guard key.isList || !entry.isList else {
         throw SettingsError.badValue(key: name, value: "a list", source: path, expected: "one value")
       }
       values[key] = entry.texts
     }
-    return values
   }
 
   /// One value of the file.
-  private struct Entry: Decodable {
+  private struct Entry {
     var texts: [String]
     var isList = false
 
-    init(from decoder: any Decoder) throws {
-      let container = try decoder.singleValueContainer()
-      if let text = try? container.decode(String.self) {
-        texts = [text]
-      } else if let number = try? container.decode(Int.self) {
-        texts = ["\(number)"]
-      } else if let number = try? container.decode(Double.self) {
-        texts = ["\(number)"]
-      } else if let pairs = try? container.decode([String: String].self) {
-        (texts, isList) = (pairs.map { "\($0)=\($1)" }.sorted(), true)
-      } else {
-        (texts, isList) = (try container.decode([String].self), true)
+    /// Nil for what no setting is.
+    init?(_ value: JSONValue) {
+      switch value {
+      case .string(let text): texts = [text]
+      case .integer(let number): texts = ["\(number)"]
+      case .number(let number): texts = ["\(number)"]
+      case .object(let pairs):
+        texts = pairs.compactMap { if case .string(let text) = $1 { "\($0)=\(text)" } else { nil } }.sorted()
+        guard texts.count == pairs.count else { return nil }
+        isList = true
+      case .array(let values):
+        texts = values.compactMap { if case .string(let text) = $0 { text } else { nil } }
+        guard texts.count == values.count else { return nil }
+        isList = true
+      case .null, .bool: return nil
       }
     }
   }

@@ -23,7 +23,8 @@ package struct SettingsReader: Sendable {
   /// - Throws: ``SettingsError`` for the first value that is wrong.
   package func merged() throws -> Merged {
     let reporter = SourceReporter()
-    let reader = ConfigReader(providers: try providers(), accessReporter: reporter)
+    let contents = try file.map { try SettingsFile(at: $0) }
+    let reader = ConfigReader(providers: providers(contents), accessReporter: reporter)
     var given: [SettingKey: (values: [String], layer: Layer)] = [:]
     for key in SettingKey.allCases {
       let name = ConfigKey([key.rawValue])
@@ -34,7 +35,7 @@ package struct SettingsReader: Sendable {
       if let values, let layer = reporter.layer { given[key] = (values, layer) }
     }
     try dropCoveredSecrets(&given)
-    return try assigned(given)
+    return try assigned(given, origins: contents?.origins)
   }
 
   /// A secret and the file that holds it are one setting: the earlier layer wins.
@@ -50,8 +51,16 @@ package struct SettingsReader: Sendable {
     }
   }
 
-  private func assigned(_ given: [SettingKey: (values: [String], layer: Layer)]) throws -> Merged {
+  private func assigned(
+    _ given: [SettingKey: (values: [String], layer: Layer)], origins: [OriginSettings]?
+  ) throws -> Merged {
     var merged = Merged()
+    merged.settings.origins = origins ?? []
+    if let origin = given[.origin], origins != nil {
+      throw SettingsError.combination(
+        "\(source(of: .origin, in: origin.layer)) and the origins of \(file ?? "") exclude each other: give one of them"
+      )
+    }
     for key in SettingKey.allCases {
       guard let (values, layer) = given[key] else { continue }
       let source = source(of: key, in: layer)
@@ -66,14 +75,14 @@ package struct SettingsReader: Sendable {
     return merged
   }
 
-  private func providers() throws -> [any ConfigProvider] {
+  private func providers(_ contents: SettingsFile?) -> [any ConfigProvider] {
     let variables = SettingKey.allCases.compactMap { key in
       environment[key.variable].map { (key, key.isList ? $0.split(separator: ",").map(Self.trimmed) : [$0]) }
     }
     var layers: [any ConfigProvider] = [
       provider(.flags, flags), provider(.environment, Dictionary(uniqueKeysWithValues: variables)),
     ]
-    if let file { layers.append(provider(.file, try SettingsFile.values(at: file))) }
+    if let contents { layers.append(provider(.file, contents.values)) }
     return layers
   }
 

@@ -14,12 +14,28 @@ package struct SettingsReport: Sendable {
   package let lines: [Line]
 
   package init(_ settings: Settings, sources: [SettingKey: String] = [:]) {
-    lines = SettingKey.allCases.compactMap { key in
+    lines = Self.settings(settings, sources) + (sources[.origin] == nil ? Self.origins(settings) : [])
+  }
+
+  private static func settings(_ settings: Settings, _ sources: [SettingKey: String]) -> [Line] {
+    SettingKey.allCases.compactMap { key in
       // Their contents are the secrets beside them.
       if key == .adminTokenFile || key == .webhookSecretFile { return nil }
       let file: SettingKey? = key == .adminToken ? .adminTokenFile : key == .webhookSecret ? .webhookSecretFile : nil
       let source = file.flatMap { sources[$0] } ?? sources[key] ?? "default"
-      return Line(key: key.rawValue, value: Self.value(of: key, in: settings), source: source)
+      let value =
+        key == .origin && sources[key] == nil ? nil : Self.value(of: key, in: settings)
+      return Line(key: key.rawValue, value: value, source: source)
+    }
+  }
+
+  /// Those of the file.
+  private static func origins(_ settings: Settings) -> [Line] {
+    settings.origins.map { origin in
+      let places = (origin.hosts.isEmpty ? ["any host"] : origin.hosts) + origin.prefixes
+      return Line(
+        key: "origins[\(origin.name)]", value: "\(origin.url.origin) for \(places.joined(separator: ", "))",
+        source: "file")
     }
   }
 
@@ -46,7 +62,7 @@ package struct SettingsReport: Sendable {
     case .follow: SettingText.text(settings.follow)
     case .store: settings.store.path
     case .gateway: settings.gateway.map { "\(SettingText.bracketed($0.host)):\($0.port)" }
-    case .origin: settings.origin?.origin
+    case .origin: settings.origins.first?.url.origin
     case .workers: "\(settings.workers)"
     case .pageTime: SettingText.text(settings.pageTime)
     case .workerMemory: "\(settings.workerMemory)"

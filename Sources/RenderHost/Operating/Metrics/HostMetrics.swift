@@ -81,6 +81,26 @@ struct HostMetrics: Sendable {
   /// else).
   func kills(_ reason: String) -> Counter { counter("renderhost_worker_kills", "reason", reason) }
 
+  /// `renderhost_gateway_answers`: by origin and result; see ``GatewayResult``.
+  func gatewayAnswers(origin: String, _ result: GatewayResult) -> Counter {
+    Counter(
+      label: "renderhost_gateway_answers", dimensions: [("origin", origin), ("result", result.rawValue)],
+      factory: registry)
+  }
+
+  /// `renderhost_gateway_saved_bytes`: bytes of bodies that the origin did not have to send, by origin.
+  func gatewaySavedBytes(origin: String) -> Counter { counter("renderhost_gateway_saved_bytes", "origin", origin) }
+
+  /// `renderhost_gateway_origin_seconds`: until the head of the origin's answer was there, by origin.
+  func gatewayOriginTime(origin: String) -> Timer {
+    Timer(label: "renderhost_gateway_origin_seconds", dimensions: [("origin", origin)], factory: registry)
+  }
+
+  /// `renderhost_gateway_origin_up`: 1, or 0 while nothing is sent to it since it could not be reached; by origin.
+  func gatewayOriginUp(origin: String) -> Meter {
+    Meter(label: "renderhost_gateway_origin_up", dimensions: [("origin", origin)], factory: registry)
+  }
+
   private func counter(_ name: String, _ label: String, _ value: String) -> Counter {
     Counter(label: name, dimensions: [(label, value)], factory: registry)
   }
@@ -101,6 +121,10 @@ struct HostMetrics: Sendable {
     "renderhost_workers": .init(help: "Worker processes, by state."),
     "renderhost_worker_resident_bytes": .init(help: "Resident memory of a worker."),
     "renderhost_worker_kills": .init(help: "Workers that ended before their time, by reason."),
+    "renderhost_gateway_answers": .init(help: "Requests to the gateway, by origin and by what became of them."),
+    "renderhost_gateway_saved_bytes": .init(help: "Bytes of bodies that origins did not have to send."),
+    "renderhost_gateway_origin_seconds": .init(help: "Time until the head of an origin's answer."),
+    "renderhost_gateway_origin_up": .init(help: "Whether requests are sent to an origin."),
     "process_resident_memory_bytes": .init(help: "Resident memory of the daemon."),
     "process_cpu_seconds": .init(help: "Processor time of the daemon."),
     "process_open_fds": .init(help: "Open file descriptors of the daemon."),

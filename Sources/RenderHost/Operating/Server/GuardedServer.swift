@@ -5,12 +5,15 @@ import NIOCore
 extension HTTPServerBuilder {
   /// HTTP/1.1, or HTTP/2 and HTTP/1.1 over TLS, held to the limits.
   ///
-  /// - Parameter tls: nil for a server without TLS.
+  /// - Parameters:
+  ///   - tls: nil for a server without TLS.
+  ///   - handlers: made for each connection, or each stream of HTTP/2, behind HTTP's own.
   static func guarded(
-    _ limits: Settings.Limits, tls: TLSReloader?, connections: ConnectionRegister, metrics: HostMetrics
+    _ limits: Settings.Limits, tls: TLSReloader?, connections: ConnectionRegister, metrics: HostMetrics,
+    handlers: @escaping @Sendable () -> [any RemovableChannelHandler] = { [] }
   ) -> HTTPServerBuilder {
     let http1 = HTTP1Channel.Configuration(
-      additionalChannelHandlers: [RequestPartsHandler(limits: limits, metrics: metrics)],
+      additionalChannelHandlers: [RequestPartsHandler(limits: limits, metrics: metrics)] + handlers(),
       idleTimeout: TimeAmount(limits.idle),
       httpDecoderConfiguration: .init(
         maxHeaderFieldSize: limits.header, maxHeaderListSize: limits.header, maxHeaderFieldCount: 200))

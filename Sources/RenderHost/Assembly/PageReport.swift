@@ -2,18 +2,19 @@ import CoreMetrics
 import Foundation
 import PageKit
 
-/// What the daemon's parts say of themselves, for the dashboard and for metrics.
-struct StatusReport: Sendable {
+/// What bundles, pages and workers say of themselves, for the dashboard and for metrics.
+struct PageReport: Sendable {
+  /// The folder or the URL of bundles.
   let source: String
-  let started: Date
   /// Resident bytes that a worker may have.
   let memoryLimit: Int64
-  let serving: Serving
-  let running: PageRunning
-  let record: HostRecord
+  let parts: PageParts
+  let metrics: HostMetrics
 
-  func status() async -> HostStatus {
-    var status = HostStatus(started: started)
+  private var serving: Serving { parts.serving }
+  private var running: PageRunning { parts.running }
+
+  func fill(_ status: inout HostStatus) async {
     let workers = await running.workers.status()
     if let release = serving.feed.current {
       status.release = HostStatus.Release(
@@ -28,8 +29,6 @@ struct StatusReport: Sendable {
         slot: worker.slot, pid: worker.pid, state: worker.activity, pages: worker.pages, memory: worker.residentBytes,
         memoryLimit: memoryLimit, started: worker.started, kills: worker.kills)
     }
-    status.failures = record.failures.latest
-    return status
   }
 
   private func bundles(of release: ServedRelease, barred: [BarredBundles.Entry]) async -> [HostStatus.Bundle] {
@@ -66,7 +65,6 @@ struct StatusReport: Sendable {
 
   /// Sets what is only looked at when metrics are scraped.
   func updateMetrics() async {
-    let metrics = record.metrics
     let status = await running.workers.status()
     for state in ["starting", "ready", "busy", "ending"] {
       metrics.workers(state).set(Double(status.workers.count { $0.activity == state }))

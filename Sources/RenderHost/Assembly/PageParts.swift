@@ -1,0 +1,70 @@
+import Foundation
+import Hummingbird
+import Logging
+import PageKit
+import ServiceLifecycle
+
+/// What serves bundles and runs pages, wired together.
+struct PageParts: Sendable {
+  let host: PageHost
+  let access: AccessGuard
+  let serving: Serving
+  let locations: PublicLocations
+  let running: PageRunning
+  private let settings: Settings
+
+  /// - Returns: nil where the settings name no bundles.
+  /// - Throws: what is wrong with the settings, or cannot be opened.
+  init?(_ settings: Settings, record: HostRecord, executable: String, logger: Logger) throws {
+    guard settings.bundles != nil || settings.manifest != nil else { return nil }
+    self.settings = settings
+    let folders = settings.bundles.map { [URL(fileURLWithPath: $0).resolvingSymlinksInPath().path] } ?? []
+    access = AccessGuard(
+      try AccessPolicy(allowed: settings.allowedOrigins, manifest: settings.manifest, folders: folders),
+      record: record)
+    var configuration = HostConfiguration(manifest: try Serving.source(settings), store: settings.store)
+    configuration.releaseGrace = ReleaseFeed.grace
+    configuration.logger = logger
+    configuration.resources.localFolder = folders.first
+    configuration.cookies = NoCookies()
+    host = try PageHost(configuration, transport: try access.transport())
+    serving = try Serving(settings, host: host, record: record, logger: logger)
+    locations = PublicLocations(feed: serving.feed, settings: settings)
+    running = PageRunning(
+      host: host, access: access, settings: settings, frameworks: try FrameworkFiles.read(settings),
+      executable: executable, locations: locations, record: record, logger: logger)
+  }
+
+  /// To be run for as long as the server.
+  var services: [any Service] {
+    serving.services + [NamedOrigins(access: access, feed: serving.feed), running]
+  }
+
+  func add(to router: Router<HostRequestContext>) {
+    serving.add(to: router)
+    PageRoutes(directory: running.directory, bodyLimit: settings.limits.body).add(to: router)
+    ResourceRoutes(directory: running.directory).add(to: router)
+  }
+
+  var checks: [HealthCheck] {
+    let (serving, running, host) = (serving, running, host)
+    return [
+      HealthCheck(name: "store") {
+        do {
+          _ = try await host.store.source(host.configuration.manifest)
+          return nil
+        } catch {
+          return "\(error)"
+        }
+      },
+      HealthCheck(name: "release") {
+        let readiness = serving.feed.readiness
+        return readiness.isReady ? nil : readiness.problem ?? "no release is served yet"
+      },
+      HealthCheck(name: "workers") {
+        let status = await running.workers.status()
+        return status.ready > 0 ? nil : "none of \(status.wanted) workers is ready"
+      },
+    ]
+  }
+}

@@ -1,0 +1,69 @@
+import NIOCore
+import Synchronization
+
+/// Whether the client of a connection, or of one stream of HTTP/2, is still there: who has gone must not keep the
+/// gateway waiting for an origin.
+final class ClientDeparture: Sendable {
+  private struct State {
+    var hasGone = false
+    var next = 0
+    var waiting: [Int: @Sendable () -> Void] = [:]
+  }
+
+  private let state = Mutex(State())
+
+  /// The client sends nothing more, and waits for nothing.
+  func happen() {
+    let waiting = state.withLock { state in
+      state.hasGone = true
+      defer { state.waiting = [:] }
+      return state.waiting.values
+    }
+    for cancel in waiting { cancel() }
+  }
+
+  /// Does something until the client goes.
+  ///
+  /// - Throws: `CancellationError` when it has gone, and what the body throws.
+  func cancelling<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) async throws -> Value {
+    let task = Task { try await body() }
+    let number: Int? = state.withLock { state in
+      guard !state.hasGone else { return nil }
+      state.next += 1
+      state.waiting[state.next] = { task.cancel() }
+      return state.next
+    }
+    guard let number else {
+      task.cancel()
+      throw CancellationError()
+    }
+    defer { state.withLock { _ = $0.waiting.removeValue(forKey: number) } }
+    return try await withTaskCancellationHandler {
+      try await task.value
+    } onCancel: {
+      task.cancel()
+    }
+  }
+
+  /// The one of a request's channel; one that never happens where nobody watches it.
+  static func of(_ channel: any Channel) async -> ClientDeparture {
+    await (try? channel.pipeline.handler(type: ClientDepartureHandler.self).map(\.departure).get()) ?? ClientDeparture()
+  }
+}
+
+/// Notices that a client closes its side, as most do when they have lost their interest, or resets its stream.
+final class ClientDepartureHandler: ChannelInboundHandler, RemovableChannelHandler {
+  typealias InboundIn = NIOAny
+
+  let departure = ClientDeparture()
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    if let event = event as? ChannelEvent, event == .inputClosed { departure.happen() }
+    context.fireUserInboundEventTriggered(event)
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    departure.happen()
+    context.fireChannelInactive()
+  }
+}

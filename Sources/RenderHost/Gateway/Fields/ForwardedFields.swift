@@ -1,0 +1,57 @@
+import HTTPTypes
+
+/// What tells an origin whom a request came from, and what it asked for.
+struct ForwardedFields: Sendable {
+  /// The client's address; nil where it is not known.
+  let client: String?
+  let host: String?
+  /// Whether the client is served over TLS.
+  let isSecure: Bool
+
+  private var scheme: String { isSecure ? "https" : "http" }
+
+  /// Behind what those before have said.
+  func add(_ forwarding: OriginSettings.Forwarding, to fields: inout HTTPFields) {
+    if forwarding == .xForwarded || forwarding == .both {
+      if let client, let name = HTTPField.Name("X-Forwarded-For") { fields.append(client, toListOf: name) }
+      if let name = HTTPField.Name("X-Forwarded-Proto") { fields[name] = scheme }
+      if let name = HTTPField.Name("X-Forwarded-Host") { fields[name] = host }
+    }
+    if forwarding == .forwarded || forwarding == .both, let name = HTTPField.Name("Forwarded") {
+      fields.append(element, toListOf: name)
+    }
+  }
+
+  /// RFC 7239 §4.
+  var element: String {
+    // RFC 7239 §6.3: who is not known is called so.
+    let node = client.map { $0.contains(":") ? "\"[\($0)]\"" : $0 } ?? "unknown"
+    let named = host.map { ";host=\(Self.value($0))" } ?? ""
+    return "for=\(node)\(named);proto=\(scheme)"
+  }
+
+  /// A token, or else a string. RFC 9110 §5.6.4.
+  private static func value(_ text: String) -> String {
+    let isToken = !text.isEmpty && text.utf8.allSatisfy { HTTPField.isTokenByte($0) }
+    return isToken ? text : "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
+  }
+}
+
+extension HTTPFields {
+  /// Adds a member to a list. RFC 9110 §5.3.
+  mutating func append(_ member: String, toListOf name: HTTPField.Name) {
+    self[values: name] = [(self[values: name] + [member]).joined(separator: ", ")]
+  }
+}
+
+extension HTTPField {
+  /// RFC 9110 §5.6.2.
+  fileprivate static func isTokenByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"):
+      true
+    default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+    }
+  }
+}

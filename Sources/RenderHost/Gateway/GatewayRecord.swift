@@ -1,0 +1,40 @@
+import CoreMetrics
+import PageCore
+
+/// What is counted of one origin.
+struct GatewayRecord: Sendable {
+  private let answers: [GatewayResult: Counter]
+  private let savedBytes: Counter
+  private let time: Timer
+
+  /// - Parameter origin: its name.
+  init(metrics: HostMetrics, origin: String) {
+    answers = Dictionary(
+      uniqueKeysWithValues: GatewayResult.allCases.map { ($0, metrics.gatewayAnswers(origin: origin, $0)) })
+    savedBytes = metrics.gatewaySavedBytes(origin: origin)
+    time = metrics.gatewayOriginTime(origin: origin)
+  }
+
+  func answered(_ result: GatewayResult) { answers[result]?.increment() }
+
+  /// Bytes of a body went to the client.
+  func sent(_ bytes: Int, _ result: GatewayResult) {
+    if result.isSaved { savedBytes.increment(by: bytes) }
+  }
+
+  /// The head of an answer has come.
+  func answeredByOrigin(after time: Duration) { self.time.recordNanoseconds(Int64(time / .nanoseconds(1))) }
+}
+
+/// Tells how long an origin takes.
+struct TimedTransport: HTTPTransporting {
+  let transport: any HTTPTransporting
+  let record: GatewayRecord
+
+  func send(_ request: TransportRequest) async throws -> TransportResponse {
+    let start = ContinuousClock.now
+    let response = try await transport.send(request)
+    record.answeredByOrigin(after: ContinuousClock.now - start)
+    return response
+  }
+}

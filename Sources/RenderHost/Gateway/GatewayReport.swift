@@ -1,0 +1,46 @@
+import CoreMetrics
+import PageCore
+
+/// What the gateway says of its origins, for the dashboard and for metrics.
+struct GatewayReport: Sendable {
+  let gateway: Gateway
+  let metrics: HostMetrics
+
+  func updateMetrics() {
+    for origin in gateway.origins {
+      metrics.gatewayOriginUp(origin: origin.settings.name).set(origin.isUp ? 1 : 0)
+    }
+  }
+
+  var origins: [HostStatus.Origin] {
+    let families = Dictionary(metrics.registry.families.map { ($0.name, $0) }) { first, _ in first }
+    return gateway.origins.map { origin in
+      let settings = origin.settings
+      func series(_ name: String) -> [(labels: MetricRegistry.Labels, series: MetricRegistry.Series)] {
+        (families[name]?.series ?? [:]).filter { $0.key["origin"] == settings.name }.map { ($0.key, $0.value) }
+      }
+      var answers: [String: Int64] = [:]
+      for case (let labels, .counter(let counter)) in series("renderhost_gateway_answers") {
+        if let result = labels["result"] { answers[result] = counter.value }
+      }
+      var savedBytes: Int64 = 0
+      for case (_, .counter(let counter)) in series("renderhost_gateway_saved_bytes") { savedBytes += counter.value }
+      var times: HistogramSeries?
+      for case (_, .histogram(let histogram)) in series("renderhost_gateway_origin_seconds") { times = histogram }
+      func quantile(_ quantile: Double) -> Double? {
+        times.flatMap { Quantile.of(quantile, counts: $0.value.counts, bounds: $0.bounds) }
+      }
+      return HostStatus.Origin(
+        name: settings.name, url: settings.url.origin, hosts: settings.hosts, prefixes: settings.prefixes,
+        isUp: origin.isUp, answers: answers, hitRatio: Self.hitRatio(answers), savedBytes: savedBytes,
+        median: quantile(0.5), p95: quantile(0.95))
+    }
+  }
+
+  /// Of all answers those whose bodies the origin did not have to send.
+  static func hitRatio(_ answers: [String: Int64]) -> Double? {
+    let all = answers.values.reduce(0, +)
+    let saved = GatewayResult.allCases.filter(\.isSaved).reduce(0) { $0 + (answers[$1.rawValue] ?? 0) }
+    return all > 0 ? Double(saved) / Double(all) : nil
+  }
+}

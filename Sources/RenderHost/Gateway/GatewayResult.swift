@@ -1,0 +1,44 @@
+import HTTPCaching
+import PageKit
+import PageLoading
+
+/// What became of a request, for who counts.
+enum GatewayResult: String, CaseIterable, Sendable {
+  /// What is stored, without asking.
+  case hit
+  /// What is stored and no longer fresh.
+  case stale
+  /// What is stored, which the origin has confirmed.
+  case revalidated
+  /// The origin's answer to somebody else who asked for the same at that moment.
+  case collapsed
+  /// The origin's answer, which is stored.
+  case miss
+  /// The origin's answer, which may not be.
+  case pass
+  /// There was no answer of the origin.
+  case fault
+  /// Too many wait for the origin.
+  case busy
+
+  init(_ loaded: Loaded) {
+    guard let status = loaded.cacheStatus else {
+      self = .pass
+      return
+    }
+    switch status.outcome {
+    case .hit: self = (status.timeToLive ?? 0) > 0 ? .hit : .stale
+    case .forwarded where loaded.source == .revalidated: self = .revalidated
+    case .forwarded where status.isCollapsed: self = .collapsed
+    case .forwarded: self = status.isStored ? .miss : .pass
+    }
+  }
+
+  /// Whether the origin did not have to send the body.
+  var isSaved: Bool {
+    switch self {
+    case .hit, .stale, .revalidated, .collapsed: true
+    case .miss, .pass, .fault, .busy: false
+    }
+  }
+}

@@ -1,0 +1,129 @@
+import CurlTransport
+import HTTPCaching
+import HTTPTypes
+import Hummingbird
+import Logging
+import NIOCore
+import PageCore
+import PageKit
+import PageLoading
+import PageStore
+
+/// One server behind the gateway, with a cache of its own.
+struct GatewayOrigin: Sendable {
+  let settings: OriginSettings
+  let loader: ResourceLoader
+  private let record: GatewayRecord
+
+  /// - Parameter store: the folder of all stores.
+  /// - Throws: ``StoreError``, ``TransportError``.
+  init(_ settings: OriginSettings, store: StoreDirectory, metrics: HostMetrics, logger: Logger) throws {
+    self.settings = settings
+    record = GatewayRecord(metrics: metrics, origin: settings.name)
+    let cache = try ResponseCache(
+      memoryCapacity: settings.memory, diskCapacity: settings.disk, directory: settings.directory(in: store),
+      policy: CachePolicy(mode: .shared, targets: settings.targets), logger: logger)
+    let timed = TimedTransport(transport: try Self.transport(settings), record: record)
+    loader = ResourceLoader(
+      cache: cache,
+      transport: settings.tagLimit > 0 ? ContentTags(transport: timed, limit: settings.tagLimit) : timed,
+      coding: ContentDecoder(), reachability: Reachability(settings.patience),
+      configuration: Self.configuration(settings, logger))
+  }
+
+  private static func transport(_ settings: OriginSettings) throws -> CurlTransport {
+    var transport = CurlTransport.Configuration(
+      certificateAuthorities: settings.certificateAuthorities, connectionsPerHost: settings.connections,
+      connections: settings.connections)
+    transport.usesEnvironmentProxies = false
+    // Otherwise libcurl would take in up to 32 MiB of an answer that nobody reads.
+    transport.sharesConnections = false
+    return try CurlTransport(transport)
+  }
+
+  private static func configuration(_ settings: OriginSettings, _ logger: Logger) -> ResourceLoader.Configuration {
+    var configuration = ResourceLoader.Configuration()
+    configuration.behavior = settings.behavior
+    configuration.rules = settings.rules
+    configuration.partition = .shared
+    configuration.rewriters = []
+    configuration.ignoredParameters = []
+    configuration.addsNothing = true
+    configuration.limits = TransferLimits(
+      connect: settings.connectTime, lowSpeedBytesPerSecond: 1, lowSpeedTime: settings.idleTime)
+    configuration.bodyLimit = settings.answerLimit
+    configuration.transfers = settings.connections
+    configuration.waiting = settings.waiting
+    configuration.logger = logger
+    return configuration
+  }
+
+  /// Whether requests go to it: not for a while after several could not.
+  var isUp: Bool { loader.reachability.isOnline(settings.url) }
+
+  /// - Parameter path: the request's target.
+  /// - Throws: ``GatewayFault``, and what is wrong with the client's body.
+  func respond(
+    to request: Request, path: String, client: ForwardedFields, departure: ClientDeparture
+  ) async throws -> Response {
+    var resource = ResourceRequest(
+      settings.url.origin + path, type: .other, method: request.method,
+      fields: GatewayFields.request(request.head, from: client, settings.forwarding), followsRedirects: false,
+      keepsContentEncoding: true)
+    resource.target = path
+    resource.informational = InterimHeads.current
+    let body = ForwardedBody(request)
+    resource.stream = body?.stream
+    do {
+      let loaded = try await departure.cancelling { [loader, resource] in try await loader.response(for: resource) }
+      let result = GatewayResult(loaded)
+      record.answered(result)
+      return response(loaded, to: request, result, departure)
+    } catch let error where !(error is CancellationError) {
+      // What is wrong with the client's body is not the origin's fault.
+      if let failure = body?.failure { throw failure }
+      let fault = GatewayFault(error)
+      record.answered(fault.result)
+      throw fault
+    }
+  }
+
+  private func response(
+    _ loaded: Loaded, to request: Request, _ result: GatewayResult, _ departure: ClientDeparture
+  ) -> Response {
+    let fields = GatewayFields.response(loaded.response.headerFields)
+    let status = loaded.response.status
+    if settings.tagLimit > 0, request.method == .get,
+      let head = HTTPResponse(status: status, headerFields: fields).notModified(for: request.headers)
+    {
+      return Response(status: head.status, headers: head.headerFields)
+    }
+    // RFC 9110 §6.4.1: these have none.
+    if request.method == .head || [204, 304].contains(status.code) { return Response(status: status, headers: fields) }
+    if let bytes = loaded.body.bytesInMemory {
+      record.sent(bytes.count, result)
+      return Response(status: status, headers: fields, body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
+    }
+    let length = fields[.contentLength].flatMap { Int($0) }
+    let body = ResponseBody(contentLength: length) { [record] writer in
+      // Every iterator goes on where the one before it was.
+      while let chunk = try await departure.cancelling({
+        var iterator = loaded.body.makeAsyncIterator()
+        return try await iterator.next()
+      }) {
+        try await writer.write(ByteBuffer(bytes: chunk))
+        record.sent(chunk.count, result)
+      }
+      let trailers = HopByHopFields.removed(from: await loaded.body.trailers())
+      try await writer.finish(trailers.isEmpty ? nil : trailers)
+    }
+    return Response(status: status, headers: fields, body: body)
+  }
+}
+
+extension OriginSettings {
+  /// Where its answers are kept.
+  func directory(in store: StoreDirectory) -> ResponseDirectory {
+    ResponseDirectory(store.path + "/gateway/" + name)
+  }
+}

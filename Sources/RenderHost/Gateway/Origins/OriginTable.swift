@@ -1,0 +1,78 @@
+import PageCore
+
+/// Which origin answers a request: the one whose host fits best, and of those with the same host the one with the
+/// longest prefix.
+struct OriginTable: Sendable {
+  enum Choice: Equatable {
+    case origin(Int)
+    /// RFC 9110 §15.5.20.
+    case unknownHost
+    case unknownPath
+  }
+
+  private let places: [(hosts: [String], prefixes: [String])]
+
+  init(_ origins: [OriginSettings]) { places = origins.map { ($0.hosts, $0.prefixes) } }
+
+  /// - Parameters:
+  ///   - authority: with its port or without.
+  ///   - path: with its query or without.
+  func choice(authority: String?, path: String) -> Choice {
+    if places.count == 1, let only = places.first, only.hosts.isEmpty, only.prefixes.isEmpty { return .origin(0) }
+    let host = authority.map(Self.host)
+    let path = Self.plain(path)
+    var best: (index: Int, host: Int, prefix: Int)?
+    var isHostKnown = false
+    for (index, place) in places.enumerated() {
+      guard let hostRank = Self.rank(host, in: place.hosts) else { continue }
+      isHostKnown = true
+      guard let prefixRank = Self.rank(path, below: place.prefixes) else { continue }
+      if best.map({ (hostRank, prefixRank) > ($0.host, $0.prefix) }) ?? true { best = (index, hostRank, prefixRank) }
+    }
+    if let best { return .origin(best.index) }
+    return isHostKnown ? .unknownPath : .unknownHost
+  }
+
+  /// Two that claim the same; nil where there are none.
+  static func conflict(in origins: [OriginSettings]) -> (String, String)? {
+    var owners: [String: String] = [:]
+    for origin in origins {
+      for host in origin.hosts.isEmpty ? [""] : origin.hosts {
+        for prefix in origin.prefixes.isEmpty ? [""] : origin.prefixes {
+          if let owner = owners.updateValue(origin.name, forKey: host + " " + prefix) { return (owner, origin.name) }
+        }
+      }
+    }
+    return nil
+  }
+
+  /// 0 for any host; nil where it is none of them.
+  private static func rank(_ host: String?, in hosts: [String]) -> Int? {
+    if hosts.isEmpty { return 0 }
+    guard let host else { return nil }
+    if hosts.contains(host) { return .max }
+    return hosts.filter { $0.hasPrefix("*.") && host.hasSuffix($0.dropFirst()) }.map(\.utf8.count).max()
+  }
+
+  private static func rank(_ path: String, below prefixes: [String]) -> Int? {
+    if prefixes.isEmpty { return 0 }
+    return prefixes.filter { prefix in
+      guard path.hasPrefix(prefix) else { return false }
+      let next = path.utf8.dropFirst(prefix.utf8.count).first
+      return prefix.hasSuffix("/") || next.map { [UInt8(ascii: "/"), UInt8(ascii: "?")].contains($0) } ?? true
+    }.map(\.utf8.count).max()
+  }
+
+  /// Without its port, in small letters.
+  private static func host(_ authority: String) -> String {
+    let text = authority.lowercased()
+    guard let colon = text.lastIndex(of: ":"), !text[colon...].contains("]") else { return text }
+    return String(text[..<colon])
+  }
+
+  /// Where a path leads, without `..`: so that nobody gets from one origin's paths into another's.
+  private static func plain(_ path: String) -> String {
+    guard path.contains("/.") || path.contains("%"), let url = PageURL("http://localhost" + path) else { return path }
+    return String(url.text.dropFirst("http://localhost".count))
+  }
+}

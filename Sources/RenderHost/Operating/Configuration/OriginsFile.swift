@@ -1,0 +1,143 @@
+import HTTPTypes
+import PageCore
+import PageKit
+import PageLoading
+
+/// The origins of the gateway, as the settings' file has them under `origins`.
+enum OriginsFile {
+  /// - Throws: ``SettingsError`` for the first that is wrong.
+  static func origins(in values: [JSONValue], path: String) throws -> [OriginSettings] {
+    let origins = try values.enumerated().map { index, value in
+      try origin(SettingsObject(value, place: "\(path), origins[\(index)]"))
+    }
+    let names = origins.map(\.name)
+    if let name = names.first(where: { name in names.count { $0 == name } > 1 }) {
+      throw SettingsError.combination("\(path): two origins are called “\(name)”: each needs a name of its own")
+    }
+    if let (first, second) = OriginTable.conflict(in: origins) {
+      throw SettingsError.combination(
+        "\(path): the origins “\(first)” and “\(second)” claim the same host and prefix: give one of them others")
+    }
+    return origins
+  }
+
+  private static func origin(_ object: SettingsObject) throws -> OriginSettings {
+    var object = object
+    guard let url = try object.text("url") else {
+      throw SettingsError.badValue(key: "url", value: "", source: object.place, expected: expectedURL)
+    }
+    guard let url = Self.url(url) else { throw object.bad("url", .string(url), expectedURL) }
+    guard let name = try object.text("name") else {
+      throw SettingsError.badValue(key: "name", value: "", source: object.place, expected: expectedName)
+    }
+    guard isName(name) else { throw object.bad("name", .string(name), expectedName) }
+    var origin = OriginSettings(name: name, url: url)
+    origin.hosts =
+      try object.texts("hosts", expecting: "a host without a port, like api.example.com or *.example.com", host) ?? []
+    origin.prefixes =
+      try object.texts("prefixes", expecting: "a path, like /v1/") { $0.hasPrefix("/") ? $0 : nil } ?? []
+    try takeLimits(&object, into: &origin)
+    try takeCaching(&object, into: &origin)
+    try object.end()
+    return origin
+  }
+
+  private static func takeLimits(_ object: inout SettingsObject, into origin: inout OriginSettings) throws {
+    try object.take("connections", into: &origin.connections, expecting: "a number from 1 to 10000", count(1...10_000))
+    try object.take("waiting", into: &origin.waiting, expecting: "a number up to 1000000", count(0...1_000_000))
+    try object.take("connect-time", into: &origin.connectTime, expecting: expectedTime, time)
+    // libcurl counts whole seconds.
+    try object.take("idle-time", into: &origin.idleTime, expecting: "a time of at least 1 second, like 5 or 10m") {
+      time($0).flatMap { $0 >= .seconds(1) ? $0 : nil }
+    }
+    try object.take("max-answer", into: &origin.answerLimit, expecting: expectedSize, SettingText.size)
+    try object.take("memory", into: &origin.memory, expecting: "a size of at least 1MB", bytes(atLeast: 1 << 20))
+    try object.take("disk", into: &origin.disk, expecting: "a size of at least 1MB") {
+      SettingText.size($0).flatMap { $0 >= 1 << 20 ? $0 : nil }
+    }
+    try object.take("ca", into: &origin.certificateAuthorities, expecting: "a path") { $0.isEmpty ? nil : .some($0) }
+    try object.take("failures", into: &origin.patience.failures, expecting: "a number from 1 to 1000", count(1...1000))
+    try object.take("rest", into: &origin.patience.rest, expecting: expectedTime, time)
+    try object.take("longest-rest", into: &origin.patience.longestRest, expecting: expectedTime, time)
+  }
+
+  private static func takeCaching(_ object: inout SettingsObject, into origin: inout OriginSettings) throws {
+    let forwarding = OriginSettings.Forwarding.allCases.map(\.rawValue).joined(separator: ", ")
+    try object.take("forwarding", into: &origin.forwarding, expecting: "one of \(forwarding)") { .init(rawValue: $0) }
+    try object.take("etag-up-to", into: &origin.tagLimit, expecting: "a size up to 16MB") {
+      SettingText.size($0).flatMap { $0 <= 16 << 20 ? Int($0) : nil }
+    }
+    if let targets = try object.texts("targets", expecting: "a field's name, like CDN-Cache-Control", { $0 }) {
+      origin.targets = try targets.map { name in
+        guard let field = HTTPField.Name(name) else { throw object.bad("targets", .string(name), "a field's name") }
+        return field
+      }
+    }
+    try takeBehavior(&object, into: &origin.behavior)
+    if let rules = try object.list("rules") {
+      origin.rules = try rules.enumerated().map { index, value in
+        try rule(SettingsObject(value, place: "\(object.place).rules[\(index)]"))
+      }
+    }
+  }
+
+  /// The first rule whose pattern a URL matches counts.
+  private static func rule(_ object: SettingsObject) throws -> ResourceRule {
+    var object = object
+    guard let pattern = try object.text("match") else {
+      throw SettingsError.badValue(
+        key: "match", value: "", source: object.place, expected: "a path with * for anything, like /v1/news/*")
+    }
+    var rule = ResourceRule(.glob(pattern))
+    var behavior = LoadBehavior.protocolCache
+    try takeBehavior(&object, into: &behavior)
+    if behavior != .protocolCache { rule.behavior = behavior }
+    try object.take("at-most", into: &rule.lifetime, expecting: expectedTime) { seconds($0).map { .atMost($0) } }
+    try object.take("exactly", into: &rule.lifetime, expecting: expectedTime) { seconds($0).map { .exactly($0) } }
+    try object.end()
+    return rule
+  }
+
+  private static func takeBehavior(_ object: inout SettingsObject, into behavior: inout LoadBehavior) throws {
+    let names = LoadBehavior.named.map(\.name).joined(separator: ", ")
+    try object.take("behavior", into: &behavior, expecting: "one of \(names)") { LoadBehavior(named: $0) }
+  }
+}
+
+/// What the values are.
+extension OriginsFile {
+  static let expectedURL = "an http or https URL without a path, like https://api.example.com"
+  private static let expectedName = "a name of up to 64 small letters, digits and -"
+  private static let expectedTime = "a time, like 5, 250ms or 10m"
+  private static let expectedSize = "a size, like 65536 or 256MB"
+
+  /// Nil for what is no origin's URL.
+  static func url(_ text: String) -> PageURL? {
+    guard let url = PageURL(text), text.hasPrefix("http"), url.text == url.origin + "/" else { return nil }
+    return url
+  }
+
+  private static func isName(_ text: String) -> Bool {
+    (1...64).contains(text.utf8.count)
+      && text.utf8.allSatisfy { (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == 0x2D }
+  }
+
+  private static func host(_ text: String) -> String? {
+    let text = text.lowercased()
+    let name = text.hasPrefix("*.") ? text.dropFirst(2) : text[...]
+    let isHost = !name.isEmpty && !name.contains(where: { "*/?#@ ".contains($0) })
+    return isHost && (!name.contains(":") || name.hasPrefix("[") && name.hasSuffix("]")) ? text : nil
+  }
+
+  private static func time(_ text: String) -> Duration? { SettingText.duration(text).flatMap { $0 > .zero ? $0 : nil } }
+
+  private static func seconds(_ text: String) -> Int64? { SettingText.duration(text)?.components.seconds }
+
+  private static func count(_ range: ClosedRange<Int>) -> (String) -> Int? {
+    { SettingText.count($0).flatMap { range.contains($0) ? $0 : nil } }
+  }
+
+  private static func bytes(atLeast least: Int64) -> (String) -> Int? {
+    { SettingText.size($0).flatMap { $0 >= least && $0 <= 1 << 40 ? Int($0) : nil } }
+  }
+}

@@ -1,0 +1,79 @@
+import Foundation
+import HTTPCaching
+import HTTPTypes
+import PageCore
+import PageKit
+import Testing
+
+@testable import RenderHost
+
+struct OriginsFileTests {
+  private func file(_ origins: String) throws -> SettingsFile {
+    try SettingsFile(Data("{\"gateway\": \"127.0.0.1:0\", \"origins\": \(origins)}".utf8), path: "/etc/c.json")
+  }
+
+  @Test func everythingThatCanBeSaidOfAnOriginIsRead() throws {
+    let text = """
+      [{"name": "api", "url": "https://API.example.com", "hosts": ["api.Example.com", "*.shop.example"],
+        "prefixes": ["/v1/"], "connections": 7, "waiting": 3, "connect-time": "250ms", "idle-time": 9,
+        "max-answer": "3MB", "memory": "2MB", "disk": "5MB", "ca": "/ca.pem", "failures": 4, "rest": 1,
+        "longest-rest": "2m", "forwarding": "both", "etag-up-to": "64KB", "targets": ["My-Cache-Control"],
+        "behavior": "staleWhileRevalidate",
+        "rules": [{"match": "/v1/news/*", "behavior": "cacheFirst", "exactly": "10m"}, {"match": "/*", "at-most": 5}]},
+       {"name": "rest", "url": "http://127.0.0.1:9"}]
+      """
+    let origins = try #require(try file(text).origins)
+    let api = try #require(origins.first)
+    #expect(api.name == "api" && api.url.origin == "https://api.example.com")
+    #expect(api.hosts == ["api.example.com", "*.shop.example"] && api.prefixes == ["/v1/"])
+    #expect(api.connections == 7 && api.waiting == 3)
+    #expect(api.connectTime == .milliseconds(250) && api.idleTime == .seconds(9))
+    #expect(api.answerLimit == 3 << 20 && api.memory == 2 << 20 && api.disk == 5 << 20)
+    #expect(api.certificateAuthorities == "/ca.pem" && api.forwarding == .both && api.tagLimit == 64 << 10)
+    #expect(api.patience == .init(failures: 4, rest: .seconds(1), longestRest: .seconds(120)))
+    #expect(api.targets.map(\.canonicalName) == ["my-cache-control"] && api.behavior == .staleWhileRevalidate)
+    #expect(api.rules.map(\.behavior) == [.cacheFirst, nil])
+    #expect(api.rules.map(\.lifetime) == [.exactly(600), .atMost(5)])
+    #expect(origins.last?.name == "rest" && origins.last?.behavior == .protocolCache)
+  }
+
+  @Test(arguments: [
+    (#"{}"#, "list"), (#"[1]"#, "origins[0]"), (#"[{"name": "a"}]"#, "url"),
+    (#"[{"url": "http://a.example"}]"#, "name"), (#"[{"name": "A b", "url": "http://a.example"}]"#, "small letters"),
+    (#"[{"name": "a", "url": "http://a.example/x"}]"#, "without a path"),
+    (#"[{"name": "a", "url": "ftp://a.example"}]"#, "http or https"),
+    (#"[{"name": "a", "url": "http://a.example", "conections": 1}]"#, "conections"),
+    (#"[{"name": "a", "url": "http://a.example", "connections": 0}]"#, "from 1 to"),
+    (#"[{"name": "a", "url": "http://a.example", "idle-time": "100ms"}]"#, "1 second"),
+    (#"[{"name": "a", "url": "http://a.example", "connections": [1]}]"#, "a text or a number"),
+    (#"[{"name": "a", "url": "http://a.example", "hosts": "a"}]"#, "a list"),
+    (#"[{"name": "a", "url": "http://a.example", "hosts": ["a:80"]}]"#, "without a port"),
+    (#"[{"name": "a", "url": "http://a.example", "prefixes": ["v1"]}]"#, "a path"),
+    (#"[{"name": "a", "url": "http://a.example", "behavior": "fast"}]"#, "protocolCache"),
+    (#"[{"name": "a", "url": "http://a.example", "forwarding": "x"}]"#, "x-forwarded"),
+    (#"[{"name": "a", "url": "http://a.example", "targets": ["a b"]}]"#, "field's name"),
+    (#"[{"name": "a", "url": "http://a.example", "rules": [{}]}]"#, "rules[0]"),
+    (#"[{"name": "a", "url": "http://a.example", "rules": [{"match": "/", "max": 1}]}]"#, "max"),
+    (#"[{"name": "a", "url": "http://a.example"}, {"name": "a", "url": "http://b.example", "hosts": ["b"]}]"#, "two"),
+    (#"[{"name": "a", "url": "http://a.example"}, {"name": "b", "url": "http://b.example"}]"#, "claim the same"),
+  ])
+  func anOriginIsHeldToItsForm(_ text: String, _ named: String) throws {
+    let error = #expect(throws: SettingsError.self) { try file(text) }
+    let description = try #require(error?.description)
+    #expect(description.contains("/etc/c.json") && description.contains(named), "\(description)")
+  }
+
+  @Test func oneOriginByFlagAndThoseOfTheFileExcludeEachOther() throws {
+    let path = FileManager.default.temporaryDirectory.appending(path: "origins-\(UUID()).json").path
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    try Data(#"{"gateway": "127.0.0.1:0", "origins": [{"name": "a", "url": "http://a.example"}]}"#.utf8)
+      .write(to: URL(fileURLWithPath: path))
+    let merged = try SettingsReader(flags: [:], environment: [:], file: path).merged()
+    #expect(merged.settings.origins.map(\.name) == ["a"])
+    #expect(SettingsReport(merged.settings, sources: merged.sources).text.contains("origins[a]"))
+    let error = #expect(throws: SettingsError.self) {
+      try SettingsReader(flags: [.origin: ["http://b.example"]], environment: [:], file: path).merged()
+    }
+    #expect(error?.description.contains("--origin") == true)
+  }
+}
