@@ -30,7 +30,7 @@ struct GatewayServer: Sendable {
         source: ApplicationRequestContextSource(channel: channel, logger: logger),
         departure: await ClientDeparture.of(channel))
       // Other than the host's own answers these have the origin's date.
-      let response = try await InterimHeads.write(to: writer, for: request) {
+      let response = try await InterimHeads.$current.withValue(InterimHeads(of: request, to: channel)) {
         try await responder.respond(to: request, context: context)
       }
       try await writer.write(response: response.head, body: response.body)

@@ -1,34 +1,36 @@
 import HTTPTypes
 import Hummingbird
-import HummingbirdCore
+import NIOCore
+import NIOHTTPTypes
+import Synchronization
 
 /// Interim heads of the origin, such as 103, on their way to the client. RFC 9110 §15.2, RFC 8297.
-enum InterimHeads {
-  typealias Take = @Sendable (HTTPResponse) -> Void
-
+///
+/// They are written past the answer's writer, and go out first all the same: the channel takes what it is given in
+/// order, and is given the answer's head when that has come, which is later.
+final class InterimHeads: Sendable {
   /// Nil for a client that is to get none.
-  @TaskLocal static var current: Take?
+  ///
+  /// A class: with a function's type in its place the optimised program ends at the first request (Swift 6.3).
+  @TaskLocal static var current: InterimHeads?
 
-  /// More at once are left out.
+  /// More for one request are left out.
   private static let limit = 16
 
-  /// Writes the interim heads that come while the answer is made.
-  static func write(
-    to writer: borrowing ResponseWriter, for request: Request,
-    while answer: @escaping @Sendable () async throws -> Response
-  ) async throws -> Response {
+  private let channel: any Channel
+  private let count = Atomic<Int>(0)
+
+  /// Nil for a request whose client is to get none.
+  init?(of request: Request, to channel: any Channel) {
     // HTTP/1.0 knows none; its connections end with their first answer.
-    if request.headers[.connection] == "close" { return try await answer() }
-    let (heads, continuation) = AsyncStream.makeStream(of: HTTPResponse.self, bufferingPolicy: .bufferingOldest(limit))
-    async let answered = $current.withValue({ continuation.yield(interim($0)) }) {
-      defer { continuation.finish() }
-      return try await answer()
-    }
-    for await head in heads { try await writer.writeInformationalHead(head) }
-    return try await answered
+    if request.headers[.connection] == "close" { return nil }
+    self.channel = channel
   }
 
-  private static func interim(_ head: HTTPResponse) -> HTTPResponse {
-    HTTPResponse(status: head.status, headerFields: GatewayFields.response(head.headerFields))
+  func take(_ head: HTTPResponse) {
+    guard count.wrappingAdd(1, ordering: .relaxed).newValue <= Self.limit else { return }
+    let fields = GatewayFields.response(head.headerFields)
+    let part = HTTPResponsePart.head(HTTPResponse(status: head.status, headerFields: fields))
+    channel.writeAndFlush(part, promise: nil)
   }
 }

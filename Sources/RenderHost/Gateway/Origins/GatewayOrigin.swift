@@ -71,7 +71,7 @@ struct GatewayOrigin: Sendable {
       fields: GatewayFields.request(request.head, from: client, settings.forwarding), followsRedirects: false,
       keepsContentEncoding: true)
     resource.target = path
-    resource.informational = InterimHeads.current
+    if let heads = InterimHeads.current { resource.informational = { heads.take($0) } }
     let body = ForwardedBody(request)
     resource.stream = body?.stream
     do {
