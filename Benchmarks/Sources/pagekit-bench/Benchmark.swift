@@ -5,9 +5,12 @@ import Foundation
 enum Benchmark {
   static func main() async {
     let arguments = CommandLine.arguments
+    if arguments.dropFirst().first == Crowd.command {
+      do { return try Crowd.run(Array(arguments.dropFirst(2))) } catch { fail(error) }
+    }
     guard arguments.count >= 3 else {
       FileHandle.standardError.write(
-        Data("usage: pagekit-bench PROGRAMS FOLDER [ROUNDS] [store|pages|host|render]\n".utf8))
+        Data("usage: pagekit-bench PROGRAMS FOLDER [ROUNDS] [store|pages|host|gateway|render]\n".utf8))
       exit(64)
     }
     let rounds = arguments.count > 3 ? Int(arguments[3]) ?? 7 : 7
@@ -16,9 +19,13 @@ enum Benchmark {
     do {
       try await run(part, programs: programs, folder: folder, rounds: rounds)
     } catch {
-      FileHandle.standardError.write(Data("pagekit-bench: \(error)\n".utf8))
-      exit(1)
+      fail(error)
     }
+  }
+
+  private static func fail(_ error: any Error) -> Never {
+    FileHandle.standardError.write(Data("pagekit-bench: \(error)\n".utf8))
+    exit(1)
   }
 
   private static func run(
@@ -28,12 +35,20 @@ enum Benchmark {
     if isWanted("store") { try await store(bundlectl: programs + "/bundlectl", folder: folder, rounds: rounds) }
     if isWanted("pages") { try await pages(folder: folder, rounds: rounds) }
     if isWanted("host") { try host(programs + "/renderhost", folder: folder, rounds: max(3, rounds / 2)) }
+    if isWanted("gateway") { try gateway(programs + "/renderhost", folder: folder, rounds: max(3, rounds / 2)) }
     if isWanted("render") { try render(programs + "/renderhost", folder: folder, rounds: max(3, rounds / 2)) }
   }
 
   private static func host(_ renderhost: String, folder: String, rounds: Int) throws {
     var table = Table("answers per second on one core", "renderhost", "nginx", "Varnish", "to nginx", "to Varnish")
     try HostBenchmark(renderhost: renderhost, folder: folder, rounds: rounds).run(&table)
+    table.print()
+    print()
+  }
+
+  private static func gateway(_ renderhost: String, folder: String, rounds: Int) throws {
+    var table = Table("gateway on one core", "renderhost", "nginx", "Varnish", "to nginx", "to Varnish", "spread")
+    try GatewayBenchmark(renderhost: renderhost, folder: folder, rounds: rounds).run(&table)
     table.print()
     print()
   }

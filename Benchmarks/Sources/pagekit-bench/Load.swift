@@ -10,19 +10,21 @@ struct Load {
   /// - Parameter cores: those that wrk runs on, as taskset(1) has them.
   /// - Throws: ``Measurement/Failed`` also where an answer was not 2xx or 3xx.
   init(
-    _ url: String, connections: Int, seconds: Int, cores: String? = nil, threads: Int = 1, fields: [String] = []
+    _ url: String, connections: Int, seconds: Int, cores: String? = nil, threads: Int = 1, fields: [String] = [],
+    script: WrkScript? = nil
   ) throws {
-    let command =
-      (cores.map { ["taskset", "-c", $0] } ?? [])
-      + ["wrk", "-t\(threads)", "-c\(connections)", "-d\(seconds)s", "--latency", "--timeout", "10s"]
-      + fields.flatMap { ["-H", $0] } + [url]
+    var command = cores.map { ["taskset", "-c", $0] } ?? []
+    command += ["wrk", "-t\(threads)", "-c\(connections)", "-d\(seconds)s", "--latency", "--timeout", "10s"]
+    command += fields.flatMap { ["-H", $0] }
+    if let script { command += ["-s", script.path] }
+    command.append(url)
     let text = try Measurement.output(command)
     func value(_ label: String) -> Substring? {
       text.split(separator: "\n").map { $0.drop { $0 == " " } }.first { $0.hasPrefix(label) }?
         .dropFirst(label.count).split(separator: " ").first
     }
     guard let rate = value("Requests/sec:").flatMap({ Double($0) }), let p99 = value("99%").flatMap(Self.seconds),
-      value("Non-2xx or 3xx responses:") == nil, value("Socket errors:") == nil
+      value("Non-2xx or 3xx responses:") == nil, value("Socket errors:") == nil, rate > 0
     else { throw Measurement.Failed(description: "\(command.joined(separator: " ")):\n\(text)") }
     (self.rate, self.p99) = (rate, p99)
   }

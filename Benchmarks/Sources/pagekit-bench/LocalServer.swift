@@ -27,17 +27,24 @@ final class LocalServer {
   func stop() { child.stop() }
 
   /// nginx with the files below `root/www`.
-  static func nginx(root: String, cores: String? = nil) throws -> LocalServer {
+  ///
+  /// - Parameters:
+  ///   - http: more of its configuration, outside its one server.
+  ///   - locations: more of its configuration, for that server.
+  static func nginx(
+    root: String, cores: String? = nil, http: String = "", locations: () -> String = { "" }
+  ) throws -> LocalServer {
     let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map { "\($0)_temp_path \(root)/\($0);" }
     return try LocalServer("/usr/sbin/nginx", cores: cores, log: root + "/error.log") { port in
       let configuration = """
         daemon off; worker_processes 1; pid \(root)/nginx.pid; error_log \(root)/error.log;
-        events { worker_connections 1024; }
+        events { worker_connections 4096; }
         http {
           access_log off; sendfile on; tcp_nopush on; open_file_cache max=1000;
           keepalive_requests 100000000; types { text/javascript js; application/json json; }
           \(temporary.joined(separator: " "))
-          server { listen 127.0.0.1:\(port); root \(root)/www; }
+          \(http)
+          server { listen 127.0.0.1:\(port) backlog=4096; root \(root)/www; \(locations()) }
         }
         """
       try Data(configuration.utf8).write(to: URL(fileURLWithPath: root + "/nginx.conf"))
@@ -45,11 +52,49 @@ final class LocalServer {
     }
   }
 
+  /// A connection to a port on loopback.
+  ///
+  /// - Throws: ``Measurement/Failed``.
+  static func connection(to port: Int) throws -> Int32 {
+    let connected = withAddress(port: port, closes: false) { descriptor, address, size in
+      connect(descriptor, address, size) == 0 ? descriptor : -1
+    }
+    guard connected >= 0 else { throw Measurement.Failed(description: "nobody listens on port \(port)") }
+    return connected
+  }
+
+  /// A socket that listens on a free port of loopback.
+  ///
+  /// - Throws: ``Measurement/Failed``.
+  static func listener() throws -> (socket: Int32, port: Int) {
+    let port = try freePort()
+    let listening = withAddress(port: port, closes: false) { descriptor, address, size in
+      bind(descriptor, address, size) == 0 && listen(descriptor, 1024) == 0 ? descriptor : -1
+    }
+    guard listening >= 0 else { throw Measurement.Failed(description: "cannot listen on port \(port)") }
+    return (listening, port)
+  }
+
+  /// Bytes of it and what it has started, each shared page counted in part by everyone who has it.
+  var proportionalBytes: Int64 { Self.proportionalBytes(of: pid) }
+
+  private static func proportionalBytes(of pid: Int32) -> Int64 {
+    let rollup = (try? String(contentsOfFile: "/proc/\(pid)/smaps_rollup", encoding: .utf8)) ?? ""
+    let line = rollup.split(separator: "\n").first { $0.hasPrefix("Pss:") }
+    let own = (line?.split(separator: " ").dropFirst().first.flatMap { Int64($0) } ?? 0) << 10
+    let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/task")) ?? []
+    let children = tasks.flatMap { task in
+      let text = try? String(contentsOfFile: "/proc/\(pid)/task/\(task)/children", encoding: .utf8)
+      return (text ?? "").split(separator: " ").compactMap { Int32($0) }
+    }
+    return children.reduce(own) { $0 + proportionalBytes(of: $1) }
+  }
+
   private static func withAddress<Result>(
-    port: Int, _ body: (Int32, UnsafePointer<sockaddr>, socklen_t) -> Result
+    port: Int, closes: Bool = true, _ body: (Int32, UnsafePointer<sockaddr>, socklen_t) -> Result
   ) -> Result {
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    defer { close(descriptor) }
+    defer { if closes { close(descriptor) } }
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_port = in_port_t(port).bigEndian
@@ -65,7 +110,7 @@ final class LocalServer {
     withAddress(port: port) { connect($0, $1, $2) == 0 }
   }
 
-  private static func freePort() throws -> Int {
+  static func freePort() throws -> Int {
     let port = withAddress(port: 0) { descriptor, address, size -> Int in
       guard bind(descriptor, address, size) == 0 else { return 0 }
       var bound = sockaddr_in()
