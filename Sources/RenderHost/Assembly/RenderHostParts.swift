@@ -19,7 +19,7 @@ struct RenderHostParts: Sendable {
   init(_ settings: Settings, executable: String = "/proc/self/exe", logger: Logger) throws {
     self.settings = settings
     pages = try PageParts(settings, record: record, executable: executable, logger: logger)
-    gateway = try Gateway(settings, metrics: record.metrics, logger: logger).map { [record] in
+    gateway = try Gateway(settings, record: record, logger: logger).map { [record] in
       GatewayServer(gateway: $0, settings: settings, metrics: record.metrics, logger: logger)
     }
   }
@@ -40,6 +40,7 @@ struct RenderHostParts: Sendable {
     return Operating(
       status: { [started, record] in
         var status = HostStatus(started: started)
+        status.servesBundles = pageReport != nil
         await pageReport?.fill(&status)
         status.origins = gatewayReport?.origins
         status.failures = record.failures.latest

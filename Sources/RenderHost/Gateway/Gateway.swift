@@ -11,10 +11,10 @@ struct Gateway: Sendable {
 
   /// - Returns: nil where none is wanted.
   /// - Throws: ``StoreError``, ``TransportError``.
-  init?(_ settings: Settings, metrics: HostMetrics, logger: Logger) throws {
+  init?(_ settings: Settings, record: HostRecord, logger: Logger) throws {
     guard settings.gateway != nil, !settings.origins.isEmpty else { return nil }
     origins = try settings.origins.map {
-      try GatewayOrigin($0, store: settings.store, metrics: metrics, logger: logger)
+      try GatewayOrigin($0, store: settings.store, record: record, logger: logger)
     }
     table = OriginTable(settings.origins)
     isSecure = settings.certificate != nil

@@ -1,30 +1,46 @@
 import HTTPTypes
 import Hummingbird
+import PageCore
 import PageKit
 import PageLoading
 
-/// Why the gateway has no answer of the origin. RFC 9110 §15.6.3, §15.6.5.
-struct GatewayFault: Error, HTTPResponseError, CustomStringConvertible {
+/// Why the gateway has no answer of the origin. RFC 9110 §15.6.3 to §15.6.5.
+struct GatewayFault: Error, HTTPResponseError {
   let status: HTTPResponse.Status
-  let description: String
   let result: GatewayResult
+  /// For the client, who is told nothing of what lies behind the gateway but the origin's name.
+  let reason: String
+  /// For who runs the gateway: with the URL, without its query, which may hold what is private.
+  let detail: String
 
-  init(_ error: any Error) {
-    description = "\(error)"
+  /// - Parameters:
+  ///   - origin: its name.
+  ///   - url: what was asked for.
+  init(_ error: any Error, origin: String, url: String) {
     result = if case LoadError.busy = error { .busy } else { .fault }
-    status =
+    detail = "\(error)".replacing(url, with: url.prefix { $0 != "?" })
+    (status, reason) =
       switch error {
-      case TransportError.timedOut, TransportError.tooSlow: .gatewayTimeout
-      case LoadError.notStored: .gatewayTimeout
-      // RFC 9110 §15.6.4.
-      case LoadError.busy, LoadError.offline: .serviceUnavailable
-      case LoadError.invalidReference: .badRequest
-      default: .badGateway
+      case TransportError.timedOut, TransportError.tooSlow:
+        (.gatewayTimeout, "the origin \(origin) has not answered in time")
+      case LoadError.notStored: (.gatewayTimeout, "nothing is stored that may be used, and the origin may not be asked")
+      case LoadError.invalidReference: (.badRequest, "the request's target makes no URL")
+      case LoadError.busy:
+        (.serviceUnavailable, "too many requests wait for the origin \(origin); try again a little later")
+      case LoadError.offline:
+        (.serviceUnavailable, "the origin \(origin) could not be reached a moment ago; try again a little later")
+      case TransportError.cannotConnect, TransportError.cannotResolve, TransportError.insecure:
+        (.badGateway, "the origin \(origin) cannot be reached")
+      case TransportError.closedEarly: (.badGateway, "the origin \(origin) has not answered to the end")
+      case TransportError.malformed: (.badGateway, "the answer of the origin \(origin) is not valid HTTP")
+      case TransportError.tooLarge, LoadError.tooLarge:
+        (.badGateway, "the answer of the origin \(origin) is larger than this gateway passes on")
+      default: (.badGateway, "there is no answer of the origin \(origin)")
       }
   }
 
   func response(from request: Request, context: some RequestContext) throws -> Response {
-    var response = JSONAnswer.error(status, description)
+    var response = JSONAnswer.error(status, reason)
     if status == .serviceUnavailable { response.headers[.retryAfter] = "1" }
     return response
   }

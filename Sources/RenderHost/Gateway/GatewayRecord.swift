@@ -6,9 +6,13 @@ struct GatewayRecord: Sendable {
   private let answers: [GatewayResult: Counter]
   private let savedBytes: Counter
   private let time: Timer
+  private let failures: FailureLog
+  private let name: String
 
-  /// - Parameter origin: its name.
-  init(metrics: HostMetrics, origin: String) {
+  init(_ record: HostRecord, origin settings: OriginSettings) {
+    let (metrics, origin) = (record.metrics, settings.name)
+    failures = record.failures
+    name = origin
     answers = Dictionary(
       uniqueKeysWithValues: GatewayResult.allCases.map { ($0, metrics.gatewayAnswers(origin: origin, $0)) })
     savedBytes = metrics.gatewaySavedBytes(origin: origin)
@@ -16,6 +20,12 @@ struct GatewayRecord: Sendable {
   }
 
   func answered(_ result: GatewayResult) { answers[result]?.increment() }
+
+  /// There is no answer.
+  func failed(_ fault: GatewayFault) {
+    answered(fault.result)
+    failures.append(.origin, fault.detail, of: name)
+  }
 
   /// Bytes of a body went to the client.
   func sent(_ bytes: Int, _ result: GatewayResult) {

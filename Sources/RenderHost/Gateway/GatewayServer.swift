@@ -44,6 +44,7 @@ struct GatewayServer: Sendable {
     let router = Router(context: HostRequestContext.self)
     router.add(middleware: RequestIDMiddleware())
     router.add(middleware: AccessLogMiddleware())
+    router.add(middleware: RequestMetricsMiddleware(metrics, route: "gateway"))
     router.add(middleware: JSONErrorMiddleware())
     router.add(middleware: LimitsMiddleware(limits: settings.limits, metrics: metrics))
     router.add(middleware: Everything(gateway: gateway))

@@ -28,8 +28,9 @@ final class GatewayFixture: Sendable {
     change(&settings)
     var logger = Logger(label: "test")
     logger.logLevel = .error
-    let metrics = HostMetrics()
-    guard let gateway = try Gateway(settings, metrics: metrics, logger: logger), let address = settings.gateway else {
+    let record = HostRecord()
+    let metrics = record.metrics
+    guard let gateway = try Gateway(settings, record: record, logger: logger), let address = settings.gateway else {
       throw NotRunning()
     }
     report = GatewayReport(gateway: gateway, metrics: metrics)

@@ -93,7 +93,7 @@ struct GatewayTests {
       let stale = try await fixture.get("/stale")
       #expect(stale.status == 200)
       let other = try await fixture.get("/other")
-      #expect(other.status == 502 && other.body.contains("cannot connect"))
+      #expect(other.status == 502 && other.body.contains("cannot be reached"))
     }
   }
 

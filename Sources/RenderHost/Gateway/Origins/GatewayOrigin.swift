@@ -17,13 +17,13 @@ struct GatewayOrigin: Sendable {
 
   /// - Parameter store: the folder of all stores.
   /// - Throws: ``StoreError``, ``TransportError``.
-  init(_ settings: OriginSettings, store: StoreDirectory, metrics: HostMetrics, logger: Logger) throws {
+  init(_ settings: OriginSettings, store: StoreDirectory, record: HostRecord, logger: Logger) throws {
     self.settings = settings
-    record = GatewayRecord(metrics: metrics, origin: settings.name)
+    self.record = GatewayRecord(record, origin: settings)
     let cache = try ResponseCache(
       memoryCapacity: settings.memory, diskCapacity: settings.disk, directory: settings.directory(in: store),
       policy: CachePolicy(mode: .shared, targets: settings.targets), logger: logger)
-    let timed = TimedTransport(transport: try Self.transport(settings), record: record)
+    let timed = TimedTransport(transport: try Self.transport(settings), record: self.record)
     loader = ResourceLoader(
       cache: cache,
       transport: settings.tagLimit > 0 ? ContentTags(transport: timed, limit: settings.tagLimit) : timed,
@@ -82,8 +82,8 @@ struct GatewayOrigin: Sendable {
     } catch let error where !(error is CancellationError) {
       // What is wrong with the client's body is not the origin's fault.
       if let failure = body?.failure { throw failure }
-      let fault = GatewayFault(error)
-      record.answered(fault.result)
+      let fault = GatewayFault(error, origin: settings.name, url: settings.url.origin + path)
+      record.failed(fault)
       throw fault
     }
   }

@@ -206,9 +206,11 @@
     const release = status.release;
     const total = status.bundles.reduce((sum, bundle) => sum + bundle.size, 0);
     const facts = [
-      ["release", "Release", release ? release.name : "none yet"],
-      ["bundles", "Contents", many(status.bundles.length, "bundle", "bundles") + ", " + bytes(total)],
-      ["verified", "Verified", release && release.verified ? ago(release.verified) : "–"],
+      ...(status.servesBundles ? [
+        ["release", "Release", release ? release.name : "none yet"],
+        ["bundles", "Contents", many(status.bundles.length, "bundle", "bundles") + ", " + bytes(total)],
+        ["verified", "Verified", release && release.verified ? ago(release.verified) : "–"],
+      ] : []),
       ["uptime", "Running for", span(since(status.started))],
     ];
     if (release) facts.push(["source", "From", release.source]);
@@ -218,7 +220,7 @@
     setText(by("version"), "renderhost " + status.version);
   };
 
-  const states = { ready: "good", live: "good", busy: "good", loading: "warn", starting: "warn", reopened: "warn", barred: "bad", missing: "bad", failed: "bad", ending: "warn" };
+  const states = { ready: "good", up: "good", away: "bad", live: "good", busy: "good", loading: "warn", starting: "warn", reopened: "warn", barred: "bad", missing: "bad", failed: "bad", ending: "warn" };
   const setState = (element, state, title) => {
     setText(element, state);
     element.className = "state " + (states[state] ?? "");
@@ -234,7 +236,7 @@
     setText(by("bundles-count"), bundles.length
       ? (shown.length < bundles.length ? number(shown.length) + " of " : "") + number(bundles.length) : "");
     by("bundles-empty").hidden = bundles.length > 0;
-    document.querySelector(".scroll").hidden = bundles.length === 0;
+    by("bundles-box").hidden = bundles.length === 0;
     keep(by("bundles"), shown, (bundle) => bundle.name,
       () => {
         const row = make("tr");
@@ -250,6 +252,34 @@
         setText(compressed, bytes(bundle.compressed));
         setText(opens, bundle.opens === undefined || bundle.opens === null ? "–" : number(bundle.opens));
         setState(state.firstChild, bundle.state, bundle.reason);
+      });
+  };
+
+  const showOrigins = (origins) => {
+    by("origins-box").hidden = !origins;
+    setText(by("origins-count"), origins ? many(origins.length, "origin", "origins") : "");
+    keep(by("origins"), origins ?? [], (origin) => origin.name,
+      () => {
+        const row = make("tr");
+        const name = make("th"); name.scope = "row";
+        const state = make("td"); state.append(make("span", "state"));
+        row.append(name, ...["num", "num", "num dim", "num", "num dim", "num dim"].map((kind) => make("td", kind)), state);
+        return row;
+      },
+      (row, origin) => {
+        const [name, all, hits, collapsed, saved, median, p95, state] = row.children;
+        setText(name, origin.name);
+        name.title = origin.url + " for " + ([...origin.hosts, ...origin.prefixes].join(", ") || "all");
+        const answers = Object.values(origin.answers).reduce((sum, count) => sum + count, 0);
+        setText(all, number(answers));
+        all.title = Object.entries(origin.answers).filter(([, count]) => count).map(([kind, count]) => kind + ": " + number(count)).sort().join(", ");
+        const known = (value, format) => (value === undefined || value === null ? "–" : format(value));
+        setText(hits, known(origin.hitRatio, percent));
+        setText(collapsed, number(origin.answers.collapsed ?? 0));
+        setText(saved, bytes(origin.savedBytes));
+        setText(median, known(origin.median, seconds));
+        setText(p95, known(origin.p95, seconds));
+        setState(state.firstChild, origin.isUp ? "up" : "away", origin.isUp ? "" : "It could not be reached; nothing is sent for a while.");
       });
   };
 
@@ -362,6 +392,8 @@
   const show = () => {
     showHead(status);
     for (const chart of charts) chart.show(status.traffic.points);
+    showOrigins(status.origins);
+    for (const box of document.querySelectorAll("[data-bundles]")) box.hidden = !status.servesBundles;
     showPages(status.pages);
     showBundles(status.bundles);
     showWorkers(status.workers);

@@ -17,7 +17,13 @@ final class RequestMetricsMiddleware: RouterMiddleware {
   /// Bounded by the routes, the known methods and the statuses.
   private let instruments = Mutex<[Key: (Counter, Timer)]>([:])
 
-  init(_ metrics: HostMetrics) { self.metrics = metrics }
+  /// Of all requests, where there are no routes; nil for what the router says.
+  private let route: String?
+
+  init(_ metrics: HostMetrics, route: String? = nil) {
+    self.metrics = metrics
+    self.route = route
+  }
 
   func handle(
     _ request: Request, context: Context, next: (Request, Context) async throws -> Response
@@ -27,7 +33,8 @@ final class RequestMetricsMiddleware: RouterMiddleware {
     do {
       var response = try await next(request, context)
       let key = Key(
-        method: Self.name(request.method), route: Self.route(context.endpointPath), status: response.status.code)
+        method: Self.name(request.method), route: route ?? Self.route(context.endpointPath),
+        status: response.status.code)
       let (counter, timer) = instruments(key)
       @Sendable func record(since start: ContinuousClock.Instant) {
         counter.increment()

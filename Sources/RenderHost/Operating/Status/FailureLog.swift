@@ -11,6 +11,8 @@ final class FailureLog: Sendable {
     case worker
     /// The source's newest release is not served.
     case release
+    /// An origin behind the gateway gave no answer.
+    case origin
   }
 
   /// Failures of one kind that are kept, and characters of each text.

@@ -4,6 +4,8 @@ import Foundation
 struct HostStatus: Codable, Sendable {
   var version = HostVersion.current
   var started: Date
+  /// Whether it serves bundles and runs pages, or is a gateway alone.
+  var servesBundles = true
   /// The release that is served; nil before there is one.
   var release: Release?
   var bundles: [Bundle] = []
@@ -17,7 +19,7 @@ struct HostStatus: Codable, Sendable {
   var checks: [HealthCheck.Outcome] = []
   var traffic = Traffic()
 
-  static let failureLimit = 30
+  static let failureLimit = 40
 
   struct Release: Codable, Sendable {
     var name: String

@@ -22,6 +22,9 @@ struct TrafficSample: Sendable {
         case ("renderhost_answers", .counter(let counter)):
           answers += counter.value
           if labels["source"] != "network" { hits += counter.value }
+        case ("renderhost_gateway_answers", .counter(let counter)):
+          answers += counter.value
+          if labels["result"].flatMap(GatewayResult.init(rawValue:))?.isSaved ?? false { hits += counter.value }
         case ("renderhost_http_request_duration_seconds", .histogram(let histogram)) where !Self.isWatching(labels):
           add(histogram)
         default: break

@@ -1,0 +1,29 @@
+import HTTPTypes
+import PageCore
+import PageKit
+import PageLoading
+import Testing
+
+@testable import RenderHost
+
+struct GatewayFaultTests {
+  private static let url = "http://10.0.0.7:8000/a?token=secret"
+
+  @Test(
+    arguments: [
+      (TransportError.timedOut(url: url, after: .seconds(1)), 504, "in time"),
+      (TransportError.tooSlow(url: url, bytesPerSecond: 1, over: .seconds(1)), 504, "in time"),
+      (TransportError.cannotConnect(url: url, reason: "10.0.0.7 refuses"), 502, "reached"),
+      (TransportError.closedEarly(url: url, received: 0, reason: "10.0.0.7"), 502, "to the end"),
+      (TransportError.malformed(url: url, reason: "10.0.0.7"), 502, "HTTP"),
+      (TransportError.tooLarge(url: url, limit: 1), 502, "larger"),
+      (TransportError.failed(url: url, code: 1, reason: "10.0.0.7"), 502, "no answer"),
+    ] as [(TransportError, Int, String)])
+  func theClientIsToldWhyAndNothingOfWhatLiesBehind(_ error: TransportError, _ status: Int, _ word: String) {
+    let fault = GatewayFault(error, origin: "api", url: Self.url)
+    #expect(fault.status.code == status && fault.reason.contains(word) && fault.reason.contains("api"))
+    #expect(!fault.reason.contains("10.0.0.7"))
+    // Who runs it is told where, without what may be private.
+    #expect(fault.detail.contains("http://10.0.0.7:8000/a") && !fault.detail.contains("secret"))
+  }
+}
