@@ -47,6 +47,8 @@ extension CachePolicy {
     guard stored.extent.isWhole else { return nil }
     if mayAnswerError(stored, request, now, rule) { return .ifError }
     let asked = RequestControl(request.headerFields).directives
+    // RFC 5861 §4: who names a limit to what may answer an error does not want it exceeded.
+    guard (asked.staleIfError ?? stored.control.staleIfError) == nil else { return nil }
     // A client that insists on the origin's word does not want less; nor may what tells no lifetime be used by itself.
     let insists = asked.noCache != nil || asked.maxAge != nil || asked.minFresh != nil
     let isKnown = Freshness(of: stored, at: now, rule: rule).isKnown || !stored.validators.isEmpty

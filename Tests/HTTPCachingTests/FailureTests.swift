@@ -55,7 +55,7 @@ struct FailureTests {
   @Test(arguments: [
     Row("max-age=60", "", at: 9999, "disconnected"),
     Row("max-age=60, stale-if-error=40", "", at: 100, "ifError"),
-    Row("max-age=60, stale-if-error=40", "", at: 101, "disconnected"),
+    Row("max-age=60, stale-if-error=40", "", at: 101, "nothing"),
     Row("max-age=60", "max-stale", at: 9999, "disconnected"),
     Row("max-age=60", "no-cache", at: 1, "nothing"),
     Row("max-age=60", "max-age=5", at: 6, "nothing"),

@@ -9,7 +9,7 @@ import Testing
 /// Everything at once, for a while: releases are published, workers killed, pages hang, and no byte is wrong.
 struct MixedTrafficTests {
   private static let words = (0..<4).map { "word\($0)" }
-  private static let duration = Duration.seconds(
+  static let duration = Duration.seconds(
     ProcessInfo.processInfo.environment["PAGEKIT_TRAFFIC_SECONDS"].flatMap { Int($0) } ?? 120)
 
   private final class Tally: Sendable {

@@ -1,0 +1,89 @@
+import Foundation
+import HTTPTypes
+import PageTesting
+
+/// What the origin of the traffic test has: its bodies are a function of the item, its version and the language, so
+/// that any byte that is somebody else's shows.
+struct TrafficItem: Hashable, Sendable {
+  /// How its answers may be kept, and used when they are no longer fresh.
+  enum Kind: String, CaseIterable {
+    case strict, revalidated, offline, varied, personal
+
+    var control: String {
+      switch self {
+      case .strict: "max-age=1, must-revalidate"
+      case .revalidated: "max-age=1, stale-while-revalidate=2, stale-if-error=0"
+      case .offline: "max-age=1, stale-if-error=3"
+      case .varied: "s-maxage=2"
+      case .personal: "private, max-age=60"
+      }
+    }
+
+    /// Seconds for which an answer may be used after it was made or confirmed, for a reason or without.
+    var longestUse: Duration {
+      switch self {
+      case .strict: .seconds(1)
+      case .revalidated: .seconds(3)
+      case .offline: .seconds(4)
+      case .varied: .seconds(2)
+      case .personal: .zero
+      }
+    }
+  }
+
+  let number: Int
+  var kind: Kind { Kind.allCases[number % Kind.allCases.count] }
+  var path: String { "/item/\(number)" }
+
+  init(number: Int) { self.number = number }
+
+  init?(path: String) {
+    guard let number = path.split(separator: "/").last.flatMap({ Int($0) }) else { return nil }
+    self.number = number
+  }
+
+  /// From a few bytes to over a hundred kilobytes.
+  func body(version: Int, word: String) -> [UInt8] {
+    let line = "item \(number) version \(version) \(word)\n"
+    let count = 1 + (number &* 7_919 &+ version &* 104_729) % 3_000
+    return Array(String(repeating: line, count: count).utf8)
+  }
+
+  func etag(version: Int, word: String) -> String { "\"\(number)-\(version)-\(word)\"" }
+
+  /// The version and the word that an `ETag` names.
+  static func parts(of etag: String) -> (number: Int, version: Int, word: String)? {
+    let parts = etag.trimmingCharacters(in: ["\""]).split(separator: "-").map(String.init)
+    guard parts.count == 3, let number = Int(parts[0]), let version = Int(parts[1]) else { return nil }
+    return (number, version, parts[2])
+  }
+}
+
+/// When something happened, counted from the start.
+struct TrafficClock: Sendable {
+  static let made = HTTPField.Name("X-Made") ?? .age
+  static let client = HTTPField.Name("X-Client") ?? .from
+
+  let start = ContinuousClock.now
+
+  var now: Int64 { Int64((ContinuousClock.now - start) / .microseconds(1)) }
+
+  /// Answers as the origin does.
+  func answer(_ request: OriginRequest) -> OriginResponse {
+    guard let item = TrafficItem(path: request.path) else { return OriginResponse(status: .notFound) }
+    // Some change all the time; others are confirmed now and then.
+    let version = Int(now / (item.number % 2 == 0 ? 400_000 : 2_500_000))
+    let word =
+      switch item.kind {
+      case .varied: request.headers[.acceptLanguage] ?? "none"
+      case .personal: request.headers[Self.client] ?? "nobody"
+      default: "all"
+      }
+    let etag = item.etag(version: version, word: word)
+    var fields: HTTPFields = [.cacheControl: item.kind.control, .eTag: etag, Self.made: "\(now)"]
+    if item.kind == .varied { fields[.vary] = "Accept-Language" }
+    if request.method == .post { return OriginResponse(status: .noContent, headers: [Self.made: "\(now)"]) }
+    if request.headers[.ifNoneMatch] == etag { return OriginResponse(status: .notModified, headers: fields) }
+    return OriginResponse(headers: fields, body: item.body(version: version, word: word))
+  }
+}
