@@ -58,6 +58,9 @@ static inline CURLcode pk_getinfo_offset(CURL *easy, CURLINFO info, curl_off_t *
 static inline CURLcode pk_getinfo_pointer(CURL *easy, CURLINFO info, void **value) {
   return curl_easy_getinfo(easy, info, value);
 }
+static inline CURLcode pk_getinfo_socket(CURL *easy, CURLINFO info, curl_socket_t *value) {
+  return curl_easy_getinfo(easy, info, value);
+}
 static inline CURLcode pk_getinfo_list(CURL *easy, CURLINFO info, struct curl_slist **value) {
   return curl_easy_getinfo(easy, info, value);
 }
@@ -68,6 +71,7 @@ static const size_t pk_readfunc_pause = CURL_READFUNC_PAUSE;
 static const size_t pk_readfunc_abort = CURL_READFUNC_ABORT;
 static const long pk_http_version_2tls = CURL_HTTP_VERSION_2TLS;
 static const long pk_http_version_1_1 = CURL_HTTP_VERSION_1_1;
+static const long pk_http_version_2_0 = CURL_HTTP_VERSION_2_0;
 
 // CURLMsg holds its result in a union.
 static inline CURLcode pk_message_result(const CURLMsg *message) { return message->data.result; }

@@ -12,20 +12,28 @@ final class ActiveTransfer {
   private var bodyBytes: Int64 = 0
   private var failure: TransportError?
   private var cookies: TransferCookies?
+  private let sockets: ConnectionSockets
   private let refusal: (@Sendable (String, String, Int) -> String?)?
   /// Whether libcurl holds bytes back that the reader has no room for.
   private(set) var isPaused = false
   /// Whether libcurl waits for the request's body.
   private var isSendingPaused = false
+  /// Whether the connection was found to be unfit before anything was sent on it.
+  private(set) var wantsOtherConnection = false
+  private var hasOtherConnection = false
   /// When the total limit is used up.
   let deadline: ContinuousClock.Instant?
 
   /// From this many bytes on libcurl sends a body apart from its head.
   private static let separateBody = 64 << 10
 
-  init(transfer: Transfer, easy: UnsafeMutableRawPointer, configuration: CurlTransport.Configuration) {
+  init(
+    transfer: Transfer, easy: UnsafeMutableRawPointer, configuration: CurlTransport.Configuration,
+    sockets: ConnectionSockets
+  ) {
     self.transfer = transfer
     self.easy = easy
+    self.sockets = sockets
     deadline = transfer.request.limits.total.map { transfer.began + $0 }
     refusal = configuration.refusal
     errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
@@ -90,12 +98,12 @@ final class ActiveTransfer {
       let buffer = UnsafeRawBufferPointer(start: bytes, count: size * count)
       return Unmanaged<ActiveTransfer>.fromOpaque(context).takeUnretainedValue().receiveHeadLine(buffer)
     }
-    guard refusal != nil || transfer.feed != nil else { return }
     _ = pk_setopt_pointer(easy, CURLOPT_PREREQDATA, context)
-    _ = pk_setopt_prereq(easy) { context, address, _, port, _ in
+    _ = pk_setopt_prereq(easy) { context, address, _, port, ownPort in
       guard let context, let address else { return CURL_PREREQFUNC_ABORT }
       let transfer = Unmanaged<ActiveTransfer>.fromOpaque(context).takeUnretainedValue()
-      return transfer.permits(String(cString: address), Int(port)) ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+      return transfer.permits(String(cString: address), Int(port), from: Int(ownPort))
+        ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
     }
   }
 
@@ -160,7 +168,12 @@ final class ActiveTransfer {
   // MARK: Callbacks
 
   /// Whether the request may go to the address it is connected to.
-  private func permits(_ address: String, _ port: Int) -> Bool {
+  private func permits(_ address: String, _ port: Int, from ownPort: Int) -> Bool {
+    if !hasOtherConnection, sockets.hasUnaskedBytes(onPort: ownPort) {
+      wantsOtherConnection = true
+      set(CURLOPT_FORBID_REUSE, 1)
+      return false
+    }
     // libcurl begins once more where a connection breaks before the head, or a server refuses a stream.
     if transfer.feed?.stream.isTaken == true {
       failure = .closedEarly(url: url, received: 0, reason: "the request's body cannot be sent a second time")
@@ -192,7 +205,7 @@ final class ActiveTransfer {
       feed.stop()
       transfer.postSendOn()
     }
-    transfer.receive(response)
+    transfer.receive(response, version: head.version)
   }
 
   private func sendBody(_ room: UnsafeMutableRawBufferPointer) -> Int {
@@ -252,6 +265,13 @@ final class ActiveTransfer {
 
   // MARK: End
 
+  /// Makes the handle ready to begin once more, on a new connection. Nothing was sent on the other.
+  func prepareOtherConnection() {
+    (wantsOtherConnection, hasOtherConnection) = (false, true)
+    set(CURLOPT_FORBID_REUSE, 0)
+    set(CURLOPT_FRESH_CONNECT, 1)
+  }
+
   /// The total limit is used up.
   func timeOut() {
     failure = .timedOut(url: url, after: request.limits.total ?? .zero)
@@ -259,6 +279,7 @@ final class ActiveTransfer {
   }
 
   func complete(_ code: CurlCode) {
+    sockets.note(easy)
     cookies?.publish()
     transfer.record(TransferSummary(timings: timings(), trailers: head.trailers.fields))
     if let fault = transfer.feed?.failure {

@@ -8,6 +8,7 @@ final class CurlLoop {
   private var active: [ObjectIdentifier: ActiveTransfer] = [:]
   private var byHandle: [UnsafeMutableRawPointer: ActiveTransfer] = [:]
   private var idleHandles: [UnsafeMutableRawPointer] = []
+  private let sockets: ConnectionSockets
   private var isStopping = false
 
   private static let idleHandleLimit = 32
@@ -17,6 +18,7 @@ final class CurlLoop {
   init(mailbox: CurlMailbox, configuration: CurlTransport.Configuration) {
     self.mailbox = mailbox
     self.configuration = configuration
+    sockets = ConnectionSockets(connections: configuration.connections)
     let multi = mailbox.multi
     let pipelining = configuration.sharesConnections ? CURLPIPE_MULTIPLEX : CURLPIPE_NOTHING
     _ = pk_multi_setopt_long(multi, CURLMOPT_PIPELINING, Int(pipelining))
@@ -76,7 +78,7 @@ final class CurlLoop {
       return transfer.finish(
         .failure(TransportError.failed(url: transfer.request.url, code: 27, reason: "out of memory")))
     }
-    let running = ActiveTransfer(transfer: transfer, easy: easy, configuration: configuration)
+    let running = ActiveTransfer(transfer: transfer, easy: easy, configuration: configuration, sockets: sockets)
     active[ObjectIdentifier(transfer)] = running
     byHandle[easy] = running
     let code = curl_multi_add_handle(mailbox.multi, easy)
@@ -95,8 +97,16 @@ final class CurlLoop {
       guard message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle,
         let finished = byHandle[easy]
       else { continue }
-      end(finished, with: CurlCode(pk_message_result(message)))
+      let code = CurlCode(pk_message_result(message))
+      if code == .abortedByCallback, finished.wantsOtherConnection, beginAgain(finished) { continue }
+      end(finished, with: code)
     }
+  }
+
+  private func beginAgain(_ transfer: ActiveTransfer) -> Bool {
+    curl_multi_remove_handle(mailbox.multi, transfer.easy)
+    transfer.prepareOtherConnection()
+    return curl_multi_add_handle(mailbox.multi, transfer.easy) == CURLM_OK
   }
 
   /// Ends what has used up its total limit. libcurl has a limit too, but it does not hold for a transfer that

@@ -67,7 +67,7 @@ public final class CurlTransport: HTTPTransporting {
     let lease = TransferLease(transfer)
     let body = TransportBody(
       next: { try await lease.transfer.nextChunk() }, summary: { lease.transfer.summary })
-    return TransportResponse(head: head, body: body)
+    return TransportResponse(head: head, body: body, version: transfer.version)
   }
 
   /// Ends every transfer with ``TransportError/shutDown(url:)``; later ones fail at once.

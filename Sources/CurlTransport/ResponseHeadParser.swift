@@ -2,15 +2,15 @@ import HTTPTypes
 
 /// Makes a response head of the lines libcurl hands over, and trailers of those after it.
 struct ResponseHeadParser {
-  enum Fault: Error, CustomStringConvertible {
+  enum Fault: Error, Equatable, CustomStringConvertible {
     case badStatusLine
     case tooLong
-    case contradictoryLengths
+    case framing(ResponseFraming.Fault)
     case switchedProtocols
 
     var description: String {
       switch self {
-      case .contradictoryLengths: "it has two lengths that differ"
+      case .framing(let fault): fault.description
       case .switchedProtocols: "it switches to a protocol that nobody asked for"
       case .badStatusLine: "its first line is no status line"
       case .tooLong: "its head has more than \(ResponseHeadParser.limit) bytes"
@@ -22,6 +22,8 @@ struct ResponseHeadParser {
   static let limit = 256 << 10
 
   private var response: HTTPResponse?
+  /// As the last status line names it, such as `1.1` or `2`.
+  private(set) var version = ""
   private var fields = FieldLines()
   private var size = 0
   private(set) var isComplete = false
@@ -39,6 +41,7 @@ struct ResponseHeadParser {
     }
     guard response != nil else {
       response = try Self.statusLine(text)
+      version = String(text.dropFirst(5).prefix { $0 != " " })
       return nil
     }
     guard text.isEmpty else {
@@ -55,8 +58,10 @@ struct ResponseHeadParser {
     guard head.status != .switchingProtocols else { throw .switchedProtocols }
     if head.status.kind == .informational { return head }
     isComplete = true
-    // RFC 9112 §6.3: nobody can tell where such an answer ends.
-    guard Set(fields.fields[values: .contentLength]).count <= 1 else { throw .contradictoryLengths }
+    do throws(ResponseFraming.Fault) {
+      if fields.hasUnclearFraming { throw .unclear }
+      try ResponseFraming.check(&head.headerFields, isOld: version == "1.0")
+    } catch { throw .framing(error) }
     return head
   }
 
@@ -69,40 +74,11 @@ struct ResponseHeadParser {
   }
 }
 
-/// Field lines, as they come one by one.
-struct FieldLines {
-  private(set) var fields = HTTPFields()
-  private var lastName: HTTPField.Name?
-
-  mutating func append(_ line: String) {
-    if let first = line.first, first == " " || first == "\t" {
-      // RFC 9112 §5.2: a folded line goes on with the field before it, after one space.
-      guard let lastName, let last = fields.lastIndex(where: { $0.name == lastName }) else { return }
-      fields[last].value += " " + line.trimmingSpaces
-      return
-    }
-    let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-    guard parts.count == 2, let name = HTTPField.Name(String(parts[0])) else {
-      lastName = nil
-      return
-    }
-    fields.append(HTTPField(name: name, value: String(parts[1]).trimmingSpaces))
-    lastName = name
-  }
-}
-
 extension String {
   /// Without the line's end.
   fileprivate var trimmed: String {
     var text = Substring(self)
     while let last = text.unicodeScalars.last, last == "\r" || last == "\n" { text.unicodeScalars.removeLast() }
-    return String(text)
-  }
-
-  fileprivate var trimmingSpaces: String {
-    var text = Substring(self)
-    while let first = text.first, first == " " || first == "\t" { text.removeFirst() }
-    while let last = text.last, last == " " || last == "\t" { text.removeLast() }
     return String(text)
   }
 }

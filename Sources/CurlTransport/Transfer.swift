@@ -21,6 +21,7 @@ final class Transfer: Sendable {
 
   private struct State {
     var head: HTTPResponse?
+    var version: String?
     var buffer: [UInt8] = []
     var isPaused = false
     var end: Result<Void, any Error>?
@@ -80,6 +81,8 @@ final class Transfer: Sendable {
     }
   }
 
+  /// Of HTTP, such as `1.1`; nil before there is a head.
+  var version: String? { state.withLock(\.version) }
   var summary: TransferSummary { state.withLock(\.summary) }
   var isFinished: Bool { state.withLock { $0.end != nil } }
 
@@ -106,9 +109,9 @@ final class Transfer: Sendable {
   /// Sends on from outside of libcurl's callbacks.
   func postSendOn() { mailbox.post(.sendOn(self)) }
 
-  func receive(_ head: HTTPResponse) {
+  func receive(_ head: HTTPResponse, version: String) {
     let waiter = state.withLock { state in
-      state.head = head
+      (state.head, state.version) = (head, version)
       defer { state.headWaiter = nil }
       return state.headWaiter
     }

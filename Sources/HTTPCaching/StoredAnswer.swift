@@ -12,9 +12,9 @@ public struct StoredAnswer: Equatable, Sendable {
   public let head: HTTPResponse
   public let body: Body
 
-  /// RFC 9110 §15.4.5: what a 304 has of the fields that a 200 would have had.
+  /// RFC 9110 §15.4.5: what a 304 has of the fields that a 200 would have had, and by which way it came.
   static let notModifiedFields: Set<HTTPField.Name> = [
-    .cacheControl, .contentLocation, .date, .eTag, .expires, .vary, .lastModified,
+    .cacheControl, .contentLocation, .date, .eTag, .expires, .vary, .lastModified, .via,
   ]
 
   public init(to request: HTTPRequest, from stored: StoredResponse, age: Int64) {
@@ -36,7 +36,7 @@ public struct StoredAnswer: Equatable, Sendable {
       }
       if case .whole(let size) = stored.extent, !wanted.isSatisfiable(in: size) {
         // Nothing else of the stored fields speaks of this answer: nobody may keep it for a lifetime.
-        fields = HTTPFields(fields.filter { $0.name == .date || $0.name == .age })
+        fields = HTTPFields(fields.filter { [.date, .age, .via].contains($0.name) })
         fields[.contentRange] = "bytes */\(size)"
         self.init(status: 416, fields: fields, body: .none)
         return

@@ -96,10 +96,13 @@ public struct TransferLimits: Hashable, Sendable {
 public struct TransportResponse: Sendable {
   public let head: HTTPResponse
   public let body: TransportBody
+  /// Of HTTP, in which it came, such as `1.1` or `2`; nil where it is not known.
+  public let version: String?
 
-  public init(head: HTTPResponse, body: TransportBody) {
+  public init(head: HTTPResponse, body: TransportBody, version: String? = nil) {
     self.head = head
     self.body = body
+    self.version = version
   }
 }
 

@@ -8,10 +8,13 @@ struct HostRequestContext: RequestContext, RemoteAddressRequestContext {
   let remoteAddress: SocketAddress?
   /// Whether the client is still there, where that is watched.
   let departure: ClientDeparture?
+  /// In which the request came; known on the gateway's listener.
+  let version: RequestVersion
 
-  init(source: ApplicationRequestContextSource) { self.init(source: source, departure: nil) }
+  init(source: ApplicationRequestContextSource) { self.init(source: source, version: .http11, departure: nil) }
 
-  init(source: ApplicationRequestContextSource, departure: ClientDeparture?) {
+  init(source: ApplicationRequestContextSource, version: RequestVersion, departure: ClientDeparture?) {
+    self.version = version
     self.departure = departure
     coreContext = .init(source: source)
     remoteAddress = source.channel.remoteAddress

@@ -41,6 +41,14 @@ struct HTTP2Tests {
     }
   }
 
+  @Test func aConnectionOfTheOlderProtocolIsUsedAgain() async throws {
+    try await NginxServer.running(serving: ["a": [1]], isHTTP2: false) { server in
+      let transport = try Self.transport(to: server)
+      for _ in 0..<5 { #expect(try await transport.answer(to: server.request("/a")).body == [1]) }
+      #expect(Set(try await server.accesses(5).map { $0[0] }).count == 1)
+    }
+  }
+
   @Test(arguments: [1000, 100_000])
   func theBytesOfAnUploadAreCountedOnce(size: Int) async throws {
     try await NginxServer.running(serving: ["a": [1]]) { server in

@@ -102,7 +102,9 @@ struct RequestStreamTests {
     try await withOrigin { origin in
       let producer = ChunkProducer(500, of: Self.chunk)
       let upload = Task { [transport] in
-        try await transport.answer(to: .local(port: server.port, "/a", .post).streaming(producer))
+        let limits = TransferLimits(lowSpeedTime: .seconds(300))
+        return try await transport.answer(
+          to: .local(port: server.port, "/a", .post, limits: limits).streaming(producer))
       }
       try await producer.record.wait(within: .seconds(20), until: { $0.asked >= 3 }) { _ in ProducerFailure() }
       for _ in 0..<100 { #expect(try await transport.answer(to: origin.request("/b")).text == "done") }

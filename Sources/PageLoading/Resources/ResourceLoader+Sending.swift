@@ -27,7 +27,7 @@ extension ResourceLoader {
     do {
       let response = try await transport.send(outgoing)
       reachability.recordSuccess(hop.url)
-      return TransportResponse(head: response.head, body: pass.held(by: response.body))
+      return TransportResponse(head: response.head, body: pass.held(by: response.body), version: response.version)
     } catch {
       reachability.record(error, for: hop.url)
       throw error

@@ -7,42 +7,53 @@ import Synchronization
 /// A request's body on its way to the origin: each piece is asked of the client when the one before it has gone.
 final class ForwardedBody: Sendable {
   let stream: RequestStream
-  private let failed: Failed
+  private let course: Course
 
   /// Why the client's body did not come whole; nil where it did, or was not wanted.
-  var failure: (any Error)? { failed.error }
+  var failure: (any Error)? { course.read(\.failure) }
+  /// Whether all of it was read.
+  var isWhole: Bool { course.read(\.isWhole) }
 
   /// Nil for a request that has none.
   init?(_ request: Request) {
     let length = request.headers[.contentLength].flatMap { Int64($0) }
     let mayHaveBody = [.post, .put, .patch].contains(request.method) || request.headers.contains(.transferEncoding)
     guard length.map({ $0 > 0 }) ?? mayHaveBody else { return nil }
-    let failed = Failed()
-    self.failed = failed
-    stream = RequestStream(Pieces(body: request.body, failed: failed), length: length)
+    let course = Course()
+    self.course = course
+    stream = RequestStream(Pieces(body: request.body, course: course), length: length)
   }
 
-  private final class Failed: Sendable {
-    private let state = Mutex<(any Error)?>(nil)
-    var error: (any Error)? { state.withLock(\.self) }
-    func set(_ error: any Error) { state.withLock { $0 = error } }
+  private final class Course: Sendable {
+    struct State {
+      var failure: (any Error)?
+      var isWhole = false
+    }
+
+    private let state = Mutex(State())
+
+    func read<Value: Sendable>(_ value: (State) -> Value) -> Value { state.withLock { value($0) } }
+    func change(_ body: (inout State) -> Void) { state.withLock { body(&$0) } }
   }
 
   private struct Pieces: AsyncSequence, Sendable {
     let body: RequestBody
-    let failed: Failed
+    let course: Course
 
-    func makeAsyncIterator() -> Iterator { Iterator(body: body.makeAsyncIterator(), failed: failed) }
+    func makeAsyncIterator() -> Iterator { Iterator(body: body.makeAsyncIterator(), course: course) }
 
     struct Iterator: AsyncIteratorProtocol {
       var body: RequestBody.AsyncIterator
-      let failed: Failed
+      let course: Course
 
       mutating func next() async throws -> [UInt8]? {
         do {
-          return try await body.next().map { Array(buffer: $0) }
+          let piece = try await body.next()
+          // After a cancellation there may be more than was given.
+          if piece == nil, !Task.isCancelled { course.change { $0.isWhole = true } }
+          return piece.map { Array(buffer: $0) }
         } catch let error where !(error is CancellationError) {
-          failed.set(error)
+          course.change { $0.failure = error }
           throw error
         }
       }

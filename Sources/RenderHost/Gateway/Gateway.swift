@@ -22,20 +22,26 @@ struct Gateway: Sendable {
 
   /// - Parameters:
   ///   - client: its address; nil where it is not known.
+  ///   - version: in which the request came.
   ///   - departure: ends what is under way for it.
   /// - Throws: ``HTTPError`` for what is not forwarded, ``GatewayFault``.
-  func respond(to request: Request, client: String?, departure: ClientDeparture) async throws -> Response {
+  func respond(to request: Request, client: String?, version: RequestVersion, departure: ClientDeparture) async throws
+    -> Response
+  {
     guard request.method != .connect else {
       throw HTTPError(.notImplemented, message: "the gateway makes no tunnels")
     }
-    guard let path = request.head.path, path.hasPrefix("/") else {
-      throw HTTPError(.badRequest, message: "the request's target is no path")
-    }
-    let host = request.head.authority
+    let limit = MaxForwards(of: request.head)
+    var head = request.head
+    let (path, host) = (head.path ?? "", head.authority)
+    if limit == .answer || path == "*" && head.method == .options { return OwnAnswer.to(head, version: version) }
+    guard path.hasPrefix("/") else { throw HTTPError(.badRequest, message: "the request's target is no path") }
+    limit.apply(to: &head.headerFields)
     switch table.choice(authority: host, path: path) {
     case .origin(let index) where origins.indices.contains(index):
-      let client = ForwardedFields(client: client, host: host, isSecure: isSecure)
-      return try await origins[index].respond(to: request, path: path, client: client, departure: departure)
+      let sender = RequestSender(
+        client: ForwardedFields(client: client, host: host, isSecure: isSecure), version: version, departure: departure)
+      return try await origins[index].respond(to: Request(head: head, body: request.body), path: path, from: sender)
     case .origin, .unknownPath:
       throw HTTPError(.notFound, message: "no origin of this gateway has \(path.quotedForMessage)")
     case .unknownHost:

@@ -12,11 +12,14 @@ struct GatewayFault: Error, HTTPResponseError {
   let reason: String
   /// For who runs the gateway: with the URL, without its query, which may hold what is private.
   let detail: String
+  /// Whether a part of the request's body is left that nobody reads any more. RFC 9112 §9.3.
+  private let closes: Bool
 
   /// - Parameters:
   ///   - origin: its name.
   ///   - url: what was asked for.
-  init(_ error: any Error, origin: String, url: String) {
+  init(_ error: any Error, origin: String, url: String, closes: Bool = false) {
+    self.closes = closes
     result = if case LoadError.busy = error { .busy } else { .fault }
     detail = "\(error)".replacing(url, with: url.prefix { $0 != "?" })
     (status, reason) =
@@ -42,6 +45,7 @@ struct GatewayFault: Error, HTTPResponseError {
   func response(from request: Request, context: some RequestContext) throws -> Response {
     var response = JSONAnswer.error(status, reason)
     if status == .serviceUnavailable { response.headers[.retryAfter] = "1" }
+    if closes { response.headers[.connection] = "close" }
     return response
   }
 }

@@ -28,9 +28,9 @@ struct GatewayServer: Sendable {
     ) { request, writer, channel in
       let context = HostRequestContext(
         source: ApplicationRequestContextSource(channel: channel, logger: logger),
-        departure: await ClientDeparture.of(channel))
+        version: await RequestVersion(of: request, on: channel), departure: await ClientDeparture.of(channel))
       // Other than the host's own answers these have the origin's date.
-      let response = try await InterimHeads.$current.withValue(InterimHeads(of: request, to: channel)) {
+      let response = try await InterimHeads.$current.withValue(InterimHeads(in: context.version, to: channel)) {
         try await responder.respond(to: request, context: context)
       }
       try await writer.write(response: response.head, body: response.body)
@@ -60,7 +60,7 @@ struct GatewayServer: Sendable {
       next: (Request, HostRequestContext) async throws -> Response
     ) async throws -> Response {
       try await gateway.respond(
-        to: request, client: context.remoteAddress?.ipAddress,
+        to: request, client: context.remoteAddress?.ipAddress, version: context.version,
         departure: context.departure ?? ClientDeparture())
     }
   }

@@ -21,9 +21,9 @@ final class InterimHeads: Sendable {
   private let count = Atomic<Int>(0)
 
   /// Nil for a request whose client is to get none.
-  init?(of request: Request, to channel: any Channel) {
-    // HTTP/1.0 knows none; its connections end with their first answer.
-    if request.headers[.connection] == "close" { return nil }
+  init?(in version: RequestVersion, to channel: any Channel) {
+    // RFC 9110 §15.2: HTTP/1.0 knows none.
+    if version == .http10 { return nil }
     self.channel = channel
   }
 

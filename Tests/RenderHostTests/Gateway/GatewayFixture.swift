@@ -33,13 +33,17 @@ final class GatewayFixture: Sendable {
     guard let gateway = try Gateway(settings, record: record, logger: logger), let address = settings.gateway else {
       throw NotRunning()
     }
+    var tls: TLSReloader?
+    if let certificate = settings.certificate, let key = settings.privateKey {
+      tls = try TLSReloader(TLSFiles(certificate: certificate, privateKey: key))
+    }
     report = GatewayReport(gateway: gateway, metrics: metrics)
     let bound = Monitor<Int?>(nil)
     let server = GatewayServer(
       gateway: gateway, settings: settings, metrics: metrics, logger: logger,
       whenRunning: { address in bound.change { $0 = address?.port ?? -1 } })
     let group = ServiceGroup(
-      configuration: .init(services: [try server.service(address, tls: nil)], logger: logger))
+      configuration: .init(services: [try server.service(address, tls: tls)], logger: logger))
     self.group = group
     end = Task { try await group.run() }
     try await bound.wait(within: .seconds(20), until: { $0 != nil })
@@ -57,6 +61,17 @@ final class GatewayFixture: Sendable {
       throw error
     }
     await fixture.stop()
+  }
+
+  /// With TLS towards clients.
+  static func secure(_ body: (GatewayFixture) async throws -> Void) async throws {
+    let folder = try TemporaryDirectory()
+    let files = try await TLSFiles.made("gateway", in: folder)
+    try await running {
+      ($0.certificate, $0.privateKey) = (files.certificate, files.privateKey)
+    } _: {
+      try await body($0)
+    }
   }
 
   private func stop() async {

@@ -52,7 +52,7 @@ struct GatewayTests {
       fixture.origin.serve("/tagged", Array("abc".utf8), etag: "\"1\"", headers: Self.kept)
       _ = try await fixture.get("/tagged")
       let unchanged = try await fixture.get("/tagged", ["If-None-Match: \"1\""])
-      #expect(unchanged.status == 304 && unchanged.body.isEmpty)
+      #expect(unchanged.status == 304 && unchanged.body.isEmpty && unchanged["via"] == "1.1 renderhost")
       let part = try await fixture.get("/tagged", ["Range: bytes=1-"])
       #expect(part.status == 206 && part.body == "bc" && part["content-range"] == "bytes 1-2/3")
       #expect(fixture.origin.requestCount(path: "/tagged") == 1)

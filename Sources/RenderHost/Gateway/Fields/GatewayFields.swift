@@ -6,22 +6,30 @@ enum GatewayFields {
   /// What it calls itself where it is on the way. RFC 9110 §7.6.3.
   static let pseudonym = "renderhost"
 
+  /// - Parameters:
+  ///   - client: what is told of it.
+  ///   - version: in which the request came.
   static func request(
-    _ head: HTTPRequest, from client: ForwardedFields, _ forwarding: OriginSettings.Forwarding
+    _ head: HTTPRequest, from client: ForwardedFields, _ forwarding: OriginSettings.Forwarding, version: RequestVersion
   ) -> HTTPFields {
     var fields = HopByHopFields.removed(from: head.headerFields)
-    // They are those of the connection to the origin.
-    for name in [HTTPField.Name.contentLength, .expect] { fields[name] = nil }
+    // They are those of the connection to the origin. In HTTP/2 a client may send Host beside what counts.
+    for name in [HTTPField.Name.contentLength, .expect, HTTPField.Name("Host")].compactMap(\.self) {
+      fields[name] = nil
+    }
     // RFC 9110 §12.5.3: who names none may not be able to read any.
     if !fields.contains(.acceptEncoding) { fields[.acceptEncoding] = "identity" }
-    fields.append("1.1 \(pseudonym)", toListOf: .via)
+    addWay(version: version.rawValue, to: &fields)
     client.add(forwarding, to: &fields)
     return fields
   }
 
   static func response(_ fields: HTTPFields) -> HTTPFields {
-    var fields = HopByHopFields.removed(from: fields)
-    fields.append("1.1 \(pseudonym)", toListOf: .via)
-    return fields
+    HopByHopFields.removed(from: fields)
+  }
+
+  /// - Parameter version: of HTTP, in which the message came.
+  static func addWay(version: String, to fields: inout HTTPFields) {
+    fields.append("\(version) \(pseudonym)", toListOf: .via)
   }
 }

@@ -31,7 +31,7 @@ struct ContentTags: HTTPTransporting {
       case .failure: break loop
       }
     }
-    return TransportResponse(head: head, body: replay.body)
+    return TransportResponse(head: head, body: replay.body, version: response.version)
   }
 
   /// Whether the answer is one that may get a tag: whole, without a validator, and with an end.

@@ -23,7 +23,8 @@ struct GatewayOrigin: Sendable {
     let cache = try ResponseCache(
       memoryCapacity: settings.memory, diskCapacity: settings.disk, directory: settings.directory(in: store),
       policy: CachePolicy(mode: .shared, targets: settings.targets), logger: logger)
-    let timed = TimedTransport(transport: try Self.transport(settings), record: self.record)
+    let timed = TimedTransport(
+      transport: NamingTransport(base: try Self.transport(settings)), record: self.record)
     loader = ResourceLoader(
       cache: cache,
       transport: settings.tagLimit > 0 ? ContentTags(transport: timed, limit: settings.tagLimit) : timed,
@@ -61,28 +62,35 @@ struct GatewayOrigin: Sendable {
   /// Whether requests go to it: not for a while after several could not.
   var isUp: Bool { loader.reachability.isOnline(settings.url) }
 
-  /// - Parameter path: the request's target.
+  /// - Parameters:
+  ///   - path: the request's target.
+  ///   - sender: who asks.
   /// - Throws: ``GatewayFault``, and what is wrong with the client's body.
-  func respond(
-    to request: Request, path: String, client: ForwardedFields, departure: ClientDeparture
-  ) async throws -> Response {
+  func respond(to request: Request, path: String, from sender: RequestSender) async throws -> Response {
     var resource = ResourceRequest(
       settings.url.origin + path, type: .other, method: request.method,
-      fields: GatewayFields.request(request.head, from: client, settings.forwarding), followsRedirects: false,
+      fields: GatewayFields.request(request.head, from: sender.client, settings.forwarding, version: sender.version),
+      followsRedirects: false,
       keepsContentEncoding: true)
     resource.target = path
     if let heads = InterimHeads.current { resource.informational = { heads.take($0) } }
     let body = ForwardedBody(request)
     resource.stream = body?.stream
     do {
-      let loaded = try await departure.cancelling { [loader, resource] in try await loader.response(for: resource) }
+      let loaded = try await sender.departure.cancelling { [loader, resource] in
+        try await loader.response(for: resource)
+      }
       let result = GatewayResult(loaded)
       record.answered(result)
-      return response(loaded, to: request, result, departure)
+      var response = response(loaded, to: request, result, sender.departure)
+      // RFC 9112 §9.3: what is left of a body would be taken for the next request. It is not read any more.
+      if body?.isWhole == false { response.headers[.connection] = "close" }
+      return response
     } catch let error where !(error is CancellationError) {
       // What is wrong with the client's body is not the origin's fault.
       if let failure = body?.failure { throw failure }
-      let fault = GatewayFault(error, origin: settings.name, url: settings.url.origin + path)
+      let fault = GatewayFault(
+        error, origin: settings.name, url: settings.url.origin + path, closes: body?.isWhole == false)
       record.failed(fault)
       throw fault
     }

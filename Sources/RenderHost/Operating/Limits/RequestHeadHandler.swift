@@ -11,11 +11,26 @@ final class RequestHeadHandler: ChannelInboundHandler, RemovableChannelHandler {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     guard !isRefused else { return }
-    if case .head(let head) = unwrapInboundIn(data), let error = UnclearRequestError(head) {
+    guard case .head(let head) = unwrapInboundIn(data) else { return context.fireChannelRead(data) }
+    let form = RequestTargetForm(head.uri, head.method)
+    if let error = UnclearRequestError(head, form) {
       isRefused = true
       return context.fireErrorCaught(error)
     }
-    context.fireChannelRead(data)
+    guard form != .plain || head.method == .MSEARCH else { return context.fireChannelRead(data) }
+    context.fireChannelRead(wrapInboundOut(.head(Self.plain(head, form))))
+  }
+
+  private static func plain(_ head: HTTPRequestHead, _ form: RequestTargetForm) -> HTTPRequestHead {
+    var head = head
+    if case .absolute(let authority, let target) = form {
+      // RFC 9112 §3.2.2: the Host field counts for nothing then.
+      head.uri = target
+      head.headers.replaceOrAdd(name: "Host", value: authority)
+    }
+    // NIO takes the hyphen away, and the name would go on without it.
+    if head.method == .MSEARCH { head.method = .RAW(value: "M-SEARCH") }
+    return head
   }
 }
 
@@ -27,7 +42,11 @@ struct UnclearRequestError: Error, Equatable {
   init(status: HTTPResponse.Status, reason: String) { (self.status, self.reason) = (status, reason) }
 
   /// Nil for a head that is clear.
-  init?(_ head: HTTPRequestHead) {
+  init?(_ head: HTTPRequestHead, _ form: RequestTargetForm) {
+    if form == .refused {
+      self.init(status: .badRequest, reason: "the request's target is neither a path nor an http URL")
+      return
+    }
     let hosts = head.headers["host"]
     // RFC 9112 §3.2.
     if hosts.count > 1 || hosts.isEmpty && head.version == .http1_1 {

@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import Logging
+import NIOHTTP1
 
 /// Answers every error as `{"error": "…"}`. What is not meant for the client is logged, and said to be a fault here.
 struct JSONErrorMiddleware: RouterMiddleware {
@@ -18,6 +19,9 @@ struct JSONErrorMiddleware: RouterMiddleware {
       return response
     } catch let error as any HTTPResponseError {
       return try error.response(from: request, context: context)
+    } catch is HTTPParserError {
+      // RFC 9112 §7.1: where a body goes wrong nothing behind it can be trusted.
+      return JSONAnswer.error(.badRequest, "the request's body is not valid HTTP", [.connection: "close"])
     } catch {
       context.logger.error("A request failed", metadata: ["error": "\(error)", "path": "\(request.uri.path)"])
       return JSONAnswer.error(.internalServerError, "something went wrong here; the log has it under the request's id")

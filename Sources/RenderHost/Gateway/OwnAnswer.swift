@@ -1,0 +1,20 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+
+/// What the gateway says where it is the last to get a request. RFC 9110 §9.3.7, §9.3.8.
+enum OwnAnswer {
+  /// Fields that are nobody else's business.
+  private static let secret: Set<HTTPField.Name> = [.authorization, .cookie, .proxyAuthorization]
+
+  static func to(_ head: HTTPRequest, version: RequestVersion) -> Response {
+    guard head.method == .trace else { return Response(status: .ok, headers: [.contentLength: "0"]) }
+    let host = head.authority.map { ["Host: \($0)"] } ?? []
+    let fields = head.headerFields.filter { !secret.contains($0.name) }.map { "\($0.name.rawName): \($0.value)" }
+    let lines = ["TRACE \(head.path ?? "*") HTTP/\(version.rawValue)"] + host + fields
+    let body = ByteBuffer(string: lines.joined(separator: "\r\n") + "\r\n\r\n")
+    return Response(
+      status: .ok, headers: [.contentType: "message/http", .contentLength: "\(body.readableBytes)"],
+      body: ResponseBody(byteBuffer: body))
+  }
+}

@@ -1,0 +1,95 @@
+import HTTPTypes
+import PageTesting
+import Testing
+
+@testable import RenderHost
+
+/// What may mean two things, or is over a limit, ends at the gateway.
+@Suite(.timeLimit(.minutes(2)))
+struct ClientFaultTests {
+  private static let hidden = "GET /hidden HTTP/1.1\r\nHost: h\r\n\r\n"
+
+  @Test(arguments: [
+    ("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nabcd", 400),
+    ("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 4, 4\r\n\r\nabcd", 400),
+    ("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: +4\r\n\r\nabcd", 400),
+    ("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+    ("POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n", 400),
+    ("POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", 501),
+    ("POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n", 400),
+    ("POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n", 400),
+    ("POST /a HTTP/1.0\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+    ("GET /a HTTP/1.1\r\nHost: h\r\nA: b\rc\r\n\r\n", 400), ("GET /a HTTP/1.1\r\nHost: h\r\nA: b\r\n c\r\n\r\n", 400),
+    ("GET /a HTTP/1.1\r\nHost: h\r\nA: b\u{0}c\r\n\r\n", 400), ("GET /a HTTP/1.1\r\nHost: h\r\nA: b\u{1}\r\n\r\n", 400),
+    ("GET /a HTTP/1.1\r\nHost: h\r\n: b\r\n\r\n", 400), ("GET /a HTTP/1.1\r\nHost: h\r\nA b\r\n\r\n", 400),
+    ("GET /a HTTP/1.1\r\n\r\n", 400), ("GET /a HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400),
+    ("GET /a\u{1} HTTP/1.1\r\nHost: h\r\n\r\n", 400), ("GET a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", 400),
+    ("GET http://u@h/a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", 400),
+    ("GET ftp://h/a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", 400),
+    ("GET * HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", 400),
+    ("CONNECT h:443 HTTP/1.1\r\nHost: h:443\r\nConnection: close\r\n\r\n", 501),
+    ("GET /a HTTP/2.0\r\nHost: h\r\n\r\n", 400), ("GET /a HTTP/3.1\r\nHost: h\r\n\r\n", 400),
+    ("GET /\(String(repeating: "u", count: 9_000)) HTTP/1.1\r\nHost: h\r\n\r\n", 414),
+    ("GET /a HTTP/1.1\r\nHost: h\r\nA: \(String(repeating: "b", count: 40_000))\r\n\r\n", 431),
+  ])
+  func whatIsRefusedNeverReachesTheOriginNorWhatIsHiddenBehindIt(_ request: String, _ status: Int) async throws {
+    try await GatewayFixture.running { fixture in
+      let client = try RawClient(port: fixture.port)
+      client.send(request + Self.hidden)
+      let answer = try await client.readToEnd()
+      #expect(answer.hasPrefix("HTTP/1.1 \(status) "), "\(answer)")
+      #expect(fixture.origin.requests.isEmpty, "\(fixture.origin.requests)")
+    }
+  }
+
+  @Test(arguments: [
+    "zz\r\nabcd\r\n0\r\n\r\n", "4\r\nabcdX\r\n0\r\n\r\n", "-4\r\nabcd\r\n0\r\n\r\n", "0x4\r\nabcd\r\n0\r\n\r\n",
+    "fffffffffffffffff\r\nabcd\r\n0\r\n\r\n", "4\nabcd\r\n0\r\n\r\n", "4 \r\nabcd\r\n0\r\n\r\n",
+  ])
+  func aBadChunkIsTheEndOfItsRequest(_ chunks: String) async throws {
+    try await GatewayFixture.running { fixture in
+      fixture.origin.respond("/a") { OriginResponse(body: "\($0.bodySize)".utf8) }
+      let client = try RawClient(port: fixture.port)
+      client.send("POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n\(chunks)\(Self.hidden)")
+      let answer = try await client.readToEnd()
+      #expect(answer.isEmpty || answer.hasPrefix("HTTP/1.1 400 "), "\(answer)")
+      #expect(fixture.origin.completedResponses(path: "/a") == 0)
+      #expect(fixture.origin.requestCount(path: "/hidden") == 0)
+    }
+  }
+
+  @Test func whatIsSaidOfAChunkGoesNoFurther() async throws {
+    try await GatewayFixture.running { fixture in
+      fixture.origin.respond("/a") { OriginResponse(body: "\($0.bodySize)".utf8) }
+      let client = try RawClient(port: fixture.port)
+      let long = String(repeating: "e", count: 100_000)
+      client.send("POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n4;\(long)\r\n")
+      client.send("abcd\r\n0;a=\"b\"\r\n\r\n")
+      let answer = try await client.readToEnd()
+      #expect(answer.hasPrefix("HTTP/1.1 200 ") && answer.hasSuffix("\r\n\r\n4"), "\(answer)")
+    }
+  }
+
+  @Test func aBodyThatIsTooSlowIsNeverWholeForTheOrigin() async throws {
+    try await GatewayFixture.running {
+      $0.limits.bodyTime = .milliseconds(300)
+    } _: { fixture in
+      fixture.origin.respond("/a") { OriginResponse(body: "\($0.bodySize)".utf8) }
+      let client = try RawClient(port: fixture.port)
+      client.send("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\nabc")
+      #expect(try await !client.readToEnd().contains("200 OK"))
+      #expect(fixture.origin.completedResponses(path: "/a") == 0)
+    }
+  }
+
+  @Test func whoIsAnsweredBeforeAllWasSentIsToldThatTheConnectionEnds() async throws {
+    try await GatewayFixture.running { fixture in
+      fixture.origin.respond("/a") { _ in OriginResponse(status: .forbidden, body: "no".utf8) }
+      fixture.origin.answerHeads("/a")
+      let client = try RawClient(port: fixture.port)
+      client.send("POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nabcd\r\n")
+      let answer = try await client.readToEnd()
+      #expect(answer.hasPrefix("HTTP/1.1 403 ") && answer.contains("Connection: close\r\n"), "\(answer)")
+    }
+  }
+}

@@ -1,0 +1,116 @@
+import HTTPTypes
+import PageKit
+import PageTesting
+import TestServers
+import Testing
+
+@testable import RenderHost
+
+@Suite(.timeLimit(.minutes(2)))
+struct GatewayVersionTests {
+  private static func link() throws -> HTTPField.Name { try #require(HTTPField.Name("Link")) }
+  private static func sum() throws -> HTTPField.Name { try #require(HTTPField.Name("X-Sum")) }
+
+  @Test func anOldClientGetsNeitherChunksNorInterimHeads() async throws {
+    try await GatewayFixture.running { fixture in
+      fixture.origin.serve("/a", Array("body".utf8), headers: [.cacheControl: "no-store"])
+      fixture.origin.always("/a", .informational(103, [try Self.link(): "</a.js>"], then: .chunked))
+      let client = try RawClient(port: fixture.port)
+      client.send("GET /a HTTP/1.0\r\nHost: h\r\n\r\n")
+      let answer = try await client.readToEnd()
+      #expect(!answer.contains("103") && !answer.lowercased().contains("transfer-encoding"), "\(answer)")
+      #expect(answer.contains(" 200 OK\r\n") && answer.hasSuffix("\r\n\r\nbody"), "\(answer)")
+      #expect(fixture.origin.requests.first?.headers[.via] == "1.0 renderhost")
+    }
+  }
+
+  @Test func aHostBesideTheOneThatCountsGoesNoFurther() throws {
+    let host = try #require(HTTPField.Name("Host"))
+    let head = HTTPRequest(
+      method: .get, scheme: "https", authority: "a", path: "/", headerFields: [host: "b", .accept: "c"])
+    let fields = GatewayFields.request(
+      head, from: ForwardedFields(client: nil, host: "a", isSecure: true), .none, version: .http2)
+    #expect(fields[host] == nil && fields[.accept] == "c" && fields[.via] == "2 renderhost")
+  }
+
+  @Test func theVersionOfEachRequestOnAConnectionIsItsOwn() async throws {
+    try await GatewayFixture.running { fixture in
+      fixture.origin.serve("/a", Array("body".utf8), headers: [.cacheControl: "no-store"])
+      fixture.origin.always("/a", .chunked)
+      let client = try RawClient(port: fixture.port)
+      client.send("GET /a HTTP/1.1\r\nHost: h\r\n\r\nGET /a HTTP/1.0\r\nHost: h\r\n\r\n")
+      let answer = try await client.readToEnd()
+      #expect(answer.contains("4\r\nbody\r\n0\r\n\r\nHTTP/1.") && answer.hasSuffix("\r\n\r\nbody"), "\(answer)")
+      #expect(fixture.origin.requests.map { $0.headers[.via] } == ["1.1 renderhost", "1.0 renderhost"])
+    }
+  }
+
+  @Test func whoEndsTheConnectionGetsInterimHeadsAllTheSame() async throws {
+    try await GatewayFixture.running { fixture in
+      fixture.origin.serve("/a", Array("body".utf8))
+      fixture.origin.always("/a", .informational(103, [try Self.link(): "</a.js>"]))
+      let client = try RawClient(port: fixture.port)
+      client.send("GET /a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+      let answer = try await client.readToEnd()
+      #expect(answer.hasPrefix("HTTP/1.1 103 ") && answer.hasSuffix("body"), "\(answer)")
+    }
+  }
+
+  @Test(arguments: [("--http1.1", "1.1"), ("--http2", "2")])
+  func aClientOverTLSGetsAllOfAnAnswer(_ option: String, _ version: String) async throws {
+    try await GatewayFixture.secure { fixture in
+      fixture.origin.serve("/a", Array("body".utf8), headers: [.cacheControl: "max-age=60"])
+      fixture.origin.always("/a", .informational(103, [try Self.link(): "</a.js>"]))
+      let url = "https://127.0.0.1:\(fixture.port)/a"
+      let first = try await Tool.run("curl", "-sik", option, "-w", " %{http_version}", url)
+      #expect(first.output.hasPrefix("HTTP/\(version) 103 ") && first.output.contains("</a.js>"), "\(first)")
+      #expect(first.output.hasSuffix("body \(version)"), "\(first)")
+      let again = try await Tool.run("curl", "-sik", option, "-w", " %{http_version}", url)
+      #expect(again.output.hasPrefix("HTTP/\(version) 200 ") && again.output.hasSuffix("body \(version)"), "\(again)")
+      #expect(again.output.lowercased().contains("via: 1.1 renderhost"))
+      #expect(fixture.origin.requests.map { $0.headers[.via] } == ["\(version) renderhost"])
+      let proto = try #require(HTTPField.Name("X-Forwarded-Proto"))
+      #expect(fixture.origin.requests.first?.headers[proto] == "https")
+    }
+  }
+
+  @Test(arguments: ["--http1.1", "--http2"])
+  func trailersOverTLSGoOn(_ option: String) async throws {
+    try await GatewayFixture.secure { fixture in
+      fixture.origin.serve("/a", Array("body".utf8), headers: [.cacheControl: "no-store"])
+      fixture.origin.always("/a", .trailers([try Self.sum(): "4"]))
+      let answer = try await Tool.run("curl", "-sik", option, "https://127.0.0.1:\(fixture.port)/a")
+      #expect(answer.output.lowercased().hasSuffix("bodyx-sum: 4\r\n"), "\(answer)")
+    }
+  }
+
+  @Test(arguments: ["--http1.1", "--http2"])
+  func aBodyOverTLSGoesOn(_ option: String) async throws {
+    try await GatewayFixture.secure { fixture in
+      fixture.origin.respond("/a") { OriginResponse(body: "\($0.bodySize)".utf8) }
+      let body = String(repeating: "b", count: 100_000)
+      let answer = try await Tool.run(
+        "curl", "-sk", option, "--data-binary", body, "https://127.0.0.1:\(fixture.port)/a")
+      #expect(answer.output == "100000")
+    }
+  }
+
+  @Test(.enabled(if: NginxServer.isInstalled, "nginx is not installed"))
+  func theOriginMaySpeakHTTP2() async throws {
+    try await NginxServer.running(serving: ["a": Array("body".utf8)]) { server in
+      try await GatewayFixture.running {
+        $0.origins[0].url = PageURL(server.url(for: "/")) ?? $0.origins[0].url
+        $0.origins[0].certificateAuthorities = server.certificateAuthority
+      } _: { fixture in
+        for _ in 0..<2 {
+          let answer = try await fixture.get("/a")
+          #expect(answer.status == 200 && answer.body == "body" && answer["via"] == "2 renderhost")
+        }
+        let put = try await fixture.get("/a", method: "PUT", body: "other")
+        #expect(put.status == 204)
+        #expect(try await fixture.get("/a").body == "other")
+      }
+      #expect(Set(try await server.accesses(3).map { $0[1] }) == ["HTTP/2.0"])
+    }
+  }
+}

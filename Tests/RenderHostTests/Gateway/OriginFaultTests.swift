@@ -1,0 +1,129 @@
+import CurlTransport
+import HTTPTypes
+import PageKit
+import PageLoading
+import PageTesting
+import Testing
+
+@testable import RenderHost
+
+/// What a bad origin sends is neither passed on as though it were good, nor kept.
+@Suite(.timeLimit(.minutes(2)))
+struct OriginFaultTests {
+  private static let kept: HTTPFields = [.cacheControl: "max-age=60"]
+
+  private static func head(_ lines: String, end: String = "\r\n\r\n") -> Fault {
+    .rawHead("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n\(lines)\(end)")
+  }
+
+  @Test(arguments: [
+    "Content-Length: 4\r\nContent-Length: 5", "Content-Length: 4, 5", "Content-Length: 0x4",
+    "Content-Length: 4\r\nTransfer-Encoding: chunked", "Transfer-Encoding: gzip, chunked",
+    "Content-Length : 4", "Content-Length: 4\r\nA: b\0c", "Content-Length: 4\r\nwithout colon",
+    "Content-Length: 4\r\nA: \(String(repeating: "b", count: 300_000))",
+  ])
+  func aHeadThatIsNotClearIsRefusedAndNotKept(_ lines: String) async throws {
+    try await GatewayFixture.running { fixture in
+      fixture.origin.serve("/a", Array("body".utf8), headers: Self.kept)
+      fixture.origin.script("/a", [Self.head(lines)])
+      let refused = try await fixture.get("/a")
+      #expect(refused.status == 502 && refused.body.contains("is not valid HTTP"), "\(refused.body)")
+      let good = try await fixture.get("/a")
+      #expect(good.status == 200 && good.body == "body")
+      #expect(fixture.origin.requestCount(path: "/a") == 2)
+    }
+  }
+
+  @Test func headsWithoutEndAreNotWaitedFor() async throws {
+    try await GatewayFixture.running { fixture in
+      let interim = String(repeating: "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", count: 8_000)
+      fixture.origin.always("/a", .rawHead(interim))
+      let answer = try await fixture.get("/a")
+      #expect(answer.status == 502 || answer.status == 103, "\(answer.status)")
+      #expect(answer.body.contains("is not valid HTTP"))
+    }
+  }
+
+  @Test(arguments: [
+    ("A: b\rSet-Cookie: c=d", "b Set-Cookie: c=d"), ("A: b\r\n \t c", "b c"), ("A: b\u{1}\u{7F}c", "b  c"),
+  ])
+  func whatMayNotStandInAFieldGoesOnAsSpace(_ line: String, _ value: String) async throws {
+    try await GatewayFixture.running { fixture in
+      fixture.origin.serve("/a", Array("body".utf8))
+      fixture.origin.always("/a", Self.head("Content-Length: 4\r\n\(line)"))
+      for _ in 0..<2 {
+        let answer = try await fixture.get("/a")
+        #expect(answer.status == 200 && answer.body == "body")
+        #expect(answer["a"] == value && answer["set-cookie"] == nil)
+      }
+    }
+  }
+
+  @Test func aDirectiveWithASpaceBeforeItsColonHolds() async throws {
+    try await GatewayFixture.running { fixture in
+      fixture.origin.serve("/a", Array("body".utf8))
+      fixture.origin.always(
+        "/a",
+        .rawHead(
+          "HTTP/1.1 200 OK\r\nCache-Control : private\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
+            + "Content-Length: 4\r\n\r\n"))
+      for _ in 0..<2 {
+        let answer = try await fixture.get("/a")
+        #expect(answer["cache-control"] == "private")
+      }
+      #expect(fixture.origin.requestCount(path: "/a") == 2)
+    }
+  }
+
+  @Test(arguments: [
+    Fault.cutChunked(after: 500), head("Transfer-Encoding: chunked\r\n\r\n4\r\nwxyz\r\nzz\r\n", end: ""),
+    head("Transfer-Encoding: chunked\r\n\r\n4\r\nwxyz!!0\r\n\r\n", end: ""),
+    head("Transfer-Encoding: chunked\r\n\r\n4\r\nwxyz\r\nfffffffffffffffff1\r\n", end: ""),
+  ])
+  func aBodyThatBreaksOffHasNoEndForTheClientEither(_ fault: Fault) async throws {
+    try await GatewayFixture.running { fixture in
+      fixture.origin.serve("/a", Array(repeating: 65, count: 1_000), headers: Self.kept)
+      fixture.origin.script("/a", [fault])
+      let cut = try await fixture.get("/a")
+      #expect(cut.status == 200 && cut["transfer-encoding"] == "chunked" && !cut.body.hasSuffix("0\r\n\r\n"))
+      let whole = try await fixture.get("/a")
+      #expect(whole.status == 200 && whole.body.count == 1_000)
+      #expect(fixture.origin.requestCount(path: "/a") == 2)
+    }
+  }
+
+  @Test func whatNobodyAskedForIsNoAnswerToTheNextRequest() async throws {
+    try await GatewayFixture.running { fixture in
+      let unasked = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 4\r\n\r\nevil"
+      // What comes along with the end of a small body libcurl sees itself.
+      let body = String(repeating: "b", count: 300_000)
+      fixture.origin.serve("/first", Array((body + unasked).utf8), headers: [.cacheControl: "no-store"])
+      fixture.origin.always("/first", .contentLengthTooShort(by: unasked.utf8.count))
+      fixture.origin.serve("/second", Array("good".utf8), headers: Self.kept)
+      let first = try await fixture.get("/first")
+      #expect(first.body == body)
+      try await fixture.origin.waitForCompletedResponses(1, to: "/first")
+      for _ in 0..<2 { #expect(try await fixture.get("/second").body == "good") }
+    }
+  }
+
+  @Test(arguments: [
+    Fault.closeBeforeHead, .resetBeforeHead, .garbage, .rawHead("HTTP/1.1 200 OK\r\nCache-Control: max-"),
+    .rawHead("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"), .status(503),
+  ])
+  func whereTheOriginHasNoAnswerOnlyWhatMayBeStaleIsGiven(_ fault: Fault) async throws {
+    try await GatewayFixture.running { fixture in
+      for (path, control) in [
+        ("/may", "max-age=0, stale-if-error=60"), ("/must-not", "max-age=0, must-revalidate, stale-if-error=60"),
+      ] {
+        fixture.origin.serve(path, Array("stored".utf8), etag: "\"1\"", headers: [.cacheControl: control])
+        _ = try await fixture.get(path)
+        fixture.origin.always(path, fault)
+      }
+      let may = try await fixture.get("/may")
+      #expect(may.status == 200 && may.body == "stored" && may["cache-status"]?.contains("hit") == true)
+      let mustNot = try await fixture.get("/must-not")
+      #expect([502, 503].contains(mustNot.status) && mustNot.body != "stored")
+    }
+  }
+}
