@@ -23,9 +23,9 @@ package final class SecondChanceCache<Key: Hashable & Sendable, Value: Sendable>
 
   package subscript(key: Key) -> Value? {
     state.withLock { state in
-      guard let value = state.entries[key]?.value else { return nil }
-      state.entries[key]?.wasUsed = true
-      return value
+      guard let index = state.entries.index(forKey: key) else { return nil }
+      if !state.entries.values[index].wasUsed { state.entries.values[index].wasUsed = true }
+      return state.entries.values[index].value
     }
   }
 

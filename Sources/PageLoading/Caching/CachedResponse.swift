@@ -11,15 +11,23 @@ public final class CachedResponse: Sendable {
   public let bytes: [UInt8]?
   /// What the memory tier said of the key before the store was asked.
   let epoch: UInt64
+  let standing: Standing
 
   init(_ entry: ResponseEntry, bytes: [UInt8]?, policy: CachePolicy, epoch: UInt64 = 0) {
     self.entry = entry
     self.bytes = bytes
     self.epoch = epoch
+    standing = Standing(entry)
     let head = entry.head
     stored = StoredResponse(
       id: entry.id, status: head.status, fields: head.fields, times: head.times, vary: head.vary, extent: head.extent,
       isInvalidated: head.isInvalidated, policy: policy)
+  }
+
+  /// The same, for a key whose variants are others now.
+  init(again other: CachedResponse) {
+    (entry, stored, bytes, epoch) = (other.entry, other.stored, other.bytes, other.epoch)
+    standing = Standing(other.entry)
   }
 
   public var userInfo: [String: String] { entry.head.userInfo }

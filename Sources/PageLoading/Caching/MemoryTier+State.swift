@@ -33,18 +33,24 @@ extension MemoryTier.State {
     if next >= 0 { nodes[next].previous = previous } else { last = previous }
   }
 
-  mutating func settle(_ slot: Int) {
+  /// Gives a key other variants.
+  mutating func set(_ variants: [CachedResponse], of slot: Int) {
+    for former in nodes[slot].variants { former.standing.end() }
+    nodes[slot].variants = variants.map { $0.standing.isOver ? CachedResponse(again: $0) : $0 }
+    for variant in nodes[slot].variants { variant.standing.begin() }
+    settle(slot)
+  }
+
+  private mutating func settle(_ slot: Int) {
     let cost = nodes[slot].variants.reduce(0) { $0 + $1.cost }
     self.cost += cost - nodes[slot].cost
     nodes[slot].cost = cost
   }
 
   mutating func drop(_ slot: Int) {
+    set([], of: slot)
     unlink(slot)
-    cost -= nodes[slot].cost
     slots[nodes[slot].key] = nil
-    nodes[slot].variants = []
-    nodes[slot].cost = 0
     free.append(slot)
   }
 

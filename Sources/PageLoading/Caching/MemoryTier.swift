@@ -42,6 +42,13 @@ final class MemoryTier: Sendable {
     }
   }
 
+  /// A key's variants count as used now.
+  func use(_ key: CacheKey) {
+    state.withLock { state in
+      if let slot = state.slots[key] { state.moveToFront(slot) }
+    }
+  }
+
   /// Which state of things a key is in: it changes with every removal. What was read from the store before that may
   /// be gone.
   func epoch(of key: CacheKey) -> UInt64 { state.withLock { $0.epochs[State.stripe(key)] } }
@@ -57,14 +64,12 @@ final class MemoryTier: Sendable {
       let isWelcome = response.cost <= state.capacity / 4 && epoch ?? state.epoch(of: key) == state.epoch(of: key)
       guard isWelcome || state.slots[key] != nil else { return false }
       let slot = state.slots[key] ?? state.add(key)
-      state.nodes[slot].variants.removeAll { ids.contains($0.entry.id) || $0.entry.id == response.entry.id }
-      if isWelcome { state.nodes[slot].variants.append(response) }
-      state.settle(slot)
+      var variants = state.nodes[slot].variants
+      variants.removeAll { ids.contains($0.entry.id) || $0.entry.id == response.entry.id }
+      if isWelcome { variants.append(response) }
       // Variants of one key count as one: the oldest of them make room where nothing else can.
-      while state.nodes[slot].cost > state.capacity {
-        state.nodes[slot].variants.removeFirst()
-        state.settle(slot)
-      }
+      while variants.reduce(0, { $0 + $1.cost }) > state.capacity { variants.removeFirst() }
+      state.set(variants, of: slot)
       state.moveToFront(slot)
       if state.nodes[slot].variants.isEmpty { state.drop(slot) }
       state.trim()
@@ -78,8 +83,9 @@ final class MemoryTier: Sendable {
       guard let slot = state.slots[response.entry.key],
         let index = state.nodes[slot].variants.firstIndex(where: { $0.entry.id == response.entry.id })
       else { return }
-      state.nodes[slot].variants[index] = response
-      state.settle(slot)
+      var variants = state.nodes[slot].variants
+      variants[index] = response
+      state.set(variants, of: slot)
       state.trim()
     }
   }
@@ -89,12 +95,7 @@ final class MemoryTier: Sendable {
     state.withLock { state in
       state.epochs[State.stripe(key)] &+= 1
       guard let slot = state.slots[key] else { return }
-      if let ids {
-        state.nodes[slot].variants.removeAll { ids.contains($0.entry.id) }
-      } else {
-        state.nodes[slot].variants = []
-      }
-      state.settle(slot)
+      state.set(ids.map { ids in state.nodes[slot].variants.filter { !ids.contains($0.entry.id) } } ?? [], of: slot)
       if state.nodes[slot].variants.isEmpty { state.drop(slot) }
     }
   }
@@ -103,8 +104,8 @@ final class MemoryTier: Sendable {
     state.withLock { state in
       for stripe in state.epochs.indices { state.epochs[stripe] &+= 1 }
       for slot in Array(state.slots.values) {
-        state.nodes[slot].variants.removeAll(where: condition)
-        state.settle(slot)
+        guard state.nodes[slot].variants.contains(where: condition) else { continue }
+        state.set(state.nodes[slot].variants.filter { !condition($0) }, of: slot)
         if state.nodes[slot].variants.isEmpty { state.drop(slot) }
       }
     }

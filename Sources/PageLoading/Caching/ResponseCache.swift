@@ -22,6 +22,8 @@ public final class ResponseCache: Sendable {
   let logger: Logger
   private let regionStores: RegionStores?
   private let state = Mutex(State())
+  /// When others' changes were looked for: nanoseconds since the machine's start; 0 for never.
+  private let checkedAt = Atomic<UInt64>(0)
 
   private struct State {
     var willCache: WillCache?
@@ -29,7 +31,6 @@ public final class ResponseCache: Sendable {
     /// Which entries were used since the store was told, and in which order.
     var uses: [Int64: Int] = [:]
     var useCount = 0
-    var checkedAt: ContinuousClock.Instant?
     var foreignChanges: Int64 = 0
   }
 
@@ -152,13 +153,10 @@ public final class ResponseCache: Sendable {
 
   /// Another process may have removed or replaced what is in memory here. Looked at once a second at most.
   private func noticeForeignChanges() {
-    let now = ContinuousClock.now
-    let isDue = state.withLock { state in
-      if let last = state.checkedAt, now - last < .seconds(1) { return false }
-      state.checkedAt = now
-      return true
-    }
-    guard isDue else { return }
+    let (last, now) = (checkedAt.load(ordering: .relaxed), DispatchTime.now().uptimeNanoseconds)
+    guard Self.isDue(last, now),
+      checkedAt.compareExchange(expected: last, desired: now, ordering: .relaxed).exchanged
+    else { return }
     let count = store.changeCount()
     let hasChanged = state.withLock { state in
       defer { state.foreignChanges = count }
@@ -168,7 +166,19 @@ public final class ResponseCache: Sendable {
     if hasChanged { memory.removeAll { $0.entry.id > 0 } }
   }
 
+  /// Whether others' changes were looked for less than a second ago; with the next request they are.
+  var isWatched: Bool { !Self.isDue(checkedAt.load(ordering: .relaxed), DispatchTime.now().uptimeNanoseconds) }
+
+  private static func isDue(_ last: UInt64, _ now: UInt64) -> Bool { last == 0 || now &- last >= 1_000_000_000 }
+
   // MARK: Uses
+
+  /// What is given again and again is noted now and then.
+  func noteUse(of standing: Standing, at now: HTTPDate) {
+    guard standing.isNews(at: now.secondsSinceEpoch) else { return }
+    memory.use(standing.key)
+    noteUse(standing.id)
+  }
 
   private func noteUse(_ id: Int64) {
     // Below zero are the names of what is in memory only.

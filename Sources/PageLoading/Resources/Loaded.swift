@@ -37,6 +37,8 @@ public struct Loaded: Sendable {
   let digest: SHA256Digest?
   /// What is coming in and may be stored.
   let incoming: IncomingResponse?
+  /// Where the same request would be answered so again; nil where it may not be.
+  package internal(set) var standing: StandingAnswer?
 
   /// What another process has loaded.
   package init(

@@ -28,8 +28,12 @@ extension ResourceLoader {
         lifetime: hop.lifetime, isOnline: isOnline)
       configuration.logger.debug("\(decision.summary)", metadata: ["key": "\(hop.key)"])
       switch decision {
-      case .serve(let stored, _, _):
-        if let answer = await serve(found, stored.id, to: hop, CacheStatus(.hit)) { return answer }
+      case .serve(let stored, _, let reason):
+        if let cached = found.first(where: { $0.entry.id == stored.id }),
+          let answer = await serve(cached, to: hop, CacheStatus(.hit), freshAmong: reason == .fresh ? found : [])
+        {
+          return answer
+        }
         gone.insert(stored.id)
       case .serveStale(let stored, _, let request):
         if let answer = await serve(found, stored.id, to: hop, CacheStatus(.hit)) {
@@ -59,10 +63,13 @@ extension ResourceLoader {
     return await serve(cached, to: hop, status, source: source, generation: generation)
   }
 
+  /// - Parameter found: what it was chosen among, where it was for being fresh.
   func serve(
-    _ cached: CachedResponse, to hop: Hop, _ status: CacheStatus, source: Loaded.Source? = nil, generation: UInt64 = 0
+    _ cached: CachedResponse, to hop: Hop, _ status: CacheStatus, source: Loaded.Source? = nil, generation: UInt64 = 0,
+    freshAmong found: [CachedResponse] = []
   ) async -> (loaded: Loaded, remaining: Int64)? {
-    let freshness = Freshness(of: cached.stored, at: configuration.now(), rule: hop.lifetime)
+    let now = configuration.now()
+    let freshness = Freshness(of: cached.stored, at: now, rule: hop.lifetime)
     let answer = StoredAnswer(to: hop.request, from: cached.stored, age: freshness.age)
     var status = status
     status.timeToLive = freshness.remaining
@@ -71,14 +78,25 @@ extension ResourceLoader {
       guard let stored = await cache.body(of: cached) else { return nil }
       body = decoded(stored.body(range), of: answer.head, hop)
     }
-    let loaded = Loaded(
+    var loaded = Loaded(
       url: hop.url,
       response: HTTPResponse(status: answer.head.status, headerFields: status.added(to: answer.head.headerFields)),
       body: body, source: source ?? (cached.bytes == nil ? .disk : .memory), age: freshness.age,
       generation: generation, cacheStatus: status, userInfo: cached.userInfo, digest: cached.entry.digest)
+    if !found.isEmpty, cached.bytes != nil, freshness.isFresh, mayStand(hop) {
+      loaded.standing = StandingAnswer(
+        cached, among: found, in: cache, made: now, remaining: freshness.remaining, now: configuration.now)
+    }
     // However young it is, it may not be used without asking.
     let mustAsk = cached.stored.isInvalidated || cached.stored.control.noCache == .response
     return (loaded, mustAsk ? min(0, freshness.remaining) : freshness.remaining)
+  }
+
+  /// Whether nothing but the age of what is stored can change the answer, and nothing else has to be done for it.
+  private func mayStand(_ hop: Hop) -> Bool {
+    // RFC 9111 §5.2.1, §5.4: these may set bounds of their own to the age.
+    hop.behavior.refresh == .never && !hop.request.headerFields.contains(.cacheControl)
+      && !hop.request.headerFields.contains { $0.name.canonicalName == "pragma" }
   }
 
   /// RFC 9111 §5.2.1.7.

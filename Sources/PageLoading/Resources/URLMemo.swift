@@ -12,7 +12,7 @@ final class URLMemo: Sendable {
 
     init(_ url: PageURL, ignoring ignored: Set<String>) {
       self.url = url
-      identity = PageURL(url.text, ignoring: ignored) ?? url
+      identity = ignored.isEmpty ? url : PageURL(url.text, ignoring: ignored) ?? url
     }
   }
 

@@ -1,7 +1,9 @@
+import HTTPCaching
 import HTTPTypes
 import Hummingbird
 import Logging
 import PageCore
+import PageLoading
 
 /// A shared cache in front of origins: decides with `HTTPCaching`, keeps in stores of its own, asks with libcurl.
 struct Gateway: Sendable {
@@ -11,10 +13,13 @@ struct Gateway: Sendable {
 
   /// - Returns: nil where none is wanted.
   /// - Throws: ``StoreError``, ``TransportError``.
-  init?(_ settings: Settings, record: HostRecord, logger: Logger) throws {
+  init?(
+    _ settings: Settings, record: HostRecord, logger: Logger,
+    now: @escaping @Sendable () -> HTTPDate = ResourceLoader.Configuration().now
+  ) throws {
     guard settings.gateway != nil, !settings.origins.isEmpty else { return nil }
     origins = try settings.origins.map {
-      try GatewayOrigin($0, store: settings.store, record: record, logger: logger)
+      try GatewayOrigin($0, store: settings.store, record: record, logger: logger, now: now)
     }
     table = OriginTable(settings.origins)
     isSecure = settings.certificate != nil

@@ -21,6 +21,11 @@ struct GatewayRecord: Sendable {
 
   func answered(_ result: GatewayResult) { answers[result]?.increment() }
 
+  func answered(_ result: GatewayResult, again: RecalledAnswer.Again) {
+    answered(result)
+    sent(again.bodyBytes, result)
+  }
+
   /// There is no answer.
   func failed(_ fault: GatewayFault) {
     answered(fault.result)

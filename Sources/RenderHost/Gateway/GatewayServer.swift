@@ -11,6 +11,8 @@ struct GatewayServer: Sendable {
   let settings: Settings
   let metrics: HostMetrics
   let logger: Logger
+  /// What is given again to who asks in the same words.
+  let answers = AnswerMemory()
   /// Called with the address it listens on.
   var whenRunning: @Sendable (SocketAddress?) async -> Void = { _ in }
 
@@ -19,7 +21,8 @@ struct GatewayServer: Sendable {
     let responder = responder
     let connections = ConnectionRegister(limit: settings.limits.connectionsPerAddress)
     return try HTTPServerBuilder.guarded(
-      settings.limits, tls: tls, connections: connections, metrics: metrics, handlers: { [ClientDepartureHandler()] }
+      settings.limits, tls: tls, connections: connections, metrics: metrics, memory: answers,
+      handlers: { [ClientDepartureHandler()] }
     ).buildServer(
       configuration: ServerConfiguration(
         address: .hostname(address.host, port: address.port), backlog: 1024,

@@ -3,8 +3,9 @@ import PageStore
 
 /// Answers under the very bytes of the request heads that they were given to.
 ///
-/// Of what is served, an answer is a function of the request's head and of the release; whoever asks in the same words
-/// gets the same bytes again, and nothing has to be parsed, decided or written down anew.
+/// Of what is served, an answer is a function of the request's head and of the release; of what the gateway has stored,
+/// one of the head and of the time. Whoever asks in the same words gets the same bytes again, and nothing has to be
+/// parsed, decided or written down anew.
 final class AnswerMemory: Sendable {
   /// Longer heads are not remembered.
   static let headLimit = 2 << 10
@@ -16,10 +17,10 @@ final class AnswerMemory: Sendable {
   /// - Parameter capacity: bytes in memory.
   init(capacity: Int = 32 << 20) { answers = SecondChanceCache(capacity: capacity) }
 
-  /// Nil for what is not known, or does not hold any more.
-  func answer(to head: ByteBuffer) -> RecalledAnswer? {
+  /// Also the seconds by which it has aged. Nil for what is not known, or does not hold any more.
+  func answer(to head: ByteBuffer) -> (answer: RecalledAnswer, age: Int64)? {
     // One that does not hold is replaced when its request is answered: to look for its place would take long.
-    answers[head].flatMap { $0.isCurrent() ? $0 : nil }
+    answers[head].flatMap { answer in answer.age().map { (answer, $0) } }
   }
 
   func remember(_ answer: RecalledAnswer, for head: ByteBuffer) {

@@ -4,8 +4,8 @@ import NIOCore
 
 /// Stands before HTTP's decoder: answers request heads that are known, and learns the answers to those that are not.
 ///
-/// It knows where a request begins only as long as each has come in one piece, and the next after the answer to the
-/// one before; when it does not, the connection goes the long way for good.
+/// It knows where a request begins only as long as each has come in one piece; when it does not, the connection goes the
+/// long way for good.
 final class RecallHandler: ChannelDuplexHandler, RemovableChannelHandler {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = ByteBuffer
@@ -15,8 +15,9 @@ final class RecallHandler: ChannelDuplexHandler, RemovableChannelHandler {
   private enum State {
     /// A request may begin.
     case idle
-    /// An answer is on its way; what is learned of it, where it is one to be remembered.
-    case answering(Lesson?)
+    /// An answer is on its way; what is learned of it, where it is one to be remembered. Who has all bytes of an answer
+    /// may ask again before it is said here that these were all: so many requests have come since.
+    case answering(Lesson?, behind: Int)
     /// It is not known where requests begin.
     case lost
   }
@@ -44,32 +45,35 @@ final class RecallHandler: ChannelDuplexHandler, RemovableChannelHandler {
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    guard case .idle = state else {
-      state = .lost
-      return context.fireChannelRead(data)
-    }
+    if case .lost = state { return context.fireChannelRead(data) }
     let bytes = unwrapInboundIn(data)
     guard AnswerMemory.isWholeHead(bytes) else {
       state = .lost
       return context.fireChannelRead(data)
     }
+    if case .answering(_, let behind) = state {
+      // What is said of its answer may already be said in the time of the one before: neither is learned.
+      state = .answering(nil, behind: behind + 1)
+      return context.fireChannelRead(data)
+    }
     let now = ContinuousClock.now
-    if now - lastLongWay < longWayEvery, context.channel.isWritable, let answer = memory.answer(to: bytes) {
-      return give(answer, since: now, context)
+    if now - lastLongWay < longWayEvery, context.channel.isWritable, let known = memory.answer(to: bytes) {
+      return give(known.answer, age: known.age, since: now, context)
     }
     lastLongWay = now
-    state = .answering(Lesson(head: bytes))
+    state = .answering(Lesson(head: bytes), behind: 0)
     context.fireChannelRead(data)
   }
 
   func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-    if case .answering(var lesson?) = state {
+    if case .answering(var lesson?, _) = state {
       if case .byteBuffer(let buffer) = unwrapOutboundIn(data) {
         lesson.answer.append(buffer)
         lesson.size += buffer.readableBytes
-        state = .answering(lesson.size <= AnswerMemory.bodyLimit + AnswerMemory.headLimit ? lesson : nil)
+        let isWorthIt = lesson.size <= AnswerMemory.bodyLimit + AnswerMemory.headLimit
+        state = .answering(isWorthIt ? lesson : nil, behind: 0)
       } else {
-        state = .answering(nil)
+        state = .answering(nil, behind: 0)
       }
     }
     context.write(data, promise: promise)
@@ -80,18 +84,24 @@ final class RecallHandler: ChannelDuplexHandler, RemovableChannelHandler {
   /// - Parameter isNext: whether the next bytes begin a request.
   func answered(isNext: Bool) {
     let offer = slot.take()
-    guard case .answering(let lesson) = state else { return }
+    guard case .answering(let lesson, let behind) = state else { return }
+    if behind > 0 {
+      state = .answering(nil, behind: behind - 1)
+      return
+    }
     state = isNext ? .idle : .lost
     guard isNext, let lesson, let offer, let answer = RecalledAnswer(lesson.answer, offer) else { return }
     memory.remember(answer, for: lesson.head)
   }
 
-  private func give(_ answer: RecalledAnswer, since started: ContinuousClock.Instant, _ context: ChannelHandlerContext)
-  {
+  private func give(
+    _ answer: RecalledAnswer, age: Int64, since started: ContinuousClock.Instant, _ context: ChannelHandlerContext
+  ) {
     connection.headArrived()
     connection.awaitHead()
     let id = RequestID.next()
-    let (head, body) = answer.buffers(date: currentDate(), requestID: id, context.channel.allocator)
+    let renewed = AnswerHead.Renewed(date: currentDate(), requestID: id, age: age)
+    let (head, body) = answer.buffers(renewed, context.channel.allocator)
     context.write(wrapOutboundOut(.byteBuffer(head)), promise: nil)
     if let body { context.write(wrapOutboundOut(.byteBuffer(body)), promise: nil) }
     context.flush()

@@ -2,7 +2,17 @@ import Synchronization
 
 /// Says that an answer may be given again to the very same request head.
 struct RecallOffer: Sendable {
-  let isCurrent: @Sendable () -> Bool
+  /// What is new whenever an answer is given again.
+  enum Renewal: Sendable {
+    /// Its `Date`: it is made when it is sent.
+    case date
+    /// Its `Age`, and what is left of its lifetime: it was made elsewhere.
+    case age
+  }
+
+  var renewal = Renewal.date
+  /// Seconds by which it has aged since it was made; nil where it may not be given again.
+  let age: @Sendable () -> Int64?
   var notes: [@Sendable (RecalledAnswer.Again) -> Void] = []
 }
 
@@ -14,7 +24,7 @@ final class RecallSlot: Sendable {
   @TaskLocal static var current: RecallSlot?
 
   private struct State {
-    var isCurrent: (@Sendable () -> Bool)?
+    var offer: RecallOffer?
     var notes: [@Sendable (RecalledAnswer.Again) -> Void] = []
     var isForbidden = false
   }
@@ -22,7 +32,16 @@ final class RecallSlot: Sendable {
   private let state = Mutex(State())
 
   /// - Parameter isCurrent: asked each time: whether the answer would be the same.
-  func allow(while isCurrent: @escaping @Sendable () -> Bool) { state.withLock { $0.isCurrent = isCurrent } }
+  func allow(while isCurrent: @escaping @Sendable () -> Bool) {
+    state.withLock { $0.offer = RecallOffer { isCurrent() ? 0 : nil } }
+  }
+
+  /// The same for an answer that has an `Age`, and the date of another server.
+  ///
+  /// - Parameter age: asked each time: the seconds by which it has grown; nil where the answer would not be the same.
+  func allow(aging age: @escaping @Sendable () -> Int64?) {
+    state.withLock { $0.offer = RecallOffer(renewal: .age, age: age) }
+  }
 
   /// The answer is for this request alone.
   func forbid() { state.withLock { $0.isForbidden = true } }
@@ -34,8 +53,9 @@ final class RecallSlot: Sendable {
   func take() -> RecallOffer? {
     state.withLock { state in
       defer { state = State() }
-      guard !state.isForbidden, let isCurrent = state.isCurrent else { return nil }
-      return RecallOffer(isCurrent: isCurrent, notes: state.notes)
+      guard !state.isForbidden, var offer = state.offer else { return nil }
+      offer.notes = state.notes
+      return offer
     }
   }
 }

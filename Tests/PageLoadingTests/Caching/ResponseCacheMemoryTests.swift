@@ -47,18 +47,6 @@ struct ResponseCacheMemoryTests {
     mutating func trim() { while cost > capacity { places.removeLast() } }
   }
 
-  private static func response(_ id: Int64, _ key: CacheKey, count: Int) -> CachedResponse {
-    let head = ResponseHead(
-      status: 200, fields: [:],
-      times: ExchangeTimes(request: ResponseCacheFixture.now, response: ResponseCacheFixture.now), vary: VaryKey(),
-      extent: .whole(Int64(count)), staleAt: 0)
-    let digest = SHA256Digest(bytes: [UInt8](repeating: 0, count: 32))
-    return CachedResponse(
-      ResponseEntry(
-        id: id, key: key, head: head, digest: digest ?? ContentDigests.filled(0).sha256, isKept: false, storedAt: 0),
-      bytes: [UInt8](repeating: 0, count: count), policy: CachePolicy(mode: .private))
-  }
-
   @Test(arguments: 0..<20 as Range<UInt64>)
   func itDoesWhatAPlainListDoes(seed: UInt64) {
     var generator = SeededGenerator(seed: seed)
@@ -72,7 +60,7 @@ struct ResponseCacheMemoryTests {
       let id = Int64.random(in: 1...60, using: &generator)
       switch Int.random(in: 0..<100, using: &generator) {
       case 0..<50:
-        let response = Self.response(id, key, count: .random(in: 0..<12_000, using: &generator))
+        let response = MemoryTierFixture.response(id, key, count: .random(in: 0..<12_000, using: &generator))
         let ids: Set<Int64> = Bool.random(using: &generator) ? [id + 1, id + 2] : []
         check(tier.insert(response, replacing: ids) == reference.insert(response, replacing: ids), "insert at \(step)")
       case 50..<85:
@@ -110,7 +98,7 @@ struct ResponseCacheMemoryTests {
   @Test func manyVariantsOfOneKeyNeverPushOutTheNewest() {
     let tier = MemoryTier(capacity: 10_000)
     for id in 1...20 as ClosedRange<Int64> {
-      #expect(tier.insert(Self.response(id, CacheKey(named: "a"), count: 1_800)))
+      #expect(tier.insert(MemoryTierFixture.response(id, CacheKey(named: "a"), count: 1_800)))
       #expect(tier.variants(for: CacheKey(named: "a")).last?.entry.id == id)
       #expect(tier.usage.bytes <= 10_000)
     }
@@ -121,15 +109,15 @@ struct ResponseCacheMemoryTests {
     let (a, b) = (CacheKey(named: "a"), CacheKey(named: "b"))
     for forget in [{ tier.remove(a) }, { tier.remove(a, ids: [1]) }, { tier.removeAll { $0.entry.key == a } }] {
       let epoch = tier.epoch(of: a)
-      #expect(tier.insert(Self.response(1, a, count: 10), since: epoch))
+      #expect(tier.insert(MemoryTierFixture.response(1, a), since: epoch))
       forget()
-      #expect(!tier.insert(Self.response(1, a, count: 10), since: epoch))
+      #expect(!tier.insert(MemoryTierFixture.response(1, a), since: epoch))
       #expect(tier.variants(for: a).isEmpty)
     }
-    tier.replace(Self.response(1, a, count: 10))
+    tier.replace(MemoryTierFixture.response(1, a))
     #expect(tier.variants(for: a).isEmpty)
-    tier.insert(Self.response(2, b, count: 10))
-    tier.replace(Self.response(2, b, count: 500))
+    tier.insert(MemoryTierFixture.response(2, b))
+    tier.replace(MemoryTierFixture.response(2, b, count: 500))
     #expect(tier.variants(for: b).first?.bytes?.count == 500)
   }
 }

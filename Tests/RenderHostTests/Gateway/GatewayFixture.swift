@@ -1,7 +1,9 @@
 import Foundation
+import HTTPCaching
 import HTTPTypes
 import Logging
 import PageKit
+import PageLoading
 import PageTesting
 import ServiceLifecycle
 
@@ -12,13 +14,19 @@ final class GatewayFixture: Sendable {
   let origin: FaultOrigin
   let port: Int
   let report: GatewayReport
+  let record: HostRecord
+  let gateway: Gateway
+  /// What its listener gives again.
+  let recalled: AnswerMemory
   private let group: ServiceGroup
   private let end: Task<Void, any Error>
   private let directory: TemporaryDirectory
 
   struct NotRunning: Error {}
 
-  private init(_ origin: FaultOrigin, _ change: (inout Settings) -> Void) async throws {
+  private init(
+    _ origin: FaultOrigin, now: (@Sendable () -> HTTPDate)?, _ change: (inout Settings) -> Void
+  ) async throws {
     self.origin = origin
     directory = try TemporaryDirectory()
     var settings = Settings()
@@ -28,11 +36,14 @@ final class GatewayFixture: Sendable {
     change(&settings)
     var logger = Logger(label: "test")
     logger.logLevel = .error
-    let record = HostRecord()
+    record = HostRecord()
     let metrics = record.metrics
-    guard let gateway = try Gateway(settings, record: record, logger: logger), let address = settings.gateway else {
-      throw NotRunning()
-    }
+    guard
+      let gateway = try Gateway(
+        settings, record: record, logger: logger, now: now ?? ResourceLoader.Configuration().now),
+      let address = settings.gateway
+    else { throw NotRunning() }
+    self.gateway = gateway
     var tls: TLSReloader?
     if let certificate = settings.certificate, let key = settings.privateKey {
       tls = try TLSReloader(TLSFiles(certificate: certificate, privateKey: key))
@@ -42,6 +53,7 @@ final class GatewayFixture: Sendable {
     let server = GatewayServer(
       gateway: gateway, settings: settings, metrics: metrics, logger: logger,
       whenRunning: { address in bound.change { $0 = address?.port ?? -1 } })
+    recalled = server.answers
     let group = ServiceGroup(
       configuration: .init(services: [try server.service(address, tls: tls)], logger: logger))
     self.group = group
@@ -51,11 +63,20 @@ final class GatewayFixture: Sendable {
     self.port = port
   }
 
+  /// Another cache on the same folder, as another process would open it.
+  func otherCache() throws -> ResponseCache {
+    try ResponseCache(
+      memoryCapacity: 1 << 20, diskCapacity: 1 << 30,
+      directory: ResponseDirectory(directory.file("store") + "/gateway/origin"),
+      policy: CachePolicy(mode: .shared))
+  }
+
   static func running(
-    _ change: (inout Settings) -> Void = { _ in }, _ body: (GatewayFixture) async throws -> Void
+    _ change: (inout Settings) -> Void = { _ in }, now: (@Sendable () -> HTTPDate)? = nil,
+    _ body: (GatewayFixture) async throws -> Void
   ) async throws {
     let origin = try await FaultOrigin.start()
-    let fixture = try await GatewayFixture(origin, change)
+    let fixture = try await GatewayFixture(origin, now: now, change)
     do { try await body(fixture) } catch {
       await fixture.stop()
       throw error

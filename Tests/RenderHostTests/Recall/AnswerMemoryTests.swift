@@ -16,7 +16,7 @@ struct AnswerMemoryTests {
   }
 
   private static let fields = "Date: Sun, 22 Nov 2026 00:14:37 GMT\r\nX-Request-Id: 0123456789abcdef\r\n"
-  private let offer = RecallOffer(isCurrent: { true })
+  private let offer = RecallOffer { 0 }
 
   @Test(arguments: [
     ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\(fields)\r\n", true),
@@ -34,7 +34,7 @@ struct AnswerMemoryTests {
     let head = "HTTP/1.1 200 OK\r\nETag: \"a\"\r\n\(Self.fields)Vary: Date\r\n\r\n"
     let body = [ByteBuffer(string: "abc"), ByteBuffer(string: "def")]
     let answer = try #require(RecalledAnswer([ByteBuffer(string: head)] + body, offer))
-    let (buffer, rest) = answer.buffers(date: "DATE", requestID: "ID", ByteBufferAllocator())
+    let (buffer, rest) = answer.buffers(.init(date: "DATE", requestID: "ID", age: 0), ByteBufferAllocator())
     #expect(rest == nil)
     #expect(
       String(buffer: buffer)

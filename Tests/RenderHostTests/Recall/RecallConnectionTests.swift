@@ -87,13 +87,13 @@ struct RecallConnectionTests {
 
   private func answer(_ body: ByteBuffer) throws -> RecalledAnswer {
     let head = "HTTP/1.1 200 OK\r\nDate: d\r\nX-Request-Id: i\r\nContent-Length: \(body.readableBytes)\r\n\r\n"
-    return try #require(RecalledAnswer([ByteBuffer(string: head), body], RecallOffer(isCurrent: { true })))
+    return try #require(RecalledAnswer([ByteBuffer(string: head), body], RecallOffer { 0 }))
   }
 
   @Test func aPartThatIsRememberedDoesNotKeepTheWhole() throws {
     let whole = ByteBuffer(repeating: 0x61, count: 4 << 20)
     let part = try #require(whole.getSlice(at: 100, length: 10_000))
-    let body = try #require(try answer(part).buffers(date: "d", requestID: "i", ByteBufferAllocator()).1)
+    let body = try #require(try answer(part).buffers(.init(date: "d", requestID: "i", age: 0), ByteBufferAllocator()).1)
     #expect(body == part && body.storageCapacity < 100_000)
   }
 

@@ -17,7 +17,10 @@ struct GatewayOrigin: Sendable {
 
   /// - Parameter store: the folder of all stores.
   /// - Throws: ``StoreError``, ``TransportError``.
-  init(_ settings: OriginSettings, store: StoreDirectory, record: HostRecord, logger: Logger) throws {
+  init(
+    _ settings: OriginSettings, store: StoreDirectory, record: HostRecord, logger: Logger,
+    now: @escaping @Sendable () -> HTTPDate
+  ) throws {
     self.settings = settings
     self.record = GatewayRecord(record, origin: settings)
     let cache = try ResponseCache(
@@ -29,7 +32,7 @@ struct GatewayOrigin: Sendable {
       cache: cache,
       transport: settings.tagLimit > 0 ? ContentTags(transport: timed, limit: settings.tagLimit) : timed,
       coding: ContentDecoder(), reachability: Reachability(settings.patience),
-      configuration: Self.configuration(settings, logger))
+      configuration: Self.configuration(settings, logger, now))
   }
 
   private static func transport(_ settings: OriginSettings) throws -> CurlTransport {
@@ -42,7 +45,9 @@ struct GatewayOrigin: Sendable {
     return try CurlTransport(transport)
   }
 
-  private static func configuration(_ settings: OriginSettings, _ logger: Logger) -> ResourceLoader.Configuration {
+  private static func configuration(
+    _ settings: OriginSettings, _ logger: Logger, _ now: @escaping @Sendable () -> HTTPDate
+  ) -> ResourceLoader.Configuration {
     var configuration = ResourceLoader.Configuration()
     configuration.behavior = settings.behavior
     configuration.rules = settings.rules
@@ -56,6 +61,7 @@ struct GatewayOrigin: Sendable {
     configuration.transfers = settings.connections
     configuration.waiting = settings.waiting
     configuration.logger = logger
+    configuration.now = now
     return configuration
   }
 
@@ -82,6 +88,7 @@ struct GatewayOrigin: Sendable {
       }
       let result = GatewayResult(loaded)
       record.answered(result)
+      GatewayRecall.offer(loaded, to: request) { [record] in record.answered(result, again: $0) }
       var response = response(loaded, to: request, result, sender.departure)
       // RFC 9112 §9.3: what is left of a body would be taken for the next request. It is not read any more.
       if body?.isWhole == false { response.headers[.connection] = "close" }

@@ -14,13 +14,13 @@ struct AccessLogMiddleware: RouterMiddleware {
     let start = ContinuousClock.now
     var response = try await next(request, context)
     let (status, logger) = (response.status.code, context.logger)
+    let level: Logger.Level = status >= 500 ? .warning : .info
+    guard level >= logger.logLevel else { return response }
     let address = context.remoteAddress?.ipAddress ?? "-"
     let (method, path) = (request.method.rawValue, String(request.uri.path.prefix(512)))
     @Sendable func log(
       _ bytes: Int, _ isAborted: Bool, _ start: ContinuousClock.Instant, _ address: String, _ logger: Logger
     ) {
-      let level: Logger.Level = status >= 500 ? .warning : .info
-      guard level >= logger.logLevel else { return }
       let milliseconds = (start.duration(to: .now) / .microseconds(100)).rounded() / 10
       var metadata: Logger.Metadata = [
         "method": .string(method), "path": .string(path), "status": .stringConvertible(status),

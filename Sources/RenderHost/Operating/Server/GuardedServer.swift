@@ -7,17 +7,17 @@ extension HTTPServerBuilder {
   ///
   /// - Parameters:
   ///   - tls: nil for a server without TLS.
+  ///   - memory: answers that are given again, on connections without TLS.
   ///   - handlers: made for each connection, or each stream of HTTP/2, behind HTTP's own.
   static func guarded(
     _ limits: Settings.Limits, tls: TLSReloader?, connections: ConnectionRegister, metrics: HostMetrics,
-    handlers: @escaping @Sendable () -> [any RemovableChannelHandler] = { [] }
+    memory: AnswerMemory = AnswerMemory(), handlers: @escaping @Sendable () -> [any RemovableChannelHandler] = { [] }
   ) -> HTTPServerBuilder {
     let http1 = HTTP1Channel.Configuration(
       additionalChannelHandlers: [RequestPartsHandler(limits: limits, metrics: metrics)] + handlers(),
       idleTimeout: TimeAmount(limits.idle),
       httpDecoderConfiguration: .init(
         maxHeaderFieldSize: limits.header, maxHeaderListSize: limits.header, maxHeaderFieldCount: 200))
-    let memory = AnswerMemory()
     return HTTPServerBuilder { responder in
       guard let tls else {
         let channel = HTTP1Channel(responder: responder, configuration: http1)

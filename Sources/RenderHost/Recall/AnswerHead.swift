@@ -1,0 +1,105 @@
+import NIOCore
+
+/// The head of an answer that is given again, cut where something is new in each.
+struct AnswerHead: Sendable {
+  private enum Piece: Sendable {
+    case text(Range<Int>)
+    case date
+    case requestID
+    /// A number of seconds that grows, or falls, by one each second.
+    case seconds(Int64, step: Int64)
+  }
+
+  /// What is new.
+  struct Renewed {
+    let date: String
+    let requestID: String
+    /// Seconds since the first answer.
+    let age: Int64
+  }
+
+  private let bytes: ByteBuffer
+  private let pieces: [Piece]
+
+  var size: Int { bytes.readableBytes }
+
+  /// Nil for a head whose answer has no end of its own, or that lacks a field that is to be renewed.
+  init?(_ head: ByteBuffer, _ renewal: RecallOffer.Renewal) {
+    let text = String(decoding: head.readableBytesView, as: UTF8.self)
+    guard text.utf8.count == head.readableBytes, text.hasPrefix("HTTP/1.1 "), text.hasSuffix("\r\n\r\n") else {
+      return nil
+    }
+    let bytes = Array(head.readableBytesView)
+    let fields = Self.fields(of: bytes)
+    guard let id = fields["x-request-id"], fields["transfer-encoding"] == nil, fields["connection"] == nil else {
+      return nil
+    }
+    var places: [(Range<Int>, Piece)] = [(id, .requestID)]
+    switch renewal {
+    case .date:
+      guard let date = fields["date"] else { return nil }
+      places.append((date, .date))
+    case .age:
+      guard let age = fields["age"], let seconds = Self.number(bytes[age]), seconds.end == age.upperBound else {
+        return nil
+      }
+      places.append((age, .seconds(seconds.value, step: 1)))
+      if let left = fields["cache-status"].flatMap({ Self.timeToLive(bytes[$0]) }) {
+        places.append((left.range, .seconds(left.value, step: -1)))
+      }
+    }
+    var pieces: [Piece] = []
+    var start = 0
+    for (range, piece) in places.sorted(by: { $0.0.lowerBound < $1.0.lowerBound }) {
+      pieces += [.text(start..<range.lowerBound), piece]
+      start = range.upperBound
+    }
+    self.pieces = pieces + [.text(start..<bytes.count)]
+    self.bytes = ByteBuffer(bytes: bytes)
+  }
+
+  func write(_ renewed: Renewed, to buffer: inout ByteBuffer) {
+    bytes.withUnsafeReadableBytes { bytes in
+      for piece in pieces {
+        switch piece {
+        case .text(let range): buffer.writeBytes(UnsafeRawBufferPointer(rebasing: bytes[range]))
+        case .date: buffer.writeString(renewed.date)
+        case .requestID: buffer.writeString(renewed.requestID)
+        case .seconds(let first, let step): buffer.writeString(String(first &+ step &* renewed.age))
+        }
+      }
+    }
+  }
+
+  // MARK: Places
+
+  /// Where the values of fields are, by their names in small letters; those of the last line of a name.
+  private static func fields(of head: [UInt8]) -> [String: Range<Int>] {
+    var fields: [String: Range<Int>] = [:]
+    var start = 0
+    for (index, byte) in head.enumerated() where byte == 0x0A {
+      let line = head[start..<max(start, index - 1)]
+      if let colon = line.firstIndex(of: 0x3A) {
+        let value = line[(colon + 1)...].drop { $0 == 0x20 }
+        fields[String(decoding: line[..<colon], as: UTF8.self).lowercased()] = value.startIndex..<value.endIndex
+      }
+      start = index + 1
+    }
+    return fields
+  }
+
+  /// The number that bytes begin with.
+  private static func number(_ bytes: ArraySlice<UInt8>) -> (value: Int64, end: Int)? {
+    let digits = bytes.prefix { (0x30...0x39).contains($0) }
+    return Int64(String(decoding: digits, as: UTF8.self)).map { ($0, digits.endIndex) }
+  }
+
+  /// What the cache that is nearest to the client says is left of the lifetime. RFC 9211 §2.4.
+  private static func timeToLive(_ status: ArraySlice<UInt8>) -> (value: Int64, range: Range<Int>)? {
+    let mark = Array("; ttl=".utf8)
+    let starts = status.indices.dropLast(mark.count).reversed()
+    guard let start = starts.first(where: { status[$0...].starts(with: mark) }) else { return nil }
+    let first = start + mark.count
+    return number(status[first...]).map { ($0.value, first..<$0.end) }
+  }
+}
