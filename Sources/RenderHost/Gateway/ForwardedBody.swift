@@ -15,13 +15,19 @@ final class ForwardedBody: Sendable {
   var isWhole: Bool { course.read(\.isWhole) }
 
   /// Nil for a request that has none.
-  init?(_ request: Request) {
+  init?(_ request: Request, version: RequestVersion) {
     let length = request.headers[.contentLength].flatMap { Int64($0) }
-    let mayHaveBody = [.post, .put, .patch].contains(request.method) || request.headers.contains(.transferEncoding)
-    guard length.map({ $0 > 0 }) ?? mayHaveBody else { return nil }
+    guard length.map({ $0 > 0 }) ?? Self.mayFollow(request, version) else { return nil }
     let course = Course()
     self.course = course
     stream = RequestStream(Pieces(body: request.body, course: course), length: length)
+  }
+
+  /// Whether there may be a body whose length is not said.
+  private static func mayFollow(_ request: Request, _ version: RequestVersion) -> Bool {
+    // RFC 9112 §6.3: with HTTP/1 such a body is chunked. With HTTP/2 only the end of the stream tells that there is none.
+    version == .http2
+      ? ![.get, .head, .options, .trace].contains(request.method) : request.headers.contains(.transferEncoding)
   }
 
   private final class Course: Sendable {

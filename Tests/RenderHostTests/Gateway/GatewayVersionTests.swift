@@ -95,6 +95,27 @@ struct GatewayVersionTests {
     }
   }
 
+  @Test func aBodyWhoseLengthIsNotSaidGoesOnWithAnyMethod() async throws {
+    try await GatewayFixture.secure { fixture in
+      fixture.origin.respond("/a") { OriginResponse(body: "\($0.method) \($0.bodySize)".utf8) }
+      for method in ["DELETE", "PROPFIND"] {
+        let answer = try await Tool.run(
+          "curl", "-sk", "--http2", "-X", method, "-H", "Content-Length:", "--data-binary", "abcd",
+          "https://127.0.0.1:\(fixture.port)/a")
+        #expect(answer.output == "\(method) 4")
+      }
+    }
+  }
+
+  @Test func aPostWithoutABodySaysSo() async throws {
+    try await GatewayFixture.running { fixture in
+      fixture.origin.respond("/a") { _ in OriginResponse(body: "".utf8) }
+      _ = try await fixture.get("/a", method: "POST")
+      let request = try #require(fixture.origin.requests.first)
+      #expect(request.headers[.contentLength] == "0" && !request.headers.contains(.transferEncoding))
+    }
+  }
+
   @Test(.enabled(if: NginxServer.isInstalled, "nginx is not installed"))
   func theOriginMaySpeakHTTP2() async throws {
     try await NginxServer.running(serving: ["a": Array("body".utf8)]) { server in

@@ -66,6 +66,8 @@ final class RawClient: Sendable {
           let count = recv(descriptor, &buffer, buffer.count, 0)
           let text = { String(decoding: bytes, as: UTF8.self) }
           if count < 0 {
+            // Whoever stops and continues the process interrupts it.
+            if errno == EINTR { continue }
             // A reset also is an end.
             if errno == ECONNRESET { return continuation.resume(returning: text()) }
             return continuation.resume(throwing: Failed(description: "errno \(errno) after: \(text())"))

@@ -80,7 +80,7 @@ struct GatewayOrigin: Sendable {
       keepsContentEncoding: true)
     resource.target = path
     if let heads = InterimHeads.current { resource.informational = { heads.take($0) } }
-    let body = ForwardedBody(request)
+    let body = ForwardedBody(request, version: sender.version)
     resource.stream = body?.stream
     do {
       let loaded = try await sender.departure.cancelling { [loader, resource] in
