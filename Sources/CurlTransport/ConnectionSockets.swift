@@ -29,6 +29,8 @@ final class ConnectionSockets {
 
   /// Whether a connection that is used again has bytes, or its end, to be read before anything is asked on it. Such
   /// bytes belong to no request that is out, and must not be taken for an answer. RFC 9112 §9.2.
+  ///
+  /// Under TLS those that came in one record with the end of an answer are not seen: they have left the socket.
   func hasUnaskedBytes(onPort port: Int) -> Bool {
     // The number may be another connection's by now.
     guard let socket = sockets[port], Self.port(of: socket) == port else { return false }
