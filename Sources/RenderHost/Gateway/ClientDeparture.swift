@@ -12,6 +12,8 @@ final class ClientDeparture: Sendable {
 
   private let state = Mutex(State())
 
+  var hasHappened: Bool { state.withLock(\.hasGone) }
+
   /// The client sends nothing more, and waits for nothing.
   func happen() {
     let waiting = state.withLock { state in

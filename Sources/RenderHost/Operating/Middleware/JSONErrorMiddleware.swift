@@ -22,6 +22,10 @@ struct JSONErrorMiddleware: RouterMiddleware {
     } catch is HTTPParserError {
       // RFC 9112 §7.1: where a body goes wrong nothing behind it can be trusted.
       return JSONAnswer.error(.badRequest, "the request's body is not valid HTTP", [.connection: "close"])
+    } catch is CancellationError where context.departure?.hasHappened == true {
+      // Nobody reads it; the connection ends.
+      context.logger.debug("The client has gone", metadata: ["path": "\(request.uri.path)"])
+      return JSONAnswer.error(.badRequest, "the client has gone", [.connection: "close"])
     } catch {
       context.logger.error("A request failed", metadata: ["error": "\(error)", "path": "\(request.uri.path)"])
       return JSONAnswer.error(.internalServerError, "something went wrong here; the log has it under the request's id")
