@@ -98,6 +98,11 @@ public final class Reachability: Sendable {
     }
   }
 
+  /// Whether the URL's origin was away when it was last tried.
+  public func isAway(_ url: PageURL) -> Bool {
+    state.withLock { $0.breakers[url.origin]?.openUntil != nil }
+  }
+
   /// Whether a request may go to the URL's origin now.
   func admits(_ url: PageURL) -> Bool {
     state.withLock { state in

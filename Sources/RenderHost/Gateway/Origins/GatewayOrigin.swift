@@ -65,8 +65,8 @@ struct GatewayOrigin: Sendable {
     return configuration
   }
 
-  /// Whether requests go to it: not for a while after several could not.
-  var isUp: Bool { loader.reachability.isOnline(settings.url) }
+  /// Whether it is thought to be there: not after several requests could not reach it, until one does.
+  var isUp: Bool { !loader.reachability.isAway(settings.url) }
 
   /// - Parameters:
   ///   - path: the request's target.

@@ -279,7 +279,7 @@
         setText(saved, bytes(origin.savedBytes));
         setText(median, known(origin.median, seconds));
         setText(p95, known(origin.p95, seconds));
-        setState(state.firstChild, origin.isUp ? "up" : "away", origin.isUp ? "" : "It could not be reached; nothing is sent for a while.");
+        setState(state.firstChild, origin.isUp ? "up" : "away", origin.isUp ? "" : "It could not be reached when it was last tried.");
       });
   };
 

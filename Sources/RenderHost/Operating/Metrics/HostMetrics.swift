@@ -96,7 +96,7 @@ struct HostMetrics: Sendable {
     Timer(label: "renderhost_gateway_origin_seconds", dimensions: [("origin", origin)], factory: registry)
   }
 
-  /// `renderhost_gateway_origin_up`: 1, or 0 while nothing is sent to it since it could not be reached; by origin.
+  /// `renderhost_gateway_origin_up`: 1, or 0 since it could not be reached; by origin.
   func gatewayOriginUp(origin: String) -> Meter {
     Meter(label: "renderhost_gateway_origin_up", dimensions: [("origin", origin)], factory: registry)
   }
