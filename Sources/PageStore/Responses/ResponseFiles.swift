@@ -38,6 +38,18 @@ struct ResponseFiles: Sendable {
     }
   }
 
+  /// Writes a file under a name that nothing has used, and that is told to nobody before this returns. What a crash
+  /// leaves of it is nobody's.
+  func create(_ parts: [[UInt8]], at path: FilePath) throws {
+    if isDurable { return try write(parts, to: path) }
+    // Files that are made in one folder and moved to others crowd the part of the disk that is the first folder's.
+    try Self.makingFolders(for: path) {
+      try FileSystem.withFile(path, .writeOnly, options: [.create, .truncate], permissions: [.ownerReadWrite]) { file in
+        try FileSystem.writeAll(parts.reduce(into: []) { $0 += $1 }, to: file, path: path)
+      }
+    }
+  }
+
   /// Gives bytes that lie in a file of this file system a second name; where that cannot be, copies them.
   func write(_ body: some StoredBody, linking source: FilePath, to path: FilePath) throws {
     try placing(at: path) { temporary in

@@ -63,7 +63,7 @@ extension ResponseStore {
   private func place(_ entry: ResponseEntry, _ sealed: [UInt8], _ spool: ResponseSpool, isInline: Bool) throws {
     let files = directory.files(isKept: entry.isKept)
     if isInline {
-      try files.write([sealed, try spool.read(at: 0, upTo: Int(spool.count))], to: files.entry(entry.id))
+      try files.create([sealed, try spool.read(at: 0, upTo: Int(spool.count))], at: files.entry(entry.id))
       return
     }
     if let memory = spool.memory {
@@ -71,7 +71,7 @@ extension ResponseStore {
     } else {
       try files.write(spool, linking: spool.path, to: files.body(entry.digest))
     }
-    try files.write([sealed], to: files.entry(entry.id))
+    try files.create([sealed], at: files.entry(entry.id))
   }
 
   // MARK: Changing

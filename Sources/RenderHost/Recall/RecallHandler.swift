@@ -104,8 +104,9 @@ final class RecallHandler: ChannelDuplexHandler, RemovableChannelHandler {
     let (head, body) = answer.buffers(renewed, context.channel.allocator)
     context.write(wrapOutboundOut(.byteBuffer(head)), promise: nil)
     if let body { context.write(wrapOutboundOut(.byteBuffer(body)), promise: nil) }
-    context.flush()
+    // Before the client can ask what was counted.
     answer.note(id, from: address, since: started)
+    context.flush()
   }
 
   private func currentDate() -> String {
