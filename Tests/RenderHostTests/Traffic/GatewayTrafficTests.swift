@@ -10,7 +10,8 @@ import Testing
 struct GatewayTrafficTests {
   private static let clients = 32
 
-  @Test func noAnswerMixesTwoAndEveryStaleOneWasAllowedToBe() async throws {
+  @Test(.enabled(if: Traffic.isWanted, "set \(Traffic.variable)"))
+  func noAnswerMixesTwoAndEveryStaleOneWasAllowedToBe() async throws {
     try await GatewayFixture.running({ settings in
       settings.limits.connectionsPerAddress = 1_000
       settings.origins[0].idleTime = .seconds(2)
@@ -18,12 +19,13 @@ struct GatewayTrafficTests {
     }) { fixture in
       let (clock, tally) = (TrafficClock(), TrafficTally())
       fixture.origin.respond("/item/*") { clock.answer($0) }
-      let end = ContinuousClock.now + MixedTrafficTests.duration
+      let transport = try CurlTransport(.init(connectionsPerHost: Self.clients, connections: Self.clients))
+      let end = ContinuousClock.now + Traffic.duration
       try await withThrowingTaskGroup(of: Void.self) { group in
         for number in 0..<Self.clients {
           let client = TrafficClient(
             name: "client\(number)", base: "http://127.0.0.1:\(fixture.port)", clock: clock, tally: tally,
-            transport: try CurlTransport())
+            transport: transport)
           group.addTask { try await client.run(until: end) }
         }
         group.addTask { try await Self.trouble(fixture.origin, until: end) }

@@ -9,8 +9,6 @@ import Testing
 /// Everything at once, for a while: releases are published, workers killed, pages hang, and no byte is wrong.
 struct MixedTrafficTests {
   private static let words = (0..<4).map { "word\($0)" }
-  static let duration = Duration.seconds(
-    ProcessInfo.processInfo.environment["PAGEKIT_TRAFFIC_SECONDS"].flatMap { Int($0) } ?? 120)
 
   private final class Tally: Sendable {
     let wrong = Mutex<[String]>([])
@@ -24,7 +22,8 @@ struct MixedTrafficTests {
     }
   }
 
-  @Test func releasesUnderLoadAndWorkersThatDieLeaveNoWrongByteAndNoGrowth() async throws {
+  @Test(.enabled(if: Traffic.isWanted, "set \(Traffic.variable)"))
+  func releasesUnderLoadAndWorkersThatDieLeaveNoWrongByteAndNoGrowth() async throws {
     let folder = try TemporaryDirectory()
     let bundles = folder.file("bundles")
     for name in ["one", "two"] { try DaemonTests.write(DaemonTests.bundle("word0"), to: "\(bundles)/\(name).js") }
@@ -32,7 +31,7 @@ struct MixedTrafficTests {
       "// { \"framework\": \"Vanilla\" }\n(function f() { Promise.resolve().then(f) })()", to: "\(bundles)/hang.js")
     try await Daemon.running(bundles, folder, ["--page-time", "1"]) { daemon in
       let tally = Tally()
-      let end = ContinuousClock.now + Self.duration
+      let end = ContinuousClock.now + Traffic.duration
       let pid = daemon.process.processIdentifier
       var early: Int64 = 0
       try await withThrowingTaskGroup(of: Void.self) { group in
@@ -40,7 +39,7 @@ struct MixedTrafficTests {
         group.addTask { try await Self.render(daemon, tally, until: end) }
         group.addTask { try await Self.publish(bundles, until: end) }
         group.addTask { try await Self.hangAndKill(daemon, until: end) }
-        try await Task.sleep(for: Self.duration / 3)
+        try await Task.sleep(for: Traffic.duration / 3)
         early = Self.residentBytes(of: pid)
         try await group.waitForAll()
       }
