@@ -44,7 +44,7 @@ public struct Age: Hashable, Sendable {
 
 extension Int64 {
   /// Far enough for every date there is, and near enough that sums cannot overflow.
-  fileprivate var bounded: Int64 { Swift.min(Swift.max(self, -(1 << 50)), 1 << 50) }
+  var bounded: Int64 { Swift.min(Swift.max(self, -(1 << 50)), 1 << 50) }
 }
 
 extension HTTPDate {

@@ -14,6 +14,8 @@ public struct StoredResponse: Hashable, Sendable {
   public let extent: Extent
   /// Something has happened to the resource since: it may not be used without asking. RFC 9111 §4.4.
   public let isInvalidated: Bool
+  /// From when on it counts as stale, whatever its lifetime: somebody said so. Nil where nobody did.
+  public let staleSince: HTTPDate?
 
   public let control: CacheControl
   public let lifetime: FreshnessLifetime
@@ -24,7 +26,7 @@ public struct StoredResponse: Hashable, Sendable {
 
   public init(
     id: Int64, status: Int, fields: HTTPFields, times: ExchangeTimes, vary: VaryKey, extent: Extent,
-    isInvalidated: Bool = false, policy: CachePolicy
+    isInvalidated: Bool = false, staleSince: HTTPDate? = nil, policy: CachePolicy
   ) {
     self.id = id
     self.status = status
@@ -33,6 +35,7 @@ public struct StoredResponse: Hashable, Sendable {
     self.vary = vary
     self.extent = extent
     self.isInvalidated = isInvalidated
+    self.staleSince = staleSince
     let control = ResponseControl(of: fields, policy: policy)
     self.control = control.directives
     lifetime = FreshnessLifetime(
@@ -47,6 +50,7 @@ public struct StoredResponse: Hashable, Sendable {
   public static func == (left: StoredResponse, right: StoredResponse) -> Bool {
     left.id == right.id && left.status == right.status && left.times == right.times && left.fields == right.fields
       && left.extent == right.extent && left.isInvalidated == right.isInvalidated && left.vary == right.vary
+      && left.staleSince == right.staleSince
   }
 
   public func hash(into hasher: inout Hasher) {

@@ -50,26 +50,21 @@ public protocol ResponseStoring: Sendable {
   /// - Returns: whether anything is stored for the key.
   func setKept(_ isKept: Bool, for key: CacheKey) async throws -> Bool
 
+  /// Marks entries as stale from a time on, unless they were before; their bytes stay. In steps, between which others
+  /// get on.
+  ///
+  /// - Returns: how many entries were chosen.
+  func markStale(_ selection: ResponseSelection, since time: HTTPDate) async throws -> Int
+
   // MARK: Removing
 
+  /// In steps, between which others get on: what comes meanwhile may stay.
+  ///
   /// - Returns: how many entries went.
   @discardableResult func remove(_ selection: ResponseSelection) async throws -> Int
 
   /// Makes the store give way until it has at most so many bytes.
   func setCapacity(_ bytes: Int64) async throws
-}
-
-/// Which entries to remove. Unless it says so, what is kept goes too.
-public enum ResponseSelection: Hashable, Sendable {
-  case all
-  /// Of one partition.
-  case partition(CachePartition)
-  case key(CacheKey)
-  case entries([Int64])
-  /// Stored at this time or later; seconds since 1970.
-  case since(Double)
-  /// No longer fresh at this time, and not kept.
-  case stale(at: HTTPDate)
 }
 
 /// The stored bytes of a response. They can be read as often as wanted, by several at once.
@@ -96,6 +91,8 @@ public struct ResponseHead: Hashable, Sendable {
   public var vary: VaryKey
   public var extent: Extent
   public var isInvalidated: Bool
+  /// From when on it counts as stale whatever it says; nil where nobody marked it.
+  public var staleSince: HTTPDate?
   /// When it stops being fresh; seconds since 1970. For what goes first when there is no room.
   public var staleAt: Int64
   /// The app's own words on it.
@@ -113,6 +110,17 @@ public struct ResponseHead: Hashable, Sendable {
     self.isInvalidated = isInvalidated
     self.staleAt = staleAt
     self.userInfo = userInfo
+  }
+
+  /// What its origin wants it to be purged by.
+  public var tags: [String] { CacheTags.of(fields) }
+
+  /// Stale from a time on, unless it was before.
+  public func marked(staleSince time: HTTPDate) -> ResponseHead {
+    var head = self
+    head.staleSince = min(time, staleSince ?? time)
+    head.staleAt = min(staleAt, time.secondsSinceEpoch)
+    return head
   }
 }
 

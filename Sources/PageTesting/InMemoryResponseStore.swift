@@ -111,6 +111,14 @@ public final class InMemoryResponseStore: ResponseStoring {
     }
   }
 
+  public func markStale(_ selection: ResponseSelection, since time: HTTPDate) async throws -> Int {
+    state.withLock { state in
+      let chosen = state.entries.values.filter(selection.contains)
+      for entry in chosen { state.change(entry.id) { $0.with(head: entry.head.marked(staleSince: time)) } }
+      return chosen.count
+    }
+  }
+
   public func touch(_ ids: [Int64]) async throws {
     state.withLock { state in
       for id in ids where state.entries[id] != nil { state.uses[id] = state.nextNumber() }
@@ -138,14 +146,9 @@ public final class InMemoryResponseStore: ResponseStoring {
   @discardableResult
   public func remove(_ selection: ResponseSelection) async throws -> Int {
     state.withLock { state in
-      let chosen = state.entries.values.filter { $0.isChosen(by: selection) }
+      let chosen = state.entries.values.filter(selection.contains)
       for entry in chosen { state.remove(entry.id) }
-      switch selection {
-      case .all: state.keptKeys = []
-      case .key(let key): state.keptKeys.remove(key)
-      case .partition(let partition): state.keptKeys = state.keptKeys.filter { $0.partition != partition }
-      case .entries, .since, .stale: break
-      }
+      state.keptKeys = state.keptKeys.filter { selection.names($0) != true }
       return chosen.count
     }
   }

@@ -98,15 +98,4 @@ extension ResponseEntry {
     ResponseEntry(
       id: id, key: key, head: head ?? self.head, digest: digest, isKept: isKept ?? self.isKept, storedAt: storedAt)
   }
-
-  func isChosen(by selection: ResponseSelection) -> Bool {
-    switch selection {
-    case .all: true
-    case .partition(let partition): key.partition == partition
-    case .key(let other): key == other
-    case .entries(let ids): ids.contains(id)
-    case .since(let time): storedAt >= time
-    case .stale(let now): !isKept && head.staleAt <= now.secondsSinceEpoch
-    }
-  }
 }

@@ -28,14 +28,15 @@ enum Sample {
   static func stored(
     _ control: String = "max-age=60", _ more: HTTPFields = [.eTag: "\"v\""], mode: CachePolicy.Mode = .private,
     status: Int = 200, extent: Extent = .whole(100), came: Int64 = 0, id: Int64 = 1, vary: VaryKey = VaryKey(),
-    isInvalidated: Bool = false
+    isInvalidated: Bool = false, staleSince: HTTPDate? = nil
   ) -> StoredResponse {
     var fields = more
     if !control.isEmpty { fields[.cacheControl] = control }
     if !fields.contains(.date) { fields[.date] = time(came).description }
     return StoredResponse(
       id: id, status: status, fields: fields, times: ExchangeTimes(request: time(came), response: time(came)),
-      vary: vary, extent: extent, isInvalidated: isInvalidated, policy: CachePolicy(mode: mode))
+      vary: vary, extent: extent, isInvalidated: isInvalidated, staleSince: staleSince,
+      policy: CachePolicy(mode: mode))
   }
 }
 

@@ -42,10 +42,18 @@ struct ResponseFlood {
       try writer.append(Array(bytes[start..<min(bytes.count, start + 16 << 10)]))
     }
     let never = HTTPDate(secondsSinceEpoch: 0)
+    var fields: HTTPFields = [.contentLength: "\(bytes.count)"]
+    let tag = "t\(Int.random(in: 0..<16, using: &generator))"
+    if let name = HTTPField.Name("Cache-Tag") { fields[name] = "\(tag), all" }
     let head = ResponseHead(
-      status: 200, fields: [.contentLength: "\(bytes.count)"], times: ExchangeTimes(request: never, response: never),
+      status: 200, fields: fields, times: ExchangeTimes(request: never, response: never),
       vary: VaryKey(), extent: .whole(Int64(bytes.count)), staleAt: 1)
     _ = try await store.commit(writer, head: head, for: key, replacing: [])
+    switch Int.random(in: 0..<32, using: &generator) {
+    case 0: _ = try await store.remove(.tags([tag]))
+    case 1: _ = try await store.markStale(.tags(["all"]), since: never)
+    default: break
+    }
   }
 
   /// Short ones in the entry's file, longer ones that wait in memory, long ones that wait in a file.

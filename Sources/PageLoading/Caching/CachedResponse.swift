@@ -9,6 +9,7 @@ public final class CachedResponse: Sendable {
   public let stored: StoredResponse
   /// Checked when they were read; nil where they are on disk only.
   public let bytes: [UInt8]?
+  let tags: [String]
   /// What the memory tier said of the key before the store was asked.
   let epoch: UInt64
   let standing: Standing
@@ -19,14 +20,15 @@ public final class CachedResponse: Sendable {
     self.epoch = epoch
     standing = Standing(entry)
     let head = entry.head
+    tags = head.tags
     stored = StoredResponse(
       id: entry.id, status: head.status, fields: head.fields, times: head.times, vary: head.vary, extent: head.extent,
-      isInvalidated: head.isInvalidated, policy: policy)
+      isInvalidated: head.isInvalidated, staleSince: head.staleSince, policy: policy)
   }
 
   /// The same, for a key whose variants are others now.
   init(again other: CachedResponse) {
-    (entry, stored, bytes, epoch) = (other.entry, other.stored, other.bytes, other.epoch)
+    (entry, stored, bytes, tags, epoch) = (other.entry, other.stored, other.bytes, other.tags, other.epoch)
     standing = Standing(other.entry)
   }
 

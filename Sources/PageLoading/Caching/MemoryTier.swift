@@ -101,12 +101,29 @@ final class MemoryTier: Sendable {
   }
 
   func removeAll(where condition: (CachedResponse) -> Bool) {
-    state.withLock { state in
+    changeAll { condition($0) ? nil : $0 }
+  }
+
+  /// Keys that are looked at before others get the lock.
+  private static let stepSize = 256
+
+  /// Puts others in the place of responses, or none. A few keys at a time: nobody waits for all of them.
+  func changeAll(_ change: (CachedResponse) -> CachedResponse?) {
+    var keys = state.withLock { state in
       for stripe in state.epochs.indices { state.epochs[stripe] &+= 1 }
-      for slot in Array(state.slots.values) {
-        guard state.nodes[slot].variants.contains(where: condition) else { continue }
-        state.set(state.nodes[slot].variants.filter { !condition($0) }, of: slot)
-        if state.nodes[slot].variants.isEmpty { state.drop(slot) }
+      return Array(state.slots.keys)[...]
+    }
+    while !keys.isEmpty {
+      let some = keys.prefix(Self.stepSize)
+      keys = keys.dropFirst(some.count)
+      state.withLock { state in
+        for slot in some.compactMap({ state.slots[$0] }) {
+          let former = state.nodes[slot].variants
+          let variants = former.compactMap(change)
+          guard !variants.elementsEqual(former, by: ===) else { continue }
+          state.set(variants, of: slot)
+          if state.nodes[slot].variants.isEmpty { state.drop(slot) }
+        }
       }
     }
   }

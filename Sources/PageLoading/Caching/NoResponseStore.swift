@@ -1,3 +1,4 @@
+import HTTPCaching
 import PageCore
 
 /// A store that keeps nothing: for a cache in memory alone, and where no disk can be used.
@@ -20,6 +21,7 @@ public struct NoResponseStore: ResponseStoring {
 
   public func update(_ entry: ResponseEntry, head: ResponseHead) async throws -> ResponseEntry? { nil }
   public func invalidate(_ keys: [CacheKey]) async throws {}
+  public func markStale(_ selection: ResponseSelection, since time: HTTPDate) async throws -> Int { 0 }
   public func touch(_ ids: [Int64]) async throws {}
   public func setKept(_ isKept: Bool, for key: CacheKey) async throws -> Bool { false }
   public func remove(_ selection: ResponseSelection) async throws -> Int { 0 }

@@ -13,7 +13,12 @@ final class Generations: Sendable {
   private struct State {
     var last: UInt64 = 0
     var active: [CacheKey: Activity] = [:]
+    /// Tags that were purged while requests were under way, and when.
+    var purgedTags: [String: UInt64] = [:]
   }
+
+  /// Tags that are remembered; with more, no answer that is under way counts.
+  private static let tagLimit = 1_000
 
   private let state = Mutex(State())
 
@@ -34,12 +39,15 @@ final class Generations: Sendable {
       guard var activity = state.active[key] else { return }
       activity.underway -= 1
       state.active[key] = activity.underway > 0 ? activity : nil
+      if state.active.isEmpty { state.purgedTags = [:] }
     }
   }
 
-  /// Whether no answer to a later request has come before this one's. It counts as come from now on.
-  func claim(_ generation: UInt64, for key: CacheKey) -> Bool {
+  /// Whether no answer to a later request has come before this one's, and none of its tags was purged since it was
+  /// asked for. It counts as come from now on.
+  func claim(_ generation: UInt64, for key: CacheKey, tags: [String] = []) -> Bool {
     state.withLock { state in
+      if tags.contains(where: { state.purgedTags[$0] ?? 0 > generation }) { return false }
       guard let newest = state.active[key]?.newest else { return true }
       guard newest <= generation else { return false }
       state.active[key]?.newest = generation
@@ -58,7 +66,29 @@ final class Generations: Sendable {
     }
   }
 
-  /// Differs before and after ``supersede(_:)``: who asks after a change must not share what was asked before it.
+  /// Answers to what was sent before now say nothing of now, where their keys are meant.
+  func supersede(where isMeant: (CacheKey) -> Bool) {
+    let keys = state.withLock { state in state.active.keys.filter(isMeant) }
+    supersede(keys)
+  }
+
+  /// Answers to what was sent before now say nothing of now, where they turn out to have one of the tags.
+  func supersede(tags: Set<String>) {
+    state.withLock { state in
+      state.last += 1
+      guard !state.active.isEmpty else { return }
+      let areTooMany = state.purgedTags.count + tags.count > Self.tagLimit
+      if areTooMany { state.purgedTags = [:] }
+      for tag in tags { state.purgedTags[tag] = state.last }
+      for key in Array(state.active.keys) {
+        if areTooMany { state.active[key]?.newest = state.last }
+        // Until its answer comes nobody knows whether it has one.
+        state.active[key]?.epoch = state.last
+      }
+    }
+  }
+
+  /// Differs before and after something was superseded: who asks after a change must not share what was asked before it.
   func epoch(of key: CacheKey) -> UInt64 { state.withLock { $0.active[key]?.epoch ?? 0 } }
 
   /// Keys with requests under way.

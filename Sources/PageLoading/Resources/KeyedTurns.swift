@@ -30,6 +30,11 @@ final class KeyedTurns: Sendable {
     return value
   }
 
+  /// Returns when what was asked for until now has ended, of keys that are meant.
+  func finish(where isMeant: (CacheKey) -> Bool) async {
+    for task in lines.withLock({ lines in lines.filter { isMeant($0.key) }.map(\.value.last) }) { await task.value }
+  }
+
   /// Keys with work that has not ended.
   var count: Int { lines.withLock(\.count) }
 }

@@ -65,9 +65,11 @@ extension ResourceLoader {
   /// A HEAD tells something of what is stored for GET. RFC 9111 §4.3.5.
   private func freshen(_ hop: Hop, _ head: HTTPResponse, _ times: ExchangeTimes, _ generation: UInt64) async {
     await turns.run(hop.key) { [self] in
-      guard generations.claim(generation, for: hop.key) else { return }
-      for cached in await cache.responses(for: hop.key, fields: hop.request.headerFields)
-      where cached.stored.vary.matches(hop.request.headerFields) && cached.stored.status == 200 {
+      let found = await cache.responses(for: hop.key, fields: hop.request.headerFields).filter {
+        $0.stored.vary.matches(hop.request.headerFields) && $0.stored.status == 200
+      }
+      guard generations.claim(generation, for: hop.key, tags: found.flatMap(\.tags)) else { return }
+      for cached in found {
         if let fields = cache.policy.freshening(of: cached.stored, byHead: head, at: times.response) {
           _ = await cache.update(cached, fields: fields, times: times)
         } else {

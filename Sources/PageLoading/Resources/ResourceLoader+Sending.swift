@@ -180,7 +180,7 @@ extension ResourceLoader {
       return nil
     }
     return await turns.run(arrival.key) { [self] in
-      guard generations.claim(generation, for: arrival.key) else {
+      guard generations.claim(generation, for: arrival.key, tags: CacheTags.of(arrival.fields)) else {
         spool.discard()
         return nil
       }
@@ -192,8 +192,9 @@ extension ResourceLoader {
   func update(
     _ cached: CachedResponse, _ fields: HTTPFields, _ times: ExchangeTimes, _ generation: UInt64
   ) async -> CachedResponse {
-    await turns.run(cached.entry.key) { [self] in
-      guard generations.claim(generation, for: cached.entry.key) else { return cached }
+    let tags = cached.tags + CacheTags.of(fields)
+    return await turns.run(cached.entry.key) { [self] in
+      guard generations.claim(generation, for: cached.entry.key, tags: tags) else { return cached }
       return await cache.update(cached, fields: fields, times: times)
     }
   }

@@ -18,6 +18,8 @@ struct ResponseFront: Codable, Sendable {
   /// Bytes of the whole representation; nil where a part came without.
   let size: Int64?
   let isInvalidated: Bool
+  /// Nil also in files that were written before there was such a mark.
+  let staleSince: Int64?
   let staleAt: Int64
   let userInfo: [String: String]
   let digest: SHA256Digest
@@ -39,6 +41,7 @@ struct ResponseFront: Codable, Sendable {
     if case .part(let range, _) = head.extent { first = range.lowerBound } else { first = nil }
     size = head.extent.size
     isInvalidated = head.isInvalidated
+    staleSince = head.staleSince?.secondsSinceEpoch
     staleAt = head.staleAt
     userInfo = head.userInfo
     digest = entry.digest
@@ -62,11 +65,12 @@ struct ResponseFront: Codable, Sendable {
     } else {
       extent = .whole(count)
     }
-    let head = ResponseHead(
+    var head = ResponseHead(
       status: status, fields: fields,
       times: ExchangeTimes(
         request: HTTPDate(secondsSinceEpoch: requestedAt), response: HTTPDate(secondsSinceEpoch: receivedAt)),
       vary: VaryKey(values: vary), extent: extent, isInvalidated: isInvalidated, staleAt: staleAt, userInfo: userInfo)
+    head.staleSince = staleSince.map { HTTPDate(secondsSinceEpoch: $0) }
     return ResponseEntry(id: id, key: key, head: head, digest: digest, isKept: isKept, storedAt: storedAt)
   }
 

@@ -53,8 +53,12 @@ struct ResponseIndexOpening {
       try putAside("newer", "format \(found), this PageKit knows \(ResponseSchema.version)")
       pool = try DatabasePool(path: directory.database.string, configuration: configuration)
     }
-    if try pool.read({ try !$0.tableExists("response") }) {
-      try pool.write { db in
+    let isCurrent = try pool.read { try found == ResponseSchema.version && $0.tableExists("response") }
+    if isCurrent { return pool }
+    try pool.write { db in
+      if try db.tableExists("response") {
+        try ResponseSchema.update(db, from: found)
+      } else {
         try ResponseSchema.create(db)
         let count = try ResponseRebuild(directory: directory).run(db)
         if count > 0 { logger.notice("the index of responses was built anew from \(count) files") }

@@ -66,6 +66,7 @@ struct ResponseRow {
       entry.id, entry.key.description, Data(sealed), fileSize, body, entry.isKept, entry.storedAt, usedAt,
       entry.head.staleAt,
     ])
+    try ResponseTags.insert(db, entry)
     var added = Int64(fileSize)
     if let body {
       let size = entry.head.extent.count
@@ -86,6 +87,7 @@ struct ResponseRow {
       db.cachedStatement(sql: "SELECT fileSize FROM response WHERE id = ?"), arguments: [entry.id])
     try db.cachedStatement(sql: "UPDATE response SET front = ?, fileSize = ?, staleAt = ? WHERE id = ?")
       .execute(arguments: [Data(sealed), fileSize, entry.head.staleAt, entry.id])
+    try ResponseTags.replace(db, entry)
     try addToTotal(db, isKept: entry.isKept, entries: 0, bytes: Int64(fileSize) &- (former ?? 0))
   }
 

@@ -3,7 +3,7 @@ import GRDB
 /// The tables of `responses.sqlite`. All of it can be made anew from the files.
 enum ResponseSchema {
   /// In `PRAGMA user_version`.
-  static let version = 1
+  static let version = 2
 
   static func create(_ db: Database) throws {
     try db.execute(
@@ -31,7 +31,20 @@ enum ResponseSchema {
         CREATE TABLE kept (key TEXT PRIMARY KEY) WITHOUT ROWID;
         CREATE TABLE change (number INTEGER NOT NULL, writer INTEGER NOT NULL, before INTEGER NOT NULL);
         INSERT INTO change SELECT number, 0, number FROM (SELECT ABS(RANDOM() / 4) AS number);
-        PRAGMA user_version = \(version);
         """)
+    try ResponseTags.create(db)
+    try db.execute(sql: "PRAGMA user_version = \(version)")
+  }
+
+  /// Brings tables of an older PageKit up to date.
+  ///
+  /// - Parameter found: their version.
+  static func update(_ db: Database, from found: Int) throws {
+    guard found < version else { return }
+    // From 1: there were no tags.
+    try ResponseTags.create(db)
+    let ids = try Int64.fetchAll(db, sql: "SELECT id FROM response")
+    for id in ids { if let row = try ResponseRow.fetch(db, id: id) { try ResponseTags.insert(db, row.entry) } }
+    try db.execute(sql: "PRAGMA user_version = \(version)")
   }
 }

@@ -95,7 +95,7 @@ extension ResponseStore {
   }
 
   /// Gives an entry another head, in its file and in the index. Nil where its bytes have gone.
-  private func rewrite(_ row: ResponseRow, _ db: Database, head: ResponseHead) throws -> ResponseEntry? {
+  func rewrite(_ row: ResponseRow, _ db: Database, head: ResponseHead) throws -> ResponseEntry? {
     let old = row.entry
     let entry = ResponseEntry(
       id: old.id, key: old.key, head: head, digest: old.digest, isKept: old.isKept, storedAt: old.storedAt)

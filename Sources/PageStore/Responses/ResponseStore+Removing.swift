@@ -8,34 +8,25 @@ import SystemPackage
 extension ResponseStore {
   @discardableResult
   public func remove(_ selection: ResponseSelection) async throws -> Int {
-    let (condition, arguments) = Self.condition(selection)
-    let count = try index.write { db in
-      let ids = try Int64.fetchAll(db, sql: "SELECT id FROM response WHERE \(condition)", arguments: arguments)
-      switch selection {
-      case .all: try db.execute(sql: "DELETE FROM kept")
-      // Whoever removes these does not want what comes later to be kept either.
-      case .key, .partition: try db.execute(sql: "DELETE FROM kept WHERE \(condition)", arguments: arguments)
-      case .entries, .since, .stale: break
-      }
+    try forgetKept(selection)
+    let count = try await inSteps(selection) { db, ids in
       var removed = RemovedFiles()
       for id in ids { try removed.delete(db, id: id) }
       // Before the index forgets them: a new index must not bring back what someone wanted gone.
       try removeFiles(removed, unnamedIn: db)
-      return ids.count
+      return removed.entries.count
     }
     if case .all = selection { sweep(olderThan: 0) }
     return count
   }
 
-  private static func condition(_ selection: ResponseSelection) -> (String, StatementArguments) {
+  /// Whoever removes what has these keys does not want what comes later to be kept either.
+  private func forgetKept(_ selection: ResponseSelection) throws {
     switch selection {
-    case .all: ("1", [])
-    case .partition(let partition):
-      ("substr(key, 1, \(partition.text.unicodeScalars.count + 1)) = ?", [partition.text + " "])
-    case .key(let key): ("key = ?", [key.description])
-    case .entries(let ids): ("id IN (\(ids.map(String.init).joined(separator: ",")))", [])
-    case .since(let time): ("storedAt >= ?", [time])
-    case .stale(let now): ("isKept = 0 AND staleAt <= ?", [now.secondsSinceEpoch])
+    case .all, .key, .partition, .prefix:
+      let (condition, arguments) = selection.condition
+      try index.write { try $0.execute(sql: "DELETE FROM kept WHERE \(condition)", arguments: arguments) }
+    case .entries, .since, .stale, .tags: break
     }
   }
 

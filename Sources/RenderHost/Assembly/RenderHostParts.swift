@@ -50,8 +50,9 @@ struct RenderHostParts: Sendable {
       relaunch: { try await pages?.serving.relaunch() },
       clearCache: {
         try await pages?.host.responses.removeAll()
-        for origin in gateway?.origins ?? [] { try await origin.loader.cache.removeAll() }
+        for origin in gateway?.origins ?? [] { try await origin.loader.purge(.all) }
       },
+      purge: gateway.map { GatewayPurge(origins: $0.origins, metrics: record.metrics).callAsFunction },
       updateMetrics: {
         await pageReport?.updateMetrics()
         gatewayReport?.updateMetrics()

@@ -10,6 +10,8 @@ struct Operating: Sendable {
   var relaunch: @Sendable () async throws -> Void = {}
   /// Empties the response cache.
   var clearCache: @Sendable () async throws -> Void = {}
+  /// Purges what the gateway keeps, and returns how many responses that met; nil where there is no gateway.
+  var purge: (@Sendable (PurgeOrder) async throws -> Int)?
   /// Sets gauges that are only looked at when metrics are scraped.
   var updateMetrics: @Sendable () async -> Void = {}
 }

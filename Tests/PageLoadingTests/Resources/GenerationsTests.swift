@@ -59,6 +59,39 @@ struct GenerationsTests {
     #expect(generations.epoch(of: CacheKey(named: "1")) == 0)
   }
 
+  @Test func anAnswerWithATagThatWasPurgedSinceSaysNothingOfNow() {
+    let generations = Generations()
+    let before = generations.begin(key)
+    generations.supersede(tags: ["a", "b"])
+    #expect(generations.epoch(of: key) > before, "nobody shares what may have the tag")
+    let after = generations.begin(key)
+    #expect(!generations.claim(before, for: key, tags: ["x", "b"]))
+    #expect(generations.claim(before, for: key, tags: ["x"]))
+    #expect(generations.claim(after, for: key, tags: ["a", "b"]))
+  }
+
+  @Test func withMoreTagsThanAreRememberedNoOlderAnswerCounts() {
+    let generations = Generations()
+    let before = generations.begin(key)
+    for number in 0..<1_000 { generations.supersede(tags: ["\(number)"]) }
+    let between = generations.begin(CacheKey(named: "b"))
+    #expect(!generations.claim(before, for: key, tags: ["0"]))
+    #expect(generations.claim(before, for: key))
+    generations.supersede(tags: ["one more"])
+    #expect(!generations.claim(before, for: key))
+    #expect(!generations.claim(between, for: CacheKey(named: "b")))
+    #expect(generations.claim(generations.begin(key), for: key, tags: ["0", "one more"]))
+  }
+
+  @Test func onlyKeysThatAreMeantAreSuperseded() {
+    let generations = Generations()
+    let other = CacheKey(named: "b")
+    let (first, second) = (generations.begin(key), generations.begin(other))
+    generations.supersede { $0 == key }
+    #expect(!generations.claim(first, for: key))
+    #expect(generations.claim(second, for: other))
+  }
+
   @Test func turnsForOneKeyComeOneAfterTheOther() async {
     let turns = KeyedTurns()
     let gauge = Gauge()

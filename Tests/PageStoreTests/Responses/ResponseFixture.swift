@@ -74,15 +74,20 @@ final class ResponseFixture: Sendable {
       extent: extent ?? .whole(Int64(count)), staleAt: staleAt, userInfo: ["from": "test"])
   }
 
+  static func fields(_ tags: String) -> HTTPFields {
+    guard !tags.isEmpty, let name = HTTPField.Name("Cache-Tag") else { return [:] }
+    return [name: tags]
+  }
+
   @discardableResult
   func store(
     _ bytes: [UInt8], for key: CacheKey, of other: (any ResponseStoring)? = nil, vary: VaryKey = VaryKey(),
-    extent: Extent? = nil, staleAt: Int64 = .max, replacing: [ResponseEntry] = []
+    extent: Extent? = nil, staleAt: Int64 = .max, tags: String = "", replacing: [ResponseEntry] = []
   ) async throws -> ResponseEntry? {
     let store = other ?? store
     let writer = try store.writer()
     try writer.append(bytes)
-    let head = Self.head(bytes.count, vary: vary, extent: extent, staleAt: staleAt)
+    let head = Self.head(bytes.count, vary: vary, extent: extent, staleAt: staleAt, fields: Self.fields(tags))
     return try await store.commit(writer, head: head, for: key, replacing: replacing)
   }
 

@@ -128,6 +128,7 @@ struct ResponseIndexTests {
     for (table, column) in [
       ("response", "fileSize"), ("response", "isKept"), ("response", "body"), ("response", "front"),
       ("body", "size"), ("body", "entries"), ("total", "bytes"), ("total", "entries"), ("change", "number"),
+      ("tag", "tag"), ("tag", "response"),
     ] {
       let fixture = try await Self.filled()
       try fixture.disk.index.write { db in
@@ -142,6 +143,7 @@ struct ResponseIndexTests {
       _ = try? await store.list()
       try? await store.setCapacity(1_000)
       _ = try? await fixture.store("more", for: "more", of: store)
+      _ = try? await store.remove(.tags(["one"]))
       _ = try? await store.remove(.key(CacheKey(named: "a")))
       #expect(try await fixture.store("last", for: "last", of: store).head.status == 200, "\(table).\(column)")
     }

@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import PageCore
 import PageTesting
 import Testing
@@ -25,6 +26,8 @@ struct ResponseKillTests {
       let store = try ResponseStore(
         at: ResponseDirectory(cache, durable: durable), options: .init(capacity: 512 << 10, lowSpace: 0))
       let entries = try await store.list()
+      let tags = try store.index.read { try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM tag") }
+      #expect(tags == entries.reduce(0) { $0 + $1.head.tags.count }, "round \(round)")
       for entry in entries {
         guard let body = try await store.body(of: entry) else { continue }
         let digests = try ContentDigests(of: try body.read(at: 0, upTo: .max))

@@ -18,6 +18,7 @@ final class GatewayFixture: Sendable {
   let gateway: Gateway
   /// What its listener gives again.
   let recalled: AnswerMemory
+  let purge: GatewayPurge
   private let group: ServiceGroup
   private let end: Task<Void, any Error>
   private let directory: TemporaryDirectory
@@ -49,6 +50,7 @@ final class GatewayFixture: Sendable {
       tls = try TLSReloader(TLSFiles(certificate: certificate, privateKey: key))
     }
     report = GatewayReport(gateway: gateway, metrics: metrics)
+    purge = GatewayPurge(origins: gateway.origins, metrics: metrics)
     let bound = Monitor<Int?>(nil)
     let server = GatewayServer(
       gateway: gateway, settings: settings, metrics: metrics, logger: logger,

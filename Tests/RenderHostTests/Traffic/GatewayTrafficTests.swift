@@ -29,7 +29,7 @@ struct GatewayTrafficTests {
           group.addTask { try await client.run(until: end) }
         }
         group.addTask { try await Self.trouble(fixture.origin, until: end) }
-        // group.addTask { try await Self.purge(fixture, clock, tally, until: end) }
+        group.addTask { try await Self.purge(fixture, clock, tally, until: end) }
         try await group.waitForAll()
       }
       let counts = tally.counts
@@ -69,7 +69,7 @@ struct GatewayTrafficTests {
     while .now < end {
       let item = TrafficItem(number: .random(in: 0..<TrafficClient.items))
       let started = clock.now
-      // try await fixture.purge(item.path)
+      _ = try await fixture.purge(PurgeOrder(.url(item.path)))
       tally.raiseFloor(of: item, to: started)
       try await Task.sleep(for: .milliseconds(20))
     }

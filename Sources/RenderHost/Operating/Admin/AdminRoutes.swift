@@ -18,6 +18,7 @@ struct AdminRoutes: Sendable {
     admin.post("cache/clear") { _, context in
       await done(context) { try await operating.clearCache() }
     }
+    PurgeRoute(purge: operating.purge).add(to: admin)
   }
 
   private func done(_ context: HostRequestContext, _ act: () async throws -> Void) async -> Response {

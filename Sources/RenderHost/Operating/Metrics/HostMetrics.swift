@@ -101,6 +101,14 @@ struct HostMetrics: Sendable {
     Meter(label: "renderhost_gateway_origin_up", dimensions: [("origin", origin)], factory: registry)
   }
 
+  /// `renderhost_gateway_purged`: kept answers that purges met, by kind (`url`, `prefix`, `tag`, `all`) and by how:
+  /// `soft`, `hard`.
+  func gatewayPurged(_ kind: String, isSoft: Bool) -> Counter {
+    Counter(
+      label: "renderhost_gateway_purged", dimensions: [("kind", kind), ("how", isSoft ? "soft" : "hard")],
+      factory: registry)
+  }
+
   private func counter(_ name: String, _ label: String, _ value: String) -> Counter {
     Counter(label: name, dimensions: [(label, value)], factory: registry)
   }
@@ -125,6 +133,7 @@ struct HostMetrics: Sendable {
     "renderhost_gateway_saved_bytes": .init(help: "Bytes of bodies that origins did not have to send."),
     "renderhost_gateway_origin_seconds": .init(help: "Time until the head of an origin's answer."),
     "renderhost_gateway_origin_up": .init(help: "Whether requests are sent to an origin."),
+    "renderhost_gateway_purged": .init(help: "Kept answers that purges met."),
     "process_resident_memory_bytes": .init(help: "Resident memory of the daemon."),
     "process_cpu_seconds": .init(help: "Processor time of the daemon."),
     "process_open_fds": .init(help: "Open file descriptors of the daemon."),

@@ -1,0 +1,39 @@
+import HTTPCaching
+
+/// Which entries to remove or to mark. Unless it says so, what is kept goes too.
+public enum ResponseSelection: Hashable, Sendable {
+  case all
+  /// Of one partition.
+  case partition(CachePartition)
+  case key(CacheKey)
+  /// Those whose key's name begins so.
+  case prefix(String, in: CachePartition)
+  /// Those that their origin gave one of these tags.
+  case tags(Set<String>)
+  case entries([Int64])
+  /// Stored at this time or later; seconds since 1970.
+  case since(Double)
+  /// No longer fresh at this time, and not kept.
+  case stale(at: HTTPDate)
+
+  public func contains(_ entry: ResponseEntry) -> Bool {
+    switch self {
+    case .entries(let ids): ids.contains(entry.id)
+    case .since(let time): entry.storedAt >= time
+    case .stale(let now): !entry.isKept && entry.head.staleAt <= now.secondsSinceEpoch
+    case .tags(let tags): !tags.isDisjoint(with: entry.head.tags)
+    case .all, .partition, .key, .prefix: names(entry.key) == true
+    }
+  }
+
+  /// Whether everything under a key is chosen; nil where the key does not tell.
+  public func names(_ key: CacheKey) -> Bool? {
+    switch self {
+    case .all: true
+    case .partition(let partition): key.partition == partition
+    case .key(let other): key == other
+    case .prefix(let prefix, let partition): key.partition == partition && key.name.utf8.starts(with: prefix.utf8)
+    case .entries, .since, .stale, .tags: nil
+    }
+  }
+}

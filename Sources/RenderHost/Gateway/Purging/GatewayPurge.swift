@@ -1,0 +1,38 @@
+import CoreMetrics
+import PageCore
+import PageKit
+import PageLoading
+
+/// Purges what the gateway keeps of its origins.
+struct GatewayPurge: Sendable {
+  let origins: [GatewayOrigin]
+  let metrics: HostMetrics
+
+  /// - Returns: how many responses were met.
+  /// - Throws: ``PurgeFault``, ``StoreError``.
+  func callAsFunction(_ order: PurgeOrder) async throws -> Int {
+    let selections = try selections(order.selection)
+    guard selections.contains(where: { $0 != nil }) else {
+      throw PurgeFault("no origin of this gateway has that host: expected the host of an origin, or a path")
+    }
+    var count = 0
+    for (origin, selection) in zip(origins, selections) {
+      guard let selection else { continue }
+      let met = try await origin.loader.purge(selection, isSoft: order.isSoft)
+      metrics.gatewayPurged(order.selection.kind, isSoft: order.isSoft).increment(by: Int64(met))
+      count += met
+    }
+    return count
+  }
+
+  /// For each origin; nil where nothing of it is meant.
+  private func selections(_ selection: PurgeOrder.Selection) throws -> [ResponseSelection?] {
+    switch selection {
+    case .all: return origins.map { _ in .all }
+    case .tags(let tags): return origins.map { _ in .tags(tags) }
+    case .url(let text), .prefix(let text):
+      let target = try PurgeTarget(text, isPrefix: selection.kind == "prefix")
+      return try origins.map { try target.selection(of: $0.settings, in: .shared) }
+    }
+  }
+}

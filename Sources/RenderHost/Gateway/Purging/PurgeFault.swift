@@ -1,0 +1,17 @@
+import HTTPTypes
+import Hummingbird
+
+/// Why nothing was purged.
+struct PurgeFault: Error, HTTPResponseError, CustomStringConvertible {
+  let status: HTTPResponse.Status
+  let description: String
+
+  init(_ description: String, status: HTTPResponse.Status = .badRequest) {
+    self.status = status
+    self.description = description
+  }
+
+  func response(from request: Request, context: some RequestContext) throws -> Response {
+    JSONAnswer.error(status, description)
+  }
+}

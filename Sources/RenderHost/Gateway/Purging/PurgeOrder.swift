@@ -1,0 +1,80 @@
+import Foundation
+import HTTPCaching
+import PageCore
+
+/// What an admin wants purged: `{"url": "…"}`, `{"prefix": "…"}`, `{"tag": "…"}`, `{"tags": […]}` or `{"all": true}`,
+/// each with `"soft": true` or without.
+struct PurgeOrder: Equatable, Sendable {
+  enum Selection: Equatable, Sendable {
+    /// Paths, or absolute URLs of an origin.
+    case url(String)
+    case prefix(String)
+    case tags(Set<String>)
+    case all
+
+    /// As `renderhost_gateway_purged` has it.
+    var kind: String {
+      switch self {
+      case .url: "url"
+      case .prefix: "prefix"
+      case .tags: "tag"
+      case .all: "all"
+      }
+    }
+  }
+
+  let selection: Selection
+  /// Only marks what is stored as stale.
+  var isSoft = false
+
+  /// Tags in one order.
+  static let tagLimit = 256
+
+  init(_ selection: Selection, isSoft: Bool = false) {
+    self.selection = selection
+    self.isSoft = isSoft
+  }
+
+  /// - Throws: ``PurgeFault``.
+  init(json bytes: [UInt8]) throws {
+    guard let members = try? JSONDecoder().decode([String: JSONValue].self, from: Data(bytes)) else {
+      throw PurgeFault("the body is not a JSON object")
+    }
+    let choices = ["all", "prefix", "tag", "tags", "url"]
+    if let other = members.keys.sorted().first(where: { !choices.contains($0) && $0 != "soft" }) {
+      throw PurgeFault("a purge has no \(other.quotedForMessage), only url, prefix, tag, tags or all, and soft")
+    }
+    let named = choices.filter { members[$0] != nil }
+    guard named.count == 1, let name = named.first, let value = members[name] else {
+      let found = named.isEmpty ? "none of them" : named.joined(separator: " and ")
+      throw PurgeFault("a purge names exactly one of url, prefix, tag, tags and all; this one has \(found)")
+    }
+    switch members["soft"] {
+    case nil: break
+    case .bool(let value): isSoft = value
+    default: throw PurgeFault("soft is neither true nor false")
+    }
+    switch (name, value) {
+    case ("url", .string(let text)): selection = .url(text)
+    case ("prefix", .string(let text)): selection = .prefix(text)
+    case ("tag", _): selection = .tags(try Self.tags([value]))
+    case ("tags", .array(let values)): selection = .tags(try Self.tags(values))
+    case ("all", .bool(true)): selection = .all
+    case ("all", _): throw PurgeFault("all is not true")
+    default: throw PurgeFault("\(name) is not \(name == "tags" ? "a list" : "a text")")
+    }
+  }
+
+  private static func tags(_ values: [JSONValue]) throws -> Set<String> {
+    guard (1...tagLimit).contains(values.count) else {
+      throw PurgeFault("a purge has from 1 to \(tagLimit) tags; this one has \(values.count)")
+    }
+    return Set(
+      try values.map { value in
+        guard case .string(let text) = value, let tag = CacheTags.accepted(text) else {
+          throw PurgeFault("a tag is a text of 1 to \(CacheTags.lengthLimit) bytes")
+        }
+        return tag
+      })
+  }
+}

@@ -1,0 +1,34 @@
+import HTTPTypes
+import Hummingbird
+import Logging
+import NIOCore
+
+/// `POST /admin/gateway/purge`, which answers `{"purged": N}`.
+struct PurgeRoute: Sendable {
+  /// Returns how many responses were met; nil where there is no gateway.
+  let purge: (@Sendable (PurgeOrder) async throws -> Int)?
+
+  private static let bodyLimit = 256 << 10
+
+  func add(to router: some RouterMethods<HostRequestContext>) {
+    router.post("gateway/purge") { request, context in
+      guard let purge else {
+        throw PurgeFault("this host has no gateway to purge; it is started with --gateway", status: .notFound)
+      }
+      guard let body = try? await request.body.collect(upTo: Self.bodyLimit) else {
+        throw PurgeFault("the body has more than \(Self.bodyLimit) bytes", status: .contentTooLarge)
+      }
+      let order = try PurgeOrder(json: Array(body.readableBytesView))
+      do {
+        let count = try await purge(order)
+        context.logger.notice(
+          "The gateway was purged",
+          metadata: ["kind": "\(order.selection.kind)", "soft": "\(order.isSoft)", "purged": "\(count)"])
+        return JSONAnswer.json(["purged": count])
+      } catch let error where !(error is PurgeFault) {
+        context.logger.error("The gateway was not purged", metadata: ["error": "\(error)"])
+        throw PurgeFault("\(error)", status: .internalServerError)
+      }
+    }
+  }
+}

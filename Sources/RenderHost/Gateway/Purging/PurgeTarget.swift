@@ -1,0 +1,56 @@
+import PageCore
+import PageKit
+
+/// A URL, or the beginning of URLs, as clients of the gateway ask for it: a path, or absolute.
+struct PurgeTarget: Sendable {
+  private let text: String
+  private let isPrefix: Bool
+  /// Where it is absolute.
+  private let url: PageURL?
+
+  /// - Throws: ``PurgeFault``.
+  init(_ text: String, isPrefix: Bool = false) throws {
+    self.text = text
+    self.isPrefix = isPrefix
+    if text.hasPrefix("/") {
+      url = nil
+    } else if let url = PageURL(text, ignoring: []), !url.isFile,
+      text.split(separator: "/").count > 2 || text.hasSuffix("/")
+    {
+      self.url = url
+    } else {
+      throw PurgeFault("\(text.quotedForMessage) is neither a path, which begins with “/”, nor an http URL with one")
+    }
+  }
+
+  /// What is kept of it for an origin; nil where it is another's.
+  ///
+  /// - Throws: ``PurgeFault`` for what can be no URL.
+  func selection(of origin: OriginSettings, in partition: CachePartition) throws -> ResponseSelection? {
+    guard let target = pathAndQuery(at: origin) else { return nil }
+    // The last segment of a prefix may go on: it is no “.” or “..” yet, and ends in no escape.
+    let end = isPrefix ? "x" : ""
+    guard let url = PageURL(origin.url.origin + target + end, ignoring: []), url.text.hasSuffix(end),
+      !isPrefix || !target.contains("#")
+    else {
+      throw PurgeFault("\(text.quotedForMessage) cannot be \(isPrefix ? "the beginning of a URL" : "a URL")")
+    }
+    return isPrefix
+      ? .prefix(String(url.text.dropLast(end.count)), in: partition) : .key(CacheKey(url, in: partition))
+  }
+
+  /// Nil where the origin goes by another name.
+  private func pathAndQuery(at origin: OriginSettings) -> String? {
+    guard let url else { return text }
+    guard url.origin == origin.url.origin || isHost(of: url, oneOf: origin.hosts) else { return nil }
+    let rest = text.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: true).dropFirst(2).first
+    return "/" + (rest ?? "")
+  }
+
+  private func isHost(of url: PageURL, oneOf hosts: [String]) -> Bool {
+    guard !hosts.isEmpty, let authority = url.origin.split(separator: "/").last else { return false }
+    var place = OriginSettings(url: url)
+    place.hosts = hosts
+    return OriginTable([place]).choice(authority: String(authority), path: "/") == .origin(0)
+  }
+}

@@ -1,0 +1,93 @@
+import HTTPTypes
+import Hummingbird
+import HummingbirdTesting
+import Logging
+import NIOCore
+import PageTesting
+import Testing
+
+@testable import RenderHost
+
+struct PurgeRouteTests {
+  private static let path = "/admin/gateway/purge"
+
+  private func purge(
+    _ body: String, token: String? = "secret", hasGateway: Bool = true, failing failure: (any Error)? = nil
+  ) async throws -> (status: Int, text: String, orders: [PurgeOrder]) {
+    let orders = Monitor<[PurgeOrder]>([])
+    var operating = Operating.fake()
+    if hasGateway {
+      operating.purge = { order in
+        if let failure { throw failure }
+        orders.change { $0.append(order) }
+        return 7
+      }
+    }
+    var settings = Settings()
+    settings.adminToken = "secret"
+    let metrics = HostMetrics()
+    let server = HostServer(
+      settings: settings, operating: operating, metrics: metrics,
+      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    let application = Application(
+      router: server.router(history: TrafficHistory(metrics.registry)), logger: server.logger)
+    return try await application.test(.router) { client in
+      let headers: HTTPFields = token.map { [.authorization: "Bearer \($0)"] } ?? [:]
+      return try await client.execute(
+        uri: Self.path, method: .post, headers: headers, body: ByteBuffer(string: body)
+      ) { answer in
+        (answer.status.code, String(buffer: answer.body), orders.read { $0 })
+      }
+    }
+  }
+
+  @Test(arguments: [
+    (#"{"url": "/a?b"}"#, PurgeOrder(.url("/a?b"))),
+    (#"{"prefix": "/a", "soft": true}"#, PurgeOrder(.prefix("/a"), isSoft: true)),
+    (#"{"tag": " a ", "soft": false}"#, PurgeOrder(.tags(["a"]))),
+    (#"{"tags": ["a", "b", "a"]}"#, PurgeOrder(.tags(["a", "b"]))),
+    (#"{"all": true}"#, PurgeOrder(.all)),
+  ])
+  func anOrderIsCarriedOutAndTellsWhatItMet(_ body: String, _ order: PurgeOrder) async throws {
+    let answer = try await purge(body)
+    #expect((answer.status, answer.text, answer.orders) == (200, #"{"purged":7}"#, [order]))
+  }
+
+  @Test(arguments: [
+    ("", "not a JSON object"), ("[]", "not a JSON object"), ("{", "not a JSON object"), ("{}", "none of them"),
+    (#"{"soft": true}"#, "none of them"), (#"{"url": "/a", "tag": "b"}"#, "tag and url"), (#"{"urls": "/a"}"#, "urls"),
+    (#"{"url": 1}"#, "url is not a text"), (#"{"prefix": ["/"]}"#, "prefix is not a text"),
+    (#"{"tags": "a"}"#, "tags is not a list"), (#"{"tags": []}"#, "from 1 to 256 tags; this one has 0"),
+    (#"{"tags": ["a", 1]}"#, "a tag is a text"), (#"{"tag": ""}"#, "a tag is a text"),
+    (#"{"all": false}"#, "all is not true"),
+    (#"{"all": 1}"#, "all is not true"), (#"{"all": true, "soft": "yes"}"#, "soft is neither"),
+    (#"{"url": null}"#, "url is not a text"),
+  ])
+  func whatIsNoOrderIsRefusedWithItsReason(_ body: String, _ reason: String) async throws {
+    let answer = try await purge(body)
+    #expect(answer.status == 400 && answer.text.contains(reason), "\(answer.text)")
+    #expect(answer.text.hasPrefix(#"{"error":"#) && answer.orders.isEmpty)
+  }
+
+  @Test func withoutAGatewayThereIsNothingToPurge() async throws {
+    let answer = try await purge(#"{"all": true}"#, hasGateway: false)
+    #expect(answer.status == 404 && answer.text.contains("no gateway"))
+  }
+
+  @Test(arguments: [nil, "wrong"])
+  func whoDoesNotShowTheTokenPurgesNothing(_ token: String?) async throws {
+    let answer = try await purge(#"{"all": true}"#, token: token)
+    #expect(answer.status == 401 && answer.orders.isEmpty)
+  }
+
+  @Test func aBodyThatIsTooLargeIsRefused() async throws {
+    let answer = try await purge(#"{"url": "/\#(String(repeating: "a", count: 300_000))"}"#)
+    #expect(answer.status == 413)
+  }
+
+  @Test func aStoreThatFailsIsSaid() async throws {
+    struct Broken: Error, CustomStringConvertible { let description = "the disk is away" }
+    let answer = try await purge(#"{"all": true}"#, failing: Broken())
+    #expect(answer.status == 500 && answer.text.contains("the disk is away"))
+  }
+}
