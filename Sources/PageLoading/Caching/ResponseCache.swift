@@ -22,8 +22,7 @@ public final class ResponseCache: Sendable {
   let logger: Logger
   private let regionStores: RegionStores?
   private let state = Mutex(State())
-  /// When others' changes were looked for: nanoseconds since the machine's start; 0 for never.
-  private let checkedAt = Atomic<UInt64>(0)
+  private let foreignChanges = ForeignChanges()
 
   private struct State {
     var willCache: WillCache?
@@ -31,7 +30,6 @@ public final class ResponseCache: Sendable {
     /// Which entries were used since the store was told, and in which order.
     var uses: [Int64: Int] = [:]
     var useCount = 0
-    var foreignChanges: Int64 = 0
   }
 
   /// - Parameters:
@@ -151,25 +149,14 @@ public final class ResponseCache: Sendable {
     }
   }
 
-  /// Another process may have removed or replaced what is in memory here. Looked at once a second at most.
+  /// Another process may have removed or replaced what is in memory here.
   private func noticeForeignChanges() {
-    let (last, now) = (checkedAt.load(ordering: .relaxed), DispatchTime.now().uptimeNanoseconds)
-    guard Self.isDue(last, now),
-      checkedAt.compareExchange(expected: last, desired: now, ordering: .relaxed).exchanged
-    else { return }
-    let count = store.changeCount()
-    let hasChanged = state.withLock { state in
-      defer { state.foreignChanges = count }
-      return state.foreignChanges != count
-    }
     // What is only in memory is nobody else's.
-    if hasChanged { memory.removeAll { $0.entry.id > 0 } }
+    if foreignChanges.areNew(store.changeCount) { memory.removeAll { $0.entry.id > 0 } }
   }
 
   /// Whether others' changes were looked for less than a second ago; with the next request they are.
-  var isWatched: Bool { !Self.isDue(checkedAt.load(ordering: .relaxed), DispatchTime.now().uptimeNanoseconds) }
-
-  private static func isDue(_ last: UInt64, _ now: UInt64) -> Bool { last == 0 || now &- last >= 1_000_000_000 }
+  var isWatched: Bool { foreignChanges.areKnown }
 
   // MARK: Uses
 

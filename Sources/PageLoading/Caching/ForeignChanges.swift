@@ -1,0 +1,26 @@
+import Dispatch
+import Synchronization
+
+/// Whether another process has changed what a cache keeps. Looked at once a second at most.
+final class ForeignChanges: Sendable {
+  /// Nanoseconds since the machine's start; 0 for never.
+  private let lookedAt = Atomic<UInt64>(0)
+  private let count = Atomic<Int64>(0)
+
+  /// Whether somebody has looked less than a second ago.
+  var areKnown: Bool { !Self.isDue(lookedAt.load(ordering: .relaxed), DispatchTime.now().uptimeNanoseconds) }
+
+  /// Whether there are others than before, where it is time to look.
+  ///
+  /// - Parameter count: a number that changes with them.
+  func areNew(_ count: () -> Int64) -> Bool {
+    let (last, now) = (lookedAt.load(ordering: .relaxed), DispatchTime.now().uptimeNanoseconds)
+    guard Self.isDue(last, now),
+      lookedAt.compareExchange(expected: last, desired: now, ordering: .relaxed).exchanged
+    else { return false }
+    let count = count()
+    return self.count.exchange(count, ordering: .relaxed) != count
+  }
+
+  private static func isDue(_ last: UInt64, _ now: UInt64) -> Bool { last == 0 || now &- last >= 1_000_000_000 }
+}
