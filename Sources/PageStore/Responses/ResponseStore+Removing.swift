@@ -8,24 +8,28 @@ import SystemPackage
 extension ResponseStore {
   @discardableResult
   public func remove(_ selection: ResponseSelection) async throws -> Int {
-    try forgetKept(selection)
+    var isForgotten = false
     let count = try await inSteps(selection) { db, ids in
       var removed = RemovedFiles()
       for id in ids { try removed.delete(db, id: id) }
-      // Before the index forgets them: a new index must not bring back what someone wanted gone.
+      // Before the index forgets them: a new index must not bring back what someone wanted gone. And on a full disk the
+      // index may need the room.
       try removeFiles(removed, unnamedIn: db)
+      if !isForgotten { try forgetKept(selection, db) }
+      isForgotten = true
       return removed.entries.count
     }
+    if !isForgotten { try index.write { try forgetKept(selection, $0) } }
     if case .all = selection { sweep(olderThan: 0) }
     return count
   }
 
   /// Whoever removes what has these keys does not want what comes later to be kept either.
-  private func forgetKept(_ selection: ResponseSelection) throws {
+  private func forgetKept(_ selection: ResponseSelection, _ db: Database) throws {
     switch selection {
     case .all, .key, .partition, .prefix:
       let (condition, arguments) = selection.condition
-      try index.write { try $0.execute(sql: "DELETE FROM kept WHERE \(condition)", arguments: arguments) }
+      try db.execute(sql: "DELETE FROM kept WHERE \(condition)", arguments: arguments)
     case .entries, .since, .stale, .tags: break
     }
   }
