@@ -12,7 +12,7 @@ struct GatewayServer: Sendable {
   let metrics: HostMetrics
   let logger: Logger
   /// What is given again to who asks in the same words.
-  let answers = AnswerMemory()
+  let answers = AnswerMemory(capacity: 64 << 20)
   /// Called with the address it listens on.
   var whenRunning: @Sendable (SocketAddress?) async -> Void = { _ in }
 
