@@ -101,7 +101,9 @@ extension ActiveTransfer {
       let transfer = Unmanaged<ActiveTransfer>.fromOpaque(context).takeUnretainedValue()
       for field in transfer.transfer.feed?.trailers ?? [:] {
         // libcurl frees the list.
-        list.pointee = curl_slist_append(list.pointee, "\(field.name.rawName): \(field.value)".fieldBytes)
+        let line = "\(field.name.rawName): \(field.value)"
+        list.pointee = curl_slist_append(
+          list.pointee, line.fieldBytes(isPassedOn: transfer.request.addsNothing))
       }
       return CURL_TRAILERFUNC_OK
     }
@@ -109,7 +111,7 @@ extension ActiveTransfer {
 
   private func setFields(userAgent: String) {
     for line in RequestLines.lines(for: request, userAgent: userAgent) {
-      fields = curl_slist_append(fields, line.fieldBytes) ?? fields
+      fields = curl_slist_append(fields, line.fieldBytes(isPassedOn: request.addsNothing)) ?? fields
     }
     _ = pk_setopt_pointer(easy, CURLOPT_HTTPHEADER, fields)
   }

@@ -8,7 +8,7 @@ final class ActiveTransfer {
   let easy: UnsafeMutableRawPointer
   var fields: UnsafeMutablePointer<curl_slist>?
   let errorText: UnsafeMutablePointer<CChar>
-  private var head = ResponseHeadParser()
+  private var head: ResponseHeadParser
   var bodyBytes: Int64 = 0
   private var failure: TransportError?
   private var cookies: TransferCookies?
@@ -34,6 +34,7 @@ final class ActiveTransfer {
     self.transfer = transfer
     self.easy = easy
     self.sockets = sockets
+    head = ResponseHeadParser(isPassedOn: transfer.request.addsNothing)
     deadline = transfer.request.limits.total.map { transfer.began + $0 }
     refusal = configuration.refusal
     errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))

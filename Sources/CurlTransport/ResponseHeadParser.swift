@@ -29,12 +29,22 @@ struct ResponseHeadParser {
   private(set) var isComplete = false
   private(set) var trailers = FieldLines()
 
+  /// Whether fields go on to others, who write them as UTF-8.
+  private let isPassedOn: Bool
+
+  init(isPassedOn: Bool = false) { self.isPassedOn = isPassedOn }
+
+  /// RFC 9110 §5.5: bytes beyond ASCII are opaque; ISO 8859-1 keeps each, and UTF-8 those that are.
+  private func text(of line: UnsafeRawBufferPointer) -> String {
+    if isPassedOn, let text = String(validating: line, as: UTF8.self) { return text }
+    return String(String.UnicodeScalarView(line.lazy.map { UnicodeScalar($0) }))
+  }
+
   /// The head that this line completes: interim ones (1xx), then the final one.
   mutating func receive(_ line: UnsafeRawBufferPointer) throws(Fault) -> HTTPResponse? {
     size += line.count
     guard size <= Self.limit else { throw .tooLong }
-    // RFC 9110 §5.5: bytes beyond ASCII are opaque; ISO 8859-1 keeps each.
-    let text = String(String.UnicodeScalarView(line.lazy.map { UnicodeScalar($0) })).trimmed
+    let text = text(of: line).trimmed
     if isComplete {
       trailers.append(text)
       return nil

@@ -30,6 +30,14 @@ public struct CacheKey: Hashable, Sendable, CustomStringConvertible {
     name = url.text
   }
 
+  /// For what a server may answer in another way for each host that it is asked as.
+  ///
+  /// - Parameter host: behind the URL and a space, which no URL has; nil for none.
+  public init(_ url: PageURL, host: String?, in partition: CachePartition) {
+    self.partition = partition
+    name = host.map { "\(url.text) \($0)" } ?? url.text
+  }
+
   /// For a request with a body, by what its rule made of that.
   public init(_ url: PageURL, body: String, in partition: CachePartition = .private) {
     self.partition = partition

@@ -36,8 +36,9 @@ enum RequestLines {
 
 extension String {
   /// A field's line as it goes over the wire: as it would be read, one byte for each character of ISO 8859-1;
-  /// UTF-8 where there are others.
-  var fieldBytes: [CChar] {
+  /// UTF-8 where there are others, or it is passed on and came so.
+  func fieldBytes(isPassedOn: Bool) -> [CChar] {
+    if isPassedOn { return utf8.map(CChar.init(bitPattern:)) + [0] }
     let bytes = unicodeScalars.compactMap { UInt8(exactly: $0.value) }
     return (bytes.count == unicodeScalars.count ? bytes : Array(utf8)).map(CChar.init(bitPattern:)) + [0]
   }

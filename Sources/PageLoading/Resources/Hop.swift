@@ -14,6 +14,7 @@ struct Hop: Sendable {
   var body: [UInt8]
   var stream: RequestStream?
   var target: String?
+  var host: String?
   var informational: (@Sendable (HTTPResponse) -> Void)?
   /// The client's own, as far as they may come this far.
   var fields: HTTPFields

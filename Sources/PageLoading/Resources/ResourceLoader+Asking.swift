@@ -68,7 +68,9 @@ extension ResourceLoader {
   private func exchange(
     _ hop: Hop, _ request: HTTPRequest, validating cached: CachedResponse?, _ reason: ForwardReason
   ) async throws -> (loaded: Loaded, remaining: Int64) {
-    guard hop.request.method == .get, hop.method != .get || !hop.hasBody else {
+    // What is sent in other words than it is looked up by is for nobody else.
+    let isShareable = hop.isStored || hop.target == nil
+    guard hop.request.method == .get, hop.method != .get || !hop.hasBody, isShareable else {
       return (try await passThrough(hop, request, reason), 0)
     }
     let epoch = generations.epoch(of: hop.key)

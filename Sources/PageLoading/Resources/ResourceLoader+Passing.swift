@@ -31,7 +31,8 @@ extension ResourceLoader {
   private func targets(of head: HTTPResponse, _ hop: Hop) -> [CacheKey] {
     let named = cache.policy.invalidatedReferences(head).compactMap { hop.url.resolving($0, ignoring: []) }
     return ([hop.url] + named.filter { $0.origin == hop.url.origin }).map {
-      CacheKey(URLMemo.Entry($0, ignoring: configuration.ignoredParameters).identity, in: hop.key.partition)
+      let identity = URLMemo.Entry($0, ignoring: configuration.ignoredParameters).identity
+      return CacheKey(identity, host: hop.host, in: hop.key.partition)
     }
   }
 

@@ -22,6 +22,7 @@ extension ResourceLoader {
     // Where its answer redirects to is a server's matter.
     hop.origin = request.origin
     (hop.stream, hop.target, hop.informational) = (request.stream, request.target, request.informational)
+    hop.host = request.host
     return .network(hop, request)
   }
 
@@ -40,7 +41,8 @@ extension ResourceLoader {
     let lifetime = rule.map(\.lifetime) ?? .server
     return Hop(
       url: url,
-      key: postKey.map { CacheKey(identity, body: $0, in: partition) } ?? CacheKey(identity, in: partition),
+      key: postKey.map { CacheKey(identity, body: $0, in: partition) }
+        ?? CacheKey(identity, host: request.host, in: partition),
       request: head, method: method, body: body, fields: fields,
       behavior: request.behavior ?? rule?.behavior ?? configuration.behavior,
       lifetime: lifetime == .server ? cache.lifetime : lifetime, priority: request.priority,

@@ -50,6 +50,9 @@ public struct ResourceRequest: Sendable {
   /// Sent as the request's target in the place of the reference's path and query; the reference alone says what is
   /// looked up.
   public var target: String?
+  /// The host that a client asks for, where a server behind another name answers: what is stored is for who asks for
+  /// the same. Nil for the reference's own.
+  public var host: String?
   /// Told of interim heads as they come, where this very request goes to the server.
   public var informational: (@Sendable (HTTPResponse) -> Void)?
   /// What answers instead of the server; nil for the server.

@@ -40,7 +40,10 @@ struct Gateway: Sendable {
     var head = request.head
     let (path, host) = (head.path ?? "", head.authority)
     if limit == .answer || path == "*" && head.method == .options { return OwnAnswer.to(head, version: version) }
-    guard path.hasPrefix("/") else { throw HTTPError(.badRequest, message: "the request's target is no path") }
+    guard path.hasPrefix("/"), !path.contains("#") else {
+      throw HTTPError(.badRequest, message: "the request's target is no path")
+    }
+    if let fault = UnclearText.fault(in: head) { throw HTTPError(.badRequest, message: fault) }
     limit.apply(to: &head.headerFields)
     switch table.choice(authority: host, path: path) {
     case .origin(let index) where origins.indices.contains(index):

@@ -1,4 +1,5 @@
 import CoreMetrics
+import Logging
 import PageCore
 
 /// What is counted of one origin.
@@ -8,8 +9,10 @@ struct GatewayRecord: Sendable {
   private let time: Timer
   private let failures: FailureLog
   private let name: String
+  private let logger: Logger
 
-  init(_ record: HostRecord, origin settings: OriginSettings) {
+  init(_ record: HostRecord, origin settings: OriginSettings, logger: Logger) {
+    self.logger = logger
     let (metrics, origin) = (record.metrics, settings.name)
     failures = record.failures
     name = origin
@@ -30,6 +33,7 @@ struct GatewayRecord: Sendable {
   func failed(_ fault: GatewayFault) {
     answered(fault.result)
     failures.append(.origin, fault.detail, of: name)
+    logger.warning("\(fault.detail)", metadata: ["origin": "\(name)"])
   }
 
   /// Bytes of a body went to the client.

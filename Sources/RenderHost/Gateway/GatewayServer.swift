@@ -1,3 +1,4 @@
+import Foundation
 import Hummingbird
 import HummingbirdCore
 import Logging
@@ -20,7 +21,7 @@ struct GatewayServer: Sendable {
   func service(_ address: (host: String, port: Int), tls: TLSReloader?) throws -> any Service {
     let responder = responder
     let connections = ConnectionRegister(limit: settings.limits.connectionsPerAddress)
-    return try HTTPServerBuilder.guarded(
+    let server = try HTTPServerBuilder.guarded(
       settings.limits, tls: tls, connections: connections, metrics: metrics, memory: answers,
       handlers: { [ClientDepartureHandler()] }
     ).buildServer(
@@ -40,6 +41,19 @@ struct GatewayServer: Sendable {
     } onServerRunning: { [logger, whenRunning] channel in
       logger.notice("The gateway is listening", metadata: ["address": "\(channel.localAddress?.description ?? "-")"])
       await whenRunning(channel.localAddress)
+    }
+    return Listener(server: server, address: address)
+  }
+
+  /// Says which address cannot be had.
+  private struct Listener: Service {
+    let server: any Service
+    let address: (host: String, port: Int)
+
+    func run() async throws {
+      do { try await server.run() } catch let error as IOError {
+        throw ListenError(flag: "--gateway", address, reason: String(cString: strerror(error.errnoCode)))
+      }
     }
   }
 

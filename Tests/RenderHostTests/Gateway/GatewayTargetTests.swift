@@ -29,7 +29,10 @@ struct GatewayTargetTests {
   @Test func aURLAsTargetIsAPathForTheOrigin() async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.serve("/a", Array("body".utf8), headers: [.cacheControl: "max-age=60"])
-      for target in ["http://other.example/a", "/a"] { #expect(try await fixture.get(target).body == "body") }
+      for (target, host) in [("http://other.example/a", "api.example.com"), ("/a", "other.example")] {
+        let answer = try await fixture.get(target, host: host)
+        #expect(answer.body == "body")
+      }
       #expect(fixture.origin.requests.map(\.path) == ["/a"])
       let name = try #require(HTTPField.Name("X-Forwarded-Host"))
       #expect(fixture.origin.requests.first?.headers[name] == "other.example")

@@ -169,8 +169,8 @@ struct GatewayTests {
 
   @Test func aRequestGoesOnAsItCame() async throws {
     try await GatewayFixture.running { fixture in
-      for target in ["/a/../b/%7e?x=%2F&random=1", "/%E4//c?", "/a?b#c"] { _ = try await fixture.get(target) }
-      #expect(fixture.origin.requests.map(\.path) == ["/a/../b/%7e?x=%2F&random=1", "/%E4//c?", "/a?b#c"])
+      for target in ["/a/../b/%7e?x=%2F&random=1", "/%E4//c?"] { _ = try await fixture.get(target) }
+      #expect(fixture.origin.requests.map(\.path) == ["/a/../b/%7e?x=%2F&random=1", "/%E4//c?"])
       let request = try #require(fixture.origin.requests.first)
       #expect(!request.headers.contains(.accept) && !request.headers.contains(.userAgent))
     }

@@ -39,6 +39,7 @@ struct OriginTableTests {
 
   @Test(arguments: [
     ("a.example", "/x", "unknown path"), ("b.example", "/v1/x", "unknown host"), ("a.example", "/v1/", "a"),
+    ("A.example.:80", "/v1/x", "a"),
   ])
   func whatNoOriginHasIsSaid(_ host: String, _ path: String, _ expected: String) throws {
     let origins = [try Self.origin("a", hosts: ["a.example"], prefixes: ["/v1/"])]

@@ -22,12 +22,12 @@ struct GatewayOrigin: Sendable {
     now: @escaping @Sendable () -> HTTPDate
   ) throws {
     self.settings = settings
-    self.record = GatewayRecord(record, origin: settings)
+    self.record = GatewayRecord(record, origin: settings, logger: logger)
     let cache = try ResponseCache(
       memoryCapacity: settings.memory, diskCapacity: settings.disk, directory: settings.directory(in: store),
       policy: CachePolicy(mode: .shared, targets: settings.targets), logger: logger)
     let timed = TimedTransport(
-      transport: NamingTransport(base: try Self.transport(settings)), record: self.record)
+      transport: NamingTransport(base: try Self.transport(settings), now: now), record: self.record)
     loader = ResourceLoader(
       cache: cache,
       transport: settings.tagLimit > 0 ? ContentTags(transport: timed, limit: settings.tagLimit) : timed,
@@ -79,6 +79,12 @@ struct GatewayOrigin: Sendable {
       followsRedirects: false,
       keepsContentEncoding: true)
     resource.target = path
+    // RFC 9111 §2: the URI that a client asks for has its host in it, which the origin may be told.
+    resource.host = settings.forwarding == .none ? "" : sender.client.host?.lowercased() ?? ""
+    if !Self.isNormal(resource.reference) {
+      // RFC 3986 §6.2: it is the same as another, but an origin may think otherwise.
+      (resource.behavior, resource.isStored) = (.networkOnly, false)
+    }
     if let heads = InterimHeads.current { resource.informational = { heads.take($0) } }
     let body = ForwardedBody(request, version: sender.version)
     resource.stream = body?.stream
@@ -102,6 +108,9 @@ struct GatewayOrigin: Sendable {
       throw fault
     }
   }
+
+  /// Whether a URL is written as it is looked up.
+  private static func isNormal(_ text: String) -> Bool { PageURL(text, ignoring: [])?.text == text }
 
   private func response(
     _ loaded: Loaded, to request: Request, _ result: GatewayResult, _ departure: ClientDeparture

@@ -1,13 +1,17 @@
+import HTTPCaching
 import HTTPTypes
 import PageCore
 
-/// Writes into every answer as it comes by which way it came, so that what is stored keeps it. RFC 9110 §7.6.3.
+/// Writes into every answer as it comes by which way it came, and when, where it does not say so itself; what is stored
+/// keeps it. RFC 9110 §6.6.1, §7.6.3.
 struct NamingTransport: HTTPTransporting {
   let base: any HTTPTransporting
+  let now: @Sendable () -> HTTPDate
 
   func send(_ request: TransportRequest) async throws -> TransportResponse {
     let response = try await base.send(request)
     var head = response.head
+    if !head.headerFields.contains(.date) { head.headerFields[.date] = now().description }
     GatewayFields.addWay(version: response.version ?? "1.1", to: &head.headerFields)
     return TransportResponse(head: head, body: response.body, version: response.version)
   }

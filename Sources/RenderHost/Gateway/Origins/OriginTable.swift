@@ -66,8 +66,10 @@ struct OriginTable: Sendable {
   /// Without its port, in small letters.
   private static func host(_ authority: String) -> String {
     let text = authority.lowercased()
-    guard let colon = text.lastIndex(of: ":"), !text[colon...].contains("]") else { return text }
-    return String(text[..<colon])
+    var host = Substring(text)
+    if let colon = text.lastIndex(of: ":"), !text[colon...].contains("]") { host = text[..<colon] }
+    // The root's own name is left out, as most do.
+    return String(host.hasSuffix(".") ? host.dropLast() : host)
   }
 
   /// Where a path leads, without `..`: so that nobody gets from one origin's paths into another's.

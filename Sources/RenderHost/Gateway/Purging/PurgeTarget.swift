@@ -36,7 +36,7 @@ struct PurgeTarget: Sendable {
       throw PurgeFault("\(text.quotedForMessage) cannot be \(isPrefix ? "the beginning of a URL" : "a URL")")
     }
     return isPrefix
-      ? .prefix(String(url.text.dropLast(end.count)), in: partition) : .key(CacheKey(url, in: partition))
+      ? .prefix(String(url.text.dropLast(end.count)), in: partition) : .prefix(url.text + " ", in: partition)
   }
 
   /// Nil where the origin goes by another name.
@@ -48,7 +48,8 @@ struct PurgeTarget: Sendable {
   }
 
   private func isHost(of url: PageURL, oneOf hosts: [String]) -> Bool {
-    guard !hosts.isEmpty, let authority = url.origin.split(separator: "/").last else { return false }
+    if hosts.isEmpty { return true }
+    guard let authority = url.origin.split(separator: "/").last else { return false }
     var place = OriginSettings(url: url)
     place.hosts = hosts
     return OriginTable([place]).choice(authority: String(authority), path: "/") == .origin(0)

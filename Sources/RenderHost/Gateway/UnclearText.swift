@@ -1,0 +1,37 @@
+import HTTPTypes
+
+/// What in a request's head cannot go on as it came, or means nothing.
+enum UnclearText {
+  /// Nil for none.
+  static func fault(in head: HTTPRequest) -> String? {
+    if let host = head.authority, !isAuthority(host) { return "the request's host is no host" }
+    // What was not UTF-8 is lost already: two fields that differ there would be the same.
+    if let field = head.headerFields.first(where: { $0.value.utf8.contains(0xEF) && $0.value.contains("\u{FFFD}") }) {
+      return "the field \(field.name.rawName) has bytes that are not UTF-8"
+    }
+    return nil
+  }
+
+  /// RFC 9110 §7.2, RFC 3986 §3.2.2 and §3.2.3.
+  static func isAuthority(_ text: String) -> Bool {
+    var host = Substring(text)
+    if let colon = text.lastIndex(of: ":"), !text[colon...].contains("]") {
+      guard text[text.index(after: colon)...].utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return false }
+      host = text[..<colon]
+    }
+    if host.hasPrefix("["), host.hasSuffix("]") {
+      return host.dropFirst().dropLast().utf8.allSatisfy { isHexDigit($0) || $0 == 0x3A || $0 == 0x2E }
+    }
+    return host.utf8.allSatisfy {
+      isLetterOrDigit($0) || "-._~%!$&'()*+,;=".utf8.contains($0)
+    }
+  }
+
+  private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
+    (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+  }
+
+  private static func isHexDigit(_ byte: UInt8) -> Bool {
+    (0x30...0x39).contains(byte) || (0x41...0x46).contains(byte) || (0x61...0x66).contains(byte)
+  }
+}
