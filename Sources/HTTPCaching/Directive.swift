@@ -93,3 +93,8 @@ struct DirectiveParser: Sequence, IteratorProtocol {
     }
   }
 }
+
+extension UInt8 {
+  /// Whether tokens may have this byte. RFC 9110 §5.6.2.
+  package var isInToken: Bool { DirectiveParser.isToken(self) }
+}

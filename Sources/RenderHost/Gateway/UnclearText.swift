@@ -14,17 +14,20 @@ enum UnclearText {
 
   /// RFC 9110 §7.2, RFC 3986 §3.2.2 and §3.2.3.
   static func isAuthority(_ text: String) -> Bool {
-    var host = Substring(text)
-    if let colon = text.lastIndex(of: ":"), !text[colon...].contains("]") {
-      guard text[text.index(after: colon)...].utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return false }
-      host = text[..<colon]
-    }
+    let (host, port) = parts(ofAuthority: text)
+    guard port.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return false }
     if host.hasPrefix("["), host.hasSuffix("]") {
       return host.dropFirst().dropLast().utf8.allSatisfy { isHexDigit($0) || $0 == 0x3A || $0 == 0x2E }
     }
     return host.utf8.allSatisfy {
       isLetterOrDigit($0) || "-._~%!$&'()*+,;=".utf8.contains($0)
     }
+  }
+
+  /// An IPv6 address has its brackets. Empty for no port.
+  static func parts(ofAuthority text: String) -> (host: Substring, port: Substring) {
+    guard let colon = text.lastIndex(of: ":"), !text[colon...].contains("]") else { return (text[...], "") }
+    return (text[..<colon], text[text.index(after: colon)...])
   }
 
   private static func isLetterOrDigit(_ byte: UInt8) -> Bool {

@@ -1,3 +1,4 @@
+import HTTPCaching
 import HTTPTypes
 
 /// What tells an origin whom a request came from, and what it asked for.
@@ -32,7 +33,7 @@ struct ForwardedFields: Sendable {
 
   /// A token, or else a string. RFC 9110 §5.6.4.
   private static func value(_ text: String) -> String {
-    let isToken = !text.isEmpty && text.utf8.allSatisfy { HTTPField.isTokenByte($0) }
+    let isToken = !text.isEmpty && text.utf8.allSatisfy(\.isInToken)
     return isToken ? text : "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
   }
 }
@@ -41,17 +42,5 @@ extension HTTPFields {
   /// Adds a member to a list. RFC 9110 §5.3.
   mutating func append(_ member: String, toListOf name: HTTPField.Name) {
     self[values: name] = [(self[values: name] + [member]).joined(separator: ", ")]
-  }
-}
-
-extension HTTPField {
-  /// RFC 9110 §5.6.2.
-  fileprivate static func isTokenByte(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"):
-      true
-    default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
-    }
   }
 }

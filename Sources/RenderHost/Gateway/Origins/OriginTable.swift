@@ -65,9 +65,7 @@ struct OriginTable: Sendable {
 
   /// Without its port, in small letters.
   private static func host(_ authority: String) -> String {
-    let text = authority.lowercased()
-    var host = Substring(text)
-    if let colon = text.lastIndex(of: ":"), !text[colon...].contains("]") { host = text[..<colon] }
+    let (host, _) = UnclearText.parts(ofAuthority: authority.lowercased())
     // The root's own name is left out, as most do.
     return String(host.hasSuffix(".") ? host.dropLast() : host)
   }
