@@ -40,6 +40,14 @@ public protocol BundleStoring: Sendable {
   /// The manifest as the server sent it.
   func manifestBytes(of release: StoredRelease) async throws -> [UInt8]
 
+  /// The release's own rule for query parameters; `nil` if its manifest has none.
+  func identity(of release: StoredRelease) async throws -> PageIdentity?
+
+  /// Keeps a release, its entries and their bytes from being collected by any process while the result lives.
+  ///
+  /// - Throws: ``StoreError/releaseGone(name:)`` if the release was collected already.
+  func lease(_ release: StoredRelease) async throws -> any ReleaseLease
+
   // MARK: Bundles
 
   /// A download that may go on from where a former one, also of a killed process, ended.
@@ -56,6 +64,12 @@ public protocol BundleStoring: Sendable {
   /// The bundle or file at this URL: the current release's before others', the incoming one's before the current one's
   /// where its bytes are there, then those that no manifest lists.
   func bundle(at url: PageURL) async throws -> StoredBundle?
+
+  /// Everything stored for this URL: the entries of the source's incoming, current and previous release, newest first,
+  /// then the bundle that no manifest lists.
+  ///
+  /// - Parameter source: the manifest's URL; `nil` for every source.
+  func candidates(at url: PageURL, of source: PageURL?) async throws -> [StoredCandidate]
 
   /// The bundle or file that a release lists at this URL.
   func bundle(at url: PageURL, in release: StoredRelease) async throws -> StoredBundle?
@@ -121,7 +135,7 @@ public struct StoredRelease: Hashable, Sendable {
   public let digest: SHA256Digest
   /// The manifest's, as the server sent them with it.
   public let validators: Validators
-  /// Seconds since 1970; nil before it was first switched to.
+  /// Seconds since 1970; `nil` before it was first switched to, and 0 if a later release took its place before that.
   public let activatedAt: Double?
 
   public init(
@@ -148,6 +162,37 @@ public struct StoredBundle: Hashable, Sendable {
     self.blob = blob
   }
 }
+
+/// What the store has for a URL, and by which release.
+public struct StoredCandidate: Hashable, Sendable {
+  public enum Place: Hashable, Sendable {
+    /// Newer than the current release and not complete yet.
+    case incoming
+    case current
+    case previous
+    /// No manifest lists it.
+    case unlisted
+  }
+
+  public let place: Place
+  /// `nil` for a bundle that no manifest lists.
+  public let release: StoredRelease?
+  public let bundle: PageBundle
+  public let blob: Blob?
+  /// Whether the store has all files of the release that are not on demand.
+  public let hasAllFiles: Bool
+
+  public init(place: Place, release: StoredRelease?, bundle: PageBundle, blob: Blob?, hasAllFiles: Bool) {
+    self.place = place
+    self.release = release
+    self.bundle = bundle
+    self.blob = blob
+    self.hasAllFiles = hasAllFiles
+  }
+}
+
+/// Keeps a release from being collected for as long as it lives.
+public protocol ReleaseLease: AnyObject, Sendable {}
 
 /// Bytes in the store, named by their SHA-256.
 public struct Blob: Hashable, Sendable {

@@ -6,7 +6,8 @@ extension Manifest: Encodable {
     static let base = AnyKey("base")
     static let bundles = AnyKey("bundles")
     static let files = AnyKey("files")
-    static let all: Set<String> = ["schema", "release", "sequence", "base", "bundles", "files"]
+    static let identity = AnyKey("identity")
+    static let all: Set<String> = ["schema", "release", "sequence", "base", "bundles", "files", "identity"]
   }
 
   public func encode(to encoder: any Encoder) throws {
@@ -20,6 +21,7 @@ extension Manifest: Encodable {
       var list = container.nestedUnkeyedContainer(forKey: Key.files)
       for file in files { try file.encodeFields(to: list.superEncoder(), asFile: true) }
     }
+    try container.encodeIfPresent(identity, forKey: Key.identity)
     for (key, value) in additional { try container.encode(value, forKey: AnyKey(key)) }
   }
 }

@@ -70,6 +70,7 @@ private struct ManifestDraft: Decodable {
     manifest.base = optionalField(Manifest.Key.base, in: container, as: String.self) ?? ""
     manifest.bundles = entries(Manifest.Key.bundles, in: container)
     if container.contains(Manifest.Key.files) { manifest.files = entries(Manifest.Key.files, in: container) }
+    manifest.identity = optionalField(Manifest.Key.identity, in: container, as: PageIdentity.self)
     manifest.additional = try container.decodeAdditional(except: Manifest.Key.all)
   }
 

@@ -14,17 +14,20 @@ public struct Manifest: Hashable, Sendable {
   public var bundles: [Entry]
   /// Pictures, fonts and data of the release.
   public var files: [Entry]
+  /// Which query parameters belong to a page's identity; `nil` for what the host says.
+  public var identity: PageIdentity?
   public var additional: [String: JSONValue]
 
   public init(
     release: String, sequence: Int64 = 0, base: String = "", bundles: [Entry], files: [Entry] = [],
-    additional: [String: JSONValue] = [:]
+    identity: PageIdentity? = nil, additional: [String: JSONValue] = [:]
   ) {
     self.release = release
     self.sequence = sequence
     self.base = base
     self.bundles = bundles
     self.files = files
+    self.identity = identity
     self.additional = additional
   }
 }

@@ -14,12 +14,8 @@ public struct HostConfiguration: Sendable {
   /// The folder of the durable store.
   public var store: StoreDirectory
   public var verification: Verification = .perLaunch
-  /// Asked in their order for bundles outside the manifest.
-  public var checksumSources: [ChecksumSource] = ChecksumSource.standard
-  /// Which bytes a page gets that is opened while a release is coming in.
-  public var consistency: Consistency = .bundle
-  /// How long an open waits for the server's word before it runs stored bytes without it.
-  public var patience: Duration = .seconds(2)
+  /// How pages open: the policy, its deadline, and the release they see.
+  public var opening = BundleLoader.Configuration()
   /// Sent to the manifest's origin and to no other.
   public var fields: HTTPFields = [:]
   public var preload = Preloader.Options()

@@ -31,6 +31,7 @@ public final class PageHost: Sendable {
   public let pages: PageEnvironment
   /// The pages that `navigator` pushes and pops; the app shows its first page on it.
   public let stack: PageStack
+  let broadcast = Broadcast<BundleNews>()
   /// Pages rendered before they are opened.
   public let prerenderer: Prerenderer
 
@@ -68,14 +69,14 @@ public final class PageHost: Sendable {
     var loading = configuration.resources
     loading.originFields = loading.originFields ?? OriginFields(configuration.fields, for: configuration.manifest)
     resources = ResourceLoader(
-      cache: responses, transport: transport, coding: decoder, cookies: cookies, bundles: store,
+      cache: responses, transport: transport, coding: decoder, cookies: cookies, files: ReleaseFiles(store, downloader: downloader, verifier: verifier),
       saver: configuration.saver, configuration: loading)
     preloader = Preloader(
       store: store, verifier: verifier, downloader: downloader, options: configuration.preload,
-      prefetcher: Prefetcher(resources), logger: configuration.logger)
+      prefetcher: Prefetcher(resources), news: broadcast, logger: configuration.logger)
     bundles = BundleLoader(
-      store: store, verifier: verifier, downloader: downloader, checksumSources: configuration.checksumSources,
-      consistency: configuration.consistency, patience: configuration.patience, logger: configuration.logger)
+      store: store, verifier: verifier, downloader: downloader, verification: configuration.verification,
+      configuration: configuration.opening, news: broadcast, time: .system, logger: configuration.logger)
     var scripts = configuration.scripts
     scripts.environment = configuration.device.environment
     stack = PageStack()
@@ -130,6 +131,7 @@ public final class PageHost: Sendable {
   /// Begins a new launch: the server is asked for its MD5s again.
   public func relaunch() async {
     await verifier.relaunch()
+    await bundles.relaunch()
     await prerenderer.empty()
   }
 
@@ -138,6 +140,7 @@ public final class PageHost: Sendable {
   /// - Throws: ``SourceError``, ``StoreError``.
   public func refresh() async throws {
     try await verifier.refresh()
+    await bundles.relaunch()
     await prerenderer.empty()
   }
 }

@@ -1,4 +1,5 @@
 import GRDB
+import HTTPCaching
 import PageCore
 
 extension BundleStore {
@@ -92,15 +93,58 @@ extension BundleStore {
           """, arguments: [url.text])
       let known = try listed.map { StoredBundle(bundle: try Self.bundle($0), blob: try Self.blobRecord($0)?.blob) }
       if let known, known.blob != nil { return known }
-      let unlisted = try Row.fetchOne(
-        db, sql: "SELECT blob.* FROM unlisted JOIN blob ON blob.sha256 = unlisted.blob WHERE unlisted.url = ?",
-        arguments: [url.text])
-      return try unlisted.map { row in
-        let blob = try BlobRecord(row).blob
-        let bundle = PageBundle(
-          kind: .bundle, name: url.text, url: url, size: blob.size, md5: blob.md5, sha256: blob.sha256)
-        return StoredBundle(bundle: bundle, blob: blob)
-      } ?? known
+      return try Self.unlisted(url, db).map { StoredBundle(bundle: $0.bundle, blob: $0.blob) } ?? known
+    }
+  }
+
+  public func candidates(at url: PageURL, of source: PageURL?) async throws -> [StoredCandidate] {
+    try await read { db in
+      let listed = try Row.fetchAll(
+        db,
+        sql: """
+          SELECT \(Self.entryColumns),
+            "release".id AS releaseID, "release".name AS releaseName, "release".sequence AS releaseSequence,
+            "release".digest AS releaseDigest, "release".etag AS releaseETag,
+            "release".lastModified AS releaseLastModified, "release".activatedAt AS releaseActivatedAt,
+            source.url AS sourceURL, source.current AS currentID, source.previous AS previousID,
+            NOT EXISTS (
+              SELECT 1 FROM entry AS other WHERE other."release" = "release".id AND other.kind = 'file'
+              AND other.blob IS NULL AND other.preload <> 'demand') AS hasAllFiles
+          FROM entry
+          JOIN "release" ON "release".id = entry."release"
+          JOIN source ON source.id = "release".source
+          LEFT JOIN blob ON blob.sha256 = entry.blob
+          WHERE entry.url = ?1 AND (?2 IS NULL OR source.url = ?2)
+          AND ("release".activatedAt IS NULL OR "release".id IN (source.current, source.previous))
+          ORDER BY "release".id DESC
+          """, arguments: [url.text, source?.text]
+      ).map { try Self.candidate($0) }
+      return try listed + (Self.unlisted(url, db).map { [$0] } ?? [])
+    }
+  }
+
+  private static func candidate(_ row: Row) throws -> StoredCandidate {
+    let (id, current, previous): (Int64, Int64?, Int64?) = (row["releaseID"], row["currentID"], row["previousID"])
+    return StoredCandidate(
+      place: id == current ? .current : id == previous ? .previous : .incoming,
+      release: StoredRelease(
+        id: id, source: PageURL(normalised: row["sourceURL"]), name: row["releaseName"],
+        sequence: row["releaseSequence"], digest: try row.decode(SHA256Digest.self, forColumn: "releaseDigest"),
+        validators: Validators(etag: row["releaseETag"], lastModified: row["releaseLastModified"]),
+        activatedAt: row["releaseActivatedAt"]),
+      bundle: try bundle(row), blob: try blobRecord(row)?.blob, hasAllFiles: row["hasAllFiles"])
+  }
+
+  /// A bundle that no manifest lists.
+  private static func unlisted(_ url: PageURL, _ db: Database) throws -> StoredCandidate? {
+    try Row.fetchOne(
+      db, sql: "SELECT blob.* FROM unlisted JOIN blob ON blob.sha256 = unlisted.blob WHERE unlisted.url = ?",
+      arguments: [url.text]
+    ).map { row in
+      let blob = try BlobRecord(row).blob
+      let bundle = PageBundle(
+        kind: .bundle, name: url.text, url: url, size: blob.size, md5: blob.md5, sha256: blob.sha256)
+      return StoredCandidate(place: .unlisted, release: nil, bundle: bundle, blob: blob, hasAllFiles: true)
     }
   }
 }

@@ -4,8 +4,9 @@ import PageCore
 import SystemPackage
 
 extension BundleStore {
-  /// Removes releases that are neither current nor incoming (nor, if the previous one is kept, that one or one whose
-  /// place was taken within the store's `releaseGrace`), blobs that nothing names,
+  /// Removes releases that are neither current nor incoming nor viewed by an open page of any process (nor, if the
+  /// previous one is kept, that one or one whose place was taken within the store's `releaseGrace`), blobs that nothing
+  /// names,
   /// downloads that no process is at and that are not older than a day when the previous release is kept, and, with
   /// everything else, what was quarantined.
   public func collectGarbage(keepingPrevious: Bool, dryRun: Bool) async throws -> GarbageReport {
@@ -15,20 +16,27 @@ extension BundleStore {
   private func collect(_ writer: any DatabaseWriter, keepingPrevious: Bool, dryRun: Bool) throws -> GarbageReport {
     var report = GarbageReport()
     let latest = keepingPrevious && releaseGrace > 0 ? Date().timeIntervalSince1970 - releaseGrace : .infinity
+    var reservation: ReleaseLeases.Reservation?
+    var hasRemoved = false
+    defer { reservation?.end(removing: hasRemoved) }
     let unnamed = try writer.write { db -> [SHA256Digest] in
       var unnamed: [SHA256Digest] = []
       try db.inSavepoint {
         if !keepingPrevious { try db.execute(sql: "UPDATE source SET previous = NULL") }
-        try db.execute(
+        let outdated = try Int64.fetchAll(
+          db,
           sql: """
-            DELETE FROM "release" WHERE activatedAt IS NOT NULL
+            SELECT id FROM "release" WHERE activatedAt IS NOT NULL
             AND id NOT IN (SELECT current FROM source WHERE current IS NOT NULL
                            UNION SELECT previous FROM source WHERE previous IS NOT NULL)
             AND COALESCE(
               (SELECT MIN(later.activatedAt) FROM "release" AS later
                WHERE later.source = "release".source AND later.activatedAt > "release".activatedAt), 0) <= ?
             """, arguments: [latest])
-        report.releases = db.changesCount
+        let free = try leases.reserve(outdated)
+        reservation = free
+        for id in free.releases { try db.execute(sql: "DELETE FROM \"release\" WHERE id = ?", arguments: [id]) }
+        report.releases = free.releases.count
         unnamed = try SHA256Digest.fetchAll(
           db,
           sql: """
@@ -39,6 +47,7 @@ extension BundleStore {
       }
       return unnamed
     }
+    hasRemoved = !dryRun
     let named = Set(try writer.read { try SHA256Digest.fetchAll($0, sql: "SELECT sha256 FROM blob") })
       .subtracting(unnamed)
     for (digest, path) in blobs.all() where !named.contains(digest) {

@@ -65,13 +65,61 @@ extension BundleStore {
     }
     // Blobs are taken over between looking at them and naming them.
     return try writeHoldingLock(.shared) { writer in
-      try writer.write { try Self.register(manifest, bytes, digest, bundles, source, validators, $0) }
+      var superseded: [ReleaseLeases.Reservation] = []
+      do {
+        let release = try writer.write { db in
+          try Self.register(manifest, bytes, digest, bundles, source, validators, db) { releases in
+            superseded.append(try self.removeUnlessLeased(releases, db))
+          }
+        }
+        for reservation in superseded { reservation.end(removing: true) }
+        return release
+      } catch {
+        for reservation in superseded { reservation.end(removing: false) }
+        throw error
+      }
     }
   }
 
+  /// Removes releases from the database. Those that a page views stay for the collector, marked as never activated.
+  private func removeUnlessLeased(_ releases: [Int64], _ db: Database) throws -> ReleaseLeases.Reservation {
+    let reservation = try leases.reserve(releases)
+    for id in releases {
+      try db.execute(
+        sql: reservation.releases.contains(id)
+          ? "DELETE FROM \"release\" WHERE id = ?"
+          : "UPDATE \"release\" SET activatedAt = COALESCE(activatedAt, 0) WHERE id = ?",
+        arguments: [id])
+    }
+    return reservation
+  }
+
+  public func identity(of release: StoredRelease) async throws -> PageIdentity? {
+    struct Part: Decodable {
+      let identity: PageIdentity?
+    }
+    // Few manifests have the member, and reading a long one takes a while.
+    let data = try await read { db in
+      try Data.fetchOne(
+        db, sql: "SELECT manifest FROM \"release\" WHERE id = ? AND instr(manifest, CAST('\"identity\"' AS BLOB)) > 0",
+        arguments: [release.id])
+    }
+    return data.flatMap { try? JSONDecoder().decode(Part.self, from: $0) }?.identity
+  }
+
+  public func lease(_ release: StoredRelease) async throws -> any ReleaseLease {
+    let lease: any ReleaseLease = database.writer == nil ? UnlockedLease() : try leases.lease(release.id)
+    let isThere = try await read { db in
+      try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM \"release\" WHERE id = ?)", arguments: [release.id])
+    }
+    guard isThere == true else { throw StoreError.releaseGone(name: release.name) }
+    return lease
+  }
+
+  /// - Parameter remove: gets the releases whose place is taken.
   private static func register(
     _ manifest: Manifest, _ bytes: [UInt8], _ digest: SHA256Digest, _ bundles: [PageBundle], _ source: PageURL,
-    _ validators: Validators, _ db: Database
+    _ validators: Validators, _ db: Database, remove: ([Int64]) throws -> Void
   ) throws -> StoredRelease {
     let now = Date().timeIntervalSince1970
     try db.execute(sql: "INSERT OR IGNORE INTO source (url) VALUES (?)", arguments: [source.text])
@@ -84,8 +132,9 @@ extension BundleStore {
     let id: Int64
     if let knownID, knownID == current {
       // The server has taken back what came after it.
-      try db.execute(
-        sql: "DELETE FROM \"release\" WHERE source = ? AND activatedAt IS NULL", arguments: [sourceID])
+      try remove(
+        Int64.fetchAll(
+          db, sql: "SELECT id FROM \"release\" WHERE source = ? AND activatedAt IS NULL", arguments: [sourceID]))
       id = knownID
     } else if let knownID, known?["activatedAt"] == nil {
       // Another process has registered it meanwhile.
@@ -108,10 +157,10 @@ extension BundleStore {
       id = db.lastInsertedRowID
       try insertEntries(bundles, release: id, source: sourceID, db)
       // An older one that never became complete is of no use any more.
-      try db.execute(
-        sql: "DELETE FROM \"release\" WHERE source = ? AND activatedAt IS NULL AND id < ?",
+      let outdated = try Int64.fetchAll(
+        db, sql: "SELECT id FROM \"release\" WHERE source = ? AND activatedAt IS NULL AND id < ?",
         arguments: [sourceID, id])
-      if let knownID { try db.execute(sql: "DELETE FROM \"release\" WHERE id = ?", arguments: [knownID]) }
+      try remove(outdated + (knownID.map { [$0] } ?? []))
     }
     try db.execute(
       sql: "UPDATE \"release\" SET etag = ?, lastModified = ? WHERE id = ?",

@@ -12,6 +12,7 @@ public final class BundleStore: BundleStoring {
   public let directory: StoreDirectory
   let database: StoreDatabase
   let blobs: BlobDirectory
+  let leases: ReleaseLeases
   let logger: Logger
   private let committer: Committer?
   private let verified: SecondChanceCache<SHA256Digest, [UInt8]>
@@ -34,6 +35,7 @@ public final class BundleStore: BundleStoring {
     try lock.with(.shared) {}
     self.directory = directory
     blobs = BlobDirectory(root: directory.blobs)
+    leases = ReleaseLeases(folder: directory.views)
     database = try Recovery(directory: directory, blobs: blobs, lock: lock, logger: logger).openDatabase()
     committer = database.writer.map { Committer(directory: directory, writer: $0) }
     verified = SecondChanceCache(capacity: memoryCapacity)
@@ -49,6 +51,7 @@ public final class BundleStore: BundleStoring {
     self.directory = directory
     database = try StoreDatabase(reading: directory.database.string)
     blobs = BlobDirectory(root: directory.blobs)
+    leases = ReleaseLeases(folder: directory.views)
     committer = nil
     verified = SecondChanceCache(capacity: 0)
     releaseGrace = 0

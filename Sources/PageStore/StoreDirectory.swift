@@ -24,6 +24,8 @@ public struct StoreDirectory: Hashable, Sendable {
   var blobs: FilePath { root.appending("blobs") }
   var partial: FilePath { root.appending("partial") }
   var quarantine: FilePath { root.appending("quarantine") }
+  /// Files that are locked while open pages view releases.
+  var views: FilePath { root.appending("views") }
   /// Held shared by writers, exclusively by the collector.
   var lock: FilePath { root.appending("lock") }
 
@@ -32,7 +34,7 @@ public struct StoreDirectory: Hashable, Sendable {
 
   /// Makes the folders that are missing.
   func create() throws {
-    for folder in [root, blobs, partial, quarantine] {
+    for folder in [root, blobs, partial, quarantine, views] {
       do {
         try FileManager.default.createDirectory(atPath: folder.string, withIntermediateDirectories: true)
       } catch {

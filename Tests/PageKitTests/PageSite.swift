@@ -43,7 +43,7 @@ struct PageSite {
   func configuration(_ change: (inout HostConfiguration) -> Void = { _ in }) throws -> HostConfiguration {
     var configuration = try HostConfiguration(
       manifest: origin.url(for: "/manifest.json"), store: StoreDirectory(folder.file("store")))
-    configuration.patience = .seconds(30)
+    configuration.opening.policy = .networkFirst(deadline: .seconds(30))
     change(&configuration)
     return configuration
   }

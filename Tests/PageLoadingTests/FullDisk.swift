@@ -43,6 +43,11 @@ struct FullDisk: BundleStoring {
     try await store.add(download, digests: digests, for: url)
   }
   func bundle(at url: PageURL) async throws -> StoredBundle? { try await store.bundle(at: url) }
+  func candidates(at url: PageURL, of source: PageURL?) async throws -> [StoredCandidate] {
+    try await store.candidates(at: url, of: source)
+  }
+  func identity(of release: StoredRelease) async throws -> PageIdentity? { try await store.identity(of: release) }
+  func lease(_ release: StoredRelease) async throws -> any ReleaseLease { try await store.lease(release) }
   func bundle(at url: PageURL, in release: StoredRelease) async throws -> StoredBundle? {
     try await store.bundle(at: url, in: release)
   }

@@ -102,10 +102,16 @@ struct LoadingFixture {
   }
 
   func loader(
-    _ verifier: LaunchVerifier?, consistency: Consistency = .bundle, patience: Duration = .seconds(60)
+    _ verifier: LaunchVerifier?, consistency: Consistency = .bundle,
+    policy: OpenPolicy = .networkFirst(deadline: .seconds(60)), news: Broadcast<BundleNews> = Broadcast(),
+    time: TimeSource = .system, change: (inout BundleLoader.Configuration) -> Void = { _ in }
   ) throws -> BundleLoader {
-    BundleLoader(
-      store: store, verifier: verifier, downloader: try downloader(), consistency: consistency, patience: patience)
+    var configuration = BundleLoader.Configuration()
+    (configuration.consistency, configuration.policy) = (consistency, policy)
+    change(&configuration)
+    return BundleLoader(
+      store: store, verifier: verifier, downloader: try downloader(), verification: .perLaunch,
+      configuration: configuration, news: news, time: time)
   }
 
   func target(_ name: String, _ text: String, kind: PageBundle.Kind = .bundle) throws -> FetchTarget {

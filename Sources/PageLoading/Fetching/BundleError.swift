@@ -13,6 +13,8 @@ public enum BundleError: Error, CustomStringConvertible {
   /// Not stored, and the network may not be asked.
   case notStored(bundle: String)
   case unreadableFile(bundle: String, path: String, reason: String)
+  /// Nothing is stored, and the server has sent nothing for this long.
+  case noProgress(bundle: String, url: PageURL, after: Duration)
 
   public var description: String {
     switch self {
@@ -32,6 +34,8 @@ public enum BundleError: Error, CustomStringConvertible {
       "bundle \(bundle.quotedForMessage) is not in the store, and the network may not be asked"
     case .unreadableFile(let bundle, let path, let reason):
       "bundle \(bundle.quotedForMessage): \(path) cannot be read: \(reason)"
+    case .noProgress(let bundle, let url, let limit):
+      "bundle \(bundle.quotedForMessage): the server has sent nothing for \(limit.inSeconds), and nothing is stored (\(url))"
     }
   }
 

@@ -44,6 +44,8 @@ public struct BundleFetcher: Sendable {
     _ target: FetchTarget, received: @escaping @Sendable (Int) -> Void = { _ in }
   ) async throws -> Fetched {
     if target.url.isFile { return try await readFile(target, received: received) }
+    client.activity.begin(target.url)
+    defer { client.activity.end(target.url) }
     var tries = 0
     var mode = Mode.normal
     while true {
@@ -104,6 +106,7 @@ public struct BundleFetcher: Sendable {
     if mode == .pastCaches { fields[.cacheControl] = "no-cache" }
     let response = try await client.send(
       .get, target.url, fields: fields, bodyLimit: fileLimit, onFreshConnection: mode == .pastCaches)
+    client.activity.note(target.url)
     let answer = response.head.headerFields
     let intake: Intake
     switch RangeDecision(for: response.head, held: held) {
@@ -124,6 +127,7 @@ public struct BundleFetcher: Sendable {
       try intake.receiveHeld()
     }
     for try await chunk in response.body {
+      client.activity.note(target.url)
       received(chunk.count)
       try intake.receive(chunk)
     }

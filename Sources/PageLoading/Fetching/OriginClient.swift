@@ -9,12 +9,22 @@ public struct OriginClient: Sendable {
   let limits: TransferLimits
   /// How many requests were sent.
   let counter: RequestCounter
+  /// When the server last sent something.
+  let activity: TransferActivity
 
   public init(_ transport: any HTTPTransporting, fields: OriginFields? = nil, limits: TransferLimits = .standard) {
+    self.init(transport, fields: fields, limits: limits, time: .system)
+  }
+
+  package init(
+    _ transport: any HTTPTransporting, fields: OriginFields? = nil, limits: TransferLimits = .standard,
+    time: TimeSource
+  ) {
     self.transport = transport
     self.fields = fields
     self.limits = limits
     counter = RequestCounter()
+    activity = TransferActivity(time)
   }
 
   /// - Parameter url: `http` or `https`.

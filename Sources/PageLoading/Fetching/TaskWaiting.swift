@@ -1,3 +1,5 @@
+import PageCore
+
 extension Task where Failure == any Error {
   /// The task's value, or a `CancellationError` as soon as whoever waits is cancelled. The task itself goes on.
   func valueForWaiter() async throws -> Success {
@@ -14,12 +16,12 @@ extension Task where Failure == any Error {
 ///
 /// The work is cancelled then; it must heed that.
 func within<Value: Sendable>(
-  _ patience: Duration, _ work: @escaping @Sendable () async throws -> Value
+  _ patience: Duration, on time: TimeSource = .system, _ work: @escaping @Sendable () async throws -> Value
 ) async throws -> Value? {
   try await withThrowingTaskGroup(of: Value?.self) { group in
     group.addTask { try await work() }
     group.addTask {
-      try await Task.sleep(for: patience)
+      try await time.sleep(patience)
       return nil
     }
     defer { group.cancelAll() }

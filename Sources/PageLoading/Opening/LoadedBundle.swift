@@ -7,8 +7,10 @@ public struct LoadedBundle: Sendable {
     case memory
     case store
     case network
-    /// The server has newer bytes, which could not be had.
+    /// The server has newer bytes, which are not here.
     case stale
+    /// The server has the bundle no more; these are the bytes it had.
+    case kept
   }
 
   /// As the page sees it, also when the bytes come from the disk.
@@ -20,20 +22,23 @@ public struct LoadedBundle: Sendable {
   public let isVerified: Bool
   /// Why they are stale or unconfirmed, in words.
   public let note: String?
+  /// The release that the bytes are of; `nil` for a bundle that no manifest lists.
+  public let view: ReleaseView?
 }
 
 /// What the caller of an open allows.
 public struct OpenOptions: Hashable, Sendable {
-  /// Run older bytes when the server's cannot be had.
-  public var allowsStale: Bool
-  /// Leave the network alone.
-  public var isOffline: Bool
+  /// `nil` for what the loader's rules say.
+  public var policy: OpenPolicy?
   /// Fetch the bytes anew, whatever is stored.
   public var ignoresStore: Bool
+  /// Open the bundle of this release and no other: that of the page it is embedded in. A bundle that the release does
+  /// not list is opened as one outside of manifests.
+  public var view: ReleaseView?
 
-  public init(allowsStale: Bool = true, isOffline: Bool = false, ignoresStore: Bool = false) {
-    self.allowsStale = allowsStale
-    self.isOffline = isOffline
+  public init(policy: OpenPolicy? = nil, ignoresStore: Bool = false, view: ReleaseView? = nil) {
+    self.policy = policy
     self.ignoresStore = ignoresStore
+    self.view = view
   }
 }

@@ -9,6 +9,7 @@ struct PreloadRun: Sendable {
   let options: Preloader.Options
   let prefetcher: Prefetcher?
   let feed: PreloadFeed
+  let news: Broadcast<BundleNews>?
   let logger: Logger
 
   /// What goes wrong for the whole run is called this among the failures.
@@ -77,6 +78,7 @@ struct PreloadRun: Sendable {
     feed.setTotals { $0.phase = .activating }
     if outcome.isComplete {
       report.activated = try await store.activate(release, leavingIdle: outcome.left > 0)
+      if report.activated { news?.send(.release(release)) }
     }
     if isReachable { try await prefetch(for: release, &report) }
     if report.activated, try await store.source(release.source)?.previous != nil {

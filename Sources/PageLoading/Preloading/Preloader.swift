@@ -29,6 +29,7 @@ public struct Preloader: Sendable {
   private let downloader: BundleDownloader
   private let options: Options
   private let prefetcher: Prefetcher?
+  private let news: Broadcast<BundleNews>?
   private let logger: Logger
 
   /// - Parameter prefetcher: fetches what bundles will ask for; nil for nothing of that. Its loader's data saver says
@@ -37,11 +38,22 @@ public struct Preloader: Sendable {
     store: any BundleStoring, verifier: LaunchVerifier, downloader: BundleDownloader, options: Options = Options(),
     prefetcher: Prefetcher? = nil, logger: Logger = Logger(label: "pagekit.preload")
   ) {
+    self.init(
+      store: store, verifier: verifier, downloader: downloader, options: options, prefetcher: prefetcher, news: nil,
+      logger: logger)
+  }
+
+  /// - Parameter news: told of releases that become current.
+  package init(
+    store: any BundleStoring, verifier: LaunchVerifier, downloader: BundleDownloader, options: Options,
+    prefetcher: Prefetcher?, news: Broadcast<BundleNews>?, logger: Logger
+  ) {
     self.store = store
     self.verifier = verifier
     self.downloader = downloader
     self.options = options
     self.prefetcher = prefetcher
+    self.news = news
     self.logger = logger
   }
 
@@ -50,7 +62,7 @@ public struct Preloader: Sendable {
     let feed = PreloadFeed()
     let run = PreloadRun(
       store: store, verifier: verifier, downloader: downloader, options: options, prefetcher: prefetcher,
-      feed: feed, logger: logger)
+      feed: feed, news: news, logger: logger)
     return Preload(feed: feed, task: Task { await run.report() })
   }
 }

@@ -47,7 +47,9 @@ extension ResourceLoader {
     let stored = cache.policy.anyAnswer(to: hop.request, among: found.map(\.stored))
     let entry = found.first { $0.entry.id == stored?.id }?.entry
     let freshness = stored.map { Freshness(of: $0, at: now, rule: hop.lifetime) }
-    let isFile = hop.method == .get && hop.behavior.cacheRead != .never ? await files?.answer(hop.url) != nil : false
+    let isFile =
+      hop.method == .get && hop.behavior.cacheRead != .never
+      ? await (try? releaseFile(at: hop.url, in: hop.view, mayFetch: false)) != nil : false
     let verdict = isFile ? Verdict.releaseFile : decision.verdict
     return Explanation(
       url: hop.url, decision: verdict.decision, rule: verdict.rule, clause: verdict.clause, storedAt: entry?.storedAt,

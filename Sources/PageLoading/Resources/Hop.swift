@@ -26,6 +26,8 @@ struct Hop: Sendable {
   var origin: HandlingOrigin?
   /// Whether the answer may be stored.
   var isStored = true
+  /// The release that the page sees.
+  var view: ReleaseView?
 
   var hasBody: Bool { !body.isEmpty || stream != nil }
 

@@ -8,8 +8,9 @@ extension ResourceLoader {
   ///
   /// - Returns: also the seconds for which the answer is still fresh.
   func answer(_ hop: Hop) async throws -> (loaded: Loaded, remaining: Int64) {
-    if hop.origin == nil, hop.method == .get, hop.behavior.cacheRead != .never,
-      let loaded = await files?.answer(hop.url)
+    // Whatever the behaviour, a page never gets another release's bytes than its own.
+    if hop.origin == nil, hop.method == .get, hop.view != nil || hop.behavior.cacheRead != .never,
+      let loaded = try await releaseFile(at: hop.url, in: hop.view, mayFetch: hop.behavior.network != .never)
     {
       return (loaded, 0)
     }
@@ -52,6 +53,14 @@ extension ResourceLoader {
         return (gatewayTimeout(hop, reason), 0)
       }
     }
+  }
+
+  /// - Returns: `nil` if the URL belongs to no file of the release.
+  func releaseFile(at url: PageURL, in view: ReleaseView?, mayFetch: Bool = true) async throws -> Loaded? {
+    let isOnline = reachability.setting != .offline
+    guard let bytes = try await files?.file(at: url, in: view, mayFetch: mayFetch && isOnline) else { return nil }
+    let path = url.text.prefix { $0 != "?" }
+    return Loaded(url: url, bytes: bytes, mediaType: MediaType.of(path: String(path)), source: .release)
   }
 
   /// What is stored, as the request wants it; nil where its bytes have gone.

@@ -46,9 +46,9 @@ extension ResourceLoader {
       to: hop.request, among: found.map(\.stored), at: configuration.now(), policy: cache.policy,
       lifetime: hop.lifetime)
     if let (stored, _) = answer { return await serve(found, stored.id, to: hop, CacheStatus(.hit, detail: detail)) }
-    guard hop.method == .get, hop.behavior.fallback != .never, let file = await files?.answer(hop.url) else {
-      return nil
-    }
+    guard hop.method == .get, hop.behavior.fallback != .never, hop.view == nil,
+      let file = try? await releaseFile(at: hop.url, in: nil, mayFetch: false)
+    else { return nil }
     return (file, 0)
   }
 

@@ -46,7 +46,7 @@ extension ResourceLoader {
       request: head, method: method, body: body, fields: fields,
       behavior: request.behavior ?? rule?.behavior ?? configuration.behavior,
       lifetime: lifetime == .server ? cache.lifetime : lifetime, priority: request.priority,
-      keepsContentEncoding: request.keepsContentEncoding, isStored: request.isStored)
+      keepsContentEncoding: request.keepsContentEncoding, isStored: request.isStored, view: request.view)
   }
 
   /// With everything that libcurl would add by itself: `Vary` must see what is sent.

@@ -46,7 +46,7 @@ public final class ResourceLoader: Sendable {
   let transport: any HTTPTransporting
   let coding: any ContentDecoding
   let cookies: (any CookieStoring)?
-  let files: ReleaseFiles?
+  let files: (any ReleaseFileProviding)?
   let rewriters: [any URLRewriting]
   let urls = URLMemo()
   let generations = Generations()
@@ -69,10 +69,10 @@ public final class ResourceLoader: Sendable {
   /// - Parameters:
   ///   - coding: undoes content encodings.
   ///   - cookies: nil for none.
-  ///   - bundles: whose releases' files answer requests for their URLs; nil for none.
+  ///   - files: the releases' files, which answer requests for their URLs; `nil` for none.
   public init(
     cache: ResponseCache, transport: any HTTPTransporting, coding: any ContentDecoding,
-    cookies: (any CookieStoring)? = nil, bundles: (any BundleStoring)? = nil,
+    cookies: (any CookieStoring)? = nil, files: (any ReleaseFileProviding)? = nil,
     reachability: Reachability = Reachability(),
     saver: DataSaver = DataSaver(), configuration: Configuration = Configuration()
   ) {
@@ -83,7 +83,7 @@ public final class ResourceLoader: Sendable {
     self.reachability = reachability
     self.saver = saver
     self.configuration = configuration
-    files = bundles.map { ReleaseFiles($0) }
+    self.files = files
     gate = TransferGate(width: configuration.transfers, waitingLimit: configuration.waiting)
     let local = configuration.localFolder.map { [LocalFileRewriter(folder: $0) as any URLRewriting] } ?? []
     rewriters = configuration.rewriters + local + [BaseRewriter()]
@@ -151,7 +151,7 @@ public final class ResourceLoader: Sendable {
     case .inline(let data):
       return (Loaded(inline: data), 0, configuration.behavior)
     case .file(let url):
-      if let loaded = await files?.answer(url) { return (loaded, 0, configuration.behavior) }
+      if let loaded = try await releaseFile(at: url, in: request.view) { return (loaded, 0, configuration.behavior) }
       return (try loadLocalFile(url), 0, configuration.behavior)
     case .network(var hop, let request):
       let behavior = hop.behavior

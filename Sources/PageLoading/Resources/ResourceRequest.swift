@@ -41,6 +41,8 @@ public struct ResourceRequest: Sendable {
   /// Whose request it is; nil for the loader's own.
   public var partition: CachePartition?
   public var followsRedirects: Bool
+  /// The release that the page sees: its files are answered from there. `nil` for whichever is current.
+  public var view: ReleaseView?
   /// The body is wanted as the server encoded it.
   public var keepsContentEncoding: Bool
   /// The answer may be stored; false for one that only this request is to have.

@@ -17,6 +17,8 @@ enum ServerChecksum: Equatable, Sendable {
   case promised(ExpectedContent)
   /// An ETag that looks like an MD5: equality tells, difference does not.
   case hinted(MD5Digest)
+  /// There is no such bundle any more: 404 or 410.
+  case gone(status: Int)
 }
 
 /// Asks the checksum sources in their order.
@@ -53,6 +55,7 @@ struct ChecksumLookup: Sendable {
   private func head(of url: PageURL) async throws -> ServerChecksum? {
     let fields: HTTPFields = [.acceptEncoding: "identity", .cacheControl: "no-cache"]
     let response = try await client.send(.head, url, fields: fields)
+    if [404, 410].contains(response.head.status.code) { return .gone(status: response.head.status.code) }
     guard response.head.status == .ok else { return nil }
     switch AnswerDigest(response.head.headerFields, isEncoded: response.head.headerFields[.contentEncoding] != nil) {
     case .promised(let expected): return .promised(expected)

@@ -11,6 +11,15 @@ public enum Verification: Hashable, Sendable {
   case everyOpen
   /// When the last answer is older than this.
   case every(Duration)
+
+  /// Whether an answer of this age still holds.
+  func holds(for age: Duration) -> Bool {
+    switch self {
+    case .perLaunch: true
+    case .everyOpen: false
+    case .every(let duration): age < duration
+    }
+  }
 }
 
 /// What the server said, for everything a manifest lists.
@@ -18,15 +27,25 @@ public struct Verified: Sendable {
   public let release: StoredRelease
   /// The server said 304: what was stored is still what it has.
   public let isUnchanged: Bool
+  /// The manifest's rule for query parameters; `nil` if it has none.
+  public let identity: PageIdentity?
   private let byURL: [PageURL: PageBundle]
 
-  init(release: StoredRelease, bundles: [PageBundle], isUnchanged: Bool) {
+  init(release: StoredRelease, bundles: [PageBundle], identity: PageIdentity?, isUnchanged: Bool) {
     self.release = release
     self.isUnchanged = isUnchanged
+    self.identity = identity
     byURL = Dictionary(bundles.map { ($0.url, $0) }, uniquingKeysWith: { first, _ in first })
   }
 
   public func bundle(at url: PageURL) -> PageBundle? { byURL[url] }
+
+  /// The page's bundle: the entry with exactly this URL, else the one without the parameters that do not count.
+  ///
+  /// - Parameter fallback: the rule if the manifest has none.
+  public func page(at url: PageURL, identity fallback: PageIdentity) -> PageBundle? {
+    byURL[url] ?? byURL[(identity ?? fallback).reduced(url)]
+  }
 }
 
 /// Asks the server for its MD5s once per launch, however many pages open.
@@ -83,11 +102,18 @@ public actor LaunchVerifier {
   /// - Throws: ``SourceError``, ``StoreError``.
   public func verified() async throws -> Verified {
     if let last, isCurrent(since: last.at) { return last.verified }
+    // That there is no manifest is an answer, too.
+    if let lastFailure, case SourceError.noManifest = lastFailure.error, isCurrent(since: lastFailure.at) {
+      throw lastFailure.error
+    }
     if let lastFailure, verification != .everyOpen, now() - lastFailure.at < Self.failureRest {
       throw lastFailure.error
     }
     return try await ask(conditionally: true)
   }
+
+  /// What the server said last in this launch; `nil` if it was not asked or did not answer. Asks nobody.
+  public var known: Verified? { last?.verified }
 
   /// Asks the server now; a new launch begins with its answer. Without one the launch goes on with what it knows.
   ///
@@ -113,13 +139,7 @@ public actor LaunchVerifier {
     return try await ask(conditionally: false)
   }
 
-  private func isCurrent(since instant: ContinuousClock.Instant) -> Bool {
-    switch verification {
-    case .perLaunch: true
-    case .everyOpen: false
-    case .every(let duration): now() - instant < duration
-    }
-  }
+  private func isCurrent(since instant: ContinuousClock.Instant) -> Bool { verification.holds(for: now() - instant) }
 
   private func ask(conditionally: Bool) async throws -> Verified {
     if conditionally, let underway { return try await underway.valueForWaiter() }
@@ -165,13 +185,15 @@ public actor LaunchVerifier {
       if validators != known.validators { try await store.setValidators(validators, of: known) }
       logger.debug("the manifest is unchanged", metadata: ["source": "\(fetcher.source)", "release": "\(known.name)"])
       let bundles = try await store.recordedContents(of: known).map(\.bundle)
-      return Verified(release: known, bundles: bundles, isUnchanged: true)
+      return Verified(
+        release: known, bundles: bundles, identity: try await store.identity(of: known), isUnchanged: true)
     case .manifest(let manifest, let bytes, let bundles, let validators):
       let release = try await store.register(
         manifest, bytes: bytes, bundles: bundles, for: fetcher.source, validators: validators)
       logger.debug(
         "the server has a manifest", metadata: ["source": "\(fetcher.source)", "release": "\(release.name)"])
-      return Verified(release: release, bundles: bundles, isUnchanged: release == known)
+      return Verified(
+        release: release, bundles: bundles, identity: manifest.identity, isUnchanged: release == known)
     }
   }
 }

@@ -28,6 +28,8 @@ struct ManifestFetcher: Sendable {
       throw error
     } catch let error as ManifestError {
       throw SourceError.badManifest(source, error)
+    } catch let fault as HTTPFault where [404, 410].contains(fault.status) {
+      throw SourceError.noManifest(source, status: fault.status)
     } catch {
       throw SourceError.unreachable(source, error)
     }
@@ -69,7 +71,10 @@ struct ManifestFetcher: Sendable {
     // RFC 9110 §13.1.3: the date counts only where there is no ETag, but old servers know nothing else.
     fields[.ifNoneMatch] = validators.etag
     fields[.ifModifiedSince] = validators.lastModified
+    client.activity.begin(source)
+    defer { client.activity.end(source) }
     let response = try await client.send(.get, source, fields: fields, bodyLimit: limits.manifestBytes)
+    client.activity.note(source)
     let answer = response.head.headerFields
     let new = Validators(etag: answer[.eTag], lastModified: answer[.lastModified])
     switch response.head.status.code {
@@ -77,7 +82,14 @@ struct ManifestFetcher: Sendable {
       return .unchanged(
         Validators(etag: new.etag ?? validators.etag, lastModified: new.lastModified ?? validators.lastModified))
     case 200:
-      var bytes = try await response.body.collect(upTo: limits.manifestBytes, url: source.text)
+      var bytes: [UInt8] = []
+      for try await chunk in response.body {
+        client.activity.note(source)
+        bytes += chunk
+        guard Int64(bytes.count) <= limits.manifestBytes else {
+          throw TransportError.tooLarge(url: source.text, limit: limits.manifestBytes)
+        }
+      }
       if let encoding = answer[.contentEncoding] {
         let decoder = try decoding.decoder(for: encoding, url: source.text, limit: limits.manifestBytes)
         bytes = try decoder.decode(bytes)
@@ -99,6 +111,8 @@ struct ManifestFetcher: Sendable {
 public enum SourceError: Error, CustomStringConvertible {
   case unreachable(PageURL, any Error)
   case badManifest(PageURL, ManifestError)
+  /// The server says that there is none: 404 or 410. Bundles are then checked one by one.
+  case noManifest(PageURL, status: Int)
   /// The network may not be asked, and the store knows nothing of the source.
   case notStored(PageURL)
 
@@ -108,6 +122,8 @@ public enum SourceError: Error, CustomStringConvertible {
       let text = "\(error)"
       return text.contains(source.text) ? "manifest: \(text)" : "manifest \(source.readable): \(text)"
     case .badManifest(let source, let error): return "manifest \(source.readable): \(error)"
+    case .noManifest(let source, let status):
+      return "manifest \(source.readable): the server answers \(status): there is no manifest at this URL"
     case .notStored(let source): return "the store has nothing of \(source.readable), and the network may not be asked"
     }
   }

@@ -10,12 +10,13 @@ import ScriptEngine
   open override func renderByURL(
     _ text: String, options: PageOptions = PageOptions(), data: ScriptValue = [:]
   ) async throws {
-    try await open(text, options: options, data: data, OpenOptions())
+    try await open(text, options: options, data: data, OpenOptions(policy: options.policy, view: inheritedView))
   }
 
   open override func reload(ignoringCache: Bool = false) async throws {
     guard let url else { return }
-    try await open(url.text, options: lastOptions, data: lastData, OpenOptions(ignoresStore: ignoringCache))
+    let open = OpenOptions(policy: lastOptions.policy, ignoresStore: ignoringCache, view: inheritedView)
+    try await self.open(url.text, options: lastOptions, data: lastData, open)
   }
 
   private func open(
@@ -26,12 +27,20 @@ import ScriptEngine
     }
     guard let url = PageURL(text) else { throw fail(.invalidURL(text)) }
     try begin(url)
+    let news = bundles.news
     try await orFallBack(options: options, data: data) {
       let loaded = try await loading { try await bundles.load(url, options: open) }
       bundle = loaded
+      follow(news, since: loaded)
       var options = options
       options.bundleURL = options.bundleURL ?? text
       try await render(String(decoding: loaded.bytes, as: UTF8.self), options: options, data: data)
+    }
+  }
+
+  private func follow(_ news: AsyncStream<BundleNews>, since shown: LoadedBundle) {
+    newsTask = Task { [feed] in
+      for await item in news where item.concerns(shown) { feed.send(.updateAvailable(item)) }
     }
   }
 }

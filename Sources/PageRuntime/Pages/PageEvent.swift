@@ -1,3 +1,4 @@
+import PageLoading
 import ScriptEngine
 
 /// What happens to a page, in order.
@@ -15,6 +16,9 @@ public enum PageEvent: Sendable {
   case source(ref: String, SourceState?)
   /// The page could not open, and this is shown instead.
   case fallback(PageFallback, reason: PageError)
+  /// Newer bytes of the page's bundle, or a newer complete release, are in the store; ``PageInstance/reload(ignoringCache:)``
+  /// takes them.
+  case updateAvailable(BundleNews)
   /// A script threw; the page goes on.
   case exception(ScriptException)
   case log(level: String, text: String)

@@ -44,6 +44,7 @@ extension PageInstance {
     guard let target = resolve(source) else { throw PageError.invalidURL(source) }
     let page = environment.page(registry: ownRegistry)
     page.embeddingDepth = embeddingDepth + 1
+    page.inheritedView = view
     embedded[ref] = page
     setSource(.page(url: source, id: page.id), of: ref)
     try await page.renderByURL(target.text, options: PageOptions(), data: [:])

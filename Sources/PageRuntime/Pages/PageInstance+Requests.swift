@@ -14,7 +14,8 @@ extension PageInstance {
 
   /// What the handlers, and behind them the loader, answer to a request of this page.
   public func updates(for request: ResourceRequest) -> AsyncStream<LoadUpdate> {
-    let request = rewritten(request)
+    var request = rewritten(request)
+    request.view = request.view ?? view
     let target = resolve(SchemeRelativeRewriter().rewrite(request.reference, for: request))
     timings.requests += 1
     return registry.requests.start(request, target, page: id, environment.resources)(request)

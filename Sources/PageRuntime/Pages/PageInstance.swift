@@ -21,6 +21,10 @@ import ScriptEngine
   public internal(set) var shownFallback: ShownFallback?
   /// How its bundle was come by; nil where it did not come from the store or its loader.
   public internal(set) var bundle: LoadedBundle?
+  /// The release of the page that embeds it.
+  var inheritedView: ReleaseView?
+  /// Listens for newer bytes than it shows.
+  var newsTask: Task<Void, Never>?
 
   /// What it was opened with last.
   var lastOptions = PageOptions()
@@ -68,6 +72,10 @@ import ScriptEngine
     ownRegistry = registry
     self.registry = (registry ?? environment.registry).snapshot()
   }
+
+  /// The release that it sees, from its opening to its end: its bundle and the release's files come from there. `nil`
+  /// for a page that no manifest lists.
+  public var view: ReleaseView? { inheritedView ?? bundle?.view }
 
   /// Everything that happens to it, from its beginning.
   public nonisolated var events: AsyncStream<PageEvent> { feed.listen() }
@@ -152,6 +160,7 @@ import ScriptEngine
   package func begin(_ url: PageURL) throws {
     guard move(to: .loading) else { throw PageError.destroyed }
     cancelLoads()
+    newsTask?.cancel()
     began = .now
     self.url = url
     (shownFallback, bundle) = (nil, nil)
@@ -169,6 +178,7 @@ import ScriptEngine
   public func destroy() async {
     guard phase != .destroyed, move(to: .destroyed) else { return }
     cancelLoads()
+    newsTask?.cancel()
     group?.interrupt()
     try? await closeScript()
     feed.send(.destroyed)

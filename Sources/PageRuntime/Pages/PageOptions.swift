@@ -1,3 +1,4 @@
+import PageLoading
 import ScriptEngine
 
 /// What a page is opened with, besides its URL and its data.
@@ -10,14 +11,17 @@ public struct PageOptions: Hashable, Sendable {
   public var config: [String: ScriptValue]
   /// What is shown where the page cannot open; nil for what the host has.
   public var fallback: PageFallback?
+  /// How the store and the server share in opening it; `nil` for what the host's rules say.
+  public var policy: OpenPolicy?
 
   public init(
     bundleURL: String? = nil, type: BundleType? = nil, config: [String: ScriptValue] = [:],
-    fallback: PageFallback? = nil
+    fallback: PageFallback? = nil, policy: OpenPolicy? = nil
   ) {
     self.bundleURL = bundleURL
     self.type = type
     self.config = config
     self.fallback = fallback
+    self.policy = policy
   }
 }

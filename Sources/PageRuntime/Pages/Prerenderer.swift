@@ -53,14 +53,19 @@ import ScriptEngine
   /// Pages that wait, or are being rendered.
   public var count: Int { entries.count }
 
-  /// Renders a page ahead, and returns when it is ready. One that is there already stays.
+  /// Renders a page ahead, and returns when it is ready: when what it has asked for has come too, or its time is up. One
+  /// that is there already stays.
   ///
   /// - Throws: ``PrerenderError/full(limit:)``, ``PageError``.
   public func prerender(
     _ url: String, options: PageOptions = PageOptions(), data: ScriptValue = [:], make: () -> PageInstance
   ) async throws {
     let key = Key(url: url, options: options, data: data)
-    if let entry = entries[key] { return try await entry.opening.value }
+    if let entry = entries[key] {
+      try await entry.opening.value
+      await entry.page.settle(within: limits.timeToLive)
+      return
+    }
     guard entries.count < limits.pages else { throw PrerenderError.full(url: url, limit: limits.pages) }
     let page = make()
     let opening = Task { try await page.renderByURL(url, options: options, data: data) }
@@ -72,6 +77,7 @@ import ScriptEngine
     entries[key] = Entry(page: page, opening: opening, expiry: expiry)
     do {
       try await opening.value
+      await page.settle(within: limit)
       if entries[key]?.page === page { tell(.ready(url)) }
     } catch {
       await drop(key, page, .failed(url, reason: "\(error)"))

@@ -25,8 +25,9 @@ struct ResourceRoutes: Sendable {
     guard let reference = parameters["url"].map(String.init), !reference.isEmpty else {
       throw PageFailure.badRequest("give a url")
     }
-    let base = try await parameters["page"].asyncMap { try await directory.page(String($0)).url }
-    let wanted = ResourceRequest(reference, base: base, type: .image)
+    let page = try await parameters["page"].asyncMap { try await directory.page(String($0)) }
+    var wanted = ResourceRequest(reference, base: page?.url, type: .image)
+    wanted.view = page?.bundle.view
     try directory.answers.check(wanted)
     let loaded: Loaded
     do {

@@ -19,12 +19,14 @@ struct HostAnswers: Sendable {
     "proxy-authorization", "proxy-connection",
   ]
 
-  /// - Parameter page: the page's URL.
-  func answer(_ question: PageQuestion, _ payload: [UInt8], of page: PageURL, _ send: @escaping Send) async {
+  func answer(
+    _ question: PageQuestion, _ payload: [UInt8], of asking: PageNumbers.Page, _ send: @escaping Send
+  ) async {
+    let page = asking.url
     do {
       switch question {
-      case .resource(let question): try await load(question, payload, page, send)
-      case .bundle(let text): try await loadBundle(text, send)
+      case .resource(let question): try await load(question, payload, asking, send)
+      case .bundle(let text): try await loadBundle(text, asking, send)
       case .storedValue(let key): try await send(.value(try await storage.value(for: name(key, page))), [])
       case .storeValue(let key):
         try await store(payload, key, page)
@@ -42,10 +44,12 @@ struct HostAnswers: Sendable {
 
   // MARK: Resources
 
-  private func load(_ question: ResourceQuestion, _ body: [UInt8], _ page: PageURL, _ send: @escaping Send) async throws
-  {
+  private func load(
+    _ question: ResourceQuestion, _ body: [UInt8], _ page: PageNumbers.Page, _ send: @escaping Send
+  ) async throws {
     guard var request = question.request(body: body) else { throw LoadError.invalidReference(question.reference) }
-    request.base = request.base ?? page
+    request.base = request.base ?? page.url
+    request.view = page.view
     request.fields = HTTPFields(request.fields.filter { !Self.ownFields.contains($0.name.canonicalName) })
     try check(request)
     for await update in host.resources.updates(for: request) {
@@ -81,10 +85,11 @@ struct HostAnswers: Sendable {
     try await Self.send(bytes, send) { .update(ResourceUpdate(kind, loaded, hasMore: $0)) }
   }
 
-  private func loadBundle(_ text: String, _ send: Send) async throws {
+  /// The bundle of a page that is embedded: of the same release as the one around it.
+  private func loadBundle(_ text: String, _ page: PageNumbers.Page, _ send: Send) async throws {
     guard let url = PageURL(text) else { throw AccessRefusal(url: text, rule: .notAURL) }
     try access.check(url)
-    let bundle = try await host.bundles.load(url)
+    let bundle = try await host.bundles.load(url, options: OpenOptions(view: page.view))
     record.loaded(bundle)
     try await Self.send(bundle.bytes, send) { .bundle(hasMore: $0) }
   }

@@ -10,18 +10,25 @@ struct OpenedPage: Sendable {
   let opening: PageOpening
   /// How it is called outside.
   let location: String
-  /// The bytes it began with, which it keeps.
-  let bundle: LoadedBundle
-  let digest: SHA256Digest
+  /// The bytes it was opened or reloaded with, which it keeps.
+  private(set) var bundle: LoadedBundle
+  private(set) var digest: SHA256Digest
   let log: EventLog
   var reply: PageReply
   /// Seconds until its bundle was there.
-  let bundleTime: Double
+  private(set) var bundleTime: Double
   let opened: ContinuousClock.Instant
   var lastAsked: ContinuousClock.Instant
   /// It is being opened in another worker.
   var reopening: Task<Void, any Error>?
   var reopened = 0
+
+  /// It was opened again with other bytes.
+  mutating func take(_ target: PageDirectory.Target, number: UInt64, _ reply: PageReply) {
+    self.number = number
+    self.reply = reply
+    (bundle, digest, bundleTime) = (target.bundle, target.digest, target.bundleTime)
+  }
 
   /// What its worker says of it; `reopened` where it is on its way to another.
   var phase: String { reopening == nil ? reply.phase : "reopened" }

@@ -51,6 +51,34 @@ extension PageDirectory {
     }
   }
 
+  /// Opens a page's bundle again, as the store and the server have it by now. Its script's state is lost.
+  ///
+  /// - Throws: ``PageFailure``; the page goes on with what it had then.
+  func reload(_ id: String) async throws -> (OpenedPage, [UInt8]) {
+    let former = try page(id)
+    return try await failing(former.location) {
+      try await pages[id]?.reopening?.value
+      let target = try await target(former.url)
+      let (number, reply, seen) = try await run(target, former.opening, former.log)
+      guard let old = pages[id]?.number else {
+        await pool.close(number)
+        throw PageFailure.unknownPage(id)
+      }
+      numbers.remove(old)
+      await pool.close(old)
+      pages[id]?.take(target, number: number, reply)
+      former.log.append("reloaded", JSONValue.object(["md5": .string(target.bundle.md5.hex)]).text)
+      return (try page(id), seen)
+    }
+  }
+
+  /// Tells those who watch pages of newer bytes than these show.
+  func follow(_ news: AsyncStream<BundleNews>) async {
+    for await item in news {
+      for page in pages.values where item.concerns(page.bundle) { page.log.append("update", item.json.text) }
+    }
+  }
+
   private func note(_ page: OpenedPage) {
     record.opened(page)
     guard let path = locations.entry(of: page.url)?.path else { return }
@@ -75,7 +103,6 @@ extension PageDirectory {
   }
 
   private func find(_ request: PageRequest) async throws -> Target {
-    let began = ContinuousClock.now
     let url: PageURL
     if let name = request.name {
       url = try locations.source(named: name)
@@ -88,6 +115,11 @@ extension PageDirectory {
       url = asked
       try answers.access.check(url)
     }
+    return try await target(url)
+  }
+
+  private func target(_ url: PageURL) async throws -> Target {
+    let began = ContinuousClock.now
     let bundle = try await answers.host.bundles.load(url)
     record.loaded(bundle)
     let digest = try ContentDigests(of: bundle.bytes).sha256
@@ -111,7 +143,8 @@ extension PageDirectory {
   ) async throws -> (UInt64, PageReply, [UInt8]) {
     var tries = 0
     while true {
-      let number = numbers.add(target.url, location: target.location, log)
+      let number = numbers.add(
+        .init(url: target.url, view: target.bundle.view, location: target.location, log: log))
       do {
         let (reply, seen) = try await pool.open(
           number, opening, target.bundle.bytes, target.digest, location: target.location)

@@ -41,20 +41,20 @@ extension PageDirectory {
 
 extension PageDirectory: WorkerPoolDelegate {
   nonisolated func receive(event name: String, _ details: [UInt8], of page: UInt64) {
-    guard let (_, location, log) = numbers[page] else { return }
-    log?.append(name, details)
+    guard let page = numbers[page] else { return }
+    page.log?.append(name, details)
     guard name == "exception", let fault = try? JSONDecoder().decode(ScriptFault.self, from: Data(details)) else {
       return
     }
-    record.threw(fault, in: location)
+    record.threw(fault, in: page.location)
   }
 
   nonisolated func answer(
     _ question: PageQuestion, _ payload: [UInt8], of page: UInt64,
     _ send: @escaping @Sendable (PageAnswer, [UInt8]) async throws -> Void
   ) async {
-    if let url = numbers[page]?.url {
-      await answers.answer(question, payload, of: url, send)
+    if let page = numbers[page] {
+      await answers.answer(question, payload, of: page, send)
     } else {
       try? await send(.failed("the page has ended"), [])
     }

@@ -3,22 +3,31 @@ import Synchronization
 
 /// What belongs to the numbers that workers know pages by.
 final class PageNumbers: Sendable {
+  struct Page: Sendable {
+    let url: PageURL
+    /// The release that it sees.
+    let view: ReleaseView?
+    /// How it is called outside.
+    let location: String
+    let log: EventLog?
+  }
+
   private struct State {
-    var pages: [UInt64: (url: PageURL, location: String, log: EventLog?)] = [:]
+    var pages: [UInt64: Page] = [:]
     var last: UInt64 = 0
   }
 
   private let state = Mutex(State())
 
-  func add(_ url: PageURL, location: String, _ log: EventLog?) -> UInt64 {
+  func add(_ page: Page) -> UInt64 {
     state.withLock { state in
       state.last += 1
-      state.pages[state.last] = (url, location, log)
+      state.pages[state.last] = page
       return state.last
     }
   }
 
   func remove(_ number: UInt64) { state.withLock { _ = $0.pages.removeValue(forKey: number) } }
 
-  subscript(number: UInt64) -> (url: PageURL, location: String, log: EventLog?)? { state.withLock { $0.pages[number] } }
+  subscript(number: UInt64) -> Page? { state.withLock { $0.pages[number] } }
 }

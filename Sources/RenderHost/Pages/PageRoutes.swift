@@ -31,6 +31,12 @@ struct PageRoutes: Sendable {
     router.post("/pages/:id/refresh") { request, context in
       try await answer { try await refresh(request, try context.parameters.require("id")) }
     }
+    router.post("/pages/:id/reload") { _, context in
+      try await answer {
+        let (page, tree) = try await directory.reload(try context.parameters.require("id"))
+        return Self.response(page, tree)
+      }
+    }
     router.delete("/pages/:id") { _, context in
       try await answer {
         try await directory.close(try context.parameters.require("id"))

@@ -42,6 +42,7 @@ struct PageRunning: Service {
     await workers.attach(directory)
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask { try await workers.run() }
+      group.addTask { await directory.follow(directory.answers.host.bundles.news) }
       group.addTask {
         while !Task.isCancelled {
           try? await Task.sleep(for: .seconds(1))

@@ -66,6 +66,6 @@ struct CacheOptions: ParsableArguments {
     return ResourceLoader(
       cache: try cacheOrNone(isShared: isShared),
       transport: try CurlTransport(.init(certificateAuthorities: caFile, connectionsPerHost: 32)),
-      coding: ContentDecoder(), cookies: cookies, bundles: bundles, configuration: configuration)
+      coding: ContentDecoder(), cookies: cookies, files: bundles.map { ReleaseFiles($0) }, configuration: configuration)
   }
 }

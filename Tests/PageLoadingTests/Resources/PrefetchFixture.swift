@@ -22,7 +22,8 @@ struct PrefetchFixture {
     self.loading = loading
     cache = try ResponseCache(store: ResponseStore(at: ResponseDirectory(loading.folder.file("responses"))))
     resources = ResourceLoader(
-      cache: cache, transport: loading.transport, coding: ContentDecoder(), bundles: loading.store, saver: saver)
+      cache: cache, transport: loading.transport, coding: ContentDecoder(), files: ReleaseFiles(loading.store),
+      saver: saver)
   }
 
   var origin: FaultOrigin { loading.origin }
@@ -30,7 +31,8 @@ struct PrefetchFixture {
   /// A loader that starts anew, as the next launch has it.
   func nextLaunch() -> ResourceLoader {
     ResourceLoader(
-      cache: cache, transport: loading.transport, coding: ContentDecoder(), bundles: loading.store, saver: saver)
+      cache: cache, transport: loading.transport, coding: ContentDecoder(), files: ReleaseFiles(loading.store),
+      saver: saver)
   }
 
   /// A release of these bundles, each with what it will ask for.

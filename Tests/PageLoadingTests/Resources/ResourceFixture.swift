@@ -53,7 +53,8 @@ struct ResourceFixture {
       try permission(url)
     }
     loader = ResourceLoader(
-      cache: cache, transport: transport, coding: ContentDecoder(), cookies: options.cookies, bundles: options.bundles,
+      cache: cache, transport: transport, coding: ContentDecoder(), cookies: options.cookies,
+      files: options.bundles.map { ReleaseFiles($0) },
       reachability: Reachability(now: { time.instant }), saver: options.saver, configuration: configuration)
   }
 

@@ -13,11 +13,23 @@ extension PageEvent {
       ("image", .object(["ref": .string(ref), "state": .string(state.map { "\($0)" } ?? "")]))
     case .source(let ref, let state):
       ("source", .object(["ref": .string(ref), "url": state.map { .string($0.url) } ?? .null]))
+    case .updateAvailable(let news): ("update", news.json)
     case .fallback(_, let reason): ("fallback", .object(["reason": .string("\(reason)")]))
     case .exception(let exception): ("exception", ScriptFault(exception).json)
     case .log(let level, let text): ("log", .object(["level": .string(level), "text": .string(text)]))
     case .failed(let error): ("failed", .object(["reason": .string("\(error)")]))
     case .destroyed: nil
+    }
+  }
+}
+
+extension BundleNews {
+  /// What is newer: `{"release": …}`, and the MD5 where it is the page's own bundle.
+  var json: JSONValue {
+    switch self {
+    case .bundle(_, let md5, let release):
+      .object(["md5": .string(md5.hex), "release": release.map { .string($0) } ?? .null])
+    case .release(let release): .object(["release": .string(release.name)])
     }
   }
 }

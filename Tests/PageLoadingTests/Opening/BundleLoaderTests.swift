@@ -99,7 +99,7 @@ struct BundleLoaderTests {
       #expect((stale.source, stale.isVerified, Self.text(stale)) == (.stale, false, "var a = 1"))
       #expect(stale.note?.contains("404") == true)
       await #expect(throws: BundleError.self) {
-        try await loader.load(try fixture.url("/b/a.js"), options: .init(allowsStale: false))
+        try await loader.load(try fixture.url("/b/a.js"), options: .init(policy: .networkOnly))
       }
     }
   }
@@ -122,7 +122,7 @@ struct BundleLoaderTests {
       try fixture.publish(Self.scripts)
       _ = try await fixture.preload()
       fixture.origin.hold("/manifest.json")
-      let loader = try fixture.loader(try fixture.verifier(), patience: .milliseconds(50))
+      let loader = try fixture.loader(try fixture.verifier(), policy: .networkFirst(deadline: .milliseconds(50)))
       let page = try await loader.load(try fixture.url("/b/a.js"))
       #expect((page.source, page.isVerified) == (.store, false))
       #expect(page.note?.contains("not known after 0.05 s") == true)
@@ -136,9 +136,9 @@ struct BundleLoaderTests {
       _ = try await fixture.preload()
       let before = fixture.origin.requests.count
       let loader = try fixture.loader(try fixture.verifier())
-      #expect(try await loader.load(try fixture.url("/b/a.js"), options: .init(isOffline: true)).source == .store)
+      #expect(try await loader.load(try fixture.url("/b/a.js"), options: .init(policy: .cacheOnly)).source == .store)
       await #expect(throws: BundleError.self) {
-        try await loader.load(try fixture.url("/b/none.js"), options: .init(isOffline: true))
+        try await loader.load(try fixture.url("/b/none.js"), options: .init(policy: .cacheOnly))
       }
       #expect(fixture.origin.requests.count == before)
     }
@@ -160,7 +160,7 @@ struct BundleLoaderTests {
       try Files.flipFirstByte(fixture.folder.file("store/blobs/\(hex.prefix(2))/\(hex)"))
       let offline = try fixture.loader(nil)
       // Those bytes are in memory, checked; another process would not have them.
-      #expect(try await offline.load(url, options: .init(isOffline: true)).source == .memory)
+      #expect(try await offline.load(url, options: .init(policy: .cacheOnly)).source == .memory)
     }
   }
 
@@ -179,7 +179,9 @@ struct BundleLoaderTests {
       #expect(fixture.origin.requestCount(path: "/loose.js") == 1)
       fixture.origin.serve("/loose.js", Array("var damaged".utf8))
       fixture.origin.serve("/loose.js.md5", Array("\(try ContentDigests(of: Array("var other".utf8)).md5)\n".utf8))
-      await #expect(throws: BundleError.self) { try await loader.load(url, options: .init(allowsStale: false)) }
+      #expect(try await loader.load(url).isVerified, "asked once per launch")
+      await loader.relaunch()
+      await #expect(throws: BundleError.self) { try await loader.load(url, options: .init(policy: .networkOnly)) }
     }
   }
 
@@ -191,6 +193,9 @@ struct BundleLoaderTests {
       let loader = try fixture.loader(nil)
       let url = try fixture.url("/loose.js")
       #expect(try await loader.load(url).source == .network)
+      #expect(try await loader.load(url).isVerified)
+      #expect(fixture.origin.requests(to: "/loose.js").map(\.method) == [.head, .get])
+      await loader.relaunch()
       #expect(try await loader.load(url).isVerified)
       #expect(fixture.origin.requests(to: "/loose.js").map(\.method) == [.head, .get, .head])
     }

@@ -1,0 +1,15 @@
+/// A monotonic clock and a way to wait on it, so that deadlines can be tested on a clock that stands still.
+package struct TimeSource: Sendable {
+  /// The time since an arbitrary beginning.
+  package let now: @Sendable () -> Duration
+  /// - Throws: `CancellationError`.
+  package let sleep: @Sendable (Duration) async throws -> Void
+
+  package init<Time: Clock>(_ clock: Time) where Time.Duration == Duration {
+    let beginning = clock.now
+    now = { beginning.duration(to: clock.now) }
+    sleep = { try await clock.sleep(until: clock.now.advanced(by: $0), tolerance: nil) }
+  }
+
+  package static let system = TimeSource(ContinuousClock())
+}

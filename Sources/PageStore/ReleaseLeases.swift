@@ -1,0 +1,105 @@
+import Foundation
+import PageCore
+import Synchronization
+import SystemPackage
+
+/// Keeps releases that open pages view from being collected, across processes: while a page views a release, its
+/// process holds a shared lock on the file `views/ID`. The lock ends with the process, however it ends.
+final class ReleaseLeases: Sendable {
+  private struct WeakLease: Sendable {
+    weak let lease: Lease?
+  }
+
+  private let folder: FilePath
+  private let held = Mutex<[Int64: WeakLease]>([:])
+
+  init(folder: FilePath) { self.folder = folder }
+
+  /// Returns this process's lease of the release, shared by all its holders.
+  ///
+  /// - Throws: ``StoreError``.
+  func lease(_ release: Int64) throws -> Lease {
+    try held.withLock { held in
+      if let lease = held[release]?.lease { return lease }
+      let path = path(of: release)
+      while true {
+        let file = try Self.open(path)
+        // A collector holds the lock for one transaction only.
+        while flock(file.rawValue, LOCK_SH) != 0, errno == EINTR {}
+        if Self.isStill(file, at: path) {
+          held = held.filter { $0.value.lease != nil }
+          let lease = Lease(file)
+          held[release] = WeakLease(lease: lease)
+          return lease
+        }
+        try? file.close()
+      }
+    }
+  }
+
+  /// Takes the releases that no process leases, so that none can be leased until the result is ended.
+  func reserve(_ releases: [Int64]) throws -> Reservation {
+    var files: [Int64: FileDescriptor] = [:]
+    do {
+      for release in releases {
+        let path = path(of: release)
+        let file = try Self.open(path)
+        guard flock(file.rawValue, LOCK_EX | LOCK_NB) == 0, Self.isStill(file, at: path) else {
+          try? file.close()
+          continue
+        }
+        files[release] = file
+      }
+    } catch {
+      Reservation(files: files, folder: folder).end(removing: false)
+      throw error
+    }
+    return Reservation(files: files, folder: folder)
+  }
+
+  private static func open(_ path: FilePath) throws -> FileDescriptor {
+    try FileSystem.open(path, .readWrite, options: .create, permissions: [.ownerReadWrite, .groupRead, .otherRead])
+  }
+
+  /// Whether the file has kept its name between opening and locking.
+  private static func isStill(_ file: FileDescriptor, at path: FilePath) -> Bool {
+    guard let mine = FileSystem.status(file), let named = FileSystem.status(path) else { return false }
+    return mine.isSameFile(as: named)
+  }
+
+  private func path(of release: Int64) -> FilePath { Self.path(of: release, in: folder) }
+
+  fileprivate static func path(of release: Int64, in folder: FilePath) -> FilePath { folder.appending("\(release)") }
+
+  /// A release that this process needs.
+  final class Lease: ReleaseLease {
+    private let file: FileDescriptor
+
+    fileprivate init(_ file: FileDescriptor) { self.file = file }
+
+    deinit { FileSystem.closeLocked(file) }
+  }
+
+  /// Releases that nobody leases, and nobody can lease now.
+  struct Reservation {
+    private let files: [Int64: FileDescriptor]
+    private let folder: FilePath
+
+    fileprivate init(files: [Int64: FileDescriptor], folder: FilePath) {
+      (self.files, self.folder) = (files, folder)
+    }
+
+    var releases: Set<Int64> { Set(files.keys) }
+
+    /// - Parameter removing: the releases have gone from the database, and their files go too.
+    func end(removing: Bool) {
+      for (release, file) in files {
+        if removing { FileSystem.remove(ReleaseLeases.path(of: release, in: folder)) }
+        FileSystem.closeLocked(file)
+      }
+    }
+  }
+}
+
+/// A store that is only read holds nothing back: who may write there may collect.
+final class UnlockedLease: ReleaseLease {}
