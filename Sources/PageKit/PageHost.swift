@@ -69,7 +69,8 @@ public final class PageHost: Sendable {
     var loading = configuration.resources
     loading.originFields = loading.originFields ?? OriginFields(configuration.fields, for: configuration.manifest)
     resources = ResourceLoader(
-      cache: responses, transport: transport, coding: decoder, cookies: cookies, files: ReleaseFiles(store, downloader: downloader, verifier: verifier),
+      cache: responses, transport: transport, coding: decoder, cookies: cookies,
+      files: ReleaseFiles(store, downloader: downloader, verifier: verifier),
       saver: configuration.saver, configuration: loading)
     preloader = Preloader(
       store: store, verifier: verifier, downloader: downloader, options: configuration.preload,

@@ -64,7 +64,9 @@ enum RenderTarget: Hashable {
   }
 
   private static func find(_ name: String, _ host: PageHost) async throws -> PageURL {
-    let answer = await FirstAnswer.of(within: host.configuration.opening.idleLimit) { try await host.verifier.verified() }
+    let answer = await FirstAnswer.of(within: host.configuration.opening.idleLimit) {
+      try await host.verifier.verified()
+    }
     let source = try await host.store.source(host.configuration.manifest)
     let newest = (try? answer?.get())?.release
     var names: [String] = []

@@ -107,7 +107,7 @@ struct OpenPolicyTests {
       (.none, (new, 0), (new, 0)),
       (.hangingManifest, (old, 2), (new, 2)),
       (.hangingBundle, (old, 2), (nil, 15)),
-        (.stalling, (old, 2), (nil, 15)),
+      (.stalling, (old, 2), (nil, 15)),
       (.dripping, (old, 2), (new, 0)),
       (.refused, (old, 2), (nil, 15)),
       (.blackHole, (old, 2), (nil, 15)),
