@@ -1,7 +1,5 @@
 # `make demo` shows PageKit at work, `make test` tests it; both need only a Swift toolchain and install the rest.
 .POSIX:
-# Examples that check themselves.
-CHECKED_EXAMPLES = CustomHandlers
 # More tests at once would wait for each other's servers: all share a few threads.
 AT_ONCE = SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=16
 .PHONY: demo test lint format examples bench clean
@@ -32,15 +30,7 @@ format:
 	swift format --in-place --parallel --recursive Package.swift Sources Tests Benchmarks Examples
 
 examples:
-	@for example in Examples/*/Package.swift; do \
-	  echo "building $${example%/Package.swift}"; \
-	  touch "$$example"; \
-	  swift build --package-path "$${example%/Package.swift}" || exit 1; \
-	done
-	@for example in $(CHECKED_EXAMPLES); do \
-	  echo "running Examples/$$example"; \
-	  swift run --skip-build --package-path "Examples/$$example" || exit 1; \
-	done
+	@scripts/check-examples
 
 bench:
 	@scripts/setup bench

@@ -21,7 +21,8 @@ extension ActiveTransfer {
     case .cannotResolveHost, .cannotResolveProxy:
       return .cannotResolve(url: url, reason: reason)
     case .cannotConnect:
-      return .cannotConnect(url: url, reason: reason)
+      // How long it took is no part of the reason: equal failures have equal errors.
+      return .cannotConnect(url: url, reason: reason.replacing(/\ after \d+ ms/, with: ""))
     case .timedOut:
       let limits = request.limits
       if reason.hasPrefix("Operation too slow") {

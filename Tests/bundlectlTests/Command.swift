@@ -49,6 +49,8 @@ struct Command {
       }
       process.standardOutput = FileHandle(forWritingAtPath: files.file("output"))
       process.standardError = FileHandle(forWritingAtPath: files.file("error"))
+      // Where the tests run in the background, it may be ignored, and the command would inherit that.
+      signal(SIGINT, SIG_DFL)
       let (ended, continuation) = AsyncStream.makeStream(of: Void.self)
       process.terminationHandler = { _ in continuation.finish() }
       try process.run()
@@ -64,8 +66,11 @@ struct Command {
       String(decoding: FileManager.default.contents(atPath: files.file(name)) ?? Data(), as: UTF8.self)
     }
 
-    func result() async throws -> Result {
+    /// Waits for its end; a command that does not end by then is killed.
+    func result(within limit: Duration = .seconds(300)) async throws -> Result {
+      let deadline = Task { if (try? await Task.sleep(for: limit)) != nil { send(SIGKILL) } }
       await end.value
+      deadline.cancel()
       return Result(
         status: process.terminationStatus, wasKilled: process.terminationReason == .uncaughtSignal,
         output: text("output"), error: text("error"))

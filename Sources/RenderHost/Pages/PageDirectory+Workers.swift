@@ -8,7 +8,7 @@ extension PageDirectory {
       if reason == .shutdown {
         await end(page.id, "killed", "\(reason)")
       } else if culprits.contains(page.number) {
-        await fail(page.id, "killed", "\(reason)")
+        await kill(page.id, reason)
       } else {
         reopen(page, reason)
       }
@@ -33,7 +33,7 @@ extension PageDirectory {
     } catch {
       let failure = PageFailure(error, url: page.location)
       logger.warning("a page could not be opened again: \(failure)", metadata: ["page": "\(page.id)"])
-      await fail(page.id, "failed", "\(failure)")
+      await fail(page.id, "\(failure)")
       throw failure
     }
   }

@@ -74,7 +74,7 @@ actor PageDirectory {
         throw PageFailure.unknownPage(id)
       } catch let fault as PageFault {
         // It cannot go on: a script that was stopped is in no state that means anything.
-        if case .stopped(let reason) = fault { await fail(id, "killed", reason) }
+        if case .stopped(let reason) = fault { await kill(id, reason) }
         throw fault
       }
     }
@@ -95,9 +95,14 @@ actor PageDirectory {
     await pool.close(page.number)
   }
 
-  func fail(_ id: String, _ event: String, _ reason: String) async {
+  func fail(_ id: String, _ reason: String) async {
     if let page = pages[id] { record.failures.append(.page, reason, of: page.location) }
-    await end(id, event, reason)
+    await end(id, "failed", reason)
+  }
+
+  func kill(_ id: String, _ reason: KillReason) async {
+    if let page = pages[id] { record.killed(reason, page: page.location) }
+    await end(id, "killed", "\(reason)")
   }
 
   /// Ends pages that nobody has asked for, and nobody watches.

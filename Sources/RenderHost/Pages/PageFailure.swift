@@ -14,7 +14,7 @@ enum PageFailure: Error, CustomStringConvertible {
   case full(limit: Int)
   case busy(String)
   case script(url: String, ScriptFault)
-  case killed(url: String, String)
+  case killed(url: String, KillReason)
 
   /// Seconds after which another try makes sense.
   private static let pause = 1
@@ -79,7 +79,7 @@ enum PageFailure: Error, CustomStringConvertible {
 
   private init(_ error: WorkerError, url: String) {
     switch error {
-    case .ended(_, isCulprit: true): self = .killed(url: url, "\(error)")
+    case .ended(let reason, isCulprit: true): self = .killed(url: url, reason)
     case .ended, .noWorker, .cannotStart: self = .busy("\(error)")
     case .barred(let entry): self = .barred(entry)
     }

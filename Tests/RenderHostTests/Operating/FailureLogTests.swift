@@ -33,7 +33,10 @@ struct FailureLogTests {
     log.append(.page, "x", of: "a.js", at: start + 2)
     #expect(log.latest.map(\.subject) == ["a.js", "b.js"])
     #expect(log.latest.map(\.time) == [start + 2, start + 1])
-    log.append(.page, String(repeating: "y", count: 5_000), at: start + 3)
+    log.append(.page, "took 0.5 s", of: "c.js", cause: "time", at: start + 3)
+    log.append(.page, "took 0.6 s", of: "c.js", cause: "time", at: start + 4)
+    #expect(log.latest.map(\.message) == ["took 0.6 s", "x", "x"])
+    log.append(.page, String(repeating: "y", count: 5_000), at: start + 5)
     #expect(log.latest.first?.message.count == FailureLog.textLimit)
   }
 }

@@ -34,6 +34,23 @@ import Testing
     }
   }
 
+  /// On a busy machine the engine stops one run of a script and the daemon kills the worker of the next.
+  @Test func aHangIsKeptOnceHoweverItWasStopped() {
+    let record = HostRecord()
+    let limit = 0.3
+    for took in [nil, 0.6, 0.7] {
+      let reason = KillReason.time(took: took, limit: limit)
+      record.failed(.killed(url: "/b/hang.js", reason), opening: "/b/hang.js")
+      record.killed(reason, bundles: ["/b/hang.js"])
+    }
+    let failures = record.failures.latest
+    #expect(failures.filter { $0.kind == "page" }.map(\.subject) == ["/b/hang.js"])
+    #expect(failures.filter { $0.kind == "worker" }.map(\.subject) == ["/b/hang.js"])
+    #expect(failures.allSatisfy { $0.message.contains("script ran for 0.7 s") }, "\(failures)")
+    record.killed(.memory(found: 2 << 30, limit: 1 << 30), page: "/b/hang.js")
+    #expect(record.failures.latest.count { $0.kind == "page" } == 2)
+  }
+
   @Test func entriesAreTimedByTheirKind() async throws {
     try await PageFarm.running(["counter": Script.counter], workers: 1) { farm in
       let id = try await farm.open("counter")

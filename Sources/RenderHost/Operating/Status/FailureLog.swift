@@ -19,22 +19,33 @@ final class FailureLog: Sendable {
   static let limit = HostStatus.failureLimit / Kind.allCases.count
   static let textLimit = 1_000
 
-  /// Newest first.
-  private let state = Mutex<[Kind: [HostStatus.Failure]]>([:])
+  private struct Entry: Sendable {
+    let failure: HostStatus.Failure
+    let cause: String
+  }
 
-  /// - Parameter subject: the bundle or bundles that it is about, as they are called outside.
-  func append(_ kind: Kind, _ message: String, of subject: String? = nil, at time: Date = Date()) {
+  /// Newest first.
+  private let state = Mutex<[Kind: [Entry]]>([:])
+
+  /// - Parameters:
+  ///   - subject: the bundle or bundles that it is about, as they are called outside.
+  ///   - cause: equal for failures that are the same although their messages differ, by a measured time for example;
+  ///     by default the message.
+  func append(
+    _ kind: Kind, _ message: String, of subject: String? = nil, cause: String? = nil, at time: Date = Date()
+  ) {
     let failure = HostStatus.Failure(
       time: time, kind: kind.rawValue, message: String(message.prefix(Self.textLimit)),
       subject: subject.map { String($0.prefix(Self.textLimit)) })
+    let entry = Entry(failure: failure, cause: cause ?? failure.message)
     state.withLock { state in
-      let others = (state[kind] ?? []).filter { $0.message != failure.message || $0.subject != failure.subject }
-      state[kind] = [failure] + others.prefix(Self.limit - 1)
+      let others = (state[kind] ?? []).filter { $0.cause != entry.cause || $0.failure.subject != failure.subject }
+      state[kind] = [entry] + others.prefix(Self.limit - 1)
     }
   }
 
   /// Of all kinds, newest first.
   var latest: [HostStatus.Failure] {
-    state.withLock { $0.values.flatMap(\.self) }.sorted { ($0.time, $0.message) > ($1.time, $1.message) }
+    state.withLock { $0.values.flatMap { $0.map(\.failure) } }.sorted { ($0.time, $0.message) > ($1.time, $1.message) }
   }
 }

@@ -35,7 +35,8 @@ struct HostRecord: Sendable {
   /// - Parameter bundles: those that are to blame.
   func killed(_ reason: KillReason, bundles: [String]) {
     metrics.kills(reason.name).increment()
-    failures.append(.worker, "\(reason)", of: bundles.isEmpty ? nil : bundles.sorted().joined(separator: ", "))
+    failures.append(
+      .worker, "\(reason)", of: bundles.isEmpty ? nil : bundles.sorted().joined(separator: ", "), cause: reason.cause)
   }
 
   /// A page was opened, or shown once.
@@ -52,10 +53,15 @@ struct HostRecord: Sendable {
     case .full: metrics.refusals("pages").increment()
     case .barred: metrics.refusals("barred").increment()
     case .script(_, let fault): threw(fault, in: location)
-    case .killed(_, let reason): failures.append(.page, reason, of: location)
+    case .killed(_, let reason): killed(reason, page: location)
     case .bundle(502, let reason): failures.append(.page, reason, of: location)
     default: break
     }
+  }
+
+  /// A page's script had to be stopped.
+  func killed(_ reason: KillReason, page location: String) {
+    failures.append(.page, "\(reason)", of: location, cause: reason.cause)
   }
 
   func threw(_ fault: ScriptFault, in location: String) { failures.append(.page, fault.message, of: location) }

@@ -19,10 +19,10 @@ enum WorkerError: Error, Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// Why a worker had to go.
-public enum KillReason: Hashable, Sendable, CustomStringConvertible {
-  /// An entry into a page took too long; both in seconds.
-  case time(took: Double, limit: Double)
+/// Why a worker had to go, or a script was stopped.
+public enum KillReason: Hashable, Sendable, Codable, CustomStringConvertible {
+  /// An entry into a page took too long; both in seconds. `took` is `nil` where the engine stopped the script by itself.
+  case time(took: Double?, limit: Double)
   /// Resident memory in bytes.
   case memory(found: Int64, limit: Int64)
   /// It did not answer.
@@ -46,10 +46,19 @@ public enum KillReason: Hashable, Sendable, CustomStringConvertible {
     }
   }
 
+  /// Equal for kills for the same reason, whatever was measured.
+  var cause: String {
+    switch self {
+    case .time, .memory: name
+    case .silence, .malformed, .ended, .shutdown: description
+    }
+  }
+
   public var description: String {
     switch self {
-    case .time(let took, let limit):
-      "a script ran for \((took * 10).rounded() / 10) s, \((limit * 10).rounded() / 10) s are allowed (--page-time)"
+    case .time(let took?, let limit):
+      "a script ran for \(Self.tenths(took)) s, \(Self.tenths(limit)) s are allowed (--page-time)"
+    case .time(nil, let limit): "a script ran for longer than \(Self.tenths(limit)) s (--page-time)"
     case .memory(let found, let limit):
       "\(found >> 20) MiB of memory were in use, \(limit >> 20) MiB are allowed (--worker-memory)"
     case .silence: "the worker did not answer"
@@ -58,4 +67,6 @@ public enum KillReason: Hashable, Sendable, CustomStringConvertible {
     case .shutdown: "the daemon is being stopped"
     }
   }
+
+  private static func tenths(_ seconds: Double) -> Double { (seconds * 10).rounded() / 10 }
 }

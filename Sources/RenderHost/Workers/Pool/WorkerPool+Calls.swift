@@ -37,13 +37,16 @@ extension WorkerPool {
         page, within: configuration.pageTime * 2 + .seconds(5 + extra), payload, message)
     } catch let fault as PageFault {
       // The engine has spared the worker; the bundle is no better for that.
-      if case .stopped = fault {
-        let limit = configuration.pageTime.seconds
-        barred.strike(
-          residence.digest, url: residence.location, .time(took: limit, limit: limit), at: configuration.now())
-      }
+      if case .stopped(let reason) = fault { strike(page, reason) }
       throw fault
     }
+  }
+
+  /// Counts a stop against the page's bundle, once: the engine's and a kill may come together.
+  func strike(_ page: UInt64, _ reason: KillReason) {
+    guard let residence = residences[page], !residence.hasStruck else { return }
+    residences[page]?.hasStruck = true
+    barred.strike(residence.digest, url: residence.location, reason, at: configuration.now())
   }
 
   /// Ends a page.

@@ -50,6 +50,8 @@ public actor WorkerPool: Service {
     let digest: SHA256Digest
     /// How the bundle is called outside.
     let location: String
+    /// Whether the page's end was counted against the bundle.
+    var hasStruck = false
   }
 
   let configuration: Configuration
@@ -201,11 +203,7 @@ public actor WorkerPool: Service {
       kills[worker.slot, default: 0] += 1
       record.killed(why, bundles: culprits.compactMap { residences[$0]?.location })
     }
-    for page in culprits {
-      if let residence = residences[page] {
-        barred.strike(residence.digest, url: residence.location, why, at: configuration.now())
-      }
-    }
+    for page in culprits { strike(page, why) }
     for page in pages { residences[page] = nil }
     for digest in homes.keys { homes[digest]?.remove(id) }
     worker.link.failCalls()

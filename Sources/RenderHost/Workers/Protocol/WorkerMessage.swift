@@ -52,8 +52,8 @@ public struct ScriptFault: Codable, Hashable, Sendable {
 enum PageFault: Codable, Error, Hashable, Sendable {
   /// Its script threw before the page had rendered.
   case script(ScriptFault)
-  /// It ran for too long; the engine stopped it.
-  case stopped(String)
+  /// It ran for too long, or took too much memory; the engine stopped it.
+  case stopped(KillReason)
   /// It cannot be opened: no framework, not a page, …
   case refused(String)
   case unknownPage

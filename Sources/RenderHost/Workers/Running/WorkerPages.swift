@@ -76,7 +76,8 @@ extension PageFault {
     case PageError.script(_, .exception(let exception)): self = .script(ScriptFault(exception))
     case PageError.script(_, let error):
       switch error {
-      case .timeLimit, .memoryLimit: self = .stopped("\(error)")
+      case .timeLimit(let limit): self = .stopped(.time(took: nil, limit: limit.seconds))
+      case .memoryLimit(let limit, let found): self = .stopped(.memory(found: found, limit: limit))
       default: self = .script(ScriptFault(message: "\(error)"))
       }
     case let error as ScriptError where error == .closed: self = .unknownPage
