@@ -19,6 +19,8 @@ public struct HostConfiguration: Sendable {
   /// Sent to the manifest's origin and to no other.
   public var fields: HTTPFields = [:]
   public var preload = Preloader.Options()
+  /// When the preload of a launch goes on by itself, and for how long.
+  public var preloadSchedule = PreloadSchedule.standard
   public var retry: RetryPolicy = .standard
   public var transfer: TransferLimits = .standard
   public var manifestLimits: ManifestLimits = .standard

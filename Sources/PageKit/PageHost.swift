@@ -51,9 +51,10 @@ public final class PageHost: Sendable {
     store = try BundleStore(
       at: configuration.store, memoryCapacity: configuration.memoryCapacity,
       releaseGrace: configuration.releaseGrace, logger: configuration.logger)
+    let reachability = Reachability()
     let client = OriginClient(
       transport, fields: OriginFields(configuration.fields, for: configuration.manifest),
-      limits: configuration.transfer)
+      limits: configuration.transfer, reachability: reachability)
     let decoder = ContentDecoder()
     verifier = LaunchVerifier(
       source: configuration.manifest, store: store, client: client, decoding: decoder,
@@ -71,7 +72,7 @@ public final class PageHost: Sendable {
     resources = ResourceLoader(
       cache: responses, transport: transport, coding: decoder, cookies: cookies,
       files: ReleaseFiles(store, downloader: downloader, verifier: verifier),
-      saver: configuration.saver, configuration: loading)
+      reachability: reachability, saver: configuration.saver, configuration: loading)
     preloader = Preloader(
       store: store, verifier: verifier, downloader: downloader, options: configuration.preload,
       prefetcher: Prefetcher(resources), news: broadcast, logger: configuration.logger)
@@ -113,12 +114,15 @@ public final class PageHost: Sendable {
     _ configuration: HostConfiguration, transport: (any HTTPTransporting)? = nil
   ) throws -> PageHost {
     let host = try PageHost(configuration, transport: transport)
-    host.launchPreload.withLock { $0 = host.preload() }
+    host.launchPreload.withLock { $0 = host.preload(configuration.preloadSchedule) }
     Task { [frameworks = host.pages.frameworks] in await frameworks.prepare() }
     return host
   }
 
-  /// The preload that the launch began; nil for a host that was not launched.
+  deinit { launchPreload.withLock { $0?.cancel() } }
+
+  /// The preload that the latest launch began; `nil` for a host that was not launched. It goes on by itself, as
+  /// ``HostConfiguration/preloadSchedule`` says, until everything is here, it is cancelled or the host is gone.
   public var preloading: Preload? { launchPreload.withLock(\.self) }
 
   private static func responses(beside store: StoreDirectory, _ logger: Logger) throws -> ResponseCache {
@@ -126,14 +130,25 @@ public final class PageHost: Sendable {
       ? try ResponseCache.shared : try ResponseCache(directory: ResponseDirectory(store.path), logger: logger)
   }
 
-  /// Starts bringing the manifest's bundles into the store; returns at once.
+  /// Whether origins can be reached, for bundles and for what pages ask for. Set its `setting` where the app knows.
+  public var reachability: Reachability { resources.reachability }
+
+  /// Starts bringing the manifest's bundles into the store; returns at once. What fails is not tried again.
   public func preload() -> Preload { preloader.start() }
 
-  /// Begins a new launch: the server is asked for its MD5s again.
+  /// Starts a preload that goes on by itself; returns at once.
+  public func preload(_ schedule: PreloadSchedule) -> Preload { preloader.start(schedule) }
+
+  /// Begins a new launch: the server is asked for its MD5s again. A host that was launched preloads again.
   public func relaunch() async {
     await verifier.relaunch()
     await bundles.relaunch()
     await prerenderer.empty()
+    launchPreload.withLock { preload in
+      guard let former = preload else { return }
+      former.cancel()
+      preload = self.preload(configuration.preloadSchedule)
+    }
   }
 
   /// Asks the server for its MD5s now; a new launch begins with its answer. Without one the launch goes on.

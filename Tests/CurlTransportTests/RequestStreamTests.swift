@@ -130,8 +130,13 @@ struct RequestStreamTests {
     try await withOrigin { origin in
       origin.answerHeads("/a")
       origin.always("/a", .status(status, body: "no"))
+      // Not before the producer waits: a refusal that comes earlier finds nothing to cancel.
+      origin.hold("/a")
       let producer = ChunkProducer { number in
-        if number == 1 { try await waitForCancellation() }
+        if number == 1 {
+          origin.release("/a")
+          try await waitForCancellation()
+        }
         return Self.chunk
       }
       let answer = try await transport.answer(to: origin.request("/a", .post).streaming(producer))
@@ -147,8 +152,12 @@ struct RequestStreamTests {
       origin.respond("/a") { _ in OriginResponse(status: .contentTooLarge, body: "no".utf8) }
       origin.answerHeads("/a")
       origin.always("/a", .stall(afterBytes: 0))
+      origin.hold("/a")
       let producer = ChunkProducer { number in
-        if number == 1 { try await waitForCancellation() }
+        if number == 1 {
+          origin.release("/a")
+          try await waitForCancellation()
+        }
         return Self.chunk
       }
       let limits = TransferLimits(lowSpeedTime: .seconds(60))

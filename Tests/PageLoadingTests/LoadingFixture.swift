@@ -74,24 +74,28 @@ struct LoadingFixture {
     return plainClient
   }
 
-  func fetcher(attempts: Int = 3, fileLimit: Int64 = 10 << 20, limits: TransferLimits = .standard) throws
-    -> BundleFetcher
-  {
+  func fetcher(
+    attempts: Int = 3, fileLimit: Int64 = 10 << 20, limits: TransferLimits = .standard,
+    client other: OriginClient? = nil
+  ) throws -> BundleFetcher {
     BundleFetcher(
-      client: try client(limits: limits), store: store, decoding: ContentDecoder(),
+      client: try other ?? client(limits: limits), store: store, decoding: ContentDecoder(),
       retry: RetryPolicy(attempts: attempts), fileLimit: fileLimit, sleep: { [waits] in waits.append($0) })
   }
 
-  func downloader(attempts: Int = 3, fileLimit: Int64 = 10 << 20) throws -> BundleDownloader {
-    BundleDownloader(store: store, fetcher: try fetcher(attempts: attempts, fileLimit: fileLimit))
+  func downloader(
+    attempts: Int = 3, fileLimit: Int64 = 10 << 20, client: OriginClient? = nil
+  ) throws -> BundleDownloader {
+    BundleDownloader(store: store, fetcher: try fetcher(attempts: attempts, fileLimit: fileLimit, client: client))
   }
 
   func verifier(
-    _ verification: Verification = .perLaunch, attempts: Int = 1,
+    _ verification: Verification = .perLaunch, attempts: Int = 1, client other: OriginClient? = nil,
     now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
   ) throws -> LaunchVerifier {
     LaunchVerifier(
-      source: try source, store: store, client: try client(), decoding: ContentDecoder(), verification: verification,
+      source: try source, store: store, client: try other ?? client(), decoding: ContentDecoder(),
+      verification: verification,
       retry: RetryPolicy(attempts: attempts), sleep: { [waits] in waits.append($0) }, now: now)
   }
 

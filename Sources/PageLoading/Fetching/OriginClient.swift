@@ -7,33 +7,44 @@ public struct OriginClient: Sendable {
   private let transport: any HTTPTransporting
   private let fields: OriginFields?
   let limits: TransferLimits
+  let reachability: Reachability
   /// How many requests were sent.
   let counter: RequestCounter
   /// When the server last sent something.
   let activity: TransferActivity
 
-  public init(_ transport: any HTTPTransporting, fields: OriginFields? = nil, limits: TransferLimits = .standard) {
-    self.init(transport, fields: fields, limits: limits, time: .system)
+  /// - Parameters:
+  ///   - fields: sent to their origin alone.
+  ///   - reachability: is told what becomes of requests; while it is set to offline none goes out. Share it with the
+  ///     ``ResourceLoader``.
+  public init(
+    _ transport: any HTTPTransporting, fields: OriginFields? = nil, limits: TransferLimits = .standard,
+    reachability: Reachability = Reachability()
+  ) {
+    self.init(transport, fields: fields, limits: limits, reachability: reachability, time: .system)
   }
 
   package init(
     _ transport: any HTTPTransporting, fields: OriginFields? = nil, limits: TransferLimits = .standard,
-    time: TimeSource
+    reachability: Reachability = Reachability(), time: TimeSource
   ) {
     self.transport = transport
     self.fields = fields
     self.limits = limits
+    self.reachability = reachability
     counter = RequestCounter()
     activity = TransferActivity(time)
   }
 
-  /// - Parameter url: `http` or `https`.
-  /// - Throws: ``TransportError``, ``RedirectFault``, `CancellationError`.
+  /// - Parameters:
+  ///   - url: `http` or `https`.
+  ///   - limits: by default the client's.
+  /// - Throws: ``TransportError``, ``RedirectFault``, ``OfflineError``, `CancellationError`.
   package func send(
     _ method: HTTPRequest.Method = .get, _ url: PageURL, fields extra: HTTPFields = [:], bodyLimit: Int64? = nil,
-    onFreshConnection: Bool = false
+    onFreshConnection: Bool = false, limits: TransferLimits? = nil
   ) async throws -> TransportResponse {
-    var limits = limits
+    var limits = limits ?? self.limits
     limits.bodyBytes = bodyLimit
     var url = url
     var visited: [PageURL] = []
@@ -42,9 +53,10 @@ public struct OriginClient: Sendable {
       guard let head = HTTPRequest(method: method, url: url, fields: fields) else {
         throw TransportError.invalidURL(url.text)
       }
+      try reachability.checkSetting(for: url)
       counter.add()
-      let response = try await transport.send(
-        TransportRequest(head, limits: limits, needsFreshConnection: onFreshConnection))
+      let response = try await send(
+        TransportRequest(head, limits: limits, needsFreshConnection: onFreshConnection), to: url)
       switch RedirectDecision(for: response.head, at: url, visited: visited) {
       case .take: return response
       case .refuse(let fault): throw fault
@@ -52,6 +64,20 @@ public struct OriginClient: Sendable {
         visited.append(url)
         url = target
       }
+    }
+  }
+}
+
+extension OriginClient {
+  /// An origin that counts as away is asked all the same: whoever fetches bundles paces itself.
+  private func send(_ request: TransportRequest, to url: PageURL) async throws -> TransportResponse {
+    do {
+      let response = try await transport.send(request)
+      reachability.recordSuccess(url)
+      return response
+    } catch {
+      reachability.record(error, for: url)
+      throw error
     }
   }
 }

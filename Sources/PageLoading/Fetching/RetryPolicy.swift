@@ -42,6 +42,23 @@ public struct RetryPolicy: Hashable, Sendable {
     return .retry(after: min(doubled, longestDelay) * (0.5 + jitter / 2))
   }
 
+  /// Whether an error of a bundle, a manifest or a resource may come right by itself.
+  static func mayPass(_ error: any Error) -> Bool {
+    switch error {
+    case BundleError.failed(_, _, let cause), SourceError.unreachable(_, let cause): mayPass(cause)
+    case is OfflineError, LoadError.offline, LoadError.busy: true
+    default: isTransient(error)
+    }
+  }
+
+  /// How long a server asks to be left alone.
+  static func retryAfter(_ error: any Error) -> Duration? {
+    switch error {
+    case BundleError.failed(_, _, let cause), SourceError.unreachable(_, let cause): retryAfter(cause)
+    default: (error as? HTTPFault)?.retryAfter
+    }
+  }
+
   private static func isTransient(_ error: any Error) -> Bool {
     switch error {
     case let error as TransportError: error.isTransient
@@ -65,7 +82,9 @@ public struct HTTPFault: Error, Hashable, CustomStringConvertible {
   }
 
   /// RFC 9110 §15.5.9, §15.6; RFC 6585 §4; 425 is RFC 8470's.
-  var isTransient: Bool { [408, 425, 429, 500, 502, 503, 504].contains(status) }
+  var isTransient: Bool { Self.isTransient(status) }
+
+  static func isTransient(_ status: Int) -> Bool { [408, 425, 429, 500, 502, 503, 504].contains(status) }
 
   public var description: String {
     let wait = retryAfter.map { ", and asks to come back after \($0.inSeconds)" } ?? ""

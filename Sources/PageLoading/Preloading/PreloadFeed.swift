@@ -13,6 +13,7 @@ final class PreloadFeed: Sendable {
   private struct State {
     var totals = PreloadUpdate.Totals()
     var bundles: [PreloadUpdate.Bundle] = []
+    var pause: PreloadUpdate.Pause?
     var report: PreloadReport?
     var subscribers: [Int: Subscriber] = [:]
     var nextID = 0
@@ -26,7 +27,7 @@ final class PreloadFeed: Sendable {
       subscriber.changed = []
       subscriber.hasSeenTotals = true
       subscriber.hasEnded = report != nil
-      return PreloadUpdate(totals: totals, changed: changed, report: report)
+      return PreloadUpdate(totals: totals, changed: changed, pause: pause, report: report)
     }
   }
 
@@ -68,9 +69,26 @@ final class PreloadFeed: Sendable {
     }
   }
 
+  /// Nothing is under way until the next round.
+  func wait(_ pause: PreloadUpdate.Pause) {
+    publish { state in
+      state.totals.phase = .waiting
+      state.pause = pause
+    }
+  }
+
+  /// The next round begins.
+  func goOn() {
+    publish { state in
+      state.totals.phase = .askingServer
+      state.pause = nil
+    }
+  }
+
   func finish(_ report: PreloadReport) {
     publish { state in
       state.totals.phase = .finished
+      state.pause = nil
       state.report = report
     }
   }

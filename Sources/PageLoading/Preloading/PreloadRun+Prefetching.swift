@@ -18,6 +18,7 @@ extension PreloadRun {
     report.prefetched = result.kept
     report.prefetchSkipped = result.skipped
     report.prefetchFailures = result.failures
+    report.passingPrefetchFailures = result.passing
     for failure in result.failures { logger.notice("prefetching failed: \(failure)") }
   }
 }

@@ -1,7 +1,7 @@
 import Logging
 import PageCore
 
-/// One preload, from the question to the server to the switch.
+/// One round of a preload, from the question to the server to the switch.
 struct PreloadRun: Sendable {
   let store: any BundleStoring
   let verifier: LaunchVerifier
@@ -12,32 +12,51 @@ struct PreloadRun: Sendable {
   let news: Broadcast<BundleNews>?
   let logger: Logger
 
+  /// What the server is asked.
+  enum Question: Hashable, Sendable {
+    /// Nothing where this launch has an answer.
+    case oncePerLaunch
+    /// The same, also soon after a failure.
+    case onceMore
+    /// Whether there is something new.
+    case anew
+  }
+
   /// What goes wrong for the whole run is called this among the failures.
   private static let manifestName = "manifest"
 
-  func report() async -> PreloadReport {
+  /// - Parameter report: of this round alone; or of earlier ones too, that could not bring everything.
+  func round(_ question: Question, _ report: inout PreloadReport) async -> PreloadPacing.Outcome {
     let start = ContinuousClock.now
     let requestsBefore = downloader.client.counter.value
-    var report = PreloadReport()
+    let done = report.done
+    (report.failures, report.prefetchFailures, report.passingPrefetchFailures) = ([], [], 0)
+    var asked: Duration?
     do {
-      let known = try await release()
-      if let failure = known.failure { report.failures.append(.init(name: Self.manifestName, error: failure)) }
-      try await bring(known, &report)
+      let known = try await release(question)
+      if let failure = known.failure {
+        report.failures.append(
+          .init(
+            name: Self.manifestName, error: "\(failure); the stored release \(known.release.name) stays",
+            isPassing: RetryPolicy.mayPass(failure)))
+        asked = RetryPolicy.retryAfter(failure)
+      }
+      try await bring(known, &report, &asked)
+    } catch is CancellationError {
+      report.failures.append(
+        .init(
+          name: Self.manifestName, error: "interrupted; what is complete stays, the rest goes on next time"))
     } catch {
-      report.failures.append(.init(name: Self.manifestName, error: Self.sentence(error)))
+      report.failures.append(.init(name: Self.manifestName, error))
+      asked = RetryPolicy.retryAfter(error)
     }
-    report.requests = downloader.client.counter.value - requestsBefore
-    report.elapsed = ContinuousClock.now - start
-    feed.finish(report)
-    return report
-  }
-
-  private static func sentence(_ error: any Error) -> String {
-    error is CancellationError ? "interrupted; what is complete stays, the rest goes on next time" : "\(error)"
+    report.requests += downloader.client.counter.value - requestsBefore
+    report.elapsed += ContinuousClock.now - start
+    return report.outcome(since: done, asked: asked)
   }
 
   /// The server's release; with the server away the stored one, and why.
-  private func release() async throws -> Known {
+  private func release(_ question: Question) async throws -> Known {
     if options.isOffline {
       guard let stored = try await store.source(verifier.source)?.latest else {
         throw SourceError.notStored(verifier.source)
@@ -45,11 +64,16 @@ struct PreloadRun: Sendable {
       return Known(release: stored)
     }
     do {
-      let verified = try await verifier.verified()
+      let verified =
+        switch question {
+        case .oncePerLaunch: try await verifier.verified()
+        case .onceMore: try await verifier.verified(resting: false)
+        case .anew: try await verifier.refresh()
+        }
       return Known(release: verified.release, isFromNotModified: verified.isUnchanged)
     } catch let error as SourceError {
       guard let stored = try await store.source(verifier.source)?.latest else { throw error }
-      return Known(release: stored, failure: "\(error); the stored release \(stored.name) stays")
+      return Known(release: stored, failure: error)
     }
   }
 
@@ -58,10 +82,10 @@ struct PreloadRun: Sendable {
     /// The server said 304.
     var isFromNotModified = false
     /// Why the server's word is not known.
-    var failure: String?
+    var failure: SourceError?
   }
 
-  private func bring(_ known: Known, _ report: inout PreloadReport) async throws {
+  private func bring(_ known: Known, _ report: inout PreloadReport, _ asked: inout Duration?) async throws {
     var release = known.release
     let isReachable = report.failures.isEmpty && !options.isOffline
     var outcome = try await fetchMissing(of: release, isReachable: isReachable, &report)
@@ -75,13 +99,16 @@ struct PreloadRun: Sendable {
       outcome = try await fetchMissing(of: release, isReachable: isReachable, &report)
     }
     report.failures += outcome.failures
+    asked = outcome.retryAfter ?? asked
     feed.setTotals { $0.phase = .activating }
+    var hasSwitched = false
     if outcome.isComplete {
-      report.activated = try await store.activate(release, leavingIdle: outcome.left > 0)
-      if report.activated { news?.send(.release(release)) }
+      hasSwitched = try await store.activate(release, leavingIdle: outcome.left > 0)
+      report.activated = report.activated || hasSwitched
+      if hasSwitched { news?.send(.release(release)) }
     }
     if isReachable { try await prefetch(for: release, &report) }
-    if report.activated, try await store.source(release.source)?.previous != nil {
+    if hasSwitched, try await store.source(release.source)?.previous != nil {
       // The store must not grow without end; a collection that fails can wait for the next time.
       _ = try? await store.collectGarbage(keepingPrevious: true, dryRun: false)
     }
@@ -89,6 +116,7 @@ struct PreloadRun: Sendable {
 
   private struct Outcome {
     var failures: [PreloadReport.Failure] = []
+    var retryAfter: Duration?
     var isComplete = false
     /// Bytes are not what a manifest promises that the server called unchanged.
     var isContradicted = false
@@ -111,8 +139,11 @@ struct PreloadRun: Sendable {
     }
     guard isReachable || verifier.source.isFile && !options.isOffline else {
       let reason = options.isOffline ? "the network may not be asked" : "the server's manifest cannot be had"
+      // They can be had as soon as the manifest can.
+      let isPassing = report.failures.contains(where: \.isPassing)
       outcome.failures += diff.fetch.flatMap(\.bundles).map {
-        .init(name: $0.name, error: "\($0.name.quotedForMessage) is not in the store, and \(reason)")
+        .init(
+          name: $0.name, error: "\($0.name.quotedForMessage) is not in the store, and \(reason)", isPassing: isPassing)
       }
       outcome.isComplete = diff.fetch.isEmpty && stored.count + diff.onDemand.count == contents.count
       return outcome
@@ -126,6 +157,7 @@ struct PreloadRun: Sendable {
       totals.phase = .fetching
       totals.release = release.name
       totals.toFetch = diff.fetch.count
+      (totals.fetched, totals.failed, totals.bytes) = (0, 0, 0)
       totals.upToDate = diff.keep.count
       totals.bytesToFetch = diff.bytesToFetch
     }
@@ -140,6 +172,7 @@ struct PreloadRun: Sendable {
     let result = tally.result
     report.add(result)
     outcome.failures += result.failures
+    outcome.retryAfter = result.retryAfter
     outcome.isContradicted = result.hasMismatch
     outcome.left = result.left
     report.onDemand += result.left

@@ -12,6 +12,8 @@ final class PreloadTally: Sendable {
     /// Not fetched, since nobody waits for them.
     var left = 0
     var failures: [PreloadReport.Failure] = []
+    /// The longest time for which a server asks to be left alone.
+    var retryAfter: Duration?
     var hasMismatch = false
     var mustStop = false
 
@@ -55,7 +57,8 @@ final class PreloadTally: Sendable {
 
   func failed(_ item: ManifestDiff.Fetch, _ error: any Error) {
     state.withLock { state in
-      state.failures += item.bundles.map { .init(name: $0.name, error: "\(error)") }
+      state.failures += item.bundles.map { .init(name: $0.name, error) }
+      if let asked = RetryPolicy.retryAfter(error) { state.retryAfter = max(asked, state.retryAfter ?? .zero) }
       state.hasMismatch = state.hasMismatch || (error as? BundleError)?.mayBeOutdatedManifest == true
     }
   }
@@ -66,6 +69,20 @@ final class PreloadTally: Sendable {
 }
 
 extension PreloadReport {
+  /// What has come in.
+  var done: Int { downloaded + copied + filesDownloaded + filesCopied + prefetched }
+
+  /// What became of a round.
+  ///
+  /// - Parameters:
+  ///   - before: what had come in before it.
+  ///   - asked: the longest time for which a server asks to be left alone.
+  func outcome(since before: Int, asked: Duration?) -> PreloadPacing.Outcome {
+    guard !failures.isEmpty || passingPrefetchFailures > 0 else { return .complete }
+    let isPassing = passingPrefetchFailures > 0 || failures.contains(where: \.isPassing)
+    return .failed(isPassing: isPassing, hasProgress: done > before, asked: asked)
+  }
+
   mutating func count(_ diff: ManifestDiff, of release: StoredRelease, _ contents: [StoredBundle]) {
     self.release = release.name
     sequence = release.sequence

@@ -1,3 +1,4 @@
+import Foundation
 import PageCore
 
 /// How far a preload is: totals, and the bundles that changed since the last update.
@@ -30,7 +31,17 @@ public struct PreloadUpdate: Sendable {
     case activating
     /// Fetching what bundles will ask for.
     case prefetching
+    /// Nothing is under way; the preload goes on by itself, as ``PreloadUpdate/pause`` says.
+    case waiting
     case finished
+  }
+
+  /// What a preload that goes on by itself waits for.
+  public struct Pause: Hashable, Sendable {
+    /// What could not be had in the last round, and why; empty where everything is here.
+    public let missing: [PreloadReport.Failure]
+    /// When it goes on at the latest; `nil` where it waits for the network or for a release event alone.
+    public let until: Date?
   }
 
   public struct Bundle: Hashable, Sendable {
@@ -51,6 +62,8 @@ public struct PreloadUpdate: Sendable {
 
   public let totals: Totals
   public let changed: [Bundle]
+  /// While the phase is ``Phase/waiting``.
+  public let pause: Pause?
   /// Only in the last update.
   public let report: PreloadReport?
 }
@@ -60,10 +73,21 @@ public struct PreloadReport: Hashable, Sendable {
   public struct Failure: Hashable, Sendable, Codable {
     public let name: String
     public let error: String
+    /// Whether it may come right by itself, as where a server is away. Not encoded.
+    public private(set) var isPassing = false
 
-    public init(name: String, error: String) {
+    public init(name: String, error: String, isPassing: Bool = false) {
       self.name = name
       self.error = error
+      self.isPassing = isPassing
+    }
+
+    init(name: String, _ error: any Error) {
+      self.init(name: name, error: "\(error)", isPassing: RetryPolicy.mayPass(error))
+    }
+
+    private enum CodingKeys: CodingKey {
+      case name, error
     }
   }
 
@@ -101,6 +125,8 @@ public struct PreloadReport: Hashable, Sendable {
   public var prefetchSkipped = 0
   /// URL and reason of those that could not be had; the release does not depend on them.
   public var prefetchFailures: [String] = []
+  /// How many of these may come right by themselves.
+  public var passingPrefetchFailures = 0
 
   public init() {}
 }

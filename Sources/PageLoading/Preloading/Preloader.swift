@@ -30,23 +30,29 @@ public struct Preloader: Sendable {
   private let options: Options
   private let prefetcher: Prefetcher?
   private let news: Broadcast<BundleNews>?
+  private let sleep: @Sendable (Duration) async throws -> Void
   private let logger: Logger
 
-  /// - Parameter prefetcher: fetches what bundles will ask for; nil for nothing of that. Its loader's data saver says
-  ///   whether idle bundles are fetched.
+  /// - Parameters:
+  ///   - prefetcher: fetches what bundles will ask for; nil for nothing of that. Its loader's data saver says whether
+  ///     idle bundles are fetched.
+  ///   - sleep: how to wait between the rounds of a preload that goes on by itself.
   public init(
     store: any BundleStoring, verifier: LaunchVerifier, downloader: BundleDownloader, options: Options = Options(),
-    prefetcher: Prefetcher? = nil, logger: Logger = Logger(label: "pagekit.preload")
+    prefetcher: Prefetcher? = nil,
+    sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) },
+    logger: Logger = Logger(label: "pagekit.preload")
   ) {
     self.init(
       store: store, verifier: verifier, downloader: downloader, options: options, prefetcher: prefetcher, news: nil,
-      logger: logger)
+      sleep: sleep, logger: logger)
   }
 
   /// - Parameter news: told of releases that become current.
   package init(
     store: any BundleStoring, verifier: LaunchVerifier, downloader: BundleDownloader, options: Options,
-    prefetcher: Prefetcher?, news: Broadcast<BundleNews>?, logger: Logger
+    prefetcher: Prefetcher?, news: Broadcast<BundleNews>?,
+    sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }, logger: Logger
   ) {
     self.store = store
     self.verifier = verifier
@@ -54,16 +60,39 @@ public struct Preloader: Sendable {
     self.options = options
     self.prefetcher = prefetcher
     self.news = news
+    self.sleep = sleep
     self.logger = logger
   }
 
-  /// Starts a preload; it goes on until it is done or cancelled.
+  /// Starts a preload of one round: what fails then is reported, and not tried again.
   public func start() -> Preload {
+    start { run in
+      var report = PreloadReport()
+      _ = await run.round(.oncePerLaunch, &report)
+      return report
+    }
+  }
+
+  /// Starts a preload that goes on by itself until everything is here, and with `every` or `events` for longer; or
+  /// until it is cancelled. Its updates say what is missing and when it tries again.
+  public func start(_ schedule: PreloadSchedule) -> Preload {
+    // Where the network may not be asked, another round would bring nothing more.
+    guard !options.isOffline else { return start() }
+    return start { [sleep] run in await PreloadRounds(run: run, schedule: schedule, sleep: sleep).report() }
+  }
+
+  private func start(_ body: @escaping @Sendable (PreloadRun) async -> PreloadReport) -> Preload {
     let feed = PreloadFeed()
     let run = PreloadRun(
       store: store, verifier: verifier, downloader: downloader, options: options, prefetcher: prefetcher,
       feed: feed, news: news, logger: logger)
-    return Preload(feed: feed, task: Task { await run.report() })
+    return Preload(
+      feed: feed,
+      task: Task {
+        let report = await body(run)
+        feed.finish(report)
+        return report
+      })
   }
 }
 
@@ -75,7 +104,7 @@ public struct Preload: Sendable {
   /// How far it is; a late subscriber misses nothing.
   public var updates: PreloadUpdates { PreloadUpdates(feed: feed) }
 
-  /// Waits for the end.
+  /// Waits for the end: of the one round, or of a preload that goes on by itself.
   public func report() async -> PreloadReport { await task.value }
 
   /// What is complete stays, what is partial goes on next time; nothing is half done.

@@ -12,6 +12,8 @@ public struct Prefetcher: Sendable {
     public var skipped = 0
     /// URL and reason of each that could not be had.
     public var failures: [String] = []
+    /// How many of these may come right by themselves.
+    public var passing = 0
   }
 
   private let loader: ResourceLoader
@@ -42,7 +44,9 @@ public struct Prefetcher: Sendable {
         switch result {
         case .success(true): report.kept += 1
         case .success(false): report.skipped += 1
-        case .failure(let error): report.failures.append("\(reference): \(error)")
+        case .failure(let error):
+          report.failures.append("\(reference): \(error)")
+          if (error as? PrefetchFault)?.isTransient ?? RetryPolicy.mayPass(error) { report.passing += 1 }
         }
         startNext()
       }
@@ -100,6 +104,8 @@ public struct Prefetcher: Sendable {
 private enum PrefetchFault: Error, CustomStringConvertible {
   case status(Int)
   case notStorable
+
+  var isTransient: Bool { if case .status(let status) = self { HTTPFault.isTransient(status) } else { false } }
 
   var description: String {
     switch self {

@@ -81,10 +81,25 @@ public final class Reachability: Sendable {
     self.now = now
   }
 
-  /// What the app knows better.
+  /// What the app knows better. While it is ``Setting/offline`` no request goes out, for resources or for bundles; a
+  /// preload that waits goes on as soon as it is set to anything else.
   public var setting: Setting {
     get { state.withLock(\.setting) }
-    set { state.withLock { $0.setting = newValue } }
+    set {
+      let former = state.withLock { state in
+        defer { state.setting = newValue }
+        return state.setting
+      }
+      if former != newValue, newValue != .offline { returns.send() }
+    }
+  }
+
+  /// Sent when an origin that was away answers, and when the app says that there is a network.
+  let returns = Signal()
+
+  /// Throws ``OfflineError`` while the app says that there is no network.
+  func checkSetting(for url: PageURL) throws {
+    if setting == .offline { throw OfflineError(url: url) }
   }
 
   /// Whether the URL's origin is thought to be there.
@@ -129,9 +144,10 @@ public final class Reachability: Sendable {
   }
 
   func recordSuccess(_ url: PageURL) {
-    state.withLock { state in
-      if !state.breakers.isEmpty { state.breakers[url.origin] = nil }
+    let wasAway = state.withLock { state in
+      state.breakers.isEmpty ? false : state.breakers.removeValue(forKey: url.origin)?.openUntil != nil
     }
+    if wasAway { returns.send() }
   }
 
   /// An origin that answers, however badly, is there.
@@ -141,4 +157,11 @@ public final class Reachability: Sendable {
     default: false
     }
   }
+}
+
+/// The app says that there is no network: nothing was asked.
+public struct OfflineError: Error, Hashable, CustomStringConvertible {
+  public let url: PageURL
+
+  public var description: String { "\(url) was not asked: the app says that there is no network" }
 }

@@ -99,14 +99,15 @@ public actor LaunchVerifier {
   /// What the server says, from memory where this launch has asked already.
   ///
   /// The bundles of the manifest are registered in the store; nothing is fetched or switched to.
+  /// - Parameter resting: whether a server that has just failed is left alone for a while.
   /// - Throws: ``SourceError``, ``StoreError``.
-  public func verified() async throws -> Verified {
+  public func verified(resting: Bool = true) async throws -> Verified {
     if let last, isCurrent(since: last.at) { return last.verified }
     // That there is no manifest is an answer, too.
     if let lastFailure, case SourceError.noManifest = lastFailure.error, isCurrent(since: lastFailure.at) {
       throw lastFailure.error
     }
-    if let lastFailure, verification != .everyOpen, now() - lastFailure.at < Self.failureRest {
+    if resting, let lastFailure, verification != .everyOpen, now() - lastFailure.at < Self.failureRest {
       throw lastFailure.error
     }
     return try await ask(conditionally: true)
@@ -126,7 +127,7 @@ public actor LaunchVerifier {
       last = (verified, now())
       return verified
     } catch {
-      if last == nil { lastFailure = (error, now()) }
+      if last == nil { remember(error) }
       throw error
     }
   }
@@ -160,8 +161,14 @@ public actor LaunchVerifier {
       last = (verified, now())
       lastFailure = nil
     case .failure(let error):
-      lastFailure = (error, now())
+      remember(error)
     }
+  }
+
+  private func remember(_ error: any Error) {
+    // Where nobody was asked, nobody has to be left alone.
+    if case SourceError.unreachable(_, is OfflineError) = error { return }
+    lastFailure = (error, now())
   }
 
   private static func answer(

@@ -103,7 +103,7 @@ struct ProgressDisplay {
     case .askingServer: return "asking the server for its MD5s …"
     case .prefetching: return "fetching what the bundles will ask for …"
     case .activating: return "switching to release \(totals.release ?? "") …"
-    case .fetching, .finished:
+    case .fetching, .waiting, .finished:
       let done = totals.fetched + totals.failed
       let fraction =
         totals.bytesToFetch > 0
