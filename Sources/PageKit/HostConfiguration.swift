@@ -7,16 +7,16 @@ import PageRuntime
 import PageStore
 import WebSocketTransport
 
-/// Everything a host may be told; all but the manifest has a default.
+/// Everything a host may be told; all has a default.
 public struct HostConfiguration: Sendable {
-  /// Where the manifest comes from.
-  public var manifest: PageURL
+  /// Where the manifest comes from; `nil` for a host whose bundles are each checked by themselves.
+  public var manifest: PageURL?
   /// The folder of the durable store.
   public var store: StoreDirectory
   public var verification: Verification = .perLaunch
   /// How pages open: the policy, its deadline, and the release they see.
   public var opening = BundleLoader.Configuration()
-  /// Sent to the manifest's origin and to no other.
+  /// Sent to the manifest's origin and to no other; without a manifest to none.
   public var fields: HTTPFields = [:]
   public var preload = Preloader.Options()
   /// When the preload of a launch goes on by itself, and for how long.
@@ -57,6 +57,10 @@ public struct HostConfiguration: Sendable {
     self.manifest = manifest
     self.store = store
   }
+
+  /// A host without a manifest: what ``BundleLoader/Configuration/checksumSources`` tell of each page is asked once per
+  /// launch.
+  public init(store: StoreDirectory = .standard()) { self.store = store }
 
   /// - Parameter manifest: an `http` or `https` URL, or a path.
   /// - Throws: ``TransportError/invalidURL(_:)``.

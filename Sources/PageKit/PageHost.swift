@@ -15,8 +15,10 @@ public final class PageHost: Sendable {
   public let configuration: HostConfiguration
   public let store: BundleStore
   public let transport: any HTTPTransporting
-  public let verifier: LaunchVerifier
-  public let preloader: Preloader
+  /// `nil` without a manifest.
+  public let verifier: LaunchVerifier?
+  /// `nil` without a manifest.
+  public let preloader: Preloader?
   /// Opens bundles, from the store where it may.
   public let bundles: BundleLoader
   /// Fetches single bundles into the store.
@@ -52,14 +54,16 @@ public final class PageHost: Sendable {
       at: configuration.store, memoryCapacity: configuration.memoryCapacity,
       releaseGrace: configuration.releaseGrace, logger: configuration.logger)
     let reachability = Reachability()
+    let originFields = configuration.manifest.map { OriginFields(configuration.fields, for: $0) }
     let client = OriginClient(
-      transport, fields: OriginFields(configuration.fields, for: configuration.manifest),
-      limits: configuration.transfer, reachability: reachability)
+      transport, fields: originFields, limits: configuration.transfer, reachability: reachability)
     let decoder = ContentDecoder()
-    verifier = LaunchVerifier(
-      source: configuration.manifest, store: store, client: client, decoding: decoder,
-      verification: configuration.verification, limits: configuration.manifestLimits,
-      retry: configuration.retry, logger: configuration.logger)
+    let verifier = configuration.manifest.map { [store] manifest in
+      LaunchVerifier(
+        source: manifest, store: store, client: client, decoding: decoder, verification: configuration.verification,
+        limits: configuration.manifestLimits, retry: configuration.retry, logger: configuration.logger)
+    }
+    self.verifier = verifier
     downloader = BundleDownloader(
       store: store,
       fetcher: BundleFetcher(
@@ -68,14 +72,16 @@ public final class PageHost: Sendable {
     responses = try configuration.responses ?? Self.responses(beside: configuration.store, configuration.logger)
     cookies = try configuration.cookies ?? CookieJar(file: configuration.store.path + "/cookies.txt")
     var loading = configuration.resources
-    loading.originFields = loading.originFields ?? OriginFields(configuration.fields, for: configuration.manifest)
+    loading.originFields = loading.originFields ?? originFields
     resources = ResourceLoader(
       cache: responses, transport: transport, coding: decoder, cookies: cookies,
       files: ReleaseFiles(store, downloader: downloader, verifier: verifier),
       reachability: reachability, saver: configuration.saver, configuration: loading)
-    preloader = Preloader(
-      store: store, verifier: verifier, downloader: downloader, options: configuration.preload,
-      prefetcher: Prefetcher(resources), news: broadcast, logger: configuration.logger)
+    preloader = verifier.map { [store, downloader, resources, broadcast] verifier in
+      Preloader(
+        store: store, verifier: verifier, downloader: downloader, options: configuration.preload,
+        prefetcher: Prefetcher(resources), news: broadcast, logger: configuration.logger)
+    }
     bundles = BundleLoader(
       store: store, verifier: verifier, downloader: downloader, verification: configuration.verification,
       configuration: configuration.opening, news: broadcast, time: .system, logger: configuration.logger)
@@ -130,18 +136,22 @@ public final class PageHost: Sendable {
       ? try ResponseCache.shared : try ResponseCache(directory: ResponseDirectory(store.path), logger: logger)
   }
 
+  /// What comes into the store from now on that is newer than what pages show. A page's own events have what concerns it.
+  public var news: AsyncStream<BundleNews> { bundles.news }
+
   /// Whether origins can be reached, for bundles and for what pages ask for. Set its `setting` where the app knows.
   public var reachability: Reachability { resources.reachability }
 
-  /// Starts bringing the manifest's bundles into the store; returns at once. What fails is not tried again.
-  public func preload() -> Preload { preloader.start() }
+  /// Starts bringing the manifest's bundles into the store; returns at once. What fails is not tried again. Without a
+  /// manifest there is nothing to bring.
+  public func preload() -> Preload { preloader?.start() ?? .nothing }
 
   /// Starts a preload that goes on by itself; returns at once.
-  public func preload(_ schedule: PreloadSchedule) -> Preload { preloader.start(schedule) }
+  public func preload(_ schedule: PreloadSchedule) -> Preload { preloader?.start(schedule) ?? .nothing }
 
   /// Begins a new launch: the server is asked for its MD5s again. A host that was launched preloads again.
   public func relaunch() async {
-    await verifier.relaunch()
+    await verifier?.relaunch()
     await bundles.relaunch()
     await prerenderer.empty()
     launchPreload.withLock { preload in
@@ -155,7 +165,7 @@ public final class PageHost: Sendable {
   ///
   /// - Throws: ``SourceError``, ``StoreError``.
   public func refresh() async throws {
-    try await verifier.refresh()
+    _ = try await verifier?.refresh()
     await bundles.relaunch()
     await prerenderer.empty()
   }

@@ -64,6 +64,13 @@ public struct Preloader: Sendable {
     self.logger = logger
   }
 
+  /// The same with other options, for bundles and files alone: nothing is prefetched.
+  package func withoutPrefetching(_ options: Options) -> Preloader {
+    Preloader(
+      store: store, verifier: verifier, downloader: downloader, options: options, prefetcher: nil, news: news,
+      sleep: sleep, logger: logger)
+  }
+
   /// Starts a preload of one round: what fails then is reported, and not tried again.
   public func start() -> Preload {
     start { run in
@@ -100,6 +107,13 @@ public struct Preloader: Sendable {
 public struct Preload: Sendable {
   fileprivate let feed: PreloadFeed
   fileprivate let task: Task<PreloadReport, Never>
+
+  /// A preload that has ended and brought nothing.
+  package static var nothing: Preload {
+    let feed = PreloadFeed()
+    feed.finish(PreloadReport())
+    return Preload(feed: feed, task: Task { PreloadReport() })
+  }
 
   /// How far it is; a late subscriber misses nothing.
   public var updates: PreloadUpdates { PreloadUpdates(feed: feed) }

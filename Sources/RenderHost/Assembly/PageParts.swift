@@ -48,10 +48,11 @@ struct PageParts: Sendable {
 
   var checks: [HealthCheck] {
     let (serving, running, host) = (serving, running, host)
+    let source = host.verifier?.source
     return [
       HealthCheck(name: "store") {
         do {
-          _ = try await host.store.source(host.configuration.manifest)
+          if let source { _ = try await host.store.source(source) }
           return nil
         } catch {
           return "\(error)"

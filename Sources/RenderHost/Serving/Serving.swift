@@ -37,7 +37,7 @@ struct Serving: Sendable {
     let representations = RepresentationStore(
       store: host.store, downloader: host.downloader,
       variants: VariantDirectory(store: settings.store.path, logger: logger), logger: logger)
-    let publisher = ReleasePublisher(
+    let publisher = try ReleasePublisher(
       host: host, feed: feed, representations: representations, record: record, logger: logger)
     let signal = FollowSignal()
     if let folder = settings.bundles {

@@ -137,9 +137,10 @@ struct RenderCommand: AsyncParsableCommand {
   /// - Returns: whether all went well.
   private func render(_ target: RenderTarget, _ host: PageHost) async throws -> Bool {
     let isFile = target.filePath != nil
+    let (url, policy) = try await target.url(host)
     let rendering = await Rendering.run(
       .init(
-        url: try await target.url(host), isFile: isFile, data: try data.map { try PageData.read($0) } ?? [:],
+        url: url, policy: policy, isFile: isFile, data: try data.map { try PageData.read($0) } ?? [:],
         events: fire, wait: .seconds(wait), htmlEmbedding: format == .html ? embed : nil),
       on: host)
     for fault in rendering.faults { fault.write(to: .error) }

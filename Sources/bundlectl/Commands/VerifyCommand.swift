@@ -76,7 +76,7 @@ struct VerifyCommand: AsyncParsableCommand {
 
   private func compare(_ contents: [StoredBundle], with host: PageHost, _ output: inout VerifyOutput) async {
     do {
-      let verified = try await host.verifier.verified()
+      guard let verified = try await host.verifier?.verified() else { return }
       output.serverDiffers += contents.map(\.bundle).filter { verified.bundle(at: $0.url)?.md5 != $0.md5 }.map(\.name)
     } catch {
       output.errors.append("\(error)")

@@ -55,19 +55,26 @@ enum RenderTarget: Hashable {
   }
 
   /// The bundle's URL; for a name, that which the server's manifest gives it, or the stored one while the server is
-  /// silent.
-  func url(_ host: PageHost) async throws -> PageURL {
+  /// silent. The search counts for the opening's deadline: the policy is what is left of it.
+  func url(_ host: PageHost) async throws -> (url: PageURL, policy: OpenPolicy?) {
     switch self {
-    case .file(let url), .bundle(let url): return url
-    case .named(let name): return try await Self.find(name, host)
+    case .file(let url), .bundle(let url): return (url, nil)
+    case .named(let name):
+      let began = ContinuousClock.now
+      let url = try await Self.find(name, host)
+      guard case .networkFirst(let deadline) = host.configuration.opening.policy else { return (url, nil) }
+      return (url, .networkFirst(deadline: max(.zero, deadline - (ContinuousClock.now - began))))
     }
   }
 
   private static func find(_ name: String, _ host: PageHost) async throws -> PageURL {
-    let answer = await FirstAnswer.of(within: host.configuration.opening.idleLimit) {
-      try await host.verifier.verified()
-    }
-    let source = try await host.store.source(host.configuration.manifest)
+    guard let verifier = host.verifier else { throw CommandError("there is no manifest to look for \(name) in") }
+    let source = try await host.store.source(verifier.source)
+    // Where something is stored, as long as an opening waits; else as long as there is hope.
+    let opening = host.configuration.opening
+    var patience = opening.idleLimit
+    if source != nil, case .networkFirst(let deadline) = opening.policy { patience = deadline }
+    let answer = await FirstAnswer.of(within: patience) { try await verifier.verified() }
     let newest = (try? answer?.get())?.release
     var names: [String] = []
     for release in [newest, source?.incoming, source?.current].compactMap(\.self) {
@@ -75,7 +82,7 @@ enum RenderTarget: Hashable {
       if let found = bundles.first(where: { $0.name == name }) { return found.url }
       if names.isEmpty { names = bundles.map(\.name) }
     }
-    let manifest = host.configuration.manifest.readable
+    let manifest = verifier.source.readable
     guard !names.isEmpty else {
       if case .failure(let error)? = answer { throw error }
       throw CommandError("the manifest \(manifest) has no bundles")

@@ -20,6 +20,8 @@ struct Rendering {
 
   struct Request {
     var url: PageURL
+    /// `nil` for the host's.
+    var policy: OpenPolicy?
     /// Runs the file's text instead of asking the store.
     var isFile: Bool
     var data: ScriptValue
@@ -70,7 +72,8 @@ struct Rendering {
       if request.isFile, let path = request.url.filePath {
         try await page.render(try String(contentsOfFile: path, encoding: .utf8), at: request.url, data: request.data)
       } else {
-        try await page.renderByURL(request.url.text, data: request.data)
+        try await page.renderByURL(
+          request.url.text, options: PageOptions(policy: request.policy), data: request.data)
       }
       return nil
     } catch is PageError {

@@ -17,7 +17,8 @@ struct ReleaseListeningTests {
       configuration.preloadSchedule.events = PageURL("\(daemon.origin)/releases/events")
       let host = try PageHost.launch(configuration)
       func stored() async throws -> [String] {
-        guard let current = try await host.store.source(host.configuration.manifest)?.current else { return [] }
+        guard let manifest = host.configuration.manifest, let current = try await host.store.source(manifest)?.current
+        else { return [] }
         let blobs = try await host.store.contents(of: current).compactMap(\.blob)
         var texts: [String] = []
         for blob in blobs { texts.append(String(decoding: try await host.store.bytes(of: blob).bytes, as: UTF8.self)) }

@@ -45,7 +45,7 @@ struct PageFarm {
     logger.logLevel = .error
     let feed = ReleaseFeed()
     let record = access.record
-    await ReleasePublisher(
+    try await ReleasePublisher(
       host: host, feed: feed,
       representations: RepresentationStore(
         store: host.store, downloader: host.downloader,

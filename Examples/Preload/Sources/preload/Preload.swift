@@ -15,7 +15,8 @@ enum PreloadExample {
     let report = await preload.report()
     print(report.activated ? "release \(report.release ?? "") is current" : "\(report.failures)")
 
-    guard let release = try await host.store.source(host.configuration.manifest)?.current,
+    guard let manifest = host.configuration.manifest,
+      let release = try await host.store.source(manifest)?.current,
       let first = try await host.store.contents(of: release).first
     else { return }
     let bundle = try await host.bundles.load(first.bundle.url)

@@ -12,7 +12,19 @@ struct ReleasePublisher: Sendable {
   let record: HostRecord
   let logger: Logger
 
-  private var source: PageURL { host.configuration.manifest }
+  private let source: PageURL
+  private let preloader: Preloader
+
+  /// - Throws: ``ServingSettingsError`` if the host has no manifest.
+  init(
+    host: PageHost, feed: ReleaseFeed, representations: RepresentationStore, record: HostRecord, logger: Logger
+  ) throws {
+    guard let source = host.configuration.manifest, let preloader = host.preloader else {
+      throw ServingSettingsError("there is no manifest whose releases could be served")
+    }
+    (self.host, self.feed, self.representations) = (host, feed, representations)
+    (self.record, self.logger, self.source, self.preloader) = (record, logger, source, preloader)
+  }
 
   /// Serves what is stored, before the source is asked.
   func publishStored() async {
@@ -58,8 +70,7 @@ struct ReleasePublisher: Sendable {
     var options = host.configuration.preload
     options.only = names
     options.isOffline = failure != nil
-    let preloader = Preloader(
-      store: host.store, verifier: host.verifier, downloader: host.downloader, options: options, logger: logger)
+    let preloader = preloader.withoutPrefetching(options)
     let report = await preloader.start().report()
     if let current = try await host.store.source(source)?.current, current.id != feed.current?.id {
       feed.publish(try await snapshot(of: current))
