@@ -23,13 +23,13 @@ struct PageFarm {
   }
 
   static func running<Result: Sendable>(
-    _ bundles: [String: String], workers: Int = 2, pageTime: Duration = .seconds(1),
+    _ bundles: [String: String], files: [String: String] = [:], workers: Int = 2, pageTime: Duration = .seconds(1),
     now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }, change: (inout Settings) -> Void = { _ in },
     live: Bool = false, _ body: @escaping @Sendable (PageFarm) async throws -> Result
   ) async throws -> Result {
     let origin = try await FaultOrigin.start()
     let folder = try TemporaryDirectory()
-    try publish(bundles, at: origin)
+    try publish(bundles, files: files, release: "r1", at: origin)
     var settings = Settings()
     settings.workers = workers
     settings.pageTime = pageTime
@@ -76,15 +76,28 @@ struct PageFarm {
     return try result.get()
   }
 
-  private static func publish(_ bundles: [String: String], at origin: FaultOrigin) throws {
-    let entries = try bundles.sorted { $0.key < $1.key }.map { name, text in
+  private static func publish(
+    _ bundles: [String: String], files: [String: String], release: String, at origin: FaultOrigin
+  ) throws {
+    func entry(_ name: String, _ path: String, _ text: String) throws -> Manifest.Entry {
       let bytes = Array(text.utf8)
       let digests = try ContentDigests(of: bytes)
-      origin.serve("/b/\(name).js", bytes)
-      return Manifest.Entry(name: name, path: "\(name).js", size: digests.size, md5: digests.md5)
+      origin.serve("/b/\(path)", bytes)
+      return Manifest.Entry(name: name, path: path, size: digests.size, md5: digests.md5)
     }
-    let manifest = Manifest(release: "r1", sequence: 1, base: "b/", bundles: entries)
-    origin.serve("/manifest.json", Array(try JSONEncoder().encode(manifest)), etag: "\"r1\"")
+    let manifest = Manifest(
+      release: release, sequence: 1, base: "b/",
+      bundles: try bundles.sorted { $0.key < $1.key }.map { try entry($0.key, "\($0.key).js", $0.value) },
+      files: try files.sorted { $0.key < $1.key }.map { try entry($0.key, $0.key, $0.value) })
+    origin.serve("/manifest.json", Array(try JSONEncoder().encode(manifest)), etag: "\"\(release)\"")
+  }
+
+  /// Serves another release, and brings it into the daemon's store.
+  func publish(_ bundles: [String: String], files: [String: String] = [:], release: String) async throws {
+    try Self.publish(bundles, files: files, release: release, at: origin)
+    let host = running.directory.answers.host
+    try await host.refresh()
+    _ = await host.preload().report()
   }
 
   struct Answer: Sendable {
