@@ -19,6 +19,7 @@ struct LaunchPreloadTests {
       try await site.origin.acceptConnections()
       let report = await preload.report()
       #expect((report.failures, report.activated) == ([], true))
+      withExtendedLifetime(host) {}
     }
   }
 

@@ -54,7 +54,8 @@ struct PreloadRounds: Sendable {
         question = .anew
       // Only a newer manifest helps.
       case .failed(isPassing: false, _, _): question = .anew
-      case .failed: question = news.count == seenNews ? .onceMore : .anew
+      // A look that found nobody is made again.
+      case .failed: question = question == .anew || news.count > seenNews ? .anew : .onceMore
       }
       run.feed.goOn()
     }

@@ -30,7 +30,7 @@ struct PreloadRun: Sendable {
     let start = ContinuousClock.now
     let requestsBefore = downloader.client.counter.value
     let done = report.done
-    (report.failures, report.prefetchFailures, report.passingPrefetchFailures) = ([], [], 0)
+    report.failures = []
     var asked: Duration?
     do {
       let known = try await release(question)

@@ -125,8 +125,10 @@ public struct PreloadReport: Hashable, Sendable {
   public var prefetchSkipped = 0
   /// URL and reason of those that could not be had; the release does not depend on them.
   public var prefetchFailures: [String] = []
-  /// How many of these may come right by themselves.
-  public var passingPrefetchFailures = 0
+  /// References that are here, or that another round would not bring.
+  var settledPrefetches: Set<String> = []
+  /// Whether others may come right by themselves.
+  var lacksPrefetches = false
 
   public init() {}
 }

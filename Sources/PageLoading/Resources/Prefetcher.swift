@@ -12,8 +12,8 @@ public struct Prefetcher: Sendable {
     public var skipped = 0
     /// URL and reason of each that could not be had.
     public var failures: [String] = []
-    /// How many of these may come right by themselves.
-    public var passing = 0
+    /// References whose failures may come right by themselves.
+    public var passing: Set<String> = []
   }
 
   private let loader: ResourceLoader
@@ -46,7 +46,7 @@ public struct Prefetcher: Sendable {
         case .success(false): report.skipped += 1
         case .failure(let error):
           report.failures.append("\(reference): \(error)")
-          if (error as? PrefetchFault)?.isTransient ?? RetryPolicy.mayPass(error) { report.passing += 1 }
+          if (error as? PrefetchFault)?.isTransient ?? RetryPolicy.mayPass(error) { report.passing.insert(reference) }
         }
         startNext()
       }

@@ -23,6 +23,7 @@ struct EventStreamParserTests {
       ),
       ("data\n\ndata\ndata\n\ndata:", ["", "\n"]),
       ("data:test\n\ndata: test\n\n", ["test", "test"]),
+      ("data: \u{301}a\n\ndata:\u{301}b\n\n", ["\u{301}a", "\u{301}b"]),
       ("\u{FEFF}data: a\r\rdata: b\r\n\r\n: x\n\nevent: only\n\n", ["a", "b"]),
       ("retry: 10\nunknown: 1\ndata: ä ✓\n\n", ["ä ✓"]),
     ])

@@ -129,6 +129,29 @@ struct PreloadRoundsTests {
     }
   }
 
+  @Test("a look that finds the server away is made again soon")
+  func lookingAgainWithTheServerAway() async throws {
+    try await LoadingFixture.running { fixture in
+      try fixture.publish(Self.scripts)
+      let origin = fixture.origin
+      let pauses = Recorder<Duration>()
+      let preload = try Self.preload(fixture, .init(every: .seconds(600))) { pause in
+        pauses.append(pause)
+        switch pauses.all.count {
+        case 1:
+          try fixture.publish(["a": "var a = 11"], release: "r2")
+          try await origin.refuseConnections()
+        case 2: try await origin.acceptConnections()
+        default: try await Task.sleep(for: pause)
+        }
+      }
+      try await eventually("a third pause") { pauses.all.count == 3 }
+      #expect(try await fixture.stored == ["a": "var a = 11"])
+      #expect(pauses.all[1] <= .seconds(1) && pauses.all[2] == .seconds(600))
+      preload.cancel()
+    }
+  }
+
   // MARK: The network
 
   @Test("while the app says that there is no network nothing is asked, and its return wakes the preload")

@@ -53,11 +53,14 @@ struct PrefetchFixture {
     origin.serve(path, Array(text.utf8), contentType: "text/plain", headers: fields)
   }
 
-  func preload() async throws -> PreloadReport {
-    let preloader = Preloader(
+  func preload() async throws -> PreloadReport { await (try preloader()).start().report() }
+
+  func preloader(
+    sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+  ) throws -> Preloader {
+    Preloader(
       store: loading.store, verifier: try loading.verifier(), downloader: try loading.downloader(),
-      options: .init(jobs: 1), prefetcher: Prefetcher(resources, jobs: 1))
-    return await preloader.start().report()
+      options: .init(jobs: 1), prefetcher: Prefetcher(resources, jobs: 1), sleep: sleep)
   }
 
   func text(_ path: String, _ behavior: LoadBehavior? = nil, by loader: ResourceLoader? = nil) async throws -> String {

@@ -181,4 +181,26 @@ struct DataSaverTests {
       #expect(try await fixture.text("/a", .cacheOnly) == content)
     }
   }
+
+  @Test("what could not be prefetched is tried again, and nothing else")
+  func prefetchingGoesOn() async throws {
+    try await PrefetchFixture.running { fixture in
+      try fixture.publish(["a": ["/one.json", "/two.json", "/none.json"]])
+      fixture.serve("/one.json", "1", [.cacheControl: "max-age=0", .eTag: "\"1\""])
+      fixture.serve("/two.json", "2")
+      fixture.origin.always("/two.json", .status(503))
+      let pauses = Recorder<Duration>()
+      let preload = try fixture.preloader { [origin = fixture.origin] pause in
+        pauses.append(pause)
+        if pauses.all.count == 2 { origin.always("/two.json", .normal) }
+      }.start(.standard)
+      let report = await preload.report()
+      #expect((report.failures, report.prefetched, report.activated) == ([], 2, true))
+      #expect(report.prefetchFailures.map { $0.prefix(10) } == ["/none.json"])
+      #expect(fixture.origin.requestCount(path: "/two.json") == 3)
+      #expect(fixture.origin.requestCount(path: "/one.json") == 1)
+      #expect(fixture.origin.requestCount(path: "/none.json") == 1)
+      #expect(fixture.origin.requestCount(path: "/manifest.json") == 1)
+    }
+  }
 }

@@ -94,9 +94,11 @@ struct EventStreamParser: Sendable {
   }
 
   private static func field(_ line: Substring) -> (name: Substring, value: Substring) {
-    guard let colon = line.firstIndex(of: ":") else { return (line, "") }
-    let value = line[line.index(after: colon)...]
-    return (line[..<colon], value.first == " " ? value.dropFirst() : value)
+    // By scalars: a combining character may follow either.
+    let scalars = line.unicodeScalars
+    guard let colon = scalars.firstIndex(of: ":") else { return (line, "") }
+    let value = scalars[scalars.index(after: colon)...]
+    return (line[..<colon], Substring(value.first == " " ? value.dropFirst() : value))
   }
 
   private mutating func dispatch() -> ServerSentEvent? {
