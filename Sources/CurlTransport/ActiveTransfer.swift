@@ -51,6 +51,9 @@ final class ActiveTransfer {
   /// Whether the handle belongs to a jar, which no later transfer must find there.
   var hasJar: Bool { cookies != nil }
 
+  /// Its removal does not wait for a name's address: nobody can stop a look-up.
+  func skipNameLookup() { set(CURLOPT_QUICK_EXIT, 1) }
+
   var url: String { transfer.request.url }
   var request: TransportRequest { transfer.request }
 

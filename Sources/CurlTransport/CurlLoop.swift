@@ -41,10 +41,13 @@ final class CurlLoop {
     }
     for (_, transfer) in active {
       fail(transfer.transfer)
+      // A name that is still being looked up is not waited for.
+      transfer.skipNameLookup()
       remove(transfer)
     }
     for handle in idleHandles { curl_easy_cleanup(handle) }
     idleHandles.removeAll()
+    curl_multi_cleanup(mailbox.multi)
   }
 
   private func fail(_ transfer: Transfer) {

@@ -39,8 +39,6 @@ final class CurlMailbox: Sendable {
     handle = Handle(multi: multi)
   }
 
-  deinit { curl_multi_cleanup(handle.multi) }
-
   /// To be used on the curl thread only.
   var multi: UnsafeMutableRawPointer { handle.multi }
 
@@ -48,11 +46,11 @@ final class CurlMailbox: Sendable {
     let isAccepted = state.withLock { state in
       guard !state.isClosed else { return false }
       state.commands.append(command)
+      // Under the lock: once the mailbox is closed, libcurl's handle is gone.
+      curl_multi_wakeup(handle.multi)
       return true
     }
-    if isAccepted {
-      curl_multi_wakeup(handle.multi)
-    } else if case .start(let transfer) = command {
+    if !isAccepted, case .start(let transfer) = command {
       transfer.finish(.failure(TransportError.shutDown(url: transfer.request.url)))
     }
   }

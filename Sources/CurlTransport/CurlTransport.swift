@@ -40,14 +40,13 @@ public final class CurlTransport: HTTPTransporting {
   }
 
   private let mailbox: CurlMailbox
+  private let thread: CurlThread
 
   /// - Throws: ``TransportError`` where libcurl cannot be set up.
   public init(_ configuration: Configuration = Configuration()) throws {
     let mailbox = try CurlMailbox()
     self.mailbox = mailbox
-    let thread = Thread { CurlLoop(mailbox: mailbox, configuration: configuration).run() }
-    thread.name = "pagekit.curl"
-    thread.start()
+    thread = try CurlThread { CurlLoop(mailbox: mailbox, configuration: configuration).run() }
   }
 
   deinit { mailbox.post(.stop) }
@@ -70,9 +69,11 @@ public final class CurlTransport: HTTPTransporting {
     return TransportResponse(head: head, body: body, version: transfer.version)
   }
 
-  /// Ends every transfer with ``TransportError/shutDown(url:)``; later ones fail at once.
-  public func shutDown() {
+  /// Ends every transfer with ``TransportError/shutDown(url:)``, and returns when the thread of its own has ended;
+  /// later requests fail at once. A process that exits without this tears OpenSSL down beside transfers that use it.
+  public func shutDown() async {
     mailbox.post(.stop)
+    await thread.end()
   }
 
   /// libcurl's version and the libraries it was built with, as it reports them.

@@ -48,7 +48,7 @@ extension FixedSizeDigest {
     let text = try container.decode(String.self)
     guard let digest = Self(hex: text) else {
       throw DecodingError.dataCorruptedError(
-        in: container, debugDescription: "“\(text.prefix(80))” is not \(Self.byteCount * 2) hexadecimal digits")
+        in: container, debugDescription: "\"\(text.prefix(80))\" is not \(Self.byteCount * 2) hexadecimal digits")
     }
     self = digest
   }

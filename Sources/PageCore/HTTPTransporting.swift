@@ -8,6 +8,14 @@ public protocol HTTPTransporting: Sendable {
   ///
   /// - Throws: ``TransportError``, or `CancellationError`.
   func send(_ request: TransportRequest) async throws -> TransportResponse
+
+  /// Ends every transfer with ``TransportError/shutDown(url:)``, and returns when nothing of them is under way any
+  /// more; later requests fail at once. A transport that has nothing of its own to end need not implement it.
+  func shutDown() async
+}
+
+extension HTTPTransporting {
+  public func shutDown() async {}
 }
 
 /// What to send, and how long and how much to put up with.

@@ -5,12 +5,12 @@ extension Manifest {
     func fault(_ subject: String, _ reason: String) { faults.append(ManifestFault(subject: subject, reason: reason)) }
 
     if release.isEmpty || release.utf8.count > 200 || release.hasControlCharacters {
-      fault("the manifest", "“release” must be a text of 1 to 200 bytes without control characters")
+      fault("the manifest", "\"release\" must be a text of 1 to 200 bytes without control characters")
     }
-    if sequence < 0 { fault("the manifest", "“sequence” is \(sequence), it must not be negative") }
+    if sequence < 0 { fault("the manifest", "\"sequence\" is \(sequence), it must not be negative") }
     let isReference = !base.utf8.contains { $0 <= 32 || $0 == 127 }
     if !base.isEmpty, !isReference || PageURL("http://host/")?.resolving(base) == nil {
-      fault("the manifest", "“base” is \(base.quotedForMessage), which is no http, https or relative URL")
+      fault("the manifest", "\"base\" is \(base.quotedForMessage), which is no http, https or relative URL")
     }
     let count = bundles.count + files.count
     if count > limits.entries {
@@ -57,16 +57,16 @@ extension Manifest {
     if path.isEmpty { return "is empty" }
     if path.utf8.count > 4096 { return "is longer than 4096 bytes" }
     if path.hasControlCharacters { return "has control characters" }
-    if path.hasPrefix("/") { return "is absolute, it must be relative to “base”" }
+    if path.hasPrefix("/") { return "is absolute, it must be relative to \"base\"" }
     if path.contains("\\") { return "has a backslash" }
     let segments = path.split(separator: "/", omittingEmptySubsequences: false)
     for segment in segments {
       if segment.isEmpty { return "has an empty segment" }
       let unescaped = segment.replacing("%2e", with: ".").replacing("%2E", with: ".")
-      if unescaped == ".." || unescaped == "." { return "has a segment “\(segment)”, it must stay below “base”" }
+      if unescaped == ".." || unescaped == "." { return "has a segment \"\(segment)\", it must stay below \"base\"" }
       if segment.utf8.count > 255 { return "has a segment longer than 255 bytes" }
     }
-    if segments[0].contains(":") { return "begins with a scheme, it must be relative to “base”" }
+    if segments[0].contains(":") { return "begins with a scheme, it must be relative to \"base\"" }
     if path.contains("%2f") || path.contains("%2F") || path.contains("%5c") || path.contains("%5C") {
       return "has an escaped separator"
     }

@@ -25,7 +25,7 @@ public enum ManifestError: Error, Hashable, CustomStringConvertible {
       return "the manifest is not JSON: \(reason)"
     case .unrecognised:
       return
-        "the JSON is no manifest: it has neither “bundles” (PageKit) nor “filesMd5” (Eros), nor is it a list of path and md5 (weexbox)"
+        "the JSON is no manifest: it has neither \"bundles\" (PageKit) nor \"filesMd5\" (Eros), nor is it a list of path and md5 (weexbox)"
     case .unsupportedSchema(let found, let supported):
       return "the manifest has schema \(found), this version reads schema \(supported): update PageKit"
     case .invalid(let faults):
@@ -41,7 +41,7 @@ public enum ManifestError: Error, Hashable, CustomStringConvertible {
     switch first {
     case UInt8(ascii: "{"), UInt8(ascii: "["): return nil
     case UInt8(ascii: "<"): return "it looks like HTML"
-    default: return "it begins with “\(String(decoding: bytes.prefix(20), as: UTF8.self).quotableStart)”"
+    default: return "it begins with \"\(String(decoding: bytes.prefix(20), as: UTF8.self).quotableStart)\""
     }
   }
 }
@@ -70,11 +70,11 @@ extension DecodingError {
   fileprivate func reason(field: String?) -> String {
     func name(_ context: Context) -> String {
       let key = context.codingPath.last { $0.intValue == nil && !["bundles", "files"].contains($0.stringValue) }
-      return (field ?? key?.stringValue).map { "“\($0)”" } ?? "it"
+      return (field ?? key?.stringValue).map { "\"\($0)\"" } ?? "it"
     }
     switch self {
     case .keyNotFound(let key, _):
-      return "“\(key.stringValue)” is missing"
+      return "\"\(key.stringValue)\" is missing"
     case .typeMismatch(let type, let context):
       return "\(name(context)) must be \(Self.noun(for: type))"
     case .valueNotFound(let type, let context):

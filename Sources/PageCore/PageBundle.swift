@@ -71,7 +71,7 @@ extension Manifest {
       throw ManifestError.invalid([
         ManifestFault(
           subject: "the manifest",
-          reason: "“base” is \(self.base.quotedForMessage), which is no http, https or relative URL")
+          reason: "\"base\" is \(self.base.quotedForMessage), which is no http, https or relative URL")
       ])
     }
     var located: [PageBundle] = []

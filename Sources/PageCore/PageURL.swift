@@ -82,7 +82,7 @@ extension PageURL: Codable {
     let container = try decoder.singleValueContainer()
     let text = try container.decode(String.self)
     guard let url = PageURL(text) else {
-      throw DecodingError.dataCorruptedError(in: container, debugDescription: "“\(text.prefix(200))” is not a URL")
+      throw DecodingError.dataCorruptedError(in: container, debugDescription: "\"\(text.prefix(200))\" is not a URL")
     }
     self = url
   }

@@ -23,9 +23,9 @@ public enum StoreError: Error, Hashable, CustomStringConvertible {
       "\(path) was written by a newer PageKit (format \(found), this one knows \(supported)): update PageKit, or name another folder with --store"
     case .diskFull(let path): "the disk is full: \(path) could not be written; free some space and try again"
     case .damagedDatabase(let path, let reason):
-      "the store's database \(path) is damaged (\(reason)): the next “bundlectl preload” puts it aside and makes a new one of the files that are there"
+      "the store's database \(path) is damaged (\(reason)): the next \"bundlectl preload\" puts it aside and makes a new one of the files that are there"
     case .database(let path, let reason): "the store's database \(path) cannot be used: \(reason)"
-    case .absent(let path): "there is no store at \(path): run “bundlectl preload” first"
+    case .absent(let path): "there is no store at \(path): run \"bundlectl preload\" first"
     case .releaseGone(let name): "release \(name) was removed from the store meanwhile: try again"
     }
   }

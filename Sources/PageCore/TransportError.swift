@@ -32,7 +32,7 @@ public enum TransportError: Error, Hashable, Sendable, CustomStringConvertible {
 
   public var description: String {
     switch self {
-    case .invalidURL(let url): "“\(url)” is not a URL that can be fetched"
+    case .invalidURL(let url): "\"\(url)\" is not a URL that can be fetched"
     case .cannotResolve(let url, let reason): "\(url): the host's name cannot be resolved: \(reason)"
     case .cannotConnect(let url, let reason): "\(url): cannot connect: \(reason)"
     case .insecure(let url, let reason): "\(url): no secure connection: \(reason)"

@@ -53,7 +53,11 @@ public final class ScriptContext {
     let result = source.withEngineString { script in
       (url ?? "").withEngineString { JSEvaluateScript(raw, script, nil, url == nil ? nil : $0, 1, &thrown) }
     }
-    try rethrow(thrown)
+    do {
+      try rethrow(thrown)
+    } catch ScriptError.exception(let exception) where exception.stack == nil && exception.column == nil {
+      throw ScriptError.exception(SyntaxCheck(self, source, url: url).located(exception))
+    }
     return result.map { ScriptReference($0, in: self) } ?? undefined
   }
 
@@ -130,7 +134,7 @@ public final class ScriptContext {
     func number(_ name: String) -> Int? {
       member(name).map { JSValueToNumber(raw, $0.raw, nil) }.flatMap { Int(exactly: $0) }
     }
-    let text = reference.text
+    let text = reference.description
     return ScriptException(
       message: text.isEmpty ? "an object was thrown" : text.shortened, url: member("sourceURL")?.text,
       line: number("line"),

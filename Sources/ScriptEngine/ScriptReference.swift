@@ -107,6 +107,17 @@ public final class ScriptReference {
   /// - Throws: ``ScriptError/notPlainData(_:)``, ``ScriptError/exception(_:)`` where a getter throws.
   public func value() throws -> ScriptValue { try ValueReader(context).read(raw) }
 
+  /// As a person reads it: objects and arrays that say nothing of themselves with what is in them.
+  public var description: String {
+    let text = text
+    guard isObject, !isFunction, text == "[object Object]" || JSValueIsArray(context.raw, raw) else { return text }
+    var thrown: JSValueRef?
+    if let json = JSValueCreateJSONString(context.raw, raw, 0, &thrown) { return String(consuming: json) }
+    // It refers to itself, or a getter throws.
+    let names = propertyNames
+    return "an object with \(names.prefix(20).joined(separator: ", "))\(names.count > 20 ? ", …" : "")"
+  }
+
   /// As JavaScript makes text of it; empty where it cannot.
   public var text: String {
     guard let string = JSValueToStringCopy(context.raw, raw, nil) else { return "" }

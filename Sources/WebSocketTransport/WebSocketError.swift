@@ -16,8 +16,8 @@ public enum WebSocketError: Error, Hashable, Sendable, CustomStringConvertible {
   public var description: String {
     switch self {
     case .invalidURL(let text):
-      "“\(text.prefix(200))” is no URL of a web socket: it must be ws:// or wss://, without a fragment or a user"
-    case .invalidProtocol(let name): "“\(name.prefix(200))” is no name of a subprotocol, or is there twice"
+      "\"\(text.prefix(200))\" is no URL of a web socket: it must be ws:// or wss://, without a fragment or a user"
+    case .invalidProtocol(let name): "\"\(name.prefix(200))\" is no name of a subprotocol, or is there twice"
     case .unreachable(let url, let reason): "\(url): no connection: \(reason)"
     case .refused(let url, let status): "\(url): the server answers \(status) where 101 opens a web socket"
     case .badHandshake(let url, let reason): "\(url): the server's answer opens no web socket: \(reason)"

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 import Logging
 
 @main
@@ -16,6 +17,44 @@ struct Bundlectl: AsyncParsableCommand {
       ManifestCommand.self, FetchCommand.self, ExplainCommand.self, CacheCommand.self, RenderCommand.self,
       DoctorCommand.self,
     ])
+
+  static func main() async {
+    // For the width of characters; messages stay as they are.
+    setlocale(LC_CTYPE, "C.UTF-8")
+    let arguments = Array(CommandLine.arguments.dropFirst())
+    var used: any ParsableCommand.Type = Bundlectl.self
+    do {
+      var command = try await asyncParseAsRoot(arguments)
+      used = type(of: command)
+      if var asyncCommand = command as? any AsyncParsableCommand {
+        try await asyncCommand.run()
+      } else {
+        try command.run()
+      }
+    } catch {
+      end(with: error, of: used, arguments)
+    }
+  }
+
+  /// Prints what an error or a request for help has to say, and exits.
+  private static func end(with error: any Error, of command: any ParsableCommand.Type, _ arguments: [String]) -> Never {
+    let code = exitCode(for: error)
+    let text: String
+    if code != .success, command == Bundlectl.self,
+      let unknown = UnknownCommand(arguments, of: Bundlectl.self)
+    {
+      text = unknown.description
+    } else if let error = error as? ValidationError {
+      // The parser would show the usage of the whole program where a command finds a fault while it runs.
+      text = "Error: \(error.message)\n\(HelpText.usage(of: command, in: Bundlectl.self))"
+    } else {
+      text = fullMessage(for: error, columns: nil)
+    }
+    let isHelp = code == .success
+    let terminal: Terminal = isHelp ? .output : .error
+    if !text.isEmpty { terminal.line(HelpText.finished(text, width: terminal.width)) }
+    Foundation.exit(code.rawValue)
+  }
 }
 
 enum Version {

@@ -18,13 +18,14 @@ struct ManifestReader {
     }
     var options = try SourceOptions.parse(header.flatMap { ["--header", $0] })
     options.caFile = caFile
-    let client = OriginClient(
-      try CurlTransport(.init(certificateAuthorities: caFile)), fields: OriginFields(try options.fields(), for: url))
-    let response = try await client.send(.get, url, bodyLimit: limits.manifestBytes)
-    guard response.head.status == .ok else {
-      throw CommandError("\(url): the server answers \(response.head.status)")
+    let fields = OriginFields(try options.fields(), for: url)
+    let bytes = try await CurlTransport.using(.init(certificateAuthorities: caFile)) { transport in
+      let response = try await OriginClient(transport, fields: fields).send(.get, url, bodyLimit: limits.manifestBytes)
+      guard response.head.status == .ok else {
+        throw CommandError("\(url): the server answers \(response.head.status)")
+      }
+      return try await response.body.collect(upTo: limits.manifestBytes, url: url.text)
     }
-    return try Manifest(
-      reading: try await response.body.collect(upTo: limits.manifestBytes, url: url.text), limits: limits)
+    return try Manifest(reading: bytes, limits: limits)
   }
 }

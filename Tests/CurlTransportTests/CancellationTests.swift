@@ -143,7 +143,7 @@ struct CancellationTests {
       let waiting = Task { try await transport.answer(to: origin.request("/head")) }
       try await origin.waitForRequests(1, to: "/head")
       let response = try await transport.send(origin.request("/body"))
-      transport.shutDown()
+      await transport.shutDown()
       await #expect(throws: TransportError.shutDown(url: origin.url(for: "/head"))) { try await waiting.value }
       await #expect(throws: TransportError.shutDown(url: origin.url(for: "/body"))) {
         for try await _ in response.body {}
@@ -154,12 +154,12 @@ struct CancellationTests {
 
   @Test func nothingIsSentAfterShuttingDown() async throws {
     try await FaultOrigin.running { origin in
-      transport.shutDown()
+      await transport.shutDown()
       for _ in 0..<3 {
         let error = try await transport.failure(of: origin.request("/a"))
         #expect(error == .shutDown(url: origin.url(for: "/a")))
       }
-      transport.shutDown()
+      await transport.shutDown()
       #expect(origin.connectionCount == 0)
     }
   }

@@ -52,7 +52,7 @@ struct ConcurrencyTests {
     try await FaultOrigin.running { origin in
       origin.serve("/a", "body".utf8)
       _ = try await other.answer(to: origin.request("/a"))
-      other.shutDown()
+      await other.shutDown()
       #expect(try await transport.answer(to: origin.request("/a")).text == "body")
     }
   }

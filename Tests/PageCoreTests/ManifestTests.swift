@@ -75,9 +75,9 @@ struct ManifestTests {
           Self.entry("f", more: #", "preload": "soon""#), "7",
         ].joined(separator: ",")))
     for part in [
-      #"bundle "a": its size is -1"#, #"bundle "b": its path "../b.js""#, #"bundles[2] ("c"): “md5” is missing"#,
-      #"bundles[3] ("d"): “md5” cannot be used: “xyz” is not 32 hexadecimal digits"#,
-      #"bundles[4] ("e"): “path” must be a text"#, #"bundles[5] ("f"): “preload”"#, "bundles[6]: it must be an object",
+      #"bundle "a": its size is -1"#, #"bundle "b": its path "../b.js""#, #"bundles[2] ("c"): "md5" is missing"#,
+      #"bundles[3] ("d"): "md5" cannot be used: "xyz" is not 32 hexadecimal digits"#,
+      #"bundles[4] ("e"): "path" must be a text"#, #"bundles[5] ("f"): "preload""#, "bundles[6]: it must be an object",
     ] {
       #expect(complaint.contains(part), "\(part) is not in: \(complaint)")
     }
@@ -113,9 +113,9 @@ struct ManifestTests {
     ("not found", "begins with"),
     ("{", "not JSON"), (#"{"a": 1}"#, "no manifest"), ("[1, 2]", "must be an object"),
     ("{\"schema\": 2, \"bundles\": []}", "schema 2"),
-    ("{\"schema\": 1, \"release\": \"r\", \"bundles\": 5}", "“bundles” must be a list"),
-    ("{\"release\": \"r\", \"bundles\": []}", "“schema” is missing"),
-    ("{\"schema\": 1, \"bundles\": []}", "“release”"),
+    ("{\"schema\": 1, \"release\": \"r\", \"bundles\": 5}", "\"bundles\" must be a list"),
+    ("{\"release\": \"r\", \"bundles\": []}", "\"schema\" is missing"),
+    ("{\"schema\": 1, \"bundles\": []}", "\"release\""),
   ])
   func whatIsNoManifestIsRefusedInWords(_ text: String, _ reason: String) {
     #expect(Self.complaint(Array(text.utf8)).contains(reason), "\(Self.complaint(Array(text.utf8)))")
@@ -128,7 +128,7 @@ struct ManifestTests {
   @Test(arguments: ["ftp://h/", "a b/", "javascript:x"])
   func aBaseThatLeadsNowhereIsRefused(_ base: String) {
     let text = #"{"schema": 1, "release": "r", "base": "\#(base)", "bundles": []}"#
-    #expect(Self.complaint(Array(text.utf8)).contains("“base”"))
+    #expect(Self.complaint(Array(text.utf8)).contains("\"base\""))
   }
 
   @Test func aListOfNothingIsNoManifest() {

@@ -29,6 +29,36 @@ struct PreloadFeedTests {
     #expect(await iterator.next()?.changed == [.init(name: "b2", kind: .bundle, size: 10, state: .fetching(7))])
   }
 
+  @Test("what is here from former tries counts, and a new try begins behind it")
+  func resumedDownloads() async {
+    let feed = Self.feed(bundles: 2)
+    feed.began(at: 6, size: 10, by: 0)
+    feed.received(2, by: 0)
+    let iterator = PreloadUpdates(feed: feed).makeAsyncIterator()
+    var update = await iterator.next()
+    #expect(update?.changed.first?.state == .fetching(8))
+    #expect((update?.totals.bytes, update?.totals.bytesHere) == (2, 8))
+    // Useless after all: the next try begins anew.
+    feed.began(at: 0, size: 10, by: 0)
+    feed.received(3, by: 0)
+    update = await iterator.next()
+    #expect((update?.totals.bytes, update?.totals.bytesHere) == (5, 3))
+    // It came encoded, and is whole.
+    feed.setState(.done, of: 0)
+    #expect(await iterator.next()?.totals.bytesHere == 10)
+  }
+
+  @Test("a size that the manifest does not tell is the answer's")
+  func sizesOfAnswers() async {
+    let feed = PreloadFeed()
+    feed.setBundles([.init(name: "b", kind: .bundle, size: nil, state: .waiting)]) { $0.toFetch = 1 }
+    feed.began(at: 0, size: 1_000, by: 0)
+    feed.received(500, by: 0)
+    let update = await PreloadUpdates(feed: feed).makeAsyncIterator().next()
+    #expect(update?.changed.first?.size == 1_000)
+    #expect(update?.totals.bytesToFetch == 1_000)
+  }
+
   @Test func everySubscriberGetsTheReportAndThenTheEnd() async {
     let feed = Self.feed(bundles: 1)
     let early = PreloadUpdates(feed: feed).makeAsyncIterator()

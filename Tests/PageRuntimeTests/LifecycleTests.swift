@@ -6,7 +6,7 @@ import Testing
 @testable import PageRuntime
 
 struct LifecycleTests {
-  private static let phases: [PagePhase] = [.idle, .loading, .evaluating, .live, .failed, .destroyed]
+  private static let phases: [PagePhase] = [.idle, .loading, .evaluating, .empty, .live, .failed, .destroyed]
 
   @Test func onlyTheLegalMovesArePossible() {
     let moves = Self.phases.flatMap { from in
@@ -16,6 +16,7 @@ struct LifecycleTests {
       Set(moves) == [
         "idle loading", "idle evaluating", "idle failed", "idle destroyed", "loading evaluating", "loading failed",
         "loading destroyed", "evaluating live", "evaluating loading", "evaluating failed", "evaluating destroyed",
+        "evaluating empty", "empty live", "empty loading", "empty evaluating", "empty failed", "empty destroyed",
         "live loading",
         "live evaluating", "live failed", "live destroyed", "failed loading", "failed evaluating", "failed destroyed",
       ])
@@ -217,7 +218,7 @@ struct LifecycleTests {
       fixture.origin.serve("/page.js", Array("// { \"framework\": \"Vanilla\" }\nsetTimeout(function () {}, 1e9)".utf8))
       let page = await PageInstance(environment: fixture.environment)
       try await page.renderByURL(fixture.origin.url(for: "/page.js"))
-      #expect(await page.phase == .evaluating)
+      #expect(await page.phase == .empty)
       fixture.origin.serve("/page.js", Array(Self.blank.utf8))
       try await page.reload()
       #expect(await page.phase == .live)

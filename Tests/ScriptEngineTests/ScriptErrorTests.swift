@@ -28,7 +28,7 @@ struct ScriptErrorTests {
 
   @Test(arguments: [
     ("throw 'words'", "words"), ("throw 42", "42"), ("throw null", "null"), ("throw undefined", "undefined"),
-    ("throw { message: 'm', toString: function () { return 'said' } }", "said"), ("throw {}", "[object Object]"),
+    ("throw { message: 'm', toString: function () { return 'said' } }", "said"), ("throw {}", "{}"),
     ("throw { get message() { throw 1 }, toString: function () { throw 2 } }", "an object was thrown"),
     ("throw Symbol('s')", ""), ("var a = ;", "SyntaxError: Unexpected token ';'"),
     ("class E extends Error { get name() { return 'Own' } }; throw new E('m')", "Own: m"),

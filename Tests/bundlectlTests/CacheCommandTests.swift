@@ -51,6 +51,22 @@ struct CacheCommandTests {
     }
   }
 
+  @Test("clear, prune, keep and unkeep report as JSON")
+  func changesAsJSON() async throws {
+    try await Self.running { site in
+      let fresh = site.origin.url(for: "/fresh")
+      let kept = try await Self.cache(site, "keep", fresh, "--json").json
+      #expect((kept["kept"] as? Bool, kept["url"] as? String) == (true, fresh))
+      #expect(try await Self.cache(site, "unkeep", fresh, "--json").json["kept"] as? Bool == false)
+      #expect(try await Self.cache(site, "prune", "--json").json["removed"] as? Int == 1)
+      #expect(try await Self.cache(site, "clear", fresh, "--json").json["removed"] as? Int == 1)
+      #expect(try await Self.cache(site, "clear", "--json").json["removed"] as? Int == 0)
+      let nothing = try await Self.cache(site, "keep", fresh, "--json")
+      #expect(nothing.status == 1)
+      #expect((try nothing.json["error"] as? String)?.contains("nothing is stored") == true)
+    }
+  }
+
   @Test func clearRemovesOneURLOrEverything() async throws {
     try await Self.running { site in
       #expect(try await Self.cache(site, "clear", site.origin.url(for: "/fresh")).output == "removed\n")

@@ -110,6 +110,57 @@ struct FetchCommandTests {
     }
   }
 
+  @Test("an answer that is cut off leaves the file as it was, and nothing beside it")
+  func cutAnswers() async throws {
+    try await Site.running { site in
+      let bytes = [UInt8](repeating: 65, count: 300_000)
+      site.origin.serve("/a", bytes)
+      site.origin.script("/a", Array(repeating: .resetAfter(bytes: 100_000), count: 10))
+      try site.write("precious", to: "files/out")
+      #expect(try await Self.fetch(site, "/a", "-o", site.folder.file("files/out")).status == 1)
+      #expect(try String(contentsOfFile: site.folder.file("files/out"), encoding: .utf8) == "precious")
+      #expect(try FileManager.default.contentsOfDirectory(atPath: site.folder.file("files")) == ["out"])
+    }
+  }
+
+  @Test("an interrupted download leaves the file as it was, and nothing beside it")
+  func interruptedDownload() async throws {
+    try await Site.running { site in
+      site.origin.serve("/a", [UInt8](repeating: 65, count: 300_000))
+      site.origin.script("/a", [.stall(afterBytes: 200_000)])
+      try site.write("precious", to: "files/out")
+      let running = try Command.start(
+        ["fetch", site.origin.url(for: "/a"), "--store", site.store, "-o", site.folder.file("files/out")])
+      while try FileManager.default.contentsOfDirectory(atPath: site.folder.file("files")).count < 2 {
+        try await Task.sleep(for: .milliseconds(10))
+      }
+      running.send(SIGINT)
+      let result = try await running.result()
+      #expect(result.status == 130 && !result.wasKilled)
+      #expect(try String(contentsOfFile: site.folder.file("files/out"), encoding: .utf8) == "precious")
+      #expect(try FileManager.default.contentsOfDirectory(atPath: site.folder.file("files")) == ["out"])
+    }
+  }
+
+  @Test("the head that is printed fits the decoded body")
+  func decodedHead() async throws {
+    try await Site.running { site in
+      // gzip of "hello"
+      let encoded: [UInt8] = [
+        31, 139, 8, 0, 0, 0, 0, 0, 0, 3, 203, 72, 205, 201, 201, 7, 0, 134, 166, 16, 54, 5, 0, 0, 0,
+      ]
+      site.origin.serve("/a", encoded, headers: [.contentEncoding: "gzip", .cacheControl: "max-age=60"])
+      for source in ["network", "cache"] {
+        let result = try await Self.fetch(site, "/a", "-i")
+        #expect(result.output.hasSuffix("\n\nhello"), "\(source)")
+        #expect(!result.output.lowercased().contains("content-encoding"), "\(source)")
+        #expect(!result.output.lowercased().contains("content-length"), "\(source)")
+      }
+      site.origin.serve("/b", Array("plain".utf8))
+      #expect(try await Self.fetch(site, "/b", "-i").output.lowercased().contains("content-length: 5"))
+    }
+  }
+
   @Test func staleWhileRevalidatePrintsWhatIsStoredAndRefreshesIt() async throws {
     try await Site.running { site in
       Self.serve(site, "/a", "one", "max-age=0")

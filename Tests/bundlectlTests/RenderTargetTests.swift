@@ -59,7 +59,8 @@ struct RenderTargetTests {
   @Test func aFileSaysThatItIsOne() async throws {
     try await Site.running { (site: Site) async throws in
       try site.write(Self.page("here"), to: "a.js")
-      let json = try await Command.run("render", site.folder.file("a.js"), "--store", site.store, "--json").json
+      let json = try await Command.run("render", site.folder.file("a.js"), "--store", site.store, "--json", "--timings")
+        .json
       #expect(json["source"] as? String == "file")
       #expect((json["errors"] as? [Any])?.isEmpty == true)
       let timings = try #require(json["timings"] as? [String: Any])

@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import PageKit
+import PageTesting
 import Testing
 
 struct StoreCommandsTests {
@@ -154,6 +155,20 @@ struct StoreCommandsTests {
       try await site.origin.refuseConnections()
       #expect(try await Command.run("doctor", "--store", site.store, "--json").status == 1)
     }
+  }
+
+  @Test("doctor ticks only what it has asked")
+  func doctorSkips() async throws {
+    let folder = try TemporaryDirectory()
+    let result = try await Command.run("doctor", "--store", folder.file("store"))
+    #expect(result.status == 0)
+    #expect(result.output.contains("– server"))
+    #expect(result.output.contains("– clock"))
+    #expect(result.output.contains("✓ store"))
+    let json = try await Command.run("doctor", "--store", folder.file("store"), "--json").json
+    let checks = try #require(json["checks"] as? [[String: Any]])
+    let server = try #require(checks.first { $0["name"] as? String == "server" })
+    #expect(server["ok"] is NSNull)
   }
 
   @Test func doctorComparesTheClocks() async throws {

@@ -34,11 +34,14 @@ public final class BundleDownloader: Sendable {
   /// - Parameters:
   ///   - release: that lists the bundle; nil where none does.
   ///   - recent: looks for what may have come in since the caller looked; asked before anything is fetched.
-  ///   - received: told of wire bytes as they come, where this call is the one that fetches.
+  ///   - began: told where a try begins, behind the wire bytes that are here, and how many there are, where the answer
+  ///     tells; where this call is the one that fetches.
+  ///   - received: told of wire bytes as they come, likewise.
   ///   - fetched: told when only the disk is still to be waited for, likewise.
   /// - Throws: ``BundleError``, ``StoreError``, `CancellationError`.
   package func download(
     _ target: FetchTarget, for release: StoredRelease?, recent: @escaping @Sendable () async throws -> Blob? = { nil },
+    began: @escaping @Sendable (Int64, Int64?) -> Void = { _, _ in },
     received: @escaping @Sendable (Int) -> Void = { _ in },
     fetched didFetch: @escaping @Sendable () -> Void = {}
   ) async throws -> Delivery {
@@ -46,7 +49,7 @@ public final class BundleDownloader: Sendable {
       content: target.expected, release: release?.id, url: target.expected.md5 == nil ? target.url : nil)
     return try await flights.value(for: key) { [store, fetcher] in
       if let blob = try await recent() { return Delivery(blob: blob, wasResumed: false, wasFetched: false) }
-      let fetched = try await fetcher.fetch(target, received: received)
+      let fetched = try await fetcher.fetch(target, began: began, received: received)
       didFetch()
       let blob =
         if let release {

@@ -38,10 +38,13 @@ public struct BundleFetcher: Sendable {
   }
 
   /// - Parameters:
+  ///   - began: told where a try begins, behind the wire bytes that are here, and how many there are, where the answer
+  ///     tells.
   ///   - received: told of wire bytes as they come; negative when they turn out useless.
   /// - Throws: ``BundleError``, ``StoreError``, `CancellationError`.
   func fetch(
-    _ target: FetchTarget, received: @escaping @Sendable (Int) -> Void = { _ in }
+    _ target: FetchTarget, began: @escaping @Sendable (Int64, Int64?) -> Void = { _, _ in },
+    received: @escaping @Sendable (Int) -> Void = { _ in }
   ) async throws -> Fetched {
     if target.url.isFile { return try await readFile(target, received: received) }
     client.activity.begin(target.url)
@@ -53,7 +56,7 @@ public struct BundleFetcher: Sendable {
       let download = try store.download(for: target.expected, url: target.url)
       tries += 1
       do {
-        return try await attempt(target, download: download, mode: mode, received: received)
+        return try await attempt(target, download: download, mode: mode, began: began, received: received)
       } catch is AskForWhole {
         // The part that was here fits nothing the server has: not a failure of its own.
         download.discard()
@@ -90,7 +93,7 @@ public struct BundleFetcher: Sendable {
 
   private func attempt(
     _ target: FetchTarget, download: any BundleDownload, mode: Mode,
-    received: @Sendable (Int) -> Void
+    began: @Sendable (Int64, Int64?) -> Void, received: @Sendable (Int) -> Void
   ) async throws -> Fetched {
     var held = mode == .normal ? download.held : nil
     if let (head, wireBytes) = held {
@@ -98,6 +101,7 @@ public struct BundleFetcher: Sendable {
         held = nil
       } else if wireBytes == head.wireSize || head.encoding == nil && wireBytes == target.expected.size {
         // Everything was here before the process ended.
+        began(wireBytes, head.wireSize)
         return try resumed(target, head: head, download: download)
       }
     }
@@ -119,12 +123,14 @@ public struct BundleFetcher: Sendable {
         wireSize: answer[.contentLength].flatMap { Int64($0) })
       intake = try makeIntake(target, head: head, contentType: answer[.contentType], download: download)
       try download.begin(head)
+      began(0, head.wireSize)
       held = nil
     case .append:
       guard let held else { throw AskForWhole() }
       intake = try makeIntake(target, head: held.head, contentType: answer[.contentType], download: download)
       try download.resume()
       try intake.receiveHeld()
+      began(held.wireBytes, held.head.wireSize)
     }
     for try await chunk in response.body {
       client.activity.note(target.url)

@@ -31,7 +31,13 @@ public final class BundleLoader: Sendable {
   let time: TimeSource
   let logger: Logger
   private let broadcast: Broadcast<BundleNews>
-  private let behind = Mutex<[PageURL: Task<Void, Never>]>([:])
+  private let behind = Mutex<[PageURL: Behind]>([:])
+
+  /// An opening that goes on behind what a page shows.
+  private struct Behind {
+    let walk: Task<LoadedBundle, any Error>
+    let end: Task<Void, Never>
+  }
 
   /// - Parameters:
   ///   - verifier: `nil` where there is no manifest.
@@ -97,18 +103,25 @@ public final class BundleLoader: Sendable {
     let url = shown.url
     behind.withLock { behind in
       guard behind[url] == nil else { return walk.cancel() }
-      behind[url] = Task {
+      let end = Task {
         let result = await walk.result
         if case .success(let newer) = result, newer.isVerified || newer.source == .network, newer.md5 != shown.md5 {
           broadcast.send(.bundle(url, md5: newer.md5, release: newer.view?.release.name))
         }
         self.behind.withLock { $0[url] = nil }
       }
+      behind[url] = Behind(walk: walk, end: end)
     }
   }
 
   /// Waits for downloads that go on behind pages that were opened already.
   package func finishBackgroundWork() async {
-    while let task = behind.withLock({ $0.values.first }) { await task.value }
+    while let opening = behind.withLock({ $0.values.first }) { await opening.end.value }
+  }
+
+  /// Cancels those downloads, and returns when they have ended.
+  package func shutDown() async {
+    for opening in behind.withLock({ Array($0.values) }) { opening.walk.cancel() }
+    await finishBackgroundWork()
   }
 }

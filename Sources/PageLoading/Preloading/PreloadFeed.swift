@@ -15,6 +15,8 @@ final class PreloadFeed: Sendable {
     var bundles: [PreloadUpdate.Bundle] = []
     var pause: PreloadUpdate.Pause?
     var report: PreloadReport?
+    /// What is here of each bundle.
+    var positions: [Int64] = []
     var subscribers: [Int: Subscriber] = [:]
     var nextID = 0
     var meter = RateMeter()
@@ -39,6 +41,8 @@ final class PreloadFeed: Sendable {
   func setBundles(_ bundles: [PreloadUpdate.Bundle], _ change: (inout PreloadUpdate.Totals) -> Void) {
     publish { state in
       state.bundles = bundles
+      state.positions = Array(repeating: 0, count: bundles.count)
+      state.totals.bytesHere = 0
       change(&state.totals)
       for id in state.subscribers.keys { state.subscribers[id]?.changed = Set(bundles.indices) }
     }
@@ -48,20 +52,43 @@ final class PreloadFeed: Sendable {
     publish { change(&$0.totals) }
   }
 
+  /// A download begins, or goes on, behind so many bytes that are here.
+  ///
+  /// - Parameter size: of the whole, where the answer tells; the manifest's word goes first.
+  func began(at position: Int64, size: Int64?, by bundle: Int) {
+    publish { state in
+      if state.bundles[bundle].size == nil, let size {
+        state.bundles[bundle].size = size
+        state.totals.bytesToFetch += size
+      }
+      Self.move(bundle, to: position, &state)
+      Self.set(.fetching(position), of: bundle, &state)
+    }
+  }
+
   func received(_ bytes: Int, by bundle: Int) {
     let elapsed = ContinuousClock.now - start
     publish { state in
       state.totals.bytes += Int64(bytes)
       state.totals.rate = state.meter.rate(adding: bytes, at: elapsed)
-      let before: Int64 = if case .fetching(let bytes) = state.bundles[bundle].state { bytes } else { 0 }
-      Self.set(.fetching(before + Int64(bytes)), of: bundle, &state)
+      let position = state.positions[bundle] + Int64(bytes)
+      Self.move(bundle, to: position, &state)
+      Self.set(.fetching(position), of: bundle, &state)
     }
+  }
+
+  private static func move(_ bundle: Int, to position: Int64, _ state: inout State) {
+    state.totals.bytesHere += position - state.positions[bundle]
+    state.positions[bundle] = position
   }
 
   func setState(_ new: PreloadUpdate.State, of bundle: Int) {
     publish { state in
       switch new {
-      case .done: state.totals.fetched += 1
+      case .done:
+        state.totals.fetched += 1
+        // What came encoded was less on its way.
+        if let size = state.bundles[bundle].size { Self.move(bundle, to: size, &state) }
       case .failed: state.totals.failed += 1
       case .waiting, .fetching: break
       }

@@ -31,6 +31,7 @@ struct PreloadRun: Sendable {
     let requestsBefore = downloader.client.counter.value
     let done = report.done
     report.failures = []
+    (report.isInterrupted, report.notFetched) = (false, 0)
     var asked: Duration?
     do {
       let known = try await release(question)
@@ -43,9 +44,7 @@ struct PreloadRun: Sendable {
       }
       try await bring(known, &report, &asked)
     } catch is CancellationError {
-      report.failures.append(
-        .init(
-          name: Self.manifestName, error: "interrupted; what is complete stays, the rest goes on next time"))
+      report.isInterrupted = true
     } catch {
       report.failures.append(.init(name: Self.manifestName, error))
       asked = RetryPolicy.retryAfter(error)
@@ -165,8 +164,11 @@ struct PreloadRun: Sendable {
     do {
       try await fetch(diff.fetch, of: release, tally)
     } catch {
-      report.add(tally.result)
-      report.failures += tally.result.failures
+      let result = tally.result
+      report.add(result)
+      report.failures += result.failures
+      report.notFetched =
+        diff.fetch.reduce(0) { $0 + $1.bundles.count } - result.doneBundles - result.left - result.failures.count
       throw error
     }
     let result = tally.result
@@ -235,6 +237,7 @@ struct PreloadRun: Sendable {
         let isFile = bundle.url.isFile
         let delivery = try await downloader.download(
           FetchTarget(bundle), for: release,
+          began: { position, size in if !isFile { feed.began(at: position, size: size, by: index) } },
           received: { bytes in
             if !isFile { tally.receive(bytes) }
             feed.received(bytes, by: index)

@@ -18,7 +18,9 @@ public struct PreloadUpdate: Sendable {
     public var upToDate = 0
     /// Wire bytes so far.
     public var bytes: Int64 = 0
-    /// As far as the manifest tells sizes.
+    /// Bytes that are here of what is to be fetched, those of former runs and finished ones among them.
+    public var bytesHere: Int64 = 0
+    /// As far as the manifest, or the answers, tell sizes.
     public var bytesToFetch: Int64 = 0
     public var elapsed: Duration = .zero
     /// Bytes a second over the last seconds.
@@ -47,14 +49,14 @@ public struct PreloadUpdate: Sendable {
   public struct Bundle: Hashable, Sendable {
     public let name: String
     public let kind: PageBundle.Kind
-    /// In bytes, where the manifest tells.
-    public let size: Int64?
+    /// In bytes, where the manifest or the answer tells.
+    public internal(set) var size: Int64?
     public var state: State
   }
 
   public enum State: Hashable, Sendable {
     case waiting
-    /// Wire bytes so far.
+    /// Wire bytes that are here so far, with those of former runs.
     case fetching(Int64)
     case done
     case failed(String)
@@ -119,6 +121,10 @@ public struct PreloadReport: Hashable, Sendable {
   public var activated = false
   public var elapsed: Duration = .zero
   public var failures: [Failure] = []
+  /// Whether it was cancelled before its end; what is complete stays, the rest goes on next time.
+  public var isInterrupted = false
+  /// Of those to fetch, how many were neither completed nor failed when it was interrupted.
+  public var notFetched = 0
   /// Responses that bundles will ask for: stored and kept.
   public var prefetched = 0
   /// Those that the data saver did not allow.

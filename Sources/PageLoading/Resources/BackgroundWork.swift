@@ -12,19 +12,22 @@ final class BackgroundWork: Sendable {
     case late(UUID)
   }
 
-  private let tasks = Mutex<[Name: Task<Void, Never>]>([:])
+  private let names = Mutex<[Name: Task<Void, any Error>]>([:])
+  private let tasks: RunningTasks
+
+  init(_ tasks: RunningTasks) { self.tasks = tasks }
 
   func run(_ name: Name, _ work: @escaping @Sendable () async throws -> Void) {
-    tasks.withLock { tasks in
-      guard tasks[name] == nil else { return }
-      tasks[name] = Task {
+    names.withLock { names in
+      guard names[name] == nil else { return }
+      names[name] = tasks.start {
         try? await work()
-        self.tasks.withLock { $0[name] = nil }
+        self.names.withLock { $0[name] = nil }
       }
     }
   }
 
   func finish() async {
-    while let task = tasks.withLock({ $0.values.first }) { await task.value }
+    while let task = names.withLock({ $0.values.first }) { _ = await task.result }
   }
 }

@@ -23,7 +23,7 @@ final class IncomingResponse: Sendable {
     var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
     var nextWaiter: UInt64 = 0
     var readers = 0
-    var pump: Task<Void, Never>?
+    var pump: Task<Void, any Error>?
     /// What no longer fits on the disk.
     var overflow: [UInt8] = []
   }
@@ -48,12 +48,15 @@ final class IncomingResponse: Sendable {
 
   /// Takes all bytes, and then finishes with what `commit` makes of them; what fails is handed to it too.
   ///
-  /// - Parameter landed: called in any case, before readers see the end.
+  /// - Parameters:
+  ///   - tasks: what the taking is one of.
+  ///   - landed: called in any case, before readers see the end.
   func start(
-    _ body: TransportBody, commit: @escaping @Sendable (_ isWhole: Bool, any ResponseWriting) async -> CachedResponse?,
+    _ body: TransportBody, in tasks: RunningTasks,
+    commit: @escaping @Sendable (_ isWhole: Bool, any ResponseWriting) async -> CachedResponse?,
     landed: @escaping @Sendable () -> Void
   ) {
-    let pump = Task {
+    let pump = tasks.start { [self] in
       var failure: (any Error)?
       do {
         for try await chunk in body { try receive(chunk) }
@@ -148,7 +151,7 @@ final class IncomingResponse: Sendable {
   }
 
   private func leave() {
-    let pump: Task<Void, Never>? = state.withLock { state in
+    let pump: Task<Void, any Error>? = state.withLock { state in
       state.readers -= 1
       return state.readers == 0 && state.end == nil ? state.pump : nil
     }

@@ -66,6 +66,16 @@ public struct Loaded: Sendable {
   }
 
   public var status: Int { response.status.code }
+
+  /// The response's fields, without those that describe encoded bytes where the body is given decoded.
+  package var fieldsOfBody: HTTPFields {
+    guard body.isDecoded else { return response.headerFields }
+    return HTTPFields(response.headerFields.filter { !Self.fieldsOfEncodedBytes.contains($0.name.canonicalName) })
+  }
+
+  private static let fieldsOfEncodedBytes: Set<String> = [
+    "content-encoding", "content-length", "content-md5", "content-digest", "repr-digest",
+  ]
 }
 
 /// A body: in memory, or coming.
@@ -79,16 +89,20 @@ public struct LoadedBody: AsyncSequence, Sendable {
 
   private let storage: Storage
   private let url: String
+  /// Whether a content encoding was undone: fields that describe the encoded bytes do not fit.
+  package let isDecoded: Bool
 
-  init(_ bytes: [UInt8]) {
+  init(_ bytes: [UInt8], isDecoded: Bool = false) {
     storage = .bytes(bytes)
     url = ""
+    self.isDecoded = isDecoded
   }
 
   /// Can be read once.
-  init(_ stream: TransportBody, url: String) {
+  init(_ stream: TransportBody, url: String, isDecoded: Bool = false) {
     storage = .stream(stream)
     self.url = url
+    self.isDecoded = isDecoded
   }
 
   /// The whole body.

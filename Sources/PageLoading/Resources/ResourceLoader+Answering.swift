@@ -124,6 +124,6 @@ extension ResourceLoader {
       let encoding = head.headerFields[.contentEncoding], !["", "identity"].contains(encoding.lowercased()),
       let decoder = try? coding.decoder(for: encoding, url: hop.url.text, limit: configuration.bodyLimit)
     else { return body }
-    return LoadedBody(DecodedBody(body, decoder).stream, url: hop.url.text)
+    return LoadedBody(DecodedBody(body, decoder).stream, url: hop.url.text, isDecoded: true)
   }
 }

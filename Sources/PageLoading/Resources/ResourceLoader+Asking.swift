@@ -24,7 +24,7 @@ extension ResourceLoader {
         return try await exchange(hop, request, validating: cached, reason)
       }
       // What takes too long goes on, for the next time.
-      let work = Task { try await exchange(hop, request, validating: cached, reason) }
+      let work = tasks.start { [self] in try await exchange(hop, request, validating: cached, reason) }
       return try await withTaskCancellationHandler {
         if let answer = try await within(patience, { try await work.valueForWaiter() }) { return answer }
         guard let late = await fallback(hop, found, detail: "timeout") else { return try await work.valueForWaiter() }

@@ -55,7 +55,7 @@ extension ResourceLoader {
     // It is what there is since the change.
     let generation = generations.begin(hop.key)
     let incoming = IncomingResponse(response.head, to: request, generation: generation, spool: writer)
-    incoming.start(response.body) { [self] isWhole, writer in
+    incoming.start(response.body, in: tasks) { [self] isWhole, writer in
       await commit(writer, pending, isWhole: isWhole, generation)
     } landed: { [generations] in
       generations.end(hop.key)

@@ -151,7 +151,7 @@ extension ResourceLoader {
   ) -> IncomingResponse {
     let incoming = IncomingResponse(head, to: pending.hop.request, generation: generation, spool: spool)
     state.withLock { $0.incoming[key] = incoming }
-    incoming.start(body) { [self] isWhole, spool in
+    incoming.start(body, in: tasks) { [self] isWhole, spool in
       await commit(spool, pending, isWhole: isWhole, generation)
     } landed: { [self] in
       state.withLock { state in

@@ -7,7 +7,7 @@ extension ResourceLoader {
   /// cancels what is left of the work.
   public func updates(for request: ResourceRequest) -> AsyncStream<LoadUpdate> {
     let (updates, continuation) = AsyncStream.makeStream(of: LoadUpdate.self)
-    let task = Task {
+    let task = tasks.start { [self] in
       await produce(request) { continuation.yield($0) }
       continuation.finish()
     }
@@ -54,7 +54,8 @@ extension ResourceLoader {
   private func whole(_ loaded: Loaded) async throws -> Loaded {
     let bytes = try await loaded.body.bytes(upTo: configuration.bodyLimit)
     return Loaded(
-      url: loaded.url, response: loaded.response, body: LoadedBody(bytes), source: loaded.source, age: loaded.age,
+      url: loaded.url, response: loaded.response, body: LoadedBody(bytes, isDecoded: loaded.body.isDecoded),
+      source: loaded.source, age: loaded.age,
       generation: loaded.generation, cacheStatus: loaded.cacheStatus, userInfo: loaded.userInfo)
   }
 }

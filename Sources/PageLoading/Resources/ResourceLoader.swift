@@ -54,7 +54,8 @@ public final class ResourceLoader: Sendable {
   let gate: TransferGate
   /// What changes the cache, in order.
   let turns = KeyedTurns()
-  let background = BackgroundWork()
+  let tasks = RunningTasks()
+  let background: BackgroundWork
   let state = Mutex(State())
 
   struct State {
@@ -83,6 +84,7 @@ public final class ResourceLoader: Sendable {
     self.reachability = reachability
     self.saver = saver
     self.configuration = configuration
+    background = BackgroundWork(tasks)
     self.files = files
     gate = TransferGate(width: configuration.transfers, waitingLimit: configuration.waiting)
     let local = configuration.localFolder.map { [LocalFileRewriter(folder: $0) as any URLRewriting] } ?? []
@@ -111,6 +113,10 @@ public final class ResourceLoader: Sendable {
 
   /// Waits for what goes on behind answers that were given.
   public func finishBackgroundWork() async { await background.finish() }
+
+  /// Cancels every answer that is coming in and all that goes on behind answers, and returns when that has ended. What
+  /// was begun is not stored.
+  public func shutDown() async { await tasks.shutDown() }
 
   /// What the network is still to be asked after a stored answer; nil for nothing.
   ///

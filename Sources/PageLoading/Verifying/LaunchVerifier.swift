@@ -140,6 +140,12 @@ public actor LaunchVerifier {
     return try await ask(conditionally: false)
   }
 
+  /// Cancels the question that is under way, and returns when it has ended.
+  package func shutDown() async {
+    underway?.cancel()
+    _ = await underway?.result
+  }
+
   private func isCurrent(since instant: ContinuousClock.Instant) -> Bool { verification.holds(for: now() - instant) }
 
   private func ask(conditionally: Bool) async throws -> Verified {

@@ -39,7 +39,7 @@
   function requireModule (page, name) {
     var module = moduleName(name)
     if (!(module in modules)) {
-      console.warn('there is no module "' + module + '"')
+      noteMissingModule(module)
       return undefined
     }
     if (!page.proxies[module]) {

@@ -38,7 +38,7 @@ public enum StorageError: Error, CustomStringConvertible {
 
   public var description: String {
     switch self {
-    case .notStored(let key): "“\(key)” could not be stored"
+    case .notStored(let key): "\"\(key)\" could not be stored"
     }
   }
 }

@@ -8,6 +8,9 @@ public struct ComponentTable: Sendable {
 
   public init() {}
 
+  /// Whether the type is one of those that every page may use, or was registered.
+  func has(_ type: String) -> Bool { names[type] != nil || DefaultComponents.typesKnown.contains(type) }
+
   public subscript(type: String, method: String) -> ModuleMethod? { methods[type]?[method] }
 
   public mutating func add(_ type: String, methods added: [String: ModuleMethod] = [:]) {

@@ -56,6 +56,14 @@ import ScriptEngine
     for page in gone.reversed() { await page.destroy() }
   }
 
+  /// Destroys all pages on it.
+  package func empty() async {
+    let gone = pages
+    pages = []
+    tell()
+    for page in gone.reversed() { await page.destroy() }
+  }
+
   private func remove(_ page: PageInstance) async {
     pages.removeAll { $0 === page }
     tell()

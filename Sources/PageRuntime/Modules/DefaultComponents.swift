@@ -8,6 +8,9 @@ enum DefaultComponents {
     "slider-neighbor", "web", "loading", "loading-indicator", "refresh", "canvas",
   ]
 
+  /// These, and other names that are used for them.
+  static let typesKnown = Set(types + ["img", "span"])
+
   /// Methods that frameworks are told of; what a host does not show has nothing to do for them.
   private static let methods: [String: [String]] = [
     "scroller": ["resetLoadmore"], "list": ["resetLoadmore"], "waterfall": ["resetLoadmore"],

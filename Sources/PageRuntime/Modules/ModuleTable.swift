@@ -21,6 +21,11 @@ public struct ModuleTable: Sendable {
 
   public subscript(module: String, method: String) -> ModuleMethod? { modules[module]?[method] }
 
+  /// What is not there where a method is not.
+  func missing(_ module: String, _ method: String) -> MissingPart {
+    modules[module] == nil ? .module(module) : .method(module: module, method)
+  }
+
   /// Adds a method, or replaces it.
   public mutating func add(_ module: String, _ method: String, _ body: ModuleMethod) {
     modules[module, default: [:]][method] = body

@@ -1,3 +1,4 @@
+import PageCore
 import PageLoading
 import ScriptEngine
 
@@ -22,6 +23,8 @@ public enum PageEvent: Sendable {
   /// A script threw; the page goes on.
   case exception(ScriptException)
   case log(level: String, text: String)
+  /// The page wants something that nobody registered. Said once for each.
+  case missing(MissingPart)
   case failed(PageError)
   case destroyed
 }
@@ -33,8 +36,11 @@ public enum PageError: Error, Sendable, CustomStringConvertible {
   case bundle(any Error)
   /// Its script failed before the page had rendered.
   case script(url: String, ScriptError)
-  /// No framework was given that runs bundles of this type.
-  case noFramework(BundleType, url: String)
+  /// No framework was given that runs bundles of this type. The advice says how to give one, in the words of the
+  /// program.
+  case noFramework(BundleType, url: String, advice: String)
+  /// The text is no bundle.
+  case notABundle(url: String, BundleFault)
   case elements(url: String, ElementTreeError)
   /// Its script says that it cannot go on.
   case refused(String)
@@ -45,11 +51,14 @@ public enum PageError: Error, Sendable, CustomStringConvertible {
 
   public var description: String {
     switch self {
-    case .invalidURL(let text): "“\(text)” is no URL of a page"
+    case .invalidURL(let text): "\(text.quotedForMessage) is no URL of a page"
     case .bundle(let error): "\(error)"
     case .script(let url, let error): "\(url): \(error)"
-    case .noFramework(let type, let url):
-      "\(url): the bundle is of the type \(type.rawValue), for which no framework was given: name its file with frameworks: [.\(type.rawValue.lowercased()): …]"
+    case .noFramework(.weex, let url, let advice):
+      "\(url): the bundle does not name its framework in its first line, as // { \"framework\": \"Vue\" }, and there is none for bundles of the oldest type, Weex: \(advice)"
+    case .noFramework(let type, let url, let advice):
+      "\(url): the bundle is of the type \(type.rawValue), for which no framework was given: \(advice)"
+    case .notABundle(let url, let fault): "\(url) is no bundle: \(fault)"
     case .elements(let url, let error): "\(url): \(error)"
     case .refused(let reason): "the page gave up: \(reason)"
     case .destroyed: "the page was destroyed"

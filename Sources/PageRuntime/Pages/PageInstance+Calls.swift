@@ -20,7 +20,8 @@ extension PageInstance {
   func dispatch(_ deferred: EntryOutcome.DeferredCall) {
     let call = deferred.call
     guard let method = registry.method(of: call, in: tree) else {
-      feed.send(.log(level: "warn", text: "there is no method \(call.module).\(call.method)"))
+      let type = call.ref.flatMap { tree[$0]?.type } ?? call.module
+      note(registry.modules.missing(type, call.method))
       return
     }
     let key = UUID()

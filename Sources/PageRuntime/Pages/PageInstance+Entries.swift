@@ -23,6 +23,7 @@ extension PageInstance {
     if timings.firstElement == nil, let first = outcome.firstCommand { timings.firstElement = first - began }
     apply(outcome.commands)
     for log in outcome.logs { feed.send(.log(level: log.level, text: log.text)) }
+    for part in outcome.missing { note(part) }
     for exception in outcome.exceptions { report(exception) }
     for id in outcome.cancelledTimers { timers.removeValue(forKey: id)?.cancel() }
     for timer in outcome.timers { start(timer) }
@@ -59,7 +60,7 @@ extension PageInstance {
       }
     }
     // A bundle may have to wait for something before it has a body.
-    if timings.evaluated != nil, phase == .evaluating, tree.body != nil { finishCreation() }
+    if phase == .empty { finishCreation() }
   }
 
   func setImage(_ state: ImageState?, of ref: String) {
@@ -70,8 +71,9 @@ extension PageInstance {
   /// Puts an element where its animation would end.
   func settleAnimation(of ref: String, _ styles: [String: ScriptValue]) { apply([.updateStyle(ref, styles)]) }
 
+  /// Without a body nothing is finished, whatever the framework says.
   func finishCreation() {
-    guard !hasRendered else { return }
+    guard !hasRendered, tree.body != nil else { return }
     hasRendered = true
     timings.createFinish = .now - began
     _ = move(to: .live)

@@ -22,8 +22,18 @@ extension PageInstance {
     var waiting = [description]
     while let next = waiting.popLast() {
       if Self.sourceTypes.contains(next.type) { loadSource(of: next.ref) }
+      if !registry.components.has(next.type) { note(.component(next.type)) }
       waiting += next.children
     }
+  }
+
+  /// Things that may be said to be missing; who makes up more names is told nothing new.
+  private static let missingLimit = 200
+
+  /// Says that something is missing, once.
+  func note(_ part: MissingPart) {
+    guard missing.count < Self.missingLimit, missing.insert(part).inserted else { return }
+    feed.send(.missing(part))
   }
 
   private static let sourceTypes: Set<String> = ["image", "img", "embed", "web"]

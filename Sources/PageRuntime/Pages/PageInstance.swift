@@ -53,6 +53,8 @@ import ScriptEngine
   var documents: [String: [UInt8]] = [:]
   /// Timers of the `timer` module, by the callback they answer.
   var callbackTimers: [String: Task<Void, Never>] = [:]
+  /// What was said to be missing.
+  var missing: Set<MissingPart> = []
   /// What ends the loading of its bundle.
   var loads: [UUID: @Sendable () -> Void] = [:]
   /// Callback ids by the type of the app's event they wait for.
@@ -107,7 +109,7 @@ import ScriptEngine
   ///
   /// - Throws: ``PageError``; the page is in the phase `failed` then.
   open func render(_ source: String, options: PageOptions = PageOptions(), data: ScriptValue = [:]) async throws {
-    if phase == .idle || phase == .live || phase == .failed { began = .now }
+    if [.idle, .live, .empty, .failed].contains(phase) { began = .now }
     guard phase != .destroyed else { throw PageError.destroyed }
     (lastOptions, lastData) = (options, data)
     cancelLoads()
@@ -116,7 +118,9 @@ import ScriptEngine
     timings.bundleReady = .now - began
     guard move(to: .evaluating) else { throw overtaken }
     let name = options.bundleURL ?? url?.text ?? "page-\(id).js"
-    let type = options.type ?? BundleType(of: source, url: url)
+    let declared = options.type ?? BundleType.declared(in: source, url: url)
+    if declared == nil, let fault = BundleFault(in: source) { throw fail(.notABundle(url: name, fault)) }
+    let type = declared ?? .weex
     let purpose = FrameworkPool.Purpose(
       type: type, url: name, source: source, modules: registry.modules, components: registry.components)
     let group: FrameworkGroup
@@ -144,7 +148,8 @@ import ScriptEngine
     guard self.group === group else { throw overtaken }
     timings.evaluated = .now - began
     // Plain bundles do not say that they are done: with a body they are.
-    if !hasRendered, tree.body != nil { finishCreation() }
+    finishCreation()
+    if !hasRendered { _ = move(to: .empty) }
   }
 
   /// Runs a bundle's text as though it had come from a URL: what the page asks for counts from there.

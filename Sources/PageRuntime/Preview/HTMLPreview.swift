@@ -90,11 +90,11 @@ public struct HTMLPreview: Sendable {
   private static let styles = """
     html{background:#e4e4e4;font-size:min(100px,calc(100vw / 7.5));--x:max(0px,calc((100vw - 7.5rem) / 2))}
     *{box-sizing:border-box;margin:0;padding:0;scrollbar-width:none}
-    body{width:7.5rem;margin-left:var(--x);font:.32rem 'Helvetica Neue',Helvetica,Arial,system-ui,sans-serif;color:#000;background:#fff}
-    body>*{min-height:100vh}.w-embed>*{flex-grow:1}
+    body{width:7.5rem;margin-left:var(--x);display:flex;flex-direction:column;min-height:100vh;font:.32rem 'Helvetica Neue',Helvetica,Arial,system-ui,sans-serif;color:#000;background:#fff}
+    body>:not([data-height]),.w-embed>:not([data-height]){flex-grow:1}
     [data-ref]{display:flex;flex-direction:column;align-items:stretch;align-content:flex-start;position:relative;flex-shrink:0;min-width:0;border:0 solid #000}
     .w-text,.w-richtext{display:block;max-width:100%;white-space:pre-wrap;overflow-wrap:anywhere}
-    .w-richtext>*{display:inline}.w-richtext>img{display:inline-block;vertical-align:middle}
+    .w-richtext>*{display:inline}.w-richtext>:is(.w-image,.w-img){display:inline-block;vertical-align:middle}
     img{max-width:100%;object-fit:fill}img[data-resize=contain]{object-fit:contain}img[data-resize=cover]{object-fit:cover}
     .w-header{position:sticky;top:0;z-index:1}
     .w-waterfall{display:block}.w-waterfall>*{break-inside:avoid;width:100%}.w-waterfall>.w-header{column-span:all}

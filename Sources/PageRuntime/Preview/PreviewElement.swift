@@ -11,7 +11,8 @@ struct PreviewElement {
 
   var tag: String {
     switch element.type {
-    case "image", "img": "img"
+    // Browsers draw a frame for a picture that is not there; on a device there is nothing to see.
+    case "image", "img": picture == nil ? "div" : "img"
     case "input": "input"
     case "textarea": "textarea"
     case "video": "video"
@@ -44,16 +45,17 @@ struct PreviewElement {
     add("data-events", element.events.sorted().joined(separator: " "))
     switch element.type {
     case "image", "img":
-      // Without a picture there is nothing to see, as on a device.
-      if case .failed? = element.image {
-        add("data-failed", "yes")
-      } else {
-        add("src", url("src") ?? url("placeholder"))
+      if case .failed? = element.image { add("data-failed", "yes") }
+      if let picture {
+        add("src", picture)
+        // HTML §15.4.3: with an empty `alt` a browser that cannot load the picture shows nothing in its place.
+        result += " alt=\"\""
       }
-      add("alt", text("alt"))
+      add("aria-label", text("alt"))
       add("data-resize", text("resize"))
     case "input":
-      let types = ["password", "email", "tel", "number", "date", "time", "url"]
+      // A browser's own date and time fields show no placeholder.
+      let types = ["password", "email", "tel", "number", "url"]
       add("type", types.first { $0 == text("type") } ?? "text")
       add("value", text("value"))
       add("placeholder", text("placeholder"))
@@ -69,11 +71,23 @@ struct PreviewElement {
     default: break
     }
     if isOn("disabled"), element.type == "input" || element.type == "textarea" { add("disabled", "disabled") }
+    if element.parent == nil, hasOwnHeight { add("data-height", "own") }
     if isHiddenSlide { add("data-hidden", "yes") }
     return result
   }
 
   // MARK: What is more than an attribute
+
+  /// Where an image's picture is; `nil` if it failed or there is none.
+  private var picture: String? {
+    if case .failed? = element.image { return nil }
+    return url("src") ?? url("placeholder")
+  }
+
+  /// Whether the body says how high it is. A share of the window's height is as good as nothing.
+  private var hasOwnHeight: Bool {
+    ["height", "maxHeight"].contains { element.style[$0]?.plainText.map { !$0.isEmpty && !$0.hasSuffix("%") } ?? false }
+  }
 
   private var moreStyle: [String] {
     guard element.type == "waterfall" else { return [] }

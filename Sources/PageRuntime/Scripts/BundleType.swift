@@ -12,7 +12,12 @@ public enum BundleType: String, Hashable, Sendable, CaseIterable {
 
   /// Read from the bundle's first line, its URL's `bundleType`, or a `"use weex:…"` directive, in this order.
   public init(of source: String, url: PageURL?) {
-    self = Self.fromComment(source) ?? Self.fromQuery(url) ?? Self.fromDirective(source) ?? .weex
+    self = Self.declared(in: source, url: url) ?? .weex
+  }
+
+  /// What the bundle or its URL says of itself; `nil` if they say nothing.
+  static func declared(in source: String, url: PageURL?) -> BundleType? {
+    fromComment(source) ?? fromQuery(url) ?? fromDirective(source)
   }
 
   /// In any case of letters; nil for none of them.

@@ -126,6 +126,7 @@ final class FrameworkGroup: Sendable {
         let made = try Self.check(opener.call([id, config, data]))
         try PageGlobals(context, state, page).define(environment: opening.config["env"])
         for name in made.propertyNames { try context.global.set(name, context.adopting(made[name])) }
+        if opening.type != .vanilla { try PageGlobals(context, state, page).watchRequire() }
         page.noteCreation()
         try context.evaluate(opening.source, url: opening.url)
       }

@@ -7,6 +7,10 @@ public actor FrameworkPool {
   public struct Configuration: Sendable {
     /// Texts of framework files for the types that the built-in one does not run.
     public var frameworks: [BundleType: String] = [:]
+    /// How to give the framework for a type, in the words of the program that says it.
+    package var frameworkAdvice: @Sendable (BundleType) -> String = {
+      "give the framework's text as scripts.frameworks[.\($0.rawValue.lowercased())]"
+    }
     /// Groups that wait for pages, for each type that was asked for.
     public var ready = 1
     /// Whether those have run a page that nobody sees, so that the engine knows the way.
@@ -66,7 +70,10 @@ public actor FrameworkPool {
   ///
   /// - Throws: ``PageError``.
   func group(for purpose: Purpose) async throws -> FrameworkGroup {
-    guard let source = source(for: purpose.type) else { throw PageError.noFramework(purpose.type, url: purpose.url) }
+    guard let source = source(for: purpose.type) else {
+      throw PageError.noFramework(
+        purpose.type, url: purpose.url, advice: configuration.frameworkAdvice(purpose.type))
+    }
     if let index = kept.lastIndex(where: { $0.purpose == purpose }) { return kept.remove(at: index).group }
     do {
       let group: FrameworkGroup
@@ -97,6 +104,13 @@ public actor FrameworkPool {
     guard let source = source(for: type) else { return }
     refill(type, source)
     while let task = booting[type] { await task.value }
+  }
+
+  /// Returns when no group is being made ready any more, and lets go of those that wait.
+  package func shutDown() async {
+    for task in booting.values { task.cancel() }
+    while let task = booting.values.first { await task.value }
+    (waiting, kept) = ([:], [])
   }
 
   var keptCount: Int { kept.count }

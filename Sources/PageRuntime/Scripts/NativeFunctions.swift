@@ -37,6 +37,11 @@ struct NativeFunctions {
       try Self.callModule(try arguments.map { try $0.value() }, state, context)
     }
     try context.global.set("callNativeModule", native)
+    let note = context.makeFunction(named: "noteMissingModule") { context, arguments in
+      if let name = arguments.first?.text { state.current?.noteIfMissing(name) }
+      return context.undefined
+    }
+    try context.global.set("noteMissingModule", note)
     try function("callNativeComponent") { page, arguments in
       guard let ref = try arguments[0].reference, let method = try arguments[1].string else { return .undefined }
       page.later(
@@ -100,7 +105,7 @@ struct NativeFunctions {
       page.later(call, promise: pending)
       return promise
     case nil:
-      page.log("warn", "there is no method \(module).\(method)")
+      page.note(page.modules.missing(module, method))
       return context.undefined
     }
   }

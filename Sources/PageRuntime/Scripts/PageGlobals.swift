@@ -39,6 +39,35 @@ struct PageGlobals {
     try defineTimers(global)
   }
 
+  /// Notes modules that the page asks for and that nobody registered, whatever its framework says of them. The built-in
+  /// one notes them itself.
+  func watchRequire() throws {
+    let owner = owner
+    let note = context.makeFunction(named: "note") { context, arguments in
+      if let page = owner.current, let text = arguments.first?.text {
+        // `@module/stream` and `@weex-module/stream` are the module `stream`.
+        let name = text.hasPrefix("@") ? text.split(separator: "/", maxSplits: 1).last.map(String.init) ?? text : text
+        page.noteIfMissing(name)
+      }
+      return context.undefined
+    }
+    try context.evaluate(Self.watching).call([note])
+  }
+
+  /// In the script: a function of ours that held the framework's would hold the context, and with it itself.
+  private static let watching = """
+    (function (note) {
+      [globalThis.weex, globalThis].forEach(function (holder) {
+        var original = holder && holder.requireModule
+        if (typeof original !== 'function') return
+        holder.requireModule = function requireModule (name) {
+          note(name)
+          return original.apply(holder, arguments)
+        }
+      })
+    })
+    """
+
   // MARK: Base64: one character for each byte
 
   private static func decode(_ text: String) throws -> String {
@@ -72,7 +101,7 @@ struct PageGlobals {
     let console = context.reference(to: [:])
     for level in ["log", "debug", "info", "warn", "error"] {
       let function = context.makeFunction(named: level) { context, arguments in
-        owner.current?.log(level, arguments.map(\.logText).joined(separator: " "))
+        owner.current?.log(level, arguments.map(\.description).joined(separator: " "))
         return context.undefined
       }
       try console.set(level, function)
@@ -108,15 +137,5 @@ struct PageGlobals {
       return context.undefined
     }
     try global.set("setTimeoutNative", native)
-  }
-}
-
-extension ScriptReference {
-  /// As `console` shows it: objects with what is in them.
-  fileprivate var logText: String {
-    guard isObject, !isFunction, let stringify = try? context.global["JSON"]["stringify"],
-      let text = try? stringify.call([self]), !text.isUndefined
-    else { return text }
-    return text.text
   }
 }

@@ -40,6 +40,14 @@ final class PageScript {
     report(exception)
   }
 
+  /// Something that the page wants and that nobody registered.
+  func note(_ part: MissingPart) { outcome.missing.insert(part) }
+
+  /// Notes a module where nobody registered it.
+  func noteIfMissing(_ module: String) {
+    if modules.modules[module] == nil { note(.module(String(module.prefix(100)))) }
+  }
+
   func log(_ level: String, _ text: String) { outcome.logs.append(.init(level: level, text: text)) }
 
   /// Something the host does after the entry; `answersPromise` where the script waits for a promise of it.
@@ -121,6 +129,7 @@ struct EntryOutcome: Sendable {
   var cancelledTimers: [Int] = []
   var exceptions: [ScriptException] = []
   var logs: [Log] = []
+  var missing: Set<MissingPart> = []
   /// When the page's context was there; nil for entries into a page that has one.
   var created: ContinuousClock.Instant?
   /// When the first of the commands was given.

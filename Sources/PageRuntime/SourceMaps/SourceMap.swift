@@ -70,7 +70,7 @@ public struct SourceMap: Hashable, Sendable {
     else {
       return nil
     }
-    let lines = text.split(separator: "\n", maxSplits: line, omittingEmptySubsequences: false)
+    let lines = text.split(maxSplits: line, omittingEmptySubsequences: false, whereSeparator: \.isNewline)
     return lines.count >= line ? String(lines[line - 1]) : nil
   }
 

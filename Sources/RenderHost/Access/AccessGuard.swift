@@ -61,4 +61,6 @@ struct GuardedTransport: HTTPTransporting {
     try access.check(url)
     return try await base.send(request)
   }
+
+  func shutDown() async { await base.shutDown() }
 }

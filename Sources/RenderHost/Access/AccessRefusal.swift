@@ -43,7 +43,7 @@ enum AccessError: Error, Hashable, CustomStringConvertible {
   var description: String {
     switch self {
     case .notAnOrigin(let text):
-      "“\(text)” is neither an origin (https://api.example.com) nor a network (10.1.0.0/16)"
+      "\"\(text)\" is neither an origin (https://api.example.com) nor a network (10.1.0.0/16)"
     }
   }
 }

@@ -60,7 +60,7 @@ struct PageReport: Sendable {
   /// Phases that pages are counted by.
   private static let phases = [
     "opening", PagePhase.loading.rawValue, PagePhase.evaluating.rawValue, PagePhase.live.rawValue,
-    PagePhase.failed.rawValue, "reopened",
+    PagePhase.empty.rawValue, PagePhase.failed.rawValue, "reopened",
   ]
 
   /// Sets what is only looked at when metrics are scraped.

@@ -110,7 +110,7 @@ extension PageDirectory {
       url = served
     } else {
       guard let asked = request.url.flatMap({ PageURL($0) }) else {
-        throw PageFailure.badRequest("“\(request.url ?? "")” is no http or https URL")
+        throw PageFailure.badRequest("\"\(request.url ?? "")\" is no http or https URL")
       }
       url = asked
       try answers.access.check(url)

@@ -34,8 +34,8 @@ enum PageFailure: Error, CustomStringConvertible {
   var description: String {
     switch self {
     case .badRequest(let reason): reason
-    case .unknownPage(let id): "there is no page “\(id)”: it has expired, was closed, or never was"
-    case .unknownBundle(let name): "the current release has no bundle “\(name)”"
+    case .unknownPage(let id): "there is no page \"\(id)\": it has expired, was closed, or never was"
+    case .unknownBundle(let name): "the current release has no bundle \"\(name)\""
     case .bundle(_, let reason): reason
     case .notPermitted(let reason, _): reason
     case .barred(let entry): "\(entry)"

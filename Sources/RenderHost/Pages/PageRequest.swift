@@ -41,7 +41,7 @@ struct PageRequest: Codable, Hashable, Sendable {
     guard (url == nil) != (name == nil) else { throw PageFailure.badRequest("give either a url or a name") }
     if let type = options?.type, BundleType(rawValue: type) == nil {
       let known = BundleType.allCases.map(\.rawValue).joined(separator: ", ")
-      throw PageFailure.badRequest("there is no type “\(type)”: use one of \(known)")
+      throw PageFailure.badRequest("there is no type \"\(type)\": use one of \(known)")
     }
   }
 }

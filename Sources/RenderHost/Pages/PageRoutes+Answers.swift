@@ -17,7 +17,7 @@ extension PageRoutes {
     if let name = request.uri.queryParameters["format"] {
       guard let format = PageView.Format(rawValue: String(name)) else {
         let known = PageView.Format.allCases.map(\.rawValue).joined(separator: ", ")
-        throw PageFailure.badRequest("there is no format “\(name)”: use one of \(known)")
+        throw PageFailure.badRequest("there is no format \"\(name)\": use one of \(known)")
       }
       return format
     }

@@ -105,16 +105,21 @@ struct CacheCommand: AsyncParsableCommand {
     @Flag(name: .long, help: "What a shared cache has stored for the URL.")
     var shared = false
 
+    @Flag(name: .long, help: "Print one JSON object.")
+    var json = false
+
     @OptionGroup var cache: CacheOptions
 
     func run() async throws {
-      let opened = try cache.cache()
-      if let url {
-        let removed = try await opened.store.remove(.key(CacheKey(argument: url, isShared: shared)))
-        Terminal.output.line(removed == 0 ? "nothing was stored for it" : "removed")
-      } else {
-        let removed = try await opened.store.remove(.all)
-        Terminal.output.line("removed \(Formatting.count(removed, "response"))")
+      try await JSONOutput.reporting(json) {
+        let scope = try url.map { ResponseSelection.key(try CacheKey(argument: $0, isShared: shared)) } ?? .all
+        let removed = try await cache.cache().store.remove(scope)
+        if json { return try JSONOutput.print(RemovedOutput(removed: removed)) }
+        if url == nil {
+          Terminal.output.line("removed \(Formatting.count(removed, "response"))")
+        } else {
+          Terminal.output.line(removed == 0 ? "nothing was stored for it" : "removed")
+        }
       }
     }
   }
@@ -122,13 +127,30 @@ struct CacheCommand: AsyncParsableCommand {
   struct Prune: AsyncParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Remove what is no longer fresh; what is kept stays.")
 
+    @Flag(name: .long, help: "Print one JSON object.")
+    var json = false
+
     @OptionGroup var cache: CacheOptions
 
     func run() async throws {
-      let now = HTTPDate(secondsSinceEpoch: Int64(Date().timeIntervalSince1970))
-      let removed = try await cache.cache().store.remove(.stale(at: now))
-      Terminal.output.line("removed \(Formatting.count(removed, "response"))")
+      try await JSONOutput.reporting(json) {
+        let now = HTTPDate(secondsSinceEpoch: Int64(Date().timeIntervalSince1970))
+        let removed = try await cache.cache().store.remove(.stale(at: now))
+        if json { return try JSONOutput.print(RemovedOutput(removed: removed)) }
+        Terminal.output.line("removed \(Formatting.count(removed, "response"))")
+      }
     }
+  }
+
+  /// The JSON of `clear` and `prune`: how many responses.
+  private struct RemovedOutput: Encodable {
+    let removed: Int
+  }
+
+  /// The JSON of `keep` and `unkeep`.
+  private struct KeptOutput: Encodable {
+    let url: String
+    let kept: Bool
   }
 
   struct Keep: AsyncParsableCommand {
@@ -141,13 +163,21 @@ struct CacheCommand: AsyncParsableCommand {
     @Flag(name: .long, help: "What a shared cache has stored for the URL.")
     var shared = false
 
+    @Flag(name: .long, help: "Print one JSON object.")
+    var json = false
+
     @OptionGroup var cache: CacheOptions
 
     func run() async throws {
-      guard try await cache.cache().keep(CacheKey(argument: url, isShared: shared)) else {
-        throw CommandError("nothing is stored for \(url) yet: fetch it with “bundlectl fetch”; it is kept from then on")
+      try await JSONOutput.reporting(json) {
+        let key = try CacheKey(argument: url, isShared: shared)
+        guard try await cache.cache().keep(key) else {
+          throw CommandError(
+            "nothing is stored for \(key.name) yet: fetch it with \"bundlectl fetch\"; it is kept from then on")
+        }
+        if json { return try JSONOutput.print(KeptOutput(url: key.name, kept: true)) }
+        Terminal.output.line("kept")
       }
-      Terminal.output.line("kept")
     }
   }
 
@@ -160,11 +190,18 @@ struct CacheCommand: AsyncParsableCommand {
     @Flag(name: .long, help: "What a shared cache has stored for the URL.")
     var shared = false
 
+    @Flag(name: .long, help: "Print one JSON object.")
+    var json = false
+
     @OptionGroup var cache: CacheOptions
 
     func run() async throws {
-      try await cache.cache().unkeep(CacheKey(argument: url, isShared: shared))
-      Terminal.output.line("no longer kept")
+      try await JSONOutput.reporting(json) {
+        let key = try CacheKey(argument: url, isShared: shared)
+        try await cache.cache().unkeep(key)
+        if json { return try JSONOutput.print(KeptOutput(url: key.name, kept: false)) }
+        Terminal.output.line("no longer kept")
+      }
     }
   }
 }

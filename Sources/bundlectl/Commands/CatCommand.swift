@@ -6,18 +6,21 @@ struct CatCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "cat", abstract: "Write a stored bundle's bytes, checked, to standard output.")
 
-  @Argument(help: "The bundle's name or URL, or a file's path.")
+  @Argument(help: "The bundle's name or URL, or a file's path.", completion: Completions.bundles)
   var bundle: String
 
   @Option(
-    name: .long, help: ArgumentHelp("The source NAME belongs to, where the store has several.", valueName: "url|file"))
+    name: .long, help: ArgumentHelp("The source NAME belongs to, where the store has several.", valueName: "url|file"),
+    completion: .file(extensions: ["json"]))
   var manifest: String?
 
   @Option(
-    name: .long, help: ArgumentHelp("The store's folder.", discussion: "Default: as for preload.", valueName: "dir"))
+    name: .long, help: ArgumentHelp("The store's folder.", discussion: "Default: as for preload.", valueName: "dir"),
+    completion: .directory)
   var store: String?
 
   func run() async throws {
+    try StoreDirectory.checkArgument(store)
     let directory = store.map { StoreDirectory($0) } ?? .standard()
     let opened = try BundleStore(reading: directory)
     guard let blob = try await find(in: opened)?.blob else {
@@ -26,7 +29,7 @@ struct CatCommand: AsyncParsableCommand {
     do {
       Terminal.output.write(try await opened.bytes(of: blob).bytes)
     } catch let error as BlobError {
-      throw CommandError("\(error): run “bundlectl verify --repair”")
+      throw CommandError("\(error): run \"bundlectl verify --repair\"")
     }
   }
 

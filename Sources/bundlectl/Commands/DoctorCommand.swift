@@ -23,23 +23,35 @@ struct DoctorCommand: AsyncParsableCommand {
     checkClock(serverTime: server, &checks)
     checks.append(Check(name: "libraries", ok: true, detail: Libraries.versions.joined(separator: ", ")))
 
-    let output = Output(ok: checks.allSatisfy(\.ok), checks: checks)
+    let output = Output(ok: !checks.contains { $0.ok.value == false }, checks: checks)
     if store.json {
       try JSONOutput.print(output)
     } else {
       let terminal = Terminal.output
       for check in checks {
-        let mark = check.ok ? terminal.styled("✓", .green) : terminal.styled("✗", .red)
+        let mark =
+          switch check.ok.value {
+          case true?: terminal.styled("✓", .green)
+          case false?: terminal.styled("✗", .red)
+          case nil: terminal.styled("–", .yellow)
+          }
         terminal.line("\(mark) \(Formatting.fitted(check.name, 9))  \(check.detail)")
       }
     }
     if !output.ok { throw ExitCode.failure }
   }
 
-  struct Check: Encodable {
+  struct Check: Encodable, Sendable {
     let name: String
-    let ok: Bool
+    /// `null` for what was not asked.
+    let ok: Nullable<Bool>
     let detail: String
+
+    init(name: String, ok: Bool?, detail: String) {
+      self.name = name
+      self.ok = Nullable(value: ok)
+      self.detail = detail
+    }
   }
 
   private struct Output: Encodable {
@@ -49,6 +61,7 @@ struct DoctorCommand: AsyncParsableCommand {
 
   private func checkStore(_ checks: inout [Check]) -> BundleStore? {
     do {
+      try store.check()
       let opened = try BundleStore(at: store.directory, logger: store.logger)
       checks.append(Check(name: "store", ok: true, detail: "\(store.directory.path) can be written"))
       return opened
@@ -69,23 +82,24 @@ struct DoctorCommand: AsyncParsableCommand {
   private func checkServer(_ opened: BundleStore?, _ checks: inout [Check]) async -> HTTPDate? {
     do {
       guard let url = try await serverURL(opened) else {
-        checks.append(Check(name: "server", ok: true, detail: "not asked: name a manifest with --manifest URL"))
+        checks.append(Check(name: "server", ok: nil, detail: "not asked: name a manifest with --manifest URL"))
         return nil
       }
-      let client = OriginClient(
-        try CurlTransport(.init(certificateAuthorities: source.caFile)),
-        fields: OriginFields(try source.fields(), for: url))
-      let response = try await client.send(.get, url, bodyLimit: ManifestLimits.standard.manifestBytes)
-      let ok = response.head.status == .ok
-      for try await _ in response.body {}
-      let timings = await response.body.transferSummary().timings
-      checks.append(
-        Check(
-          name: "server", ok: ok,
+      let fields = OriginFields(try source.fields(), for: url)
+      let (check, date) = try await CurlTransport.using(.init(certificateAuthorities: source.caFile)) { transport in
+        let response = try await OriginClient(transport, fields: fields)
+          .send(.get, url, bodyLimit: ManifestLimits.standard.manifestBytes)
+        for try await _ in response.body {}
+        let timings = await response.body.transferSummary().timings
+        let check = Check(
+          name: "server", ok: response.head.status == .ok,
           detail:
             "\(url) answers \(response.head.status.code) after \(Formatting.seconds(timings.firstByte.seconds)) (HTTP/\(timings.httpVersion ?? "?"))"
-        ))
-      return response.head.headerFields[.date].flatMap { HTTPDate($0, now: Self.now) }
+        )
+        return (check, response.head.headerFields[.date])
+      }
+      checks.append(check)
+      return date.flatMap { HTTPDate($0, now: Self.now) }
     } catch {
       checks.append(Check(name: "server", ok: false, detail: "\(error)"))
       return nil
@@ -103,7 +117,7 @@ struct DoctorCommand: AsyncParsableCommand {
   private func checkClock(serverTime: HTTPDate?, _ checks: inout [Check]) {
     let now = Self.now
     guard let serverTime else {
-      checks.append(Check(name: "clock", ok: true, detail: "\(now); no server to compare it with"))
+      checks.append(Check(name: "clock", ok: nil, detail: "\(now); no server to compare it with"))
       return
     }
     let difference = Double(now.secondsSinceEpoch - serverTime.secondsSinceEpoch)

@@ -11,7 +11,9 @@ struct ExplainCommand: AsyncParsableCommand {
   @Argument(help: "The URL.")
   var url: String
 
-  @Option(name: [.short, .long], help: ArgumentHelp("How cache and network share in it.", valueName: "policy"))
+  @Option(
+    name: [.short, .long], help: ArgumentHelp("How cache and network share in it.", valueName: "policy"),
+    completion: Completions.policies)
   var policy = "protocolCache"
 
   @Option(
@@ -28,15 +30,14 @@ struct ExplainCommand: AsyncParsableCommand {
   @OptionGroup var cache: CacheOptions
 
   func run() async throws {
-    guard let behavior = LoadBehavior(named: policy) else {
-      throw ValidationError(
-        "There is no policy “\(policy)”: it is one of \(LoadBehavior.named.map(\.name).joined(separator: ", ")).")
-    }
+    let behavior = try LoadBehavior(policy: policy)
     let request = ResourceRequest(url, fields: try SourceOptions.fields(header), behavior: behavior)
     try await JSONOutput.reporting(json) {
       let cookies = try cache.cookies(isShared: shared)
-      let explanation = try await cache.loader(isShared: shared, cookies: cookies).explain(request)
-      if json { try JSONOutput.print(ExplainOutput(explanation)) } else { show(explanation) }
+      try await cache.withLoader(isShared: shared, cookies: cookies) { loader in
+        let explanation = try await loader.explain(request)
+        if json { try JSONOutput.print(ExplainOutput(explanation)) } else { show(explanation) }
+      }
     }
   }
 

@@ -8,14 +8,15 @@ struct FetchCommand: AsyncParsableCommand {
     commandName: "fetch",
     abstract: "Fetch URLs through the response cache.",
     discussion: """
-      Prints the body; with -i the head before it, whose Cache-Status tells where the answer came from. \
+      Prints the body; with -i the head before it, whose Cache-Status tells where the answer came from. The body is shown \
+      without its content encoding, and the head without the fields that describe the encoded bytes. \
       Policies: \(LoadBehavior.named.map(\.name).joined(separator: ", ")).
 
-      With --stdin each line of standard input is a request, as JSON: {"id", "method", "url", "headers": \
-      [[name, value]], "body", "policy", "redirect": "follow"|"manual"}, and each line of standard output an answer: \
-      {"id", "status", "headers", "body", "bodyEncoding": "utf8"|"base64", "source", "cacheStatus"}; one that \
-      failed has "error", and the exit status is still 0. Up to 32 are under way at once; answers come in the order in \
-      which they are ready, each with at most 64 MiB of body.
+      With --stdin each line of standard input is a request, as a JSON object of "id", "method", "url", "headers" \
+      (pairs of name and value), "body", "policy" and "redirect" ("follow" or "manual"). Each line of standard output \
+      is an answer, of "id", "status", "headers", "body", "bodyEncoding" ("utf8" or "base64"), "source" and \
+      "cacheStatus"; one that failed has "error", and the exit status is still 0. Up to 32 are under way at once; \
+      answers come in the order in which they are ready, each with at most 64 MiB of body.
 
       An answer with a status of 400 or more is an answer: the exit status is 0.
       """)
@@ -23,7 +24,9 @@ struct FetchCommand: AsyncParsableCommand {
   @Argument(help: "The URL.")
   var url: String?
 
-  @Option(name: [.short, .long], help: ArgumentHelp("How cache and network share in it.", valueName: "policy"))
+  @Option(
+    name: [.short, .long], help: ArgumentHelp("How cache and network share in it.", valueName: "policy"),
+    completion: Completions.policies)
   var policy = "protocolCache"
 
   @Flag(name: [.customShort("i"), .customLong("include")], help: "Print the answer's head before its body.")
@@ -44,7 +47,10 @@ struct FetchCommand: AsyncParsableCommand {
 
   @Option(
     name: [.customShort("o"), .customLong("output")],
-    help: ArgumentHelp("Write the body here; - for standard output.", valueName: "file"))
+    help: ArgumentHelp(
+      "Write the body here; - for standard output.",
+      discussion: "A plain file is replaced when the whole body is there.", valueName: "file"),
+    completion: .file())
   var output: String?
 
   @Flag(name: .long, help: "Do not follow redirects.")
@@ -67,16 +73,15 @@ struct FetchCommand: AsyncParsableCommand {
     help: ArgumentHelp("Give up transfers that stay below 256 bytes a second for so long.", valueName: "seconds"))
   var stallTimeout = 15.0
 
-  @Option(name: .long, help: ArgumentHelp("PEM file of the certificate authorities to trust.", valueName: "file"))
+  @Option(
+    name: .long, help: ArgumentHelp("PEM file of the certificate authorities to trust.", valueName: "file"),
+    completion: .file())
   var caFile: String?
 
   @OptionGroup var cache: CacheOptions
 
   mutating func validate() throws {
-    guard LoadBehavior(named: policy) != nil else {
-      throw ValidationError(
-        "There is no policy “\(policy)”: it is one of \(LoadBehavior.named.map(\.name).joined(separator: ", ")).")
-    }
+    _ = try LoadBehavior(policy: policy)
     guard (url == nil) == stdin else { throw ValidationError("Give either a URL or --stdin.") }
     if stdin, method != nil || data != nil || output != nil || !header.isEmpty || includesHead || noRedirect {
       throw ValidationError("With --stdin each line says its own method, headers, body and redirect.")
@@ -95,8 +100,7 @@ struct FetchCommand: AsyncParsableCommand {
     var limits = TransferLimits.standard
     limits.lowSpeedTime = .seconds(stallTimeout)
     limits.total = maxTime.map { .seconds($0) }
-    let loader = try cache.loader(
-      isShared: shared, cookies: cookies, caFile: caFile, limits: limits, bodyLimit: maxSize)
+    let behavior = try LoadBehavior(policy: policy)
     defer {
       do {
         try cookies?.flush()
@@ -104,21 +108,32 @@ struct FetchCommand: AsyncParsableCommand {
         Terminal.error.line("bundlectl: \(error)")
       }
     }
-    if stdin {
-      await FetchScript(loader: loader, policy: LoadBehavior(named: policy) ?? .protocolCache).run()
-    } else {
-      try await fetch(url ?? "", loader)
+    // A file that is half written is taken away when the user interrupts.
+    let interruption = output == nil ? nil : await Interruption()
+    let work = Task { [self, limits] in
+      try await cache.withLoader(
+        isShared: shared, cookies: cookies, caFile: caFile, limits: limits, bodyLimit: maxSize
+      ) { loader in
+        if stdin {
+          await FetchScript(loader: loader, policy: behavior).run()
+        } else {
+          try await fetch(url ?? "", behavior, loader)
+        }
+      }
     }
-    await loader.finishBackgroundWork()
+    guard let interruption else { return try await work.value }
+    let (result, wasInterrupted) = await interruption.watching(cancel: { work.cancel() }) { await work.result }
+    if wasInterrupted { throw Interruption.exitCode }
+    try result.get()
   }
 
-  private func fetch(_ url: String, _ loader: ResourceLoader) async throws {
+  private func fetch(_ url: String, _ behavior: LoadBehavior, _ loader: ResourceLoader) async throws {
     let body = try data.map { try Self.body($0) } ?? []
     guard let method = HTTPRequest.Method(self.method ?? (data == nil ? "GET" : "POST")) else {
-      throw ValidationError("“\(self.method ?? "")” is no method.")
+      throw ValidationError("\((self.method ?? "").quotedForMessage) is no method.")
     }
     var request = ResourceRequest(url, method: method, fields: try SourceOptions.fields(header), body: body)
-    request.behavior = LoadBehavior(named: policy)
+    request.behavior = behavior
     request.followsRedirects = !noRedirect
     let (answer, failure) = try await FinalAnswer.load(request, from: loader) { cached in
       if includesHead {
@@ -138,13 +153,16 @@ struct FetchCommand: AsyncParsableCommand {
       for try await chunk in loaded.body { Terminal.output.write(chunk) }
       return
     }
-    try await OutputFile.write(loaded.body, to: output)
+    let length = loaded.body.isDecoded ? nil : loaded.response.headerFields[.contentLength].flatMap { Int64($0) }
+    var display = TransferDisplay(.error, name: (output as NSString).lastPathComponent, total: length)
+    defer { display.end() }
+    try await OutputFile.write(loaded.body, to: output) { display.show($0) }
   }
 
   private static func head(_ loaded: Loaded) -> String {
     let status = loaded.response.status
     let phrase = status.reasonPhrase.isEmpty ? "" : " \(status.reasonPhrase)"
-    let fields = loaded.response.headerFields.map { "\($0.name.rawName): \($0.value)\n" }.joined()
+    let fields = loaded.fieldsOfBody.map { "\($0.name.rawName): \($0.value)\n" }.joined()
     return "HTTP \(status.code)\(phrase)\n\(fields)\n"
   }
 

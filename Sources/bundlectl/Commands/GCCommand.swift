@@ -17,6 +17,7 @@ struct GCCommand: AsyncParsableCommand {
 
   func run() async throws {
     try await JSONOutput.reporting(store.json) {
+      try store.check()
       var report = GarbageReport()
       if store.directory.hasStore {
         let opened = try BundleStore(at: store.directory, logger: store.logger)

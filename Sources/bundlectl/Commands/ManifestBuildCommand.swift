@@ -7,17 +7,18 @@ struct ManifestBuildCommand: AsyncParsableCommand {
     commandName: "build",
     abstract: "Make a manifest of a folder.",
     discussion: """
-      Hidden files are left out; a symbolic link, or something that cannot be read, is an error. Scripts become bundles, named after their path below DIR without “.js”; everything else becomes files. Where \
+      Hidden files are left out; a symbolic link, or something that cannot be read, is an error. Scripts become bundles, named after their path below DIR without ".js"; everything else becomes files. Where \
       FILE is a manifest already, each entry's preload, prefetch and unknown keys are kept, and release and sequence \
       move on only if something has changed.
       """)
 
-  @Argument(help: ArgumentHelp("The folder.", valueName: "dir"))
+  @Argument(help: ArgumentHelp("The folder.", valueName: "dir"), completion: .directory)
   var folder: String
 
   @Option(
     name: [.customShort("o"), .long],
-    help: ArgumentHelp("Where to write; standard output without it.", valueName: "file"))
+    help: ArgumentHelp("Where to write; standard output without it.", valueName: "file"),
+    completion: .file())
   var output: String?
 
   @Option(

@@ -7,13 +7,17 @@ struct ManifestCheckCommand: AsyncParsableCommand {
     commandName: "check",
     abstract: "Validate a manifest; of a file with a relative base, the bundles beside it too.")
 
-  @Argument(help: ArgumentHelp("An http or https URL, or a file.", valueName: "url|file"))
+  @Argument(
+    help: ArgumentHelp("An http or https URL, or a file.", valueName: "url|file"),
+    completion: .file(extensions: ["json"]))
   var manifest = "manifest.json"
 
   @Option(name: .long, help: ArgumentHelp("A header field, sent to this origin only. Repeatable.", valueName: "field"))
   var header: [String] = []
 
-  @Option(name: .long, help: ArgumentHelp("PEM file of the certificate authorities to trust.", valueName: "file"))
+  @Option(
+    name: .long, help: ArgumentHelp("PEM file of the certificate authorities to trust.", valueName: "file"),
+    completion: .file())
   var caFile: String?
 
   @Flag(name: .long, help: "Print one JSON object.")

@@ -5,10 +5,12 @@ struct ManifestDiffCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "diff", abstract: "Show what changed between two manifests.")
 
-  @Argument(help: ArgumentHelp("The older: an http or https URL, or a file.", valueName: "old"))
+  @Argument(
+    help: ArgumentHelp("The older: an http or https URL, or a file.", valueName: "old"),
+    completion: .file(extensions: ["json"]))
   var old: String
 
-  @Argument(help: ArgumentHelp("The newer, likewise.", valueName: "new"))
+  @Argument(help: ArgumentHelp("The newer, likewise.", valueName: "new"), completion: .file(extensions: ["json"]))
   var new: String
 
   @Option(
@@ -16,7 +18,9 @@ struct ManifestDiffCommand: AsyncParsableCommand {
     help: ArgumentHelp("A header field, sent to the origin of each manifest only. Repeatable.", valueName: "field"))
   var header: [String] = []
 
-  @Option(name: .long, help: ArgumentHelp("PEM file of the certificate authorities to trust.", valueName: "file"))
+  @Option(
+    name: .long, help: ArgumentHelp("PEM file of the certificate authorities to trust.", valueName: "file"),
+    completion: .file())
   var caFile: String?
 
   @Flag(name: .long, help: "Print one JSON object.")

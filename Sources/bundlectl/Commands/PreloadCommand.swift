@@ -17,7 +17,9 @@ struct PreloadCommand: AsyncParsableCommand {
   @Option(name: [.short, .long], help: "Downloads at once.")
   var jobs = 8
 
-  @Option(name: .long, help: ArgumentHelp("Only the bundle or file of this name. Repeatable.", valueName: "name"))
+  @Option(
+    name: .long, help: ArgumentHelp("Only the bundle or file of this name. Repeatable.", valueName: "name"),
+    completion: Completions.bundles)
   var only: [String] = []
 
   @Flag(name: .long, help: "Leave the network alone: tell what is stored and what is missing.")
@@ -64,20 +66,23 @@ struct PreloadCommand: AsyncParsableCommand {
   func run() async throws {
     let manifest = try source.manifestHere()
     let interruption = await Interruption()
-    let host: PageHost
+    let report: PreloadReport
+    let wasInterrupted: Bool
     do {
-      host = try PageHost(configuration(manifest))
+      try store.check()
+      (report, wasInterrupted) = try await PageHost.using(configuration(manifest)) { host in
+        let preload = host.preload()
+        return await interruption.watching(cancel: { preload.cancel() }) {
+          await show(preload.updates)
+          return await preload.report()
+        }
+      }
     } catch {
       guard store.json else { throw error }
       var report = PreloadReport()
       report.failures = [.init(name: "store", error: "\(error)")]
       try JSONOutput.print(PreloadOutput(report))
       throw ExitCode.failure
-    }
-    let preload = host.preload()
-    let (report, wasInterrupted) = await interruption.watching(cancel: { preload.cancel() }) {
-      await show(preload.updates)
-      return await preload.report()
     }
     if store.json {
       try JSONOutput.print(PreloadOutput(report))
@@ -121,7 +126,7 @@ struct PreloadCommand: AsyncParsableCommand {
         (report.upToDate + report.filesUpToDate, "up to date"),
         (report.downloaded + report.filesDownloaded, "downloaded"),
         (report.copied + report.filesCopied, "copied"), (report.onDemand, "on demand"),
-        (report.failures.count, "failed"),
+        (report.failures.count, "failed"), (report.notFetched, "not fetched"),
       ]
       let counts = parts.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }.joined(separator: ", ")
       let bytes = report.bytesDownloaded > 0 ? ", \(Formatting.bytes(report.bytesDownloaded))" : ""
@@ -141,6 +146,9 @@ struct PreloadCommand: AsyncParsableCommand {
       }
       if report.activated { terminal.line("\(terminal.styled("✓", .green)) release \(release) is current now") }
     }
+    if report.isInterrupted {
+      Terminal.error.line("bundlectl: interrupted; what is complete stays, the rest goes on next time")
+    }
     for failure in report.failures {
       Terminal.error.line("bundlectl: \(Terminal.error.styled(failure.error, .red))")
     }
@@ -156,6 +164,9 @@ struct PreloadOutput: Encodable {
   let prefetched, prefetchSkipped: Int
   let prefetchFailures: [String]
   let failed: Int
+  /// Neither fetched nor failed when the run was interrupted.
+  let notFetched: Int
+  let interrupted: Bool
   let bytesDownloaded: Int64
   let requests: Int
   let activated: Bool
@@ -179,6 +190,8 @@ struct PreloadOutput: Encodable {
     prefetchSkipped = report.prefetchSkipped
     prefetchFailures = report.prefetchFailures
     failed = report.failures.count
+    notFetched = report.notFetched
+    interrupted = report.isInterrupted
     bytesDownloaded = report.bytesDownloaded
     requests = report.requests
     activated = report.activated

@@ -11,21 +11,40 @@ struct RenderCommand: AsyncParsableCommand {
       store where the server's MD5 says that they may, else from the network. A file runs as it is.
 
       What the script logs, and its errors, go to standard error. Where the bundle names a source map, errors have \
-      the lines of its sources. Exit status: 0 when all is well, 1 when the page could not open or its script threw.
+      the lines of its sources. Exit status: 0 when all is well, 1 when the page could not open, made no body, or its \
+      script threw; --fail-on makes it 1 for more.
 
       Examples:
-        bundlectl render home --manifest https://pages.example.com/manifest.json
-        bundlectl render dist/home.js --watch
-        bundlectl render dist/home.js --format html -o home.html
-        bundlectl render home --fire 12:click --fire 12:click --format commands
-        bundlectl render home --json --timings | jq '.root, .errors'
-      """)
+      """ + "\n" + HelpText.unbroken(examples))
+
+  private static let examples = """
+      bundlectl render home --manifest https://pages.example.com/manifest.json
+      bundlectl render dist/home.js --watch
+      bundlectl render dist/home.js --format html -o home.html
+      bundlectl render home --fire 12:click --format commands
+      bundlectl render dist/home.js --ephemeral --json --fail-on error > home.json
+    """
 
   enum Format: String, ExpressibleByArgument, CaseIterable {
     case outline, json, html, commands
   }
 
-  @Argument(help: "A bundle: a file where there is one of that name, its URL, or its name in the manifest.")
+  enum FailOn: String, ExpressibleByArgument, CaseIterable {
+    case exception, error, warning
+
+    /// Levels of log lines that fail a run.
+    var levels: Set<String> {
+      switch self {
+      case .exception: []
+      case .error: ["error"]
+      case .warning: ["error", "warn"]
+      }
+    }
+  }
+
+  @Argument(
+    help: "A bundle: a file where there is one of that name, its URL, or its name in the manifest.",
+    completion: Completions.bundlesAndFiles)
   var bundle: String
 
   @Option(
@@ -37,7 +56,9 @@ struct RenderCommand: AsyncParsableCommand {
         """))
   var format = Format.outline
 
-  @Option(name: [.customShort("o"), .customLong("output")], help: ArgumentHelp("Write it here.", valueName: "file"))
+  @Option(
+    name: [.customShort("o"), .customLong("output")], help: ArgumentHelp("Write it here.", valueName: "file"),
+    completion: .file())
   var output: String?
 
   @Flag(inversion: .prefixedNo, help: "Put the pictures and fonts into the HTML, so that it needs nothing beside it.")
@@ -50,8 +71,23 @@ struct RenderCommand: AsyncParsableCommand {
       discussion: "The ref is the number behind # in the outline: --fire 12:click.", valueName: "ref:type"))
   var fire: [FiredEvent] = []
 
-  @Flag(name: .long, help: "Show how long each stage took, on standard error.")
+  @Flag(name: .long, help: "Show how long each stage took, on standard error and in --json.")
   var timings = false
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "What makes the exit status 1: exception, error or warning.",
+      discussion: """
+        An exception, or a page without a body; also what the page logs with console.error; also console.warn, and \
+        modules and components that nobody registered.
+        """))
+  var failOn = FailOn.exception
+
+  @Flag(
+    name: .long,
+    help: "Start from an empty state and leave none behind: no store, no cache, no cookies, no storage.")
+  var ephemeral = false
 
   @Flag(
     name: .long,
@@ -65,7 +101,8 @@ struct RenderCommand: AsyncParsableCommand {
 
   @Option(
     name: .long,
-    help: ArgumentHelp("A framework file for bundles that are not plain: Vue, Rax, Weex.", valueName: "file"))
+    help: ArgumentHelp("A framework file for bundles that are not plain: Vue, Rax, Weex.", valueName: "file"),
+    completion: .file(extensions: ["js"]))
   var framework: String?
 
   @Option(name: .long, help: ArgumentHelp("Seconds to wait for what the page asks for.", valueName: "seconds"))
@@ -75,6 +112,9 @@ struct RenderCommand: AsyncParsableCommand {
   @OptionGroup var store: StoreOptions
 
   mutating func validate() throws {
+    guard !ephemeral || store.store == nil else {
+      throw ValidationError("--ephemeral uses no store: it cannot be used with --store.")
+    }
     guard (0...3600).contains(wait) else { throw ValidationError("--wait must be from 0 to 3600 seconds.") }
     guard !watch || !bundle.contains("://") || bundle.hasPrefix("file:") else {
       throw ValidationError("Only a file can be watched.")
@@ -87,9 +127,10 @@ struct RenderCommand: AsyncParsableCommand {
 
   func run() async throws {
     try await JSONOutput.reporting(store.json) {
+      try store.check()
       let target = try RenderTarget(bundle)
       guard watch else {
-        guard try await render(target, try await host(target)) else { throw ExitCode.failure }
+        guard try await render(target) else { throw ExitCode.failure }
         return
       }
       guard target.filePath != nil else { throw ValidationError("Only a file can be watched.") }
@@ -102,7 +143,7 @@ struct RenderCommand: AsyncParsableCommand {
       let watched = FileWatch(watchedFiles(target))
       do {
         // A host of its own each time: the framework may be another.
-        _ = try await render(target, try await host(target))
+        _ = try await render(target)
       } catch let error as CommandError {
         // It may be mended by the next change.
         Terminal.error.line("bundlectl: \(Terminal.error.styled("\(error)", .red))")
@@ -120,9 +161,13 @@ struct RenderCommand: AsyncParsableCommand {
     return [path] + [map, PageData.file(data), framework].compactMap(\.self)
   }
 
-  private func host(_ target: RenderTarget) async throws -> PageHost {
-    let manifest = try await target.manifest(source.manifest, in: store.directory)
+  private func configuration(
+    _ target: RenderTarget, in directory: StoreDirectory
+  ) async throws -> HostConfiguration {
+    let manifest = try await target.manifest(source.manifest, in: directory)
     var configuration = try source.configuration(store, manifest: manifest)
+    configuration.store = directory
+    configuration.scripts.frameworkAdvice = { _ in "name its file with --framework FILE" }
     let folder = (target.filePath ?? manifest.filePath).map { ($0 as NSString).deletingLastPathComponent }
     configuration.resources.localFolder = folder
     if let framework {
@@ -131,10 +176,18 @@ struct RenderCommand: AsyncParsableCommand {
       }
       for type in [BundleType.vue, .rax, .weex] { configuration.scripts.frameworks[type] = text }
     }
-    return try PageHost(configuration)
+    // One page is opened: no engine need be ready for the next.
+    configuration.scripts.ready = 0
+    return configuration
   }
 
   /// - Returns: whether all went well.
+  private func render(_ target: RenderTarget) async throws -> Bool {
+    try await EphemeralStore.using(if: ephemeral, else: store.directory) { directory in
+      try await PageHost.using(try await configuration(target, in: directory)) { try await render(target, $0) }
+    }
+  }
+
   private func render(_ target: RenderTarget, _ host: PageHost) async throws -> Bool {
     let isFile = target.filePath != nil
     let (url, policy) = try await target.url(host)
@@ -152,8 +205,13 @@ struct RenderCommand: AsyncParsableCommand {
     }
     if !store.json || output != nil, rendering.tree.body != nil || format == .commands { try show(rendering) }
     if timings { for line in TimingsText.lines(of: rendering, isFile: isFile) { Terminal.error.line(line) } }
-    if store.json { try JSONOutput.print(RenderReport(rendering, isFile: isFile)) }
-    return rendering.faults.isEmpty
+    if store.json { try JSONOutput.print(RenderReport(rendering, isFile: isFile, withTimings: timings)) }
+    let failing = failOn.levels.reduce(0) { $0 + (rendering.logged[$1] ?? 0) }
+    if failing > 0 {
+      Terminal.error.line(
+        "bundlectl: the page logged \(Formatting.count(failing, "line")) that --fail-on \(failOn) counts")
+    }
+    return rendering.faults.isEmpty && failing == 0 && (failOn != .warning || rendering.missing.isEmpty)
   }
 
   private func show(_ rendering: Rendering) throws {

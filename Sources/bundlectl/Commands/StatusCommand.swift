@@ -6,7 +6,9 @@ struct StatusCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "status", abstract: "Show the releases and bundles in the store.")
 
-  @Option(name: .long, help: ArgumentHelp("Only this source.", valueName: "url|file"))
+  @Option(
+    name: .long, help: ArgumentHelp("Only this source.", valueName: "url|file"),
+    completion: .file(extensions: ["json"]))
   var manifest: String?
 
   @Flag(name: .long, help: "List the files too, not only the bundles.")
@@ -16,6 +18,7 @@ struct StatusCommand: AsyncParsableCommand {
 
   func run() async throws {
     try await JSONOutput.reporting(store.json) {
+      try store.check()
       let output = try await status()
       if store.json { try JSONOutput.print(output) } else { show(output) }
     }
@@ -54,7 +57,7 @@ struct StatusCommand: AsyncParsableCommand {
         terminal.line(terminal.styled("release \(previous) is kept as the previous one", .dim))
       }
       let listed = source.entries.filter { files || $0.kind == .bundle }
-      let width = min(48, listed.map(\.name.count).max() ?? 0)
+      let width = min(48, listed.map { Formatting.columns($0.name) }.max() ?? 0)
       for entry in listed { terminal.line("  \(line(for: entry, width: width, terminal))") }
       let rest = source.entries.count - listed.count
       if rest > 0 {
@@ -67,8 +70,8 @@ struct StatusCommand: AsyncParsableCommand {
   private func line(for entry: StatusOutput.Entry, width: Int, _ terminal: Terminal) -> String {
     let mark = entry.stored ? terminal.styled("✓", .green) : terminal.styled("–", .yellow)
     let size = entry.size.map(Formatting.bytes) ?? ""
-    let padded = String(repeating: " ", count: max(0, 8 - size.count)) + size
-    return "\(mark) \(Formatting.fitted(entry.name, width))  \(padded)  \(terminal.styled(entry.md5, .dim))"
+    return
+      "\(mark) \(Formatting.fitted(entry.name, width))  \(Formatting.rightAligned(size, 8))  \(terminal.styled(entry.md5, .dim))"
   }
 }
 

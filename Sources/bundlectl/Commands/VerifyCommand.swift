@@ -18,6 +18,7 @@ struct VerifyCommand: AsyncParsableCommand {
 
   func run() async throws {
     try await JSONOutput.reporting(store.json) {
+      try store.check()
       let output = try await verify()
       if store.json { try JSONOutput.print(output) } else { show(output) }
       if !output.isWell { throw ExitCode.failure }
@@ -67,10 +68,13 @@ struct VerifyCommand: AsyncParsableCommand {
       }
     }
     guard server || repair && !faulty.isEmpty else { return }
-    let host = try PageHost(source.configuration(store, manifest: stored.url))
-    if server { await compare(contents, with: host, &output) }
-    if repair {
-      for (bundle, blob) in faulty { await mend(bundle, blob, release, host, &output) }
+    output = try await PageHost.using(source.configuration(store, manifest: stored.url)) { [output] host in
+      var output = output
+      if server { await compare(contents, with: host, &output) }
+      if repair {
+        for (bundle, blob) in faulty { await mend(bundle, blob, release, host, &output) }
+      }
+      return output
     }
   }
 
@@ -111,7 +115,7 @@ struct VerifyCommand: AsyncParsableCommand {
 }
 
 /// The JSON of `verify`.
-struct VerifyOutput: Encodable {
+struct VerifyOutput: Encodable, Sendable {
   var checked = 0
   var ok = 0
   var corrupt: [String] = []

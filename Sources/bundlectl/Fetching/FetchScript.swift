@@ -112,7 +112,7 @@ struct ScriptAnswer: Encodable {
   init(id: JSONValue?, _ loaded: Loaded, body bytes: [UInt8]) {
     self.id = Nullable(value: id)
     status = loaded.status
-    headers = loaded.response.headerFields.map { [$0.name.rawName, $0.value] }
+    headers = loaded.fieldsOfBody.map { [$0.name.rawName, $0.value] }
     if let text = String(validating: bytes, as: UTF8.self) {
       (body, bodyEncoding) = (text, "utf8")
     } else {

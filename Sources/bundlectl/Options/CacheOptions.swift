@@ -4,13 +4,27 @@ import HTTPTypes
 import Logging
 import PageKit
 
+extension LoadBehavior {
+  /// The behaviour that `--policy` names.
+  ///
+  /// - Throws: `ValidationError` if there is none of that name.
+  init(policy name: String) throws {
+    guard let found = Self(named: name) else {
+      let names = Self.named.map(\.name).joined(separator: ", ")
+      throw ValidationError("There is no policy \(name.quotedForMessage): it is one of \(names).")
+    }
+    self = found
+  }
+}
+
 /// Where the response cache is, and how to reach servers.
 struct CacheOptions: ParsableArguments {
   @Option(
     name: .long,
     help: ArgumentHelp(
       "The folder of the store and the response cache.",
-      discussion: "Default: $XDG_DATA_HOME/pagekit and $XDG_CACHE_HOME/pagekit.", valueName: "dir"))
+      discussion: "Default: $XDG_DATA_HOME/pagekit and $XDG_CACHE_HOME/pagekit.", valueName: "dir"),
+    completion: .directory)
   var store: String?
 
   @Option(
@@ -51,11 +65,12 @@ struct CacheOptions: ParsableArguments {
     isShared ? nil : try CookieJar(file: responses.durablePath + "/cookies.txt")
   }
 
-  /// What loads resources from that cache and the network.
-  func loader(
+  /// Makes what loads resources from that cache and the network, for one piece of work. Refreshes behind answers that
+  /// were given are waited for; where the work throws, everything under way is ended first.
+  func withLoader(
     isShared: Bool = false, cookies: CookieJar? = nil, caFile: String? = nil, limits: TransferLimits = .standard,
-    bodyLimit: Int64 = 256 << 20
-  ) throws -> ResourceLoader {
+    bodyLimit: Int64 = 256 << 20, _ body: (ResourceLoader) async throws -> Void
+  ) async throws {
     var configuration = ResourceLoader.Configuration()
     configuration.behavior = .protocolCache
     configuration.partition = isShared ? .shared : .private
@@ -63,9 +78,19 @@ struct CacheOptions: ParsableArguments {
     configuration.limits = limits
     configuration.bodyLimit = bodyLimit
     let bundles = storeDirectory.hasStore ? try BundleStore(reading: storeDirectory, logger: logger) : nil
-    return ResourceLoader(
-      cache: try cacheOrNone(isShared: isShared),
-      transport: try CurlTransport(.init(certificateAuthorities: caFile, connectionsPerHost: 32)),
-      coding: ContentDecoder(), cookies: cookies, files: bundles.map { ReleaseFiles($0) }, configuration: configuration)
+    let responses = try cacheOrNone(isShared: isShared)
+    try await CurlTransport.using(.init(certificateAuthorities: caFile, connectionsPerHost: 32)) {
+      [configuration] transport in
+      let loader = ResourceLoader(
+        cache: responses, transport: transport, coding: ContentDecoder(), cookies: cookies, files: bundles.map { ReleaseFiles($0) },
+        configuration: configuration)
+      do {
+        try await body(loader)
+        await loader.finishBackgroundWork()
+      } catch {
+        await loader.shutDown()
+        throw error
+      }
+    }
   }
 }

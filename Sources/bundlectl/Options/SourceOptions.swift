@@ -6,7 +6,8 @@ import PageKit
 /// Which manifest, and how to reach its server.
 struct SourceOptions: ParsableArguments {
   @Option(
-    name: .long, help: ArgumentHelp("The manifest: an http or https URL, or a file.", valueName: "url|file"))
+    name: .long, help: ArgumentHelp("The manifest: an http or https URL, or a file.", valueName: "url|file"),
+    completion: .file(extensions: ["json"]))
   var manifest: String?
 
   @Option(
@@ -16,7 +17,9 @@ struct SourceOptions: ParsableArguments {
       discussion: "Sent to the manifest's origin only, never to another, and never logged.", valueName: "field"))
   var header: [String] = []
 
-  @Option(name: .long, help: ArgumentHelp("PEM file of the certificate authorities to trust.", valueName: "file"))
+  @Option(
+    name: .long, help: ArgumentHelp("PEM file of the certificate authorities to trust.", valueName: "file"),
+    completion: .file())
   var caFile: String?
 
   mutating func validate() throws {
@@ -25,7 +28,7 @@ struct SourceOptions: ParsableArguments {
       throw ValidationError(
         manifest.contains("@")
           ? "The manifest's URL has credentials in it: give them with --header 'Authorization: …'."
-          : "“\(manifest)” is no http, https or file URL.")
+          : "\(manifest.quotedForMessage) is no http, https or file URL.")
     }
     if let caFile, !FileManager.default.isReadableFile(atPath: caFile) {
       throw ValidationError("The CA file \(caFile) cannot be read.")
@@ -70,6 +73,40 @@ struct SourceOptions: ParsableArguments {
   }
 }
 
+extension PageHost {
+  /// Makes a host for one piece of work, and ends all that it has under way before it returns or throws.
+  static func using<Result: Sendable>(
+    _ configuration: HostConfiguration, _ body: (PageHost) async throws -> Result
+  ) async throws -> Result {
+    let host = try PageHost(configuration)
+    do {
+      let result = try await body(host)
+      await host.shutDown()
+      return result
+    } catch {
+      await host.shutDown()
+      throw error
+    }
+  }
+}
+
+extension CurlTransport {
+  /// Makes a transport for one piece of work, and ends it before it returns or throws.
+  static func using<Result: Sendable>(
+    _ configuration: Configuration, _ body: (CurlTransport) async throws -> Result
+  ) async throws -> Result {
+    let transport = try CurlTransport(configuration)
+    do {
+      let result = try await body(transport)
+      await transport.shutDown()
+      return result
+    } catch {
+      await transport.shutDown()
+      throw error
+    }
+  }
+}
+
 extension StoredSource {
   /// The named source of a store, or its only one.
   static func chosen(_ manifest: String?, in store: BundleStore) async throws -> StoredSource {
@@ -77,14 +114,14 @@ extension StoredSource {
       let url = try PageURL(manifestArgument: manifest)
       guard let source = try await store.source(url) else {
         throw CommandError(
-          "the store \(store.directory.path) has nothing of \(url.readable): run “bundlectl preload --manifest \(manifest)” first"
+          "the store \(store.directory.path) has nothing of \(url.readable): run \"bundlectl preload --manifest \(manifest)\" first"
         )
       }
       return source
     }
     let sources = try await store.sources()
     guard let only = sources.first else {
-      throw CommandError("the store \(store.directory.path) is empty: run “bundlectl preload” first")
+      throw CommandError("the store \(store.directory.path) is empty: run \"bundlectl preload\" first")
     }
     guard sources.count == 1 else {
       let list = sources.map { "  " + $0.url.readable }.joined(separator: "\n")

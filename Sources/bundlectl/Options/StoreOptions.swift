@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 import Logging
 import PageKit
 
@@ -8,7 +9,8 @@ struct StoreOptions: ParsableArguments {
     name: .long,
     help: ArgumentHelp(
       "The store's folder.",
-      discussion: "Default: $XDG_DATA_HOME/pagekit, or ~/.local/share/pagekit.", valueName: "dir"))
+      discussion: "Default: $XDG_DATA_HOME/pagekit, or ~/.local/share/pagekit.", valueName: "dir"),
+    completion: .directory)
   var store: String?
 
   @Flag(name: .long, help: "Print one JSON object on standard output; logs go to standard error.")
@@ -16,6 +18,9 @@ struct StoreOptions: ParsableArguments {
 
   @Flag(name: [.short, .long], help: "Log what is done, to standard error.")
   var verbose = false
+
+  /// - Throws: ``CommandError`` if something that is no folder is in the place of the store.
+  func check() throws { try StoreDirectory.checkArgument(store) }
 
   var directory: StoreDirectory { store.map { StoreDirectory($0) } ?? .standard() }
 
@@ -28,5 +33,16 @@ struct StoreOptions: ParsableArguments {
       handler.logLevel = level
       return handler
     }
+  }
+}
+
+extension StoreDirectory {
+  /// - Throws: ``CommandError`` if something that is no folder is in the place of the store.
+  static func checkArgument(_ path: String?) throws {
+    var isFolder: ObjCBool = false
+    guard let path, FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), !isFolder.boolValue else {
+      return
+    }
+    throw CommandError("--store takes the store's folder: \(path) is a file")
   }
 }

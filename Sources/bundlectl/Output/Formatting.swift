@@ -48,8 +48,42 @@ enum Formatting {
   }
 
   /// How many columns a terminal gives the text.
-  static func columns(_ text: String) -> Int {
-    text.unicodeScalars.reduce(0) { $0 + max(0, Int(wcwidth(wchar_t($1.value)))) }
+  static func columns(_ text: String) -> Int { text.reduce(0) { $0 + columns($1) } }
+
+  /// Of a character of several code points: as wide as the widest, and two columns where it is shown as an emoji.
+  private static func columns(_ character: Character) -> Int {
+    let scalars = character.unicodeScalars
+    let emojiMark: Unicode.Scalar = "\u{FE0F}"
+    if scalars.count > 1, scalars.contains(emojiMark) || scalars.allSatisfy({ regionalIndicators.contains($0) }) {
+      return 2
+    }
+    return scalars.reduce(0) { max($0, Int(wcwidth(wchar_t($1.value)))) }
+  }
+
+  /// Two of these are a flag.
+  private static let regionalIndicators: ClosedRange<Unicode.Scalar> = "\u{1F1E6}"..."\u{1F1FF}"
+
+  /// Filled at its beginning to so many columns.
+  static func rightAligned(_ text: String, _ width: Int) -> String {
+    String(repeating: " ", count: max(0, width - columns(text))) + text
+  }
+
+  /// `5.2 MB of 62 MB  1.1 MB/s  52 s left`, as far as it is known.
+  ///
+  /// - Parameter rate: bytes a second.
+  static func progress(bytes: Int64, total: Int64?, rate: Double) -> String {
+    var parts = [total.map { "\(Self.bytes(bytes)) of \(Self.bytes($0))" } ?? Self.bytes(bytes)]
+    if rate >= 1 { parts.append("\(Self.bytes(Int64(rate)))/s") }
+    if let total, rate >= 1, bytes < total { parts.append("\(remaining(Double(total - bytes) / rate)) left") }
+    return parts.joined(separator: "  ")
+  }
+
+  /// `52 s`, `3 min 20 s`, `2 h 5 min`.
+  static func remaining(_ seconds: Double) -> String {
+    let whole = Int(min(max(seconds.rounded(.up), 1), 359_999))
+    if whole < 60 { return "\(whole) s" }
+    if whole < 3_600 { return "\(whole / 60) min \(whole % 60) s" }
+    return "\(whole / 3_600) h \(whole % 3_600 / 60) min"
   }
 
   static func bar(_ fraction: Double, width: Int) -> String {

@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 
 /// A value that is `null` in JSON where there is none, not left out.
-struct Nullable<Value: Encodable>: Encodable {
+struct Nullable<Value: Encodable & Sendable>: Encodable, Sendable {
   let value: Value?
 
   func encode(to encoder: any Encoder) throws {

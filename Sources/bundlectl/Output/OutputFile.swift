@@ -2,45 +2,104 @@ import Foundation
 import PageKit
 
 /// A file that an answer is written to.
-enum OutputFile {
-  /// Writes into what is there, a link's target or a pipe too; what it held stays until the first bytes have come.
-  static func write(_ body: LoadedBody, to path: String) async throws {
-    var chunks = body.makeAsyncIterator()
-    var chunk = try await chunks.next()
-    let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o666)
-    guard descriptor >= 0 else { throw failure(path) }
-    let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-    // Not for pipes and devices, which have no length.
-    _ = ftruncate(descriptor, 0)
-    while let bytes = chunk {
-      do {
-        try file.write(contentsOf: Data(bytes))
-      } catch {
-        throw failure(path)
-      }
-      chunk = try await chunks.next()
+///
+/// Where a plain file is or will be, also behind a link, it is there whole or not at all: until the end the bytes are in
+/// a file of their own beside it. What is no plain file, a pipe or a device, is written into as the bytes come.
+final class OutputFile {
+  private let path: String
+  private let handle: FileHandle
+  /// Where the bytes are until the end, and the file whose place they take then.
+  private let replacement: (temporary: String, target: String)?
+  private var isDone = false
+
+  /// - Throws: ``CommandError`` if nothing can be written there.
+  init(_ path: String) throws {
+    self.path = path
+    var status = stat()
+    let exists = stat(path, &status) == 0
+    if exists && status.st_mode & S_IFMT != S_IFREG {
+      replacement = nil
+      let descriptor = open(path, O_WRONLY | O_CLOEXEC)
+      guard descriptor >= 0 else { throw Self.failure(path) }
+      handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+      return
     }
-    try? file.close()
+    // What may not be written into is not replaced either.
+    guard !exists || access(path, W_OK) == 0 else { throw Self.failure(path) }
+    let target = try Self.linked(path)
+    let folder = (target as NSString).deletingLastPathComponent
+    let name = ".\((target as NSString).lastPathComponent).\(UUID().uuidString.prefix(8)).part"
+    let temporary = folder.isEmpty ? name : "\(folder)/\(name)"
+    let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
+    guard descriptor >= 0 else { throw Self.failure(path) }
+    if exists { _ = fchmod(descriptor, status.st_mode & 0o7777) }
+    handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+    replacement = (temporary, target)
   }
 
-  /// Whole or not at all where a plain file is or will be; into what is there otherwise: a link, a pipe, a device.
-  static func write(_ data: Data, to path: String) throws {
-    var status = stat()
-    let isPlain = lstat(path, &status) != 0 || status.st_mode & S_IFMT == S_IFREG
+  deinit {
+    if !isDone, let replacement { unlink(replacement.temporary) }
+  }
+
+  /// - Throws: ``CommandError``.
+  func append(_ bytes: [UInt8]) throws {
     do {
-      if isPlain {
-        try data.write(to: URL(fileURLWithPath: path), options: .atomic)
-      } else {
-        guard let file = FileHandle(forWritingAtPath: path) else { throw failure(path) }
-        _ = ftruncate(file.fileDescriptor, 0)
-        try file.write(contentsOf: data)
-        try file.close()
-      }
-    } catch let error as CommandError {
-      throw error
+      try handle.write(contentsOf: Data(bytes))
     } catch {
-      throw failure(path)
+      throw Self.failure(path)
     }
+  }
+
+  /// Puts what was written in its place. Without it nothing is changed.
+  ///
+  /// - Throws: ``CommandError``.
+  func finish() throws {
+    do {
+      try handle.close()
+    } catch {
+      throw Self.failure(path)
+    }
+    if let replacement, rename(replacement.temporary, replacement.target) != 0 { throw Self.failure(path) }
+    isDone = true
+  }
+
+  /// Writes a body as it comes; nothing is changed before its first bytes are here.
+  ///
+  /// - Parameter progress: told of the bytes so far.
+  static func write(_ body: LoadedBody, to path: String, progress: (Int64) -> Void = { _ in }) async throws {
+    var chunks = body.makeAsyncIterator()
+    var chunk = try await chunks.next()
+    let file = try OutputFile(path)
+    var count: Int64 = 0
+    while let bytes = chunk {
+      try file.append(bytes)
+      count += Int64(bytes.count)
+      progress(count)
+      chunk = try await chunks.next()
+    }
+    try file.finish()
+  }
+
+  static func write(_ data: Data, to path: String) throws {
+    let file = try OutputFile(path)
+    try file.append(Array(data))
+    try file.finish()
+  }
+
+  /// The file that a path leads to; a link's own path is kept for nobody to replace.
+  private static func linked(_ path: String) throws -> String {
+    var path = path
+    // As many links as the system follows.
+    for _ in 0..<40 {
+      guard let next = try? FileManager.default.destinationOfSymbolicLink(atPath: path) else { return path }
+      path =
+        next.hasPrefix("/")
+        ? next
+        : ((path as NSString).deletingLastPathComponent as NSString)
+          .appendingPathComponent(next)
+    }
+    errno = ELOOP
+    throw failure(path)
   }
 
   private static func failure(_ path: String) -> CommandError {

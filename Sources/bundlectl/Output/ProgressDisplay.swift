@@ -15,8 +15,6 @@ struct ProgressDisplay {
 
   init(_ terminal: Terminal) {
     self.terminal = terminal
-    // For the width of characters; messages stay as they are.
-    setlocale(LC_CTYPE, "C.UTF-8")
   }
 
   /// Draws until the preload has ended.
@@ -92,7 +90,7 @@ struct ProgressDisplay {
     let nameWidth = min(32, max(8, width / 3))
     let name = "  " + Formatting.fitted(bundle.name, nameWidth)
     guard let size = bundle.size, size > 0 else { return "\(name) \(Formatting.bytes(bytes))" }
-    let figures = "\(Formatting.bytes(bytes)) of \(Formatting.bytes(size))"
+    let figures = Formatting.progress(bytes: bytes, total: size, rate: 0)
     let room = width - nameWidth - 2 - 1 - 1 - 20 - 1
     let bar = room >= 8 ? Formatting.bar(Double(bytes) / Double(size), width: min(room, 24)) + " " : ""
     return "\(name) \(bar)\(figures)"
@@ -107,10 +105,11 @@ struct ProgressDisplay {
       let done = totals.fetched + totals.failed
       let fraction =
         totals.bytesToFetch > 0
-        ? Double(totals.bytes) / Double(totals.bytesToFetch) : Double(done) / Double(max(1, totals.toFetch))
+        ? Double(totals.bytesHere) / Double(totals.bytesToFetch) : Double(done) / Double(max(1, totals.toFetch))
+      let total = totals.bytesToFetch > 0 ? totals.bytesToFetch : nil
       let figures =
-        "\(done)/\(totals.toFetch)  \(Formatting.bytes(totals.bytes))  \(Formatting.bytes(Int64(totals.rate)))/s"
-      let room = max(10, min(40, width - figures.count - 4))
+        "\(done)/\(totals.toFetch)  " + Formatting.progress(bytes: totals.bytesHere, total: total, rate: totals.rate)
+      let room = max(6, min(40, width - Formatting.columns(figures) - 4))
       return "\(Formatting.bar(fraction, width: room))  \(figures)"
     }
   }

@@ -37,7 +37,9 @@ struct Terminal: Sendable {
         if descriptor == STDOUT_FILENO {
           Terminal.error.line("bundlectl: standard output cannot be written: \(reason)")
         }
-        exit(1)
+        // At once: what is under way must not go on beside libraries that are torn down.
+        EphemeralStore.remove()
+        _exit(1)
       }
       bytes = bytes.dropFirst(written)
     }

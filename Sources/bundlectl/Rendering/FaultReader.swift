@@ -26,7 +26,13 @@ actor FaultReader {
     let mapped = map.map { exception.mapped(through: $0, of: url.text) } ?? exception.located
     var fault = RenderFault(mapped)
     if let line = mapped.line, let place = mapped.url {
-      fault.code = map?.text(of: place, line: line) ?? (place == url.text ? lineOfBundle(line) : nil)
+      if let known = map?.text(of: place, line: line) {
+        fault.code = known
+      } else if place == url.text {
+        fault.code = Self.line(line, of: text)
+      } else {
+        fault.code = Self.line(line, of: await sourceFile(place))
+      }
     }
     return fault
   }
@@ -44,9 +50,25 @@ actor FaultReader {
     }
   }
 
-  private func lineOfBundle(_ line: Int) -> String? {
-    guard let lines = text?.split(separator: "\n", maxSplits: line, omittingEmptySubsequences: false),
-      lines.count >= line
+  /// Characters of a source that is looked at for a line.
+  private static let sourceLimit: Int64 = 8 << 20
+  private var sources: [String: String] = [:]
+
+  /// A source that its map names without its text: the file beside a local map, or what the bundle's own server has.
+  private func sourceFile(_ place: String) async -> String? {
+    if let known = sources[place] { return known }
+    guard let source = PageURL(place), source.isFile ? url.isFile : source.origin == url.origin else { return nil }
+    let loaded = try? await resources.response(for: ResourceRequest(place, base: url, priority: .low))
+    guard let loaded, (200..<300).contains(loaded.status),
+      let bytes = try? await loaded.body.bytes(upTo: Self.sourceLimit)
+    else { return nil }
+    sources[place] = String(decoding: bytes, as: UTF8.self)
+    return sources[place]
+  }
+
+  private static func line(_ line: Int, of text: String?) -> String? {
+    guard let lines = text?.split(maxSplits: line, omittingEmptySubsequences: false, whereSeparator: \.isNewline),
+      line > 0, lines.count >= line
     else { return nil }
     return String(lines[line - 1])
   }

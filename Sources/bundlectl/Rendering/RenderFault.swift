@@ -45,9 +45,11 @@ struct RenderFault: Encodable {
     }
     if let code, let line, code.count <= Self.codeLimit {
       terminal.line("  \(terminal.styled("\(line) │", .dim)) \(code)")
-      if let column, column <= code.count + 1 {
+      if let column, column <= code.utf16.count + 1 {
         // Tabs stay tabs, so that the mark is below what it means.
-        let space = String(code.prefix(column - 1).map { $0 == "\t" ? "\t" : " " })
+        let before = String(decoding: code.utf16.prefix(column - 1), as: UTF16.self)
+        let space = before.map { $0 == "\t" ? "\t" : String(repeating: " ", count: Formatting.columns(String($0))) }
+          .joined()
         terminal.line(
           "  \(String("\(line)".map { _ in " " })) \(terminal.styled("│", .dim)) \(space)\(terminal.styled("^", .red))")
       }

@@ -38,21 +38,48 @@ struct RenderReport: Encodable {
   /// Why it is stale or unconfirmed.
   let note: String?
   let bundle: Bundle
+  /// `rendered`, `empty` (the script ran and made no body) or `failed`.
+  let state: String
   let settled: Bool
   let requests: Requests
-  /// Stages, in seconds since the page was asked for.
-  let timings: [String: Nullable<Double>]
+  /// Stages, in seconds since the page was asked for; only where they are wanted: they differ from run to run.
+  let timings: [String: Nullable<Double>]?
   let root: JSONValue
   let errors: [RenderFault]
+  /// What the page wants and nobody registered.
+  let missing: Missing
+  /// Lines that the page logged, by their level.
+  let logged: [String: Int]
 
-  init(_ rendering: Rendering, isFile: Bool) {
+  struct Missing: Encodable {
+    var components: [String] = []
+    var modules: [String] = []
+    /// As `module.method`.
+    var methods: [String] = []
+
+    init(_ parts: [MissingPart]) {
+      for part in parts {
+        switch part {
+        case .component(let type): components.append(type)
+        case .module(let name): modules.append(name)
+        case .method(let module, let name): methods.append("\(module).\(name)")
+        }
+      }
+    }
+  }
+
+  init(_ rendering: Rendering, isFile: Bool, withTimings: Bool) {
     source = Nullable(value: isFile ? "file" : rendering.source?.rawValue)
     note = rendering.note
     bundle = rendering.bundle
     settled = rendering.isSettled
     let counted = rendering.timings
     requests = Requests(total: counted.requests, hits: counted.hits, bytes: counted.bytes)
-    timings = Dictionary(counted.stages.map { ($0.name, Nullable(value: $0.time?.seconds)) }) { first, _ in first }
+    let stages = counted.stages.map { ($0.name, Nullable(value: $0.time?.seconds)) }
+    timings = withTimings ? Dictionary(stages) { first, _ in first } : nil
+    state = rendering.state.rawValue
+    missing = Missing(rendering.missing)
+    logged = rendering.logged
     root = rendering.tree.json
     errors = rendering.faults
   }

@@ -19,8 +19,8 @@ enum RenderTarget: Hashable {
     var isFolder: ObjCBool = false
     if FileManager.default.fileExists(atPath: argument, isDirectory: &isFolder), !isFolder.boolValue {
       self = .file(try PageURL(manifestArgument: argument))
-    } else if argument.contains("/") || argument.hasSuffix(".js") {
-      throw CommandError(isFolder.boolValue ? "\(argument) is a folder, not a bundle" : "there is no file \(argument)")
+    } else if isFolder.boolValue, argument.hasSuffix("/") || argument.hasPrefix(".") {
+      throw CommandError("\(argument) is a folder, not a bundle")
     } else {
       self = .named(argument)
     }
@@ -79,7 +79,8 @@ enum RenderTarget: Hashable {
     var names: [String] = []
     for release in [newest, source?.incoming, source?.current].compactMap(\.self) {
       let bundles = try await host.store.recordedContents(of: release).map(\.bundle).filter { $0.kind == .bundle }
-      if let found = bundles.first(where: { $0.name == name }) { return found.url }
+      let found = bundles.first { $0.name == name } ?? bundles.first { $0.name == Manifest.Entry.name(forPath: name) }
+      if let found { return found.url }
       if names.isEmpty { names = bundles.map(\.name) }
     }
     let manifest = verifier.source.readable
@@ -88,7 +89,10 @@ enum RenderTarget: Hashable {
       throw CommandError("the manifest \(manifest) has no bundles")
     }
     let some = names.sorted().prefix(10).joined(separator: ", ") + (names.count > 10 ? ", …" : "")
-    throw CommandError("the manifest \(manifest) lists no bundle \(name.quotedForMessage); it has \(some)")
+    let isPath = name.contains("/") || name.hasSuffix(".js")
+    throw CommandError(
+      "\(isPath ? "there is no file \(name), and " : "")the manifest \(manifest) lists no bundle \(name.quotedForMessage); it has \(some)"
+    )
   }
 }
 

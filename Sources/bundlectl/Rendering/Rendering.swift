@@ -12,8 +12,22 @@ struct Rendering {
   var timings = PageTimings()
   var commands: [RenderCommandText] = []
   var faults: [RenderFault] = []
+  /// What the page wants and nobody registered.
+  var missing: [MissingPart] = []
+  /// Lines that the page logged, by their level.
+  var logged: [String: Int] = [:]
+  /// What became of the page.
+  var state = State.failed
   var isSettled = true
   var html: String?
+
+  enum State: String {
+    /// It has a body.
+    case rendered
+    /// Its script ran, and made no body.
+    case empty
+    case failed
+  }
 
   /// A render command in a line.
   typealias RenderCommandText = String
@@ -46,7 +60,8 @@ struct Rendering {
     }
     let listener = Task { await listen(to: page, reader) }
     if let fault = await open(page, request) { result.faults.append(fault) }
-    if await page.phase == .live {
+    let phase = await page.phase
+    if phase == .live || phase == .empty {
       result.isSettled = await page.settle(within: request.wait)
       for event in request.events {
         guard let fault = await fire(event, page, request.wait) else { continue }
@@ -57,13 +72,17 @@ struct Rendering {
     if let isEmbedding = request.htmlEmbedding, await page.tree.body != nil {
       result.html = await page.preview(title: url.readable, embedding: isEmbedding).html
     }
+    result.state = await page.phase == .failed ? .failed : page.tree.body == nil ? .empty : .rendered
+    if result.state == .empty {
+      result.faults.append(RenderFault("the page has made no body: there is nothing to see", url: url.text))
+    }
     (result.tree, result.source, result.note) = await (page.tree, page.bundle?.source, page.bundle?.note)
     result.bundle.md5 = await page.bundle?.md5.hex ?? (request.isFile ? RenderReport.Bundle.md5(of: url) : nil)
     await page.destroy()
-    let (commands, faults) = await listener.value
-    result.commands = commands
+    let heard = await listener.value
+    (result.commands, result.missing, result.logged) = (heard.commands, heard.missing, heard.logged)
     // What the script threw came before what was wrong with the asking.
-    result.faults = faults + thrown.faults(besides: page.id) + result.faults
+    result.faults = heard.faults + thrown.faults(besides: page.id) + result.faults
     return result
   }
 
@@ -97,20 +116,34 @@ struct Rendering {
     return nil
   }
 
-  private static func listen(
-    to page: PageInstance, _ reader: FaultReader
-  ) async -> (commands: [String], faults: [RenderFault]) {
-    var (commands, faults): ([String], [RenderFault]) = ([], [])
+  /// What a page's events say.
+  private struct Heard {
+    var commands: [RenderCommandText] = []
+    var faults: [RenderFault] = []
+    var missing: [MissingPart] = []
+    var logged: [String: Int] = [:]
+  }
+
+  private static func listen(to page: PageInstance, _ reader: FaultReader) async -> Heard {
+    var heard = Heard()
+    func say(_ level: String, _ text: String) {
+      Terminal.error.line("\(Terminal.error.styled("\(level):", .dim)) \(text)")
+    }
     for await event in page.events {
       switch event {
-      case .commands(let done): commands += done.map(\.description)
-      case .log(let level, let text): Terminal.error.line("\(Terminal.error.styled("\(level):", .dim)) \(text)")
-      case .exception(let exception): faults.append(await reader.fault(of: exception))
-      case .failed(let error): faults.append(await reader.fault(of: error))
+      case .commands(let done): heard.commands += done.map(\.description)
+      case .log(let level, let text):
+        heard.logged[level, default: 0] += 1
+        say(level, text)
+      case .missing(let part):
+        heard.missing.append(part)
+        say("warn", "\(part)")
+      case .exception(let exception): heard.faults.append(await reader.fault(of: exception))
+      case .failed(let error): heard.faults.append(await reader.fault(of: error))
       default: break
       }
     }
-    return (commands, faults)
+    return heard
   }
 }
 

@@ -79,15 +79,16 @@ struct GlobalsTests {
       let page = try await fixture.page(
         """
         console.log('a', 1, { b: [2] }, null, undefined); console.warn('w'); nativeLog('n', 'm', '__ERROR'); nativeLog('plain')
-        nativeLog(); var o = {}; o.o = o; console.log(o); console.log(Symbol('s')); requireModule('none')
+        nativeLog(); var o = {}; o.o = o; console.log(o); console.log(Symbol('s')); console.error(new TypeError('t')); requireModule('none')
         """)
       await page.destroy()
       var logs: [String] = []
       for await event in page.events { if case .log(let level, let text) = event { logs.append("\(level): \(text)") } }
       #expect(
         logs == [
-          "log: a 1 {\"b\":[2]} null undefined", "warn: w", "error: n m", "log: plain", "log: ", "log: [object Object]",
-          "log: ", "warn: there is no module \"none\"",
+          "log: a 1 {\"b\":[2]} null undefined", "warn: w", "error: n m", "log: plain", "log: ",
+          "log: an object with o",
+          "log: ", "error: TypeError: t",
         ])
     }
   }

@@ -160,6 +160,54 @@ struct PreviewTests {
     #expect(shown["_root"]?.style["backgroundColor"] == "rgba(0, 0, 0, 0)")
   }
 
+  @Test("a picture that failed or cannot be loaded keeps its room and shows nothing")
+  func noFrames() async throws {
+    let style: [String: ScriptValue] = ["width": 200, "height": 100]
+    var tree = try Self.tree([
+      ElementDescription(ref: "failed", type: "image", attributes: ["src": "gone.png", "alt": "a cat"], style: style),
+      ElementDescription(ref: "none", type: "image", style: style),
+      ElementDescription(ref: "unsized", type: "image"),
+      ElementDescription(
+        ref: "broken", type: "image", attributes: ["src": "data:image/png;base64,AA", "alt": "a dog"], style: style),
+    ])
+    tree.setImage(.failed(url: "gone.png", reason: "404"), of: "failed")
+    let html = HTMLPreview(tree, title: "").html
+    #expect(!html.contains("gone.png"))
+    let shown = try await Chromium.open(html)
+    for ref in ["failed", "none", "broken"] {
+      let box = try #require(shown[ref])
+      #expect((box.width, box.height) == (200, 100), "\(ref)")
+      #expect(box.text == "", "\(ref)")
+    }
+    #expect(shown["failed"]?.tag.lowercased() == "div" && shown["none"]?.tag.lowercased() == "div")
+    #expect(shown["unsized"]?.height == 0)
+  }
+
+  @Test("a body with a height or a margin of its own keeps it; others fill the window")
+  func bodySizes() async throws {
+    func shown(_ style: [String: ScriptValue]) async throws -> Chromium.Box {
+      var tree = ElementTree()
+      try tree.apply(.createBody(ElementDescription(ref: "_root", type: "div", style: style)))
+      return try #require(try await Chromium.open(HTMLPreview(tree, title: "").html, height: 1_000)["_root"])
+    }
+    let window = try await shown([:]).height
+    #expect(window > 800)
+    #expect(try await shown(["height": 300]).height == 300)
+    #expect(try await shown(["height": "100%"]).height == window)
+    let inset = try await shown(["marginTop": 40, "marginBottom": 10, "marginLeft": 25])
+    #expect((inset.y, inset.x, inset.width, inset.height) == (40, 25, 725, window - 50))
+    #expect(try await shown(["height": 300, "marginTop": 40]).y == 40)
+  }
+
+  @Test("date and time fields show their placeholder", arguments: ["date", "time"])
+  func datePlaceholders(_ type: String) throws {
+    let tree = try Self.tree([
+      ElementDescription(ref: "1", type: "input", attributes: ["type": .string(type), "placeholder": "when?"])
+    ])
+    let html = HTMLPreview(tree, title: "").body
+    #expect(html.contains("type=\"text\"") && html.contains("placeholder=\"when?\""))
+  }
+
   @Test func elementsLookAsTheyDoOnADevice() async throws {
     func box(
       _ ref: String, _ type: String = "div", _ attributes: [String: ScriptValue] = [:],

@@ -32,7 +32,8 @@ import Testing
   /// Not empty, not outside the page, and with what the tree has in it.
   private static func check(_ box: Chromium.Box, _ element: ElementTree.Element, _ name: String) throws {
     let text = element.attributes["value"]?.plainText ?? ""
-    let label = "\(name): \(element.type) #\(box.ref) “\(text.prefix(30))” \(box.x),\(box.y) \(box.width)×\(box.height)"
+    let label =
+      "\(name): \(element.type) #\(box.ref) \"\(text.prefix(30))\" \(box.x),\(box.y) \(box.width)×\(box.height)"
     #expect(box.left >= -0.5 && box.right <= 750.5 && box.y >= -0.5, "\(label)")
     #expect(box.width >= 1 && box.height >= 1, "\(label)")
     switch element.type {

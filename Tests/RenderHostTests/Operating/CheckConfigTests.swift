@@ -24,7 +24,7 @@ struct CheckConfigTests {
   }
 
   @Test(arguments: [
-    (["--bundles", "/nowhere"], "/nowhere is no folder"), (["--bundles", "/", "--workers", "none"], "“none”"),
+    (["--bundles", "/nowhere"], "/nowhere is no folder"), (["--bundles", "/", "--workers", "none"], "\"none\""),
     ([], "nothing to serve"), (["--bundles", "/", "--config", "/nowhere.json"], "/nowhere.json"),
     (["--bundles", "/", "--framework", "Vue=/nowhere.js"], "/nowhere.js of Vue cannot be read"),
     (["--bundles", "/", "--framework", "Vue=/tmp"], "/tmp of Vue cannot be read"),

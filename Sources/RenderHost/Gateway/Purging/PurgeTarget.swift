@@ -19,7 +19,7 @@ struct PurgeTarget: Sendable {
     {
       self.url = url
     } else {
-      throw PurgeFault("\(text.quotedForMessage) is neither a path, which begins with “/”, nor an http URL with one")
+      throw PurgeFault("\(text.quotedForMessage) is neither a path, which begins with \"/\", nor an http URL with one")
     }
   }
 

@@ -24,7 +24,7 @@ enum FrameworkFiles {
   /// - Throws: ``SettingsError/combination(_:)``.
   static func read(_ name: String, _ file: String) throws -> (BundleType, String) {
     guard let type = BundleType(named: name) else {
-      throw SettingsError.combination("--framework: there is no type “\(name)”: use \(known)")
+      throw SettingsError.combination("--framework: there is no type \"\(name)\": use \(known)")
     }
     guard let data = FileManager.default.contents(atPath: file) else {
       throw SettingsError.combination("--framework: the file \(file) of \(name) cannot be read")

@@ -12,11 +12,11 @@ enum OriginsFile {
     }
     let names = origins.map(\.name)
     if let name = names.first(where: { name in names.count { $0 == name } > 1 }) {
-      throw SettingsError.combination("\(path): two origins are called “\(name)”: each needs a name of its own")
+      throw SettingsError.combination("\(path): two origins are called \"\(name)\": each needs a name of its own")
     }
     if let (first, second) = OriginTable.conflict(in: origins) {
       throw SettingsError.combination(
-        "\(path): the origins “\(first)” and “\(second)” claim the same host and prefix: give one of them others")
+        "\(path): the origins \"\(first)\" and \"\(second)\" claim the same host and prefix: give one of them others")
     }
     return origins
   }

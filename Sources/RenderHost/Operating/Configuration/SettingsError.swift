@@ -9,8 +9,8 @@ package enum SettingsError: Error, Equatable, CustomStringConvertible {
   package var description: String {
     switch self {
     case .badValue(let key, let value, let source, let expected):
-      "\(source): \(key) is “\(value)”, expected \(expected)"
-    case .unknownKey(let key, let file): "\(file): there is no setting “\(key)”"
+      "\(source): \(key) is \"\(value)\", expected \(expected)"
+    case .unknownKey(let key, let file): "\(file): there is no setting \"\(key)\""
     case .unreadableFile(let path, let reason): "\(path): \(reason)"
     case .combination(let reason): reason
     }

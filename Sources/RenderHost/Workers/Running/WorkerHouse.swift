@@ -28,6 +28,7 @@ import Synchronization
     scripts.limits = ScriptLimits(time: .seconds(setUp.pageTime))
     scripts.environment = ScriptValue(setUp.environment)
     scripts.observer = entries
+    scripts.frameworkAdvice = { "name its file with renderhost's --framework \($0.rawValue)=FILE" }
     for (name, text) in setUp.frameworks {
       if let type = BundleType(rawValue: name) { scripts.frameworks[type] = text }
     }
@@ -48,7 +49,7 @@ import Synchronization
   }
 
   func open(_ number: UInt64, _ opening: PageOpening, _ source: [UInt8]) async throws -> (PageReply, [UInt8]) {
-    guard let url = PageURL(opening.url) else { throw PageFault.refused("“\(opening.url)” is no URL of a page") }
+    guard let url = PageURL(opening.url) else { throw PageFault.refused("\"\(opening.url)\" is no URL of a page") }
     let registry = PageRegistry(parent: environment.registry)
     registry.register(RelayedResources(relay: relay, page: number) as any ResourceRequestHandling)
     registry.register(RelayedStorage(relay: relay, page: number) as any StorageProviding, as: \.storage)

@@ -1,0 +1,53 @@
+import Foundation
+import Synchronization
+
+/// Tasks that go on whoever has asked for them, so that their owner can end them all and wait for their ends.
+package final class RunningTasks: Sendable {
+  private struct Running {
+    let cancel: @Sendable () -> Void
+    let end: @Sendable () async -> Void
+  }
+
+  private struct State {
+    var tasks: [UUID: Running] = [:]
+    var isShutDown = false
+  }
+
+  private let state = Mutex(State())
+
+  package init() {}
+
+  /// Starts a task. After ``shutDown()`` it begins cancelled.
+  @discardableResult
+  package func start<Value: Sendable>(
+    _ work: @escaping @Sendable () async throws -> Value
+  ) -> Task<Value, any Error> {
+    let id = UUID()
+    return state.withLock { state in
+      let task = Task {
+        defer { remove(id) }
+        return try await work()
+      }
+      if state.isShutDown { task.cancel() }
+      state.tasks[id] = Running(cancel: { task.cancel() }, end: { _ = await task.result })
+      return task
+    }
+  }
+
+  private func remove(_ id: UUID) { state.withLock { _ = $0.tasks.removeValue(forKey: id) } }
+
+  /// Cancels all tasks; later ones begin cancelled.
+  package func cancel() {
+    let running = state.withLock { state in
+      state.isShutDown = true
+      return Array(state.tasks.values)
+    }
+    for task in running { task.cancel() }
+  }
+
+  /// Cancels all tasks, and returns when the last of them has ended.
+  package func shutDown() async {
+    cancel()
+    while let task = state.withLock({ $0.tasks.values.first }) { await task.end() }
+  }
+}

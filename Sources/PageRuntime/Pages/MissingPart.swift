@@ -1,0 +1,16 @@
+import PageCore
+
+/// Something that a page wants and that nobody registered.
+public enum MissingPart: Hashable, Sendable, CustomStringConvertible {
+  case component(String)
+  case module(String)
+  case method(module: String, String)
+
+  public var description: String {
+    switch self {
+    case .component(let type): "nobody registered a component \(type.quotedForMessage): it is laid out as a div"
+    case .module(let name): "nobody registered a module \(name.quotedForMessage)"
+    case .method(let module, let name): "the module \(module.quotedForMessage) has no method \(name.quotedForMessage)"
+    }
+  }
+}

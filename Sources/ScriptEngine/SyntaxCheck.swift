@@ -1,0 +1,97 @@
+import CJavaScriptCore
+
+/// Finds the column of a syntax error: the engine tells its line alone.
+///
+/// A parser reads from left to right and stops at the first text that fits nowhere. So a script that is cut behind that
+/// text fails in the same way, and one that is cut before it does not.
+struct SyntaxCheck {
+  private let context: ScriptContext
+  private let source: String
+  private let url: String?
+
+  /// Each of about twenty looks parses the script: longer ones, in UTF-16 units, keep to the line.
+  private static let lengthLimit = 8 << 20
+
+  init(_ context: ScriptContext, _ source: String, url: String?) {
+    self.context = context
+    self.source = source
+    self.url = url
+  }
+
+  /// The same with its column, where it is this script's syntax that is wrong.
+  func located(_ exception: ScriptException) -> ScriptException {
+    guard let line = exception.line, exception.url == url || exception.url == nil else { return exception }
+    let units = Array(source.utf16)
+    guard units.count <= Self.lengthLimit, let found = fault(of: units[...]), found.message == exception.message,
+      let range = Self.range(ofLine: line, in: units)
+    else { return exception }
+    var result = exception
+    result.column = column(of: found, in: units, range).map { $0 + 1 }
+    return result
+  }
+
+  /// Counted from 0, in UTF-16 units.
+  private func column(of found: ScriptException, in units: [UInt16], _ line: Range<Int>) -> Int? {
+    // What is missing is missing at the end.
+    if found.message.contains("end of script") { return line.count }
+    // The shortest beginning of the script that fails in this way.
+    var (fits, fails) = (line.lowerBound, line.upperBound)
+    guard fault(of: units[..<fails]) == found else { return nil }
+    while fits + 1 < fails {
+      let middle = (fits + fails) / 2
+      if fault(of: units[..<middle]) == found { fails = middle } else { fits = middle }
+    }
+    // The engine names what it has stumbled over; a word is known only when it has ended.
+    let before = units[line.lowerBound..<fails]
+    for token in Self.quoted(in: found.message) {
+      let token = Array(token.utf16)
+      for spare in 0...1 where before.dropLast(spare).suffix(token.count).elementsEqual(token) {
+        let start = before.count - spare - token.count
+        // Of a text in quotes the message has what is between them.
+        let isQuoted = start > 0 && Self.quotes.contains(before[before.startIndex + start - 1])
+        return isQuoted && found.message.contains("string literal") ? start - 1 : start
+      }
+    }
+    return before.count - 1
+  }
+
+  private static let quotes = Array("'\"`".utf16)
+
+  /// What stands between quotes in a message.
+  private static func quoted(in message: String) -> [String] {
+    ["\'", "\"", "`"].compactMap { quote in
+      guard let start = message.firstRange(of: quote)?.upperBound,
+        let end = message[start...].lastIndex(where: { String($0) == quote }), start < end
+      else { return nil }
+      let text = String(message[start..<end])
+      // `'='. Expected …`: up to the first closing quote, unless the text is a quote itself.
+      return text.firstRange(of: quote + ".").map { String(text[..<$0.lowerBound]) } ?? text
+    }
+  }
+
+  private func fault(of units: ArraySlice<UInt16>) -> ScriptException? {
+    let script = units.withUnsafeBufferPointer { JSStringCreateWithCharacters($0.baseAddress, $0.count) }
+    guard let script else { return nil }
+    defer { JSStringRelease(script) }
+    var thrown: JSValueRef?
+    let name = (url ?? "")
+    let isGood = name.withEngineString { JSCheckScriptSyntax(context.raw, script, $0, 1, &thrown) }
+    guard !isGood, let thrown else { return nil }
+    return context.exception(thrown)
+  }
+
+  /// A line's units, without its end.
+  private static func range(ofLine line: Int, in units: [UInt16]) -> Range<Int>? {
+    var (number, start) = (1, 0)
+    while number < line {
+      guard let end = units[start...].firstIndex(where: isLineEnd) else { return nil }
+      // CR LF is one end.
+      let isPair = units[end] == 13 && end + 1 < units.count && units[end + 1] == 10
+      start = end + (isPair ? 2 : 1)
+      number += 1
+    }
+    return start..<(units[start...].firstIndex(where: isLineEnd) ?? units.count)
+  }
+
+  private static func isLineEnd(_ unit: UInt16) -> Bool { [10, 13, 0x2028, 0x2029].contains(unit) }
+}

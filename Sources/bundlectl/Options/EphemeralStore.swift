@@ -1,0 +1,51 @@
+import ArgumentParser
+import Foundation
+import PageKit
+import Synchronization
+
+/// A folder for one run's store, cache, cookies and storage, which is empty at its beginning and gone at its end.
+enum EphemeralStore {
+  private static let present = Mutex<URL?>(nil)
+
+  /// Takes the folder away at once: for an end of the process at which nothing else of the command runs.
+  static func remove() {
+    if let folder = present.withLock({ $0.take() }) { try? FileManager.default.removeItem(at: folder) }
+  }
+
+  /// - Parameters:
+  ///   - isWanted: with `false`, `standing` is used instead.
+  /// - Throws: ``CommandError`` if no folder can be made, and what `body` throws.
+  static func using<Result: Sendable>(
+    if isWanted: Bool, else standing: StoreDirectory, _ body: (StoreDirectory) async throws -> Result
+  ) async throws -> Result {
+    guard isWanted else { return try await body(standing) }
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("bundlectl-\(UUID().uuidString)")
+    do {
+      try FileManager.default.createDirectory(
+        at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    } catch {
+      throw CommandError("no temporary folder can be made at \(folder.path): \(error.localizedDescription)")
+    }
+    present.withLock { $0 = folder }
+    defer { remove() }
+    let interruption = await Interruption()
+    let (result, _) = await interruption.watching {
+      // A script may not be waited for, and nothing of this run is wanted any more.
+      remove()
+      _exit(Interruption.exitCode.rawValue)
+    } _: {
+      await Swift.Result { () async throws in try await body(StoreDirectory(folder.path)) }
+    }
+    return try result.get()
+  }
+}
+
+extension Swift.Result where Failure == any Error {
+  fileprivate init(_ body: () async throws -> Success) async {
+    do {
+      self = .success(try await body())
+    } catch {
+      self = .failure(error)
+    }
+  }
+}

@@ -1,0 +1,68 @@
+import ArgumentParser
+
+/// Help and usage, as a person reads them.
+enum HelpText {
+  /// In the place of a space where a line must not be broken; the parser breaks lines at plain spaces only.
+  private static let unbreakable = "\u{A0}"
+
+  /// Examples and formats, for a command's discussion: their lines stay as they are, so that they can be copied.
+  static func unbroken(_ lines: String) -> String { lines.replacing(" ", with: unbreakable) }
+
+  /// A message of the parser's, ready to be printed.
+  static func finished(_ text: String, width: Int) -> String {
+    var text = text.replacing(unbreakable, with: " ")
+    if text.hasPrefix("Error: ") { text = "bundlectl: " + text.dropFirst("Error: ".count) }
+    return text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+      line.lowercased().hasPrefix("usage: ") ? wrapped(String(line), width) : String(line)
+    }.joined(separator: "\n")
+  }
+
+  /// A command's usage, and where to read more of it.
+  static func usage(of command: any ParsableCommand.Type, in root: any ParsableCommand.Type) -> String {
+    let path = path(to: command, in: root) ?? [name(of: root)]
+    return
+      "Usage: \(root.usageString(for: command))\n  See '\(path.joined(separator: " ")) --help' for more information."
+  }
+
+  static func name(of command: any ParsableCommand.Type) -> String {
+    command.configuration.commandName ?? "\(command)".lowercased()
+  }
+
+  private static func path(to command: any ParsableCommand.Type, in root: any ParsableCommand.Type) -> [String]? {
+    if command == root { return [name(of: root)] }
+    for next in root.configuration.subcommands {
+      if let rest = path(to: command, in: next) { return [name(of: root)] + rest }
+    }
+    return nil
+  }
+
+  /// A usage line that is broken between its options, not within one.
+  private static func wrapped(_ line: String, _ width: Int) -> String {
+    var lines: [String] = []
+    var current = ""
+    for piece in pieces(of: line) {
+      if !current.isEmpty, Formatting.columns(current) + 1 + Formatting.columns(piece) > width {
+        lines.append(current)
+        current = "       " + piece
+      } else {
+        current += current.isEmpty ? piece : " " + piece
+      }
+    }
+    return (lines + [current]).joined(separator: "\n")
+  }
+
+  /// The words, with what stands in one pair of brackets as one.
+  private static func pieces(of line: String) -> [String] {
+    var pieces: [String] = []
+    var depth = 0
+    for word in line.split(separator: " ") {
+      if depth > 0, let last = pieces.popLast() {
+        pieces.append("\(last) \(word)")
+      } else {
+        pieces.append(String(word))
+      }
+      depth += word.count { $0 == "[" } - word.count { $0 == "]" }
+    }
+    return pieces
+  }
+}

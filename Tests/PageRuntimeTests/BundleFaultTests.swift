@@ -1,0 +1,40 @@
+import PageCore
+import ScriptEngine
+import Testing
+
+@testable import PageRuntime
+
+struct BundleFaultTests {
+  @Test(
+    "a text that is no bundle is told by what it is",
+    arguments: [
+      ("", .empty), (" \n\t", .empty), ("<!doctype html>", .html), ("\u{FEFF} <html>", .html), (#"{"a": [1]}"#, .json),
+      ("[1, 2]", .json), ("\"text\"", .json), ("import a from 'b'\n", .module), ("import { a, b } from \"c\"", .module),
+      ("import 'x.css'", .module), ("import * as x from 'x'", .module), ("var a = 1\nexport default { a }", .module),
+      ("export const a = 1", .module), ("export { a }", .module),
+      ("var a = 1", nil), ("{ a(); b() }", nil), ("[].forEach(x)", nil), ("important(1)", nil), ("imports = 1", nil),
+      ("exports.a = 1", nil), ("// import a from 'b'\nf()", nil), ("import('x').then(f)", nil), ("'use strict';", nil),
+      ("{\"a\": 1}.b", nil),
+    ] as [(String, BundleFault?)])
+  func kinds(_ text: String, _ fault: BundleFault?) {
+    #expect(BundleFault(in: text) == fault)
+  }
+
+  private static func failure(_ source: String) async throws -> String {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = await PageInstance(environment: fixture.environment)
+      await #expect(throws: PageError.self) { try await page.render(source) }
+      return await page.failure?.description ?? ""
+    }
+  }
+
+  @Test("a page of something that is no bundle fails with what it is; a bundle that names no framework, with that")
+  func pagesFailWithIt() async throws {
+    #expect(try await Self.failure("<html>").contains("is no bundle: it is HTML"))
+    let unnamed = try await Self.failure("var a = 1")
+    #expect(unnamed.contains("does not name its framework in its first line"))
+    #expect(unnamed.contains("scripts.frameworks[.weex]"))
+    let vue = try await Self.failure("// { \"framework\": \"Vue\" }\n<html>")
+    #expect(vue.contains("of the type Vue, for which no framework was given"))
+  }
+}

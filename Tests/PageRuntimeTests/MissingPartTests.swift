@@ -1,0 +1,82 @@
+import PageCore
+import ScriptEngine
+import Testing
+
+@testable import PageRuntime
+
+struct MissingPartTests {
+  private static func missing(_ page: PageInstance) async -> [String] {
+    await page.destroy()
+    var parts: [String] = []
+    for await event in page.events {
+      if case .missing(let part) = event { parts.append("\(part)") }
+    }
+    return parts.sorted()
+  }
+
+  @Test("a component that nobody registered is said once for each type")
+  func components() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.registry.registerComponent("gauge")
+      let page = try await fixture.page(
+        """
+        add('tabbar'); add('tabbar'); add('gauge'); add('div'); add('img')
+        var outer = document.createElement('div'); outer.appendChild(document.createElement('marquee')); body.appendChild(outer)
+        """)
+      #expect(
+        await Self.missing(page) == [
+          "nobody registered a component \"marquee\": it is laid out as a div",
+          "nobody registered a component \"tabbar\": it is laid out as a div",
+        ])
+    }
+  }
+
+  @Test("a module or a method that nobody registered is said once, however it is asked for")
+  func modules() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = try await fixture.page(
+        """
+        for (var i = 0; i < 3; i++) {
+          weex.requireModule('titleBar'); requireModule('@module/network'); weex.requireModule('@weex-module/stream')
+          weex.requireModule('nat/network')
+        }
+        if (weex.requireModule('titleBar') !== undefined) throw new Error('it is there')
+        if (typeof weex.requireModule('stream').fetch !== 'function') throw new Error('it is not there')
+        """)
+      let parts = await Self.missing(page)
+      #expect(parts.contains("nobody registered a module \"titleBar\""))
+      #expect(parts.contains("nobody registered a module \"network\""))
+      #expect(!parts.contains { $0.contains("stream") })
+      #expect(Set(parts).count == parts.count)
+    }
+  }
+
+  @Test("a page that makes no body is in a phase of its own, and becomes live with a later body")
+  func noBody() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = await PageInstance(environment: fixture.environment)
+      try await page.render(
+        """
+        // { "framework": "Vanilla" }
+        setTimeout(function () {
+          var d = weex.document; d.documentElement.appendChild(d.createBody('div'))
+        }, 50)
+        """)
+      #expect(await page.phase == .empty)
+      for await event in page.events { if case .rendered = event { break } }
+      #expect(await page.phase == .live)
+      await page.destroy()
+    }
+  }
+
+  @Test("an unhandled rejection says its value")
+  func rejections() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = try await fixture.page("Promise.reject({ status: 404, ok: false }); Promise.reject(new Error('gone'))")
+      #expect(
+        await page.exceptions == [
+          "unhandled rejection: {\"status\":404,\"ok\":false}", "unhandled rejection: Error: gone",
+        ])
+    }
+  }
+}

@@ -1,0 +1,113 @@
+import Foundation
+import HTTPTypes
+import PageKit
+import PageTesting
+import Testing
+
+@testable import bundlectl
+
+/// Usage, help and completion, as a person meets them.
+struct UsageTests {
+  @Test(
+    "a command that does not exist is said with the one that was most likely meant",
+    arguments: [
+      (["staus"], "bundlectl has no command \"staus\": did you mean \"status\"?"),
+      (["pre"], "did you mean \"preload\"?"),
+      (["cache", "claer"], "bundlectl cache has no command \"claer\": did you mean \"clear\"?"),
+      (["manifest", "xyzzy"], "it has build, check, diff"), (["DOCTOR"], "did you mean \"doctor\"?"),
+    ])
+  func suggestions(_ arguments: [String], _ text: String) async throws {
+    let result = try await Command.start(arguments).result()
+    #expect(result.status == 64)
+    #expect(result.error.hasPrefix("bundlectl: "))
+    #expect(result.error.contains(text), "\(result.error)")
+  }
+
+  @Test("wrong usage found while a command runs shows that command's usage")
+  func usageOfTheCommand() async throws {
+    let folder = try TemporaryDirectory()
+    let result = try await Command.run("preload", in: folder.path)
+    #expect(result.status == 64)
+    #expect(result.error.hasPrefix("bundlectl: There is no manifest.json here"))
+    #expect(result.error.contains("Usage: bundlectl preload"))
+    #expect(result.error.contains("See 'bundlectl preload --help'"))
+  }
+
+  @Test(
+    "a store that is a file is said to be one",
+    arguments: [["status"], ["gc"], ["cat", "a"], ["verify"], ["doctor"], ["render", "a"]])
+  func storesThatAreFiles(_ command: [String]) async throws {
+    let result = try await Command.start(command + ["--store", "/etc/passwd"]).result()
+    #expect(result.status == 1)
+    #expect((result.error + result.output).contains("--store takes the store's folder: /etc/passwd is a file"))
+  }
+
+  @Test("help keeps examples whole and breaks usage between options, in narrow terminals too", arguments: ["40", "80"])
+  func help(_ columns: String) async throws {
+    let render = try await Command.run("render", "--help", environment: ["COLUMNS": columns])
+    #expect(render.status == 0)
+    #expect(
+      render.output.contains("\n  bundlectl render home --manifest https://pages.example.com/manifest.json\n"))
+    #expect(!render.output.contains("\u{A0}"))
+  }
+
+  @Test func usageLinesAreBrokenBetweenOptions() {
+    let text = HelpText.finished(
+      "Usage: bundlectl status [--manifest <url|file>] [--files] [--header <field> ...]", width: 40)
+    #expect(
+      text == "Usage: bundlectl status\n       [--manifest <url|file>] [--files]\n       [--header <field> ...]")
+  }
+
+  @Test("shells are offered files, folders, policies and bundle names")
+  func completions() async throws {
+    let script = try await Command.run("--generate-completion-script", "bash").output
+    #expect(script.contains("staleWhileRevalidate"))
+    #expect(script.contains("json"))
+    try await Site.running { (site: Site) async throws in
+      try site.publish(["pages/home.js": "var a = 1", "pages/list.js": "var b = 2", "other.js": "var c = 3"])
+      _ = try await site.preload()
+      try site.write("", to: "pages/here.js")
+      func offered(_ command: [String], _ option: String, _ word: String) async throws -> [String] {
+        let words = ["bundlectl"] + command + [word, "--store", site.store]
+        let result = try await Command.start(
+          ["---completion"] + command + ["--", option, "\(command.count + 1)", "\(word.count)"] + words,
+          in: site.folder.path,
+          environment: ["SAP_SHELL": "bash", "SAP_SHELL_VERSION": "5.2"]
+        ).result()
+        return result.output.split(separator: "\n").map(String.init)
+      }
+      #expect(try await offered(["cat"], "positional@0", "pages/") == ["pages/home", "pages/list"])
+      #expect(
+        try await offered(["render"], "positional@0", "pages/h") == ["pages/home", "pages/here.js"])
+    }
+  }
+
+  @Test(
+    "text takes as many columns as a terminal gives it",
+    arguments: [("abc", 3), ("页面", 4), ("🙂", 2), ("👨‍👩‍👧", 2), ("🇩🇪", 2), ("❤️", 2), ("é", 1), ("e\u{301}", 1), ("", 0)])
+  func columns(_ text: String, _ columns: Int) {
+    setlocale(LC_CTYPE, "C.UTF-8")
+    #expect(Formatting.columns(text) == columns)
+    #expect(Formatting.columns(Formatting.fitted(text, 8)) == 8)
+  }
+
+  @Test(arguments: [
+    (0.2, "1 s"), (59.5, "1 min 0 s"), (200, "3 min 20 s"), (7_500, "2 h 5 min"), (1e12, "99 h 59 min"),
+  ])
+  func timeLeftIsSaidInAFewWords(_ seconds: Double, _ text: String) {
+    #expect(Formatting.remaining(seconds) == text)
+  }
+
+  @Test("a download's line tells bytes, rate and what is left, within the terminal's width")
+  func transferLines() {
+    #expect(
+      TransferDisplay.line(name: "out.js", bytes: 500, total: 1_000, rate: 100, width: 60).hasSuffix(
+        "500 B of 1.0 KB  100 B/s  5 s left"))
+    #expect(
+      TransferDisplay.line(name: "out.js", bytes: 500, total: nil, rate: 100, width: 60) == "out.js 500 B  100 B/s")
+    for width in 10...60 {
+      let line = TransferDisplay.line(name: "名前.js", bytes: 500, total: 1_000, rate: 100, width: width)
+      #expect(Formatting.columns(line) <= width)
+    }
+  }
+}
