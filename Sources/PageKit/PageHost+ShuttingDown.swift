@@ -14,7 +14,7 @@ extension PageHost {
     await transport.shutDown()
     await resources.shutDown()
     await bundles.shutDown()
-    await verifier.shutDown()
+    await verifier?.shutDown()
     await pages.frameworks.shutDown()
     _ = await preloading?.report()
   }
