@@ -34,6 +34,10 @@ public struct Settings: Sendable {
   public var allowedOrigins: [String] = []
   /// For bundles that are not plain: framework files by their type.
   public var frameworks: [String: String] = [:]
+  /// Files of scripts that run in a page before its bundle, by the bundle's type.
+  public var preludes: [String: String] = [:]
+  /// Members of `WXEnvironment`: JSON where they can be read as that, else text.
+  public var environment: [String: String] = [:]
 
   /// PEM files; both or none.
   public var certificate: String?

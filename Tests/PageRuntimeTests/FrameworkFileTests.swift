@@ -7,15 +7,8 @@ import Testing
 
 /// Framework files that an app supplies: the fixtures do what those in the wild do, as far as the host can tell.
 struct FrameworkFileTests {
-  private static func file(_ name: String) throws -> String {
-    try String(
-      contentsOf: URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(
-        "Fixtures/\(name)"),
-      encoding: .utf8)
-  }
-
   private static func frameworks() throws -> [BundleType: String] {
-    [.vue: try file("reactive.js"), .weex: try file("legacy.js")]
+    [.vue: try Fixture.text("reactive.js"), .weex: try Fixture.text("legacy.js")]
   }
 
   private static func opened(
@@ -216,5 +209,71 @@ struct FrameworkFileTests {
     #expect(syntax.contains("SyntaxError") && syntax.contains(".js:2"))
     let legacy = try await Self.failure(frameworks, "var a = ;")
     #expect(legacy.contains("SyntaxError"))
+  }
+  /// A framework that shows what it sees itself, and gives pages nothing.
+  private static func speaking(_ expression: String) -> String {
+    """
+    ;(function () {
+      var seen = String(\(expression))
+      globalThis.registerModules = globalThis.registerComponents = globalThis.destroyInstance = function () {}
+      globalThis.createInstanceContext = function (id) {
+        callCreateBody(id, { ref: 't', type: 'text', attr: { value: seen }, style: {} })
+        return { show: function (text) { callUpdateAttrs(id, 't', { value: text }) } }
+      }
+    })()
+    """
+  }
+
+  @Test("frameworks are told to leave the engine's promises alone")
+  func nativePromises() async throws {
+    let framework = Self.speaking("WXEnvironment.__enable_native_promise__")
+    try await PageFixture.running(frameworks: [.vue: framework]) { (fixture: PageFixture) async throws in
+      let page = try await Self.opened(fixture, Self.vue)
+      #expect(await page.shown == "true")
+      await page.destroy()
+    }
+  }
+
+  @Test("a prelude runs in the page's context before a bundle of its type, and before no other")
+  func prelude() async throws {
+    try await PageFixture.running(
+      frameworks: [.vue: Self.speaking("1"), .rax: Self.speaking("1")],
+      preludes: [.rax: "var window = this, word = typeof show"]
+    ) { (fixture: PageFixture) async throws in
+      let rax = try await Self.opened(fixture, "// { \"framework\": \"Rax\" }\nshow('word: ' + window.word)")
+      #expect(await rax.shown == "word: function")
+      await rax.destroy()
+      let vue = try await Self.opened(fixture, Self.vue + "show(typeof window)")
+      #expect(await vue.shown == "undefined")
+      await vue.destroy()
+    }
+  }
+
+  @Test(
+    "a Rax bundle that needs a prelude, where none was given, says so",
+    arguments: [
+      ("window.a = 1", true), ("__weex_require__('a')", true), ("define('a', function () {})", true),
+      ("windows.a = 1", false), ("throw new Error('window')", false),
+    ])
+  func missingPrelude(_ script: String, _ isTold: Bool) async throws {
+    let framework = Self.speaking("1")
+    let failure = try await Self.failure([.rax: framework], "// { \"framework\": \"Rax\" }\n" + script)
+    #expect(failure.contains("scripts.preludes[.rax]") == isTold, "\(failure)")
+    #expect(failure.contains(".js:2"))
+    let vue = try await Self.failure([.vue: framework], Self.vue + script)
+    #expect(!vue.contains("preludes"), "\(vue)")
+  }
+
+  @Test("a prelude that throws is named")
+  func failingPrelude() async throws {
+    try await PageFixture.running(
+      frameworks: [.rax: Self.speaking("1")], preludes: [.rax: "\nnothing()"]
+    ) { (fixture: PageFixture) async throws -> Void in
+      await #expect {
+        _ = try await Self.opened(fixture, "// { \"framework\": \"Rax\" }\n")
+      } throws: {
+        "\($0)".contains("rax-prelude.js:2")
+      }
+    }
   }
 }

@@ -77,7 +77,7 @@ struct LifecycleTests {
       try await fixture.origin.waitForRequests(1, to: "/slow")
       await page.destroy()
       #expect(await page.phase == .destroyed)
-      #expect(await page.underway.isEmpty)
+      #expect(await page.underway(at: .now).isEmpty)
       await #expect(throws: ScriptError.closed) { try await page.fireEvent("_root", "click") }
     }
   }

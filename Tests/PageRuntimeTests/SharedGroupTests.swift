@@ -31,7 +31,7 @@ struct SharedGroupTests {
 
   private static func group() async throws -> FrameworkGroup {
     let group = try await FrameworkGroup.boot(
-      BuiltInFramework.sources, environment: [:], components: DefaultComponents.names,
+      BuiltInFramework.sources, environment: [:], components: DefaultComponents.table.descriptions,
       limits: ScriptLimits(time: .seconds(2)))
     try await group.register(modules(), ComponentTable())
     return group

@@ -132,4 +132,76 @@ struct RenderReportTests {
       )
     }
   }
+  @Test("an event's update that is put off shows, and what was not waited for is said")
+  func timers() async throws {
+    let script = """
+      // { "framework": "Vanilla" }
+      var d = weex.document, b = d.createBody('div'), t = d.createElement('text', { attr: { value: 'drawn' } })
+      d.documentElement.appendChild(b)
+      b.appendChild(t)
+      t.addEvent('click', function () { setTimeout(function () { t.setAttr('value', 'clicked') }, 1) })
+      setTimeout(function () { t.setAttr('value', 'late') }, 700)
+      setInterval(function () {}, 3600000)
+      """
+    try await Site.running { (site: Site) async throws in
+      let drawn = try await Self.render(site, script, "--timers", "0")
+      let ref = try Self.ref(of: "text", in: drawn.output)
+      #expect(drawn.output.contains("drawn"))
+      #expect(drawn.error.contains("not waited for: 1 timer due in more than 0 ms, 1 interval (--timers)"))
+      let clicked = try await Self.render(site, script, "--fire", "\(ref):click", "--timers", "50ms")
+      #expect(clicked.output.contains("clicked"))
+      let late = try await Self.render(site, script, "--timers", "2s", "--json").json
+      #expect("\(late["root"] ?? "")".contains("late"))
+      let pending = late["pending"] as? [String: Int]
+      #expect(pending == ["requests": 0, "calls": 0, "timers": 0, "laterTimers": 0, "intervals": 1])
+      let busy = try await Self.render(site, script, "--timers", "1h", "--wait", "0")
+      #expect(busy.error.contains("after 0 s the page still waits for 1 timer (--wait)"))
+      #expect(try await Self.render(site, script, "--timers", "soon").status == 64)
+    }
+  }
+
+  @Test("the environment, preludes, messages and styles show")
+  func scripts() async throws {
+    let script = """
+      // { "framework": "Vanilla" }
+      var d = weex.document, b = d.createBody('div', { style: { color: 'red', width: 750 } })
+      d.documentElement.appendChild(b)
+      weex.requireModule('modal').confirm({ message: word + ' ' + WXEnvironment.platform + ' ' + WXEnvironment.eros.bar })
+      """
+    try await Site.running { (site: Site) async throws in
+      try site.write("var word = 'well'", to: "prelude.js")
+      let options = [
+        "--prelude", site.folder.file("prelude.js"), "--env", "platform=android", "--env", #"eros={"bar": 1}"#,
+      ]
+      try site.write(script, to: "a.js")
+      let arguments = ["render", site.folder.file("a.js"), "--store", site.store] + options
+      let outline = try await Command.start(arguments + ["--styles"]).result()
+      #expect(outline.output.contains("div #_root {color: red; width: 750}"))
+      #expect(outline.error.contains("confirm: well android 1 [OK] [Cancel]"))
+      let message = (try await Command.start(arguments + ["--json"]).result().json["messages"] as? [[String: Any]])?
+        .first
+      #expect(message?["kind"] as? String == "confirm")
+      #expect(message?["text"] as? String == "well android 1")
+      #expect(try await Command.start(arguments + ["--styles", "--format", "json"]).result().status == 64)
+      #expect(try await Command.start(arguments + ["--env", "=1"]).result().status == 64)
+      let missing = try await Self.render(site, script, "--prelude", site.folder.file("none.js"))
+      #expect(missing.error.contains("the prelude file \(site.folder.file("none.js")) cannot be read"))
+    }
+  }
+
+  @Test("a Rax bundle without a prelude is told of the option")
+  func missingPrelude() async throws {
+    let framework = """
+      globalThis.registerModules = globalThis.registerComponents = globalThis.destroyInstance = function () {}
+      globalThis.createInstanceContext = function () { return {} }
+      """
+    try await Site.running { (site: Site) async throws in
+      try site.write(framework, to: "rax.js")
+      let result = try await Self.render(
+        site, "// { \"framework\": \"Rax\" }\nwindow.a = 1", "--framework", site.folder.file("rax.js"))
+      #expect(result.status == 1)
+      #expect(result.error.contains("window") && result.error.contains("name its file with --prelude FILE"))
+      #expect(result.error.contains("a.js:2"))
+    }
+  }
 }

@@ -65,11 +65,24 @@ public struct DefaultConfiguration: ConfigurationProviding {
   /// - Parameter values: more members of `WXEnvironment`, or others.
   public init(_ values: [String: ScriptValue] = [:], language: String = "en") {
     self.language = language
-    self.values = [
-      "platform": "iOS", "osName": "Linux", "osVersion": "1", "weexVersion": "0.28.0", "deviceModel": "PageKit",
-      "appName": "PageKit", "appVersion": "1", "deviceWidth": 750, "deviceHeight": 1334, "scale": 2,
-    ].merging(values) { $1 }
+    self.values = Self.defaults.merging(values) { $1 }
   }
+
+  /// - Parameter texts: members as people write them. Each is JSON where it can be read as that, else text; what is
+  ///   text by default, as `appVersion`, stays text.
+  public init(texts: [String: String], language: String = "en") {
+    let values = texts.map { name, text in
+      let value = ScriptValue(json: text)
+      let isText = Self.defaults[name]?.string != nil && value?.string == nil
+      return (name, isText ? .string(text) : value ?? .string(text))
+    }
+    self.init(Dictionary(values) { $1 }, language: language)
+  }
+
+  private static let defaults: [String: ScriptValue] = [
+    "platform": "iOS", "osName": "Linux", "osVersion": "1", "weexVersion": "0.28.0", "deviceModel": "PageKit",
+    "appName": "PageKit", "appVersion": "1", "deviceWidth": 750, "deviceHeight": 1334, "scale": 2,
+  ]
 
   public var environment: ScriptValue { .object(values) }
 }

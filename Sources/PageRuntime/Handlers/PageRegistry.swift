@@ -35,6 +35,7 @@ public final class PageRegistry: Sendable {
   public init(defaults: PageHandlers) {
     var snapshot = Snapshot(handlers: defaults)
     DefaultModules.register(&snapshot.modules)
+    snapshot.components = DefaultComponents.table
     self.defaults = snapshot
     parent = nil
   }

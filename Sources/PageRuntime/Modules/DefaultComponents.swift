@@ -1,6 +1,6 @@
 import ScriptEngine
 
-/// The components every page may use.
+/// The components that bundles find without anybody registering them.
 enum DefaultComponents {
   static let types = [
     "div", "container", "text", "image", "richtext", "scroller", "list", "recycle-list", "waterfall", "header", "cell",
@@ -11,18 +11,22 @@ enum DefaultComponents {
   /// These, and other names that are used for them.
   static let typesKnown = Set(types + ["img", "span"])
 
-  /// Methods that frameworks are told of; what a host does not show has nothing to do for them.
-  private static let methods: [String: [String]] = [
-    "scroller": ["resetLoadmore"], "list": ["resetLoadmore"], "waterfall": ["resetLoadmore"],
-    "input": ["focus", "blur", "setSelectionRange", "getSelectionRange"],
-    "textarea": ["focus", "blur", "setSelectionRange", "getSelectionRange"],
-    "web": ["goBack", "goForward", "reload"],
-  ]
-
-  static var names: ScriptValue {
-    .array(
-      types.map { type in
-        ["type": .string(type), "methods": .array((methods[type] ?? []).map { .string($0) })]
-      })
+  static func register(_ table: inout ComponentTable) {
+    for type in types { table.add(type) }
+    for type in ["input", "textarea"] { table.add(type, methods: InputComponent.methods) }
+    // A host without a screen shows nothing that these would change.
+    for type in ["scroller", "list", "waterfall"] { table.add(type, methods: ["resetLoadmore": .deferred { _, _ in }]) }
+    table.add(
+      "web",
+      methods: [
+        "goBack": .deferred { _, _ in }, "goForward": .deferred { _, _ in },
+        "reload": .deferred { call, page in page.reloadDocument(of: call.ref ?? "") },
+      ])
   }
+
+  static let table: ComponentTable = {
+    var table = ComponentTable()
+    register(&table)
+    return table
+  }()
 }

@@ -3,38 +3,51 @@ import ScriptEngine
 /// `modal`: messages and questions.
 enum ModalModule {
   static func register(_ table: inout ModuleTable) {
-    table.add(
-      "modal", "toast",
-      .deferred { call, page in
-        await page.registry.handlers.modals.toast(
-          call[0]["message"].plainText ?? "", seconds: call[0]["duration"].number ?? 3, from: page)
-      })
-    table.add(
-      "modal", "alert",
-      .deferred { call, page in
-        let title = call[0]["okTitle"].string ?? "OK"
-        await page.registry.handlers.modals.alert(call[0]["message"].plainText ?? "", button: title, from: page)
-        if let callback = call.callback(at: 1) { try await page.callback(callback, .string(title)) }
-      })
-    table.add(
-      "modal", "confirm",
-      .deferred { call, page in
-        let chosen = await page.registry.handlers.modals.confirm(
-          call[0]["message"].plainText ?? "", buttons: buttons(call[0]), from: page)
-        if let callback = call.callback(at: 1) { try await page.callback(callback, .string(chosen)) }
-      })
-    table.add(
-      "modal", "prompt",
-      .deferred { call, page in
-        let answer = await page.registry.handlers.modals.prompt(
-          call[0]["message"].plainText ?? "", preset: call[0]["default"].plainText ?? "", buttons: buttons(call[0]),
-          from: page)
-        guard let callback = call.callback(at: 1) else { return }
-        try await page.callback(callback, ["result": .string(answer.button), "data": .string(answer.text)])
-      })
+    add(&table, .toast) { message, call, page in
+      await page.registry.handlers.modals.toast(message.text, seconds: call[0]["duration"].number ?? 3, from: page)
+      return nil
+    }
+    add(&table, .alert) { message, _, page in
+      let title = message.buttons.first ?? ""
+      await page.registry.handlers.modals.alert(message.text, button: title, from: page)
+      return .string(title)
+    }
+    add(&table, .confirm) { message, _, page in
+      .string(await page.registry.handlers.modals.confirm(message.text, buttons: message.buttons, from: page))
+    }
+    add(&table, .prompt) { message, _, page in
+      let answer = await page.registry.handlers.modals.prompt(
+        message.text, preset: message.preset ?? "", buttons: message.buttons, from: page)
+      return ["result": .string(answer.button), "data": .string(answer.text)]
+    }
   }
 
-  private static func buttons(_ options: ScriptValue) -> [String] {
-    [options["okTitle"].string ?? "OK", options["cancelTitle"].string ?? "Cancel"]
+  /// - Parameter body: gives what the script's callback is told; nil for nothing.
+  private static func add(
+    _ table: inout ModuleTable, _ kind: PageMessage.Kind,
+    _ body: @escaping @PageActor @Sendable (PageMessage, ModuleCall, PageInstance) async -> ScriptValue?
+  ) {
+    table.add(
+      "modal", kind.rawValue,
+      .deferred { call, page in
+        let message = PageMessage(kind, call[0])
+        page.show(message)
+        guard let answer = await body(message, call, page), let callback = call.callback(at: 1) else { return }
+        try await page.callback(callback, answer)
+      })
+  }
+}
+
+extension PageMessage {
+  /// - Parameter options: as scripts give them.
+  fileprivate init(_ kind: Kind, _ options: ScriptValue) {
+    self.init(kind: kind, text: options["message"].plainText ?? "")
+    let ok = options["okTitle"].string ?? "OK"
+    switch kind {
+    case .toast: break
+    case .alert: buttons = [ok]
+    case .confirm, .prompt: buttons = [ok, options["cancelTitle"].string ?? "Cancel"]
+    }
+    if kind == .prompt { preset = options["default"].plainText ?? "" }
   }
 }

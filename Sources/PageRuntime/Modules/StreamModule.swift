@@ -8,6 +8,34 @@ import ScriptEngine
 enum StreamModule {
   static func register(_ table: inout ModuleTable) {
     table.add("stream", "fetch", .deferred { try await fetch($0, $1) })
+    table.add("stream", "sendHttp", .deferred { try await sendHTTP($0, $1) })
+  }
+
+  /// The older form of `fetch`: its callback is given the answer's text, and nothing where there was no answer.
+  @PageActor private static func sendHTTP(_ call: ModuleCall, _ page: PageInstance) async throws {
+    let callback = call.callback(at: 1)
+    var options = call[0].object ?? [:]
+    options["headers"] = options["header"] ?? options["headers"]
+    var text = ""
+    if let request = try? makeRequest(.object(options), page) {
+      do {
+        for try await update in page.updates(for: request, within: timeout(in: call[0]) ?? .seconds(60)) {
+          switch update {
+          case .cached(let loaded), .network(let loaded), .notModified(let loaded):
+            text = String(decoding: try await loaded.body.bytes(), as: UTF8.self)
+          case .failed(let failure):
+            guard text.isEmpty, let loaded = failure.answer else { break }
+            text = String(decoding: try await loaded.body.bytes(), as: UTF8.self)
+          }
+        }
+      } catch is PageTimeout {}
+    }
+    if let callback { try await page.callback(callback, .string(text)) }
+  }
+
+  /// How long the script wants to wait.
+  private static func timeout(in options: ScriptValue) -> Duration? {
+    options["timeout"].number.map { .milliseconds(Int(min(max($0, 1), 86_400_000))) }
   }
 
   @PageActor private static func fetch(_ call: ModuleCall, _ page: PageInstance) async throws {
@@ -24,7 +52,7 @@ enum StreamModule {
       return try await answer(failed("\(error)"))
     }
     if let progress { try await page.callback(progress, ["readyState": 1], keepAlive: true) }
-    let timeout = options["timeout"].number.map { Duration.milliseconds(Int(min(max($0, 1), 86_400_000))) }
+    let timeout = timeout(in: options)
     let kind = Kind(options["type"].string)
     let isTwofold = page.environment.resources.behavior(for: page.rewritten(request)).refresh == .always
     var hasAnswered = false

@@ -16,26 +16,8 @@ enum TimerModule {
       table.add(
         "timer", name,
         .deferred { call, page in
-          if let callback = call.callback(at: 0) { page.callbackTimers.removeValue(forKey: callback)?.cancel() }
+          if let callback = call.callback(at: 0) { page.callbackTimers.removeValue(forKey: callback)?.task.cancel() }
         })
-    }
-  }
-}
-
-extension PageInstance {
-  /// Answers a callback after a while, once or again and again.
-  func startTimer(_ callback: String, every delay: Duration, repeats: Bool) {
-    callbackTimers[callback]?.cancel()
-    callbackTimers[callback] = Task { @PageActor [weak self] in
-      repeat {
-        do {
-          try await Task.sleep(for: delay)
-          try await self?.callback(callback, .undefined, keepAlive: repeats)
-        } catch {
-          return
-        }
-      } while repeats && self != nil && !Task.isCancelled
-      if !repeats { self?.callbackTimers[callback] = nil }
     }
   }
 }

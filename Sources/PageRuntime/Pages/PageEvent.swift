@@ -25,6 +25,8 @@ public enum PageEvent: Sendable {
   case log(level: String, text: String)
   /// The page wants something that nobody registered. Said once for each.
   case missing(MissingPart)
+  /// The script shows a message, or asks something.
+  case message(PageMessage)
   case failed(PageError)
   case destroyed
 }

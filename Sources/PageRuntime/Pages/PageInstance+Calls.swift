@@ -1,22 +1,14 @@
 import Foundation
 import ScriptEngine
 
-extension PageInstance {
-  func start(_ timer: EntryOutcome.Timer) {
-    let id = id
-    timers[timer.id] = Task { @PageActor [weak self] in
-      repeat {
-        do {
-          try await Task.sleep(for: timer.delay)
-          try await self?.enter { try await $0.fireTimer(id, timer.id) }
-        } catch {
-          return
-        }
-      } while timer.repeats && self != nil && !Task.isCancelled
-      self?.timers[timer.id] = nil
-    }
-  }
+/// A call of a module's or a component's method that has not ended.
+struct PageCall {
+  let task: Task<Void, Never>
+  /// It asks for something by HTTP.
+  let isRequest: Bool
+}
 
+extension PageInstance {
   func dispatch(_ deferred: EntryOutcome.DeferredCall) {
     let call = deferred.call
     guard let method = registry.method(of: call, in: tree) else {
@@ -26,9 +18,9 @@ extension PageInstance {
     }
     let key = UUID()
     let id = id
-    work[key] = Task { @PageActor [weak self] in
+    let task = Task { @PageActor [weak self] in
       guard let self else { return }
-      defer { self.work[key] = nil }
+      defer { self.calls[key] = nil }
       do {
         switch method {
         case .immediate: break
@@ -44,8 +36,14 @@ extension PageInstance {
         }
       } catch {
         if error is CancellationError || Task.isCancelled { return }
-        self.report(ScriptException(message: "\(call.module).\(call.method): \(error)"))
+        self.report(ScriptException(message: "\(self.name(of: call)): \(error)"))
       }
     }
+    calls[key] = PageCall(task: task, isRequest: call.ref == nil && call.module == "stream")
+  }
+
+  /// `module.method`, or the component's type in the module's place.
+  private func name(of call: ModuleCall) -> String {
+    "\(call.ref.map { tree[$0]?.type ?? "element \($0)" } ?? call.module).\(call.method)"
   }
 }

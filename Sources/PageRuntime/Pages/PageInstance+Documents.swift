@@ -26,6 +26,13 @@ extension PageInstance {
     }
   }
 
+  /// Loads the document of a `web` element again.
+  func reloadDocument(of ref: String) {
+    guard tree[ref]?.type == "web" else { return }
+    setSource(nil, of: ref)
+    loadDocument(of: ref)
+  }
+
   private func receive(_ update: LoadUpdate, of ref: String, _ source: String) async {
     do {
       let loaded: Loaded

@@ -25,7 +25,7 @@ extension PageInstance {
     for log in outcome.logs { feed.send(.log(level: log.level, text: log.text)) }
     for part in outcome.missing { note(part) }
     for exception in outcome.exceptions { report(exception) }
-    for id in outcome.cancelledTimers { timers.removeValue(forKey: id)?.cancel() }
+    for id in outcome.cancelledTimers { timers.removeValue(forKey: id)?.task.cancel() }
     for timer in outcome.timers { start(timer) }
     for call in outcome.calls { dispatch(call) }
     if let failure = outcome.failure { end(with: failure) }
@@ -86,8 +86,14 @@ extension PageInstance {
     switch error {
     case .exception(let exception) where phase == .live: report(exception)
     case .closed: break
-    default: _ = fail(.script(url: url?.text ?? "page-\(id).js", error))
+    default: _ = fail(scriptError(error))
     }
+  }
+
+  /// Why the page cannot open, or was stopped.
+  func scriptError(_ error: ScriptError) -> PageError {
+    let name = purpose?.url ?? url?.text ?? "page-\(id).js"
+    return .script(url: name, purpose.map { environment.frameworks.explained(error, of: $0.type) } ?? error)
   }
 
   /// A service that fails costs no page.

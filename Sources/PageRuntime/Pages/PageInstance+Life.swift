@@ -10,11 +10,11 @@ extension PageInstance {
   }
 
   func cancelWork() {
-    for task in timers.values { task.cancel() }
-    for task in callbackTimers.values { task.cancel() }
-    for task in work.values { task.cancel() }
+    for timer in timers.values { timer.task.cancel() }
+    for timer in callbackTimers.values { timer.task.cancel() }
+    for call in calls.values { call.task.cancel() }
     for task in sourceTasks.values { task.cancel() }
-    (timers, callbackTimers, work, sourceTasks) = ([:], [:], [:], [:])
+    (timers, callbackTimers, calls, sourceTasks) = ([:], [:], [:], [:])
     socket?.cancel()
     socket = nil
   }
@@ -57,8 +57,8 @@ extension PageInstance {
     cancelWork()
     let children = embedded.values
     (globalListeners, rules, viewport, scrollTarget) = ([:], [], [:], nil)
-    (embedded, documents) = ([:], [:])
-    tree = ElementTree()
+    (embedded, documents, focusedInput) = ([:], [:], nil)
+    (tree, messages) = (ElementTree(), [])
     let isSound = hasRendered && failure == nil
     hasRendered = false
     failure = nil
@@ -66,7 +66,7 @@ extension PageInstance {
     guard let group else { return }
     self.group = nil
     entries = nil
-    await group.close(id)
-    if isSound, let purpose { await environment.frameworks.keep(group, for: purpose) }
+    let mayRunAnother = await group.close(id)
+    if isSound, mayRunAnother, let purpose { await environment.frameworks.keep(group, for: purpose) }
   }
 }

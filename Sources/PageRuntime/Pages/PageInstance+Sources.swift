@@ -53,6 +53,7 @@ extension PageInstance {
       sourceTasks[ref] = nil
     }
     for ref in documents.keys where tree[ref] == nil { documents[ref] = nil }
+    if let focusedInput, tree[focusedInput] == nil { self.focusedInput = nil }
     for (ref, page) in embedded where tree[ref] == nil {
       embedded[ref] = nil
       Task { await page.destroy() }

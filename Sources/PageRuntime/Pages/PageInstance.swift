@@ -39,8 +39,10 @@ import ScriptEngine
   /// What the group was taken for.
   var purpose: FrameworkPool.Purpose?
   var entries: Task<Void, Never>?
-  var timers: [Int: Task<Void, Never>] = [:]
-  var work: [UUID: Task<Void, Never>] = [:]
+  /// Timers that scripts have set, by the script group's numbers.
+  var timers: [Int: PageTimer] = [:]
+  /// Calls of modules and components that have not ended.
+  var calls: [UUID: PageCall] = [:]
   var began = ContinuousClock.now
   var hasRendered = false
   /// What is loading for elements that show pictures or other pages, by their refs.
@@ -52,7 +54,7 @@ import ScriptEngine
   /// Documents of `web` elements, by their refs.
   var documents: [String: [UInt8]] = [:]
   /// Timers of the `timer` module, by the callback they answer.
-  var callbackTimers: [String: Task<Void, Never>] = [:]
+  var callbackTimers: [String: PageTimer] = [:]
   /// What was said to be missing.
   var missing: Set<MissingPart> = []
   /// What ends the loading of its bundle.
@@ -62,6 +64,12 @@ import ScriptEngine
   var socket: PageSocket?
   /// What `meta.setViewport` said last.
   public internal(set) var viewport: ScriptValue = [:]
+  /// The messages and questions that it has shown, the latest.
+  public internal(set) var messages: [PageMessage] = []
+  /// The input that has the focus.
+  public internal(set) var focusedInput: String?
+  /// What is selected of its text, in UTF-16 units.
+  var inputSelection = 0..<0
   /// The element the page last wanted to be seen.
   public internal(set) var scrollTarget: String?
   /// Fonts and other rules the page has added.
@@ -78,6 +86,15 @@ import ScriptEngine
   /// The release that it sees, from its opening to its end: its bundle and the release's files come from there. `nil`
   /// for a page that no manifest lists.
   public var view: ReleaseView? { inheritedView ?? bundle?.view }
+
+  /// Those kept of its messages.
+  private static let messageLimit = 100
+
+  func show(_ message: PageMessage) {
+    messages.append(message)
+    if messages.count > Self.messageLimit { messages.removeFirst() }
+    feed.send(.message(message))
+  }
 
   /// Everything that happens to it, from its beginning.
   public nonisolated var events: AsyncStream<PageEvent> { feed.listen() }
@@ -138,11 +155,12 @@ import ScriptEngine
     config["bundleType"] = .string(type.rawValue)
     config["env"] = configuration.environment
     let opening = FrameworkGroup.Opening(
-      id: id, source: source, url: name, type: type, config: .object(config), data: data, modules: registry.modules)
+      id: id, source: source, url: name, type: type, config: .object(config), data: data, modules: registry.modules,
+      prelude: environment.frameworks.prelude(for: type))
     do {
       try await enter { try await $0.open(opening) }
     } catch let error as ScriptError {
-      throw self.group === group ? fail(.script(url: name, error)) : overtaken
+      throw self.group === group ? fail(scriptError(error)) : overtaken
     }
     if let failure { throw failure }
     guard self.group === group else { throw overtaken }
@@ -157,9 +175,6 @@ import ScriptEngine
     try begin(url)
     try await render(source, options: PageOptions(bundleURL: url.text), data: data)
   }
-
-  /// Everything under way that an end can be waited for.
-  var underway: [Task<Void, Never>] { Array(work.values) + Array(sourceTasks.values) }
 
   /// Notes that it is being opened from a URL.
   package func begin(_ url: PageURL) throws {

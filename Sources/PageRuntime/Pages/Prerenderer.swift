@@ -63,7 +63,7 @@ import ScriptEngine
     let key = Key(url: url, options: options, data: data)
     if let entry = entries[key] {
       try await entry.opening.value
-      await entry.page.settle(within: limits.timeToLive)
+      await entry.page.settle(within: limits.timeToLive, timers: .zero)
       return
     }
     guard entries.count < limits.pages else { throw PrerenderError.full(url: url, limit: limits.pages) }
@@ -77,7 +77,7 @@ import ScriptEngine
     entries[key] = Entry(page: page, opening: opening, expiry: expiry)
     do {
       try await opening.value
-      await page.settle(within: limit)
+      await page.settle(within: limit, timers: .zero)
       if entries[key]?.page === page { tell(.ready(url)) }
     } catch {
       await drop(key, page, .failed(url, reason: "\(error)"))

@@ -3,14 +3,19 @@ import ScriptEngine
 
 extension ElementTree {
   /// The tree as text, an element a line, for people and for tests.
-  public var outline: String {
+  public var outline: String { outline(withStyles: false) }
+
+  /// - Parameter withStyles: whether each line ends with the element's style: `{color: red; fontSize: 32}`.
+  public func outline(withStyles: Bool) -> String {
     guard let root else { return "" }
     return preorder(from: root).map { element in
       let indentation = String(repeating: "  ", count: element.depth)
       let events = element.events.isEmpty ? "" : " @" + element.events.sorted().joined(separator: ",")
       let image = element.image.map { " (\($0.outlineText))" } ?? ""
       let source = element.source.map { " (\($0.outlineText))" } ?? ""
-      return "\(indentation)\(element.type) #\(element.ref)\(element.attributes.outlineText)\(events)\(image)\(source)"
+      let style = withStyles ? element.style.styleText : ""
+      return
+        "\(indentation)\(element.type) #\(element.ref)\(element.attributes.outlineText)\(events)\(image)\(source)\(style)"
     }.joined(separator: "\n")
   }
 

@@ -49,11 +49,26 @@ extension [String: ScriptValue] {
   }
 }
 
+extension [String: ScriptValue] {
+  /// ` {color: red; fontSize: 32}`, by name; empty where no style has a value.
+  var styleText: String {
+    let styles = sorted { $0.key < $1.key }.compactMap { name, value in
+      value.isNothing ? nil : "\(name): \((value.plainText ?? value.jsonText).oneLine)"
+    }
+    return styles.isEmpty ? "" : " {\(styles.joined(separator: "; "))}"
+  }
+}
+
+extension String {
+  /// Clipped, in one line.
+  fileprivate var oneLine: String {
+    (count > 60 ? prefix(59) + "…" : self).replacing("\n", with: "⏎")
+  }
+}
+
 extension ScriptValue {
   /// In quotes, clipped, in one line.
   var outlineText: String {
-    let text = plainText ?? jsonText
-    let clipped = text.count > 60 ? text.prefix(59) + "…" : text[...]
-    return "\"\(clipped.replacing("\n", with: "⏎"))\""
+    "\"\((plainText ?? jsonText).oneLine)\""
   }
 }

@@ -31,7 +31,7 @@ final class FrameworkGroup: Sendable {
       let context = try group.makeContext(named: "framework")
       let state = FrameworkState()
       context.attachment = state
-      try context.global.set("WXEnvironment", environment)
+      try context.global.set("WXEnvironment", Self.withNativePromises(environment))
       try context.global.set("global", context.global)
       try NativeFunctions(context, state).define()
       context.onUnhandledRejection { [weak state] exception in state?.current?.report(unhandled: exception) }
@@ -45,6 +45,12 @@ final class FrameworkGroup: Sendable {
       return id
     }
     return FrameworkGroup(group: group, framework: framework, observer: observer)
+  }
+
+  /// Frameworks of iOS and Android leave the engine's promises alone only where the host says so: without them an
+  /// update of a page is a timer.
+  private static func withNativePromises(_ environment: ScriptValue) -> ScriptValue {
+    .object(["__enable_native_promise__": true].merging(environment.object ?? [:]) { $1 })
   }
 
   /// The function that opens pages.
@@ -97,6 +103,8 @@ final class FrameworkGroup: Sendable {
     let config: ScriptValue
     let data: ScriptValue
     let modules: ModuleTable
+    /// A script that runs in the page's context before the bundle; nil for none.
+    var prelude: String?
   }
 
   /// Makes a context for the page and runs its bundle there.
@@ -112,6 +120,7 @@ final class FrameworkGroup: Sendable {
       guard let contextID = context.id else { throw ScriptError.closed }
       let page = PageScript(id: opening.id, context: contextID, modules: opening.modules)
       state.pages[opening.id] = page
+      state.handTimers(to: page)
       context.onUnhandledRejection(from: home) { [weak page] exception in
         page?.report(unhandled: exception)
       }
@@ -128,6 +137,9 @@ final class FrameworkGroup: Sendable {
         for name in made.propertyNames { try context.global.set(name, context.adopting(made[name])) }
         if opening.type != .vanilla { try PageGlobals(context, state, page).watchRequire() }
         page.noteCreation()
+        if let prelude = opening.prelude {
+          try context.evaluate(prelude, url: "\(opening.type.rawValue.lowercased())-prelude.js")
+        }
         try context.evaluate(opening.source, url: opening.url)
       }
     }
@@ -169,16 +181,23 @@ final class FrameworkGroup: Sendable {
   func interrupt() { group.interrupt() }
 
   /// Ends a page, and frees what it has.
-  func close(_ id: String) async {
+  ///
+  /// - Returns: whether another page may follow. `false` if the framework failed to end the page, or still has timers of
+  ///   its own: they end with the page, and a framework that remembers having set one never sets it again.
+  @discardableResult
+  func close(_ id: String) async -> Bool {
     await group.endInterruption()
-    _ = try? await enter(id) { home, _ in
+    let end = try? await enter(id) { home, _ in
       try home.global.invoke("destroyInstance", [home.reference(to: .string(id))])
     }
-    try? await group.perform { [framework] group in
+    let hasTimers = try? await group.perform { [framework] group in
       let state = try FrameworkState.of(group.context(framework))
-      guard let page = state.pages.removeValue(forKey: id) else { return }
+      guard let page = state.pages.removeValue(forKey: id) else { return false }
       group.close(page.context)
+      return page.hasFrameworkTimers
     }
+    guard let end, hasTimers == false else { return false }
+    return end.failure == nil
   }
 
   private func enter(

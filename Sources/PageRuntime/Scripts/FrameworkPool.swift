@@ -11,6 +11,13 @@ public actor FrameworkPool {
     package var frameworkAdvice: @Sendable (BundleType) -> String = {
       "give the framework's text as scripts.frameworks[.\($0.rawValue.lowercased())]"
     }
+    /// Texts of scripts that run in a page's context before its bundle, by the bundle's type. Rax 1 needs one: on a
+    /// device it is `weex-rax-api.js`.
+    public var preludes: [BundleType: String] = [:]
+    /// How to give the prelude for a type, in the words of the program that says it.
+    package var preludeAdvice: @Sendable (BundleType) -> String = {
+      "give the script's text as scripts.preludes[.\($0.rawValue.lowercased())]"
+    }
     /// Groups that wait for pages, for each type that was asked for.
     public var ready = 1
     /// Whether those have run a page that nobody sees, so that the engine knows the way.
@@ -18,7 +25,7 @@ public actor FrameworkPool {
     /// Groups kept of pages that have ended, for the same bundle's next opening; the one used longest ago gives way.
     public var kept = 4
     public var limits = ScriptLimits()
-    /// What scripts see as `WXEnvironment`.
+    /// What frameworks see as `WXEnvironment`; `__enable_native_promise__` is added where it is missing.
     public var environment: ScriptValue = [:]
     /// Hears of every entry into a page's script, on the script's thread.
     package var observer: (any EntryObserving)?
@@ -113,6 +120,20 @@ public actor FrameworkPool {
     (waiting, kept) = ([:], [])
   }
 
+  /// The script that runs before bundles of a type.
+  nonisolated func prelude(for type: BundleType) -> String? { configuration.preludes[type] }
+
+  /// The error with which a bundle failed to open; where it failed for want of a prelude, with the advice to give one.
+  nonisolated func explained(_ error: ScriptError, of type: BundleType) -> ScriptError {
+    guard case .exception(var exception) = error, prelude(for: type) == nil, exception.asksForPrelude(of: type) else {
+      return error
+    }
+    exception.message +=
+      ": bundles of \(type.rawValue) 1 run behind a script of their own, weex-rax-api.js on devices, and none was "
+      + "given: \(configuration.preludeAdvice(type))"
+    return .exception(exception)
+  }
+
   var keptCount: Int { kept.count }
 
   /// Groups that wait for pages of a type.
@@ -125,7 +146,7 @@ public actor FrameworkPool {
 
   private func boot(_ source: FrameworkGroup.Source, _ type: BundleType) async throws -> FrameworkGroup {
     try await FrameworkGroup.boot(
-      source, for: type, environment: configuration.environment, components: DefaultComponents.names,
+      source, for: type, environment: configuration.environment, components: DefaultComponents.table.descriptions,
       limits: configuration.limits, observer: configuration.observer)
   }
 

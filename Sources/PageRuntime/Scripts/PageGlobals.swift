@@ -10,15 +10,17 @@ struct PageGlobals {
   /// Whose global it is: what a page's functions do counts as the page's, whoever calls them.
   private final class Owner {
     private weak var page: PageScript?
-    private weak var state: FrameworkState?
+    private(set) weak var state: FrameworkState?
+    let isFramework: Bool
 
     init(_ page: PageScript?, _ state: FrameworkState) {
       self.page = page
-      self.state = page == nil ? state : nil
+      self.state = state
+      isFramework = page == nil
     }
 
     /// A framework's own functions act for the page that is running.
-    var current: PageScript? { page ?? state?.current }
+    var current: PageScript? { isFramework ? state?.current : page }
   }
 
   /// - Parameter page: nil for a framework's global.
@@ -115,25 +117,35 @@ struct PageGlobals {
     let owner = owner
     for (name, repeats) in [("setTimeout", false), ("setInterval", true)] {
       let function = context.makeFunction(named: name) { context, arguments in
-        guard let page = owner.current, let body = arguments.first, body.isFunction else { return context.undefined }
+        guard let state = owner.state, owner.isFramework || owner.current != nil, let body = arguments.first,
+          body.isFunction
+        else { return context.undefined }
         let delay = arguments.dropFirst().first.flatMap { try? $0.value().number } ?? 0
-        let id = page.addTimer(body, Array(arguments.dropFirst(2)), milliseconds: delay, repeats: repeats)
-        return context.reference(to: .number(Double(id)))
+        let timer = ScriptTimer(
+          id: state.nextTimer(), body, Array(arguments.dropFirst(2)), milliseconds: delay, repeats: repeats,
+          isFramework: owner.isFramework)
+        state.add(timer, for: owner.current)
+        return context.reference(to: .number(Double(timer.id)))
       }
       try global.set(name, function)
     }
     for name in ["clearTimeout", "clearInterval"] {
       let function = context.makeFunction(named: name) { context, arguments in
-        if let id = arguments.first.flatMap({ try? $0.value().int }) { owner.current?.removeTimer(id) }
+        if let id = arguments.first.flatMap({ try? $0.value().int }) { owner.state?.removeTimer(id, of: owner.current) }
         return context.undefined
       }
       try global.set(name, function)
     }
     // Older frameworks keep the functions themselves.
     let native = context.makeFunction(named: "setTimeoutNative") { context, arguments in
-      guard let page = owner.current, let id = arguments.first else { return context.undefined }
+      guard let state = owner.state, owner.isFramework || owner.current != nil, let id = arguments.first else {
+        return context.undefined
+      }
       let delay = arguments.dropFirst().first.flatMap { try? $0.value().number } ?? 0
-      page.addTimer(try context.global["setTimeoutCallback"], [id], milliseconds: delay, repeats: false)
+      let timer = ScriptTimer(
+        id: state.nextTimer(), try context.global["setTimeoutCallback"], [id], milliseconds: delay,
+        isFramework: owner.isFramework)
+      state.add(timer, for: owner.current)
       return context.undefined
     }
     try global.set("setTimeoutNative", native)

@@ -6,8 +6,7 @@ final class PageScript {
   let context: ScriptGroup.ContextID
   let modules: ModuleTable
   private(set) var outcome = EntryOutcome()
-  private var timers: [Int: (body: ScriptReference, arguments: [ScriptReference], repeats: Bool)] = [:]
-  private var lastTimer = 0
+  private var timers: [Int: ScriptTimer] = [:]
   private var promises: [Int: PendingPromise] = [:]
   private var lastTicket = 0
 
@@ -66,23 +65,18 @@ final class PageScript {
   // MARK: Timers
 
   /// Timers waiting at once; a page that wants more is not after time.
-  private static let timerLimit = 10_000
+  static let timerLimit = 10_000
 
-  @discardableResult
-  func addTimer(
-    _ body: ScriptReference, _ arguments: [ScriptReference], milliseconds: Double, repeats: Bool
-  ) -> Int {
-    lastTimer += 1
+  func add(_ timer: ScriptTimer) {
     guard timers.count < Self.timerLimit else {
-      log("error", "the page has more than \(Self.timerLimit) timers")
-      return lastTimer
+      return log("error", "the page has more than \(Self.timerLimit) timers")
     }
-    timers[lastTimer] = (body, arguments, repeats)
-    // HTML §8.6: a script that asks for nothing gets a little; what cannot be counted is nothing.
-    let delay = milliseconds.isFinite ? min(max(milliseconds, repeats ? 4 : 0), 86_400_000 * 24) : 0
-    outcome.timers.append(.init(id: lastTimer, delay: .milliseconds(Int(delay)), repeats: repeats))
-    return lastTimer
+    timers[timer.id] = timer
+    outcome.timers.append(.init(id: timer.id, delay: timer.delay, repeats: timer.repeats))
   }
+
+  /// Whether a function of the framework's still waits for its time.
+  var hasFrameworkTimers: Bool { timers.values.contains(where: \.isFramework) }
 
   func removeTimer(_ id: Int) {
     guard timers.removeValue(forKey: id) != nil else { return }
@@ -100,6 +94,29 @@ final class PageScript {
   func takeOutcome() -> EntryOutcome {
     defer { outcome = EntryOutcome() }
     return outcome
+  }
+}
+
+/// A function that a script wants called after a while.
+struct ScriptTimer {
+  /// No two timers of one group have the same.
+  let id: Int
+  let body: ScriptReference
+  let arguments: [ScriptReference]
+  let delay: Duration
+  let repeats: Bool
+  /// The framework has set it, not the page's own script.
+  let isFramework: Bool
+
+  init(
+    id: Int, _ body: ScriptReference, _ arguments: [ScriptReference] = [], milliseconds: Double, repeats: Bool = false,
+    isFramework: Bool
+  ) {
+    (self.id, self.body, self.arguments, self.repeats) = (id, body, arguments, repeats)
+    self.isFramework = isFramework
+    // HTML §8.6: a script that asks for nothing gets a little; what cannot be counted is nothing.
+    let limited = milliseconds.isFinite ? min(max(milliseconds, repeats ? 4 : 0), 86_400_000 * 24) : 0
+    delay = .milliseconds(Int(limited))
   }
 }
 

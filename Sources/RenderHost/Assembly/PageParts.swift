@@ -27,12 +27,22 @@ struct PageParts: Sendable {
     configuration.logger = logger
     configuration.resources.localFolder = folders.first
     configuration.cookies = NoCookies()
+    try Self.configureScripts(&configuration, settings)
     host = try PageHost(configuration, transport: try access.transport())
     serving = try Serving(settings, host: host, record: record, logger: logger)
     locations = PublicLocations(feed: serving.feed, settings: settings)
     running = PageRunning(
-      host: host, access: access, settings: settings, frameworks: try FrameworkFiles.read(settings),
-      executable: executable, locations: locations, record: record, logger: logger)
+      host: host, access: access, settings: settings, executable: executable, locations: locations, record: record,
+      logger: logger)
+  }
+
+  /// What pages run with: frameworks, preludes, and the environment.
+  ///
+  /// - Throws: ``SettingsError`` for a file that cannot be used.
+  static func configureScripts(_ configuration: inout HostConfiguration, _ settings: Settings) throws {
+    configuration.device = DefaultConfiguration(texts: settings.environment)
+    configuration.scripts.frameworks = try FrameworkFiles.read(settings.frameworks, of: .framework)
+    configuration.scripts.preludes = try FrameworkFiles.read(settings.preludes, of: .prelude)
   }
 
   /// To be run for as long as the server.

@@ -39,7 +39,8 @@ struct OpenedPage: Sendable {
     timings["bundle"] = .number(bundleTime)
     var members: [String: JSONValue] = [
       "id": .string(id), "url": .string(location), "phase": .string(reply.phase),
-      "elements": .integer(Int64(reply.elements)), "settled": .bool(reply.settled),
+      "elements": .integer(Int64(reply.elements)), "settled": .bool(reply.pending.isSettled),
+      "pending": reply.pending.json, "messages": .array(reply.messages.map(\.json)),
       "source": .string(bundle.source.rawValue), "md5": .string(bundle.md5.hex), "timings": .object(timings),
       "requests": .object([
         "total": .integer(Int64(reply.requests)), "hits": .integer(Int64(reply.hits)), "bytes": .integer(reply.bytes),

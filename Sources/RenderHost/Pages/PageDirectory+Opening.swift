@@ -129,13 +129,24 @@ extension PageDirectory {
   }
 
   private func opening(_ request: PageRequest, _ target: Target, _ view: PageView?, isOnce: Bool) -> PageOpening {
-    let limit = configuration.pageTime.seconds
-    let settle = min(max(request.settle ?? (isOnce ? limit : 0), 0), limit)
     var options = request.options ?? PageRequestOptions()
     options.bundleUrl = options.bundleUrl ?? target.location
     return PageOpening(
       url: target.url.text, options: options, data: request.data ?? .object([:]),
-      settle: settle, view: view, isOnce: isOnce)
+      wait: wait(request.settle, timers: request.timers, isOnce: isOnce), view: view, isOnce: isOnce)
+  }
+
+  /// No longer than one entry into a page may take.
+  ///
+  /// - Parameters:
+  ///   - settle: seconds, as a caller has given them.
+  ///   - timers: the same.
+  ///   - isOnce: the page is seen once: it is waited for even if nobody says so.
+  nonisolated func wait(_ settle: Double?, timers: Double?, isOnce: Bool = false) -> PageWait {
+    let limit = configuration.pageTime.seconds
+    return PageWait(
+      settle: min(max(settle ?? (isOnce ? limit : 0), 0), limit),
+      timers: min(max(timers ?? PendingWork.timerLimit.seconds, 0), limit))
   }
 
   func run(

@@ -11,6 +11,8 @@ struct PageRequest: Codable, Hashable, Sendable {
   var options: PageRequestOptions?
   /// Seconds to wait for what the page asks for, before it is looked at.
   var settle: Double?
+  /// Seconds that a timer may have to go to be waited for.
+  var timers: Double?
 
   /// - Throws: ``PageFailure/badRequest(_:)``.
   init(json bytes: [UInt8]) throws {

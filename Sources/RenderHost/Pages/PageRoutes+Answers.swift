@@ -34,6 +34,10 @@ extension PageRoutes {
     return format
   }
 
+  static func view(_ format: PageView.Format, _ request: Request) -> PageView {
+    PageView(format: format, withStyles: request.uri.queryParameters["styles"] != nil)
+  }
+
   /// What a browser has asked, so that pictures come from there; nil where that cannot be told.
   static func origin(of request: Request) -> String? {
     guard let host = request.head.authority, !host.isEmpty,

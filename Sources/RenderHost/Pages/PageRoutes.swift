@@ -73,8 +73,14 @@ struct PageRoutes: Sendable {
       url: parameters["url"].map(String.init), name: parameters["name"].map(String.init),
       data: parameters["data"].map(String.init))
     wanted.settle = parameters["settle"].flatMap { Double($0) }
+    wanted.timers = try parameters["timers"].map { text in
+      guard let time = Duration(text: String(text)) else {
+        throw PageFailure.badRequest("the parameter timers is \"\(text)\", expected a time like 200ms or 1.5")
+      }
+      return time.seconds
+    }
     let format = try Self.format(of: request, default: .html)
-    let (page, seen) = try await directory.render(wanted, view: PageView(format: format))
+    let (page, seen) = try await directory.render(wanted, view: Self.view(format, request))
     switch format {
     case .json: return Self.response(page, seen)
     case .outline: return Self.response(text: seen)
@@ -105,7 +111,8 @@ struct PageRoutes: Sendable {
   private func show(_ request: Request, _ id: String) async throws -> Response {
     let format = try Self.format(of: request, default: .json)
     if format == .html { return try await preview(request, id) }
-    let (page, seen, _) = try await directory.call(id) { .show(call: $0, page: $1, PageView(format: format)) }
+    let view = Self.view(format, request)
+    let (page, seen, _) = try await directory.call(id) { .show(call: $0, page: $1, view) }
     return format == .json ? Self.response(page, seen) : Self.response(text: seen)
   }
 
@@ -123,6 +130,8 @@ struct PageRoutes: Sendable {
     let ref: String
     let type: String
     let event: JSONValue?
+    let settle: Double?
+    let timers: Double?
   }
 
   private func fire(_ request: Request, _ id: String) async throws -> Response {
@@ -130,14 +139,18 @@ struct PageRoutes: Sendable {
     guard let firing = try? JSONDecoder().decode(Firing.self, from: Data(bytes)) else {
       throw PageFailure.badRequest("the body is not {\"ref\": …, \"type\": …, \"event\": …}")
     }
-    return try await entered("fire", id) { call, page, view in
+    let wait = directory.wait(firing.settle, timers: firing.timers)
+    return try await entered("fire", id, extra: wait.settle) { call, page, view in
       .fire(
-        call: call, page: page, ref: firing.ref, type: firing.type, event: firing.event ?? .object([:]), view: view)
+        call: call, page: page, ref: firing.ref, type: firing.type, event: firing.event ?? .object([:]), wait,
+        view: view)
     }
   }
 
   private struct Refreshing: Decodable {
     let data: JSONValue
+    let settle: Double?
+    let timers: Double?
   }
 
   private func refresh(_ request: Request, _ id: String) async throws -> Response {
@@ -145,18 +158,20 @@ struct PageRoutes: Sendable {
     guard let refreshing = try? JSONDecoder().decode(Refreshing.self, from: Data(bytes)) else {
       throw PageFailure.badRequest("the body is not {\"data\": …}")
     }
-    return try await entered("refresh", id) { call, page, view in
-      .refresh(call: call, page: page, data: refreshing.data, view: view)
+    let wait = directory.wait(refreshing.settle, timers: refreshing.timers)
+    return try await entered("refresh", id, extra: wait.settle) { call, page, view in
+      .refresh(call: call, page: page, data: refreshing.data, wait, view: view)
     }
   }
 
   /// What a script throws is its page's answer; the page goes on.
   private func entered(
-    _ kind: String, _ id: String, _ message: @escaping @Sendable (UInt64, UInt64, PageView) -> HostMessage
+    _ kind: String, _ id: String, extra: Double,
+    _ message: @escaping @Sendable (UInt64, UInt64, PageView) -> HostMessage
   ) async throws -> Response {
     let view = PageView(format: .json)
     let began = ContinuousClock.now
-    let (page, tree, newErrors) = try await directory.call(id) { message($0, $1, view) }
+    let (page, tree, newErrors) = try await directory.call(id, extra: extra) { message($0, $1, view) }
     directory.record.entered(kind, seconds: (ContinuousClock.now - began).seconds)
     if newErrors > 0, let fault = page.reply.errors.last {
       directory.record.threw(fault, in: page.location)

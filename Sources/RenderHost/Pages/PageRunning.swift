@@ -11,7 +11,7 @@ struct PageRunning: Service {
   ///   - host: its transport is to be ``AccessGuard/transport(_:)``.
   ///   - executable: what is started as `… worker`; by default this very program.
   init(
-    host: PageHost, access: AccessGuard, settings: Settings, frameworks: [BundleType: String] = [:],
+    host: PageHost, access: AccessGuard, settings: Settings,
     executable: String = "/proc/self/exe", locations: PublicLocations,
     record: HostRecord = HostRecord(), barring: BarredBundles = BarredBundles(),
     now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }, logger: Logger
@@ -21,7 +21,8 @@ struct PageRunning: Service {
     pool.pageTime = settings.pageTime
     pool.memory = settings.workerMemory
     pool.executable = executable
-    pool.frameworks = frameworks
+    pool.frameworks = host.configuration.scripts.frameworks
+    pool.preludes = host.configuration.scripts.preludes
     pool.environment = host.configuration.device.environment
     pool.refreshesAlways = host.configuration.resources.behavior.refresh == .always
     pool.barring = barring

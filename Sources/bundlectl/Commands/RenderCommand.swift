@@ -14,6 +14,9 @@ struct RenderCommand: AsyncParsableCommand {
       the lines of its sources. Exit status: 0 when all is well, 1 when the page could not open, made no body, or its \
       script threw; --fail-on makes it 1 for more.
 
+      It is shown when the page is busy with nothing: requests, pictures, and timers that are due soon. What it still \
+      waits for is said.
+
       Examples:
       """ + "\n" + HelpText.unbroken(examples))
 
@@ -105,8 +108,31 @@ struct RenderCommand: AsyncParsableCommand {
     completion: .file(extensions: ["js"]))
   var framework: String?
 
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "A script to run in the page before the bundle: weex-rax-api.js for Rax 1.", valueName: "file"))
+  var prelude: String?
+
+  @Option(
+    name: .customLong("env"),
+    help: ArgumentHelp(
+      "A member of WXEnvironment. Repeatable.",
+      discussion: "The value is JSON where it can be read as that, else text: --env platform=android --env scale=3.",
+      valueName: "key=value"))
+  var environment: [EnvironmentMember] = []
+
   @Option(name: .long, help: ArgumentHelp("Seconds to wait for what the page asks for.", valueName: "seconds"))
   var wait = 10.0
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "Wait for timers that are due within this time: 200ms, 1.5s, 0. (default: 200ms)", valueName: "time"))
+  var timers: TimeArgument?
+
+  @Flag(name: .long, help: "Show the elements' styles in the outline.")
+  var styles = false
 
   @OptionGroup var source: SourceOptions
   @OptionGroup var store: StoreOptions
@@ -119,6 +145,7 @@ struct RenderCommand: AsyncParsableCommand {
     guard !watch || !bundle.contains("://") || bundle.hasPrefix("file:") else {
       throw ValidationError("Only a file can be watched.")
     }
+    guard !styles || format == .outline else { throw ValidationError("--styles belongs to --format outline.") }
     guard !watch || !store.json else {
       throw ValidationError("--json prints one object: it cannot be used with --watch.")
     }
@@ -158,7 +185,7 @@ struct RenderCommand: AsyncParsableCommand {
     guard let path = target.filePath else { return [] }
     let text = (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
     let map = SourceMapReference.find(in: text).flatMap { PageURL(filePath: path)?.resolving($0)?.filePath }
-    return [path] + [map, PageData.file(data), framework].compactMap(\.self)
+    return [path] + [map, PageData.file(data), framework, prelude].compactMap(\.self)
   }
 
   private func configuration(
@@ -170,15 +197,27 @@ struct RenderCommand: AsyncParsableCommand {
     configuration.scripts.frameworkAdvice = { _ in "name its file with --framework FILE" }
     let folder = (target.filePath ?? manifest.filePath).map { ($0 as NSString).deletingLastPathComponent }
     configuration.resources.localFolder = folder
-    if let framework {
-      guard let text = try? String(contentsOfFile: framework, encoding: .utf8) else {
-        throw CommandError("the framework file \(framework) cannot be read")
-      }
+    if let text = try Self.script("framework", framework) {
       for type in [BundleType.vue, .rax, .weex] { configuration.scripts.frameworks[type] = text }
     }
+    configuration.scripts.preludeAdvice = { _ in "name its file with --prelude FILE" }
+    if let text = try Self.script("prelude", prelude) {
+      for type in BundleType.allCases { configuration.scripts.preludes[type] = text }
+    }
+    configuration.device = DefaultConfiguration(
+      texts: Dictionary(environment.map { ($0.key, $0.value) }) { _, last in last })
     // One page is opened: no engine need be ready for the next.
     configuration.scripts.ready = 0
     return configuration
+  }
+
+  /// - Throws: ``CommandError`` for a file that cannot be read.
+  private static func script(_ name: String, _ path: String?) throws -> String? {
+    guard let path else { return nil }
+    guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
+      throw CommandError("the \(name) file \(path) cannot be read")
+    }
+    return text
   }
 
   /// - Returns: whether all went well.
@@ -194,15 +233,14 @@ struct RenderCommand: AsyncParsableCommand {
     let rendering = await Rendering.run(
       .init(
         url: url, policy: policy, isFile: isFile, data: try data.map { try PageData.read($0) } ?? [:],
-        events: fire, wait: .seconds(wait), htmlEmbedding: format == .html ? embed : nil),
+        events: fire, wait: .seconds(wait), timers: timers?.duration ?? PendingWork.timerLimit,
+        htmlEmbedding: format == .html ? embed : nil),
       on: host)
     for fault in rendering.faults { fault.write(to: .error) }
     if let note = rendering.note, rendering.source == .stale || store.verbose {
       Terminal.error.line("bundlectl: \(note)")
     }
-    if !rendering.isSettled {
-      Terminal.error.line("bundlectl: the page still waits for something after \(wait) s; this is what there is")
-    }
+    report(rendering.pending)
     if !store.json || output != nil, rendering.tree.body != nil || format == .commands { try show(rendering) }
     if timings { for line in TimingsText.lines(of: rendering, isFile: isFile) { Terminal.error.line(line) } }
     if store.json { try JSONOutput.print(RenderReport(rendering, isFile: isFile, withTimings: timings)) }
@@ -214,10 +252,23 @@ struct RenderCommand: AsyncParsableCommand {
     return rendering.faults.isEmpty && failing == 0 && (failOn != .warning || rendering.missing.isEmpty)
   }
 
+  /// Says what the page still waits for, and what nobody waited for.
+  private func report(_ pending: PendingWork) {
+    if !pending.isSettled {
+      let limit = Duration.seconds(wait).inSeconds
+      Terminal.error.line(
+        "bundlectl: after \(limit) the page still waits for \(pending.busyText) (--wait); this is what there is")
+    }
+    if !pending.unawaitedText.isEmpty {
+      Terminal.error.line(
+        Terminal.error.styled("bundlectl: not waited for: \(pending.unawaitedText) (--timers)", .dim))
+    }
+  }
+
   private func show(_ rendering: Rendering) throws {
     let text: String
     switch format {
-    case .outline: text = rendering.tree.outline + "\n"
+    case .outline: text = rendering.tree.outline(withStyles: styles) + "\n"
     case .json:
       let encoder = JSONEncoder()
       encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]

@@ -41,10 +41,14 @@ struct RenderReport: Encodable {
   /// `rendered`, `empty` (the script ran and made no body) or `failed`.
   let state: String
   let settled: Bool
+  /// What it was still busy with, and what nobody waited for.
+  let pending: JSONValue
   let requests: Requests
   /// Stages, in seconds since the page was asked for; only where they are wanted: they differ from run to run.
   let timings: [String: Nullable<Double>]?
   let root: JSONValue
+  /// What it has shown with the module `modal`.
+  let messages: [JSONValue]
   let errors: [RenderFault]
   /// What the page wants and nobody registered.
   let missing: Missing
@@ -72,7 +76,7 @@ struct RenderReport: Encodable {
     source = Nullable(value: isFile ? "file" : rendering.source?.rawValue)
     note = rendering.note
     bundle = rendering.bundle
-    settled = rendering.isSettled
+    (settled, pending) = (rendering.pending.isSettled, rendering.pending.json)
     let counted = rendering.timings
     requests = Requests(total: counted.requests, hits: counted.hits, bytes: counted.bytes)
     let stages = counted.stages.map { ($0.name, Nullable(value: $0.time?.seconds)) }
@@ -81,6 +85,7 @@ struct RenderReport: Encodable {
     missing = Missing(rendering.missing)
     logged = rendering.logged
     root = rendering.tree.json
+    messages = rendering.messages.map(\.json)
     errors = rendering.faults
   }
 }

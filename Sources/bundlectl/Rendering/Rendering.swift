@@ -18,7 +18,9 @@ struct Rendering {
   var logged: [String: Int] = [:]
   /// What became of the page.
   var state = State.failed
-  var isSettled = true
+  /// What the page was still busy with when it was looked at.
+  var pending = PendingWork()
+  var messages: [PageMessage] = []
   var html: String?
 
   enum State: String {
@@ -41,6 +43,8 @@ struct Rendering {
     var data: ScriptValue
     var events: [FiredEvent]
     var wait: Duration
+    /// How long a timer may have to go to be waited for.
+    var timers: Duration
     /// The document for a browser: nil for none, else whether pictures stand in it.
     var htmlEmbedding: Bool?
   }
@@ -62,13 +66,16 @@ struct Rendering {
     if let fault = await open(page, request) { result.faults.append(fault) }
     let phase = await page.phase
     if phase == .live || phase == .empty {
-      result.isSettled = await page.settle(within: request.wait)
+      result.pending = await page.settle(within: request.wait, timers: request.timers)
       for event in request.events {
-        guard let fault = await fire(event, page, request.wait) else { continue }
+        guard let fault = await fire(event, page) else {
+          result.pending = await page.settle(within: request.wait, timers: request.timers)
+          continue
+        }
         result.faults.append(fault)
       }
     }
-    result.timings = await page.timings
+    (result.timings, result.messages) = await (page.timings, page.messages)
     if let isEmbedding = request.htmlEmbedding, await page.tree.body != nil {
       result.html = await page.preview(title: url.readable, embedding: isEmbedding).html
     }
@@ -103,7 +110,7 @@ struct Rendering {
     }
   }
 
-  private static func fire(_ event: FiredEvent, _ page: PageInstance, _ wait: Duration) async -> RenderFault? {
+  private static func fire(_ event: FiredEvent, _ page: PageInstance) async -> RenderFault? {
     if let fault = event.fault(in: await page.tree) {
       return RenderFault("--fire \(event.ref):\(event.type): \(fault)")
     }
@@ -112,7 +119,6 @@ struct Rendering {
     } catch {
       return RenderFault("--fire \(event.ref):\(event.type): \(error)")
     }
-    _ = await page.settle(within: wait)
     return nil
   }
 
@@ -138,6 +144,7 @@ struct Rendering {
       case .missing(let part):
         heard.missing.append(part)
         say("warn", "\(part)")
+      case .message(let message): Terminal.error.line(message.outlineText)
       case .exception(let exception): heard.faults.append(await reader.fault(of: exception))
       case .failed(let error): heard.faults.append(await reader.fault(of: error))
       default: break

@@ -66,4 +66,14 @@ import Testing
       await page.destroy()
     }
   }
+  @Test(
+    "members of the environment are read as JSON, unless they are text by default",
+    arguments: [
+      ("scale", "3", .number(3)), ("appVersion", "1.10", .string("1.10")), ("appVersion", #""2""#, .string("2")),
+      ("eros", #"{"touchBarHeight": 1}"#, ["touchBarHeight": 1]), ("debug", "true", .bool(true)),
+      ("deviceModel", "iPhone 9", .string("iPhone 9")), ("name", "{", .string("{")),
+    ] as [(String, String, ScriptValue)])
+  func environmentTexts(_ name: String, _ text: String, _ value: ScriptValue) {
+    #expect(DefaultConfiguration(texts: [name: text]).environment[name] == value)
+  }
 }

@@ -66,4 +66,25 @@ import Testing
       #expect(try await fixture.shown("module('modal').confirm({ okTitle: 'Yes' }, show)") == "Yes")
     }
   }
+  @Test(
+    "who follows the page hears of its messages and questions",
+    arguments: [
+      ("toast({ message: 'hi' })", "toast: hi"),
+      ("alert({ message: 'a', okTitle: 'Yes' })", "alert: a [Yes]"),
+      ("confirm({ message: 'b', cancelTitle: 'No' })", "confirm: b [OK] [No]"),
+      ("prompt({ message: 'c', default: 'd' })", "prompt: c (d) [OK] [Cancel]"),
+      ("toast({})", "toast: "),
+    ])
+  func messages(_ script: String, _ told: String) async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = try await fixture.speakingPage("module('modal').\(script)")
+      await page.settle(within: .seconds(30))
+      await page.destroy()
+      var messages: [String] = []
+      for await event in page.events {
+        if case .message(let message) = event { messages.append(message.outlineText) }
+      }
+      #expect(messages == [told])
+    }
+  }
 }

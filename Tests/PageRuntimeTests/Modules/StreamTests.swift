@@ -123,4 +123,26 @@ import Testing
       #expect(shown == "[-1,false]")
     }
   }
+  @Test("sendHttp, the older form of fetch, gives the answer's text")
+  func sendHTTP() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.origin.respond("/api") { request in
+        OriginResponse(
+          status: .notFound,
+          body: Array("\(request.method) \(request.headers[.accept] ?? "") \(request.text)".utf8))
+      }
+      let shown = try await fixture.shown(
+        """
+        var stream = module('stream')
+        stream.sendHttp({ method: 'PUT', url: '../api', header: { Accept: 'a/b' }, body: 'c' }, function (answer) {
+          say(answer)
+          stream.sendHttp({ method: 'GET', url: 'http://127.0.0.1:1/' }, function (answer) {
+            say(answer)
+            stream.sendHttp({}, say)
+          })
+        })
+        """)
+      #expect(shown == #"["PUT a/b c","",""]"#)
+    }
+  }
 }

@@ -27,6 +27,7 @@ struct CheckConfigTests {
     (["--bundles", "/nowhere"], "/nowhere is no folder"), (["--bundles", "/", "--workers", "none"], "\"none\""),
     ([], "nothing to serve"), (["--bundles", "/", "--config", "/nowhere.json"], "/nowhere.json"),
     (["--bundles", "/", "--framework", "Vue=/nowhere.js"], "/nowhere.js of Vue cannot be read"),
+    (["--bundles", "/", "--prelude", "Rax=/nowhere.js"], "--prelude: the file /nowhere.js of Rax cannot be read"),
     (["--bundles", "/", "--framework", "Vue=/tmp"], "/tmp of Vue cannot be read"),
     (["--bundles", "/", "--framework", "Vue=/proc/self/exe"], "/proc/self/exe of Vue is not UTF-8"),
     (["--bundles", "/", "--framework", "View=/etc/hostname"], "TYPE of Vanilla, Vue, Rax or Weex"),

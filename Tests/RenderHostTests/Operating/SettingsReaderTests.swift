@@ -42,6 +42,7 @@ struct SettingsReaderTests {
       {"listen": "[::1]:0", "manifest": "https://a.example/m.json", "follow": 2.5, "store": "/s", "workers": 3,
        "page-time": "250ms", "worker-memory": "512MB", "max-pages": 7, "page-idle": "10m",
        "allow-origin": ["https://a.example", "http://b.example:81"], "framework": {"Vue": "/v.js", "Rax": "/r.js"},
+       "prelude": {"Rax": "/p.js"}, "env": {"platform": "android", "scale": 3},
        "tls-cert": "/c", "tls-key": "/k", "admin-token": "0123456789abcdef", "webhook-secret": "fedcba9876543210",
        "max-body": "2MB", "max-header": 2048, "max-url": 1024, "max-connections": 9, "connections-per-address": 8,
        "head-time": 1, "body-time": 2, "idle-time": 3, "shutdown-time": 0, "log-level": "debug", "log-format": "json"}
@@ -56,6 +57,8 @@ struct SettingsReaderTests {
     #expect(settings.pages == 7 && settings.pageIdle == .seconds(600))
     #expect(settings.allowedOrigins == ["https://a.example", "http://b.example:81"])
     #expect(settings.frameworks == ["Vue": "/v.js", "Rax": "/r.js"])
+    #expect(settings.preludes == ["Rax": "/p.js"])
+    #expect(settings.environment == ["platform": "android", "scale": "3"])
     #expect(settings.adminToken == "0123456789abcdef" && settings.webhookSecret == "fedcba9876543210")
     #expect(settings.limits.body == 2 << 20 && settings.limits.header == 2048 && settings.limits.url == 1024)
     #expect(settings.limits.connections == 9 && settings.limits.connectionsPerAddress == 8)
@@ -78,7 +81,8 @@ struct SettingsReaderTests {
     ("workers", "0"), ("workers", "many"), ("page-time", "soon"), ("page-time", "-1"), ("worker-memory", "1MB"),
     ("worker-memory", "big"), ("max-pages", "1.5"), ("listen", "8080"), ("listen", "::1:80"), ("listen", "h:99999"),
     ("manifest", "ftp://a.example/m"), ("allow-origin", "https://a.example/path"), ("allow-origin", "a.example"),
-    ("framework", "Vue"), ("log-level", "loud"), ("log-format", "xml"), ("max-header", "9MB"),
+    ("framework", "Vue"), ("prelude", "Rax"), ("env", "=3"), ("env", "scale"),
+    ("log-level", "loud"), ("log-format", "xml"), ("max-header", "9MB"),
     ("admin-token", "short"), ("admin-token-file", "/nowhere/token"), ("follow", "0.2"), ("bundles", ""),
   ])
   func aBadValueIsNamedWithItsKeyAndItsSource(_ key: String, _ value: String) throws {
@@ -141,7 +145,7 @@ struct SettingsReaderTests {
       ("", nil), ("s", nil), ("-5", nil), ("5d", nil), ("1e3", nil), ("nan", nil), (".5", nil), ("99999999999", nil),
     ] as [(String, Int?)])
   func durationsAreReadAsTheyAreWritten(_ text: String, _ milliseconds: Int?) {
-    #expect(SettingText.duration(text) == milliseconds.map { .milliseconds($0) })
+    #expect(Duration(text: text) == milliseconds.map { .milliseconds($0) })
   }
 
   @Test(

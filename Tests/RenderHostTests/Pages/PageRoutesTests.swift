@@ -1,5 +1,7 @@
+import Foundation
 import HTTPTypes
 import PageKit
+import PageTesting
 import Testing
 
 @testable import RenderHost
@@ -158,5 +160,61 @@ extension EventLog {
   /// What there is by now.
   func names(after id: Int) async -> [String] {
     if case .events(let events, _) = await next(after: id, within: .zero) { events.map(\.name) } else { [] }
+  }
+  private static let late = Script.page(
+    """
+    var t = d.createElement('text', { attr: { value: 'drawn' } }); b.appendChild(t)
+    setTimeout(function () { t.setAttr('value', 'short') }, 1)
+    setTimeout(function () { t.setAttr('value', 'long') }, 300)
+    setTimeout(function () {}, 3600000)
+    t.addEvent('click', function () { setTimeout(function () { t.setAttr('value', 'clicked') }, 1) })
+    """)
+
+  @Test("timers that are due soon are waited for, and the others are counted")
+  func timers() async throws {
+    try await PageFarm.running(["late": Self.late], workers: 1, pageTime: .seconds(5)) { farm in
+      let short = try await farm.ask(.get, "/render?name=late&format=json&timers=1ms")
+      #expect(short.json["settled"] == .bool(true))
+      #expect(short.json["pending"]["laterTimers"] == .integer(2))
+      let long = try await farm.ask(.get, "/render?name=late&format=outline&timers=5")
+      #expect(long.text.contains("long"))
+      let never = try await farm.ask(.get, "/render?name=late&format=json&settle=0")
+      #expect(never.json["settled"] == .bool(false) || never.json["pending"]["laterTimers"] != .integer(0))
+      #expect(try await farm.ask(.get, "/render?name=late&timers=soon").status == 400)
+
+      let opened = try await farm.ask(.post, "/pages", #"{"name":"late","settle":5,"timers":5}"#)
+      let id = try #require(opened.json["id"].text)
+      let ref = try #require(opened.json["tree"]["children"].list.first?["ref"].text)
+      #expect(opened.json["tree"]["children"].list.first?["attr"]["value"].text == "long")
+      let fired = try await farm.ask(
+        .post, "/pages/\(id)/fire", #"{"ref":"\#(ref)","type":"click","settle":5}"#)
+      #expect(fired.json["tree"]["children"].list.first?["attr"]["value"].text == "clicked")
+    }
+  }
+
+  @Test("messages, styles, the environment and preludes are what a page runs with and shows")
+  func scripts() async throws {
+    let folder = try TemporaryDirectory()
+    let prelude = folder.file("prelude.js")
+    try Data("var word = 'from the prelude'".utf8).write(to: URL(fileURLWithPath: prelude))
+    let script = Script.page(
+      """
+      weex.requireModule('modal').toast({ message: word + ' on ' + WXEnvironment.platform })
+      b.appendChild(d.createElement('text', { attr: { value: '' }, style: { color: 'red' } }))
+      """)
+    try await PageFarm.running(
+      ["a": script], workers: 1,
+      change: { settings in
+        settings.preludes = ["Vanilla": prelude]
+        settings.environment = ["platform": "android"]
+      }
+    ) { farm in
+      let json = try await farm.ask(.get, "/render?name=a&format=json").json
+      #expect(json["messages"].list.first?["kind"].text == "toast")
+      #expect(json["messages"].list.first?["text"].text == "from the prelude on android")
+      let outline = try await farm.ask(.get, "/render?name=a&format=outline&styles=1").text
+      #expect(outline.contains("{color: red}"))
+      #expect(!(try await farm.ask(.get, "/render?name=a&format=outline").text.contains("{color")))
+    }
   }
 }

@@ -79,6 +79,18 @@ struct PageFlags: ParsableArguments, FlagOptions {
     help: ArgumentHelp("The framework file for bundles of a type; may be repeated.", valueName: "type=file"))
   var framework: [String] = []
 
+  @Option(
+    help: ArgumentHelp(
+      "A script that runs in a page before bundles of a type: weex-rax-api.js for Rax 1; may be repeated.",
+      valueName: "type=file"))
+  var prelude: [String] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "A member of WXEnvironment, JSON where it can be read as that, else text; may be repeated.",
+      valueName: "key=value"))
+  var env: [String] = []
+
   var given: [SettingKey: [String]] {
     var given = Self.collect([
       (.workers, workers), (.pageTime, pageTime), (.workerMemory, workerMemory), (.maxPages, maxPages),
@@ -86,6 +98,8 @@ struct PageFlags: ParsableArguments, FlagOptions {
     ])
     if !allowOrigin.isEmpty { given[.allowOrigin] = allowOrigin }
     if !framework.isEmpty { given[.framework] = framework }
+    if !prelude.isEmpty { given[.prelude] = prelude }
+    if !env.isEmpty { given[.env] = env }
     return given
   }
 }

@@ -1,7 +1,7 @@
 import Foundation
 import PageKit
 
-/// The framework files that settings name.
+/// The framework files and preludes that settings name.
 enum FrameworkFiles {
   /// The types that there are.
   static var known: String {
@@ -11,26 +11,29 @@ enum FrameworkFiles {
 
   /// Texts by their types.
   ///
+  /// - Parameters:
+  ///   - files: paths by the names of types.
+  ///   - key: the setting that names them.
   /// - Throws: ``SettingsError/combination(_:)`` for the first that cannot be used.
-  static func read(_ settings: Settings) throws -> [BundleType: String] {
+  static func read(_ files: [String: String], of key: SettingKey) throws -> [BundleType: String] {
     var texts: [BundleType: String] = [:]
-    for (name, file) in settings.frameworks.sorted(by: { $0.key < $1.key }) {
-      let (type, text) = try read(name, file)
+    for (name, file) in files.sorted(by: { $0.key < $1.key }) {
+      let (type, text) = try read(name, file, of: key)
       texts[type] = text
     }
     return texts
   }
 
   /// - Throws: ``SettingsError/combination(_:)``.
-  static func read(_ name: String, _ file: String) throws -> (BundleType, String) {
+  static func read(_ name: String, _ file: String, of key: SettingKey) throws -> (BundleType, String) {
     guard let type = BundleType(named: name) else {
-      throw SettingsError.combination("--framework: there is no type \"\(name)\": use \(known)")
+      throw SettingsError.combination("\(key.flag): there is no type \"\(name)\": use \(known)")
     }
     guard let data = FileManager.default.contents(atPath: file) else {
-      throw SettingsError.combination("--framework: the file \(file) of \(name) cannot be read")
+      throw SettingsError.combination("\(key.flag): the file \(file) of \(name) cannot be read")
     }
     guard let text = String(validating: data, as: UTF8.self) else {
-      throw SettingsError.combination("--framework: the file \(file) of \(name) is not UTF-8")
+      throw SettingsError.combination("\(key.flag): the file \(file) of \(name) is not UTF-8")
     }
     return (type, text)
   }

@@ -129,9 +129,9 @@ extension OriginsFile {
     return isHost && (!name.contains(":") || name.hasPrefix("[") && name.hasSuffix("]")) ? text : nil
   }
 
-  private static func time(_ text: String) -> Duration? { SettingText.duration(text).flatMap { $0 > .zero ? $0 : nil } }
+  private static func time(_ text: String) -> Duration? { Duration(text: text).flatMap { $0 > .zero ? $0 : nil } }
 
-  private static func seconds(_ text: String) -> Int64? { SettingText.duration(text)?.components.seconds }
+  private static func seconds(_ text: String) -> Int64? { Duration(text: text)?.components.seconds }
 
   private static func count(_ range: ClosedRange<Int>) -> (String) -> Int? {
     { SettingText.count($0).flatMap { range.contains($0) ? $0 : nil } }

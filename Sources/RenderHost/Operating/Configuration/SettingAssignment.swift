@@ -37,12 +37,13 @@ struct SettingAssignment {
     case .maxPages: settings.pages = try count(in: 1...100_000)
     case .pageIdle: settings.pageIdle = try duration(atLeast: .seconds(1))
     case .allowOrigin: settings.allowedOrigins = (isFirst ? [] : settings.allowedOrigins) + [try origin()]
-    case .framework:
-      let pair = value.split(separator: "=", maxSplits: 1).map(String.init)
-      guard pair.count == 2, !pair[1].isEmpty else { throw bad("TYPE=FILE, like Vue=/srv/weex-vue-framework.js") }
-      guard BundleType(named: pair[0]) != nil else { throw bad("TYPE=FILE, with a TYPE of \(FrameworkFiles.known)") }
-      if isFirst { settings.frameworks = [:] }
-      settings.frameworks[pair[0]] = pair[1]
+    case .framework: try assignFile(to: &settings.frameworks, like: "Vue=/srv/weex-vue-framework.js")
+    case .prelude: try assignFile(to: &settings.preludes, like: "Rax=/srv/weex-rax-api.js")
+    case .env:
+      let pair = value.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+      guard pair.count == 2, !pair[0].isEmpty else { throw bad("KEY=VALUE, like platform=android") }
+      if isFirst { settings.environment = [:] }
+      settings.environment[pair[0]] = pair[1]
     case .tlsCert: settings.certificate = try path()
     case .tlsKey: settings.privateKey = try path()
     case .adminToken: settings.adminToken = try secret(value)
@@ -69,6 +70,14 @@ struct SettingAssignment {
     }
   }
 
+  private func assignFile(to files: inout [String: String], like example: String) throws {
+    let pair = value.split(separator: "=", maxSplits: 1).map(String.init)
+    guard pair.count == 2, !pair[1].isEmpty else { throw bad("TYPE=FILE, like \(example)") }
+    guard BundleType(named: pair[0]) != nil else { throw bad("TYPE=FILE, with a TYPE of \(FrameworkFiles.known)") }
+    if isFirst { files = [:] }
+    files[pair[0]] = pair[1]
+  }
+
   private func bad(_ expected: String) -> SettingsError {
     .badValue(key: key.rawValue, value: key.isSecret ? "…" : value, source: source, expected: expected)
   }
@@ -86,7 +95,7 @@ struct SettingAssignment {
   }
 
   private func duration(atLeast least: Duration) throws -> Duration {
-    guard let duration = SettingText.duration(value), duration >= least else {
+    guard let duration = Duration(text: value), duration >= least else {
       throw bad("a time of at least \(SettingText.text(least)) seconds, like 5, 250ms or 10m")
     }
     return duration

@@ -10,6 +10,8 @@ package enum SettingKey: String, CaseIterable, Sendable {
   case pageIdle = "page-idle"
   case allowOrigin = "allow-origin"
   case framework
+  case prelude
+  case env
   case tlsCert = "tls-cert"
   case tlsKey = "tls-key"
   case adminToken = "admin-token"
@@ -29,7 +31,7 @@ package enum SettingKey: String, CaseIterable, Sendable {
   case logFormat = "log-format"
 
   /// Takes several values: a repeated flag, commas in the environment, an array in the file.
-  var isList: Bool { self == .allowOrigin || self == .framework }
+  var isList: Bool { [.allowOrigin, .framework, .prelude, .env].contains(self) }
 
   /// Is never printed.
   var isSecret: Bool { self == .adminToken || self == .webhookSecret }

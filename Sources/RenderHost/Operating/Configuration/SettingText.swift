@@ -1,18 +1,7 @@
-import Foundation
+import PageCore
 
 /// Reads the values that people write.
 enum SettingText {
-  /// Seconds as a decimal, or with a unit: `5`, `2.5`, `250ms`, `5s`, `10m`, `1h`. Nil for anything else, and for
-  /// what is negative or over ten years.
-  static func duration(_ text: String) -> Duration? {
-    let units: [(String, Double)] = [("ms", 0.001), ("s", 1), ("m", 60), ("h", 3600), ("", 1)]
-    for (unit, scale) in units where text.hasSuffix(unit) {
-      guard let number = decimal(text.dropLast(unit.count)), number * scale <= 315_360_000 else { return nil }
-      return .milliseconds((number * scale * 1000).rounded())
-    }
-    return nil
-  }
-
   /// Bytes, or with a unit of powers of 1024: `65536`, `256MB`, `1.5GiB`.
   static func size(_ text: String) -> Int64? {
     let units: [(String, Double)] = [
@@ -22,7 +11,7 @@ enum SettingText {
     ]
     let text = text.lowercased()
     for (unit, scale) in units where text.hasSuffix(unit) {
-      guard let number = decimal(text.dropLast(unit.count)), number * scale < 1e15 else { return nil }
+      guard let number = Double(decimal: text.dropLast(unit.count)), number * scale < 1e15 else { return nil }
       return Int64((number * scale).rounded())
     }
     return nil
@@ -54,12 +43,5 @@ enum SettingText {
   static func text(_ duration: Duration) -> String {
     let seconds = duration / .seconds(1)
     return seconds == seconds.rounded() ? "\(Int(seconds))" : "\(seconds)"
-  }
-
-  private static func decimal(_ text: some StringProtocol) -> Double? {
-    guard let first = text.utf8.first, (0x30...0x39).contains(first),
-      text.utf8.allSatisfy({ (0x30...0x39).contains($0) || $0 == 0x2E })
-    else { return nil }
-    return Double(text)
   }
 }

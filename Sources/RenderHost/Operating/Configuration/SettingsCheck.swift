@@ -24,8 +24,10 @@ package enum SettingsCheck {
   package static func problems(of settings: Settings) -> [String] {
     var problems: [String] = []
     if let bundles = settings.bundles, !isFolder(bundles) { problems.append("--bundles: \(bundles) is no folder") }
-    for (name, file) in settings.frameworks.sorted(by: { $0.key < $1.key }) {
-      do { _ = try FrameworkFiles.read(name, file) } catch { problems.append("\(error)") }
+    for (key, files) in [(SettingKey.framework, settings.frameworks), (.prelude, settings.preludes)] {
+      for (name, file) in files.sorted(by: { $0.key < $1.key }) {
+        do { _ = try FrameworkFiles.read(name, file, of: key) } catch { problems.append("\(error)") }
+      }
     }
     if let certificate = settings.certificate, let key = settings.privateKey {
       do { _ = try TLSFiles(certificate: certificate, privateKey: key).configuration() } catch {

@@ -54,8 +54,10 @@ struct SettingsFile {
       case .integer(let number): texts = ["\(number)"]
       case .number(let number): texts = ["\(number)"]
       case .object(let pairs):
-        texts = pairs.compactMap { if case .string(let text) = $1 { "\($0)=\(text)" } else { nil } }.sorted()
-        guard texts.count == pairs.count else { return nil }
+        texts = pairs.map { name, value in
+          let text = if case .string(let text) = value { text } else { String(decoding: value.text, as: UTF8.self) }
+          return "\(name)=\(text)"
+        }.sorted()
         isList = true
       case .array(let values):
         texts = values.compactMap { if case .string(let text) = $0 { text } else { nil } }

@@ -53,6 +53,10 @@ package struct SettingsReport: Sendable {
     text + String(repeating: " ", count: max(0, width - text.count))
   }
 
+  private static func pairs(_ values: [String: String]) -> String? {
+    values.isEmpty ? nil : values.map { "\($0)=\($1)" }.sorted().joined(separator: ", ")
+  }
+
   private static func value(of key: SettingKey, in settings: Settings) -> String? {
     let limits = settings.limits
     return switch key {
@@ -69,8 +73,9 @@ package struct SettingsReport: Sendable {
     case .maxPages: "\(settings.pages)"
     case .pageIdle: SettingText.text(settings.pageIdle)
     case .allowOrigin: settings.allowedOrigins.isEmpty ? nil : settings.allowedOrigins.joined(separator: ", ")
-    case .framework:
-      settings.frameworks.isEmpty ? nil : settings.frameworks.map { "\($0)=\($1)" }.sorted().joined(separator: ", ")
+    case .framework: pairs(settings.frameworks)
+    case .prelude: pairs(settings.preludes)
+    case .env: pairs(settings.environment)
     case .tlsCert: settings.certificate
     case .tlsKey: settings.privateKey
     case .adminToken, .adminTokenFile: settings.adminToken.map { _ in "********" }

@@ -13,7 +13,7 @@ extension WorkerPool {
     workers[worker.id]?.pages.insert(page)
     residences[page] = Residence(worker: worker.id, digest: digest, location: location)
     do {
-      let reply = try await call(page, extra: opening.settle, source) { .open(call: $0, page: page, opening) }
+      let reply = try await call(page, extra: opening.wait.settle, source) { .open(call: $0, page: page, opening) }
       if opening.isOnce { forget(page) }
       return reply
     } catch let fault as PageFault {

@@ -16,6 +16,8 @@ public actor WorkerPool: Service {
     var executable = "/proc/self/exe"
     /// Texts of framework files.
     var frameworks: [BundleType: String] = [:]
+    /// Texts of scripts that run in a page before its bundle.
+    var preludes: [BundleType: String] = [:]
     var environment: ScriptValue = [:]
     /// Whether pages' requests are answered twice where they say nothing of it.
     var refreshesAlways = false
@@ -183,6 +185,7 @@ public actor WorkerPool: Service {
     WorkerSetUp(
       pageTime: configuration.pageTime.seconds,
       frameworks: Dictionary(configuration.frameworks.map { ($0.key.rawValue, $0.value) }) { $1 },
+      preludes: Dictionary(configuration.preludes.map { ($0.key.rawValue, $0.value) }) { $1 },
       environment: configuration.environment.json, refreshesAlways: configuration.refreshesAlways)
   }
 

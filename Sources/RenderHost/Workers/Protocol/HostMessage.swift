@@ -6,8 +6,8 @@ enum HostMessage: Codable, Sendable {
   case setUp(WorkerSetUp)
   /// With the bundle's text.
   case open(call: UInt64, page: UInt64, PageOpening)
-  case fire(call: UInt64, page: UInt64, ref: String, type: String, event: JSONValue, view: PageView?)
-  case refresh(call: UInt64, page: UInt64, data: JSONValue, view: PageView?)
+  case fire(call: UInt64, page: UInt64, ref: String, type: String, event: JSONValue, PageWait, view: PageView?)
+  case refresh(call: UInt64, page: UInt64, data: JSONValue, PageWait, view: PageView?)
   case show(call: UInt64, page: UInt64, PageView)
   case close(page: UInt64)
   /// To what the worker asked; some come with bytes.
@@ -20,6 +20,8 @@ struct WorkerSetUp: Codable, Sendable {
   var pageTime: Double
   /// Texts of framework files, by the type of bundles.
   var frameworks: [String: String]
+  /// Texts of scripts that run in a page before its bundle, in the same way.
+  var preludes: [String: String]
   var environment: JSONValue
   /// How the daemon's loader treats what says nothing of it.
   var refreshesAlways: Bool
@@ -30,12 +32,19 @@ struct PageOpening: Codable, Sendable {
   var url: String
   var options: PageRequestOptions
   var data: JSONValue
-  /// Seconds to wait for what the page asks for; 0 for none.
-  var settle: Double
+  var wait: PageWait
   /// What is wanted of the page when it is open.
   var view: PageView?
   /// It is shown once, and ends.
   var isOnce: Bool
+}
+
+/// How long a page is waited for before it is looked at.
+struct PageWait: Codable, Hashable, Sendable {
+  /// Seconds to wait for what the page is busy with; 0 for none.
+  var settle: Double
+  /// Seconds that a timer may have to go to be waited for.
+  var timers: Double
 }
 
 /// What callers may say of a page besides its data.
@@ -59,6 +68,8 @@ struct PageView: Codable, Hashable, Sendable {
   }
 
   var format: Format
+  /// Whether the outline has styles.
+  var withStyles = false
   /// Where a browser asks for what elements refer to; nil for pictures and fonts in the document itself.
   var resources: String?
 }

@@ -24,8 +24,10 @@ public struct PageReply: Codable, Hashable, Sendable {
   public var requests: Int
   public var hits: Int
   public var bytes: Int64
-  /// Nothing that it asked for was under way.
-  public var settled: Bool
+  /// What it was still busy with.
+  public var pending: PendingWork
+  /// What it has shown with the module `modal`, the latest.
+  public var messages: [PageMessage]
   /// What its script threw, the latest.
   public var errors: [ScriptFault]
   /// Of these, how many came during the call.

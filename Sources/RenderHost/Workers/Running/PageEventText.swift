@@ -16,6 +16,7 @@ extension PageEvent {
     case .updateAvailable(let news): ("update", news.json)
     case .fallback(_, let reason): ("fallback", .object(["reason": .string("\(reason)")]))
     case .exception(let exception): ("exception", ScriptFault(exception).json)
+    case .message(let message): ("message", message.json)
     case .log(let level, let text): ("log", .object(["level": .string(level), "text": .string(text)]))
     case .missing(let part): ("missing", .object(["text": .string("\(part)")]))
     case .failed(let error): ("failed", .object(["reason": .string("\(error)")]))

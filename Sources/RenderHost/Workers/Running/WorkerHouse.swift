@@ -32,6 +32,10 @@ import Synchronization
     for (name, text) in setUp.frameworks {
       if let type = BundleType(rawValue: name) { scripts.frameworks[type] = text }
     }
+    scripts.preludeAdvice = { "name its file with renderhost's --prelude \($0.rawValue)=FILE" }
+    for (name, text) in setUp.preludes {
+      if let type = BundleType(rawValue: name) { scripts.preludes[type] = text }
+    }
     let roots = RegistryTable()
     self.roots = roots
     let handlers = PageHandlers(
@@ -71,10 +75,10 @@ import Synchronization
       if let type = opening.options.type { options.type = BundleType(rawValue: type) }
       try await page.render(
         String(decoding: source, as: UTF8.self), options: options, data: ScriptValue(opening.data))
-      let isSettled = opening.settle > 0 ? await page.settle(within: .seconds(opening.settle)) : true
+      let pending = await page.settle(opening.wait)
       if let failure = page.failure { throw failure }
       let seen = await view(page, opening.view)
-      let reply = reply(page, errors, since: 0, isSettled: isSettled)
+      let reply = reply(page, errors, since: 0, pending)
       if opening.isOnce { await close(number) }
       return (reply, seen)
     } catch {
@@ -84,15 +88,18 @@ import Synchronization
   }
 
   /// Does something to a page, and looks at it.
+  ///
+  /// - Parameter wait: before it is looked at; nil for not at all.
   func enter(
-    _ number: UInt64, _ wanted: PageView?, _ body: (PageInstance) async throws -> Void
+    _ number: UInt64, _ wanted: PageView?, wait: PageWait? = nil, _ body: (PageInstance) async throws -> Void
   ) async throws -> (PageReply, [UInt8]) {
     guard let resident = pages[number] else { throw PageFault.unknownPage }
     let before = resident.errors.count
     try await body(resident.page)
+    let pending = await resident.page.settle(wait ?? PageWait(settle: 0, timers: PendingWork.timerLimit.seconds))
     if let failure = resident.page.failure { throw failure }
     let seen = await view(resident.page, wanted)
-    return (reply(resident.page, resident.errors, since: before, isSettled: true), seen)
+    return (reply(resident.page, resident.errors, since: before, pending), seen)
   }
 
   func close(_ number: UInt64) async {
@@ -116,7 +123,7 @@ import Synchronization
     guard let wanted else { return [] }
     switch wanted.format {
     case .json: return page.tree.json.text
-    case .outline: return Array(page.tree.outline.utf8)
+    case .outline: return Array(page.tree.outline(withStyles: wanted.withStyles).utf8)
     case .html:
       guard let prefix = wanted.resources else { return Array(await page.preview(limit: 16 << 20).html.utf8) }
       return Array(page.linkedPreview(resources: prefix).html.utf8)
@@ -124,7 +131,7 @@ import Synchronization
   }
 
   private func reply(
-    _ page: PageInstance, _ errors: RecordedExceptions, since before: Int, isSettled: Bool
+    _ page: PageInstance, _ errors: RecordedExceptions, since before: Int, _ pending: PendingWork
   ) -> PageReply {
     let timings = page.timings
     // The daemon knows itself when it had the bundle.
@@ -132,7 +139,7 @@ import Synchronization
     return PageReply(
       phase: page.phase.rawValue, elements: page.tree.count,
       timings: Dictionary(stages.compactMap { name, time in time.map { (name, $0.seconds) } }) { $1 },
-      requests: timings.requests, hits: timings.hits, bytes: timings.bytes, settled: isSettled,
+      requests: timings.requests, hits: timings.hits, bytes: timings.bytes, pending: pending, messages: page.messages,
       errors: errors.latest, newErrors: errors.count - before)
   }
 }
@@ -165,6 +172,10 @@ final class RecordedExceptions: ScriptExceptionHandling {
 }
 
 extension PageInstance {
+  fileprivate func settle(_ wait: PageWait) async -> PendingWork {
+    await settle(within: .seconds(wait.settle), timers: .seconds(wait.timers))
+  }
+
   /// What the page shows, with the daemon's addresses in the place of what its elements refer to.
   ///
   /// - Parameter prefix: what a percent-encoded URL is put behind.

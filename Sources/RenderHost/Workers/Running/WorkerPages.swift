@@ -43,12 +43,14 @@ final class WorkerPages: Sendable {
     case .close(let page): await house.close(page)
     case .open(let call, let page, let opening):
       await answer(call) { try await house.open(page, opening, payload) }
-    case .fire(let call, let page, let ref, let type, let event, let view):
+    case .fire(let call, let page, let ref, let type, let event, let wait, let view):
       await answer(call) {
-        try await house.enter(page, view) { try await $0.fireEvent(ref, type, ScriptValue(event)) }
+        try await house.enter(page, view, wait: wait) { try await $0.fireEvent(ref, type, ScriptValue(event)) }
       }
-    case .refresh(let call, let page, let data, let view):
-      await answer(call) { try await house.enter(page, view) { try await $0.refresh(data: ScriptValue(data)) } }
+    case .refresh(let call, let page, let data, let wait, let view):
+      await answer(call) {
+        try await house.enter(page, view, wait: wait) { try await $0.refresh(data: ScriptValue(data)) }
+      }
     case .show(let call, let page, let view):
       await answer(call) { try await house.enter(page, view) { _ in } }
     }

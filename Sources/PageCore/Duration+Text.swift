@@ -1,0 +1,23 @@
+extension Duration {
+  /// Reads seconds as a decimal, or with a unit: `5`, `2.5`, `250ms`, `5s`, `10m`, `1h`. Returns `nil` for anything
+  /// else, and for what is negative or over ten years.
+  package init?(text: String) {
+    let units: [(String, Double)] = [("ms", 0.001), ("s", 1), ("m", 60), ("h", 3600), ("", 1)]
+    for (unit, scale) in units where text.hasSuffix(unit) {
+      guard let number = Double(decimal: text.dropLast(unit.count)), number * scale <= 315_360_000 else { return nil }
+      self = .milliseconds((number * scale * 1000).rounded())
+      return
+    }
+    return nil
+  }
+}
+
+extension Double {
+  /// Reads digits and a point, beginning with a digit. Returns `nil` for anything else.
+  package init?(decimal text: some StringProtocol) {
+    guard let first = text.utf8.first, (0x30...0x39).contains(first),
+      text.utf8.allSatisfy({ (0x30...0x39).contains($0) || $0 == 0x2E })
+    else { return nil }
+    self.init(text)
+  }
+}

@@ -1,0 +1,52 @@
+import ScriptEngine
+
+/// What scripts can do with `input` and `textarea`, besides setting their attributes.
+enum InputComponent {
+  static let methods: [String: ModuleMethod] = [
+    "focus": .deferred { call, page in await page.focus(call.ref) },
+    "blur": .deferred { call, page in
+      if page.focusedInput == call.ref { await page.focus(nil) }
+    },
+    "setSelectionRange": .deferred { call, page in
+      // One that is not within the text changes nothing.
+      guard let ref = call.ref, let start = call[0].int, let end = call[1].int, start >= 0,
+        start <= end, end <= page.inputLength(of: ref)
+      else { return }
+      await page.focus(ref, selecting: start..<end)
+    },
+    // Devices and their documentation call it differently.
+    "getSelectionRange": selection, "getEditSelectionRange": selection,
+  ]
+
+  private static let selection = ModuleMethod.deferred { call, page in
+    guard let callback = call.callback(at: 0) else { return }
+    // An input that has not the focus has nothing selected.
+    let range = page.focusedInput == call.ref ? page.inputSelection : 0..<0
+    try await page.callback(
+      callback,
+      ["selectionStart": .number(Double(range.lowerBound)), "selectionEnd": .number(Double(range.upperBound))])
+  }
+}
+
+extension PageInstance {
+  /// Gives an input the focus, and takes it from the one that had it; scripts are told of both, as of what a user does.
+  ///
+  /// - Parameters:
+  ///   - ref: nil for none.
+  ///   - selection: nil for what was selected before, or the text's end in an input that gets the focus.
+  func focus(_ ref: String?, selecting selection: Range<Int>? = nil) async {
+    if let selection { inputSelection = selection }
+    guard focusedInput != ref else { return }
+    let former = focusedInput
+    focusedInput = ref
+    let end = ref.map { inputLength(of: $0) } ?? 0
+    inputSelection = selection ?? end..<end
+    if let former { await tell(former, "blur", ["value": .string(inputText(of: former))]) }
+    if let ref { await tell(ref, "focus", ["value": .string(inputText(of: ref))]) }
+  }
+
+  private func inputText(of ref: String) -> String { tree[ref]?.attributes["value"]?.plainText ?? "" }
+
+  /// In the units that scripts count text by.
+  fileprivate func inputLength(of ref: String) -> Int { inputText(of: ref).utf16.count }
+}

@@ -1,0 +1,50 @@
+import ScriptEngine
+
+/// A timer that has been set.
+struct PageTimer {
+  let task: Task<Void, Never>
+  let due: ContinuousClock.Instant
+  let repeats: Bool
+}
+
+extension PageInstance {
+  /// Starts a timer that a script has set, and enters the script when it is due.
+  func start(_ timer: EntryOutcome.Timer) {
+    let id = id
+    timers[timer.id] = after(timer.delay, repeats: timer.repeats) { page in
+      try await page.enter { try await $0.fireTimer(id, timer.id) }
+    } atEnd: { page in
+      page.timers[timer.id] = nil
+    }
+  }
+
+  /// Answers a callback after a while, once or again and again.
+  func startTimer(_ callback: String, every delay: Duration, repeats: Bool) {
+    callbackTimers[callback]?.task.cancel()
+    callbackTimers[callback] = after(delay, repeats: repeats) { page in
+      try await page.callback(callback, .undefined, keepAlive: repeats)
+    } atEnd: { page in
+      page.callbackTimers[callback] = nil
+    }
+  }
+
+  /// - Parameter atEnd: forgets the timer; not called where it was cancelled.
+  private func after(
+    _ delay: Duration, repeats: Bool, _ fire: @escaping @PageActor (PageInstance) async throws -> Void,
+    atEnd: @escaping @PageActor (PageInstance) -> Void
+  ) -> PageTimer {
+    let task = Task { @PageActor [weak self] in
+      repeat {
+        do {
+          try await Task.sleep(for: delay)
+          guard let self else { return }
+          try await fire(self)
+        } catch {
+          break
+        }
+      } while repeats && !Task.isCancelled
+      if let self, !Task.isCancelled { atEnd(self) }
+    }
+    return PageTimer(task: task, due: .now + delay, repeats: repeats)
+  }
+}

@@ -1,0 +1,12 @@
+import ArgumentParser
+import PageKit
+
+/// A duration, as it is typed: `200ms`, `1.5s`, `2m`, or seconds without a unit.
+struct TimeArgument: ExpressibleByArgument, Hashable {
+  let duration: Duration
+
+  init?(argument: String) {
+    guard let duration = Duration(text: argument) else { return nil }
+    self.duration = duration
+  }
+}
