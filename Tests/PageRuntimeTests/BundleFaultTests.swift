@@ -14,7 +14,8 @@ struct BundleFaultTests {
       ("export const a = 1", .module), ("export { a }", .module),
       ("var a = 1", nil), ("{ a(); b() }", nil), ("[].forEach(x)", nil), ("important(1)", nil), ("imports = 1", nil),
       ("exports.a = 1", nil), ("// import a from 'b'\nf()", nil), ("import('x').then(f)", nil), ("'use strict';", nil),
-      ("{\"a\": 1}.b", nil),
+      ("{\"a\": 1}.b", nil), ("[\"" + String(repeating: "é", count: 999) + "\"]", .json),
+      ("//" + String(repeating: "é", count: 999) + "\nexport default 1", .module),
     ] as [(String, BundleFault?)])
   func kinds(_ text: String, _ fault: BundleFault?) {
     #expect(BundleFault(in: text) == fault)

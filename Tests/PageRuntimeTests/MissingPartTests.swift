@@ -37,7 +37,7 @@ struct MissingPartTests {
       let page = try await fixture.page(
         """
         for (var i = 0; i < 3; i++) {
-          weex.requireModule('titleBar'); requireModule('@module/network'); weex.requireModule('@weex-module/stream')
+          weex.requireModule('titleBar'); requireModule('@weex-module/network'); weex.requireModule('@weex-module/stream')
           weex.requireModule('nat/network')
         }
         if (weex.requireModule('titleBar') !== undefined) throw new Error('it is there')

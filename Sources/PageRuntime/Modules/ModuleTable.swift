@@ -23,7 +23,7 @@ public struct ModuleTable: Sendable {
 
   /// What is not there where a method is not.
   func missing(_ module: String, _ method: String) -> MissingPart {
-    modules[module] == nil ? .module(module) : .method(module: module, method)
+    modules[module] == nil ? .module(module) : .method(of: module, method)
   }
 
   /// Adds a method, or replaces it.

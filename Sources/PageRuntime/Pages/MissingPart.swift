@@ -4,13 +4,14 @@ import PageCore
 public enum MissingPart: Hashable, Sendable, CustomStringConvertible {
   case component(String)
   case module(String)
-  case method(module: String, String)
+  /// Of a module, or of a component.
+  case method(of: String, String)
 
   public var description: String {
     switch self {
     case .component(let type): "nobody registered a component \(type.quotedForMessage): it is laid out as a div"
     case .module(let name): "nobody registered a module \(name.quotedForMessage)"
-    case .method(let module, let name): "the module \(module.quotedForMessage) has no method \(name.quotedForMessage)"
+    case .method(let owner, let name): "\(owner.quotedForMessage) has no method \(name.quotedForMessage)"
     }
   }
 }

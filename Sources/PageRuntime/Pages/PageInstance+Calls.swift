@@ -12,8 +12,8 @@ extension PageInstance {
   func dispatch(_ deferred: EntryOutcome.DeferredCall) {
     let call = deferred.call
     guard let method = registry.method(of: call, in: tree) else {
-      let type = call.ref.flatMap { tree[$0]?.type } ?? call.module
-      note(registry.modules.missing(type, call.method))
+      let type = call.ref.flatMap { tree[$0]?.type }
+      note(type.map { .method(of: $0, call.method) } ?? registry.modules.missing(call.module, call.method))
       return
     }
     let key = UUID()

@@ -58,7 +58,7 @@ extension PageInstance {
     let children = embedded.values
     (globalListeners, rules, viewport, scrollTarget) = ([:], [], [:], nil)
     (embedded, documents, focusedInput) = ([:], [:], nil)
-    (tree, messages) = (ElementTree(), [])
+    (tree, messages, missing) = (ElementTree(), [], [])
     let isSound = hasRendered && failure == nil
     hasRendered = false
     failure = nil

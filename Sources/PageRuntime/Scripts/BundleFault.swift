@@ -11,13 +11,15 @@ public enum BundleFault: String, Hashable, Sendable, CustomStringConvertible {
 
   /// Returns `nil` if the text may be a bundle.
   public init?(in source: String) {
-    if let fault = ScriptCheck.fault(of: Array(source.utf8.prefix(1_000))) {
-      switch fault {
-      case .html: self = .html
-      case .empty: self = .empty
-      case .notUTF8: return nil
-      }
+    switch ScriptCheck.fault(of: Array(source.utf8.prefix(1_000))) {
+    case .html:
+      self = .html
       return
+    case .empty:
+      self = .empty
+      return
+    // A character that the cut went through.
+    case .notUTF8, nil: break
     }
     let text = source.drop { $0.isWhitespace || $0 == "\u{FEFF}" }
     if let first = text.first, "{[\"".contains(first),

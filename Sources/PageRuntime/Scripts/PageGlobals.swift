@@ -47,8 +47,9 @@ struct PageGlobals {
     let owner = owner
     let note = context.makeFunction(named: "note") { context, arguments in
       if let page = owner.current, let text = arguments.first?.text {
-        // `@module/stream` and `@weex-module/stream` are the module `stream`.
-        let name = text.hasPrefix("@") ? text.split(separator: "/", maxSplits: 1).last.map(String.init) ?? text : text
+        // `@weex-module/stream` is the module `stream`.
+        let prefix = "@weex-module/"
+        let name = text.hasPrefix(prefix) ? String(text.dropFirst(prefix.count)) : text
         page.noteIfMissing(name)
       }
       return context.undefined

@@ -39,8 +39,13 @@ final class PageScript {
     report(exception)
   }
 
+  /// Of one entry; who makes up more names is told nothing new.
+  private static let missingLimit = 200
+
   /// Something that the page wants and that nobody registered.
-  func note(_ part: MissingPart) { outcome.missing.insert(part) }
+  func note(_ part: MissingPart) {
+    if outcome.missing.count < Self.missingLimit, !outcome.missing.contains(part) { outcome.missing.append(part) }
+  }
 
   /// Notes a module where nobody registered it.
   func noteIfMissing(_ module: String) {
@@ -146,7 +151,7 @@ struct EntryOutcome: Sendable {
   var cancelledTimers: [Int] = []
   var exceptions: [ScriptException] = []
   var logs: [Log] = []
-  var missing: Set<MissingPart> = []
+  var missing: [MissingPart] = []
   /// When the page's context was there; nil for entries into a page that has one.
   var created: ContinuousClock.Instant?
   /// When the first of the commands was given.
