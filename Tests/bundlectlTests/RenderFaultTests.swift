@@ -139,6 +139,10 @@ struct RenderFaultTests {
       #expect(first.output == second.output)
       #expect(first.output.contains("\"stored\" : \"failed\""))
       #expect(try first.json["timings"] == nil)
+      let path = site.folder.file("tmp")
+      _ = try await Command.start(
+        shell: "TMPDIR=\(path) \(Command.executable.path) render \(site.folder.file("a.js")) --ephemeral --json | true"
+      ).result()
       for folder in ["home", "tmp"] {
         #expect(try FileManager.default.subpathsOfDirectory(atPath: site.folder.file(folder)) == ["x"], "\(folder)")
       }

@@ -28,6 +28,8 @@ enum EphemeralStore {
     }
     present.withLock { $0 = folder }
     defer { remove() }
+    // A reader that goes away must not end the process before the folder is gone: the next write fails instead.
+    signal(SIGPIPE, SIG_IGN)
     let interruption = await Interruption()
     let (result, _) = await interruption.watching {
       // A script may not be waited for, and nothing of this run is wanted any more.

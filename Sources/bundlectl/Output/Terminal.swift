@@ -33,13 +33,14 @@ struct Terminal: Sendable {
       let written = bytes.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
       if written < 0 {
         if errno == EINTR || errno == EAGAIN { continue }
-        let reason = String(cString: strerror(errno))
-        if descriptor == STDOUT_FILENO {
+        let code = errno
+        let reason = String(cString: strerror(code))
+        if descriptor == STDOUT_FILENO, code != EPIPE {
           Terminal.error.line("bundlectl: standard output cannot be written: \(reason)")
         }
         // At once: what is under way must not go on beside libraries that are torn down.
         EphemeralStore.remove()
-        _exit(1)
+        _exit(code == EPIPE ? 128 + SIGPIPE : 1)
       }
       bytes = bytes.dropFirst(written)
     }
