@@ -19,14 +19,14 @@ import Testing
       async let first = hang(1)
       async let second = hang(2)
       try await farm.until { await farm.running.workers.status().workers.contains { $0.busy > 0.1 } }
-      // All the while others are answered; who had to wait for a hanging page would be answered once.
+      // Others are answered while both hang; one that had to wait for a hanging page would be answered after it.
       var answers = 0
       while ended.read({ $0 }) == 0 {
         let rendered = try await farm.ask(.get, "/render?name=counter&format=outline")
         #expect(rendered.text.contains("clicks: 0"))
-        answers += 1
+        if ended.read({ $0 }) == 0 { answers += 1 }
       }
-      #expect(answers > 2)
+      #expect(answers > 0)
       for answer in [try await first, try await second] {
         #expect(answer.status == 504)
         #expect(answer.json["error"].text?.contains("script ran for") == true, "\(answer.text)")
