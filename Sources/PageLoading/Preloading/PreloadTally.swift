@@ -78,8 +78,8 @@ extension PreloadReport {
   ///   - before: what had come in before it.
   ///   - asked: the longest time for which a server asks to be left alone.
   func outcome(since before: Int, asked: Duration?) -> PreloadPacing.Outcome {
-    guard !failures.isEmpty || lacksPrefetches else { return .complete }
-    let isPassing = lacksPrefetches || failures.contains(where: \.isPassing)
+    guard !failures.isEmpty || lacksPrefetches || isInterrupted else { return .complete }
+    let isPassing = lacksPrefetches || isInterrupted || failures.contains(where: \.isPassing)
     return .failed(isPassing: isPassing, hasProgress: done > before, asked: asked)
   }
 

@@ -68,7 +68,7 @@ struct PreloadRoundsTests {
       try fixture.publish(Self.scripts)
       let origin = fixture.origin
       try await origin.refuseConnections()
-      let report = await try Self.preload(fixture) { _ in try await origin.acceptConnections() }.report()
+      let report = try await Self.preload(fixture) { _ in try await origin.acceptConnections() }.report()
       #expect(report.failures == [])
       #expect((report.downloaded, report.activated) == (3, true))
     }
