@@ -93,6 +93,10 @@ public protocol BundleStoring: Sendable {
   /// Bytes that can still be written where the store is.
   func availableBytes() throws -> Int64
 
+  /// Why what is stored now is gone with the process: the store's folder may not be written. `nil` for a store that
+  /// keeps what it is given.
+  var readOnlyReason: String? { get }
+
   /// Removes what no current or previous release needs; see the store's own documentation.
   func collectGarbage(keepingPrevious: Bool, dryRun: Bool) async throws -> GarbageReport
 }
@@ -102,6 +106,8 @@ extension BundleStoring {
   public func activate(_ release: StoredRelease) async throws -> Bool {
     try await activate(release, leavingIdle: false)
   }
+
+  public var readOnlyReason: String? { nil }
 }
 
 /// Where a manifest comes from, and what the store has of it.
@@ -112,16 +118,33 @@ public struct StoredSource: Hashable, Sendable {
   public let previous: StoredRelease?
   /// Newer than `current` and not complete yet.
   public let incoming: StoredRelease?
+  /// When somebody chose the current release, in seconds since 1970. It stays current until the source is followed
+  /// again. `nil` for a source that switches to each complete release.
+  public let heldSince: Double?
+  /// When the source was last asked for, in seconds since 1970.
+  public let usedAt: Double?
 
-  public init(url: PageURL, current: StoredRelease?, previous: StoredRelease?, incoming: StoredRelease?) {
+  public init(
+    url: PageURL, current: StoredRelease?, previous: StoredRelease?, incoming: StoredRelease?,
+    heldSince: Double? = nil, usedAt: Double? = nil
+  ) {
     self.url = url
     self.current = current
     self.previous = previous
     self.incoming = incoming
+    self.heldSince = heldSince
+    self.usedAt = usedAt
   }
 
   /// The manifest seen last.
   public var latest: StoredRelease? { incoming ?? current }
+
+  public var isHeld: Bool { heldSince != nil }
+
+  /// The releases that pages may open from, newest first: a held one alone.
+  public var openable: [StoredRelease] {
+    (isHeld ? [current] : [incoming, current]).compactMap(\.self)
+  }
 }
 
 /// One release in the store.
@@ -237,14 +260,33 @@ public enum BlobError: Error, Hashable, CustomStringConvertible {
   }
 }
 
-/// What garbage collection removed, or would remove.
+/// What garbage collection removed, or would remove, and what it left.
 public struct GarbageReport: Hashable, Sendable {
+  /// Something in the store, and why it stays or goes.
+  public struct Item: Hashable, Sendable, Codable {
+    /// As `release r1 of https://…`.
+    public let name: String
+    public let reason: String
+    /// Those of a release may be shared with others.
+    public let bytes: Int64
+
+    public init(name: String, reason: String, bytes: Int64) {
+      self.name = name
+      self.reason = reason
+      self.bytes = bytes
+    }
+  }
+
   public var releases = 0
+  /// Bundles that no manifest lists.
+  public var unlisted = 0
   public var blobs = 0
   public var partials = 0
   public var quarantined = 0
   /// In bytes.
   public var bytes: Int64 = 0
+  public var removed: [Item] = []
+  public var kept: [Item] = []
 
   public init() {}
 }

@@ -47,10 +47,12 @@ public struct LoadBehavior: Hashable, Sendable {
   public var patience: Duration?
   /// With the network away, whatever is stored is an answer at once.
   public var yieldsOffline: Bool
+  /// An answer of 500 or more counts as a failure of the network.
+  public var fallsBackOnServerErrors: Bool
 
   public init(
     cacheRead: CacheRead, network: NetworkUse, fallback: Fallback = .never, refresh: Refresh = .never,
-    patience: Duration? = nil, yieldsOffline: Bool = false
+    patience: Duration? = nil, yieldsOffline: Bool = false, fallsBackOnServerErrors: Bool = false
   ) {
     self.cacheRead = cacheRead
     self.network = network
@@ -58,6 +60,7 @@ public struct LoadBehavior: Hashable, Sendable {
     self.refresh = refresh
     self.patience = patience
     self.yieldsOffline = yieldsOffline
+    self.fallsBackOnServerErrors = fallsBackOnServerErrors
   }
 }
 
@@ -90,6 +93,12 @@ extension LoadBehavior {
   /// so.
   public static let automatic = LoadBehavior(
     cacheRead: .valid, network: .onMiss, fallback: .any, yieldsOffline: true)
+
+  /// The same for what is better shown old than not at all: whatever is stored also where the server answers 5xx, or
+  /// nothing within three seconds. Pictures that no rule matches are loaded so.
+  public static let picture = LoadBehavior(
+    cacheRead: .valid, network: .onMiss, fallback: .any, patience: .seconds(3), yieldsOffline: true,
+    fallsBackOnServerErrors: true)
 }
 
 /// The values of `NSURLRequest.CachePolicy`, by their names.
@@ -120,7 +129,7 @@ extension LoadBehavior {
 extension LoadBehavior {
   /// Every preset and policy by its name in Swift; `networkFirst` with its default timeout.
   public static let named: [(name: String, behavior: LoadBehavior)] = [
-    ("automatic", automatic), ("protocolCache", protocolCache), ("cacheFirst", cacheFirst),
+    ("automatic", automatic), ("picture", picture), ("protocolCache", protocolCache), ("cacheFirst", cacheFirst),
     ("networkFirst", networkFirst()), ("cacheThenNetwork", cacheThenNetwork),
     ("staleWhileRevalidate", staleWhileRevalidate), ("networkOnly", networkOnly), ("cacheOnly", cacheOnly),
     ("useProtocolCachePolicy", useProtocolCachePolicy),

@@ -9,6 +9,28 @@ extension Manifest {
     case eros
     /// `[{"path", "md5"}]`
     case weexbox
+
+    /// Whether files have the digests that the manifest says. The tools of Eros and weexbox digest scripts; what they
+    /// say of pictures and fonts may be wrong, as where Eros reads them as text.
+    var hasReliableFileDigests: Bool { self == .pageKit }
+
+    /// A file beside the manifest that has the release's name; `nil` where the manifest has it itself.
+    public var nameFile: String? { self == .weexbox ? "update-config.json" : nil }
+  }
+
+  /// The name of a release whose manifest has none.
+  public static let unnamed = "unnamed"
+
+  /// Takes the release's name from the file that the dialect has it in.
+  ///
+  /// - Returns: whether there was a name that can be used.
+  public mutating func takeName(from nameFile: [UInt8]) -> Bool {
+    struct Config: Decodable { let release: String }
+    guard let found = try? JSONDecoder().decode(Config.self, from: Data(nameFile)).release,
+      Self.isUsableName(found)
+    else { return false }
+    release = found
+    return true
   }
 
   /// Reads and validates a manifest whole; the dialect is recognised by its shape.
@@ -126,8 +148,9 @@ private struct ManifestDraft: Decodable {
   }
 
   private mutating func readEros(_ container: KeyedDecodingContainer<AnyKey>) throws {
+    manifest.dialect = .eros
     // `jsPath` names the zip of the whole set; the pages lie beside the manifest.
-    manifest.release = optionalField(ErosKey.jsVersion, in: container, as: String.self) ?? "unnamed"
+    manifest.release = optionalField(ErosKey.jsVersion, in: container, as: String.self) ?? Manifest.unnamed
     if let list = field(ErosKey.filesMd5, in: container, as: [Tolerant<ErosEntry>].self) {
       manifest.bundles = unwrap(list, listName: "filesMd5") { Self.entry(path: $0.page, md5: $0.md5) }
     }
@@ -143,7 +166,8 @@ private struct ManifestDraft: Decodable {
   }
 
   private mutating func readWeexbox(_ list: [Tolerant<WeexboxEntry>]) {
-    manifest.release = "unnamed"
+    manifest.dialect = .weexbox
+    manifest.release = Manifest.unnamed
     manifest.bundles = unwrap(list, listName: "entry") { Self.entry(path: $0.path, md5: $0.md5) }
     if list.isEmpty { faults.append(ManifestFault(subject: "the manifest", reason: "it lists nothing")) }
     splitFiles()

@@ -4,7 +4,7 @@ extension Manifest {
     var faults: [ManifestFault] = []
     func fault(_ subject: String, _ reason: String) { faults.append(ManifestFault(subject: subject, reason: reason)) }
 
-    if release.isEmpty || release.utf8.count > 200 || release.hasControlCharacters {
+    if !Self.isUsableName(release) {
       fault("the manifest", "\"release\" must be a text of 1 to 200 bytes without control characters")
     }
     if sequence < 0 { fault("the manifest", "\"sequence\" is \(sequence), it must not be negative") }
@@ -50,6 +50,10 @@ extension Manifest {
       fault("the manifest", "its bundles and files have \(total) bytes, more than the limit of \(limits.releaseBytes)")
     }
     return faults
+  }
+
+  static func isUsableName(_ release: String) -> Bool {
+    !release.isEmpty && release.utf8.count <= 200 && !release.hasControlCharacters
   }
 
   /// Why a path may not be used; nil when it stays below its base however a server or a file system reads it.

@@ -17,6 +17,8 @@ public struct Manifest: Hashable, Sendable {
   /// Which query parameters belong to a page's identity; `nil` for what the host says.
   public var identity: PageIdentity?
   public var additional: [String: JSONValue]
+  /// Whose shape it was read in.
+  public var dialect: Dialect = .pageKit
 
   public init(
     release: String, sequence: Int64 = 0, base: String = "", bundles: [Entry], files: [Entry] = [],

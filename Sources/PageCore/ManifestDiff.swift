@@ -5,6 +5,9 @@ public struct ManifestDiff: Equatable, Sendable {
     public let expected: ExpectedContent
     /// At least one; the first that answers serves all.
     public let bundles: [PageBundle]
+
+    /// Whether the release can do without it.
+    public var isOptional: Bool { bundles.allSatisfy(\.isOptional) }
   }
 
   /// Launch bundles and the files first, then idle ones.

@@ -17,10 +17,12 @@ public struct PageBundle: Hashable, Sendable {
   public let sha256: SHA256Digest?
   public let preload: Manifest.Preload
   public let prefetch: [String]
+  /// Whether its release may be switched to without it, where its bytes are not those that the manifest promises.
+  public let isOptional: Bool
 
   public init(
     kind: Kind, name: String, url: PageURL, size: Int64?, md5: MD5Digest, sha256: SHA256Digest? = nil,
-    preload: Manifest.Preload = .launch, prefetch: [String] = []
+    preload: Manifest.Preload = .launch, prefetch: [String] = [], isOptional: Bool = false
   ) {
     self.kind = kind
     self.name = name
@@ -30,6 +32,7 @@ public struct PageBundle: Hashable, Sendable {
     self.sha256 = sha256
     self.preload = preload
     self.prefetch = prefetch
+    self.isOptional = isOptional
   }
 
   /// What its bytes must digest to.
@@ -89,7 +92,8 @@ extension Manifest {
         located.append(
           PageBundle(
             kind: kind, name: entry.name, url: url, size: entry.size, md5: entry.md5, sha256: entry.sha256,
-            preload: entry.preload, prefetch: entry.prefetch))
+            preload: entry.preload, prefetch: entry.prefetch,
+            isOptional: kind == .file && !dialect.hasReliableFileDigests))
       }
     }
     return located

@@ -14,6 +14,8 @@ public enum StoreError: Error, Hashable, CustomStringConvertible {
   case absent(path: String)
   /// The release was collected while it was in use.
   case releaseGone(name: String)
+  /// The release cannot be switched to.
+  case incompleteRelease(name: String, missing: [String])
 
   public var description: String {
     switch self {
@@ -26,6 +28,8 @@ public enum StoreError: Error, Hashable, CustomStringConvertible {
       "the store's database \(path) is damaged (\(reason)): the next \"bundlectl preload\" puts it aside and makes a new one of the files that are there"
     case .database(let path, let reason): "the store's database \(path) cannot be used: \(reason)"
     case .absent(let path): "there is no store at \(path): run \"bundlectl preload\" first"
+    case .incompleteRelease(let name, let missing):
+      "release \(name) is not complete, \(missing.prefix(3).joined(separator: ", "))\(missing.count > 3 ? " and \(missing.count - 3) more are" : missing.count == 1 ? " is" : " are") missing: run \"bundlectl preload\" first"
     case .releaseGone(let name): "release \(name) was removed from the store meanwhile: try again"
     }
   }

@@ -2,12 +2,17 @@
 package struct TimeSource: Sendable {
   /// The time since an arbitrary beginning.
   package let now: @Sendable () -> Duration
+  /// Sleeps until a time of ``now``.
+  ///
+  /// - Throws: `CancellationError`.
+  package let sleepUntil: @Sendable (Duration) async throws -> Void
   /// - Throws: `CancellationError`.
   package let sleep: @Sendable (Duration) async throws -> Void
 
   package init<Time: Clock>(_ clock: Time) where Time.Duration == Duration {
     let beginning = clock.now
     now = { beginning.duration(to: clock.now) }
+    sleepUntil = { try await clock.sleep(until: beginning.advanced(by: $0), tolerance: nil) }
     sleep = { try await clock.sleep(until: clock.now.advanced(by: $0), tolerance: nil) }
   }
 

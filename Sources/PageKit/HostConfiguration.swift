@@ -30,12 +30,17 @@ public struct HostConfiguration: Sendable {
   public var memoryCapacity = 16 << 20
   /// How long releases are kept after others took their place, besides the previous one: for who still reads them.
   public var releaseGrace: Duration = .zero
+  /// How much is kept of each class of what is stored.
+  public var quotas = StoreQuotas()
+  /// Whether a store that is there and may not be written is used all the same: what is stored in it is used, the network
+  /// is asked, and nothing is kept.
+  public var allowsReadOnlyStore = true
   /// Where responses are kept. Nil for ``ResponseCache/shared`` with the standard store, and for one in the store's
   /// own folder with any other.
   public var responses: ResponseCache?
   /// How pages' requests are loaded.
   public var resources = ResourceLoader.Configuration()
-  /// Nil for a jar in a file beside the store.
+  /// Nil for a jar in a file beside the store. Partitions that the host turns to later have jars of their own there.
   public var cookies: (any CookieStoring)?
   /// Nothing that nobody waits for is loaded while it forbids that.
   public var saver = DataSaver()

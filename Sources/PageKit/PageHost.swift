@@ -27,8 +27,10 @@ public final class PageHost: Sendable {
   public let responses: ResponseCache
   /// Answers what pages ask for.
   public let resources: ResourceLoader
-  /// Shared by all pages.
-  public let cookies: any CookieStoring
+  /// Whose cookies are in which jar.
+  let jars: PartitionCookies
+  /// Those of the user that the host began with.
+  let ownCookies: any CookieStoring
   /// What pages have in common; what an app registers goes to its `registry`.
   public let pages: PageEnvironment
   /// The pages that `navigator` pushes and pops; the app shows its first page on it.
@@ -52,7 +54,8 @@ public final class PageHost: Sendable {
     self.transport = transport
     store = try BundleStore(
       at: configuration.store, memoryCapacity: configuration.memoryCapacity,
-      releaseGrace: configuration.releaseGrace, logger: configuration.logger)
+      releaseGrace: configuration.releaseGrace, quotas: configuration.quotas,
+      allowsReadOnly: configuration.allowsReadOnlyStore, logger: configuration.logger)
     let reachability = Reachability()
     let originFields = configuration.manifest.map { OriginFields(configuration.fields, for: $0) }
     let client = OriginClient(
@@ -69,12 +72,13 @@ public final class PageHost: Sendable {
       fetcher: BundleFetcher(
         client: client, store: store, decoding: decoder, retry: configuration.retry,
         fileLimit: configuration.manifestLimits.fileBytes))
-    responses = try configuration.responses ?? Self.responses(beside: configuration.store, configuration.logger)
-    cookies = try configuration.cookies ?? CookieJar(file: configuration.store.path + "/cookies.txt")
+    responses = try configuration.responses ?? Self.responses(beside: store, configuration)
+    jars = PartitionCookies(folder: configuration.store.path)
+    ownCookies = try jars.begin(with: configuration.cookies, for: configuration.resources.partition)
     var loading = configuration.resources
     loading.originFields = loading.originFields ?? originFields
     resources = ResourceLoader(
-      cache: responses, transport: transport, coding: decoder, cookies: cookies,
+      cache: responses, transport: transport, coding: decoder, cookies: ownCookies,
       files: ReleaseFiles(store, downloader: downloader, verifier: verifier),
       reachability: reachability, saver: configuration.saver, configuration: loading)
     preloader = verifier.map { [store, downloader, resources, broadcast] verifier in
@@ -131,9 +135,19 @@ public final class PageHost: Sendable {
   /// ``HostConfiguration/preloadSchedule`` says, until everything is here, it is cancelled or the host is gone.
   public var preloading: Preload? { launchPreload.withLock(\.self) }
 
-  private static func responses(beside store: StoreDirectory, _ logger: Logger) throws -> ResponseCache {
-    store == .standard()
-      ? try ResponseCache.shared : try ResponseCache(directory: ResponseDirectory(store.path), logger: logger)
+  private static func responses(beside store: BundleStore, _ configuration: HostConfiguration) throws -> ResponseCache {
+    func cache(in directory: ResponseDirectory) throws -> ResponseCache {
+      try ResponseCache(
+        diskCapacity: configuration.quotas.responses, directory: directory, logger: configuration.logger)
+    }
+    let isStandard = store.directory == .standard()
+    do {
+      return try isStandard ? ResponseCache.shared : cache(in: ResponseDirectory(store.directory.path))
+    } catch let error as StoreError {
+      guard case .notWritable = error, let session = store.sessionFolder else { throw error }
+      let stored = isStandard ? ResponseDirectory.standard() : ResponseDirectory(store.directory.path)
+      return try cache(in: stored.linked(into: session))
+    }
   }
 
   /// What comes into the store from now on that is newer than what pages show. A page's own events have what concerns it.

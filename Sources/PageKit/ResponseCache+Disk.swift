@@ -24,7 +24,7 @@ extension ResponseCache {
       store: store, memoryCapacity: memoryCapacity, allowingNone: allowingNone, policy: policy,
       regionStores: { name, capacity in
         try ResponseStore(at: directory.region(name), options: .init(capacity: capacity), logger: logger)
-      }, logger: logger)
+      }, regionNames: { directory.regionNames }, logger: logger)
   }
 
   /// The one that is used unless another is given; made when it is first asked for, in the user's cache folder. It can

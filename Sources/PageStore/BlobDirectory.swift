@@ -5,8 +5,26 @@ import SystemPackage
 /// The files of blobs: `blobs/ab/abcd…`, read-only, named by the SHA-256 of their bytes.
 struct BlobDirectory: Sendable {
   let root: FilePath
+  /// A folder that cannot be written, which has the files that are not in `root`.
+  let base: FilePath?
 
+  init(root: FilePath, over base: FilePath? = nil) {
+    self.root = root
+    self.base = base
+  }
+
+  /// Where the file is, or belongs.
   func path(of digest: SHA256Digest) -> FilePath {
+    let own = ownPath(of: digest)
+    guard let base, FileSystem.status(own) == nil else { return own }
+    let below = Self.path(of: digest, in: base)
+    return FileSystem.status(below) == nil ? own : below
+  }
+
+  /// Where the file belongs in `root`.
+  func ownPath(of digest: SHA256Digest) -> FilePath { Self.path(of: digest, in: root) }
+
+  private static func path(of digest: SHA256Digest, in root: FilePath) -> FilePath {
     let name = digest.hex
     return root.appending(String(name.prefix(2))).appending(name)
   }
@@ -49,7 +67,7 @@ struct BlobDirectory: Sendable {
     return (Blob(found), status)
   }
 
-  /// Every file that is named like a blob.
+  /// Every file of `root` that is named like a blob.
   func all() -> [(digest: SHA256Digest, path: FilePath)] {
     FileSystem.names(in: root).flatMap { folder in
       FileSystem.names(in: root.appending(folder)).compactMap { name in

@@ -56,7 +56,7 @@ extension BundleStore {
       md5: try row.decode(MD5Digest.self, forColumn: "md5"),
       sha256: try row.decode(SHA256Digest?.self, forColumn: "sha256"),
       preload: Manifest.Preload(rawValue: row["preload"]) ?? .launch,
-      prefetch: prefetch?.split(separator: "\n").map(String.init) ?? [])
+      prefetch: prefetch?.split(separator: "\n").map(String.init) ?? [], isOptional: row["isOptional"])
   }
 
   static func blobRecord(_ row: Row) throws -> BlobRecord? {
@@ -77,7 +77,7 @@ extension BundleStore {
   }
 
   public func bundle(at url: PageURL) async throws -> StoredBundle? {
-    try await read { db in
+    let (found, lastUse) = try await read { db -> (StoredBundle?, Double?) in
       // An incoming release's bytes are the newest that were verified; without bytes of any, the current entry tells
       // what is expected here.
       let listed = try Row.fetchOne(
@@ -88,17 +88,21 @@ extension BundleStore {
           JOIN "release" ON "release".id = entry."release"
           JOIN source ON source.id = "release".source
           LEFT JOIN blob ON blob.sha256 = entry.blob
-          WHERE entry.url = ? AND ("release".id = source.current OR "release".activatedAt IS NULL)
+          WHERE entry.url = ?
+            AND ("release".id = source.current OR "release".activatedAt IS NULL AND source.heldSince IS NULL)
           ORDER BY entry.blob IS NULL, "release".id DESC LIMIT 1
           """, arguments: [url.text])
       let known = try listed.map { StoredBundle(bundle: try Self.bundle($0), blob: try Self.blobRecord($0)?.blob) }
-      if let known, known.blob != nil { return known }
-      return try Self.unlisted(url, db).map { StoredBundle(bundle: $0.bundle, blob: $0.blob) } ?? known
+      if let known, known.blob != nil { return (known, nil) }
+      guard let unlisted = try Self.unlisted(url, db) else { return (known, nil) }
+      return (StoredBundle(bundle: unlisted.candidate.bundle, blob: unlisted.candidate.blob), unlisted.usedAt)
     }
+    if let lastUse { await noteUse(of: .unlisted(url), last: lastUse) }
+    return found
   }
 
   public func candidates(at url: PageURL, of source: PageURL?) async throws -> [StoredCandidate] {
-    try await read { db in
+    let (found, lastUse) = try await read { db -> ([StoredCandidate], Double?) in
       let listed = try Row.fetchAll(
         db,
         sql: """
@@ -109,18 +113,23 @@ extension BundleStore {
             source.url AS sourceURL, source.current AS currentID, source.previous AS previousID,
             NOT EXISTS (
               SELECT 1 FROM entry AS other WHERE other."release" = "release".id AND other.kind = 'file'
-              AND other.blob IS NULL AND other.preload <> 'demand') AS hasAllFiles
+              AND other.blob IS NULL AND NOT other.isOptional AND other.preload <> 'demand') AS hasAllFiles
           FROM entry
           JOIN "release" ON "release".id = entry."release"
           JOIN source ON source.id = "release".source
           LEFT JOIN blob ON blob.sha256 = entry.blob
           WHERE entry.url = ?1 AND (?2 IS NULL OR source.url = ?2)
-          AND ("release".activatedAt IS NULL OR "release".id IN (source.current, source.previous))
+          AND ("release".activatedAt IS NULL AND source.heldSince IS NULL
+               OR "release".id IN (source.current, source.previous))
           ORDER BY "release".id DESC
           """, arguments: [url.text, source?.text]
       ).map { try Self.candidate($0) }
-      return try listed + (Self.unlisted(url, db).map { [$0] } ?? [])
+      guard let unlisted = try Self.unlisted(url, db) else { return (listed, nil) }
+      // It is used where no release has the bytes.
+      return (listed + [unlisted.candidate], listed.contains { $0.blob != nil } ? nil : unlisted.usedAt)
     }
+    if let lastUse { await noteUse(of: .unlisted(url), last: lastUse) }
+    return found
   }
 
   private static func candidate(_ row: Row) throws -> StoredCandidate {
@@ -135,16 +144,22 @@ extension BundleStore {
       bundle: try bundle(row), blob: try blobRecord(row)?.blob, hasAllFiles: row["hasAllFiles"])
   }
 
-  /// A bundle that no manifest lists.
-  private static func unlisted(_ url: PageURL, _ db: Database) throws -> StoredCandidate? {
+  /// A bundle that no manifest lists, and when it was used last.
+  private static func unlisted(
+    _ url: PageURL, _ db: Database
+  ) throws -> (candidate: StoredCandidate, usedAt: Double)? {
     try Row.fetchOne(
-      db, sql: "SELECT blob.* FROM unlisted JOIN blob ON blob.sha256 = unlisted.blob WHERE unlisted.url = ?",
-      arguments: [url.text]
+      db,
+      sql: """
+        SELECT unlisted.usedAt, blob.* FROM unlisted JOIN blob ON blob.sha256 = unlisted.blob WHERE unlisted.url = ?
+        """, arguments: [url.text]
     ).map { row in
       let blob = try BlobRecord(row).blob
       let bundle = PageBundle(
         kind: .bundle, name: url.text, url: url, size: blob.size, md5: blob.md5, sha256: blob.sha256)
-      return StoredCandidate(place: .unlisted, release: nil, bundle: bundle, blob: blob, hasAllFiles: true)
+      return (
+        StoredCandidate(place: .unlisted, release: nil, bundle: bundle, blob: blob, hasAllFiles: true), row["usedAt"]
+      )
     }
   }
 }

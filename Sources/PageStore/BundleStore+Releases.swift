@@ -6,15 +6,19 @@ import SystemPackage
 
 extension BundleStore {
   public func source(_ url: PageURL) async throws -> StoredSource? {
-    try await read { db in
+    let found = try await read { db in
       try Row.fetchOne(db, sql: "SELECT * FROM source WHERE url = ?", arguments: [url.text])
         .map { try Self.source($0, db) }
     }
+    if let found { await noteUse(of: .source(url), last: found.usedAt ?? 0) }
+    return found
   }
 
   public func sources() async throws -> [StoredSource] {
     try await read { db in
       try Row.fetchAll(db, sql: "SELECT * FROM source ORDER BY url").map { try Self.source($0, db) }
+        // A forgotten one may have releases that a page views.
+        .filter { $0.latest != nil }
     }
   }
 
@@ -25,8 +29,7 @@ extension BundleStore {
       try Row.fetchOne(
         db,
         sql: """
-          SELECT id, name, sequence, digest, etag, lastModified, activatedAt FROM "release" WHERE \(condition)
-          ORDER BY id DESC LIMIT 1
+          SELECT \(releaseColumns) FROM "release" WHERE \(condition) ORDER BY id DESC LIMIT 1
           """, arguments: arguments
       ).map { try Self.release($0, of: url) }
     }
@@ -35,10 +38,13 @@ extension BundleStore {
       url: url,
       current: try current.flatMap { try release(where: "id = ?", [$0]) },
       previous: try previous.flatMap { try release(where: "id = ?", [$0]) },
-      incoming: try release(where: "source = ? AND activatedAt IS NULL", [id]))
+      incoming: try release(where: "source = ? AND activatedAt IS NULL", [id]),
+      heldSince: row["heldSince"], usedAt: row["usedAt"])
   }
 
-  private static func release(_ row: Row, of source: PageURL) throws -> StoredRelease {
+  static let releaseColumns = "id, name, sequence, digest, etag, lastModified, activatedAt"
+
+  static func release(_ row: Row, of source: PageURL) throws -> StoredRelease {
     StoredRelease(
       id: row["id"], source: source, name: row["name"], sequence: row["sequence"],
       digest: try row.decode(SHA256Digest.self, forColumn: "digest"),
@@ -61,14 +67,15 @@ extension BundleStore {
     let digest = try digester.finish()
     if let known = try await self.source(source)?.latest, known.digest == digest {
       if known.validators != validators { try await setValidators(validators, of: known) }
-      return known
+      let isNamed = manifest.release == known.name || manifest.release == Manifest.unnamed
+      return isNamed ? known : try await rename(known, to: manifest.release)
     }
     // Blobs are taken over between looking at them and naming them.
-    return try writeHoldingLock(.shared) { writer in
+    return try writeHoldingLock(.shared) { [now] writer in
       var superseded: [ReleaseLeases.Reservation] = []
       do {
         let release = try writer.write { db in
-          try Self.register(manifest, bytes, digest, bundles, source, validators, db) { releases in
+          try Self.register(manifest, bytes, digest, bundles, source, validators, now(), db) { releases in
             superseded.append(try self.removeUnlessLeased(releases, db))
           }
         }
@@ -82,7 +89,7 @@ extension BundleStore {
   }
 
   /// Removes releases from the database. Those that a page views stay for the collector, marked as never activated.
-  private func removeUnlessLeased(_ releases: [Int64], _ db: Database) throws -> ReleaseLeases.Reservation {
+  func removeUnlessLeased(_ releases: [Int64], _ db: Database) throws -> ReleaseLeases.Reservation {
     let reservation = try leases.reserve(releases)
     for id in releases {
       try db.execute(
@@ -92,6 +99,16 @@ extension BundleStore {
         arguments: [id])
     }
     return reservation
+  }
+
+  /// A name that is not in the manifest itself may have come only now.
+  private func rename(_ release: StoredRelease, to name: String) async throws -> StoredRelease {
+    try await write { db in
+      try db.execute(sql: "UPDATE \"release\" SET name = ? WHERE id = ?", arguments: [name, release.id])
+    }
+    return StoredRelease(
+      id: release.id, source: release.source, name: name, sequence: release.sequence, digest: release.digest,
+      validators: release.validators, activatedAt: release.activatedAt)
   }
 
   public func identity(of release: StoredRelease) async throws -> PageIdentity? {
@@ -119,10 +136,10 @@ extension BundleStore {
   /// - Parameter remove: gets the releases whose place is taken.
   private static func register(
     _ manifest: Manifest, _ bytes: [UInt8], _ digest: SHA256Digest, _ bundles: [PageBundle], _ source: PageURL,
-    _ validators: Validators, _ db: Database, remove: ([Int64]) throws -> Void
+    _ validators: Validators, _ now: Double, _ db: Database, remove: ([Int64]) throws -> Void
   ) throws -> StoredRelease {
-    let now = Date().timeIntervalSince1970
-    try db.execute(sql: "INSERT OR IGNORE INTO source (url) VALUES (?)", arguments: [source.text])
+    try db.execute(
+      sql: "INSERT OR IGNORE INTO source (url, usedAt) VALUES (?, ?)", arguments: [source.text, now])
     let sourceID = try Int64.fetchOne(db, sql: "SELECT id FROM source WHERE url = ?", arguments: [source.text])
     let known = try Row.fetchOne(
       db, sql: "SELECT id, activatedAt FROM \"release\" WHERE source = ? AND digest = ?",
@@ -185,8 +202,8 @@ extension BundleStore {
     let byDigest = try db.makeStatement(sql: "SELECT sha256 FROM blob WHERE sha256 = ? AND md5 = ?")
     let insert = try db.makeStatement(
       sql: """
-        INSERT INTO entry ("release", position, kind, name, url, size, md5, sha256, preload, prefetch, blob)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        INSERT INTO entry ("release", position, kind, name, url, size, md5, sha256, preload, prefetch, blob, isOptional)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """)
     for (position, bundle) in bundles.enumerated() {
       let blob: SHA256Digest? =
@@ -198,6 +215,7 @@ extension BundleStore {
       try insert.execute(arguments: [
         release, position, bundle.kind.rawValue, bundle.name, bundle.url.text, bundle.size, bundle.md5, bundle.sha256,
         bundle.preload.rawValue, bundle.prefetch.isEmpty ? nil : bundle.prefetch.joined(separator: "\n"), blob,
+        bundle.isOptional,
       ])
     }
   }
@@ -211,29 +229,36 @@ extension BundleStore {
   }
 
   public func activate(_ release: StoredRelease, leavingIdle: Bool) async throws -> Bool {
-    try await write { db in
+    try await write { [now] db in
       let row = try Row.fetchOne(
         db,
         sql: """
-          SELECT source.id, source.current FROM source JOIN "release" ON "release".source = source.id
-          WHERE "release".id = ?
+          SELECT source.id, source.current, source.heldSince FROM source
+          JOIN "release" ON "release".source = source.id WHERE "release".id = ?
           """, arguments: [release.id])
       guard let row else { throw StoreError.releaseGone(name: release.name) }
-      let (source, current): (Int64, Int64?) = (row["id"], row["current"])
-      guard current != release.id else { return false }
-      let missing = try Int.fetchOne(
-        db,
-        sql: """
-          SELECT COUNT(*) FROM entry WHERE "release" = ? AND blob IS NULL AND preload <> 'demand'
-          AND NOT (preload = 'idle' AND ?)
-          """, arguments: [release.id, leavingIdle])
-      guard missing == 0 else { return false }
-      try db.execute(
-        sql: "UPDATE source SET previous = current, current = ? WHERE id = ?", arguments: [release.id, source])
-      try db.execute(
-        sql: "UPDATE \"release\" SET activatedAt = ? WHERE id = ?",
-        arguments: [Date().timeIntervalSince1970, release.id])
+      let (source, current, heldSince): (Int64, Int64?, Double?) = (row["id"], row["current"], row["heldSince"])
+      guard current != release.id, heldSince == nil,
+        try Self.missing(in: release.id, leavingIdle: leavingIdle, limit: 1, db).isEmpty
+      else { return false }
+      try Self.makeCurrent(release.id, of: source, at: now(), db)
       return true
     }
+  }
+
+  /// Names of what must be there before a release can be switched to, and is not.
+  static func missing(in release: Int64, leavingIdle: Bool, limit: Int = -1, _ db: Database) throws -> [String] {
+    try String.fetchAll(
+      db,
+      sql: """
+        SELECT name FROM entry WHERE "release" = ? AND blob IS NULL AND NOT isOptional AND preload <> 'demand'
+        AND NOT (preload = 'idle' AND ?) ORDER BY position LIMIT ?
+        """, arguments: [release, leavingIdle, limit])
+  }
+
+  static func makeCurrent(_ release: Int64, of source: Int64, at now: Double, _ db: Database) throws {
+    try db.execute(
+      sql: "UPDATE source SET previous = current, current = ? WHERE id = ?", arguments: [release, source])
+    try db.execute(sql: "UPDATE \"release\" SET activatedAt = ? WHERE id = ?", arguments: [now, release])
   }
 }

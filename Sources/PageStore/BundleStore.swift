@@ -10,12 +10,19 @@ import SystemPackage
 /// may use one folder at once.
 public final class BundleStore: BundleStoring {
   public let directory: StoreDirectory
+  public let quotas: StoreQuotas
+  public let readOnlyReason: String?
+  /// Where it writes: its own folder, or one of this process in the place of a folder that may not be written.
+  let work: StoreDirectory
   let database: StoreDatabase
   let blobs: BlobDirectory
   let leases: ReleaseLeases
   let logger: Logger
+  /// Seconds since 1970.
+  let now: @Sendable () -> Double
   private let committer: Committer?
   private let verified: SecondChanceCache<SHA256Digest, [UInt8]>
+  private let session: SessionFolder?
   /// In seconds.
   let releaseGrace: Double
 
@@ -24,23 +31,37 @@ public final class BundleStore: BundleStoring {
   /// - Parameters:
   ///   - memoryCapacity: bytes of checked bundles kept in memory.
   ///   - releaseGrace: how long releases are kept after others took their place, besides the previous one.
+  ///   - quotas: how much is kept of each class.
+  ///   - allowsReadOnly: a store that is there and may not be written is read, and what is stored in it goes to a
+  ///     temporary folder that is removed with the store; ``readOnlyReason`` and one warning in the log say so.
+  ///   - now: seconds since 1970.
   /// - Throws: ``StoreError``.
   public init(
     at directory: StoreDirectory, memoryCapacity: Int = 16 << 20, releaseGrace: Duration = .zero,
-    logger: Logger = Logger(label: "pagekit.store")
+    quotas: StoreQuotas = StoreQuotas(), allowsReadOnly: Bool = false,
+    logger: Logger = Logger(label: "pagekit.store"),
+    now: @escaping @Sendable () -> Double = { Date().timeIntervalSince1970 }
   ) throws {
-    try directory.create()
-    // Fails here, not half way through a download, where nothing may be written.
-    let lock = StoreLock(path: directory.lock)
-    try lock.with(.shared) {}
+    let opened: Opened
+    do {
+      opened = try Opened(writing: directory, logger)
+    } catch StoreError.notWritable(let path, let reason) where allowsReadOnly && directory.hasStore {
+      opened = try Opened(reading: directory, because: "\(path) cannot be written: \(reason)")
+      logger.warning(
+        "the store \(directory.path) is read only (\(path): \(reason)): what is stored there is used, and nothing is kept"
+      )
+    }
     self.directory = directory
-    blobs = BlobDirectory(root: directory.blobs)
-    leases = ReleaseLeases(folder: directory.views)
-    database = try Recovery(directory: directory, blobs: blobs, lock: lock, logger: logger).openDatabase()
-    committer = database.writer.map { Committer(directory: directory, writer: $0) }
+    self.quotas = quotas
+    self.logger = logger
+    self.now = now
+    (work, database, blobs, session) = (opened.work, opened.database, opened.blobs, opened.session)
+    readOnlyReason = opened.readOnlyReason
+    let work = opened.work
+    leases = ReleaseLeases(folder: work.views)
+    committer = database.writer.map { Committer(directory: work, writer: $0, now: now) }
     verified = SecondChanceCache(capacity: memoryCapacity)
     self.releaseGrace = releaseGrace / .seconds(1)
-    self.logger = logger
   }
 
   /// Opens a store that is there, for reading only.
@@ -49,13 +70,61 @@ public final class BundleStore: BundleStoring {
   public init(reading directory: StoreDirectory, logger: Logger = Logger(label: "pagekit.store")) throws {
     guard directory.hasStore else { throw StoreError.absent(path: directory.path) }
     self.directory = directory
+    work = directory
+    quotas = StoreQuotas()
+    readOnlyReason = "it was opened for reading only"
     database = try StoreDatabase(reading: directory.database.string)
     blobs = BlobDirectory(root: directory.blobs)
     leases = ReleaseLeases(folder: directory.views)
-    committer = nil
+    (committer, session) = (nil, nil)
     verified = SecondChanceCache(capacity: 0)
     releaseGrace = 0
     self.logger = logger
+    now = { Date().timeIntervalSince1970 }
+  }
+
+  /// The parts of a store that depend on whether its folder may be written.
+  private struct Opened {
+    let work: StoreDirectory
+    let database: StoreDatabase
+    let blobs: BlobDirectory
+    var session: SessionFolder?
+    var readOnlyReason: String?
+
+    init(writing directory: StoreDirectory, _ logger: Logger) throws {
+      try directory.create()
+      // Fails here, not half way through a download, where nothing may be written.
+      let lock = StoreLock(path: directory.lock)
+      try lock.with(.shared) {}
+      work = directory
+      blobs = BlobDirectory(root: directory.blobs)
+      database = try Recovery(directory: directory, blobs: blobs, lock: lock, logger: logger).openDatabase()
+    }
+
+    init(reading directory: StoreDirectory, because reason: String) throws {
+      let session = try SessionFolder()
+      work = StoreDirectory(session.path)
+      try work.create()
+      do {
+        let stored = try StoreDatabase(reading: directory.database.string)
+        try stored.copy(to: work.database.string)
+      } catch StoreError.absent {
+        // Nothing was stored yet.
+      }
+      database = try StoreDatabase(writing: work.database.string, lock: StoreLock(path: work.lock))
+      blobs = BlobDirectory(root: work.blobs, over: directory.blobs)
+      self.session = session
+      readOnlyReason = reason
+    }
+  }
+
+  /// A folder for what belongs to the store and is not kept; `nil` for a store that may be written.
+  package var sessionFolder: String? { session?.path }
+
+  /// Lets go of the bytes that are in memory; they are read from the disk again.
+  public func releaseMemory() {
+    verified.removeAll()
+    (database.reader as? DatabasePool)?.releaseMemory()
   }
 
   /// SQLite's own version.
@@ -86,7 +155,7 @@ public final class BundleStore: BundleStoring {
   func writeHoldingLock<Value>(_ mode: StoreLock.Mode, _ body: (any DatabaseWriter) throws -> Value) throws -> Value {
     let writer = try writer()
     do {
-      return try StoreLock(path: directory.lock).with(mode) { try body(writer) }
+      return try StoreLock(path: work.lock).with(mode) { try body(writer) }
     } catch {
       throw database.storeError(error)
     }
@@ -106,7 +175,7 @@ public final class BundleStore: BundleStoring {
     }
   }
 
-  public func availableBytes() throws -> Int64 { try FileSystem.availableBytes(at: directory.root) }
+  public func availableBytes() throws -> Int64 { try FileSystem.availableBytes(at: work.root) }
 
   // MARK: Downloads
 
@@ -120,7 +189,7 @@ public final class BundleStore: BundleStoring {
       digester.update(Array(url.text.utf8))
       name = "url-" + (try digester.finish()).hex
     }
-    return try Download(named: name, in: directory)
+    return try Download(named: name, in: work)
   }
 
   public func add(
@@ -130,13 +199,16 @@ public final class BundleStore: BundleStoring {
   }
 
   public func add(_ download: any BundleDownload, digests: ContentDigests, for url: PageURL) async throws -> Blob {
-    try await commit(download, digests: digests, as: .unlisted(url))
+    let blob = try await commit(download, digests: digests, as: .unlisted(url))
+    // The bytes are stored; what cannot make room now does so with the next.
+    try? await makeRoomForUnlisted()
+    return blob
   }
 
   private func commit(_ download: any BundleDownload, digests: ContentDigests, as meaning: Committer.Meaning)
     async throws -> Blob
   {
-    guard let committer, let download = download as? Download, download.directory == directory else {
+    guard let committer, let download = download as? Download, download.directory == work else {
       throw StoreError.notWritable(path: directory.path, reason: "the download belongs to another store")
     }
     do {
@@ -165,11 +237,11 @@ public final class BundleStore: BundleStoring {
 
   public func quarantine(_ blob: Blob) async throws {
     verified.remove(blob.sha256)
-    let target = directory.quarantine.appending("\(blob.sha256.hex)-\(UUID().uuidString)")
+    let target = work.quarantine.appending("\(blob.sha256.hex)-\(UUID().uuidString)")
     try writeHoldingLock(.shared) { writer in
       // Another process may have mended it meanwhile.
       guard (try? blobs.read(blob)) == nil else { return }
-      let source = blobs.path(of: blob.sha256)
+      let source = blobs.ownPath(of: blob.sha256)
       if FileSystem.status(source) != nil { try FileSystem.rename(source, to: target) }
       try writer.write { db in
         try db.execute(sql: "UPDATE entry SET blob = NULL WHERE blob = ?", arguments: [blob.sha256])

@@ -36,12 +36,15 @@ final class Committer: Sendable {
   private let directory: StoreDirectory
   private let blobs: BlobDirectory
   private let writer: any DatabaseWriter
+  /// Seconds since 1970.
+  private let now: @Sendable () -> Double
   private let queue = DispatchQueue(label: "pagekit.store.commit")
   private let state = Mutex(State())
 
-  init(directory: StoreDirectory, writer: any DatabaseWriter) {
+  init(directory: StoreDirectory, writer: any DatabaseWriter, now: @escaping @Sendable () -> Double) {
     self.directory = directory
     self.writer = writer
+    self.now = now
     blobs = BlobDirectory(root: directory.blobs)
   }
 
@@ -155,8 +158,8 @@ final class Committer: Sendable {
       try update.execute(arguments: [job.digests.sha256, release, job.digests.md5])
     case .unlisted(let url):
       try db.execute(
-        sql: "INSERT OR REPLACE INTO unlisted (url, blob, storedAt) VALUES (?, ?, ?)",
-        arguments: [url.text, job.digests.sha256, Date().timeIntervalSince1970])
+        sql: "INSERT OR REPLACE INTO unlisted (url, blob, storedAt, usedAt) VALUES (?1, ?2, ?3, ?3)",
+        arguments: [url.text, job.digests.sha256, now()])
     }
   }
 }

@@ -73,8 +73,10 @@ enum FileSystem {
     unlink(path.string) == 0
   }
 
-  static func makeFolder(_ path: FilePath) throws {
-    guard mkdir(path.string, 0o755) == 0 || errno == EEXIST else { throw writeError(Errno(rawValue: errno), path) }
+  static func makeFolder(_ path: FilePath, permissions: mode_t = 0o755) throws {
+    guard mkdir(path.string, permissions) == 0 || errno == EEXIST else {
+      throw writeError(Errno(rawValue: errno), path)
+    }
   }
 
   static func status(_ path: FilePath) -> FileStatus? {

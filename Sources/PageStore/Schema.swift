@@ -5,7 +5,7 @@ import PageCore
 /// The tables of `store.sqlite` and how older ones become them.
 enum Schema {
   /// Kept in `PRAGMA user_version`; a file with a higher one is refused.
-  static let version = 1
+  static let version = 2
 
   static var migrator: DatabaseMigrator {
     var migrator = DatabaseMigrator()
@@ -66,6 +66,26 @@ enum Schema {
             storedAt REAL NOT NULL
           ) WITHOUT ROWID;
           CREATE INDEX unlistedByBlob ON unlisted(blob);
+          """)
+    }
+    migrator.registerMigration("2: held releases, unlisted use, optional entries") { db in
+      try db.execute(
+        sql: """
+          ALTER TABLE source ADD COLUMN heldSince REAL;
+          ALTER TABLE source ADD COLUMN usedAt REAL NOT NULL DEFAULT 0;
+          ALTER TABLE unlisted ADD COLUMN usedAt REAL NOT NULL DEFAULT 0;
+          ALTER TABLE entry ADD COLUMN isOptional INTEGER NOT NULL DEFAULT 0;
+          UPDATE source SET usedAt =
+            COALESCE((SELECT MAX(MAX(registeredAt, COALESCE(activatedAt, 0))) FROM "release" WHERE source = source.id), 0);
+          UPDATE unlisted SET usedAt = storedAt;
+          """)
+      // Manifests of other tools, whose files' digests may be wrong: `filesMd5`, or a list.
+      try db.execute(
+        sql: """
+          UPDATE entry SET isOptional = 1 WHERE kind = 'file' AND "release" IN (
+            SELECT id FROM "release"
+            WHERE instr(CAST(manifest AS TEXT), '"filesMd5"') > 0
+              OR substr(ltrim(CAST(manifest AS TEXT), char(9, 10, 13, 32, 65279)), 1, 1) = '[')
           """)
     }
     return migrator

@@ -52,6 +52,10 @@ package final class SecondChanceCache<Key: Hashable & Sendable, Value: Sendable>
     }
   }
 
+  package func removeAll() {
+    state.withLock { $0 = State() }
+  }
+
   package func remove(_ key: Key) {
     state.withLock { state in
       guard let entry = state.entries.removeValue(forKey: key) else { return }

@@ -45,14 +45,26 @@ struct StoreDatabase: Sendable {
     return pool
   }
 
-  /// Opens a store that is there, for reading only.
+  /// Opens a store that is there, for reading only. One of an older version is read in memory, as it would be migrated.
+  ///
+  /// - Throws: ``StoreError``; ``StoreError/absent(path:)`` where nothing was ever stored: who began to make the database
+  ///   was ended before its tables were there.
   init(reading path: String) throws {
     do {
       var configuration = Configuration()
       configuration.readonly = true
       configuration.busyMode = .timeout(10)
-      let queue = try Self.openReadOnly(path, configuration)
+      var queue = try Self.openReadOnly(path, configuration)
       try Self.refuseNewer(queue, path: path)
+      guard try queue.read({ try $0.tableExists("source") }) else {
+        throw StoreError.absent(path: FilePath(path).removingLastComponent().string)
+      }
+      if try Self.needsMigration(queue) {
+        let copy = try DatabaseQueue()
+        try queue.backup(to: copy)
+        try Schema.migrator.migrate(copy)
+        queue = copy
+      }
       self.path = path
       wasMade = false
       reader = queue
@@ -73,8 +85,8 @@ struct StoreDatabase: Sendable {
     }
   }
 
-  private static func needsMigration(_ pool: DatabasePool) throws -> Bool {
-    try pool.read { try !Schema.migrator.hasCompletedMigrations($0) }
+  private static func needsMigration(_ reader: some DatabaseReader) throws -> Bool {
+    try reader.read { try !Schema.migrator.hasCompletedMigrations($0) }
   }
 
   private static func refuseNewer(_ reader: some DatabaseReader, path: String) throws {
@@ -85,6 +97,17 @@ struct StoreDatabase: Sendable {
     }
     guard found <= Schema.version else {
       throw StoreError.newerVersion(path: path, found: found, supported: Schema.version)
+    }
+  }
+
+  /// Writes all that is in it to a new file.
+  func copy(to path: String) throws {
+    do {
+      let target = try DatabaseQueue(path: path)
+      try reader.backup(to: target)
+      try target.close()
+    } catch {
+      throw Self.storeError(error, path: path)
     }
   }
 

@@ -14,6 +14,7 @@ struct Bundlectl: AsyncParsableCommand {
     version: "bundlectl \(Version.current)",
     subcommands: [
       PreloadCommand.self, StatusCommand.self, VerifyCommand.self, CatCommand.self, GCCommand.self,
+      SourceCommand.self, ReleaseCommand.self,
       ManifestCommand.self, FetchCommand.self, ExplainCommand.self, CacheCommand.self, RenderCommand.self,
       DoctorCommand.self,
     ])

@@ -18,6 +18,13 @@ extension ResponseCache {
     try await forgetting({ memory.remove(key) }, while: { try await store.setKept(false, for: key) })
   }
 
+  /// Removes what a partition has in every region, whether the region is open or not.
+  public func removeAllInRegions(of partition: CachePartition) async throws {
+    for (cache, store) in try regions() {
+      if let cache { try await cache.removeAll(of: partition) } else { try await store.remove(.partition(partition)) }
+    }
+  }
+
   /// Everything, what is kept too. Regions are caches of their own.
   public func removeAll() async throws {
     try await forgetting({ memory.removeAll { _ in true } }, while: { _ = try await store.remove(.all) })

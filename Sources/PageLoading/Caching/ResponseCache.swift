@@ -21,6 +21,7 @@ public final class ResponseCache: Sendable {
   let memory: MemoryTier
   let logger: Logger
   private let regionStores: RegionStores?
+  private let regionNames: @Sendable () -> [String]
   private let state = Mutex(State())
   private let foreignChanges = ForeignChanges()
 
@@ -35,17 +36,20 @@ public final class ResponseCache: Sendable {
   /// - Parameters:
   ///   - memoryCapacity: in bytes; 0 is refused unless `allowingNone`.
   ///   - regionStores: nil for a cache without regions.
+  ///   - regionNames: of the regions that are stored, open or not.
   /// - Throws: ``ResponseCacheError/noMemory``.
   public init(
     store: any ResponseStoring, memoryCapacity: Int = 4 << 20, allowingNone: Bool = false,
     policy: CachePolicy = CachePolicy(mode: .private), lifetime: LifetimeRule = .server,
-    regionStores: RegionStores? = nil, logger: Logger = Logger(label: "pagekit.cache")
+    regionStores: RegionStores? = nil, regionNames: @escaping @Sendable () -> [String] = { [] },
+    logger: Logger = Logger(label: "pagekit.cache")
   ) throws {
     guard memoryCapacity > 0 || allowingNone else { throw ResponseCacheError.noMemory }
     self.store = store
     self.policy = policy
     self.lifetime = lifetime
     self.regionStores = regionStores
+    self.regionNames = regionNames
     self.logger = logger
     memory = MemoryTier(capacity: max(0, memoryCapacity))
   }
@@ -70,6 +74,14 @@ public final class ResponseCache: Sendable {
       state.regions[name] = region
       return region
     }
+  }
+
+  /// The stores of all regions, also of those that nobody has opened; and the caches of those that are open.
+  func regions() throws -> [(cache: ResponseCache?, store: any ResponseStoring)] {
+    let open = state.withLock(\.regions)
+    let closed = try regionNames().filter { open[$0] == nil }
+      .compactMap { try regionStores?($0, Int64.max) }
+    return open.values.map { ($0, $0.store) } + closed.map { (nil, $0) }
   }
 
   // MARK: Settings
@@ -157,6 +169,13 @@ public final class ResponseCache: Sendable {
 
   /// Whether others' changes were looked for less than a second ago; with the next request they are.
   var isWatched: Bool { foreignChanges.areKnown }
+
+  /// Lets go of what is in memory, in the regions too: what is stored is read from the disk again, and what is in
+  /// memory only is gone.
+  public func releaseMemory() {
+    memory.removeAll { _ in true }
+    for region in state.withLock({ Array($0.regions.values) }) { region.releaseMemory() }
+  }
 
   // MARK: Uses
 

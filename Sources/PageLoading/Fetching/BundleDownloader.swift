@@ -1,4 +1,5 @@
 import PageCore
+import Synchronization
 
 /// Fetches a bundle and puts it into the store; whoever asks for the same meanwhile gets the same.
 public final class BundleDownloader: Sendable {
@@ -21,6 +22,8 @@ public final class BundleDownloader: Sendable {
   private let store: any BundleStoring
   private let fetcher: BundleFetcher
   private let flights = SingleFlight<Key, Delivery>()
+  /// What the server was found not to have as one release says, and why.
+  private let faults = Mutex<(release: Int64, reasons: [ExpectedContent: String])>((0, [:]))
 
   public init(store: any BundleStoring, fetcher: BundleFetcher) {
     self.store = store
@@ -28,6 +31,18 @@ public final class BundleDownloader: Sendable {
   }
 
   var client: OriginClient { fetcher.client }
+
+  /// Why an optional file of a release cannot be had, where this process has found out: to ask again would not help.
+  func knownFault(of content: ExpectedContent, in release: StoredRelease) -> String? {
+    faults.withLock { $0.release == release.id ? $0.reasons[content] : nil }
+  }
+
+  func noteFault(of content: ExpectedContent, in release: StoredRelease, _ reason: String) {
+    faults.withLock { faults in
+      if faults.release != release.id { faults = (release.id, [:]) }
+      faults.reasons[content] = reason
+    }
+  }
 
   /// Returns when the bytes are durable.
   ///

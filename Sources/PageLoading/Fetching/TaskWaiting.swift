@@ -16,12 +16,25 @@ extension Task where Failure == any Error {
 ///
 /// The work is cancelled then; it must heed that.
 func within<Value: Sendable>(
-  _ patience: Duration, on time: TimeSource = .system, _ work: @escaping @Sendable () async throws -> Value
+  _ patience: Duration, _ work: @escaping @Sendable () async throws -> Value
+) async throws -> Value? {
+  try await first(work, orAfter: { try await Task.sleep(for: patience) })
+}
+
+/// The work's value, `nil` if it has not ended by a time of the clock. The work is cancelled then; it must heed that.
+func within<Value: Sendable>(
+  until deadline: Duration, on time: TimeSource, _ work: @escaping @Sendable () async throws -> Value
+) async throws -> Value? {
+  try await first(work, orAfter: { try await time.sleepUntil(deadline) })
+}
+
+private func first<Value: Sendable>(
+  _ work: @escaping @Sendable () async throws -> Value, orAfter alarm: @escaping @Sendable () async throws -> Void
 ) async throws -> Value? {
   try await withThrowingTaskGroup(of: Value?.self) { group in
     group.addTask { try await work() }
     group.addTask {
-      try await time.sleep(patience)
+      try await alarm()
       return nil
     }
     defer { group.cancelAll() }

@@ -51,9 +51,11 @@ final class BundleOpening: Sendable {
   private func wait(for walk: Task<LoadedBundle, any Error>) async throws -> LoadedBundle {
     var canShow = try await canShowStored()
     while true {
-      let left = expiry(canShow) - loader.time.now()
-      if left > .zero {
-        if let bundle = try await within(left, on: loader.time, { try await walk.valueForWaiter() }) { return bundle }
+      let expiry = expiry(canShow)
+      if expiry > loader.time.now() {
+        if let bundle = try await within(until: expiry, on: loader.time, { try await walk.valueForWaiter() }) {
+          return bundle
+        }
         continue
       }
       if canShow {
@@ -320,12 +322,17 @@ final class BundleOpening: Sendable {
     return (try? await pinned(verifier, unless: answer)) ?? answer
   }
 
+  /// How long the server may take to say its MD5s, counted from the opening's beginning.
+  private var patience: Duration { policy.deadline ?? loader.configuration.idleLimit }
+
   private func manifestAnswer(_ verifier: LaunchVerifier) async -> ServerAnswer {
     waitsFor(verifier.source)
     do {
       // Where nothing is stored, the bundle is asked for without its MD5 before the user's patience is used up.
-      let patience = policy.deadline ?? loader.configuration.idleLimit
-      guard let verified = try await within(patience, on: loader.time, { try await verifier.verified() }) else {
+      guard
+        let verified = try await within(
+          until: deadline.began + patience, on: loader.time, { try await verifier.verified() })
+      else {
         return ServerAnswer(word: .unknown, note: "the server's MD5s were not known after \(patience.inSeconds)")
       }
       return self.answer(from: verified)
@@ -345,13 +352,14 @@ final class BundleOpening: Sendable {
 
   /// The current release's bundle, where a newer release must not show before it is complete.
   private func pinned(_ verifier: LaunchVerifier, unless answer: ServerAnswer) async throws -> ServerAnswer? {
-    guard loader.configuration.consistency == .release, !options.ignoresStore,
-      let source = try await loader.store.source(verifier.source), let current = source.current,
+    guard !options.ignoresStore, let source = try await loader.store.source(verifier.source),
+      loader.configuration.consistency == .release || source.isHeld, let current = source.current,
       let incoming = source.incoming, let pinned = try await entry(in: current)
     else { return nil }
     return ServerAnswer(
       word: .expects(pinned.bundle.expected), bundle: pinned.bundle, release: current,
-      note: "release \(incoming.name) is still coming in", isServers: answer.bundle?.md5 == pinned.bundle.md5)
+      note: source.isHeld ? "release \(current.name) is held" : "release \(incoming.name) is still coming in",
+      isServers: answer.bundle?.md5 == pinned.bundle.md5)
   }
 
   /// The server's word without conditions, where bytes contradict a manifest it called unchanged.
@@ -364,9 +372,8 @@ final class BundleOpening: Sendable {
 
   private func otherSources() async -> ServerAnswer {
     guard !url.isFile else { return ServerAnswer(word: .unknown) }
-    let patience = policy.deadline ?? loader.configuration.idleLimit
     do {
-      let found = try await within(patience, on: loader.time) { [loader, url] in
+      let found = try await within(until: deadline.began + patience, on: loader.time) { [loader, url] in
         try await loader.checksums.checksum(of: url)
       }
       switch found {

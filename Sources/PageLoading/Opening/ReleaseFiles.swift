@@ -1,7 +1,8 @@
 import PageCore
 import Synchronization
 
-/// The files of the releases in a bundle store.
+/// The files of the releases in a bundle store. An optional file that the server does not have as the manifest says counts
+/// as none of the release.
 public final class ReleaseFiles: ReleaseFileProviding {
   private struct State {
     /// Files of each release that was looked at; releases do not change.
@@ -44,12 +45,21 @@ public final class ReleaseFiles: ReleaseFileProviding {
       }
     }
     guard mayFetch, let contents else {
+      if found.bundle.isOptional { return nil }
       throw ReleaseError.notStored(entry: found.bundle.name, release: release.name)
     }
-    let delivery = try await contents.fetch(found.bundle, of: release) { [store] in
-      try await store.bundle(at: url, in: release)?.blob
+    // What the server does not have as the manifest says is loaded like what no release lists.
+    let (downloader, expected) = (contents.downloader, found.bundle.expected)
+    if found.bundle.isOptional, downloader.knownFault(of: expected, in: release) != nil { return nil }
+    do {
+      let delivery = try await contents.fetch(found.bundle, of: release) { [store] in
+        try await store.bundle(at: url, in: release)?.blob
+      }
+      return try await store.bytes(of: delivery.blob).bytes
+    } catch let error as BundleError where found.bundle.isOptional && !RetryPolicy.mayPass(error) {
+      downloader.noteFault(of: expected, in: release, "\(error)")
+      return nil
     }
-    return try await store.bytes(of: delivery.blob).bytes
   }
 
   // MARK: Without a view

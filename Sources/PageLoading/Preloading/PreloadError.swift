@@ -3,11 +3,14 @@ public enum PreloadError: Error, Hashable, CustomStringConvertible {
   /// In bytes.
   case notEnoughSpace(needed: Int64, available: Int64)
   case releaseTooLarge(limit: Int64)
+  /// The store's folder may not be written.
+  case readOnly(reason: String)
 
   public var description: String {
     switch self {
     case .notEnoughSpace(let needed, let available):
       "the release needs \(needed) bytes, with 16 MiB to spare, and the disk has \(available) left: free some space and try again"
+    case .readOnly(let reason): "nothing is preloaded, since nothing would be kept: \(reason)"
     case .releaseTooLarge(let limit): "the release has more than the limit of \(limit) bytes"
     }
   }

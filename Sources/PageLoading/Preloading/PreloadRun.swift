@@ -32,6 +32,7 @@ struct PreloadRun: Sendable {
     let done = report.done
     report.failures = []
     (report.isInterrupted, report.notFetched) = (false, 0)
+    (report.leftOut, report.held) = ([], nil)
     var asked: Duration?
     do {
       let known = try await release(question)
@@ -94,7 +95,7 @@ struct PreloadRun: Sendable {
       // The server called an old manifest unchanged, and its bytes gave that away.
       logger.notice("a 304 was contradicted by the bytes; the manifest was fetched again")
       release = fresh
-      report.failures = []
+      (report.failures, report.leftOut) = ([], [])
       outcome = try await fetchMissing(of: release, isReachable: isReachable, &report)
     }
     report.failures += outcome.failures
@@ -105,9 +106,13 @@ struct PreloadRun: Sendable {
       hasSwitched = try await store.activate(release, leavingIdle: outcome.left > 0)
       report.activated = report.activated || hasSwitched
       if hasSwitched { news?.send(.release(release)) }
+      let source = try await store.source(release.source)
+      if let source, source.isHeld, source.current?.id != release.id { report.held = source.current?.name }
     }
     if isReachable { try await prefetch(for: release, &report) }
-    if hasSwitched, try await store.source(release.source)?.previous != nil {
+    guard hasSwitched else { return }
+    let sources = try await store.sources()
+    if sources.count > 1 || sources.first?.previous != nil {
       // The store must not grow without end; a collection that fails can wait for the next time.
       _ = try? await store.collectGarbage(keepingPrevious: true, dryRun: false)
     }
@@ -140,29 +145,42 @@ struct PreloadRun: Sendable {
       let reason = options.isOffline ? "the network may not be asked" : "the server's manifest cannot be had"
       // They can be had as soon as the manifest can.
       let isPassing = report.failures.contains(where: \.isPassing)
-      outcome.failures += diff.fetch.flatMap(\.bundles).map {
-        .init(
-          name: $0.name, error: "\($0.name.quotedForMessage) is not in the store, and \(reason)", isPassing: isPassing)
+      func failures(_ list: [ManifestDiff.Fetch]) -> [PreloadReport.Failure] {
+        list.flatMap(\.bundles).map {
+          .init(
+            name: $0.name, error: "\($0.name.quotedForMessage) is not in the store, and \(reason)",
+            isPassing: isPassing)
+        }
       }
-      outcome.isComplete = diff.fetch.isEmpty && stored.count + diff.onDemand.count == contents.count
+      let required = diff.fetch.filter { !$0.isOptional }
+      outcome.failures += failures(required)
+      report.leftOut += failures(diff.fetch.filter(\.isOptional))
+      outcome.isComplete =
+        required.isEmpty && stored.count + report.leftOut.count + diff.onDemand.count == contents.count
       return outcome
     }
+    if !diff.fetch.isEmpty, let reason = store.readOnlyReason { throw PreloadError.readOnly(reason: reason) }
     try checkSpace(for: diff)
+    let tally = PreloadTally(limit: options.releaseLimit)
+    let wanted = diff.fetch.filter { item in
+      guard item.isOptional, let fault = downloader.knownFault(of: item.expected, in: release) else { return true }
+      tally.leaveOut(item, fault, isMismatch: false)
+      return false
+    }
     feed.setBundles(
-      diff.fetch.map {
+      wanted.map {
         .init(name: $0.bundles[0].name, kind: $0.bundles[0].kind, size: $0.expected.size, state: .waiting)
       }
     ) { totals in
       totals.phase = .fetching
       totals.release = release.name
-      totals.toFetch = diff.fetch.count
+      totals.toFetch = wanted.count
       (totals.fetched, totals.failed, totals.bytes) = (0, 0, 0)
       totals.upToDate = diff.keep.count
       totals.bytesToFetch = diff.bytesToFetch
     }
-    let tally = PreloadTally(limit: options.releaseLimit)
     do {
-      try await fetch(diff.fetch, of: release, tally)
+      try await fetch(wanted, of: release, tally)
     } catch {
       let result = tally.result
       report.add(result)
@@ -180,7 +198,8 @@ struct PreloadRun: Sendable {
     report.onDemand += result.left
     outcome.isComplete =
       outcome.failures.isEmpty
-      && diff.keep.count + diff.onDemand.count + result.doneBundles + result.left == contents.count
+      && diff.keep.count + diff.onDemand.count + result.doneBundles + result.left + result.leftOut.count
+        == contents.count
     return outcome
   }
 
@@ -257,7 +276,12 @@ struct PreloadRun: Sendable {
     }
     guard let lastError else { return }
     logger.debug("\(lastError)")
-    tally.failed(item, lastError)
+    if item.isOptional, let fault = lastError as? BundleError, !RetryPolicy.mayPass(fault) {
+      downloader.noteFault(of: item.expected, in: release, "\(fault)")
+      tally.leaveOut(item, "\(fault)", isMismatch: fault.mayBeOutdatedManifest)
+    } else {
+      tally.failed(item, lastError)
+    }
     feed.setState(.failed("\(lastError)"), of: index)
   }
 }

@@ -14,6 +14,8 @@ final class PreloadTally: Sendable {
     var failures: [PreloadReport.Failure] = []
     /// The longest time for which a server asks to be left alone.
     var retryAfter: Duration?
+    /// Optional files that the server does not have as the manifest says.
+    var leftOut: [PreloadReport.Failure] = []
     var hasMismatch = false
     var mustStop = false
 
@@ -54,6 +56,14 @@ final class PreloadTally: Sendable {
   }
 
   func leave(_ item: ManifestDiff.Fetch) { state.withLock { $0.left += item.bundles.count } }
+
+  /// An optional file that the server does not have as the manifest says.
+  func leaveOut(_ item: ManifestDiff.Fetch, _ reason: String, isMismatch: Bool) {
+    state.withLock { state in
+      state.leftOut += item.bundles.map { .init(name: $0.name, error: reason) }
+      state.hasMismatch = state.hasMismatch || isMismatch
+    }
+  }
 
   func failed(_ item: ManifestDiff.Fetch, _ error: any Error) {
     state.withLock { state in
@@ -102,5 +112,6 @@ extension PreloadReport {
     filesCopied += result.copied[.file] ?? 0
     resumed += result.resumed
     bytesDownloaded += result.bytes
+    leftOut += result.leftOut
   }
 }

@@ -125,6 +125,10 @@ public struct PreloadReport: Hashable, Sendable {
   public var isInterrupted = false
   /// Of those to fetch, how many were neither completed nor failed when it was interrupted.
   public var notFetched = 0
+  /// Optional files that the server does not have as the manifest says; the release does not depend on them.
+  public var leftOut: [Failure] = []
+  /// The release that is held, so that this one was not switched to; nil where none is.
+  public var held: String?
   /// Responses that bundles will ask for: stored and kept.
   public var prefetched = 0
   /// Those that the data saver did not allow.

@@ -21,6 +21,7 @@ struct Hop: Sendable {
   var behavior: LoadBehavior
   var lifetime: LifetimeRule
   var priority: LoadPriority
+  var type: ResourceType
   var keepsContentEncoding: Bool
   /// What answers instead of the server; nil for the server.
   var origin: HandlingOrigin?

@@ -21,10 +21,10 @@ extension ResourceLoader {
     }
     do {
       guard let patience = hop.behavior.patience else {
-        return try await exchange(hop, request, validating: cached, reason)
+        return try await answer(of: hop, request, validating: cached, found, reason)
       }
       // What takes too long goes on, for the next time.
-      let work = tasks.start { [self] in try await exchange(hop, request, validating: cached, reason) }
+      let work = tasks.start { [self] in try await answer(of: hop, request, validating: cached, found, reason) }
       return try await withTaskCancellationHandler {
         if let answer = try await within(patience, { try await work.valueForWaiter() }) { return answer }
         guard let late = await fallback(hop, found, detail: "timeout") else { return try await work.valueForWaiter() }
@@ -37,6 +37,18 @@ extension ResourceLoader {
       if let answer = await fallback(hop, found, detail: "origin-failed") { return answer }
       throw error
     }
+  }
+
+  /// The origin's answer; what is stored where that is an error of the server's, and the behaviour allows it.
+  private func answer(
+    of hop: Hop, _ request: HTTPRequest, validating cached: CachedResponse?, _ found: [CachedResponse],
+    _ reason: ForwardReason
+  ) async throws -> (loaded: Loaded, remaining: Int64) {
+    let answer = try await exchange(hop, request, validating: cached, reason)
+    guard hop.behavior.fallsBackOnServerErrors, answer.loaded.status >= 500, answer.loaded.source == .network,
+      let stored = await fallback(hop, found, detail: "server-error")
+    else { return answer }
+    return stored
   }
 
   private func fallback(

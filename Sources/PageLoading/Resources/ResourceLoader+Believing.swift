@@ -72,6 +72,35 @@ extension ResourceLoader {
     }
   }
 
+  /// Whether bytes are of the kind that was asked for, as far as anything of that kind is stored: the login page of a
+  /// network must not take the place of a picture, of JSON or of a font.
+  func mayReplace(_ hop: Hop, _ arrival: ResponseCache.Arrival, _ spool: any ResponseWriting) async -> Bool {
+    guard hop.origin == nil, arrival.extent.isWhole, arrival.status < 400 else { return true }
+    let fields = arrival.request.headerFields
+    let former = await cache.responses(for: arrival.key, fields: fields).last {
+      $0.stored.extent.isWhole && $0.stored.status < 400 && $0.stored.vary.matches(fields)
+    }
+    guard let former, let body = await cache.body(of: former) else { return true }
+    let asked = ContentKind(askedFor: hop.type, accept: hop.fields[.accept])
+    let (stored, new) = (kind(of: body, former.stored.fields), kind(of: spool, arrival.fields))
+    let mayReplace = ContentKind.mayReplace(stored, by: new, askedFor: asked)
+    if !mayReplace {
+      configuration.logger.warning(
+        "an answer is not stored: it is not of the kind that is stored", metadata: ["key": "\(arrival.key)"])
+    }
+    return mayReplace
+  }
+
+  private func kind(of body: any StoredBody, _ fields: HTTPFields) -> ContentKind? {
+    var start = (try? body.read(at: 0, upTo: ContentKind.prefixSize)) ?? []
+    if let encoding = fields[.contentEncoding], !["", "identity"].contains(encoding.lowercased()),
+      let decoder = try? coding.decoder(for: encoding, url: "", limit: configuration.bodyLimit)
+    {
+      start = (try? decoder.decode(start)) ?? []
+    }
+    return ContentKind(type: fields[.contentType], start: start)
+  }
+
   /// Remembers servers that answer a conditional request with what it was asked about.
   func noteWhetherConditionsCount(
     _ head: HTTPResponse, _ request: HTTPRequest, _ cached: CachedResponse?, _ hop: Hop

@@ -31,10 +31,12 @@ extension ResourceLoader {
   ) throws -> Hop {
     let (url, identity) = (known.url, known.identity)
     let rule = configuration.rules.first { $0.matches(identity, request.type) }
-    let partition = request.partition ?? configuration.partition
+    let partition = request.partition ?? self.partition
     // The content counts, not its encoding.
     let postKey = method == .post ? rule?.postKey?(request.body) : nil
-    guard let head = HTTPRequest(method: postKey == nil ? method : .get, url: url, fields: completed(fields, url))
+    guard
+      let head = HTTPRequest(
+        method: postKey == nil ? method : .get, url: url, fields: completed(fields, url, in: partition))
     else {
       throw LoadError.invalidReference(url.text)
     }
@@ -44,13 +46,13 @@ extension ResourceLoader {
       key: postKey.map { CacheKey(identity, body: $0, in: partition) }
         ?? CacheKey(identity, host: request.host, in: partition),
       request: head, method: method, body: body, fields: fields,
-      behavior: request.behavior ?? rule?.behavior ?? configuration.behavior,
-      lifetime: lifetime == .server ? cache.lifetime : lifetime, priority: request.priority,
+      behavior: request.behavior ?? rule?.behavior ?? configuration.behavior(of: request.type),
+      lifetime: lifetime == .server ? cache.lifetime : lifetime, priority: request.priority, type: request.type,
       keepsContentEncoding: request.keepsContentEncoding, isStored: request.isStored, view: request.view)
   }
 
   /// With everything that libcurl would add by itself: `Vary` must see what is sent.
-  private func completed(_ fields: HTTPFields, _ url: PageURL) -> HTTPFields {
+  private func completed(_ fields: HTTPFields, _ url: PageURL, in partition: CachePartition) -> HTTPFields {
     var fields = configuration.originFields?.adding(to: fields, for: url) ?? fields
     if configuration.addsNothing { return fields }
     if !fields.contains(.accept) { fields[.accept] = "*/*" }
@@ -59,7 +61,9 @@ extension ResourceLoader {
       // RFC 9110 §14.2: a range is one of the encoded bytes, which nobody wants a piece of.
       fields[.acceptEncoding] = fields.contains(.range) ? "identity" : coding.acceptEncoding
     }
-    if !fields.contains(.cookie), let cookie = cookies?.cookieHeader(for: url) { fields[.cookie] = cookie }
+    if !fields.contains(.cookie), let cookie = cookies(of: partition)?.cookieHeader(for: url) {
+      fields[.cookie] = cookie
+    }
     return fields
   }
 

@@ -14,7 +14,7 @@ extension ResourceLoader {
     var limits = configuration.limits
     limits.bodyBytes = configuration.bodyLimit
     var outgoing = TransportRequest(hop.outgoing(request), body: hop.body, limits: limits)
-    outgoing.cookies = cookies
+    outgoing.cookies = cookies(of: hop.key.partition)
     outgoing.stream = hop.stream
     outgoing.informational = hop.informational
     outgoing.addsNothing = configuration.addsNothing
@@ -180,7 +180,9 @@ extension ResourceLoader {
       return nil
     }
     return await turns.run(arrival.key) { [self] in
-      guard generations.claim(generation, for: arrival.key, tags: CacheTags.of(arrival.fields)) else {
+      guard await mayReplace(pending.hop, arrival, spool),
+        generations.claim(generation, for: arrival.key, tags: CacheTags.of(arrival.fields))
+      else {
         spool.discard()
         return nil
       }

@@ -13,11 +13,15 @@ public final class ResourceLoader: Sendable {
     /// The first that matches a URL counts; what none matches is loaded by `behavior`.
     public var rules: [ResourceRule] = []
     public var behavior: LoadBehavior = .automatic
+    /// The same for types of resources. Where nothing is said of pictures and `behavior` is ``LoadBehavior/automatic``,
+    /// they are loaded by ``LoadBehavior/picture``.
+    public var behaviors: [ResourceType: LoadBehavior] = [:]
     /// Query parameters that do not count where responses are looked up; they are sent all the same.
     public var ignoredParameters = PageURL.ignoredParameters
     public var rewriters: [any URLRewriting] = [SchemeRelativeRewriter()]
     /// Where `local://` URLs lead; nil for nowhere.
     public var localFolder: String?
+    /// Whose requests those are that do not say it themselves, until ``ResourceLoader/use(_:cookies:)``.
     public var partition: CachePartition = .private
     /// Sent to one origin only.
     public var originFields: OriginFields?
@@ -37,6 +41,10 @@ public final class ResourceLoader: Sendable {
     public var now: @Sendable () -> HTTPDate = { HTTPDate.now }
 
     public init() {}
+
+    func behavior(of type: ResourceType) -> LoadBehavior {
+      behaviors[type] ?? (type == .image && behavior == .automatic ? .picture : behavior)
+    }
   }
 
   public let cache: ResponseCache
@@ -45,7 +53,7 @@ public final class ResourceLoader: Sendable {
   let configuration: Configuration
   let transport: any HTTPTransporting
   let coding: any ContentDecoding
-  let cookies: (any CookieStoring)?
+  private let defaultCookies: (any CookieStoring)?
   let files: (any ReleaseFileProviding)?
   let rewriters: [any URLRewriting]
   let urls = URLMemo()
@@ -56,7 +64,7 @@ public final class ResourceLoader: Sendable {
   let turns = KeyedTurns()
   let tasks = RunningTasks()
   let background: BackgroundWork
-  let state = Mutex(State())
+  let state: Mutex<State>
 
   struct State {
     /// What is coming in, for those who ask for the same.
@@ -65,11 +73,13 @@ public final class ResourceLoader: Sendable {
     var waiting: [FlightKey: UInt64] = [:]
     /// Whose servers answer conditional requests with what they were asked about.
     var ignoresConditions: Set<CacheKey> = []
+    var partition: CachePartition
+    var cookies: [CachePartition: any CookieStoring]
   }
 
   /// - Parameters:
   ///   - coding: undoes content encodings.
-  ///   - cookies: nil for none.
+  ///   - cookies: nil for none. Those of partitions that are given none of their own too.
   ///   - files: the releases' files, which answer requests for their URLs; `nil` for none.
   public init(
     cache: ResponseCache, transport: any HTTPTransporting, coding: any ContentDecoding,
@@ -80,7 +90,8 @@ public final class ResourceLoader: Sendable {
     self.cache = cache
     self.transport = transport
     self.coding = coding
-    self.cookies = cookies
+    defaultCookies = cookies
+    state = Mutex(State(partition: configuration.partition, cookies: [:]))
     self.reachability = reachability
     self.saver = saver
     self.configuration = configuration
@@ -89,6 +100,26 @@ public final class ResourceLoader: Sendable {
     gate = TransferGate(width: configuration.transfers, waitingLimit: configuration.waiting)
     let local = configuration.localFolder.map { [LocalFileRewriter(folder: $0) as any URLRewriting] } ?? []
     rewriters = configuration.rewriters + local + [BaseRewriter()]
+  }
+
+  // MARK: Partitions
+
+  /// Whose requests those are that do not say it themselves.
+  public var partition: CachePartition { state.withLock(\.partition) }
+
+  /// From now on requests that do not say whose they are belong to a partition. Those under way stay what they are.
+  ///
+  /// - Parameter cookies: sent and taken by all requests of the partition; `nil` for those it had before.
+  public func use(_ partition: CachePartition, cookies: (any CookieStoring)? = nil) {
+    state.withLock { state in
+      state.partition = partition
+      if let cookies { state.cookies[partition] = cookies }
+    }
+  }
+
+  /// The cookies that requests of a partition carry.
+  public func cookies(of partition: CachePartition) -> (any CookieStoring)? {
+    state.withLock { $0.cookies[partition] } ?? defaultCookies
   }
 
   // MARK: Loading

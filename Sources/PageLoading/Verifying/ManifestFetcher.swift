@@ -23,7 +23,7 @@ struct ManifestFetcher: Sendable {
   /// - Throws: ``SourceError``, `CancellationError`.
   func fetch(validators: Validators) async throws -> Answer {
     do {
-      return source.isFile ? try readFile() : try await downloadPatiently(validators)
+      return try await named(source.isFile ? try readFile() : try await downloadPatiently(validators))
     } catch let error as CancellationError {
       throw error
     } catch let error as ManifestError {
@@ -99,6 +99,34 @@ struct ManifestFetcher: Sendable {
     default:
       throw HTTPFault(response.head, url: source, now: .now)
     }
+  }
+
+  /// How long a page may wait for a name that only people read.
+  private static let namePatience: Duration = .seconds(2)
+  private static let nameLimit: Int64 = 64 << 10
+
+  /// The answer with the release's name from the file beside the manifest, where the dialect has it there. Without that
+  /// file the release has no name of its own.
+  private func named(_ answer: Answer) async throws -> Answer {
+    guard case .manifest(var manifest, let bytes, let bundles, let validators) = answer,
+      let file = manifest.dialect.nameFile, let url = source.resolving(file),
+      let content = try await within(Self.namePatience, { await nameFile(at: url) }) ?? nil,
+      manifest.takeName(from: content)
+    else { return answer }
+    return .manifest(manifest, bytes: bytes, bundles: bundles, validators)
+  }
+
+  private func nameFile(at url: PageURL) async -> [UInt8]? {
+    if let path = url.filePath {
+      guard let file = FileHandle(forReadingAtPath: path) else { return nil }
+      defer { try? file.close() }
+      return (try? file.read(upToCount: Int(Self.nameLimit))).map { Array($0) }
+    }
+    let fields: HTTPFields = [.cacheControl: "no-cache"]
+    guard let response = try? await client.send(.get, url, fields: fields, bodyLimit: Self.nameLimit),
+      response.head.status == .ok
+    else { return nil }
+    return try? await response.body.collect(upTo: Self.nameLimit, url: url.text)
   }
 
   private func parse(_ bytes: [UInt8], _ validators: Validators) throws -> Answer {

@@ -6,29 +6,42 @@ import PageLoading
 /// Keeps scripts' values in a region of the response cache, where nothing evicts them.
 public struct CacheStorage: StorageProviding {
   private let region: ResponseCache
+  private let partition: CachePartition
 
-  public init(_ region: ResponseCache) { self.region = region }
+  /// - Parameter partition: whose values they are.
+  public init(_ region: ResponseCache, partition: CachePartition = .private) {
+    self.region = region
+    self.partition = partition
+  }
+
+  public func values(of partition: CachePartition) -> any StorageProviding {
+    CacheStorage(region, partition: partition)
+  }
 
   public func value(for key: String) async throws -> String? {
-    guard let found = await region.response(forKey: key), let body = await region.body(of: found) else { return nil }
+    guard let found = await region.response(forKey: key, in: partition), let body = await region.body(of: found) else {
+      return nil
+    }
     return String(decoding: try body.read(at: 0, upTo: Int(body.count)), as: UTF8.self)
   }
 
   public func setValue(_ value: String, for key: String) async throws {
     let now = HTTPDate(secondsSinceEpoch: Int64(Date().timeIntervalSince1970))
     // Kept first: the value is durable when it is there.
-    try await region.keep(CacheKey(named: key))
-    guard await region.store(Array(value.utf8), forKey: key, at: now) != nil else { throw StorageError.notStored(key) }
+    try await region.keep(CacheKey(named: key, in: partition))
+    guard await region.store(Array(value.utf8), forKey: key, in: partition, at: now) != nil else {
+      throw StorageError.notStored(key)
+    }
   }
 
   public func removeValue(for key: String) async throws -> Bool {
-    let wasThere = await region.response(forKey: key) != nil
-    try await region.remove(for: CacheKey(named: key))
+    let wasThere = await region.response(forKey: key, in: partition) != nil
+    try await region.remove(for: CacheKey(named: key, in: partition))
     return wasThere
   }
 
   public func keys() async throws -> [String] {
-    try await region.store.list().compactMap { $0.key.storageName }.sorted()
+    try await region.store.list().map(\.key).filter { $0.partition == partition }.compactMap(\.storageName).sorted()
   }
 }
 

@@ -26,6 +26,12 @@ public protocol StorageProviding: Sendable {
   /// - Returns: whether there was one.
   func removeValue(for key: String) async throws -> Bool
   func keys() async throws -> [String]
+  /// What it keeps for one user's pages. A storage that knows one user only is the same for all.
+  func values(of partition: CachePartition) -> any StorageProviding
+}
+
+extension StorageProviding {
+  public func values(of partition: CachePartition) -> any StorageProviding { self }
 }
 
 /// Shows short messages and questions.

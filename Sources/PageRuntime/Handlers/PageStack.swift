@@ -36,6 +36,7 @@ import ScriptEngine
     show(page)
     guard pages.count < limit else { throw NavigationError.tooMany(limit) }
     let next = page.environment.page(registry: page.ownRegistry)
+    next.partition = page.partition
     pages.append(next)
     tell()
     do {

@@ -1,3 +1,5 @@
+import PageLoading
+
 /// How an image element's picture fares.
 public enum ImageState: Hashable, Sendable {
   case loading(url: String)

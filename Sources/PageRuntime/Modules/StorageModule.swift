@@ -29,7 +29,7 @@ enum StorageModule {
       .deferred { call, page in
         let answer: ScriptValue
         do {
-          answer = try await body(call, page.registry.handlers.storage)
+          answer = try await body(call, page.registry.handlers.storage.values(of: page.partition))
         } catch {
           answer = failed(.string("\(error)"))
         }

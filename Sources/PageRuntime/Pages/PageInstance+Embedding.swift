@@ -45,6 +45,7 @@ extension PageInstance {
     let page = environment.page(registry: ownRegistry)
     page.embeddingDepth = embeddingDepth + 1
     page.inheritedView = view
+    page.partition = partition
     embedded[ref] = page
     setSource(.page(url: source, id: page.id), of: ref)
     try await page.renderByURL(target.text, options: PageOptions(), data: [:])

@@ -25,6 +25,7 @@ extension PageInstance {
   func rewritten(_ request: ResourceRequest) -> ResourceRequest {
     var request = request
     request.base = request.base ?? url
+    request.partition = request.partition ?? partition
     for rewriter in registry.handlers.rewriters {
       request.reference = rewriter.rewrite(request.reference, for: request)
     }

@@ -30,6 +30,10 @@ import ScriptEngine
   var lastOptions = PageOptions()
   private(set) var lastData: ScriptValue = [:]
 
+  /// Whose page it is: its requests, cookies and stored values are this partition's, also after the host has turned to
+  /// another user.
+  public internal(set) var partition: CachePartition
+
   /// What it started with: later registrations do not change a page under way.
   let registry: PageRegistry.Snapshot
   /// What was registered for it alone, for the pages it embeds.
@@ -79,6 +83,7 @@ import ScriptEngine
   public init(environment: PageEnvironment, registry: PageRegistry? = nil) {
     self.environment = environment
     id = environment.nextPageID()
+    partition = environment.resources.partition
     ownRegistry = registry
     self.registry = (registry ?? environment.registry).snapshot()
   }
@@ -108,10 +113,10 @@ import ScriptEngine
     guard let url = PageURL(text) else { throw fail(.invalidURL(text)) }
     try begin(url)
     try await orFallBack(options: options, data: data) {
-      let resources = environment.resources
+      let (resources, partition) = (environment.resources, partition)
       let bytes = try await loading {
         let loaded = try await resources.response(
-          for: ResourceRequest(url.text, type: .page, behavior: .networkOnly))
+          for: ResourceRequest(url.text, type: .page, behavior: .networkOnly, partition: partition))
         guard loaded.status == 200 else { throw AnswerStatusError(url: "\(url)", status: loaded.status) }
         return try await loaded.body.bytes()
       }
@@ -139,7 +144,8 @@ import ScriptEngine
     if declared == nil, let fault = BundleFault(in: source) { throw fail(.notABundle(url: name, fault)) }
     let type = declared ?? .weex
     let purpose = FrameworkPool.Purpose(
-      type: type, url: name, source: source, modules: registry.modules, components: registry.components)
+      type: type, url: name, source: source, modules: registry.modules, components: registry.components,
+      partition: partition)
     let group: FrameworkGroup
     do {
       group = try await environment.frameworks.group(for: purpose)

@@ -21,7 +21,7 @@ import ScriptEngine
     case failed(String, reason: String)
     /// Nobody opened it in time.
     case expired(String)
-    /// A new launch began: its bundle may be another now.
+    /// A new launch or another user began, or its memory was wanted: what it shows may be another now.
     case outdated(String)
   }
 

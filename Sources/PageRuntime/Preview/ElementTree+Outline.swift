@@ -1,4 +1,5 @@
 import PageCore
+import PageLoading
 import ScriptEngine
 
 extension ElementTree {

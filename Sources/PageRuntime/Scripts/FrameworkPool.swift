@@ -47,10 +47,12 @@ public actor FrameworkPool {
     let source: String
     let modules: ModuleTable
     let components: ComponentTable
+    var partition: CachePartition = .private
 
     static func == (left: Purpose, right: Purpose) -> Bool {
       left.type == right.type && left.url == right.url && left.modules.names == right.modules.names
         && left.components.names == right.components.names && left.source == right.source
+        && left.partition == right.partition
     }
 
     func hash(into hasher: inout Hasher) { hasher.combine(url) }
@@ -104,6 +106,15 @@ public actor FrameworkPool {
     guard configuration.kept > 0 else { return }
     kept.append((purpose, group))
     if kept.count > configuration.kept { kept.removeFirst() }
+  }
+
+  /// Lets go of the groups of pages that have ended.
+  public func forgetKept() { kept = [] }
+
+  /// Lets go of all groups that no page is using; the next page waits until one is booted.
+  public func releaseMemory() {
+    kept = []
+    waiting = [:]
   }
 
   /// Makes groups ready for bundles of a type, and returns when they are.

@@ -38,9 +38,20 @@ public struct ResponseDirectory: Hashable, Sendable {
     // A path has no empty components.
     let folder = component.isEmpty ? "%" : component
     return ResponseDirectory(
-      cache.appending("regions").appending(folder).string,
-      durable: durable.appending("regions").appending(folder).string)
+      cache.appending(Self.regions).appending(folder).string,
+      durable: durable.appending(Self.regions).appending(folder).string)
   }
+
+  static let regions = "regions"
+
+  /// The names of the parts that have a folder.
+  public var regionNames: [String] {
+    let folders = Set([cache, durable].flatMap { FileSystem.names(in: $0.appending(Self.regions)) })
+    return folders.compactMap { $0 == "%" ? "" : $0.removingPercentEncoding }.sorted()
+  }
+
+  /// Whether anything was ever stored here.
+  public var hasStore: Bool { FileSystem.status(database) != nil }
 
   /// Where what is kept lies.
   public var durablePath: String { durable.string }

@@ -34,15 +34,33 @@ public final class ResponseStore: ResponseStoring {
   let index: ResponseIndex
   let logger: Logger
   private let capacity: Atomic<Int64>
+  private let session: SessionFolder?
 
   /// Longer bytes have a file of their own, which entries with the same bytes share.
   static let inlineLimit = 4 << 10
 
   /// - Throws: ``StoreError``.
-  public init(
+  public convenience init(
     at directory: ResponseDirectory, options: Options = Options(), logger: Logger = Logger(label: "pagekit.responses")
   ) throws {
+    try self.init(at: directory, options, session: nil, logger)
+  }
+
+  /// Reads what is stored in a folder that may not be written; what is changed is gone with the store.
+  ///
+  /// - Throws: ``StoreError``.
+  public convenience init(
+    reading directory: ResponseDirectory, logger: Logger = Logger(label: "pagekit.responses")
+  ) throws {
+    let session = try SessionFolder()
+    try self.init(at: directory.linked(into: session.path), Options(), session: session, logger)
+  }
+
+  private init(
+    at directory: ResponseDirectory, _ options: Options, session: SessionFolder?, _ logger: Logger
+  ) throws {
     self.directory = directory
+    self.session = session
     self.options = options
     self.logger = logger
     capacity = Atomic(options.capacity)

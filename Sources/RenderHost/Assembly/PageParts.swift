@@ -24,6 +24,8 @@ struct PageParts: Sendable {
       record: record)
     var configuration = HostConfiguration(manifest: try Serving.source(settings), store: settings.store)
     configuration.releaseGrace = ReleaseFeed.grace
+    // A daemon that publishes has to write; it fails at its start rather than with its first release.
+    configuration.allowsReadOnlyStore = false
     configuration.logger = logger
     configuration.resources.localFolder = folders.first
     configuration.cookies = NoCookies()

@@ -39,7 +39,7 @@ struct CatCommand: AsyncParsableCommand {
     }
     let source = try await StoredSource.chosen(manifest, in: opened)
     // The newest that is there, as an open would take it.
-    for release in [source.incoming, source.current].compactMap(\.self) {
+    for release in source.openable {
       let found = try await opened.recordedContents(of: release).first { $0.bundle.name == bundle && $0.blob != nil }
       if let found { return found }
     }

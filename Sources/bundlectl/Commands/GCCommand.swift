@@ -4,48 +4,83 @@ import PageKit
 struct GCCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "gc",
-    abstract: "Remove what no current release needs.",
+    abstract: "Remove what no current release needs, and say what stays and why.",
     discussion: """
       Removes former releases, bytes that nothing names, downloads that nobody is at, and what was quarantined. \
-      Releases that are current or coming in stay.
+      Releases that are current, held or coming in stay; of bundles that no manifest lists, those that were used last. \
+      Responses have a limit of their own: see “bundlectl cache”.
       """)
 
   @Flag(name: .long, help: "Only say what would be removed.")
   var dryRun = false
 
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "Bytes that releases may take; those used longest ago go first, the source used last stays. Default: no limit.",
+      valueName: "bytes"))
+  var releases: Int64?
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "Bytes that bundles in no manifest may take; the one used last stays. Default: 67108864.", valueName: "bytes"))
+  var unlisted: Int64?
+
   @OptionGroup var store: StoreOptions
+
+  mutating func validate() throws {
+    for limit in [releases, unlisted].compactMap(\.self) where limit < 0 {
+      throw ValidationError("A limit must not be negative.")
+    }
+  }
 
   func run() async throws {
     try await JSONOutput.reporting(store.json) {
       try store.check()
       var report = GarbageReport()
-      if store.directory.hasStore {
-        let opened = try BundleStore(at: store.directory, logger: store.logger)
-        report = try await opened.collectGarbage(keepingPrevious: false, dryRun: dryRun)
+      if let opened = try store.writing() {
+        var quotas = opened.quotas
+        quotas.releases = releases
+        quotas.unlisted = unlisted ?? quotas.unlisted
+        report = try await opened.collectGarbage(keepingPrevious: false, dryRun: dryRun, quotas: quotas)
       }
       if store.json { return try JSONOutput.print(Output(report, dryRun: dryRun)) }
-      let parts = [
-        Formatting.count(report.releases, "release"), Formatting.count(report.blobs, "blob"),
-        Formatting.count(report.partials, "partial download"),
-        Formatting.count(report.quarantined, "quarantined file"),
-      ]
-      Terminal.output.line(
-        "\(dryRun ? "would remove" : "removed") \(parts.joined(separator: ", ")): \(Formatting.bytes(report.bytes))")
+      show(report)
     }
+  }
+
+  private func show(_ report: GarbageReport) {
+    let terminal = Terminal.output
+    for (verb, items) in [("keeps", report.kept), (dryRun ? "would remove" : "removed", report.removed)] {
+      for item in items {
+        terminal.line("\(verb) \(item.name), \(Formatting.bytes(item.bytes)): \(item.reason)")
+      }
+    }
+    let parts = [
+      Formatting.count(report.releases, "release"), Formatting.count(report.unlisted, "bundle") + " in no manifest",
+      Formatting.count(report.blobs, "blob"), Formatting.count(report.partials, "partial download"),
+      Formatting.count(report.quarantined, "quarantined file"),
+    ]
+    terminal.line(
+      "\(dryRun ? "would remove" : "removed") \(parts.joined(separator: ", ")): \(Formatting.bytes(report.bytes))")
   }
 
   private struct Output: Encodable {
     let dryRun: Bool
-    let releases, blobs, partials, quarantined: Int
+    let releases, unlisted, blobs, partials, quarantined: Int
     let bytes: Int64
+    let kept, removed: [GarbageReport.Item]
 
     init(_ report: GarbageReport, dryRun: Bool) {
       self.dryRun = dryRun
       releases = report.releases
+      unlisted = report.unlisted
       blobs = report.blobs
       partials = report.partials
       quarantined = report.quarantined
       bytes = report.bytes
+      (kept, removed) = (report.kept, report.removed)
     }
   }
 }

@@ -97,6 +97,8 @@ struct PreloadCommand: AsyncParsableCommand {
     var configuration = try source.configuration(store, manifest: manifest)
     configuration.preload = .init(
       jobs: jobs, only: only.isEmpty ? nil : Set(only), isOffline: offline, releaseLimit: maxReleaseSize)
+    // What would not be kept is not worth its transfer.
+    configuration.allowsReadOnlyStore = false
     configuration.saver.isOn = dataSaver
     configuration.saver.budget = idleBudget
     configuration.retry.attempts = tries
@@ -126,6 +128,7 @@ struct PreloadCommand: AsyncParsableCommand {
         (report.upToDate + report.filesUpToDate, "up to date"),
         (report.downloaded + report.filesDownloaded, "downloaded"),
         (report.copied + report.filesCopied, "copied"), (report.onDemand, "on demand"),
+        (report.leftOut.count, "left out"),
         (report.failures.count, "failed"), (report.notFetched, "not fetched"),
       ]
       let counts = parts.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }.joined(separator: ", ")
@@ -143,6 +146,12 @@ struct PreloadCommand: AsyncParsableCommand {
       }
       for failure in report.prefetchFailures {
         Terminal.error.line("bundlectl: prefetch: \(Terminal.error.styled(failure, .yellow))")
+      }
+      for file in report.leftOut {
+        Terminal.error.line("bundlectl: left out: \(Terminal.error.styled(file.error, .yellow))")
+      }
+      if let held = report.held {
+        terminal.line("release \(held) is held and stays current; “bundlectl release follow” switches to \(release)")
       }
       if report.activated { terminal.line("\(terminal.styled("✓", .green)) release \(release) is current now") }
     }
@@ -170,8 +179,9 @@ struct PreloadOutput: Encodable {
   let bytesDownloaded: Int64
   let requests: Int
   let activated: Bool
+  let held: Nullable<String>
   let seconds: Double
-  let failures: [PreloadReport.Failure]
+  let failures, leftOut: [PreloadReport.Failure]
 
   init(_ report: PreloadReport) {
     release = Nullable(value: report.release)
@@ -197,5 +207,7 @@ struct PreloadOutput: Encodable {
     activated = report.activated
     seconds = (report.elapsed.seconds * 1000).rounded() / 1000
     failures = report.failures
+    leftOut = report.leftOut
+    held = Nullable(value: report.held)
   }
 }

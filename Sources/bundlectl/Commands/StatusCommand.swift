@@ -4,7 +4,11 @@ import PageKit
 
 struct StatusCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "status", abstract: "Show the releases and bundles in the store.")
+    commandName: "status", abstract: "Show everything that is stored.",
+    discussion: """
+      Every source with its releases and bundles, bundles that no manifest lists, responses, downloads that are not \
+      complete, and what was put aside.
+      """)
 
   @Option(
     name: .long, help: ArgumentHelp("Only this source.", valueName: "url|file"),
@@ -25,53 +29,121 @@ struct StatusCommand: AsyncParsableCommand {
   }
 
   private func status() async throws -> StatusOutput {
-    let opened: BundleStore
+    var output = StatusOutput(store: store.directory.path)
+    if let opened = try store.reading() {
+      (output.blobs, output.bytes) = try await opened.usage()
+      let listed = try await manifest == nil ? opened.sources() : [StoredSource.chosen(manifest, in: opened)]
+      for source in listed {
+        guard let shown = source.current ?? source.incoming else { continue }
+        output.sources.append(
+          StatusOutput.Source(
+            source, showing: shown, try await opened.contents(of: shown), try await opened.releases(of: source.url)))
+      }
+      guard manifest == nil else { return output }
+      output.unlisted = try await opened.unlisted().map(StatusOutput.Unlisted.init)
+      output.leftovers = StatusOutput.Leftovers(opened.leftovers())
+    }
+    guard manifest == nil else { return output }
+    output.responses = try await usage(of: store.responses)
+    for name in store.responses.regionNames {
+      output.regions[name] = try await usage(of: store.responses.region(name))
+    }
+    return output
+  }
+
+  private func usage(of directory: ResponseDirectory) async throws -> StatusOutput.Responses? {
+    guard directory.hasStore else { return nil }
     do {
-      opened = try BundleStore(reading: store.directory, logger: store.logger)
-    } catch StoreError.absent {
-      return StatusOutput(store: store.directory.path, blobs: 0, bytes: 0, sources: [])
+      return StatusOutput.Responses(try await ResponseStore(at: directory, logger: store.logger).usage())
+    } catch StoreError.notWritable {
+      return StatusOutput.Responses(try await ResponseStore(reading: directory, logger: store.logger).usage())
     }
-    let usage = try await opened.usage()
-    let listed = try await manifest == nil ? opened.sources() : [StoredSource.chosen(manifest, in: opened)]
-    var sources: [StatusOutput.Source] = []
-    for source in listed {
-      guard let shown = source.current ?? source.incoming else { continue }
-      let contents = try await opened.contents(of: shown)
-      sources.append(StatusOutput.Source(source, showing: shown, contents))
-    }
-    return StatusOutput(store: opened.directory.path, blobs: usage.blobs, bytes: usage.bytes, sources: sources)
   }
 
   private func show(_ status: StatusOutput) {
     let terminal = Terminal.output
     terminal.line("\(status.store): \(Formatting.count(status.blobs, "blob")), \(Formatting.bytes(status.bytes))")
-    if status.sources.isEmpty { terminal.line("nothing is stored yet") }
-    for source in status.sources {
-      terminal.line()
-      terminal.line(terminal.styled(source.source, .bold))
-      let state =
-        source.current == nil ? terminal.styled("coming in", .yellow) : "current since \(source.activatedAt ?? "?")"
-      terminal.line("release \(source.release) (sequence \(source.sequence)), \(state)")
-      if let incoming = source.incoming, source.current != nil { terminal.line("release \(incoming) is coming in") }
-      if let previous = source.previous {
-        terminal.line(terminal.styled("release \(previous) is kept as the previous one", .dim))
+    if status.isEmpty { terminal.line("nothing is stored yet") }
+    for source in status.sources { show(source, terminal) }
+    if !status.unlisted.isEmpty {
+      let bytes = status.unlisted.reduce(0) { $0 + $1.size }
+      title("\(Formatting.count(status.unlisted.count, "bundle")) in no manifest, \(Formatting.bytes(bytes))", terminal)
+      let width = min(64, status.unlisted.map { Formatting.columns($0.url) }.max() ?? 0)
+      for bundle in status.unlisted {
+        terminal.line(
+          "  \(Formatting.fitted(bundle.url, width))  \(padded(bundle.size))  \(terminal.styled("used \(bundle.usedAt)", .dim))"
+        )
       }
-      let listed = source.entries.filter { files || $0.kind == .bundle }
-      let width = min(48, listed.map { Formatting.columns($0.name) }.max() ?? 0)
-      for entry in listed { terminal.line("  \(line(for: entry, width: width, terminal))") }
-      let rest = source.entries.count - listed.count
-      if rest > 0 {
-        let stored = source.entries.count { $0.kind == .file && $0.stored }
-        terminal.line("  and \(Formatting.count(rest, "file")), \(stored) stored (--files lists them)")
+    }
+    if let responses = status.responses { show(responses, in: "", terminal) }
+    for (name, usage) in status.regions.sorted(by: { $0.key < $1.key }) {
+      show(usage, in: " in region \(name)", terminal)
+    }
+    if let leftovers = status.leftovers {
+      if leftovers.partials > 0 {
+        title(
+          "\(Formatting.count(leftovers.partials, "download")) not complete, \(Formatting.bytes(leftovers.partialBytes)): the next preload goes on with them",
+          terminal)
       }
+      if leftovers.quarantined > 0 {
+        title(
+          "\(Formatting.count(leftovers.quarantined, "damaged file")) put aside, \(Formatting.bytes(leftovers.quarantinedBytes)): “bundlectl gc” removes them",
+          terminal)
+      }
+    }
+  }
+
+  private func title(_ text: String, _ terminal: Terminal) {
+    terminal.line()
+    terminal.line(terminal.styled(text, .bold))
+  }
+
+  private func show(_ usage: StatusOutput.Responses, in place: String, _ terminal: Terminal) {
+    guard !usage.isEmpty else { return }
+    let kept = usage.keptEntries > 0 ? "; \(usage.keptEntries) kept, \(Formatting.bytes(usage.keptBytes))" : ""
+    title(
+      "\(Formatting.count(usage.entries, "response"))\(place), \(Formatting.bytes(usage.bytes))\(kept)", terminal)
+  }
+
+  private func show(_ source: StatusOutput.Source, _ terminal: Terminal) {
+    title(source.source, terminal)
+    let state =
+      source.current == nil ? terminal.styled("coming in", .yellow) : "current since \(source.activatedAt ?? "?")"
+    terminal.line("release \(source.release) (sequence \(source.sequence)), \(state)")
+    if let heldSince = source.heldSince {
+      terminal.line(
+        terminal.styled("held since \(heldSince): it stays current until “bundlectl release follow”", .yellow))
+    }
+    for other in source.releases where other.release != source.release || other.state != source.state {
+      let missing = other.missing > 0 ? ", \(other.missing) of \(other.entries) missing" : ""
+      let line =
+        switch other.state {
+        case .incoming where source.heldSince != nil && other.missing == 0:
+          "release \(other.release) is here, and waits"
+        case .incoming: "release \(other.release) is coming in\(missing)"
+        case .previous: "release \(other.release) is kept as the previous one"
+        case .current, .former: "release \(other.release) is kept for a while"
+        }
+      terminal.line(other.state == .incoming ? line : terminal.styled(line, .dim))
+    }
+    let listed = source.entries.filter { files || $0.kind == .bundle }
+    let width = min(48, listed.map { Formatting.columns($0.name) }.max() ?? 0)
+    for entry in listed { terminal.line("  \(line(for: entry, width: width, terminal))") }
+    let rest = source.entries.count - listed.count
+    if rest > 0 {
+      let stored = source.entries.count { $0.kind == .file && $0.stored }
+      terminal.line("  and \(Formatting.count(rest, "file")), \(stored) stored (--files lists them)")
     }
   }
 
   private func line(for entry: StatusOutput.Entry, width: Int, _ terminal: Terminal) -> String {
     let mark = entry.stored ? terminal.styled("✓", .green) : terminal.styled("–", .yellow)
-    let size = entry.size.map(Formatting.bytes) ?? ""
     return
-      "\(mark) \(Formatting.fitted(entry.name, width))  \(Formatting.rightAligned(size, 8))  \(terminal.styled(entry.md5, .dim))"
+      "\(mark) \(Formatting.fitted(entry.name, width))  \(padded(entry.size))  \(terminal.styled(entry.md5, .dim))"
+  }
+
+  private func padded(_ size: Int64?) -> String {
+    Formatting.rightAligned(size.map(Formatting.bytes) ?? "", 8)
   }
 }
 
@@ -85,10 +157,14 @@ struct StatusOutput: Encodable {
     let previous: String?
     let incoming: String?
     /// RFC 3339.
-    let activatedAt: String?
+    let activatedAt, heldSince: String?
+    let usedAt: String
+    let releases: [ReleaseCommand.List.Entry]
     let entries: [Entry]
 
-    init(_ source: StoredSource, showing release: StoredRelease, _ contents: [StoredBundle]) {
+    init(
+      _ source: StoredSource, showing release: StoredRelease, _ contents: [StoredBundle], _ releases: [ReleaseSummary]
+    ) {
       self.source = source.url.readable
       self.release = release.name
       sequence = release.sequence
@@ -96,8 +172,14 @@ struct StatusOutput: Encodable {
       previous = source.previous?.name
       incoming = source.incoming?.name
       activatedAt = release.activatedAt.map { Timestamp.text($0) }
+      heldSince = source.heldSince.map { Timestamp.text($0) }
+      usedAt = Timestamp.text(source.usedAt ?? 0)
+      self.releases = releases.map(ReleaseCommand.List.Entry.init)
       entries = contents.map(Entry.init)
     }
+
+    /// That of the release that is shown.
+    var state: ReleaseSummary.Role { current == nil ? .incoming : .current }
   }
 
   struct Entry: Encodable {
@@ -120,9 +202,60 @@ struct StatusOutput: Encodable {
     }
   }
 
+  struct Unlisted: Encodable {
+    let url: String
+    let size: Int64
+    let md5, sha256: String
+    /// RFC 3339.
+    let storedAt, usedAt: String
+
+    init(_ bundle: UnlistedBundle) {
+      url = bundle.url.text
+      size = bundle.blob.size
+      (md5, sha256) = (bundle.blob.md5.hex, bundle.blob.sha256.hex)
+      (storedAt, usedAt) = (Timestamp.text(bundle.storedAt), Timestamp.text(bundle.usedAt))
+    }
+  }
+
+  struct Responses: Encodable {
+    let entries: Int
+    let bytes: Int64
+    let keptEntries: Int
+    let keptBytes: Int64
+
+    var isEmpty: Bool { entries == 0 && keptEntries == 0 }
+
+    init(_ usage: ResponseUsage) {
+      (entries, bytes) = (usage.entries, usage.bytes)
+      (keptEntries, keptBytes) = (usage.keptEntries, usage.keptBytes)
+    }
+  }
+
+  struct Leftovers: Encodable {
+    let partials: Int
+    let partialBytes: Int64
+    let quarantined: Int
+    let quarantinedBytes: Int64
+
+    init(_ leftovers: StoreLeftovers) {
+      (partials, partialBytes) = (leftovers.partials, leftovers.partialBytes)
+      (quarantined, quarantinedBytes) = (leftovers.quarantined, leftovers.quarantinedBytes)
+    }
+  }
+
   let store: String
-  let blobs: Int
+  var blobs = 0
   /// Of all blobs.
-  let bytes: Int64
-  let sources: [Source]
+  var bytes: Int64 = 0
+  var sources: [Source] = []
+  var unlisted: [Unlisted] = []
+  var responses: Responses?
+  var regions: [String: Responses] = [:]
+  var leftovers: Leftovers?
+
+  var isEmpty: Bool {
+    sources.isEmpty && unlisted.isEmpty && responses?.isEmpty ?? true && regions.values.allSatisfy(\.isEmpty)
+  }
+
+  init(store: String) { self.store = store }
 }

@@ -27,12 +27,7 @@ struct VerifyCommand: AsyncParsableCommand {
 
   private func verify() async throws -> VerifyOutput {
     var output = VerifyOutput()
-    let opened: BundleStore
-    do {
-      opened = try BundleStore(reading: store.directory, logger: store.logger)
-    } catch StoreError.absent {
-      return output
-    }
+    guard let opened = try store.reading() else { return output }
     let sources =
       try await source.manifest == nil ? opened.sources() : [StoredSource.chosen(source.manifest, in: opened)]
     for stored in sources {
@@ -48,7 +43,7 @@ struct VerifyCommand: AsyncParsableCommand {
     for entry in contents {
       guard let blob = entry.blob else {
         // What has not come in yet is not missing, nor is what nobody has opened.
-        if stored.current != nil, entry.bundle.preload != .demand {
+        if stored.current != nil, entry.bundle.preload != .demand, !entry.bundle.isOptional {
           output.checked += 1
           output.missing.append(entry.bundle.name)
           faulty.append((entry.bundle, nil))
@@ -68,7 +63,9 @@ struct VerifyCommand: AsyncParsableCommand {
       }
     }
     guard server || repair && !faulty.isEmpty else { return }
-    output = try await PageHost.using(source.configuration(store, manifest: stored.url)) { [output] host in
+    var configuration = try source.configuration(store, manifest: stored.url)
+    configuration.allowsReadOnlyStore = !repair
+    output = try await PageHost.using(configuration) { [output] host in
       var output = output
       if server { await compare(contents, with: host, &output) }
       if repair {

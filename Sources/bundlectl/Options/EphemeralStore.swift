@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import PageKit
 import Synchronization
+import UnixSignals
 
 /// A folder for one run's store, cache, cookies and storage, which is empty at its beginning and gone at its end.
 enum EphemeralStore {
@@ -29,7 +30,8 @@ enum EphemeralStore {
     present.withLock { $0 = folder }
     defer { remove() }
     // A reader that goes away must not end the process before the folder is gone: the next write fails instead.
-    signal(SIGPIPE, SIG_IGN)
+    let lostReaders = await UnixSignalsSequence(trapping: .sigpipe)
+    defer { withExtendedLifetime(lostReaders) {} }
     let interruption = await Interruption()
     let (result, _) = await interruption.watching {
       // A script may not be waited for, and nothing of this run is wanted any more.

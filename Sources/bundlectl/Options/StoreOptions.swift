@@ -24,6 +24,28 @@ struct StoreOptions: ParsableArguments {
 
   var directory: StoreDirectory { store.map { StoreDirectory($0) } ?? .standard() }
 
+  /// The store as it is, for reading; nil where nothing is stored.
+  ///
+  /// - Throws: ``StoreError``.
+  func reading() throws -> BundleStore? {
+    do {
+      return try BundleStore(reading: directory, logger: logger)
+    } catch StoreError.absent {
+      return nil
+    }
+  }
+
+  /// The store, to be changed; nil where there is none.
+  ///
+  /// - Throws: ``StoreError``.
+  func writing() throws -> BundleStore? {
+    guard directory.hasStore else { return nil }
+    return try BundleStore(at: directory, logger: logger)
+  }
+
+  /// Where the responses of the store's users are.
+  var responses: ResponseDirectory { store.map { ResponseDirectory($0) } ?? .standard() }
+
   var logger: Logger { Self.logger(isVerbose: verbose) }
 
   static func logger(isVerbose: Bool) -> Logger {

@@ -4,11 +4,10 @@ import Foundation
 /// system, and needs nothing of the editor.
 struct FileWatch {
   private struct Stamp: Hashable {
-    let device: UInt64
-    let inode: UInt64
-    let size: Int64
-    let seconds: Int
-    let nanoseconds: Int
+    let device: UInt64?
+    let inode: UInt64?
+    let size: Int64?
+    let modified: Date?
   }
 
   private let paths: [String]
@@ -31,10 +30,10 @@ struct FileWatch {
   }
 
   private static func stamp(of path: String) -> Stamp? {
-    var status = stat()
-    guard stat(path, &status) == 0 else { return nil }
+    guard let found = try? FileManager.default.attributesOfItem(atPath: path) else { return nil }
     return Stamp(
-      device: UInt64(status.st_dev), inode: UInt64(status.st_ino), size: Int64(status.st_size),
-      seconds: status.st_mtim.tv_sec, nanoseconds: status.st_mtim.tv_nsec)
+      device: (found[.systemNumber] as? NSNumber)?.uint64Value,
+      inode: (found[.systemFileNumber] as? NSNumber)?.uint64Value,
+      size: (found[.size] as? NSNumber)?.int64Value, modified: found[.modificationDate] as? Date)
   }
 }

@@ -25,7 +25,8 @@ struct LoadBehaviorEndToEndTests {
   }
 
   static let rows: [Row] = [
-    Row("automatic", up: "new", gone: "old"), Row("protocolCache", up: "new", gone: "old"),
+    Row("automatic", up: "new", gone: "old"), Row("picture", up: "new", gone: "old"),
+    Row("protocolCache", up: "new", gone: "old"),
     Row("cacheFirst", up: "old", gone: "old"), Row("networkFirst", up: "new", gone: "old"),
     Row("cacheThenNetwork", up: "old", gone: "old"), Row("staleWhileRevalidate", up: "old", gone: "old"),
     Row("networkOnly", up: "new", gone: nil), Row("cacheOnly", up: "old", gone: "old", first: nil),

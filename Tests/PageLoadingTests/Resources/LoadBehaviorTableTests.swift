@@ -55,6 +55,7 @@ struct LoadBehaviorTableTests {
 
   static let rows: [Row] = [
     Row("automatic", "FSRFRF", offline: "FSSSSS", failed: "XSSSSS"),
+    Row("picture", "FSRFRF", offline: "FSSSSS", failed: "XSSSSS"),
     Row("protocolCache", "FSRFRF", failed: "XSSSXX"),
     Row("cacheFirst", "FSSSSS"),
     Row("networkFirst", "FRRFRF", failed: "XSSSSS"),

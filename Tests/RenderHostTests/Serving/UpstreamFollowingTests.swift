@@ -117,6 +117,32 @@ struct UpstreamFollowingTests {
     }
   }
 
+  @Test("of a manifest of Eros with wrong MD5s of pictures the bundles are served, and the pictures that are right")
+  func aManifestWithWrongPicturesIsFollowed() async throws {
+    try await FaultOrigin.running { origin in
+      func entry(_ path: String, _ text: String, md5 of: String) throws -> String {
+        origin.serve("/\(path)", Array(text.utf8))
+        return #"{"page": "/\#(path)", "md5": "\#(try ContentDigests(of: Array(of.utf8)).md5)"}"#
+      }
+      let list = [
+        try entry("pages/home.js", "// home", md5: "// home"), try entry("assets/right.png", "right", md5: "right"),
+        try entry("assets/wrong.png", "bytes", md5: "read as text"),
+      ]
+      origin.serve(
+        "/manifest.json", Array(#"{"filesMd5": [\#(list.joined(separator: ","))], "jsVersion": "e1"}"#.utf8))
+      try await following(origin) { (host: ServingFixture) async throws in
+        #expect(host.feed.readiness.isReady)
+        #expect(host.feed.problem == nil)
+        let manifest = try await host.manifest()
+        #expect((manifest.release, manifest.bundles.map(\.path)) == ("e1", ["pages/home.js"]))
+        #expect(manifest.files.map(\.path) == ["assets/right.png"])
+        #expect(try await host.get("/bundles/pages/home.js").text == "// home")
+        #expect(try await host.get("/bundles/assets/right.png").text == "right")
+        #expect(try await host.get("/bundles/assets/wrong.png").status == 404)
+      }
+    }
+  }
+
   @Test func anOnDemandBundleIsFetchedWhenItIsAskedFor() async throws {
     try await FaultOrigin.running { origin in
       try Self.publish(origin, ["home.js": "// home", "rare.js": "// rare"], demand: ["rare.js"])

@@ -78,6 +78,11 @@ struct ReleasePublisher: Sendable {
       logger.info("a release is served", metadata: ["release": "\(current.name)", "id": "\(current.id)"])
       await representations.sweep()
     }
+    if report.activated, !report.leftOut.isEmpty {
+      logger.warning(
+        "release \(report.release ?? "") is served without \(report.leftOut.count) files that its source does not have as it says",
+        metadata: ["first": "\(report.leftOut[0].error)"])
+    }
     if let failure { throw failure }
     if let first = report.failures.first {
       let more = report.failures.count - 1

@@ -33,24 +33,25 @@ final class ServedRelease: Sendable {
     self.stored = stored
     let since = HTTPDate(secondsSinceEpoch: Int64(stored.activatedAt ?? 0))
     self.since = since
-    var listed = source.bundles + source.files
+    let listed = source.bundles + source.files
     guard listed.count == contents.count else { throw StoreError.releaseGone(name: stored.name) }
     var entries: [ServedEntry] = []
     var checksums: [String: Checksum] = [:]
-    for index in listed.indices {
-      let (bundle, blob) = (contents[index].bundle, contents[index].blob)
-      if let blob { (listed[index].size, listed[index].sha256) = (blob.size, blob.sha256) }
-      let path = URLPath.unescaped(listed[index].path) ?? listed[index].path
+    var served = source
+    (served.release, served.base, served.bundles, served.files) = (stored.name, Self.base, [], [])
+    for (var item, content) in zip(listed, contents) {
+      let (bundle, blob) = (content.bundle, content.blob)
+      // The source has something else than it says: who follows this host could never have the release whole.
+      if bundle.isOptional, blob == nil { continue }
+      if let blob { (item.size, item.sha256) = (blob.size, blob.sha256) }
+      let path = URLPath.unescaped(item.path) ?? item.path
       entries.append(
         ServedEntry(
           bundle: bundle, path: path, blob: blob,
           modified: Self.modified(bundle, since: since, before: former?.entry(at: path))))
-      checksums[path] = Checksum(md5: bundle.md5, sha256: listed[index].sha256, size: listed[index].size)
+      checksums[path] = Checksum(md5: bundle.md5, sha256: item.sha256, size: item.size)
+      if bundle.kind == .bundle { served.bundles.append(item) } else { served.files.append(item) }
     }
-    var served = source
-    served.base = Self.base
-    served.bundles = Array(listed[..<source.bundles.count])
-    served.files = Array(listed[source.bundles.count...])
     manifest = try Self.json(served)
     self.checksums = try Self.json(checksums)
     byPath = Dictionary(entries.indices.map { (entries[$0].path, $0) }, uniquingKeysWith: { first, _ in first })

@@ -1,0 +1,104 @@
+import HTTPCaching
+
+/// What kind of thing an answer is, as far as its first bytes and its media type tell.
+enum ContentKind: Hashable, Sendable {
+  case html
+  case json
+  case image
+  case font
+
+  /// As many bytes as it takes to tell.
+  static let prefixSize = 1_024
+
+  /// Returns `nil` for everything else, and for what could be one or the other.
+  ///
+  /// - Parameters:
+  ///   - type: the value of `Content-Type`. Servers are often wrong about it, so that the bytes count first.
+  ///   - start: the first bytes of the content, decoded.
+  init?(type: String?, start: [UInt8]) {
+    let type = MediaTypeName(type)
+    if Self.isFont(start) {
+      self = .font
+    } else if ImageFormat(start) != nil {
+      self = .image
+    } else if Self.looksLikeHTML(start) {
+      self = .html
+    } else if type.mayBeAnything, Self.looksLikeJSON(start) {
+      self = .json
+    } else if let named = type.kind {
+      self = named
+    } else {
+      return nil
+    }
+  }
+
+  /// Returns `nil` for a request that leaves open what it wants.
+  ///
+  /// - Parameter accept: the value of the request's `Accept`.
+  init?(askedFor type: ResourceType, accept: String?) {
+    switch type {
+    case .image: self = .image
+    case .font: self = .font
+    default:
+      let ranges = (accept ?? "").split(separator: ",").map { MediaTypeName(String($0)) }
+      guard let first = ranges.first?.kind, first != .html, ranges.allSatisfy({ $0.kind == first }) else { return nil }
+      self = first
+    }
+  }
+
+  /// Whether what came may take the place of what is stored: a login page is no picture, and no JSON.
+  ///
+  /// - Parameter asked: what the request wants; `nil` where only what is stored can tell.
+  static func mayReplace(_ stored: ContentKind?, by new: ContentKind?, askedFor asked: ContentKind?) -> Bool {
+    // What nobody can name is nothing to judge by.
+    guard let stored, stored != .html, let new, new != stored else { return true }
+    return asked != nil && asked != stored
+  }
+
+  private static func isFont(_ start: [UInt8]) -> Bool {
+    [
+      [0, 1, 0, 0], Array("OTTO".utf8), Array("true".utf8) + [0], Array("ttcf".utf8), Array("wOFF".utf8),
+      Array("wOF2".utf8),
+    ]
+    .contains { start.starts(with: $0) }
+  }
+
+  private static func looksLikeJSON(_ start: [UInt8]) -> Bool {
+    let first = start.drop { [0xEF, 0xBB, 0xBF, 9, 10, 13, 32].contains($0) }.first
+    return first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
+  }
+
+  private static func looksLikeHTML(_ start: [UInt8]) -> Bool {
+    var text = Substring(String(decoding: start.prefix(prefixSize), as: UTF8.self).lowercased())
+    if text.hasPrefix("\u{FEFF}") { text = text.dropFirst() }
+    text = text.drop { $0.isWhitespace }
+    while text.hasPrefix("<!--"), let end = text.firstRange(of: "-->") {
+      text = text[end.upperBound...].drop { $0.isWhitespace }
+    }
+    return ["<!doctype html", "<html", "<head", "<body", "<title", "<meta", "<script"].contains { text.hasPrefix($0) }
+  }
+}
+
+/// A media type without its parameters, in small letters.
+private struct MediaTypeName {
+  private let name: String
+
+  init(_ value: String?) {
+    name = (value ?? "").prefix { $0 != ";" }.lowercased().trimmingSpaces
+  }
+
+  /// Whether it says nothing of what the bytes are, or is what servers say where nobody told them.
+  var mayBeAnything: Bool {
+    ["", "application/octet-stream", "text/plain", "text/html"].contains(name) || kind == .json
+  }
+
+  var kind: ContentKind? {
+    if name == "text/html" || name == "application/xhtml+xml" { return .html }
+    if name == "application/json" || name == "text/json" || name.hasSuffix("+json") { return .json }
+    if name.hasPrefix("image/") { return .image }
+    if name.hasPrefix("font/") || name.hasPrefix("application/font-") || name.hasPrefix("application/x-font-") {
+      return .font
+    }
+    return nil
+  }
+}

@@ -1,0 +1,185 @@
+import ArgumentParser
+import Foundation
+import PageKit
+
+struct ReleaseCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "release",
+    abstract: "Show the stored releases of a manifest, and choose the one that pages open from.",
+    discussion: """
+      “release use” and “release rollback” hold a release: it stays current, whatever the server has, until “release \
+      follow”. Newer ones still come into the store.
+      """,
+    subcommands: [List.self, Use.self, Rollback.self, Follow.self])
+
+  /// Which source, in which store.
+  struct Options: ParsableArguments {
+    @Option(
+      name: .long, help: ArgumentHelp("The source, where the store has several.", valueName: "url|file"))
+    var manifest: String?
+
+    @OptionGroup var store: StoreOptions
+
+    func source(in opened: BundleStore?) async throws -> (BundleStore, StoredSource) {
+      guard let opened else { throw StoreError.absent(path: store.directory.path) }
+      return (opened, try await StoredSource.chosen(manifest, in: opened))
+    }
+
+    /// Tells what is current now.
+    func show(_ source: PageURL, in opened: BundleStore) async throws {
+      let stored = try await opened.source(source)
+      let output = ChosenRelease(
+        source: source.readable, current: Nullable(value: stored?.current?.name), isHeld: stored?.isHeld ?? false)
+      if store.json { return try JSONOutput.print(output) }
+      let terminal = Terminal.output
+      let name = stored?.current?.name ?? ""
+      terminal.line(
+        output.isHeld
+          ? "\(terminal.styled("✓", .green)) release \(name) is current, and stays so until “bundlectl release follow”"
+          : "\(terminal.styled("✓", .green)) release \(name) is current; newer ones are switched to when they are complete"
+      )
+    }
+  }
+
+  /// The JSON of the commands that choose a release.
+  private struct ChosenRelease: Encodable {
+    let source: String
+    let current: Nullable<String>
+    let isHeld: Bool
+  }
+
+  struct List: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "List the stored releases of a manifest, newest first.")
+
+    @OptionGroup var options: Options
+
+    private struct Output: Encodable {
+      let source: String
+      let releases: [Entry]
+    }
+
+    struct Entry: Encodable {
+      let release: String
+      let sequence: Int64
+      let state: ReleaseSummary.Role
+      let isHeld: Bool
+      let entries, missing: Int
+      let bytes: Int64
+      /// RFC 3339.
+      let activatedAt: Nullable<String>
+
+      init(_ summary: ReleaseSummary) {
+        release = summary.release.name
+        sequence = summary.release.sequence
+        state = summary.role
+        isHeld = summary.isHeld
+        entries = summary.entries
+        missing = summary.missing
+        bytes = summary.bytes
+        let activated = summary.release.activatedAt.flatMap { $0 > 0 ? $0 : nil }
+        activatedAt = Nullable(value: activated.map { Timestamp.text($0) })
+      }
+    }
+
+    func run() async throws {
+      try await JSONOutput.reporting(options.store.json) {
+        let (opened, source) = try await options.source(in: options.store.reading())
+        let releases = try await opened.releases(of: source.url).map(Entry.init)
+        if options.store.json {
+          return try JSONOutput.print(Output(source: source.url.readable, releases: releases))
+        }
+        let width = releases.map { Formatting.columns($0.release) }.max() ?? 0
+        for release in releases {
+          let state = Formatting.fitted(release.isHeld ? "held" : release.state.rawValue, 8)
+          let size = Formatting.fitted(Formatting.bytes(release.bytes), 7)
+          let missing = release.missing > 0 ? ", \(release.missing) missing" : ""
+          let since = release.activatedAt.value.map { ", switched to \($0)" } ?? ""
+          Terminal.output.line(
+            "\(Formatting.fitted(release.release, width))  \(state)  \(size)  \(release.entries) entries\(missing)\(since)"
+          )
+        }
+      }
+    }
+  }
+
+  struct Use: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Switch to a stored release, and hold it until “release follow”.")
+
+    @Argument(help: "The release's name, as “release list” shows it.")
+    var name: String
+
+    @OptionGroup var options: Options
+
+    func run() async throws {
+      try await JSONOutput.reporting(options.store.json) {
+        let (opened, source) = try await options.source(in: options.store.writing())
+        try await opened.hold(try await source.release(named: name, in: opened))
+        try await options.show(source.url, in: opened)
+      }
+    }
+  }
+
+  struct Rollback: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Go back to the release before the current one, and hold it until “release follow”.")
+
+    @Argument(help: "An older release's name. Default: the one before the current one.")
+    var name: String?
+
+    @OptionGroup var options: Options
+
+    func run() async throws {
+      try await JSONOutput.reporting(options.store.json) {
+        let (opened, source) = try await options.source(in: options.store.writing())
+        let target = try await name.asyncMap { try await source.release(named: $0, in: opened) } ?? source.previous
+        guard let target else {
+          throw CommandError(
+            "the store has no release before \(source.current?.name ?? "the current one"): “bundlectl release list” shows what it has"
+          )
+        }
+        guard target.id < source.current?.id ?? .max else {
+          throw CommandError(
+            "release \(target.name) is not older than \(source.current?.name ?? ""): “bundlectl release use \(target.name)” switches to it"
+          )
+        }
+        try await opened.hold(target)
+        try await options.show(source.url, in: opened)
+      }
+    }
+  }
+
+  struct Follow: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Let go of a held release: switch to the newest complete one, and to each that comes.")
+
+    @OptionGroup var options: Options
+
+    func run() async throws {
+      try await JSONOutput.reporting(options.store.json) {
+        let (opened, source) = try await options.source(in: options.store.writing())
+        _ = try await opened.follow(source.url)
+        try await options.show(source.url, in: opened)
+      }
+    }
+  }
+}
+
+extension StoredSource {
+  /// The newest stored release of this name.
+  fileprivate func release(named name: String, in opened: BundleStore) async throws -> StoredRelease {
+    let releases = try await opened.releases(of: url)
+    guard let found = releases.first(where: { $0.release.name == name }) else {
+      let names = releases.map(\.release.name).joined(separator: ", ")
+      throw CommandError("the store has no release \(name.quotedForMessage) of \(url.readable); it has \(names)")
+    }
+    return found.release
+  }
+}
+
+extension Optional {
+  fileprivate func asyncMap<Value>(_ transform: (Wrapped) async throws -> Value) async rethrows -> Value? {
+    guard let self else { return nil }
+    return try await transform(self)
+  }
+}

@@ -1,0 +1,92 @@
+import ArgumentParser
+import Foundation
+import PageKit
+
+struct SourceCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "source", abstract: "Show and forget the manifests that the store has releases of.",
+    subcommands: [List.self, Forget.self])
+
+  struct List: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "List the sources, the one used last first.")
+
+    @OptionGroup var store: StoreOptions
+
+    func run() async throws {
+      try await JSONOutput.reporting(store.json) {
+        let opened = try store.reading()
+        let sources = try await opened?.sources().sorted { ($0.usedAt ?? 0) > ($1.usedAt ?? 0) } ?? []
+        var entries: [Entry] = []
+        for source in sources {
+          entries.append(Entry(source, try await opened?.releases(of: source.url) ?? []))
+        }
+        if store.json { return try JSONOutput.print(Output(sources: entries)) }
+        if entries.isEmpty { Terminal.output.line("nothing is stored yet") }
+        let width = entries.map { Formatting.columns($0.source) }.max() ?? 0
+        for entry in entries {
+          let release = entry.current.value.map { "release \($0)\(entry.isHeld ? ", held" : "")" } ?? "nothing complete"
+          let size = Formatting.bytes(entry.bytes)
+          Terminal.output.line(
+            "\(Formatting.fitted(entry.source, width))  \(Formatting.fitted(size, 7))  \(release), used \(entry.usedAt)"
+          )
+        }
+      }
+    }
+
+    private struct Output: Encodable {
+      let sources: [Entry]
+    }
+
+    private struct Entry: Encodable {
+      let source: String
+      let current: Nullable<String>
+      let isHeld: Bool
+      let releases: Int
+      let bytes: Int64
+      /// RFC 3339.
+      let usedAt: String
+
+      init(_ source: StoredSource, _ releases: [ReleaseSummary]) {
+        self.source = source.url.readable
+        current = Nullable(value: source.current?.name)
+        isHeld = source.isHeld
+        self.releases = releases.count
+        bytes = releases.reduce(0) { $0 + $1.bytes }
+        usedAt = Timestamp.text(source.usedAt ?? 0)
+      }
+    }
+  }
+
+  struct Forget: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Forget a manifest with all its releases.",
+      discussion: """
+        The bytes that only its releases had are removed at once. The next preload of the manifest brings everything in \
+        anew.
+        """)
+
+    @Argument(help: ArgumentHelp("The manifest, as “source list” shows it.", valueName: "url|file"))
+    var source: String
+
+    @OptionGroup var store: StoreOptions
+
+    private struct Output: Encodable {
+      let source: String
+      let bytes: Int64
+    }
+
+    func run() async throws {
+      try await JSONOutput.reporting(store.json) {
+        let url = try PageURL(manifestArgument: source)
+        guard let opened = try store.writing(), try await opened.forget(url) else {
+          throw CommandError(
+            "the store \(store.directory.path) has nothing of \(url.readable): “bundlectl source list” shows what it has"
+          )
+        }
+        let report = try await opened.collectGarbage(keepingPrevious: true, dryRun: false)
+        if store.json { return try JSONOutput.print(Output(source: url.readable, bytes: report.bytes)) }
+        Terminal.output.line("forgot \(url.readable): \(Formatting.bytes(report.bytes)) removed")
+      }
+    }
+  }
+}

@@ -1,0 +1,146 @@
+import Foundation
+import HTTPTypes
+import PageKit
+import Testing
+
+/// What a person decides about sources and releases, and what `status` and `gc` say of it.
+struct ReleaseCommandTests {
+  /// Two releases, the second current.
+  private static func running(_ body: (Site) async throws -> Void) async throws {
+    try await Site.running { site in
+      for number in 1...2 {
+        try site.publish(["a.js": "var a = \(number)"], release: "r\(number)")
+        _ = try await site.preload()
+      }
+      try await body(site)
+    }
+  }
+
+  private static func bundlectl(_ site: Site, _ arguments: String...) async throws -> Command.Result {
+    try await Command.start(arguments + ["--store", site.store]).result()
+  }
+
+  private static func page(_ site: Site) async throws -> String {
+    try await Command.run("cat", "a", "--store", site.store).output
+  }
+
+  @Test("a rollback is held through preloads, status says so, and follow ends it")
+  func aRollbackIsHeld() async throws {
+    try await Self.running { site in
+      let back = try await Self.bundlectl(site, "release", "rollback")
+      #expect((back.status, back.error) == (0, ""))
+      #expect(back.output.contains("release r1 is current, and stays so until “bundlectl release follow”"))
+      #expect(try await Self.page(site) == "var a = 1")
+      let preload = try await Command.run("preload", "--manifest", site.manifest, "--store", site.store)
+      #expect(preload.status == 0)
+      #expect(preload.output.contains("release r1 is held and stays current"))
+      #expect(try await Self.page(site) == "var a = 1")
+      let status = try await Self.bundlectl(site, "status").output
+      #expect(status.contains("it stays current until “bundlectl release follow”"))
+      #expect(status.contains("release r2 is here, and waits"))
+      let json = try await Self.bundlectl(site, "status", "--json").json
+      let source = try #require((json["sources"] as? [[String: Any]])?.first)
+      #expect(source["heldSince"] is String)
+      #expect((source["releases"] as? [[String: Any]])?.map { $0["state"] as? String } == ["incoming", "current"])
+      #expect(try await Self.bundlectl(site, "release", "follow").output.contains("release r2 is current"))
+      #expect(try await Self.page(site) == "var a = 2")
+    }
+  }
+
+  @Test("releases are listed with what they are there for, and used by name")
+  func releasesAreListedAndUsed() async throws {
+    try await Self.running { site in
+      let json = try await Self.bundlectl(site, "release", "list", "--json").json
+      let releases = try #require(json["releases"] as? [[String: Any]])
+      #expect(releases.map { $0["release"] as? String } == ["r2", "r1"])
+      #expect(releases.map { $0["state"] as? String } == ["current", "previous"])
+      #expect(try await Self.bundlectl(site, "release", "use", "r1").status == 0)
+      let list = try await Self.bundlectl(site, "release", "list").output
+      #expect(list.contains("r1  held"))
+      let none = try await Self.bundlectl(site, "release", "use", "r9")
+      #expect(none.status == 1)
+      #expect(none.error.contains("no release \"r9\"") && none.error.contains("it has r2, r1"))
+      // There is nothing older.
+      #expect(try await Self.bundlectl(site, "release", "rollback", "r2").status == 1)
+    }
+  }
+
+  @Test("a release that is not complete cannot be used")
+  func anIncompleteReleaseCannotBeUsed() async throws {
+    try await Self.running { site in
+      try site.publish(["a.js": "var a = 3"], release: "r3")
+      site.origin.always("/b/a.js", .status(404))
+      _ = try await site.preload()
+      let result = try await Self.bundlectl(site, "release", "use", "r3")
+      #expect(result.status == 1)
+      #expect(result.error.contains("release r3 is not complete, a is missing"))
+      #expect(try await Self.page(site) == "var a = 2")
+    }
+  }
+
+  @Test("a forgotten source is gone with its bytes")
+  func aForgottenSourceIsGone() async throws {
+    try await Self.running { site in
+      #expect(try await Self.bundlectl(site, "source", "list").output.contains(site.manifest))
+      let json = try await Self.bundlectl(site, "source", "forget", site.manifest, "--json").json
+      #expect(json["bytes"] as? Int == 18)
+      #expect(try await Self.bundlectl(site, "source", "list").output == "nothing is stored yet\n")
+      #expect(try await Self.bundlectl(site, "status", "--json").json["blobs"] as? Int == 0)
+      #expect(try await Self.bundlectl(site, "source", "forget", site.manifest).status == 1)
+    }
+  }
+
+  @Test("status lists bundles that no manifest lists, responses and what is left of downloads; gc explains itself")
+  func statusListsEverything() async throws {
+    try await Self.running { site in
+      let store = try BundleStore(at: StoreDirectory(site.store))
+      let url = try #require(PageURL(site.origin.url(for: "/other/x.js")))
+      let digests = try ContentDigests(of: Array("var x".utf8))
+      let download = try store.download(for: ExpectedContent(md5: digests.md5), url: url)
+      try download.begin(DownloadHead(url: url))
+      try download.append(wire: Array("var x".utf8))
+      _ = try await store.add(download, digests: digests, for: url)
+      site.origin.serve("/data", Array("{}".utf8))
+      _ = try await Command.run("fetch", site.origin.url(for: "/data"), "--store", site.store)
+      let text = try await Self.bundlectl(site, "status").output
+      #expect(text.contains("1 bundle in no manifest, 5 B"))
+      #expect(text.contains(url.text))
+      #expect(text.contains("1 response, "))
+      let json = try await Self.bundlectl(site, "status", "--json").json
+      #expect((json["unlisted"] as? [[String: Any]])?.first?["url"] as? String == url.text)
+      #expect((json["responses"] as? [String: Any])?["entries"] as? Int == 1)
+      let dry = try await Self.bundlectl(site, "gc", "--dry-run", "--unlisted", "0").output
+      #expect(dry.contains("keeps release r2 of \(site.manifest), 9 B: current"))
+      #expect(dry.contains("keeps \(url.text), 5 B: in no manifest"))
+      #expect(dry.contains("would remove release r1 of \(site.manifest), 9 B: another took its place"))
+    }
+  }
+
+  @Test("a store whose first process was killed at once is an empty one", arguments: ["status", "verify", "source"])
+  func aStoreWithoutTablesIsEmpty(_ command: String) async throws {
+    try await Site.running { site in
+      try site.write("", to: "store/store.sqlite")
+      let result = try await Command.start(
+        (command == "source" ? ["source", "list"] : [command]) + ["--store", site.store]
+      ).result()
+      #expect(result.status == 0)
+      #expect(result.error == "")
+    }
+  }
+
+  @Test("what may not be written is read, and whoever must write says why that cannot be")
+  func aReadOnlyStore() async throws {
+    try await Self.running { site in
+      try FileManager.default.removeItem(atPath: site.store + "/lock")
+      try FileManager.default.createDirectory(atPath: site.store + "/lock", withIntermediateDirectories: false)
+      #expect(try await Self.page(site) == "var a = 2")
+      #expect(try await Self.bundlectl(site, "status").status == 0)
+      let render = try await Command.run(
+        "render", site.origin.url(for: "/b/a.js"), "--manifest", site.manifest, "--store", site.store)
+      #expect(render.error.components(separatedBy: "nothing is kept in it").count == 2)
+      let preload = try await site.preload()
+      #expect(preload.status == 1)
+      #expect(preload.output.contains("\(site.store)/lock"))
+    }
+  }
+}
