@@ -48,7 +48,7 @@ enum Retention: Hashable, Sendable {
 
   var description: String {
     switch self {
-    case .held: "current, and held until “release follow”"
+    case .held: "current, and held until \"release follow\""
     case .current: "current"
     case .incoming: "coming in"
     case .previous: "the one before the current one"

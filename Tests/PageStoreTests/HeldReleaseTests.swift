@@ -61,7 +61,7 @@ struct HeldReleaseTests {
     try await fixture.store.hold(first)
     let report = try await fixture.store.collectGarbage(
       keepingPrevious: false, dryRun: false, quotas: StoreQuotas(releases: 0))
-    #expect(report.kept.map(\.reason) == ["current, and held until “release follow”"])
+    #expect(report.kept.map(\.reason) == ["current, and held until \"release follow\""])
     #expect(try await fixture.store.contents(of: first).allSatisfy { $0.blob != nil })
   }
 

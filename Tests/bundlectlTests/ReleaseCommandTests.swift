@@ -29,14 +29,14 @@ struct ReleaseCommandTests {
     try await Self.running { site in
       let back = try await Self.bundlectl(site, "release", "rollback")
       #expect((back.status, back.error) == (0, ""))
-      #expect(back.output.contains("release r1 is current, and stays so until “bundlectl release follow”"))
+      #expect(back.output.contains("release r1 is current, and stays so until \"bundlectl release follow\""))
       #expect(try await Self.page(site) == "var a = 1")
       let preload = try await Command.run("preload", "--manifest", site.manifest, "--store", site.store)
       #expect(preload.status == 0)
       #expect(preload.output.contains("release r1 is held and stays current"))
       #expect(try await Self.page(site) == "var a = 1")
       let status = try await Self.bundlectl(site, "status").output
-      #expect(status.contains("it stays current until “bundlectl release follow”"))
+      #expect(status.contains("it stays current until \"bundlectl release follow\""))
       #expect(status.contains("release r2 is here, and waits"))
       let json = try await Self.bundlectl(site, "status", "--json").json
       let source = try #require((json["sources"] as? [[String: Any]])?.first)

@@ -30,9 +30,8 @@ struct PreloadRun: Sendable {
     let start = ContinuousClock.now
     let requestsBefore = downloader.client.counter.value
     let done = report.done
-    report.failures = []
-    (report.isInterrupted, report.notFetched) = (false, 0)
-    (report.leftOut, report.held) = ([], nil)
+    (report.failures, report.leftOut) = ([], [])
+    (report.isInterrupted, report.notFetched, report.held) = (false, 0, nil)
     var asked: Duration?
     do {
       let known = try await release(question)
@@ -187,6 +186,7 @@ struct PreloadRun: Sendable {
       report.failures += result.failures
       report.notFetched =
         diff.fetch.reduce(0) { $0 + $1.bundles.count } - result.doneBundles - result.left - result.failures.count
+        - result.leftOut.count
       throw error
     }
     let result = tally.result

@@ -8,7 +8,7 @@ struct GCCommand: AsyncParsableCommand {
     discussion: """
       Removes former releases, bytes that nothing names, downloads that nobody is at, and what was quarantined. \
       Releases that are current, held or coming in stay; of bundles that no manifest lists, those that were used last. \
-      Responses have a limit of their own: see “bundlectl cache”.
+      Responses have a limit of their own: see "bundlectl cache".
       """)
 
   @Flag(name: .long, help: "Only say what would be removed.")

@@ -128,8 +128,7 @@ struct PreloadCommand: AsyncParsableCommand {
         (report.upToDate + report.filesUpToDate, "up to date"),
         (report.downloaded + report.filesDownloaded, "downloaded"),
         (report.copied + report.filesCopied, "copied"), (report.onDemand, "on demand"),
-        (report.leftOut.count, "left out"),
-        (report.failures.count, "failed"), (report.notFetched, "not fetched"),
+        (report.leftOut.count, "left out"), (report.failures.count, "failed"), (report.notFetched, "not fetched"),
       ]
       let counts = parts.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }.joined(separator: ", ")
       let bytes = report.bytesDownloaded > 0 ? ", \(Formatting.bytes(report.bytesDownloaded))" : ""
@@ -151,7 +150,7 @@ struct PreloadCommand: AsyncParsableCommand {
         Terminal.error.line("bundlectl: left out: \(Terminal.error.styled(file.error, .yellow))")
       }
       if let held = report.held {
-        terminal.line("release \(held) is held and stays current; “bundlectl release follow” switches to \(release)")
+        terminal.line("release \(held) is held and stays current; \"bundlectl release follow\" switches to \(release)")
       }
       if report.activated { terminal.line("\(terminal.styled("✓", .green)) release \(release) is current now") }
     }

@@ -7,8 +7,8 @@ struct ReleaseCommand: AsyncParsableCommand {
     commandName: "release",
     abstract: "Show the stored releases of a manifest, and choose the one that pages open from.",
     discussion: """
-      “release use” and “release rollback” hold a release: it stays current, whatever the server has, until “release \
-      follow”. Newer ones still come into the store.
+      "release use" and "release rollback" hold a release: it stays current, whatever the server has, until "release \
+      follow". Newer ones still come into the store.
       """,
     subcommands: [List.self, Use.self, Rollback.self, Follow.self])
 
@@ -35,7 +35,7 @@ struct ReleaseCommand: AsyncParsableCommand {
       let name = stored?.current?.name ?? ""
       terminal.line(
         output.isHeld
-          ? "\(terminal.styled("✓", .green)) release \(name) is current, and stays so until “bundlectl release follow”"
+          ? "\(terminal.styled("✓", .green)) release \(name) is current, and stays so until \"bundlectl release follow\""
           : "\(terminal.styled("✓", .green)) release \(name) is current; newer ones are switched to when they are complete"
       )
     }
@@ -104,9 +104,9 @@ struct ReleaseCommand: AsyncParsableCommand {
 
   struct Use: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Switch to a stored release, and hold it until “release follow”.")
+      abstract: "Switch to a stored release, and hold it until \"release follow\".")
 
-    @Argument(help: "The release's name, as “release list” shows it.")
+    @Argument(help: "The release's name, as \"release list\" shows it.")
     var name: String
 
     @OptionGroup var options: Options
@@ -122,7 +122,7 @@ struct ReleaseCommand: AsyncParsableCommand {
 
   struct Rollback: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Go back to the release before the current one, and hold it until “release follow”.")
+      abstract: "Go back to the release before the current one, and hold it until \"release follow\".")
 
     @Argument(help: "An older release's name. Default: the one before the current one.")
     var name: String?
@@ -135,12 +135,12 @@ struct ReleaseCommand: AsyncParsableCommand {
         let target = try await name.asyncMap { try await source.release(named: $0, in: opened) } ?? source.previous
         guard let target else {
           throw CommandError(
-            "the store has no release before \(source.current?.name ?? "the current one"): “bundlectl release list” shows what it has"
+            "the store has no release before \(source.current?.name ?? "the current one"): \"bundlectl release list\" shows what it has"
           )
         }
         guard target.id < source.current?.id ?? .max else {
           throw CommandError(
-            "release \(target.name) is not older than \(source.current?.name ?? ""): “bundlectl release use \(target.name)” switches to it"
+            "release \(target.name) is not older than \(source.current?.name ?? ""): \"bundlectl release use \(target.name)\" switches to it"
           )
         }
         try await opened.hold(target)

@@ -65,7 +65,7 @@ struct SourceCommand: AsyncParsableCommand {
         anew.
         """)
 
-    @Argument(help: ArgumentHelp("The manifest, as “source list” shows it.", valueName: "url|file"))
+    @Argument(help: ArgumentHelp("The manifest, as \"source list\" shows it.", valueName: "url|file"))
     var source: String
 
     @OptionGroup var store: StoreOptions
@@ -80,7 +80,7 @@ struct SourceCommand: AsyncParsableCommand {
         let url = try PageURL(manifestArgument: source)
         guard let opened = try store.writing(), try await opened.forget(url) else {
           throw CommandError(
-            "the store \(store.directory.path) has nothing of \(url.readable): “bundlectl source list” shows what it has"
+            "the store \(store.directory.path) has nothing of \(url.readable): \"bundlectl source list\" shows what it has"
           )
         }
         let report = try await opened.collectGarbage(keepingPrevious: true, dryRun: false)

@@ -87,7 +87,7 @@ struct StatusCommand: AsyncParsableCommand {
       }
       if leftovers.quarantined > 0 {
         title(
-          "\(Formatting.count(leftovers.quarantined, "damaged file")) put aside, \(Formatting.bytes(leftovers.quarantinedBytes)): “bundlectl gc” removes them",
+          "\(Formatting.count(leftovers.quarantined, "damaged file")) put aside, \(Formatting.bytes(leftovers.quarantinedBytes)): \"bundlectl gc\" removes them",
           terminal)
       }
     }
@@ -112,7 +112,7 @@ struct StatusCommand: AsyncParsableCommand {
     terminal.line("release \(source.release) (sequence \(source.sequence)), \(state)")
     if let heldSince = source.heldSince {
       terminal.line(
-        terminal.styled("held since \(heldSince): it stays current until “bundlectl release follow”", .yellow))
+        terminal.styled("held since \(heldSince): it stays current until \"bundlectl release follow\"", .yellow))
     }
     for other in source.releases where other.release != source.release || other.state != source.state {
       let missing = other.missing > 0 ? ", \(other.missing) of \(other.entries) missing" : ""

@@ -1,17 +1,11 @@
 import Foundation
+import PageKit
 
 /// Notices that one of some files was written, or that another took its place. It looks; so it works on every file
 /// system, and needs nothing of the editor.
 struct FileWatch {
-  private struct Stamp: Hashable {
-    let device: UInt64?
-    let inode: UInt64?
-    let size: Int64?
-    let modified: Date?
-  }
-
   private let paths: [String]
-  private let stamps: [Stamp?]
+  private let stamps: [FileStatus?]
 
   /// Takes note of the files as they are now. Read them afterwards: so no change is missed.
   init(_ paths: [String]) {
@@ -29,11 +23,7 @@ struct FileWatch {
     }
   }
 
-  private static func stamp(of path: String) -> Stamp? {
-    guard let found = try? FileManager.default.attributesOfItem(atPath: path) else { return nil }
-    return Stamp(
-      device: (found[.systemNumber] as? NSNumber)?.uint64Value,
-      inode: (found[.systemFileNumber] as? NSNumber)?.uint64Value,
-      size: (found[.size] as? NSNumber)?.int64Value, modified: found[.modificationDate] as? Date)
+  private static func stamp(of path: String) -> FileStatus? {
+    FileStatus(ofLink: URL(fileURLWithPath: path).resolvingSymlinksInPath().path)
   }
 }
