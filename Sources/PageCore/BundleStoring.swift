@@ -202,7 +202,7 @@ public struct StoredCandidate: Hashable, Sendable {
   public let release: StoredRelease?
   public let bundle: PageBundle
   public let blob: Blob?
-  /// Whether the store has all files of the release that are not on demand.
+  /// Whether the store has all files of the release that are not on demand; true for a release that was current.
   public let hasAllFiles: Bool
 
   public init(place: Place, release: StoredRelease?, bundle: PageBundle, blob: Blob?, hasAllFiles: Bool) {

@@ -39,6 +39,7 @@ public final class PageHost: Sendable {
   /// Pages rendered before they are opened.
   public let prerenderer: Prerenderer
 
+  private let following: Task<Void, Never>
   private let launchPreload = Mutex<Preload?>(nil)
 
   /// - Parameter transport: instead of libcurl's.
@@ -101,6 +102,10 @@ public final class PageHost: Sendable {
       resources: resources, bundles: bundles, registry: PageRegistry(defaults: handlers),
       configuration: configuration.device, frameworks: FrameworkPool(scripts), fallback: configuration.fallback,
       factory: configuration.pageFactory)
+    following = Task { [news = broadcast.listen(), prerenderer] in
+      // What was rendered ahead shows the release before.
+      for await item in news { if case .release = item { await prerenderer.empty() } }
+    }
   }
 
   private static func sockets(_ configuration: HostConfiguration) -> WebSocketTransport.Options {
@@ -129,7 +134,10 @@ public final class PageHost: Sendable {
     return host
   }
 
-  deinit { launchPreload.withLock { $0?.cancel() } }
+  deinit {
+    following.cancel()
+    launchPreload.withLock { $0?.cancel() }
+  }
 
   /// The preload that the latest launch began; `nil` for a host that was not launched. It goes on by itself, as
   /// ``HostConfiguration/preloadSchedule`` says, until everything is here, it is cancelled or the host is gone.
@@ -179,7 +187,13 @@ public final class PageHost: Sendable {
   ///
   /// - Throws: ``SourceError``, ``StoreError``.
   public func refresh() async throws {
-    _ = try await verifier?.refresh()
+    do {
+      _ = try await verifier?.refresh()
+    } catch let error as SourceError {
+      // Without a manifest each page is asked about by itself.
+      if case .noManifest = error { await bundles.relaunch() }
+      throw error
+    }
     await bundles.relaunch()
     await prerenderer.empty()
   }

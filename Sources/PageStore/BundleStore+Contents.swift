@@ -111,7 +111,7 @@ extension BundleStore {
             "release".digest AS releaseDigest, "release".etag AS releaseETag,
             "release".lastModified AS releaseLastModified, "release".activatedAt AS releaseActivatedAt,
             source.url AS sourceURL, source.current AS currentID, source.previous AS previousID,
-            NOT EXISTS (
+            "release".activatedAt IS NOT NULL OR NOT EXISTS (
               SELECT 1 FROM entry AS other WHERE other."release" = "release".id AND other.kind = 'file'
               AND other.blob IS NULL AND NOT other.isOptional AND other.preload <> 'demand') AS hasAllFiles
           FROM entry

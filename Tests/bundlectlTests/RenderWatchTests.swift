@@ -1,4 +1,5 @@
 import Foundation
+import PageKit
 import PageTesting
 import Testing
 
@@ -18,11 +19,12 @@ struct RenderWatchTests {
 
   /// Runs `render --watch`, and waits for what it says.
   private static func watching(
-    _ site: Site, _ more: [String] = [], _ body: (_ wait: (String) async throws -> Void) async throws -> Void
+    _ site: Site, _ target: String? = nil, _ more: [String] = [],
+    _ body: (_ wait: (String) async throws -> Void) async throws -> Void
   ) async throws {
     let output = site.folder.file("out.txt")
     let running = try Command.start(
-      ["render", site.folder.file("a.js"), "--watch", "-o", output, "--store", site.store] + more)
+      ["render", target ?? site.folder.file("a.js"), "--watch", "-o", output, "--store", site.store] + more)
     func wait(for text: String) async throws {
       let deadline = ContinuousClock.now + .seconds(60)
       var found = ""
@@ -84,7 +86,7 @@ struct RenderWatchTests {
       try site.write("// { \"framework\": \"Vanilla\" }\n;missing()\n//# sourceMappingURL=a.js.map", to: "a.js")
       try site.write(#"{"version":3,"sources":["one.ts"],"mappings":";CAAA"}"#, to: "a.js.map")
       try site.write("{}", to: "data.json")
-      try await Self.watching(site, ["--data", "@\(site.folder.file("data.json"))"]) { wait in
+      try await Self.watching(site, nil, ["--data", "@\(site.folder.file("data.json"))"]) { wait in
         try await wait("one.ts:1:1")
         try site.write(#"{"version":3,"sources":["two.ts"],"mappings":";CAAA"}"#, to: "a.js.map")
         try await wait("two.ts:1:1")
@@ -94,9 +96,32 @@ struct RenderWatchTests {
     }
   }
 
-  @Test func onlyFilesAreWatched() async throws {
-    let result = try await Command.run("render", "https://127.0.0.1:1/a.js", "--watch")
-    #expect(result.status == 64)
-    #expect(result.error.contains("Only a file can be watched"))
+  @Test func aServersBundleIsRenderedAgainWithItsNextRelease() async throws {
+    try await Site.running { (site: Site) async throws in
+      try site.publish(["a.js": Self.script("first")])
+      for target in [site.origin.url(for: "/b/a.js"), "a"] {
+        try site.publish(["a.js": Self.script("first")])
+        try await Self.watching(site, target, ["--manifest", site.manifest]) { wait in
+          try await wait("first")
+          try site.publish(["a.js": Self.script("second")], release: "r2 \(target)")
+          try await wait("second")
+        }
+      }
+    }
+  }
+
+  @Test func aBundleOfAServerWithoutAManifestIsRenderedAgainWhenItsMD5Changes() async throws {
+    try await Site.running { (site: Site) async throws in
+      func serve(_ text: String) throws {
+        site.origin.serve("/b/a.js", Array(text.utf8))
+        site.origin.serve("/b/a.js.md5", Array("\(try ContentDigests(of: Array(text.utf8)).md5)\n".utf8))
+      }
+      try serve(Self.script("first"))
+      try await Self.watching(site, site.origin.url(for: "/b/a.js")) { wait in
+        try await wait("first")
+        try serve(Self.script("second"))
+        try await wait("second")
+      }
+    }
   }
 }

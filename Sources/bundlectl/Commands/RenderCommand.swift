@@ -94,7 +94,10 @@ struct RenderCommand: AsyncParsableCommand {
 
   @Flag(
     name: .long,
-    help: "Render again whenever the file, its source map, the data or the framework changes, until interrupted.")
+    help: """
+      Render again whenever the file, its source map, the data or the framework changes, or, for a bundle of a server, \
+      when the server has another release or other bytes; until interrupted.
+      """)
   var watch = false
 
   @Option(
@@ -142,9 +145,6 @@ struct RenderCommand: AsyncParsableCommand {
       throw ValidationError("--ephemeral uses no store: it cannot be used with --store.")
     }
     guard (0...3600).contains(wait) else { throw ValidationError("--wait must be from 0 to 3600 seconds.") }
-    guard !watch || !bundle.contains("://") || bundle.hasPrefix("file:") else {
-      throw ValidationError("Only a file can be watched.")
-    }
     guard !styles || format == .outline else { throw ValidationError("--styles belongs to --format outline.") }
     guard !watch || !store.json else {
       throw ValidationError("--json prints one object: it cannot be used with --watch.")
@@ -160,8 +160,7 @@ struct RenderCommand: AsyncParsableCommand {
         guard try await render(target) else { throw ExitCode.failure }
         return
       }
-      guard target.filePath != nil else { throw ValidationError("Only a file can be watched.") }
-      try await renderOnChanges(target)
+      if target.filePath == nil { try await renderOnUpdates(target) } else { try await renderOnChanges(target) }
     }
   }
 
@@ -176,7 +175,36 @@ struct RenderCommand: AsyncParsableCommand {
         Terminal.error.line("bundlectl: \(Terminal.error.styled("\(error)", .red))")
       }
       try await watched.change()
-      Terminal.error.line(Terminal.error.styled("── \(Date().formatted(date: .omitted, time: .standard))", .dim))
+      showTime()
+    }
+  }
+
+  private func showTime() {
+    Terminal.error.line(Terminal.error.styled("── \(Date().formatted(date: .omitted, time: .standard))", .dim))
+  }
+
+  /// Renders a server's bundle again whenever the server has something newer of it.
+  private func renderOnUpdates(_ target: RenderTarget) async throws {
+    try await EphemeralStore.using(if: ephemeral, else: store.directory) { directory in
+      try await PageHost.using(try await configuration(target, in: directory)) { host in
+        while true {
+          _ = try await render(target, host)
+          try await update(of: target, on: host)
+          showTime()
+        }
+      }
+    }
+  }
+
+  /// Asks the server again and again; returns when it has other bytes or another release than were shown.
+  private func update(of target: RenderTarget, on host: PageHost) async throws {
+    let url = try await target.url(host).url
+    let shown = try? await host.bundles.load(url, options: OpenOptions(policy: .cacheOnly))
+    while true {
+      try await Task.sleep(for: .seconds(1))
+      try? await host.refresh()
+      guard let newest = try? await host.bundles.load(url, options: OpenOptions(policy: .networkOnly)) else { continue }
+      if newest.md5 != shown?.md5 || newest.view != shown?.view { return }
     }
   }
 

@@ -63,7 +63,7 @@ enum RenderTarget: Hashable {
       let began = ContinuousClock.now
       let url = try await Self.find(name, host)
       guard case .networkFirst(let deadline) = host.configuration.opening.policy else { return (url, nil) }
-      return (url, .networkFirst(deadline: max(.zero, deadline - (ContinuousClock.now - began))))
+      return (url, .networkFirst(deadline: max(.milliseconds(100), deadline - (ContinuousClock.now - began))))
     }
   }
 
