@@ -186,7 +186,7 @@ public struct StoredBundle: Hashable, Sendable {
   }
 }
 
-/// What the store has for a URL, and by which release.
+/// An entry of a release, or a bundle outside manifests, that the store has for a URL.
 public struct StoredCandidate: Hashable, Sendable {
   public enum Place: Hashable, Sendable {
     /// Newer than the current release and not complete yet.
@@ -202,7 +202,7 @@ public struct StoredCandidate: Hashable, Sendable {
   public let release: StoredRelease?
   public let bundle: PageBundle
   public let blob: Blob?
-  /// Whether the store has all files of the release that are not on demand; true for a release that was current.
+  /// True if the store has all files of the release that are not on demand, and for every release that was current.
   public let hasAllFiles: Bool
 
   public init(place: Place, release: StoredRelease?, bundle: PageBundle, blob: Blob?, hasAllFiles: Bool) {

@@ -158,7 +158,8 @@ public final class PageHost: Sendable {
     }
   }
 
-  /// What comes into the store from now on that is newer than what pages show. A page's own events have what concerns it.
+  /// News of verified bytes and complete releases that are newer than what pages show, from now on. A page's own events
+  /// have those that concern it.
   public var news: AsyncStream<BundleNews> { bundles.news }
 
   /// Whether origins can be reached, for bundles and for what pages ask for. Set its `setting` where the app knows.

@@ -69,7 +69,7 @@ public final class BundleLoader: Sendable {
     self.logger = logger
   }
 
-  /// What comes into the store from now on that is newer than what pages show.
+  /// News of verified bytes and complete releases that are newer than what pages show, from now on.
   public var news: AsyncStream<BundleNews> { broadcast.listen() }
 
   /// The bundle's bytes, checked.

@@ -28,8 +28,30 @@ struct ReleaseContents: Sendable {
         return delivery
       }
       guard let latest = try await latest(of: release) else { throw error }
-      throw ReleaseError.superseded(entry: entry.name, release: release.name, latest: latest.name, reason: "\(error)")
+      throw superseded(entry, of: release, by: latest, error)
     }
+  }
+
+  /// The same for a file that a page of the release asks for: where the server has other bytes, it is asked for its
+  /// manifest anew, so that the error names the release that it has by now.
+  ///
+  /// - Throws: ``BundleError``, ``ReleaseError``, ``StoreError``, `CancellationError`.
+  func fetchFile(
+    _ entry: PageBundle, of release: StoredRelease, recent: @escaping @Sendable () async throws -> Blob?
+  ) async throws -> BundleDownloader.Delivery {
+    do {
+      return try await fetch(entry, of: release, recent: recent)
+    } catch let error as BundleError where error.meansOtherBytes {
+      _ = try? await verifier?.verifiedUnconditionally()
+      guard let latest = try await latest(of: release) else { throw error }
+      throw superseded(entry, of: release, by: latest, error)
+    }
+  }
+
+  private func superseded(
+    _ entry: PageBundle, of release: StoredRelease, by latest: StoredRelease, _ error: BundleError
+  ) -> ReleaseError {
+    .superseded(entry: entry.name, release: release.name, latest: latest.name, reason: "\(error)")
   }
 
   /// The release that has taken this one's place at the server; `nil` if none is known.

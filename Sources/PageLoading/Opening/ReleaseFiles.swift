@@ -52,7 +52,7 @@ public final class ReleaseFiles: ReleaseFileProviding {
     let (downloader, expected) = (contents.downloader, found.bundle.expected)
     if found.bundle.isOptional, downloader.knownFault(of: expected, in: release) != nil { return nil }
     do {
-      let delivery = try await contents.fetch(found.bundle, of: release) { [store] in
+      let delivery = try await contents.fetchFile(found.bundle, of: release) { [store] in
         try await store.bundle(at: url, in: release)?.blob
       }
       return try await store.bytes(of: delivery.blob).bytes
