@@ -17,18 +17,6 @@ public enum OpenPolicy: Hashable, Sendable {
 }
 
 extension OpenPolicy {
-  /// Every policy by its name in Swift; `networkFirst` with its default deadline.
-  public static let named: [(name: String, policy: OpenPolicy)] = [
-    ("networkFirst", .networkFirst()), ("cacheFirst", .cacheFirst), ("staleWhileRevalidate", .staleWhileRevalidate),
-    ("cacheOnly", .cacheOnly), ("networkOnly", .networkOnly),
-  ]
-
-  /// Returns `nil` if no policy has this name.
-  public init?(named name: String) {
-    guard let found = Self.named.first(where: { $0.name == name }) else { return nil }
-    self = found.policy
-  }
-
   /// Whether stored bytes are run without asking the server first.
   var startsWithStored: Bool {
     switch self {

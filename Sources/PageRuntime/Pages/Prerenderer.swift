@@ -39,16 +39,12 @@ import ScriptEngine
 
   private let limits: Limits
   private var entries: [Key: Entry] = [:]
-  private var listeners: [AsyncStream<Event>.Continuation] = []
+  private let broadcast = Broadcast<Event>()
 
   public nonisolated init(limits: Limits = Limits()) { self.limits = limits }
 
   /// What happens from now on.
-  public var events: AsyncStream<Event> {
-    let (events, continuation) = AsyncStream.makeStream(of: Event.self, bufferingPolicy: .bufferingNewest(1_000))
-    listeners.append(continuation)
-    return events
-  }
+  public var events: AsyncStream<Event> { broadcast.listen() }
 
   /// Pages that wait, or are being rendered.
   public var count: Int { entries.count }
@@ -114,11 +110,7 @@ import ScriptEngine
     await page.destroy()
   }
 
-  private func tell(_ event: Event) {
-    listeners.removeAll { listener in
-      if case .terminated = listener.yield(event) { true } else { false }
-    }
-  }
+  private func tell(_ event: Event) { broadcast.send(event) }
 }
 
 /// Why a page is not rendered ahead.
