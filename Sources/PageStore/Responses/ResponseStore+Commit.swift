@@ -78,14 +78,14 @@ extension ResponseStore {
 
   public func update(_ entry: ResponseEntry, head: ResponseHead) async throws -> ResponseEntry? {
     guard head.extent.count == entry.head.extent.count else { return nil }
-    return try index.write { db in
+    return try writeWithinCapacity { db in
       guard let row = try ResponseRow.fetch(db, id: entry.id) else { return nil }
       return try rewrite(row, db, head: head)
     }
   }
 
   public func invalidate(_ keys: [CacheKey]) async throws {
-    try index.write { db in
+    try writeWithinCapacity { db in
       for row in try keys.flatMap({ try ResponseRow.fetch(db, key: $0) }) where !row.entry.head.isInvalidated {
         var head = row.entry.head
         head.isInvalidated = true

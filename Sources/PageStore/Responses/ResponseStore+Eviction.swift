@@ -63,6 +63,13 @@ extension ResponseStore {
     return removed
   }
 
+  /// Changes entries, and lets go of others where those have grown beyond the capacity: a head may become longer.
+  func writeWithinCapacity<Value>(_ body: (Database) throws -> Value) throws -> Value {
+    let (value, removed) = try index.write { db in (try body(db), try evict(db, toFree: 0)) }
+    removeFiles(removed)
+    return value
+  }
+
   /// Removes files that were not named anew meanwhile. Where that fails, a later sweep does it.
   func removeFiles(_ removed: RemovedFiles) {
     guard !removed.entries.isEmpty else { return }

@@ -19,7 +19,7 @@ extension ResponseStore {
     var count = 0
     while !rest.isEmpty {
       let ids = rest.prefix(Self.stepSize)
-      count += try index.write { try step($0, ids) }
+      count += try writeWithinCapacity { try step($0, ids) }
       rest = rest.dropFirst(ids.count)
       await Task.yield()
     }

@@ -47,6 +47,32 @@ struct ResponseRoomTests {
     #expect(try await fixture.names() == ["1", "0"])
   }
 
+  @Test(
+    "marking responses, which makes their heads longer, does not exceed the capacity",
+    arguments: ResponseStoreKind.allCases)
+  func markingStaysWithinTheCapacity(kind: ResponseStoreKind) async throws {
+    let fixture = try await Self.filled(kind, 3)
+    let full = try await fixture.store.usage().bytes
+    try await fixture.store.setCapacity(full)
+    _ = try await fixture.store.markStale(.all, since: HTTPDate(secondsSinceEpoch: 1_000_000))
+    #expect(try await fixture.store.usage().bytes <= full)
+    let newest = try await fixture.store.entries(for: CacheKey(named: "2"))
+    #expect(newest.map(\.head.staleSince) == [HTTPDate(secondsSinceEpoch: 1_000_000)])
+
+    let marked = try await fixture.store.usage().bytes
+    try await fixture.store.setCapacity(marked)
+    try await fixture.store.invalidate([CacheKey(named: "1"), CacheKey(named: "2")])
+    #expect(try await fixture.store.usage().bytes <= marked)
+
+    let entry = try #require(try await fixture.store.entries(for: CacheKey(named: "2")).first)
+    let room = try await fixture.store.usage().bytes
+    try await fixture.store.setCapacity(room)
+    var head = entry.head
+    head.fields[.contentType] = String(repeating: "x", count: 2_000)
+    _ = try await fixture.store.update(entry, head: head)
+    #expect(try await fixture.store.usage().bytes <= room)
+  }
+
   @Test(arguments: ResponseStoreKind.allCases)
   func aSmallerCapacityMakesTheStoreGiveWayAtOnceAndALargerOneHoldsMore(kind: ResponseStoreKind) async throws {
     let fixture = try await Self.filled(kind, 4)
