@@ -58,6 +58,7 @@ let package = Package(
       name: "PageCore",
       dependencies: [
         "HTTPCaching", "CCrypto",
+        .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
       swiftSettings: strict),

@@ -6,9 +6,11 @@
 #include <linux/filter.h>
 #include <linux/landlock.h>
 #include <linux/seccomp.h>
+#include <malloc.h>
 #include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 #include <wchar.h>
 
@@ -42,6 +44,15 @@ static const unsigned int pk_audit_arch = AUDIT_ARCH_AARCH64;
 #else
 static const unsigned int pk_audit_arch = 0;
 #endif
+
+static inline int pk_thread(void) { return (int)syscall(SYS_gettid); }
+
+// Nanoseconds of the processor that the calling thread has used.
+static inline unsigned long long pk_thread_time(void) {
+  struct timespec time = {0};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return (unsigned long long)time.tv_sec * 1000000000ull + (unsigned long long)time.tv_nsec;
+}
 #endif
 
 // Processors that this process may run on, of the first 1024; 0 where that cannot be known. The C library's own way is

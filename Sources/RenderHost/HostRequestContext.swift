@@ -11,6 +11,9 @@ struct HostRequestContext: RequestContext, RemoteAddressRequestContext {
   /// In which the request came; known on the gateway's listener.
   let version: RequestVersion
 
+  /// Whose request it is, where clients take turns: all of one address are one.
+  var client: String { remoteAddress?.ipAddress ?? "" }
+
   init(source: ApplicationRequestContextSource) { self.init(source: source, version: .http11, departure: nil) }
 
   init(source: ApplicationRequestContextSource, version: RequestVersion, departure: ClientDeparture?) {

@@ -25,9 +25,13 @@ public struct Settings: Sendable {
   /// How long one entry into a page may take, of the clock's time.
   public var pageTime: Duration = .seconds(5)
   /// Resident bytes of one worker.
-  public var workerMemory: Int64 = 256 << 20
-  /// Pages at once.
+  public var workerMemory: Int64 = 512 << 20
+  /// Pages that are open at once; fewer where the workers' memory holds fewer.
   public var pages = 200
+  /// Calls of pages that may wait while the workers are busy; more are refused at once.
+  public var waitingCalls = 512
+  /// How long a call may wait until it is refused.
+  public var waitingTime: Duration = .seconds(5)
   /// How long a page lives that nobody asks for.
   public var pageIdle: Duration = .seconds(300)
   /// Origins that pages may fetch from, besides those of the manifest and their own.

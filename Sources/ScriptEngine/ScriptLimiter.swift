@@ -17,10 +17,18 @@ public struct ScriptLimits: Hashable, Sendable {
 
   /// What the process has now, to choose a limit by; 0 where the system does not tell.
   public static func residentBytesNow() -> Int64 {
-    guard let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8) else { return 0 }
-    let pages = text.split(separator: " ").dropFirst().first.flatMap { Int64($0) } ?? 0
-    return pages * Int64(sysconf(Int32(_SC_PAGESIZE)))
+    // proc(5): the program's size and its resident part, in pages.
+    withUnsafeTemporaryAllocation(byteCount: 64, alignment: 1) { buffer in
+      let count = pread(statistics, buffer.baseAddress, buffer.count, 0)
+      let fields = buffer.prefix(max(0, count)).split(separator: UInt8(ascii: " "))
+      let pages = fields.dropFirst().first.flatMap { Int64(String(decoding: $0, as: UTF8.self)) } ?? 0
+      return pages * pageSize
+    }
   }
+
+  /// Opened once: a process may be confined later, and memory is looked at often.
+  private static let statistics = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
+  private static let pageSize = Int64(sysconf(Int32(_SC_PAGESIZE)))
 }
 
 /// Another thread's wish that a script end.

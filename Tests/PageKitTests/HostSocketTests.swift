@@ -5,7 +5,7 @@ import TestServers
 import Testing
 
 /// Web sockets of a host's pages.
-@Suite(.timeLimit(.minutes(1))) struct HostSocketTests {
+@Suite(.timeLimit(.minutes(5))) struct HostSocketTests {
   private struct Forbidden: Error, CustomStringConvertible { let description = "not there" }
 
   /// What a host's page is told when it opens a socket.

@@ -98,7 +98,7 @@ struct BadPageTests {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.page(
         "try { \(call) } catch (e) {}\nadd('text', { attr: { value: 'still here' } })")
-      await page.settle(within: .seconds(5))
+      await page.settle(within: .seconds(60))
       #expect(await page.shown == "still here")
       await page.destroy()
     }
@@ -113,7 +113,7 @@ struct BadPageTests {
           text.setAttr('value', answer.status + ' ' + answer.data)
         })
         """)
-      await page.settle(within: .seconds(5))
+      await page.settle(within: .seconds(60))
       #expect(await page.shown?.hasPrefix("-1 ") == true)
       #expect(await page.shown?.contains("root:") == false)
     }

@@ -8,7 +8,7 @@ import Testing
 @testable import PageRuntime
 
 /// How pictures are loaded, and by whom.
-@Suite(.timeLimit(.minutes(1))) struct ImageLoaderTests {
+@Suite(.timeLimit(.minutes(5))) struct ImageLoaderTests {
   /// As much of a PNG as tells its size.
   private static func png(_ width: UInt8, padding: Int = 0) -> [UInt8] {
     [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13] + Array("IHDR".utf8) + [0, 0, 0, width, 0, 0, 0, 9]

@@ -6,7 +6,7 @@ import Testing
 @testable import PageRuntime
 
 /// Groups that are kept of pages that ended, where the framework has timers of its own.
-@Suite(.timeLimit(.minutes(1))) struct KeptGroupTests {
+@Suite(.timeLimit(.minutes(5))) struct KeptGroupTests {
   private static let bundle = """
     // { "framework": "Vue" }
     onclick(function () { show('clicked') })

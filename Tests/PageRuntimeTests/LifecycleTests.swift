@@ -82,7 +82,7 @@ struct LifecycleTests {
     }
   }
 
-  @Test(.timeLimit(.minutes(1))) func aPageThatGetsItsBodyLaterIsRenderedThen() async throws {
+  @Test(.timeLimit(.minutes(5))) func aPageThatGetsItsBodyLaterIsRenderedThen() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = await PageInstance(environment: fixture.environment)
       try await page.render(
@@ -154,7 +154,7 @@ struct LifecycleTests {
   private static let blank =
     "// { \"framework\": \"Vanilla\" }\nvar d = weex.document; d.documentElement.appendChild(d.createBody('div'))"
 
-  @Test(.timeLimit(.minutes(1))) func destroyingAPageEndsTheLoadingOfItsBundle() async throws {
+  @Test(.timeLimit(.minutes(5))) func destroyingAPageEndsTheLoadingOfItsBundle() async throws {
     let end = try await Self.openingEnds { page, _ in
       #expect(page.phase == .loading)
       await page.destroy()
@@ -162,7 +162,7 @@ struct LifecycleTests {
     #expect("\(end as? PageError, default: "none")" == "\(PageError.destroyed)")
   }
 
-  @Test(.timeLimit(.minutes(1))) func anOpeningThatIsOvertakenSaysSoAndChangesNothing() async throws {
+  @Test(.timeLimit(.minutes(5))) func anOpeningThatIsOvertakenSaysSoAndChangesNothing() async throws {
     let end = try await Self.openingEnds { page, _ in
       try await page.render(Self.blank)
       #expect(page.phase == .live)
@@ -170,7 +170,7 @@ struct LifecycleTests {
     #expect("\(end as? PageError, default: "none")" == "\(PageError.superseded)")
   }
 
-  @Test(.timeLimit(.minutes(1))) func destroyingAPageStopsItsScript() async throws {
+  @Test(.timeLimit(.minutes(5))) func destroyingAPageStopsItsScript() async throws {
     try await PageFixture.running(limits: ScriptLimits(time: .seconds(50))) { (fixture: PageFixture) async throws in
       let page = await PageInstance(environment: fixture.environment)
       let opening = Task { try await page.render("// { \"framework\": \"Vanilla\" }\nfor (;;) {}") }

@@ -6,7 +6,7 @@ import Testing
 @testable import PageRuntime
 
 /// What `settle` waits for, and what it says of the rest.
-@Suite(.timeLimit(.minutes(1))) struct SettlingTests {
+@Suite(.timeLimit(.minutes(5))) struct SettlingTests {
   @Test(
     "timers that are due soon are waited for, whoever keeps them",
     arguments: [

@@ -3,7 +3,7 @@ import PageTesting
 import Testing
 
 /// Starting, stopping, being down, holding back.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct FaultOriginLifecycleTests {
   private static let refused = RawClient.ConnectError(code: 111)
 

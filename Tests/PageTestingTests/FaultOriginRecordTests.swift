@@ -3,7 +3,7 @@ import PageTesting
 import Testing
 
 /// What an origin remembers, and how a test waits for it.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct FaultOriginRecordTests {
   @Test func everyRequestIsRecordedInOrder() async throws {
     try await FaultOrigin.running { origin in

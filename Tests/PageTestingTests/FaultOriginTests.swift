@@ -4,7 +4,7 @@ import NIOPosix
 import PageTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct FaultOriginTests {
   let script = Array("console.log('home')".utf8)
 

@@ -3,7 +3,7 @@ import PageTesting
 import Testing
 
 /// What each fault looks like on the wire.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct FaultTests {
   let script = Array("console.log('home')".utf8)
 

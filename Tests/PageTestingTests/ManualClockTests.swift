@@ -1,7 +1,7 @@
 import PageTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ManualClockTests {
   @Test func timeStandsStillUntilItIsMoved() {
     let clock = ManualClock()

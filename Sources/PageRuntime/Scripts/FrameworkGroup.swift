@@ -1,3 +1,4 @@
+import PageCore
 import ScriptEngine
 import Synchronization
 
@@ -6,26 +7,34 @@ final class FrameworkGroup: Sendable {
   let group: ScriptGroup
   let framework: ScriptGroup.ContextID
   private let observer: (any EntryObserving)?
+  private let turns: FairGate<String>
   /// What the framework was told of last.
   private let known = Mutex((modules: [String: ScriptValue](), components: [String: ScriptValue]()))
 
   /// A framework's files, in the order in which they are evaluated.
   typealias Source = [(name: String, text: String)]
 
-  private init(group: ScriptGroup, framework: ScriptGroup.ContextID, observer: (any EntryObserving)?) {
+  private init(
+    group: ScriptGroup, framework: ScriptGroup.ContextID, turns: FairGate<String>, observer: (any EntryObserving)?
+  ) {
     self.group = group
     self.framework = framework
+    self.turns = turns
     self.observer = observer
   }
 
   /// - Parameters:
   ///   - environment: what scripts see as `WXEnvironment`.
   ///   - components: as `registerComponents` takes them.
+  ///   - turns: where entries wait until fewer scripts run.
   /// - Throws: ``ScriptError`` where the framework itself fails.
   static func boot(
     _ source: Source, for type: BundleType = .vanilla, environment: ScriptValue, components: ScriptValue,
-    limits: ScriptLimits = ScriptLimits(), observer: (any EntryObserving)? = nil
+    limits: ScriptLimits = ScriptLimits(), turns: FairGate<String>, observer: (any EntryObserving)? = nil
   ) async throws -> FrameworkGroup {
+    // Before there is an engine: it is what takes the memory.
+    let turn = await turns.enter(for: "")
+    defer { turns.leave(turn) }
     let group = try ScriptGroup.make(name: "pagekit.script", limits: limits)
     let framework = try await group.perform { group -> ScriptGroup.ContextID in
       let context = try group.makeContext(named: "framework")
@@ -44,7 +53,7 @@ final class FrameworkGroup: Sendable {
       guard let id = context.id else { throw ScriptError.closed }
       return id
     }
-    return FrameworkGroup(group: group, framework: framework, observer: observer)
+    return FrameworkGroup(group: group, framework: framework, turns: turns, observer: observer)
   }
 
   /// Frameworks of iOS and Android leave the engine's promises alone only where the host says so: without them an
@@ -111,9 +120,7 @@ final class FrameworkGroup: Sendable {
   ///
   /// - Throws: ``ScriptError`` where not even the context can be made; what the bundle throws is in the outcome.
   func open(_ opening: Opening) async throws -> EntryOutcome {
-    try await group.perform { [framework, observer] group in
-      observer?.began(opening.id)
-      defer { observer?.ended(opening.id) }
+    try await inTurn(opening.id) { [framework] group in
       let home = try group.context(framework)
       let state = try FrameworkState.of(home)
       let context = try group.makeContext(named: opening.url)
@@ -186,8 +193,10 @@ final class FrameworkGroup: Sendable {
   ///   its own: they end with the page, and a framework that remembers having set one never sets it again.
   @discardableResult
   func close(_ id: String) async -> Bool {
+    let turn = await turns.enter(for: id)
+    // Only now: entries that were waiting for their turn are stopped at it, too.
     await group.endInterruption()
-    let end = try? await enter(id) { home, _ in
+    let end = try? await enter(id, turn) { home, _ in
       try home.global.invoke("destroyInstance", [home.reference(to: .string(id))])
     }
     let hasTimers = try? await group.perform { [framework] group in
@@ -201,15 +210,31 @@ final class FrameworkGroup: Sendable {
   }
 
   private func enter(
-    _ id: String, _ body: @Sendable (ScriptContext, PageScript) throws -> Void
+    _ id: String, _ turn: FairGate<String>.Pass? = nil, _ body: @Sendable (ScriptContext, PageScript) throws -> Void
   ) async throws -> EntryOutcome {
-    try await group.perform { [framework, observer] group in
-      observer?.began(id)
-      defer { observer?.ended(id) }
+    try await inTurn(id, turn) { [framework] group in
       let home = try group.context(framework)
       let state = try FrameworkState.of(home)
       guard let page = state.pages[id] else { throw ScriptError.closed }
       return state.entering(page) { try body(home, page) }
+    }
+  }
+
+  /// One entry, when it is the page's turn.
+  ///
+  /// - Parameter turn: `nil` to wait for it.
+  private func inTurn<Result: Sendable>(
+    _ id: String, _ turn: FairGate<String>.Pass? = nil, _ body: @Sendable (isolated ScriptGroup) throws -> Result
+  ) async throws -> Result {
+    let turn = if let turn { turn } else { await turns.enter(for: id) }
+    return try await group.perform { [turns, observer] group in
+      observer?.began(id)
+      defer {
+        observer?.ended(id)
+        // On the script's thread: the next need not wait until this one's caller is reached.
+        turns.leave(turn)
+      }
+      return try body(group)
     }
   }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import PageCore
 import ScriptEngine
 
@@ -25,6 +26,9 @@ public actor FrameworkPool {
     /// Groups kept of pages that have ended, for the same bundle's next opening; the one used longest ago gives way.
     public var kept = 4
     public var limits = ScriptLimits()
+    /// Entries into scripts that run at once, of all pages; the others wait for their turn. An entry that takes longer
+    /// than 0.1 s makes room for the next, and goes on. As many as the machine has processors unless told otherwise.
+    public var entriesAtOnce = ProcessInfo.processInfo.activeProcessorCount
     /// What frameworks see as `WXEnvironment`; `__enable_native_promise__` is added where it is missing.
     public var environment: ScriptValue = [:]
     /// Hears of every entry into a page's script, on the script's thread.
@@ -34,6 +38,7 @@ public actor FrameworkPool {
   }
 
   private let configuration: Configuration
+  private let turns: FairGate<String>
   private var waiting: [BundleType: [FrameworkGroup]] = [:]
   private var booting: [BundleType: Task<Void, Never>] = [:]
   /// Those used longest ago first.
@@ -73,7 +78,10 @@ public actor FrameworkPool {
     }
     """
 
-  public init(_ configuration: Configuration = Configuration()) { self.configuration = configuration }
+  public init(_ configuration: Configuration = Configuration()) {
+    self.configuration = configuration
+    turns = FairGate(width: max(1, configuration.entriesAtOnce), patience: .milliseconds(100))
+  }
 
   /// A group of its own for one page.
   ///
@@ -158,7 +166,7 @@ public actor FrameworkPool {
   private func boot(_ source: FrameworkGroup.Source, _ type: BundleType) async throws -> FrameworkGroup {
     try await FrameworkGroup.boot(
       source, for: type, environment: configuration.environment, components: DefaultComponents.table.descriptions,
-      limits: configuration.limits, observer: configuration.observer)
+      limits: configuration.limits, turns: turns, observer: configuration.observer)
   }
 
   /// Fills up what waits for pages, one group after the other.

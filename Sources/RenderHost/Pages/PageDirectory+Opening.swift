@@ -12,14 +12,15 @@ extension PageDirectory {
     let bundleTime: Double
   }
 
+  /// - Parameter client: whose turn it takes.
   /// - Throws: ``PageFailure``.
-  func open(_ request: PageRequest, view: PageView?) async throws -> (OpenedPage, [UInt8]) {
+  func open(_ request: PageRequest, view: PageView?, for client: String) async throws -> (OpenedPage, [UInt8]) {
     try await counted(request) {
       try await failing(request.url ?? request.name ?? "") {
         let target = try await find(request)
         let log = EventLog()
         let opening = opening(request, target, view, isOnce: false)
-        let (number, reply, seen) = try await run(target, opening, log)
+        let (number, reply, seen) = try await takingPlace(for: client) { try await run(target, opening, log) }
         let page = OpenedPage(
           id: Self.newID(), number: number, url: target.url, name: request.name, opening: opening,
           location: target.location, bundle: target.bundle, digest: target.digest, log: log, reply: reply,
@@ -33,13 +34,14 @@ extension PageDirectory {
 
   /// Opens a page, looks at it, and lets it go.
   ///
+  /// - Parameter client: whose turn it takes.
   /// - Throws: ``PageFailure``.
-  func render(_ request: PageRequest, view: PageView) async throws -> (OpenedPage, [UInt8]) {
+  func render(_ request: PageRequest, view: PageView, for client: String) async throws -> (OpenedPage, [UInt8]) {
     try await counted(request) {
       try await failing(request.url ?? request.name ?? "") {
         let target = try await find(request)
         let opening = opening(request, target, view, isOnce: true)
-        let (number, reply, seen) = try await run(target, opening, nil)
+        let (number, reply, seen) = try await takingPlace(for: client) { try await run(target, opening, nil) }
         numbers.remove(number)
         let page = OpenedPage(
           id: "", number: number, url: target.url, name: request.name, opening: opening,
@@ -53,13 +55,16 @@ extension PageDirectory {
 
   /// Opens a page's bundle again, as the store and the server have it by now. Its script's state is lost.
   ///
+  /// - Parameter client: whose turn it takes.
   /// - Throws: ``PageFailure``; the page goes on with what it had then.
-  func reload(_ id: String) async throws -> (OpenedPage, [UInt8]) {
+  func reload(_ id: String, for client: String) async throws -> (OpenedPage, [UInt8]) {
     let former = try page(id)
     return try await failing(former.location) {
       try await pages[id]?.reopening?.value
       let target = try await target(former.url)
-      let (number, reply, seen) = try await run(target, former.opening, former.log)
+      let (number, reply, seen) = try await pool.admission.admitted(client) {
+        try await run(target, former.opening, former.log)
+      }
       guard let old = pages[id]?.number else {
         await pool.close(number)
         throw PageFailure.unknownPage(id)
@@ -88,13 +93,22 @@ extension PageDirectory {
 
   private func counted<Result>(_ request: PageRequest, _ body: () async throws -> Result) async throws -> Result {
     do {
-      guard count < configuration.pages else { throw PageFailure.full(limit: configuration.pages) }
-      openingCount += 1
-      defer { openingCount -= 1 }
       return try await body()
     } catch let failure as PageFailure {
       record.failed(failure, opening: locations.location(of: request))
       throw failure
+    }
+  }
+
+  /// Opens one page more, when it is the client's turn.
+  private func takingPlace<Result: Sendable>(
+    for client: String, _ body: () async throws -> Result
+  ) async throws -> Result {
+    try await pool.admission.admitted(client) {
+      guard count < configuration.pages else { throw PageFailure.full(limit: configuration.pages) }
+      openingCount += 1
+      defer { openingCount -= 1 }
+      return try await body()
     }
   }
 

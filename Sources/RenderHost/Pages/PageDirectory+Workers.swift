@@ -3,29 +3,48 @@ import Logging
 import PageKit
 
 extension PageDirectory {
+  /// Pages of an ended worker that are opened again at once: those that are open elsewhere go on meanwhile.
+  private static let reopenedAtOnce = 2
+  /// They take turns with the clients.
+  private static let reopeningClient = "reopened pages"
+
   func replace(_ ended: Set<UInt64>, culprits: Set<UInt64>, _ reason: KillReason) async {
-    for page in pages.values where ended.contains(page.number) {
+    var reopening: [Task<Void, any Error>] = []
+    // Those that were used last are missed first.
+    for page in pages.values.filter({ ended.contains($0.number) }).sorted(by: { $0.lastAsked > $1.lastAsked }) {
       if reason == .shutdown {
         await end(page.id, "killed", "\(reason)")
       } else if culprits.contains(page.number) {
         await kill(page.id, reason)
       } else {
-        reopen(page, reason)
+        let before = reopening.dropLast(Self.reopenedAtOnce - 1).last
+        reopening.append(reopen(page, reason, after: before))
       }
     }
   }
 
-  private func reopen(_ page: OpenedPage, _ reason: KillReason) {
+  /// - Parameter before: what has to be done first; `nil` for nothing.
+  private func reopen(
+    _ page: OpenedPage, _ reason: KillReason, after before: Task<Void, any Error>?
+  ) -> Task<Void, any Error> {
     numbers.remove(page.number)
     page.log.append("reopened", JSONValue.object(["reason": .string("\(reason)")]).text)
     pages[page.id]?.reopened += 1
-    pages[page.id]?.reopening = Task { [weak self] in try await self?.openAgain(page) }
+    let task = Task { [weak self] in
+      _ = await before?.result
+      try await self?.openAgain(page)
+    }
+    pages[page.id]?.reopening = task
+    return task
   }
 
   private func openAgain(_ page: OpenedPage) async throws {
     let target = Target(url: page.url, location: page.location, bundle: page.bundle, digest: page.digest, bundleTime: 0)
     do {
-      let (number, reply, _) = try await run(target, page.opening, page.log)
+      guard pages[page.id] != nil else { return }
+      let (number, reply, _) = try await pool.admission.admitted(Self.reopeningClient, within: .seconds(120)) {
+        try await run(target, page.opening, page.log)
+      }
       guard pages[page.id] != nil else { return await pool.close(number) }
       pages[page.id]?.number = number
       pages[page.id]?.reply = reply

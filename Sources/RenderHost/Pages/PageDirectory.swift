@@ -57,17 +57,22 @@ actor PageDirectory {
 
   /// Does something to a page; with what is to be seen of it then.
   ///
-  /// - Parameter extra: seconds that it may take besides the page's time.
+  /// - Parameters:
+  ///   - client: whose turn it takes.
+  ///   - extra: seconds that it may take besides the page's time.
   /// - Throws: ``PageFailure``.
   func call(
-    _ id: String, extra: Double = 0, _ message: @escaping @Sendable (_ call: UInt64, _ page: UInt64) -> HostMessage
+    _ id: String, for client: String, extra: Double = 0,
+    _ message: @escaping @Sendable (_ call: UInt64, _ page: UInt64) -> HostMessage
   ) async throws -> (OpenedPage, [UInt8], newErrors: Int) {
     let location = try page(id).location
     return try await failing(location) {
       try await pages[id]?.reopening?.value
       let number = try page(id).number
       do {
-        let (reply, seen) = try await pool.call(number, extra: extra) { message($0, number) }
+        let (reply, seen) = try await pool.admission.admitted(client) {
+          try await pool.call(number, extra: extra) { message($0, number) }
+        }
         guard pages[id]?.number == number else { throw PageFault.unknownPage }
         pages[id]?.reply = reply
         return (try page(id), seen, reply.newErrors)

@@ -62,6 +62,7 @@ enum PageFailure: Error, CustomStringConvertible {
     case let refusal as AccessRefusal: self = .notPermitted("\(refusal)", rule: refusal.name)
     case let fault as PageFault: self = PageFailure(fault, url: url)
     case let error as WorkerError: self = PageFailure(error, url: url)
+    case let refusal as PageAdmission.Refusal: self = .busy("\(refusal)")
     case BundleError.failed(_, _, let cause): self = PageFailure(cause: cause, text: "\(error)")
     case let error as BundleError: self = .bundle(status: 502, reason: "\(error)")
     default: self = PageFailure(cause: error, text: "\(error)")
@@ -80,7 +81,7 @@ enum PageFailure: Error, CustomStringConvertible {
   private init(_ error: WorkerError, url: String) {
     switch error {
     case .ended(let reason, isCulprit: true): self = .killed(url: url, reason)
-    case .ended, .noWorker, .cannotStart: self = .busy("\(error)")
+    case .ended, .noWorker, .noMemory, .cannotStart: self = .busy("\(error)")
     case .barred(let entry): self = .barred(entry)
     }
   }

@@ -12,28 +12,28 @@ struct PageRoutes: Sendable {
   var heartbeat: Duration = .seconds(15)
 
   func add(to router: some RouterMethods<HostRequestContext>) {
-    router.get("/render") { request, _ in try await answer { try await render(request) } }
+    router.get("/render") { request, context in try await answer { try await render(request, context) } }
     router.get("/pages") { _, _ in try await answer { await list() } }
     router.get("/pages/barred") { _, _ in try await answer { await barred() } }
-    router.post("/pages") { request, _ in try await answer { try await open(request) } }
+    router.post("/pages") { request, context in try await answer { try await open(request, context) } }
     router.get("/pages/:id") { request, context in
-      try await answer { try await show(request, try context.parameters.require("id")) }
+      try await answer { try await show(request, context, try context.parameters.require("id")) }
     }
     router.get("/pages/:id/preview") { request, context in
-      try await answer { try await preview(request, try context.parameters.require("id")) }
+      try await answer { try await preview(request, context, try context.parameters.require("id")) }
     }
     router.get("/pages/:id/events") { request, context in
       try await answer { try await events(request, try context.parameters.require("id")) }
     }
     router.post("/pages/:id/fire") { request, context in
-      try await answer { try await fire(request, try context.parameters.require("id")) }
+      try await answer { try await fire(request, context, try context.parameters.require("id")) }
     }
     router.post("/pages/:id/refresh") { request, context in
-      try await answer { try await refresh(request, try context.parameters.require("id")) }
+      try await answer { try await refresh(request, context, try context.parameters.require("id")) }
     }
     router.post("/pages/:id/reload") { _, context in
       try await answer {
-        let (page, tree) = try await directory.reload(try context.parameters.require("id"))
+        let (page, tree) = try await directory.reload(try context.parameters.require("id"), for: context.client)
         return Self.response(page, tree)
       }
     }
@@ -59,15 +59,15 @@ struct PageRoutes: Sendable {
 
   // MARK: Opening
 
-  private func open(_ request: Request) async throws -> Response {
+  private func open(_ request: Request, _ context: HostRequestContext) async throws -> Response {
     let wanted = try PageRequest(json: try await body(of: request))
-    let (page, tree) = try await directory.open(wanted, view: PageView(format: .json))
+    let (page, tree) = try await directory.open(wanted, view: PageView(format: .json), for: context.client)
     var response = Self.response(page, tree, status: .created)
     response.headers[.location] = "/pages/\(page.id)"
     return response
   }
 
-  private func render(_ request: Request) async throws -> Response {
+  private func render(_ request: Request, _ context: HostRequestContext) async throws -> Response {
     let parameters = request.uri.queryParameters
     var wanted = try PageRequest(
       url: parameters["url"].map(String.init), name: parameters["name"].map(String.init),
@@ -80,7 +80,7 @@ struct PageRoutes: Sendable {
       return time.seconds
     }
     let format = try Self.format(of: request, default: .html)
-    let (page, seen) = try await directory.render(wanted, view: Self.view(format, request))
+    let (page, seen) = try await directory.render(wanted, view: Self.view(format, request), for: context.client)
     switch format {
     case .json: return Self.response(page, seen)
     case .outline: return Self.response(text: seen)
@@ -108,19 +108,19 @@ struct PageRoutes: Sendable {
 
   // MARK: One page
 
-  private func show(_ request: Request, _ id: String) async throws -> Response {
+  private func show(_ request: Request, _ context: HostRequestContext, _ id: String) async throws -> Response {
     let format = try Self.format(of: request, default: .json)
-    if format == .html { return try await preview(request, id) }
+    if format == .html { return try await preview(request, context, id) }
     let view = Self.view(format, request)
-    let (page, seen, _) = try await directory.call(id) { .show(call: $0, page: $1, view) }
+    let (page, seen, _) = try await directory.call(id, for: context.client) { .show(call: $0, page: $1, view) }
     return format == .json ? Self.response(page, seen) : Self.response(text: seen)
   }
 
-  private func preview(_ request: Request, _ id: String) async throws -> Response {
+  private func preview(_ request: Request, _ context: HostRequestContext, _ id: String) async throws -> Response {
     let isWhole = request.uri.queryParameters["embed"] != nil
     let origin = isWhole ? nil : Self.origin(of: request)
     let resources = origin.map { "\($0)/resources?page=\(id)&url=" }
-    let (_, seen, _) = try await directory.call(id) {
+    let (_, seen, _) = try await directory.call(id, for: context.client) {
       .show(call: $0, page: $1, PageView(format: .html, resources: resources))
     }
     return Self.response(html: seen, pictures: origin ?? "")
@@ -134,13 +134,13 @@ struct PageRoutes: Sendable {
     let timers: Double?
   }
 
-  private func fire(_ request: Request, _ id: String) async throws -> Response {
+  private func fire(_ request: Request, _ context: HostRequestContext, _ id: String) async throws -> Response {
     let bytes = try await body(of: request)
     guard let firing = try? JSONDecoder().decode(Firing.self, from: Data(bytes)) else {
       throw PageFailure.badRequest("the body is not {\"ref\": …, \"type\": …, \"event\": …}")
     }
     let wait = directory.wait(firing.settle, timers: firing.timers)
-    return try await entered("fire", id, extra: wait.settle) { call, page, view in
+    return try await entered("fire", id, context, extra: wait.settle) { call, page, view in
       .fire(
         call: call, page: page, ref: firing.ref, type: firing.type, event: firing.event ?? .object([:]), wait,
         view: view)
@@ -153,25 +153,27 @@ struct PageRoutes: Sendable {
     let timers: Double?
   }
 
-  private func refresh(_ request: Request, _ id: String) async throws -> Response {
+  private func refresh(_ request: Request, _ context: HostRequestContext, _ id: String) async throws -> Response {
     let bytes = try await body(of: request)
     guard let refreshing = try? JSONDecoder().decode(Refreshing.self, from: Data(bytes)) else {
       throw PageFailure.badRequest("the body is not {\"data\": …}")
     }
     let wait = directory.wait(refreshing.settle, timers: refreshing.timers)
-    return try await entered("refresh", id, extra: wait.settle) { call, page, view in
+    return try await entered("refresh", id, context, extra: wait.settle) { call, page, view in
       .refresh(call: call, page: page, data: refreshing.data, wait, view: view)
     }
   }
 
   /// What a script throws is its page's answer; the page goes on.
   private func entered(
-    _ kind: String, _ id: String, extra: Double,
+    _ kind: String, _ id: String, _ context: HostRequestContext, extra: Double,
     _ message: @escaping @Sendable (UInt64, UInt64, PageView) -> HostMessage
   ) async throws -> Response {
     let view = PageView(format: .json)
     let began = ContinuousClock.now
-    let (page, tree, newErrors) = try await directory.call(id, extra: extra) { message($0, $1, view) }
+    let (page, tree, newErrors) = try await directory.call(id, for: context.client, extra: extra) {
+      message($0, $1, view)
+    }
     directory.record.entered(kind, seconds: (ContinuousClock.now - began).seconds)
     if newErrors > 0, let fault = page.reply.errors.last {
       directory.record.threw(fault, in: page.location)

@@ -20,6 +20,8 @@ struct PageRunning: Service {
     pool.workers = max(1, settings.workers)
     pool.pageTime = settings.pageTime
     pool.memory = settings.workerMemory
+    pool.waitingCalls = settings.waitingCalls
+    pool.waitingTime = settings.waitingTime
     pool.executable = executable
     pool.frameworks = host.configuration.scripts.frameworks
     pool.preludes = host.configuration.scripts.preludes
@@ -32,6 +34,7 @@ struct PageRunning: Service {
     pages.idle = settings.pageIdle
     pages.pageTime = settings.pageTime
     pages.now = now
+    if let advice = SettingsCheck.crowding(of: settings) { logger.warning("\(advice)") }
     workers = WorkerPool(pool, record: record, logger: logger)
     directory = PageDirectory(
       HostAnswers(host: host, access: access, record: record), pool: workers, configuration: pages,

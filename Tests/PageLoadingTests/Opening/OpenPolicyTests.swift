@@ -114,7 +114,7 @@ struct OpenPolicyTests {
       (.unknownHost, (old, 2), (nil, 15)),
     ]
 
-  @Test(.timeLimit(.minutes(1)), arguments: Trouble.allCases, [true, false])
+  @Test(.timeLimit(.minutes(5)), arguments: Trouble.allCases, [true, false])
   func everyOpeningEndsInTime(_ trouble: Trouble, _ isStored: Bool) async throws {
     let row = try #require(Self.waits.first { $0.0 == trouble })
     let (expected, limit) = isStored ? (row.stored.0 as String?, row.stored.seconds) : row.nothingStored

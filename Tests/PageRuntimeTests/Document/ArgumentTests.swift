@@ -55,7 +55,7 @@ struct ArgumentTests {
       let page = try await fixture.page(
         "var text = add('text'); weex.requireModule('echo').back(function (v) { text.setAttr('value', String(\(show))) })"
       )
-      await page.settle(within: .seconds(5))
+      await page.settle(within: .seconds(60))
       let shown = await page.shown
       await page.destroy()
       return shown
@@ -91,7 +91,7 @@ struct ArgumentTests {
         let page = try await fixture.page(
           "var t = add('text'), told = []; weex.requireModule('tick').tick(function (v) { told.push(v); t.setAttr('value', told.join()) }, \(keeps))"
         )
-        await page.settle(within: .seconds(5))
+        await page.settle(within: .seconds(60))
         #expect(await page.shown == expected)
         await page.destroy()
       }

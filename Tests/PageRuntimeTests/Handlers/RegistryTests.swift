@@ -9,7 +9,7 @@ import Testing
 @testable import PageRuntime
 
 /// What apps register, and for whom it holds.
-@Suite(.timeLimit(.minutes(1))) struct RegistryTests {
+@Suite(.timeLimit(.minutes(5))) struct RegistryTests {
   @Test func anAppsModuleIsCalledWithTypes() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.registry.registerModule("cart") { module in

@@ -9,7 +9,7 @@ import Testing
 @testable import PageRuntime
 
 /// Handlers that stand between pages and the loader.
-@Suite(.timeLimit(.minutes(1))) struct RequestHandlerTests {
+@Suite(.timeLimit(.minutes(5))) struct RequestHandlerTests {
   @Test func aRequestHandlerAnswersInsteadOfTheLoader() async throws {
     struct Loud: ResourceRequestHandling {
       func updates(for request: ResourceRequest, next: @escaping ResourceHandlerChain.Next) -> AsyncStream<LoadUpdate> {

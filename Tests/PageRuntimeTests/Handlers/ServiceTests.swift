@@ -5,7 +5,7 @@ import Testing
 @testable import PageRuntime
 
 /// Scripts that give every page something.
-@Suite(.timeLimit(.minutes(1))) struct ServiceTests {
+@Suite(.timeLimit(.minutes(5))) struct ServiceTests {
   private static let greeter = """
     service.register('greeter', {
       create: function (id, env, config) {

@@ -7,7 +7,7 @@ import Testing
 @testable import PageRuntime
 
 /// `timer`, `locale`, `clipboard`, `meta`, `deviceInfo`, `instanceWrap`.
-@Suite(.timeLimit(.minutes(1))) struct DeviceModuleTests {
+@Suite(.timeLimit(.minutes(5))) struct DeviceModuleTests {
   @Test(
     arguments: [
       ("module('locale').getLanguage(show)", "en"), ("module('locale').getLanguages(show)", #"["en"]"#),
@@ -60,7 +60,7 @@ import Testing
       let page = try await fixture.speakingPage(
         "text.addEvent('click', function () { module('instanceWrap').error('type', 12, 'why') })")
       try await page.fireEvent(try #require(await page.first("text")?.ref), "click")
-      await page.settle(within: .seconds(5))
+      await page.settle(within: .seconds(60))
       #expect(await page.phase == .failed)
       #expect(await page.failure?.description == "the page gave up: type, 12, why")
       await page.destroy()

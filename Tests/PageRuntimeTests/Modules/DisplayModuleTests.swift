@@ -6,7 +6,7 @@ import Testing
 @testable import PageRuntime
 
 /// `dom`, `animation`, `webview`, `picker`.
-@Suite(.timeLimit(.minutes(1))) struct DisplayModuleTests {
+@Suite(.timeLimit(.minutes(5))) struct DisplayModuleTests {
   private struct Grid: LayoutProviding {
     func rect(of ref: String, in page: PageInstance) async -> LayoutRect? {
       page.tree[ref]?.type == "text" ? LayoutRect(left: 10, top: 20, width: 30, height: 40) : nil
@@ -54,7 +54,7 @@ import Testing
         """
         module('animation').transition(text, { styles: { opacity: 0.5 }, duration: 800 }, function (r) { show(r.result) })
         """)
-      await page.settle(within: .seconds(5))
+      await page.settle(within: .seconds(60))
       #expect(await page.shown == "SUCCESS")
       #expect(await page.first("text")?.style["opacity"] == 0.5)
       await page.destroy()
@@ -64,7 +64,7 @@ import Testing
   @Test func whatAPageWantsToBeSeenIsKnown() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.speakingPage("module('dom').scrollToElement(text, { offset: 3 })")
-      await page.settle(within: .seconds(5))
+      await page.settle(within: .seconds(60))
       let ref = await page.first("text")?.ref
       #expect(await page.scrollTarget == ref)
       await page.destroy()
@@ -83,7 +83,7 @@ import Testing
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.speakingPage(
         "var web = add('web'); ['goBack', 'goForward', 'reload'].forEach(function (m) { module('webview')[m](web) })")
-      await page.settle(within: .seconds(5))
+      await page.settle(within: .seconds(60))
       #expect(await page.exceptions.isEmpty)
     }
   }
@@ -95,7 +95,7 @@ import Testing
       for requests in 1...2 {
         let page = try await fixture.speakingPage(
           "module('dom').addRule('fontFace', { fontFamily: 'i', src: \"url('/f.ttf')\" })")
-        await page.settle(within: .seconds(5))
+        await page.settle(within: .seconds(60))
         #expect(await page.rules.map(\.isLoaded) == [true])
         #expect(fixture.origin.requestCount(path: "/f.ttf") == requests)
         await page.destroy()

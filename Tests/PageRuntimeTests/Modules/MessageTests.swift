@@ -9,7 +9,7 @@ import Testing
 @testable import PageRuntime
 
 /// What pages and apps tell one another.
-@Suite(.timeLimit(.minutes(1))) struct MessageTests {
+@Suite(.timeLimit(.minutes(5))) struct MessageTests {
   @Test func pagesHearOneAnotherThroughAChannel() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let listener = try await fixture.page(
@@ -17,9 +17,9 @@ import Testing
         var text = add('text', { attr: { value: '' } }), channel = new BroadcastChannel('news')
         channel.onmessage = function (e) { text.setAttr('value', e.data.word) }
         """)
-      await listener.settle(within: .seconds(5))
+      await listener.settle(within: .seconds(60))
       let speaker = try await fixture.page("new BroadcastChannel('news').postMessage({ word: 'hello' })")
-      await speaker.settle(within: .seconds(5))
+      await speaker.settle(within: .seconds(60))
       #expect(await listener.shown == "hello")
       for page in [listener, speaker] { await page.destroy() }
     }
@@ -32,7 +32,7 @@ import Testing
         var text = add('text', { attr: { value: '' } })
         weex.requireModule('globalEvent').addEventListener('login', function (e) { text.setAttr('value', e.user) })
         """)
-      await page.settle(within: .seconds(5))
+      await page.settle(within: .seconds(60))
       try await page.fireGlobalEvent("login", ["user": "ann"])
       try await page.fireGlobalEvent("login", ["user": "bob"])
       #expect(await page.shown == "bob")
@@ -47,9 +47,9 @@ import Testing
         var events = module('globalEvent')
         events.addEventListener('a', function (e) { say(e.n); events.removeEventListener('a') })
         """)
-      await page.settle(within: .seconds(5))
+      await page.settle(within: .seconds(60))
       try await page.fireGlobalEvent("a", ["n": 1])
-      await page.settle(within: .seconds(5))
+      await page.settle(within: .seconds(60))
       try await page.fireGlobalEvent("a", ["n": 2])
       #expect(await page.shown == "[1]")
       await page.destroy()

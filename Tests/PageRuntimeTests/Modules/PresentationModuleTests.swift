@@ -7,7 +7,7 @@ import Testing
 @testable import PageRuntime
 
 /// `modal`, `navigator` and `event`: what an app shows.
-@Suite(.timeLimit(.minutes(1))) struct PresentationModuleTests {
+@Suite(.timeLimit(.minutes(5))) struct PresentationModuleTests {
   /// Notes what it is asked for.
   private final class App: ModalPresenting, Navigating {
     let asked = Mutex<[String]>([])

@@ -9,7 +9,7 @@ import Testing
 @testable import PageRuntime
 
 /// What `storage` answers.
-@Suite(.timeLimit(.minutes(1))) struct StorageTests {
+@Suite(.timeLimit(.minutes(5))) struct StorageTests {
   @Test func storageKeepsValuesByName() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let shown = try await fixture.shown(

@@ -9,7 +9,7 @@ import Testing
 @testable import PageRuntime
 
 /// What `stream.fetch` answers.
-@Suite(.timeLimit(.minutes(1))) struct StreamTests {
+@Suite(.timeLimit(.minutes(5))) struct StreamTests {
   @Test func fetchGivesWhatTheServerSaid() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.origin.respond("/api") { request in

@@ -7,7 +7,7 @@ import WebSocketTransport
 @testable import PageRuntime
 
 /// The module `webSocket`, against a real server.
-@Suite(.timeLimit(.minutes(1))) struct WebSocketModuleTests {
+@Suite(.timeLimit(.minutes(5))) struct WebSocketModuleTests {
   private static func script(_ url: String, _ onOpen: String) -> String {
     """
     var socket = module('webSocket')
@@ -64,7 +64,7 @@ import WebSocketTransport
       try await SocketServer.running { server in
         let page = try await fixture.speakingPage(Self.script(server.url("/echo"), "socket.close(1001, '')"))
         await page.waitUntilShown(#"["open"]"#)
-        await page.settle(within: .seconds(5))
+        await page.settle(within: .seconds(60))
         #expect(await page.exceptions.contains { $0.contains("not with 1001") })
       }
     }

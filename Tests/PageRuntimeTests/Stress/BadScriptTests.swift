@@ -36,14 +36,14 @@ extension StressTests {
       }
     }
 
-    @Test(.timeLimit(.minutes(1)), arguments: places)
+    @Test(.timeLimit(.minutes(5)), arguments: places)
     func whatIsThrownIsReportedAndThePageGoesOn(_ place: String) async throws {
       let end = try await Self.tapped("throw new TypeError('no such thing')", at: place, limits: ScriptLimits())
       #expect(end.phase == .live)
       #expect(end.exceptions.first?.contains("no such thing") == true)
     }
 
-    @Test(.timeLimit(.minutes(1)), arguments: places)
+    @Test(.timeLimit(.minutes(5)), arguments: places)
     func whatDoesNotEndIsStoppedAndSo(_ place: String) async throws {
       let end = try await Self.tapped("for (;;) {}", at: place, limits: ScriptLimits(time: .milliseconds(200)))
       #expect(end.phase == .failed)

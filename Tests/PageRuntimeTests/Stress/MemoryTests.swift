@@ -53,7 +53,7 @@ extension StressTests {
     }
 
     @Test(
-      .timeLimit(.minutes(1)),
+      .timeLimit(.minutes(5)),
       arguments: [
         "var all = []; for (;;) all.push({ at: all.length })",
         "var all = []; for (;;) all.push(new Array(1000).fill(1))",

@@ -31,6 +31,12 @@ import Testing
     #expect(Placement.choose([candidate(1, 0, memory: 0.9), candidate(2, 9)], homes: [1]) == 2)
     #expect(Placement.choose([candidate(1, 0, busy: 3), candidate(2, 9, busy: 0.5)], homes: [1]) == 2)
   }
+
+  @Test("a page is not opened at the cost of those that are open")
+  func fullWorkersGetNothing() {
+    #expect(Placement.choose([candidate(1, 0, memory: 0.8), candidate(2, 9, memory: 0.95)], homes: [1]) == nil)
+    #expect(Placement.choose([candidate(1, 0, busy: 3, memory: 0.7), candidate(2, 9, memory: 0.95)], homes: [2]) == 1)
+  }
 }
 
 @Suite struct WatchTests {
@@ -42,21 +48,45 @@ import Testing
     return Watch.verdict(look, limits)
   }
 
-  @Test func anEntryHasItsTimeAndALittleMore() {
-    #expect(verdict { $0.running = [(1, 2)] } == .fine)
-    #expect(verdict { $0.running = [(1, 3)] } == .suspicious)
-    #expect(verdict { $0.running = [(1, 5.4)] } == .suspicious)
-    #expect(
-      verdict { $0.running = [(1, 6), (2, 5.6), (3, 1)] } == .kill(.time(took: 6, limit: 5), culprits: [1, 2]))
+  private static func running(
+    _ page: UInt64, _ seconds: Double, processor: Double? = nil, growth: Int64 = 0
+  ) -> Watch.Running {
+    Watch.Running(page: page, seconds: seconds, processorSeconds: processor, growth: growth)
   }
 
-  @Test func memoryIsBlamedOnWhoHasRunLongest() {
-    #expect(verdict { $0.residentBytes = 100 } == .fine)
-    let kill = KillReason.memory(found: 101, limit: 100)
+  @Test func anEntryHasItsTimeAndALittleMore() {
+    #expect(verdict { $0.running = [Self.running(1, 2)] } == .fine)
+    #expect(verdict { $0.running = [Self.running(1, 3)] } == .suspicious)
+    #expect(verdict { $0.running = [Self.running(1, 5.4)] } == .suspicious)
     #expect(
-      verdict { ($0.residentBytes, $0.running, $0.last) = (101, [(1, 1), (2, 2)], 3) } == .kill(kill, culprits: [2]))
-    #expect(verdict { ($0.residentBytes, $0.last) = (101, 3) } == .kill(kill, culprits: [3]))
-    #expect(verdict { $0.residentBytes = 101 } == .kill(kill, culprits: []))
+      verdict { $0.running = [Self.running(1, 6), Self.running(2, 5.6), Self.running(3, 1)] }
+        == .kill(.time(took: 6, limit: 5), culprits: [1, 2]))
+  }
+
+  @Test("a page is charged with the processor's time, not with that of a busy machine")
+  func onlyThePagesOwnTimeCounts() {
+    #expect(verdict { $0.running = [Self.running(1, 20, processor: 2)] } == .fine)
+    #expect(verdict { $0.running = [Self.running(1, 20, processor: 3)] } == .suspicious)
+    #expect(
+      verdict { $0.running = [Self.running(1, 20, processor: 6), Self.running(2, 20, processor: 1)] }
+        == .kill(.time(took: 6, limit: 5), culprits: [1]))
+    // It waits for something that does not come.
+    #expect(verdict { $0.running = [Self.running(1, 26, processor: 0.1)] } == .kill(.silence, culprits: [1]))
+  }
+
+  @Test("memory is blamed on the page that took a good part of it, and on none where many have little")
+  func memoryIsBlamedOnWhoTookIt() {
+    let kill = KillReason.memory(found: 101, limit: 100)
+    func memory(_ found: Int64, _ running: [Watch.Running], _ growth: [UInt64: Int64]) -> Watch.Verdict {
+      verdict { ($0.residentBytes, $0.running, $0.growth) = (found, running, growth) }
+    }
+    #expect(memory(100, [Self.running(1, 1, growth: 90)], [:]) == .fine)
+    #expect(
+      memory(101, [Self.running(1, 1, growth: 5), Self.running(2, 0.1, growth: 60)], [:]) == .kill(kill, culprits: [2]))
+    #expect(memory(101, [Self.running(1, 1, growth: 5)], [3: 40, 4: 10]) == .kill(kill, culprits: [3]))
+    #expect(memory(101, [Self.running(1, 1, growth: 20)], [1: 30, 3: 40]) == .kill(kill, culprits: [1]))
+    #expect(memory(101, [Self.running(1, 1, growth: 20)], [3: 24]) == .kill(kill, culprits: []))
+    #expect(memory(101, [], [:]) == .kill(kill, culprits: []))
   }
 
   @Test func aWorkerThatDoesNotAnswerIsLost() {

@@ -60,7 +60,7 @@ struct PageFlags: ParsableArguments, FlagOptions {
   @Option(help: ArgumentHelp("How long one entry into a page may take. (default: 5)", valueName: "seconds"))
   var pageTime: String?
 
-  @Option(help: ArgumentHelp("Resident memory of one worker. (default: 256MB)", valueName: "size"))
+  @Option(help: ArgumentHelp("Resident memory of one worker. (default: 512MB)", valueName: "size"))
   var workerMemory: String?
 
   @Option(help: ArgumentHelp("Pages at once. (default: 200)", valueName: "n"))
@@ -68,6 +68,15 @@ struct PageFlags: ParsableArguments, FlagOptions {
 
   @Option(help: ArgumentHelp("How long a page lives that nobody asks for. (default: 300)", valueName: "seconds"))
   var pageIdle: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "Calls of pages that may wait while the workers are busy; more get 503 at once. (default: 512)", valueName: "n"))
+  var pageQueue: String?
+
+  @Option(
+    help: ArgumentHelp("How long such a call may wait until it gets 503. (default: 5)", valueName: "seconds"))
+  var pageWait: String?
 
   @Option(
     help: ArgumentHelp(
@@ -94,7 +103,7 @@ struct PageFlags: ParsableArguments, FlagOptions {
   var given: [SettingKey: [String]] {
     var given = Self.collect([
       (.workers, workers), (.pageTime, pageTime), (.workerMemory, workerMemory), (.maxPages, maxPages),
-      (.pageIdle, pageIdle),
+      (.pageIdle, pageIdle), (.pageQueue, pageQueue), (.pageWait, pageWait),
     ])
     if !allowOrigin.isEmpty { given[.allowOrigin] = allowOrigin }
     if !framework.isEmpty { given[.framework] = framework }

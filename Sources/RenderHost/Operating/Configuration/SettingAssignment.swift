@@ -36,6 +36,8 @@ struct SettingAssignment {
     case .workerMemory: settings.workerMemory = try size(atLeast: 32 << 20)
     case .maxPages: settings.pages = try count(in: 1...100_000)
     case .pageIdle: settings.pageIdle = try duration(atLeast: .seconds(1))
+    case .pageQueue: settings.waitingCalls = try count(in: 0...100_000)
+    case .pageWait: settings.waitingTime = try duration(atLeast: .milliseconds(10))
     case .allowOrigin: settings.allowedOrigins = (isFirst ? [] : settings.allowedOrigins) + [try origin()]
     case .framework: try assignFile(to: &settings.frameworks, like: "Vue=/srv/weex-vue-framework.js")
     case .prelude: try assignFile(to: &settings.preludes, like: "Rax=/srv/weex-rax-api.js")

@@ -8,6 +8,8 @@ package enum SettingKey: String, CaseIterable, Sendable {
   case workerMemory = "worker-memory"
   case maxPages = "max-pages"
   case pageIdle = "page-idle"
+  case pageQueue = "page-queue"
+  case pageWait = "page-wait"
   case allowOrigin = "allow-origin"
   case framework
   case prelude

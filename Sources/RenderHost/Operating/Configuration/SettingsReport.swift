@@ -72,6 +72,8 @@ package struct SettingsReport: Sendable {
     case .workerMemory: "\(settings.workerMemory)"
     case .maxPages: "\(settings.pages)"
     case .pageIdle: SettingText.text(settings.pageIdle)
+    case .pageQueue: "\(settings.waitingCalls)"
+    case .pageWait: SettingText.text(settings.waitingTime)
     case .allowOrigin: settings.allowedOrigins.isEmpty ? nil : settings.allowedOrigins.joined(separator: ", ")
     case .framework: pairs(settings.frameworks)
     case .prelude: pairs(settings.preludes)

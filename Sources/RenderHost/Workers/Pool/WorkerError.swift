@@ -5,6 +5,8 @@ enum WorkerError: Error, Hashable, Sendable, CustomStringConvertible {
   case ended(KillReason, isCulprit: Bool)
   /// No worker is there that could take a page.
   case noWorker
+  /// The workers' memory is used up, and more pages would cost those that are open.
+  case noMemory(limit: Int64)
   /// The bundle has ended too many workers.
   case barred(BarredBundles.Entry)
 
@@ -14,6 +16,8 @@ enum WorkerError: Error, Hashable, Sendable, CustomStringConvertible {
     case .ended(let reason, true): "the page's worker was stopped: \(reason)"
     case .ended(let reason, false): "the page's worker was stopped because of another page: \(reason)"
     case .noWorker: "no worker is ready"
+    case .noMemory(let limit):
+      "the open pages fill the memory of every worker, \(limit >> 20) MiB each (--worker-memory)"
     case .barred(let entry): "\(entry)"
     }
   }

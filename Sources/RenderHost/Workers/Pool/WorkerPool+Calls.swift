@@ -44,6 +44,8 @@ extension WorkerPool {
 
   /// Counts a stop against the page's bundle, once: the engine's and a kill may come together.
   func strike(_ page: UInt64, _ reason: KillReason) {
+    // It may have been waiting for something else.
+    guard reason != .silence else { return }
     guard let residence = residences[page], !residence.hasStruck else { return }
     residences[page]?.hasStruck = true
     barred.strike(residence.digest, url: residence.location, reason, at: configuration.now())

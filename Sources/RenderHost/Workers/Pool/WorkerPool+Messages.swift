@@ -11,6 +11,7 @@ extension WorkerPool {
       failedStarts = 0
       if !hasReported || !report.kept.isEmpty { logger.info("a worker is ready; \(report.summary)") }
       hasReported = true
+      noteReady()
       wakeWaiters()
     case .event(let page, let name):
       guard residences[page]?.worker == id else { return }

@@ -2,15 +2,25 @@ import Foundation
 import PageKit
 
 extension WorkerPool {
-  /// - Throws: ``WorkerError/noWorker`` where none is ready in time.
+  /// How long a page waits for memory that other pages let go of.
+  private static let memoryWait: Duration = .seconds(2)
+
+  /// As many calls are let in as the workers that are ready deal with.
+  func noteReady() {
+    admission.serve(workers: workers.values.count { $0.state == .ready && $0.link.end == nil })
+  }
+
+  /// - Throws: ``WorkerError/noWorker`` if none is ready in time, ``WorkerError/noMemory(limit:)`` if none has room.
   func worker(for digest: SHA256Digest) async throws -> Worker {
-    let deadline = ContinuousClock.now + configuration.pageTime + .seconds(10)
+    let began = ContinuousClock.now
+    let deadline = began + configuration.pageTime + .seconds(10)
     while !isStopping {
       let candidates = workers.values.filter { $0.state == .ready && $0.link.end == nil }.map { worker in
         Placement.Candidate(
           id: worker.id, pages: worker.pages.count, calls: worker.calls,
           busy: worker.look.running.map(\.seconds).max() ?? 0,
-          memory: Double(worker.residentBytes) / Double(configuration.memory))
+          memory: Double(worker.residentBytes + Int64(worker.calls) * Placement.pageBytes)
+            / Double(configuration.memory))
       }
       if let chosen = Placement.choose(candidates, homes: homes[digest] ?? []), let worker = workers[chosen] {
         if homes.count >= Self.homesLimit { homes = [:] }
@@ -19,7 +29,12 @@ extension WorkerPool {
       }
       let now = ContinuousClock.now
       guard now < deadline, !Task.isCancelled else { break }
-      await wait(until: deadline)
+      guard !candidates.isEmpty else {
+        await wait(until: deadline)
+        continue
+      }
+      guard now < began + Self.memoryWait else { throw WorkerError.noMemory(limit: configuration.memory) }
+      try? await Task.sleep(for: configuration.watchInterval)
     }
     throw WorkerError.noWorker
   }

@@ -4,6 +4,8 @@ import PageKit
 extension WorkerPool {
   /// How long a worker may take until it is ready.
   private static let startLimit: Duration = .seconds(20)
+  /// Between two times that a worker is told to let go of memory.
+  private static let reliefPause: Duration = .seconds(2)
 
   /// Looks at every worker again and again, until the task is cancelled or the pool stops.
   func watch() async {
@@ -16,19 +18,29 @@ extension WorkerPool {
 
   private func look(at id: Int) {
     guard var worker = workers[id], worker.state != .ending else { return }
-    let look = worker.look(at: EntryBoard.now(), .now)
+    let limits = Watch.Limits(time: configuration.pageTime.seconds, memory: configuration.memory)
+    let look = worker.look(at: EntryBoard.now(), .now, limits)
     worker.look = look
     worker.residentBytes = look.residentBytes ?? worker.residentBytes
-    let limits = Watch.Limits(time: configuration.pageTime.seconds, memory: configuration.memory)
     let verdict = Watch.verdict(look, limits)
     worker.isSuspicious = verdict == .suspicious
     workers[id] = worker
+    relieve(worker)
     switch verdict {
     case .fine:
       if worker.state == .starting, worker.started + Self.startLimit < .now { kill(id, .silence, culprits: []) }
     case .suspicious: fill()
     case .kill(let reason, let culprits): kill(id, reason, culprits: culprits)
     }
+  }
+
+  /// Has a worker whose memory runs out let go of what no page is using.
+  private func relieve(_ worker: WorkerPool.Worker) {
+    guard worker.state == .ready, Double(worker.residentBytes) > Placement.crowded * Double(configuration.memory),
+      worker.relieved.map({ $0 + Self.reliefPause < .now }) ?? true
+    else { return }
+    workers[worker.id]?.relieved = .now
+    Task { try? await worker.link.send(.releaseMemory) }
   }
 
   /// Lets go of one that was started ahead and is not needed.
@@ -52,15 +64,21 @@ extension WorkerPool.Worker {
   /// What can be seen of it now.
   ///
   /// - Parameter clock: as the board counts.
-  fileprivate func look(at clock: UInt64, _ now: ContinuousClock.Instant) -> Watch.Look {
+  fileprivate func look(at clock: UInt64, _ now: ContinuousClock.Instant, _ limits: Watch.Limits) -> Watch.Look {
     var look = Watch.Look()
     // What the worker writes there is its own word: only its own pages count.
     let entries = process.board.entries().filter { pages.contains($0.page) }
-    for entry in entries.sorted(by: { $0.entered < $1.entered }) where entry.left == nil {
-      look.running.append((entry.page, Double(clock - min(clock, entry.entered)) / 1e9))
-    }
-    look.last = entries.max { $0.entered < $1.entered }?.page
     look.residentBytes = process.residentBytes
+    for entry in entries { look.growth[entry.page, default: 0] += entry.growth }
+    for entry in entries.sorted(by: { $0.entered < $1.entered }) where entry.left == nil {
+      let seconds = Double(clock - min(clock, entry.entered)) / 1e9
+      var running = Watch.Running(page: entry.page, seconds: seconds)
+      if Watch.wantsProcessorTime(seconds, limits), let used = ThreadTime.of(entry.thread, in: process.id) {
+        running.processorSeconds = Double(used - min(used, entry.processorTime)) / 1e9
+      }
+      running.growth = look.residentBytes.map { $0 &- entry.residentBytes } ?? 0
+      look.running.append(running)
+    }
     look.overdueCall = link.overdue(at: now)
     return look
   }

@@ -11,7 +11,11 @@ public actor WorkerPool: Service {
     /// Of one entry into a page.
     var pageTime: Duration = .seconds(5)
     /// Resident bytes of one worker.
-    var memory: Int64 = 256 << 20
+    var memory: Int64 = 512 << 20
+    /// Calls that may wait until fewer pages are busy.
+    var waitingCalls = 512
+    /// How long a call may wait.
+    var waitingTime: Duration = .seconds(5)
     /// What knows `worker`.
     var executable = "/proc/self/exe"
     /// Texts of framework files.
@@ -42,6 +46,8 @@ public actor WorkerPool: Service {
     var look = Watch.Look()
     /// It may have to be killed soon.
     var isSuspicious = false
+    /// When it was last told to let go of memory.
+    var relieved: ContinuousClock.Instant?
     var report: ConfinementReport?
     var questions: [UInt64: Task<Void, Never>] = [:]
   }
@@ -57,6 +63,8 @@ public actor WorkerPool: Service {
   }
 
   let configuration: Configuration
+  /// Where calls wait while the workers are busy.
+  nonisolated let admission: PageAdmission
   let record: HostRecord
   let logger: Logger
   let spawner: ProcessSpawner
@@ -87,6 +95,7 @@ public actor WorkerPool: Service {
   init(_ configuration: Configuration, record: HostRecord = HostRecord(), logger: Logger) {
     self.record = record
     self.configuration = configuration
+    admission = PageAdmission(waitingLimit: configuration.waitingCalls, waitingTime: configuration.waitingTime)
     self.logger = logger
     spawner = ProcessSpawner(executable: configuration.executable)
     barred = configuration.barring
@@ -186,7 +195,9 @@ public actor WorkerPool: Service {
       pageTime: configuration.pageTime.seconds,
       frameworks: Dictionary(configuration.frameworks.map { ($0.key.rawValue, $0.value) }) { $1 },
       preludes: Dictionary(configuration.preludes.map { ($0.key.rawValue, $0.value) }) { $1 },
-      environment: configuration.environment.json, refreshesAlways: configuration.refreshesAlways)
+      environment: configuration.environment.json, refreshesAlways: configuration.refreshesAlways,
+      entriesAtOnce: max(1, ProcessInfo.processInfo.activeProcessorCount / configuration.workers),
+      memory: configuration.memory)
   }
 
   /// Its socket has ended.
@@ -194,6 +205,7 @@ public actor WorkerPool: Service {
     guard let worker = workers[id] else { return }
     let wasReady = worker.state != .starting
     workers[id]?.state = .ending
+    noteReady()
     let how = await spawner.end(worker.process)
     if worker.link.noteEnd(reason ?? .ended("\(how)"), culprits: Self.culprits(of: how, worker)) {
       logger.warning("a worker has ended: \(reason ?? .ended("\(how)"))", metadata: ["worker": "\(id)"])
@@ -232,6 +244,7 @@ public actor WorkerPool: Service {
     }
     // Not yet reaped, so the number is still its own.
     Foundation.kill(worker.process.id, SIGKILL)
+    noteReady()
     fill()
   }
 

@@ -1,18 +1,24 @@
 import CLinux
 import Dispatch
 import Foundation
+import PageKit
 import Synchronization
 
 /// Which pages of a worker are running, and since when: memory that the worker writes and the daemon reads, so that it
 /// sees what goes on however busy the worker is.
 ///
-/// Three words for each page: its number, and when it was last entered and left, in nanoseconds of the monotonic clock.
+/// For each page: its number; when it was last entered and left, in nanoseconds of the monotonic clock; the thread that
+/// it runs on, and the processor's time that the thread had used when it was entered, in nanoseconds; the worker's
+/// resident bytes then, and by how many they have grown in all its entries.
 ///
 /// `@unchecked Sendable`: the memory is only touched through atomics, and unmapped when nobody has the board any more.
 final class EntryBoard: @unchecked Sendable {
   static let slots = 4_096
-  private static let words = 3
-  private static var size: Int { slots * words * MemoryLayout<UInt64>.stride }
+  private enum Word: Int, CaseIterable {
+    case page, entered, left, thread, processorTime, residentBytes, growth
+  }
+
+  private static var size: Int { slots * Word.allCases.count * MemoryLayout<UInt64>.stride }
 
   private let memory: UnsafeMutableRawPointer
 
@@ -38,8 +44,14 @@ final class EntryBoard: @unchecked Sendable {
 
   deinit { munmap(memory, Self.size) }
 
-  private func word(_ slot: Int, _ index: Int) -> UnsafeMutablePointer<Atomic<UInt64>> {
-    (memory + (slot * Self.words + index) * MemoryLayout<UInt64>.stride).assumingMemoryBound(to: Atomic<UInt64>.self)
+  private func word(_ slot: Int, _ word: Word) -> UnsafeMutablePointer<Atomic<UInt64>> {
+    (memory + (slot * Word.allCases.count + word.rawValue) * MemoryLayout<UInt64>.stride)
+      .assumingMemoryBound(to: Atomic<UInt64>.self)
+  }
+
+  private func load(_ slot: Int, _ word: Word) -> UInt64 { self.word(slot, word).pointee.load(ordering: .acquiring) }
+  private func store(_ value: UInt64, _ slot: Int, _ word: Word) {
+    self.word(slot, word).pointee.store(value, ordering: .releasing)
   }
 
   static func now() -> UInt64 { DispatchTime.now().uptimeNanoseconds }
@@ -47,33 +59,56 @@ final class EntryBoard: @unchecked Sendable {
   // MARK: The worker's side
 
   func take(_ slot: Int, for page: UInt64) {
-    word(slot, 1).pointee.store(0, ordering: .relaxed)
-    word(slot, 2).pointee.store(0, ordering: .relaxed)
-    word(slot, 0).pointee.store(page, ordering: .releasing)
+    for word in Word.allCases where word != .page { store(0, slot, word) }
+    store(page, slot, .page)
   }
 
-  func free(_ slot: Int) { word(slot, 0).pointee.store(0, ordering: .releasing) }
-  func enter(_ slot: Int) { word(slot, 1).pointee.store(Self.now(), ordering: .releasing) }
-  func leave(_ slot: Int) { word(slot, 2).pointee.store(Self.now(), ordering: .releasing) }
+  func free(_ slot: Int) { store(0, slot, .page) }
+
+  /// On the thread that enters.
+  func enter(_ slot: Int) {
+    store(UInt64(pk_thread()), slot, .thread)
+    store(ThreadTime.own(), slot, .processorTime)
+    store(UInt64(ScriptLimits.residentBytesNow()), slot, .residentBytes)
+    store(Self.now(), slot, .entered)
+  }
+
+  func leave(_ slot: Int) {
+    let before = load(slot, .residentBytes)
+    store(load(slot, .growth) &+ UInt64(ScriptLimits.residentBytesNow()) &- before, slot, .growth)
+    store(Self.now(), slot, .left)
+  }
 
   // MARK: The daemon's side
 
   struct Entry: Hashable, Sendable {
     let page: UInt64
     let entered: UInt64
-    /// Nil while it runs.
+    /// `nil` while it runs.
     let left: UInt64?
+    let thread: Int32
+    /// Nanoseconds that the thread had used when it was entered.
+    let processorTime: UInt64
+    /// The worker's, when it was entered.
+    let residentBytes: Int64
+    /// Of all entries that have ended, in bytes.
+    let growth: Int64
   }
 
   /// Every page that was entered.
   func entries() -> [Entry] {
     var found: [Entry] = []
     for slot in 0..<Self.slots {
-      let page = word(slot, 0).pointee.load(ordering: .acquiring)
-      let entered = page == 0 ? 0 : word(slot, 1).pointee.load(ordering: .acquiring)
+      let page = load(slot, .page)
+      let entered = page == 0 ? 0 : load(slot, .entered)
       guard entered > 0 else { continue }
-      let left = word(slot, 2).pointee.load(ordering: .acquiring)
-      found.append(Entry(page: page, entered: entered, left: left >= entered ? left : nil))
+      let left = load(slot, .left)
+      found.append(
+        Entry(
+          page: page, entered: entered, left: left >= entered ? left : nil,
+          thread: Int32(truncatingIfNeeded: load(slot, .thread)), processorTime: load(slot, .processorTime),
+          residentBytes: Int64(bitPattern: load(slot, .residentBytes)),
+          growth: Int64(bitPattern: load(slot, .growth))))
     }
     return found
   }

@@ -10,6 +10,8 @@ enum HostMessage: Codable, Sendable {
   case refresh(call: UInt64, page: UInt64, data: JSONValue, PageWait, view: PageView?)
   case show(call: UInt64, page: UInt64, PageView)
   case close(page: UInt64)
+  /// What no page is using is to be let go of.
+  case releaseMemory
   /// To what the worker asked; some come with bytes.
   case answer(question: UInt64, PageAnswer)
 }
@@ -25,6 +27,10 @@ struct WorkerSetUp: Codable, Sendable {
   var environment: JSONValue
   /// How the daemon's loader treats what says nothing of it.
   var refreshesAlways: Bool
+  /// Entries into scripts that run at once.
+  var entriesAtOnce: Int
+  /// Resident bytes that the worker may have.
+  var memory: Int64
 }
 
 /// How a page is opened.

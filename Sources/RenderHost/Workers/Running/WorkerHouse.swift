@@ -25,7 +25,9 @@ import Synchronization
       cache: try ResponseCache(store: NoResponseStore(), memoryCapacity: 0, allowingNone: true),
       transport: NoTransport(), coding: ContentDecoder(), configuration: loading)
     var scripts = FrameworkPool.Configuration()
-    scripts.limits = ScriptLimits(time: .seconds(setUp.pageTime))
+    // A page that takes too much is stopped before the daemon has to stop all.
+    scripts.limits = ScriptLimits(time: .seconds(setUp.pageTime), residentBytes: setUp.memory / 4 * 3)
+    scripts.entriesAtOnce = setUp.entriesAtOnce
     scripts.environment = ScriptValue(setUp.environment)
     scripts.observer = entries
     scripts.frameworkAdvice = { "name its file with renderhost's --framework \($0.rawValue)=FILE" }

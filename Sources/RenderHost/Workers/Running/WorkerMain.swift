@@ -1,5 +1,6 @@
 import CLinux
 import Foundation
+import PageKit
 
 /// A worker process: runs pages for the daemon that started it, and has nothing else.
 public enum WorkerMain {
@@ -16,6 +17,8 @@ public enum WorkerMain {
       exit(64)
     }
     close(boardDescriptor)
+    // The file of it is opened the first time, and cannot be later.
+    _ = ScriptLimits.residentBytesNow()
     let report = Confinement.apply(parent: parent)
     let socket = WorkerSocket(socketDescriptor)
     let relay = HostRelay(socket)

@@ -1,3 +1,4 @@
+import CLinux
 import PageKit
 import Synchronization
 
@@ -41,6 +42,9 @@ final class WorkerPages: Sendable {
     switch message {
     case .setUp, .answer: break
     case .close(let page): await house.close(page)
+    case .releaseMemory:
+      await house.environment.frameworks.releaseMemory()
+      malloc_trim(0)
     case .open(let call, let page, let opening):
       await answer(call) { try await house.open(page, opening, payload) }
     case .fire(let call, let page, let ref, let type, let event, let wait, let view):

@@ -1,0 +1,174 @@
+import Synchronization
+
+/// Lets so many run at once; the others wait in a queue with an end, in which clients take turns.
+///
+///     let pass = try await gate.enter(for: address, until: .now + .seconds(5))
+///     defer { gate.leave(pass) }
+package final class FairGate<Client: Hashable & Sendable>: Sendable {
+  /// The right to run, until ``FairGate/leave(_:)``.
+  package struct Pass: Hashable, Sendable {
+    fileprivate let ticket: FairQueue<Client>.Ticket
+  }
+
+  /// Why somebody may not run.
+  package enum Refusal: Error, Hashable, Sendable {
+    /// As many wait as may.
+    case full(limit: Int)
+    /// The deadline came before the turn.
+    case late
+  }
+
+  private struct Waiter {
+    let client: Client
+    let continuation: CheckedContinuation<Result<Void, any Error>, Never>
+  }
+
+  private struct State {
+    var queue: FairQueue<Client>
+    var lastTicket: FairQueue<Client>.Ticket = 0
+    var waiters: [FairQueue<Client>.Ticket: Waiter] = [:]
+    /// Since when those run that hold a place.
+    var since: [FairQueue<Client>.Ticket: ContinuousClock.Instant] = [:]
+    var alarm: ContinuousClock.Instant?
+
+    /// Those whose turn it is.
+    mutating func admit(at now: ContinuousClock.Instant) -> [CheckedContinuation<Result<Void, any Error>, Never>] {
+      var admitted: [CheckedContinuation<Result<Void, any Error>, Never>] = []
+      while let ticket = queue.next() {
+        since[ticket] = now
+        if let waiter = waiters.removeValue(forKey: ticket) { admitted.append(waiter.continuation) }
+      }
+      return admitted
+    }
+  }
+
+  private let state: Mutex<State>
+  private let patience: Duration?
+
+  /// - Parameters:
+  ///   - width: how many may run at once.
+  ///   - limit: how many may wait.
+  ///   - patience: whoever runs for longer gives its place to the next, and goes on; `nil` if nobody does.
+  package init(width: Int, limit: Int = .max, patience: Duration? = nil) {
+    state = Mutex(State(queue: FairQueue(width: width, limit: limit)))
+    self.patience = patience
+  }
+
+  /// How many may run at once.
+  package var width: Int {
+    get { state.withLock(\.queue.width) }
+    set {
+      resume {
+        $0.queue.width = newValue
+        return $0.admit(at: .now)
+      }
+    }
+  }
+
+  /// How many run in a place of their own, and how many wait.
+  package var counts: (running: Int, waiting: Int) { state.withLock { ($0.queue.running, $0.queue.waiting) } }
+
+  /// Waits until it may run, or the deadline has come.
+  ///
+  /// - Throws: ``Refusal``, `CancellationError`.
+  package func enter(for client: Client, until deadline: ContinuousClock.Instant) async throws -> Pass {
+    let (ticket, entry) = take(for: client, limit: state.withLock(\.queue.limit))
+    switch entry {
+    case .admitted: break
+    case .full: throw Refusal.full(limit: state.withLock(\.queue.limit))
+    case .waits:
+      let alarm = Task {
+        try await Task.sleep(until: deadline)
+        refuse(ticket, Refusal.late)
+      }
+      defer { alarm.cancel() }
+      try await withTaskCancellationHandler {
+        try await wait(ticket, client) {
+          if Task.isCancelled { refuse(ticket, CancellationError()) }
+          if deadline <= .now { refuse(ticket, Refusal.late) }
+        }
+      } onCancel: {
+        refuse(ticket, CancellationError())
+      }
+    }
+    return Pass(ticket: ticket)
+  }
+
+  /// Waits until it may run, however many wait, and also in a task that was cancelled.
+  package func enter(for client: Client) async -> Pass {
+    let (ticket, entry) = take(for: client, limit: .max)
+    if entry == .waits { try? await wait(ticket, client) {} }
+    return Pass(ticket: ticket)
+  }
+
+  package func leave(_ pass: Pass) {
+    resume { state in
+      guard state.since.removeValue(forKey: pass.ticket) != nil else { return [] }
+      state.queue.leave()
+      return state.admit(at: .now)
+    }
+  }
+
+  private func take(for client: Client, limit: Int) -> (FairQueue<Client>.Ticket, FairQueue<Client>.Entry) {
+    state.withLock { state in
+      state.lastTicket += 1
+      let entry = state.queue.enter(state.lastTicket, for: client, limit: limit)
+      if entry == .admitted { state.since[state.lastTicket] = .now }
+      return (state.lastTicket, entry)
+    }
+  }
+
+  /// - Parameter begun: called once it can be refused.
+  private func wait(_ ticket: FairQueue<Client>.Ticket, _ client: Client, begun: () -> Void) async throws {
+    let result = await withCheckedContinuation { continuation in
+      let isAdmitted = state.withLock { state in
+        // Its turn may have come meanwhile.
+        if state.since[ticket] != nil { return true }
+        state.waiters[ticket] = Waiter(client: client, continuation: continuation)
+        return false
+      }
+      if isAdmitted { return continuation.resume(returning: .success(())) }
+      begun()
+      lend()
+    }
+    try result.get()
+  }
+
+  private func refuse(_ ticket: FairQueue<Client>.Ticket, _ error: any Error) {
+    let waiter = state.withLock { state in
+      let waiter = state.waiters.removeValue(forKey: ticket)
+      if let waiter { state.queue.remove(ticket, of: waiter.client) }
+      return waiter
+    }
+    waiter?.continuation.resume(returning: .failure(error))
+  }
+
+  private func resume(_ change: (inout State) -> [CheckedContinuation<Result<Void, any Error>, Never>]) {
+    for continuation in state.withLock({ change(&$0) }) { continuation.resume(returning: .success(())) }
+  }
+
+  /// Gives places of those that have run for too long to those that wait; looks again as long as any waits.
+  private func lend() {
+    guard let patience else { return }
+    resume { state in
+      let now = ContinuousClock.now
+      for (ticket, began) in state.since where began + patience <= now && state.queue.waiting > 0 {
+        state.since[ticket] = nil
+        state.queue.leave()
+      }
+      return state.admit(at: now)
+    }
+    let next: ContinuousClock.Instant? = state.withLock { state in
+      guard state.queue.waiting > 0, let first = state.since.values.min() else { return nil }
+      let next = first + patience
+      if let alarm = state.alarm, alarm <= next, alarm > .now { return nil }
+      state.alarm = next
+      return next
+    }
+    guard let next else { return }
+    Task { [weak self] in
+      try? await Task.sleep(until: next)
+      self?.lend()
+    }
+  }
+}

@@ -1,0 +1,140 @@
+import Foundation
+import HTTPTypes
+import PageKit
+import PageTesting
+import Testing
+
+@testable import RenderHost
+
+/// What many healthy pages at once come to: they wait, or are refused; nobody is killed, and nobody is blamed.
+@Suite(.serialized) struct AdmissionTests {
+  /// A hundred cells, and some work.
+  private static let cells = Script.page(
+    """
+    for (var i = 0; i < 100; i++) {
+      var e = d.createElement('div', { style: { color: 'red' } }), t = d.createElement('text', { attr: { value: 'cell ' + i } })
+      e.appendChild(t); e.addEvent('click', function () {}); b.appendChild(e)
+    }
+    var began = Date.now(); while (Date.now() - began < 5) {}
+    """)
+
+  /// Asks for something that does not come before it is released.
+  private static let waiting = Script.page(
+    "weex.requireModule('stream').fetch({ url: 'held.json', type: 'text' }, function () {})")
+
+  @Test("64 clients of a healthy page get it or are told to come again; no worker is killed, no bundle barred")
+  func loadAloneKillsNothing() async throws {
+    try await PageFarm.running(["cells": Self.cells], change: { $0.workerMemory = 256 << 20 }) { farm in
+      let statuses = try await withThrowingTaskGroup(of: [Int].self) { group in
+        for _ in 0..<64 {
+          group.addTask {
+            var statuses: [Int] = []
+            for _ in 0..<4 { statuses.append(try await farm.ask(.get, "/render?name=cells&format=outline").status) }
+            return statuses
+          }
+        }
+        return try await group.reduce(into: []) { $0 += $1 }
+      }
+      #expect(Set(statuses).isSubset(of: [200, 503]))
+      #expect(statuses.contains(200))
+      let status = await farm.running.workers.status()
+      #expect(status.workers.map(\.kills) == [0, 0])
+      #expect(status.barred.isEmpty)
+      #expect(farm.running.workers.admission.counts == (0, 0))
+    }
+  }
+
+  /// Holds every place that the workers have for calls.
+  private static func fillingPlaces(
+    _ farm: PageFarm, _ body: @escaping @Sendable () async throws -> Void
+  ) async throws -> [PageFarm.Answer] {
+    farm.origin.hold("/b/held.json")
+    return try await withThrowingTaskGroup(of: PageFarm.Answer.self) { group in
+      for _ in 0..<PageAdmission.callsPerWorker {
+        group.addTask { try await farm.ask(.get, "/render?name=waiting&settle=60&format=outline") }
+      }
+      try await farm.until { farm.running.workers.admission.counts.running == PageAdmission.callsPerWorker }
+      try await body()
+      farm.origin.release("/b/held.json")
+      return try await group.reduce(into: []) { $0.append($1) }
+    }
+  }
+
+  @Test("a call beyond the queue's end is refused at once, with the time after which to come again")
+  func aFullQueueRefuses() async throws {
+    try await PageFarm.running(
+      ["waiting": Self.waiting, "counter": Script.counter], workers: 1, pageTime: .seconds(60),
+      change: { ($0.waitingCalls, $0.waitingTime) = (1, .seconds(60)) }
+    ) { farm in
+      let queued = Monitor<Task<Int, any Error>?>(nil)
+      let answers = try await Self.fillingPlaces(farm) {
+        queued.change { $0 = Task { try await farm.ask(.get, "/render?name=counter").status } }
+        try await farm.until { farm.running.workers.admission.counts.waiting == 1 }
+        let refused = try await farm.ask(.get, "/render?name=counter")
+        #expect(refused.status == 503)
+        #expect(refused.headers[.retryAfter] == "1")
+        #expect(refused.json["error"].text?.contains("--page-queue") == true, "\(refused.text)")
+      }
+      #expect(answers.map(\.status) == Array(repeating: 200, count: answers.count))
+      #expect(try await queued.read { $0 }?.value == 200)
+    }
+  }
+
+  @Test("a call that has waited for its time is refused")
+  func aLongWaitEnds() async throws {
+    try await PageFarm.running(
+      ["waiting": Self.waiting, "counter": Script.counter], workers: 1, pageTime: .seconds(60),
+      change: { $0.waitingTime = .milliseconds(20) }
+    ) { farm in
+      _ = try await Self.fillingPlaces(farm) {
+        let refused = try await farm.ask(.get, "/render?name=counter")
+        #expect(refused.status == 503)
+        #expect(refused.json["error"].text?.contains("busy for 0.02 s (--page-wait)") == true, "\(refused.text)")
+      }
+      #expect(try await farm.ask(.get, "/render?name=counter").status == 200)
+    }
+  }
+
+  @Test("pages are opened until the workers' memory is full; then new ones are refused, and those that are open stay")
+  func openPagesStayWhenMemoryIsFull() async throws {
+    try await PageFarm.running(
+      ["cells": Self.cells], workers: 1, change: { ($0.workerMemory, $0.pages) = (200 << 20, 1_000) }
+    ) { farm in
+      var ids: [String] = []
+      var refused: PageFarm.Answer?
+      while refused == nil, ids.count < 500 {
+        let answer = try await farm.ask(.post, "/pages", #"{"name":"cells"}"#)
+        if let id = answer.json["id"].text { ids.append(id) } else { refused = answer }
+      }
+      #expect(refused?.status == 503)
+      #expect(refused?.json["error"].text?.contains("--worker-memory") == true, "\(refused?.text ?? "")")
+      #expect(ids.count > 5)
+      for id in ids { #expect(try await farm.ask(.get, "/pages/\(id)").status == 200) }
+      #expect(await farm.running.workers.status().workers.map(\.kills) == [0])
+    }
+  }
+
+  @Test("pages of an ended worker are opened again in the order in which they were used last")
+  func pagesUsedLastComeFirst() async throws {
+    let clock = Monitor(ContinuousClock.now)
+    try await PageFarm.running(["counter": Script.counter], workers: 1, now: { clock.read { $0 } }) { farm in
+      var ids: [String] = []
+      for _ in 0..<6 { ids.append(try await farm.open("counter")) }
+      for id in [ids[3], ids[0], ids[5], ids[1], ids[4], ids[2]] {
+        clock.change { $0 += .seconds(1) }
+        #expect(try await farm.ask(.get, "/pages/\(id)").status == 200)
+      }
+      let before = try #require(await farm.running.workers.status().workers.first)
+      kill(before.pid, SIGKILL)
+      try await farm.until {
+        await farm.running.directory.pages.values.allSatisfy { $0.reopened == 1 && $0.reopening == nil }
+      }
+      let pages = await farm.running.directory.pages
+      let order = pages.values.sorted { $0.number < $1.number }.map(\.id)
+      // Two at once: neighbours may change places.
+      for (place, id) in [ids[2], ids[4], ids[1], ids[5], ids[0], ids[3]].enumerated() {
+        #expect(abs((order.firstIndex(of: id) ?? -9) - place) <= 1, "\(order)")
+      }
+    }
+  }
+}
