@@ -87,7 +87,7 @@ extension BundleStore {
   ///
   /// - Returns: whether the source was known.
   public func forget(_ source: PageURL) async throws -> Bool {
-    try writeHoldingLock(.shared) { writer in
+    try await writeHoldingLock(.shared) { [self] writer in
       var reservation: ReleaseLeases.Reservation?
       var hasRemoved = false
       defer { reservation?.end(removing: hasRemoved) }

@@ -16,7 +16,7 @@ extension BundleStore {
   public func collectGarbage(
     keepingPrevious: Bool, dryRun: Bool, quotas: StoreQuotas
   ) async throws -> GarbageReport {
-    try writeHoldingLock(.exclusive) { writer in
+    try await writeHoldingLock(.exclusive) { [self] writer in
       var report = GarbageReport()
       var reserved: [ReleaseLeases.Reservation] = []
       var hasRemoved = false
@@ -39,6 +39,10 @@ extension BundleStore {
       let named = Set(try writer.read { try SHA256Digest.fetchAll($0, sql: "SELECT sha256 FROM blob") })
         .subtracting(unnamed)
       collectFiles(named: named, keepingPrevious: keepingPrevious, dryRun: dryRun, &report)
+      if !dryRun {
+        let releases = try writer.read { try Int64.fetchAll($0, sql: "SELECT id FROM \"release\"") }
+        try leases.removeFiles(exceptOf: Set(releases))
+      }
       return report
     }
   }

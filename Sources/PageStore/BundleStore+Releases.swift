@@ -71,12 +71,12 @@ extension BundleStore {
       return isNamed ? known : try await rename(known, to: manifest.release)
     }
     // Blobs are taken over between looking at them and naming them.
-    return try writeHoldingLock(.shared) { [now] writer in
+    return try await writeHoldingLock(.shared) { [self] writer in
       var superseded: [ReleaseLeases.Reservation] = []
       do {
         let release = try writer.write { db in
           try Self.register(manifest, bytes, digest, bundles, source, validators, now(), db) { releases in
-            superseded.append(try self.removeUnlessLeased(releases, db))
+            superseded.append(try removeUnlessLeased(releases, db))
           }
         }
         for reservation in superseded { reservation.end(removing: true) }
@@ -125,7 +125,7 @@ extension BundleStore {
   }
 
   public func lease(_ release: StoredRelease) async throws -> any ReleaseLease {
-    let lease: any ReleaseLease = database.writer == nil ? UnlockedLease() : try leases.lease(release.id)
+    let lease: any ReleaseLease = database.writer == nil ? UnlockedLease() : try await leases.lease(release.id)
     let isThere = try await read { db in
       try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM \"release\" WHERE id = ?)", arguments: [release.id])
     }

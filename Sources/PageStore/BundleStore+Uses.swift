@@ -49,7 +49,7 @@ extension BundleStore {
     guard let quota = quotas.unlisted else { return }
     let isOver = try await read { db in try Self.unlistedToEvict(over: quota, db).isEmpty == false }
     guard isOver else { return }
-    try writeHoldingLock(.exclusive) { writer in
+    try await writeHoldingLock(.exclusive) { [blobs] writer in
       let gone = try writer.write { db in
         for url in try Self.unlistedToEvict(over: quota, db).map(\.url) {
           try db.execute(sql: "DELETE FROM unlisted WHERE url = ?", arguments: [url])

@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import GRDB
 import Logging
@@ -23,6 +24,8 @@ public final class BundleStore: BundleStoring {
   private let committer: Committer?
   private let verified: SecondChanceCache<SHA256Digest, [UInt8]>
   private let session: SessionFolder?
+  /// Where locks are waited for. No thread of Swift's tasks waits for one: it may be what its holder waits for.
+  private let lockQueue = DispatchQueue(label: "pagekit.store.lock")
   /// In seconds.
   let releaseGrace: Double
 
@@ -151,11 +154,15 @@ public final class BundleStore: BundleStoring {
     }
   }
 
-  /// Writes while no file can be collected; blocks its thread while another process collects.
-  func writeHoldingLock<Value>(_ mode: StoreLock.Mode, _ body: (any DatabaseWriter) throws -> Value) throws -> Value {
+  /// Writes while no file can be collected; waits while another process collects.
+  func writeHoldingLock<Value: Sendable>(
+    _ mode: StoreLock.Mode, _ body: @escaping @Sendable (any DatabaseWriter) throws -> Value
+  ) async throws -> Value {
     let writer = try writer()
     do {
-      return try StoreLock(path: work.lock).with(mode) { try body(writer) }
+      return try await lockQueue.result { [work] in
+        try StoreLock(path: work.lock).with(mode) { try body(writer) }
+      }
     } catch {
       throw database.storeError(error)
     }
@@ -238,7 +245,7 @@ public final class BundleStore: BundleStoring {
   public func quarantine(_ blob: Blob) async throws {
     verified.remove(blob.sha256)
     let target = work.quarantine.appending("\(blob.sha256.hex)-\(UUID().uuidString)")
-    try writeHoldingLock(.shared) { writer in
+    try await writeHoldingLock(.shared) { [blobs] writer in
       // Another process may have mended it meanwhile.
       guard (try? blobs.read(blob)) == nil else { return }
       let source = blobs.ownPath(of: blob.sha256)

@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import PageCore
 import Synchronization
@@ -12,28 +13,36 @@ final class ReleaseLeases: Sendable {
 
   private let folder: FilePath
   private let held = Mutex<[Int64: WeakLease]>([:])
+  /// Where the end of a collection is waited for.
+  private let queue = DispatchQueue(label: "pagekit.store.leases")
 
   init(folder: FilePath) { self.folder = folder }
 
   /// Returns this process's lease of the release, shared by all its holders.
   ///
   /// - Throws: ``StoreError``.
-  func lease(_ release: Int64) throws -> Lease {
-    try held.withLock { held in
-      if let lease = held[release]?.lease { return lease }
-      let path = path(of: release)
-      while true {
-        let file = try Self.open(path)
-        // A collector holds the lock for one transaction only.
-        while flock(file.rawValue, LOCK_SH) != 0, errno == EINTR {}
-        if Self.isStill(file, at: path) {
+  func lease(_ release: Int64) async throws -> Lease {
+    if let lease = known(release) { return lease }
+    return try await queue.result { try self.known(release) ?? self.taken(release) }
+  }
+
+  private func known(_ release: Int64) -> Lease? { held.withLock { $0[release]?.lease } }
+
+  private func taken(_ release: Int64) throws -> Lease {
+    let path = path(of: release)
+    while true {
+      let file = try Self.open(path)
+      // A collector holds the lock for one transaction only.
+      while flock(file.rawValue, LOCK_SH) != 0, errno == EINTR {}
+      if Self.isStill(file, at: path) {
+        let lease = Lease(file)
+        held.withLock { held in
           held = held.filter { $0.value.lease != nil }
-          let lease = Lease(file)
           held[release] = WeakLease(lease: lease)
-          return lease
         }
-        try? file.close()
+        return lease
       }
+      try? file.close()
     }
   }
 
@@ -55,6 +64,12 @@ final class ReleaseLeases: Sendable {
       throw error
     }
     return Reservation(files: files, folder: folder)
+  }
+
+  /// Removes the files of releases that have gone, which a killed process has left.
+  func removeFiles(exceptOf releases: Set<Int64>) throws {
+    let gone = FileSystem.names(in: folder).compactMap { Int64($0) }.filter { !releases.contains($0) }
+    try reserve(gone).end(removing: true)
   }
 
   private static func open(_ path: FilePath) throws -> FileDescriptor {

@@ -102,4 +102,20 @@ struct GarbageTests {
     let blob = try #require(try await fixture.store.bundle(at: url)?.blob)
     #expect(try await fixture.store.bytes(of: blob).bytes == Array("X".utf8))
   }
+
+  @Test("collections, registrations, leases and readings from many tasks at once come to an end")
+  func manyAtOnceComeToAnEnd() async throws {
+    let fixture = try StoreFixture()
+    let current = try await fixture.activated(["a": "A"])
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for number in 0..<50 {
+        group.addTask { _ = try await fixture.store.collectGarbage(keepingPrevious: true, dryRun: false) }
+        group.addTask { _ = try await fixture.register([StoreFixture.bundle("b", "\(number)")], named: "n\(number)") }
+        group.addTask { _ = try await fixture.store.lease(current) }
+        for _ in 0..<10 { group.addTask { _ = try await fixture.store.bundle(at: fixture.source) } }
+      }
+      try await group.waitForAll()
+    }
+    #expect(try await fixture.store.contents(of: current).compactMap(\.blob).count == 1)
+  }
 }

@@ -19,6 +19,17 @@ struct ReleaseLeaseTests {
     #expect(try fixture.names(in: "views").isEmpty)
   }
 
+  @Test("the file of a lease whose release and process have gone goes with the next collection")
+  func filesOfReleasesThatHaveGoneGo() async throws {
+    let fixture = try StoreFixture()
+    _ = try await fixture.activated(["a": "1"])
+    try Damage.overwrite(fixture.folder.file("views/77"), with: "")
+    _ = try await fixture.store.collectGarbage(keepingPrevious: true, dryRun: true)
+    #expect(try fixture.names(in: "views") == ["77"])
+    _ = try await fixture.store.collectGarbage(keepingPrevious: true, dryRun: false)
+    #expect(try fixture.names(in: "views").isEmpty)
+  }
+
   @Test func aLeaseOfOneHolderOutlivesThatOfAnother() async throws {
     let fixture = try StoreFixture()
     let first = try await fixture.activated(["a": "1"], named: "r1")
