@@ -230,10 +230,14 @@ let package = Package(
     .testTarget(
       name: "PageLoadingTests",
       dependencies: [
-        "PageLoading", "PageStore", "CurlTransport", "PageTesting",
+        "PageLoading", "PageStore", "CurlTransport", "PageTesting", "PageOpenerTool",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
       ], swiftSettings: relaxed),
+    // A process of its own, to be killed while it preloads releases and opens pages.
+    .executableTarget(
+      name: "PageOpenerTool", dependencies: ["CurlTransport", "PageCore", "PageLoading", "PageStore"],
+      path: "Tests/PageOpenerTool", swiftSettings: relaxed),
     .testTarget(
       name: "PageTestingTests",
       dependencies: [

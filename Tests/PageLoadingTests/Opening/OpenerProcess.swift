@@ -1,0 +1,82 @@
+import Foundation
+import Synchronization
+import Testing
+
+/// A process that opens pages of a store as it is told, and can be killed: `PageOpenerTool`.
+final class OpenerProcess: Sendable {
+  private struct Output {
+    var rest: [UInt8] = []
+    var lines: [String] = []
+  }
+
+  private let process: Process
+  private let input = Pipe()
+  private let output = Mutex(Output())
+  /// Ends with its first words.
+  private let first: AsyncStream<Void>
+  /// Ends when the process has ended and everything that it wrote was read.
+  private let end: AsyncStream<Void>
+
+  /// Returns when it is ready for commands.
+  static func start(store: String, manifest: String) async throws -> OpenerProcess {
+    let process = try OpenerProcess([store, manifest])
+    for await _ in process.first {}
+    return process
+  }
+
+  private init(_ arguments: [String]) throws {
+    process = Process()
+    process.executableURL = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
+      .deletingLastPathComponent().appendingPathComponent("PageOpenerTool")
+    process.arguments = arguments
+    let pipe = Pipe()
+    (process.standardInput, process.standardOutput) = (input, pipe)
+    let (first, sayFirst) = AsyncStream.makeStream(of: Void.self)
+    let (end, sayEnd) = AsyncStream.makeStream(of: Void.self)
+    (self.first, self.end) = (first, end)
+    // A process that ended by itself must not end this one.
+    signal(SIGPIPE, SIG_IGN)
+    try process.run()
+    try? pipe.fileHandleForWriting.close()
+    Thread.detachNewThread { [self, reading = pipe.fileHandleForReading] in
+      while case let data = reading.availableData, !data.isEmpty {
+        take(Array(data))
+        sayFirst.finish()
+      }
+      sayFirst.finish()
+      sayEnd.finish()
+    }
+  }
+
+  private func take(_ bytes: [UInt8]) {
+    output.withLock { output in
+      output.rest += bytes
+      while let end = output.rest.firstIndex(of: UInt8(ascii: "\n")) {
+        output.lines.append(String(decoding: output.rest[..<end], as: UTF8.self))
+        output.rest.removeFirst(end + 1)
+      }
+    }
+  }
+
+  func tell(_ command: String) throws {
+    try input.fileHandleForWriting.write(contentsOf: Data((command + "\n").utf8))
+  }
+
+  /// What it has written since this was last asked for.
+  func lines() -> [String] {
+    output.withLock { output in
+      defer { output.lines = [] }
+      return output.lines
+    }
+  }
+
+  /// Kills it, and returns when everything that it wrote was read.
+  ///
+  /// - Returns: whether it was alive until then.
+  func kill() async -> Bool {
+    Foundation.kill(process.processIdentifier, SIGKILL)
+    for await _ in end {}
+    process.waitUntilExit()
+    return process.terminationReason == .uncaughtSignal
+  }
+}

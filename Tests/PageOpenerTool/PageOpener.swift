@@ -1,0 +1,101 @@
+import CurlTransport
+import Foundation
+import PageCore
+import PageLoading
+import PageStore
+import Synchronization
+
+/// One process of an app, without a script engine: it preloads releases, opens pages, and asks for their files.
+final class PageOpener: Sendable {
+  private let store: BundleStore
+  private let manifest: PageURL
+  private let verifier: LaunchVerifier
+  private let downloader: BundleDownloader
+  private let bundles: BundleLoader
+  private let resources: ResourceLoader
+  /// The pages that are open, by the number that they were opened with.
+  private let pages = Mutex<[String: LoadedBundle]>([:])
+
+  struct UnknownCommand: Error {}
+
+  init(store folder: String, manifest: String) throws {
+    guard let manifest = PageURL(manifest) else { throw UnknownCommand() }
+    self.manifest = manifest
+    store = try BundleStore(at: StoreDirectory(folder))
+    let transport = try CurlTransport()
+    let client = OriginClient(transport)
+    let pause: @Sendable (Duration) async throws -> Void = { _ in try await Task.sleep(for: .milliseconds(1)) }
+    verifier = LaunchVerifier(
+      source: manifest, store: store, client: client, decoding: ContentDecoder(), retry: RetryPolicy(attempts: 1),
+      sleep: pause)
+    downloader = BundleDownloader(
+      store: store,
+      fetcher: BundleFetcher(
+        client: client, store: store, decoding: ContentDecoder(), retry: RetryPolicy(attempts: 2), sleep: pause))
+    bundles = BundleLoader(store: store, verifier: verifier, downloader: downloader)
+    resources = ResourceLoader(
+      cache: try ResponseCache(store: NoResponseStore()), transport: transport, coding: ContentDecoder(),
+      files: ReleaseFiles(store, downloader: downloader, verifier: verifier))
+  }
+
+  /// `preload`, `relaunch`, `collect`, `open NUMBER NAME POLICY`, `file NUMBER NAME`, `close NUMBER`.
+  func perform(_ command: [String]) async {
+    do {
+      switch (command.first, command.count) {
+      case ("preload", 1):
+        _ = await Preloader(store: store, verifier: verifier, downloader: downloader).start().report()
+      case ("relaunch", 1):
+        await verifier.relaunch()
+        await bundles.relaunch()
+      case ("collect", 1):
+        _ = try await store.collectGarbage(keepingPrevious: false, dryRun: false)
+      case ("open", 4):
+        try await open(command[1], try url(command[2]), try policy(command[3]))
+      case ("file", 3):
+        try await file(command[1], command[2])
+      case ("close", 2):
+        pages.withLock { $0[command[1]] = nil }
+      default: throw UnknownCommand()
+      }
+      print("done", command.joined(separator: " "))
+    } catch {
+      print("failed", command.joined(separator: " ") + ": \(error)")
+    }
+  }
+
+  private func open(_ number: String, _ url: PageURL, _ policy: OpenPolicy) async throws {
+    let page = try await bundles.load(url, options: OpenOptions(policy: policy))
+    // Open from here on, whatever the reader makes of the line.
+    pages.withLock { $0[number] = page }
+    print("page", number, page.view.map { "\($0.release.id) \($0.release.name)" } ?? "- -", try Self.digest(page.bytes))
+  }
+
+  private func file(_ number: String, _ name: String) async throws {
+    guard let page = pages.withLock({ $0[number] }) else { throw UnknownCommand() }
+    var request = ResourceRequest(try url(name).text)
+    request.view = page.view
+    print("file", number, name, try Self.digest(try await resources.response(for: request).body.bytes()))
+  }
+
+  private func url(_ name: String) throws -> PageURL {
+    guard let url = PageURL(manifest.text.replacing("manifest.json", with: "b/\(name)")) else { throw UnknownCommand() }
+    return url
+  }
+
+  private func policy(_ name: String) throws -> OpenPolicy {
+    switch name {
+    case "networkFirst": .networkFirst(deadline: .milliseconds(200))
+    case "cacheFirst": .cacheFirst
+    case "staleWhileRevalidate": .staleWhileRevalidate
+    case "cacheOnly": .cacheOnly
+    default: throw UnknownCommand()
+    }
+  }
+
+  private static func digest(_ bytes: [UInt8]) throws -> String { try ContentDigests(of: bytes).sha256.hex }
+
+  /// One line, in one write.
+  func print(_ words: String...) {
+    try? FileHandle.standardOutput.write(contentsOf: Data((words.joined(separator: " ") + "\n").utf8))
+  }
+}
