@@ -6,11 +6,7 @@ import PageKit
 
 extension PageRoutes {
   func body(of request: Request) async throws -> [UInt8] {
-    do {
-      return Array(try await request.body.collect(upTo: bodyLimit).readableBytesView)
-    } catch is NIOTooManyBytesError {
-      throw HTTPError(.contentTooLarge, message: "the body has more than \(bodyLimit) bytes")
-    }
+    try await request.bytes(upTo: bodyLimit)
   }
 
   static func format(of request: Request, default format: PageView.Format) throws -> PageView.Format {

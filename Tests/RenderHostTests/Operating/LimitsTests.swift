@@ -13,6 +13,7 @@ struct LimitsTests {
       for try await buffer in request.body { bytes += buffer.readableBytes }
       return "\(bytes) bytes"
     }
+    router.post("/collect") { request, _ in "\(try await request.bytes(upTo: 1_000).count) bytes" }
   }
 
   private func host(_ change: (inout Settings.Limits) -> Void = { _ in }) async throws -> LiveHost {
@@ -69,6 +70,24 @@ struct LimitsTests {
     let within = try RawClient(port: host.port)
     within.send("POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nabcd\r\n0\r\n\r\n")
     #expect(try await within.read(until: "4 bytes").hasPrefix("HTTP/1.1 200 "))
+    try await host.stop()
+  }
+
+  @Test(arguments: [
+    ("zz\r\nabcd\r\n", "HTTP/1.1 400 ", "the request's body is not valid HTTP"),
+    ("4\r\nabcdX\r\n0\r\n\r\n", "HTTP/1.1 400 ", "the request's body is not valid HTTP"),
+    ("fffffffffffffffff\r\nabcd\r\n", "HTTP/1.1 400 ", "the request's body is not valid HTTP"),
+    ("7d0\r\n\(String(repeating: "b", count: 2_000))\r\n0\r\n\r\n", "HTTP/1.1 413 ", "more than 1000 bytes"),
+    ("4\r\nabcd\r\n0\r\n\r\n", "HTTP/1.1 200 ", "4 bytes"),
+  ])
+  func aBodyInChunksIsTakenOrRefusedAsWhatItIs(_ chunks: String, _ status: String, _ reason: String) async throws {
+    let host = try await host()
+    for path in ["/collect", "/echo"] where path == "/collect" || status == "HTTP/1.1 400 " {
+      let client = try RawClient(port: host.port)
+      client.send("POST \(path) HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n\(chunks)")
+      let answer = try await client.read(until: reason)
+      #expect(answer.hasPrefix(status) && answer.contains(reason), "\(path): \(answer)")
+    }
     try await host.stop()
   }
 

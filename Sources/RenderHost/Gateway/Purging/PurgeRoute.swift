@@ -15,10 +15,7 @@ struct PurgeRoute: Sendable {
       guard let purge else {
         throw PurgeFault("this host has no gateway to purge; it is started with --gateway", status: .notFound)
       }
-      guard let body = try? await request.body.collect(upTo: Self.bodyLimit) else {
-        throw PurgeFault("the body has more than \(Self.bodyLimit) bytes", status: .contentTooLarge)
-      }
-      let order = try PurgeOrder(json: Array(body.readableBytesView))
+      let order = try PurgeOrder(json: try await request.bytes(upTo: Self.bodyLimit))
       do {
         let count = try await purge(order)
         context.logger.notice(

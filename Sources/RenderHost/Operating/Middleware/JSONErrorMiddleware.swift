@@ -13,15 +13,11 @@ struct JSONErrorMiddleware: RouterMiddleware {
     do {
       return try await next(request, context)
     } catch let error as HTTPError {
-      let reason = error.body ?? Self.reason(error.status, request)
-      var response = JSONAnswer.error(error.status, reason)
-      for field in error.headers where field.name != .contentLength { response.headers.append(field) }
-      return response
+      return Self.response(error, request)
     } catch let error as any HTTPResponseError {
       return try error.response(from: request, context: context)
     } catch is HTTPParserError {
-      // RFC 9112 §7.1: where a body goes wrong nothing behind it can be trusted.
-      return JSONAnswer.error(.badRequest, "the request's body is not valid HTTP", [.connection: "close"])
+      return Self.response(.invalidBody, request)
     } catch is CancellationError where context.departure?.hasHappened == true {
       // Nobody reads it; the connection ends.
       context.logger.debug("The client has gone", metadata: ["path": "\(request.uri.path)"])
@@ -30,6 +26,12 @@ struct JSONErrorMiddleware: RouterMiddleware {
       context.logger.error("A request failed", metadata: ["error": "\(error)", "path": "\(request.uri.path)"])
       return JSONAnswer.error(.internalServerError, "something went wrong here; the log has it under the request's id")
     }
+  }
+
+  private static func response(_ error: HTTPError, _ request: Request) -> Response {
+    var response = JSONAnswer.error(error.status, error.body ?? reason(error.status, request))
+    for field in error.headers where field.name != .contentLength { response.headers.append(field) }
+    return response
   }
 
   private static func reason(_ status: HTTPResponse.Status, _ request: Request) -> String {

@@ -12,12 +12,9 @@ struct ReleaseHook: Sendable {
 
   func add(to router: Router<HostRequestContext>) {
     router.post("/hooks/release") { request, _ in
-      guard let body = try? await request.body.collect(upTo: Self.bodyLimit) else {
-        throw ServedError(
-          status: .contentTooLarge, reason: "the body has more than \(Self.bodyLimit) bytes")
-      }
+      let body = try await request.bytes(upTo: Self.bodyLimit)
       let field = HTTPField.Name("X-Signature-256").flatMap { request.headers[$0] }
-      switch signature.verdict(on: Array(buffer: body), field: field) {
+      switch signature.verdict(on: body, field: field) {
       case .missing:
         throw ServedError(
           status: .unauthorized, reason: "the call is not signed: X-Signature-256 is missing",
