@@ -84,6 +84,25 @@ struct ServingRoutesTests {
     }
   }
 
+  @Test func aDocumentOfAReleaseRunsNothingOnTheHostsOrigin() async throws {
+    try await ServingFixture.folder { (host: ServingFixture) async throws in
+      let digest = try ContentDigests(of: Self.home).sha256
+      let etag = "\"\(digest)\""
+      for (path, fields, status) in [
+        ("/bundles/home.js", [:], 200), ("/bundles/home.js", ["Range": "bytes=0-1"], 206),
+        ("/bundles/home.js", ["If-None-Match": etag], 304), ("/bundles/home.js", ["If-Match": "\"x\""], 412),
+        ("/blobs/\(digest)", [:], 200), ("/manifest.json", [:], 200), ("/bundles/home.js.md5", [:], 200),
+      ] as [(String, [String: String], Int)] {
+        let answer = try await host.get(path, fields)
+        #expect(answer.status == status, "\(path)")
+        let policy = (answer["Content-Security-Policy"] ?? "").split(separator: "; ")
+        #expect(policy.first == "default-src 'none'" && policy.last == "sandbox", "\(path): \(policy)")
+        #expect(!policy.contains { $0.hasPrefix("script") }, "\(path)")
+        #expect(answer["X-Content-Type-Options"] == "nosniff", "\(path)")
+      }
+    }
+  }
+
   @Test func aNotModifiedAnswerHasItsFieldsAndNoLength() async throws {
     try await ServingFixture.folder { (host: ServingFixture) async throws in
       let etag = try #require(try await host.get("/bundles/home.js")["ETag"])

@@ -61,10 +61,13 @@ struct ContentAnswer {
     }
   }
 
-  /// RFC 9110 §15.4.5: what a 304 has too.
+  /// RFC 9110 §15.4.5: what a 304 has too. The policy is among it for caches that stored an answer without one.
   private var shared: HTTPFields {
     var fields: HTTPFields = [.eTag: representation.etag, .cacheControl: caching, .vary: "Accept-Encoding"]
     fields[.lastModified] = modified?.description
+    fields[.contentSecurityPolicy] = ServedFields.documentPolicy
+    // A script is a script, whatever it looks like.
+    fields[.xContentTypeOptions] = "nosniff"
     ServedFields.allowAnyOrigin(&fields)
     return fields
   }
@@ -74,8 +77,6 @@ struct ContentAnswer {
     fields[.acceptRanges] = "bytes"
     if representation.coding != .identity { fields[.contentEncoding] = representation.coding.token }
     if let name = ServedFields.reprDigest { fields[name] = representation.reprDigest }
-    // A script is a script, whatever it looks like.
-    fields[.xContentTypeOptions] = "nosniff"
   }
 
   private func response(

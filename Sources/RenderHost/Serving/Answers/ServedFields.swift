@@ -11,6 +11,12 @@ enum ServedFields {
   /// Where it names a place: what is stored is asked for again each time. RFC 9111 §5.2.2.4.
   static let revalidated = "no-cache"
 
+  /// What a document of a release may do in a browser: show its pictures, styles, fonts and films. Documents and SVG
+  /// pictures have this server's origin, and their scripts could ask for everything that is served there.
+  static let documentPolicy =
+    "default-src 'none'; img-src 'self' data:; media-src 'self' data:; font-src 'self' data:; "
+    + "style-src 'self' 'unsafe-inline'; base-uri 'none'; form-action 'none'; sandbox"
+
   /// Pages of any origin may read what is served, and these fields of it. They are there also where nobody asked, so
   /// that a cache between keeps them.
   static func allowAnyOrigin(_ fields: inout HTTPFields) {
