@@ -193,7 +193,7 @@ let package = Package(
         .product(name: "HummingbirdTesting", package: "hummingbird"),
         .product(name: "NIOEmbedded", package: "swift-nio"),
       ], swiftSettings: relaxed),
-    .testTarget(name: "PageCoreTests", dependencies: ["PageCore"], swiftSettings: relaxed),
+    .testTarget(name: "PageCoreTests", dependencies: ["PageCore", "PageTesting"], swiftSettings: relaxed),
     // Real servers that several test targets start.
     .target(
       name: "TestServers",

@@ -1,5 +1,3 @@
-import Foundation
-
 extension Manifest {
   /// The shapes of manifests that are understood.
   public enum Dialect: String, Sendable {
@@ -26,7 +24,7 @@ extension Manifest {
   /// - Returns: whether there was a name that can be used.
   public mutating func takeName(from nameFile: [UInt8]) -> Bool {
     struct Config: Decodable { let release: String }
-    guard let found = try? JSONDecoder().decode(Config.self, from: Data(nameFile)).release,
+    guard let found = try? JSONValue(reading: nameFile).decoded(as: Config.self).release,
       Self.isUsableName(found)
     else { return false }
     release = found
@@ -47,11 +45,9 @@ extension Manifest {
     if let reason = ManifestError.notJSONReason(bytes) { throw ManifestError.notJSON(reason: reason) }
     let draft: ManifestDraft
     do {
-      draft = try JSONDecoder().decode(ManifestDraft.self, from: Data(bytes))
-    } catch let error as ManifestError {
-      throw error
-    } catch let error as DecodingError {
-      throw ManifestError.notJSON(reason: error.shortReason)
+      draft = try JSONValue(reading: bytes, limits: limits.json).decoded()
+    } catch let error as JSONError {
+      throw ManifestError.notJSON(reason: error.description)
     }
     let manifest = draft.manifest
     let faults = draft.faults + manifest.faults(limits: limits)

@@ -98,4 +98,7 @@ public struct ManifestLimits: Hashable, Sendable {
   }
 
   public static let standard = ManifestLimits()
+
+  /// An entry has up to seven members, its prefetched URLs, and whatever its tool adds.
+  var json: JSONLimits { JSONLimits(values: 10_000 + 16 * entries) }
 }

@@ -80,19 +80,13 @@ extension DecodingError {
     case .valueNotFound(let type, let context):
       return "\(name(context)) is null where \(Self.noun(for: type)) is expected"
     case .dataCorrupted(let context):
-      if "\(context.debugDescription)\(context.underlyingError.map { "\($0)" } ?? "")".contains("umber") {
+      if context.debugDescription.hasPrefix("Number") {
         return "\(name(context)) must be a whole number that fits into 64 bits"
       }
       return "\(name(context)) cannot be used: \(context.debugDescription)"
     @unknown default:
       return "it cannot be read"
     }
-  }
-
-  var shortReason: String {
-    guard case .dataCorrupted(let context) = self else { return reason(field: nil) }
-    let detail = (context.underlyingError as NSError?)?.userInfo[NSDebugDescriptionErrorKey] as? String
-    return detail ?? context.debugDescription
   }
 
   private static func noun(for type: any Any.Type) -> String {

@@ -145,6 +145,25 @@ struct ManifestTests {
     #expect(Self.complaint(Self.json(Self.entry("home"), rest: #", "x": \#(deep)"#)).contains("not JSON"))
   }
 
+  @Test(arguments: [0, 60, 490, 100_000])
+  func nestingIsReadUpToTheDepthLimitAndNamedBeyondIt(_ depth: Int) {
+    let deep = String(repeating: "[", count: depth) + "1" + String(repeating: "]", count: depth)
+    let complaint = Self.complaint(Self.json(Self.entry("home", more: #", "x": \#(deep)"#)))
+    if depth <= 60 {
+      #expect(complaint.isEmpty)
+    } else {
+      #expect(
+        complaint.hasPrefix("the manifest is not JSON: expected at most 64 levels of nesting, found more at byte"))
+    }
+  }
+
+  @Test func aManifestOfTooManyValuesIsRefused() {
+    let many = String(repeating: "0,", count: 20_000)
+    let complaint = Self.complaint(
+      Self.json(Self.entry("home", more: #", "x": [\#(many)]"#)), limits: ManifestLimits(entries: 10))
+    #expect(complaint.contains("expected at most 10160 values"))
+  }
+
   @Test func aHundredThousandEntriesAreRead() throws {
     let entries = (0..<100_000).map { Self.entry("page\($0)") }.joined(separator: ",")
     #expect(try Manifest(reading: Self.json(entries)).bundles.count == 100_000)

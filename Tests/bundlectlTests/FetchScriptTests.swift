@@ -74,7 +74,7 @@ struct FetchScriptTests {
   @Test func aLineThatIsNoRequestIsAnsweredUnderItsID() async throws {
     try await Site.running { site in
       let answers = try await Self.run(site, [#"{"id": 6, "url": 7}"#])
-      #expect((answers["6"]?["error"] as? String)?.contains("wrong type") == true)
+      #expect((answers["6"]?["error"] as? String)?.contains("url: expected a text, found a number") == true)
     }
   }
 

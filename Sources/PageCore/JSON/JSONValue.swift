@@ -10,8 +10,19 @@ public enum JSONValue: Hashable, Sendable, Codable {
   case array([JSONValue])
   case object([String: JSONValue])
 
+  /// A text from outside is read with ``init(reading:limits:)`` first and decoded from there. Any other decoder is asked
+  /// for one kind after the other, and each refusal costs it the length of the coding path; so the depth is bounded.
   public init(from decoder: any Decoder) throws {
+    if let decoder = decoder as? JSONValueDecoder {
+      self = decoder.value
+      return
+    }
     let container = try decoder.singleValueContainer()
+    guard container.codingPath.count <= JSONLimits.standard.depth else {
+      throw DecodingError.dataCorruptedError(
+        in: container,
+        debugDescription: "expected at most \(JSONLimits.standard.depth) levels of nesting, found more")
+    }
     if container.decodeNil() {
       self = .null
     } else if let value = try? container.decode(Bool.self) {
@@ -22,8 +33,10 @@ public enum JSONValue: Hashable, Sendable, Codable {
       self = .number(value)
     } else if let value = try? container.decode(String.self) {
       self = .string(value)
-    } else if let value = try? container.decode([JSONValue].self) {
-      self = .array(value)
+    } else if var elements = try? decoder.unkeyedContainer() {
+      var values: [JSONValue] = []
+      while !elements.isAtEnd { values.append(try elements.decode(JSONValue.self)) }
+      self = .array(values)
     } else {
       self = .object(try container.decode([String: JSONValue].self))
     }
@@ -53,9 +66,10 @@ public enum JSONValue: Hashable, Sendable, Codable {
 /// A key that is only known at run time.
 struct AnyKey: CodingKey {
   let stringValue: String
-  var intValue: Int? { nil }
+  let intValue: Int?
 
-  init(_ text: String) { stringValue = text }
-  init?(stringValue: String) { self.stringValue = stringValue }
+  init(_ text: String) { (stringValue, intValue) = (text, nil) }
+  init(_ index: Int) { (stringValue, intValue) = ("\(index)", index) }
+  init?(stringValue: String) { self.init(stringValue) }
   init?(intValue: Int) { nil }
 }

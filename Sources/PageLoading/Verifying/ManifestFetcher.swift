@@ -23,7 +23,7 @@ struct ManifestFetcher: Sendable {
   /// - Throws: ``SourceError``, `CancellationError`.
   func fetch(validators: Validators) async throws -> Answer {
     do {
-      return try await named(source.isFile ? try readFile() : try await downloadPatiently(validators))
+      return try await named(source.isFile ? try await readFile() : try await downloadPatiently(validators))
     } catch let error as CancellationError {
       throw error
     } catch let error as ManifestError {
@@ -35,7 +35,7 @@ struct ManifestFetcher: Sendable {
     }
   }
 
-  private func readFile() throws -> Answer {
+  private func readFile() async throws -> Answer {
     let path = source.filePath ?? source.text
     let file: FileHandle
     do {
@@ -48,7 +48,7 @@ struct ManifestFetcher: Sendable {
     guard let data = try? file.read(upToCount: Int(clamping: limits.manifestBytes) + 1) ?? Data() else {
       throw ManifestFileError(path: path, exists: true)
     }
-    return try parse(Array(data), Validators())
+    return try await parse(Array(data), Validators())
   }
 
   private func downloadPatiently(_ validators: Validators) async throws -> Answer {
@@ -95,7 +95,7 @@ struct ManifestFetcher: Sendable {
         bytes = try decoder.decode(bytes)
         try decoder.finish()
       }
-      return try parse(bytes, new)
+      return try await parse(bytes, new)
     default:
       throw HTTPFault(response.head, url: source, now: .now)
     }
@@ -129,9 +129,14 @@ struct ManifestFetcher: Sendable {
     return try? await response.body.collect(upTo: Self.nameLimit, url: url.text)
   }
 
-  private func parse(_ bytes: [UInt8], _ validators: Validators) throws -> Answer {
-    let manifest = try Manifest(reading: bytes, limits: limits)
-    return .manifest(manifest, bytes: bytes, bundles: try manifest.located(at: source), validators)
+  /// A manifest of many entries takes a second.
+  private static let queue = BackgroundQueue(label: "pagekit.manifests")
+
+  private func parse(_ bytes: [UInt8], _ validators: Validators) async throws -> Answer {
+    try await Self.queue.run { [limits, source] in
+      let manifest = try Manifest(reading: bytes, limits: limits)
+      return .manifest(manifest, bytes: bytes, bundles: try manifest.located(at: source), validators)
+    }
   }
 }
 

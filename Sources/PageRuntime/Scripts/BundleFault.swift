@@ -23,7 +23,7 @@ public enum BundleFault: String, Hashable, Sendable, CustomStringConvertible {
     }
     let text = source.drop { $0.isWhitespace || $0 == "\u{FEFF}" }
     if let first = text.first, "{[\"".contains(first),
-      (try? JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed)) != nil
+      (try? JSONValue(reading: Array(text.utf8), limits: JSONLimits(depth: 512, values: .max))) != nil
     {
       self = .json
     } else if Self.isModule(text) {

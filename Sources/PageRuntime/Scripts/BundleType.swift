@@ -31,7 +31,7 @@ public enum BundleType: String, Hashable, Sendable, CaseIterable {
     let first = source.drop { $0.isWhitespace }.prefix { !$0.isNewline }
     guard first.hasPrefix("//"), let start = first.firstIndex(of: "{"), let end = first.lastIndex(of: "}"), start < end,
       first[..<start].dropFirst(2).allSatisfy({ $0 == " " || $0 == "/" }),
-      let object = try? JSONDecoder().decode([String: JSONValue].self, from: Data(first[start...end].utf8)),
+      case .object(let object)? = try? JSONValue(reading: Array(first[start...end].utf8)),
       case .string(let name)? = object["framework"]
     else { return nil }
     return BundleType(named: name)

@@ -3,9 +3,12 @@ import PageCore
 import ScriptEngine
 
 extension ScriptValue {
-  /// Nil where the text is no JSON.
+  /// What scripts may be given, as everything that goes between scripts and the app.
+  private static let limits = JSONLimits(depth: 512, values: 4_000_000)
+
+  /// Returns `nil` if the text is not JSON, or nested more than 512 deep.
   public init?(json text: String) {
-    guard let value = try? JSONDecoder().decode(JSONValue.self, from: Data(text.utf8)) else { return nil }
+    guard let value = try? JSONValue(reading: Array(text.utf8), limits: Self.limits) else { return nil }
     self.init(value)
   }
 

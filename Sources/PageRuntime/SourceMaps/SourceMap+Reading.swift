@@ -1,4 +1,3 @@
-import Foundation
 import PageCore
 
 extension SourceMap {
@@ -10,11 +9,9 @@ extension SourceMap {
     guard bytes.count <= limits.bytes else { throw SourceMapError.tooLarge(what: "bytes", limit: limits.bytes) }
     let file: File
     do {
-      file = try JSONDecoder().decode(File.self, from: Data(Self.withoutGuard(bytes)))
-    } catch let error as DecodingError {
-      throw SourceMapError.notJSON(error.reason)
+      file = try JSONValue(reading: Array(Self.withoutGuard(bytes)), limits: limits.json).decoded()
     } catch {
-      throw SourceMapError.notJSON("\(error)")
+      throw SourceMapError.notJSON(error.jsonReason)
     }
     guard file.version == 3 else { throw SourceMapError.version(file.version.map { "\($0)" } ?? "unknown") }
     guard let sections = file.sections else {
@@ -105,17 +102,5 @@ extension SourceMap {
     let names: [String]?
     let mappings: String?
     let sections: [Section]?
-  }
-}
-
-extension DecodingError {
-  fileprivate var reason: String {
-    switch self {
-    case .typeMismatch(_, let context), .valueNotFound(_, let context), .keyNotFound(_, let context),
-      .dataCorrupted(let context):
-      let path = context.codingPath.map(\.stringValue).joined(separator: ".")
-      return path.isEmpty ? context.debugDescription : "\(path): \(context.debugDescription)"
-    @unknown default: return "\(self)"
-    }
   }
 }

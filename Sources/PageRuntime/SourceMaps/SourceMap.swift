@@ -9,6 +9,9 @@ public struct SourceMap: Hashable, Sendable {
     public var sections = 10_000
 
     public init() {}
+
+    /// Sources, their contents and names are as many values as a map has of them.
+    var json: JSONLimits { JSONLimits(values: 10_000 + segments) }
   }
 
   /// A place in a source.

@@ -62,7 +62,7 @@ extension PageDirectory: WorkerPoolDelegate {
   nonisolated func receive(event name: String, _ details: [UInt8], of page: UInt64) {
     guard let page = numbers[page] else { return }
     page.log?.append(name, details)
-    guard name == "exception", let fault = try? JSONDecoder().decode(ScriptFault.self, from: Data(details)) else {
+    guard name == "exception", let fault = try? JSONValue(reading: details).decoded(as: ScriptFault.self) else {
       return
     }
     record.threw(fault, in: page.location)

@@ -5,8 +5,17 @@ import NIOCore
 import PageKit
 
 extension PageRoutes {
-  func body(of request: Request) async throws -> [UInt8] {
-    try await request.bytes(upTo: bodyLimit)
+  /// What a request's body says in JSON.
+  ///
+  /// - Parameter shape: what it should be, for the error.
+  /// - Throws: ``PageFailure/badRequest(_:)``, `HTTPError`.
+  func json<Value: Decodable & Sendable>(of request: Request, shape: String) async throws -> Value {
+    let bytes = try await request.bytes(upTo: bodyLimit)
+    do {
+      return try await JSONValue.decode(Value.self, from: bytes)
+    } catch {
+      throw PageFailure.badRequest("the body is not \(shape): \(error.jsonReason)")
+    }
   }
 
   static func format(of request: Request, default format: PageView.Format) throws -> PageView.Format {

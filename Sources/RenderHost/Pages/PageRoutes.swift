@@ -60,7 +60,8 @@ struct PageRoutes: Sendable {
   // MARK: Opening
 
   private func open(_ request: Request, _ context: HostRequestContext) async throws -> Response {
-    let wanted = try PageRequest(json: try await body(of: request))
+    let wanted: PageRequest = try await json(of: request, shape: "{\"name\" or \"url\": …, \"data\": …}")
+    try wanted.check()
     let (page, tree) = try await directory.open(wanted, view: PageView(format: .json), for: context.client)
     var response = Self.response(page, tree, status: .created)
     response.headers[.location] = "/pages/\(page.id)"
@@ -135,10 +136,7 @@ struct PageRoutes: Sendable {
   }
 
   private func fire(_ request: Request, _ context: HostRequestContext, _ id: String) async throws -> Response {
-    let bytes = try await body(of: request)
-    guard let firing = try? JSONDecoder().decode(Firing.self, from: Data(bytes)) else {
-      throw PageFailure.badRequest("the body is not {\"ref\": …, \"type\": …, \"event\": …}")
-    }
+    let firing: Firing = try await json(of: request, shape: "{\"ref\": …, \"type\": …, \"event\": …}")
     let wait = directory.wait(firing.settle, timers: firing.timers)
     return try await entered("fire", id, context, extra: wait.settle) { call, page, view in
       .fire(
@@ -154,10 +152,7 @@ struct PageRoutes: Sendable {
   }
 
   private func refresh(_ request: Request, _ context: HostRequestContext, _ id: String) async throws -> Response {
-    let bytes = try await body(of: request)
-    guard let refreshing = try? JSONDecoder().decode(Refreshing.self, from: Data(bytes)) else {
-      throw PageFailure.badRequest("the body is not {\"data\": …}")
-    }
+    let refreshing: Refreshing = try await json(of: request, shape: "{\"data\": …}")
     let wait = directory.wait(refreshing.settle, timers: refreshing.timers)
     return try await entered("refresh", id, context, extra: wait.settle) { call, page, view in
       .refresh(call: call, page: page, data: refreshing.data, wait, view: view)

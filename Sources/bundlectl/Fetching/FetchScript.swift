@@ -36,9 +36,9 @@ struct FetchScript: Sendable {
   private func answer(_ line: String) async -> ScriptAnswer {
     let request: ScriptRequest
     do {
-      request = try JSONDecoder().decode(ScriptRequest.self, from: Data(line.utf8))
+      request = try await JSONValue.decode(ScriptRequest.self, from: Array(line.utf8))
     } catch {
-      let id = try? JSONDecoder().decode(LineID.self, from: Data(line.utf8)).id
+      let id = try? JSONValue(reading: Array(line.utf8)).decoded(as: LineID.self).id
       return ScriptAnswer(id: id ?? nil, error: "the line is no request: \(error.jsonReason)")
     }
     do {
@@ -126,17 +126,5 @@ struct ScriptAnswer: Encodable {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     return (try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
-  }
-}
-
-extension Error {
-  fileprivate var jsonReason: String {
-    guard let error = self as? DecodingError else { return "\(self)" }
-    switch error {
-    case .keyNotFound(let key, _): return "it has no \(key.stringValue.quotedForMessage)"
-    case .typeMismatch(_, let context), .valueNotFound(_, let context):
-      return "\(context.codingPath.map(\.stringValue).joined(separator: ".").quotedForMessage) has the wrong type"
-    default: return "it is not valid JSON"
-    }
   }
 }

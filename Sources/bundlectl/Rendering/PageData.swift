@@ -29,14 +29,13 @@ enum PageData {
     text.flatMap { $0.hasPrefix("@") ? String($0.dropFirst()) : nil }
   }
 
-  /// What the parser says, where it says something.
+  /// What the reader says, where it says something.
   private static func reason(_ text: String) -> String {
     do {
-      _ = try JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed)
+      _ = try JSONValue(reading: Array(text.utf8))
       return ""
     } catch {
-      let found = (error as NSError).userInfo[NSDebugDescriptionErrorKey] as? String
-      return found.map { ": \($0.hasSuffix(".") ? String($0.dropLast()) : $0)" } ?? ""
+      return ": \(error)"
     }
   }
 }

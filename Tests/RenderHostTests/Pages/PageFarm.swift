@@ -106,7 +106,9 @@ struct PageFarm {
     let headers: HTTPFields
     let text: String
 
-    var json: JSONValue { (try? JSONDecoder().decode(JSONValue.self, from: Data(text.utf8))) ?? .null }
+    var json: JSONValue {
+      (try? JSONValue(reading: Array(text.utf8), limits: JSONLimits(depth: 1_000, values: 1_000_000))) ?? .null
+    }
   }
 
   func ask(

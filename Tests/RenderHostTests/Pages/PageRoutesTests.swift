@@ -117,6 +117,62 @@ import Testing
     }
   }
 
+  @Test func nestedDataIsRefusedBeforeItCostsAnything() async throws {
+    let deep = #"{"x":"# + String(repeating: "[", count: 490) + String(repeating: "]", count: 490) + "}"
+    let found = "expected at most 64 levels of nesting, found more at byte"
+    try await PageFarm.running(["counter": Script.counter], workers: 1) { farm in
+      let escaped = deep.replacing("[", with: "%5B").replacing("]", with: "%5D").replacing("\"", with: "%22")
+        .replacing("{", with: "%7B").replacing("}", with: "%7D")
+      let rendered = try await farm.ask(.get, "/render?name=counter&data=\(escaped)")
+      #expect(rendered.status == 400)
+      #expect(rendered.json["error"].text == "the parameter data is not JSON: \(found) 68")
+      let id = try await farm.open("counter")
+      for (path, body) in [
+        ("/pages", #"{"name":"counter","data":\#(deep)}"#), ("/pages/\(id)/refresh", #"{"data":\#(deep)}"#),
+        ("/pages/\(id)/fire", #"{"ref":"1","type":"click","event":\#(deep)}"#),
+      ] {
+        let answer = try await farm.ask(.post, path, body)
+        #expect(answer.status == 400, "\(path)")
+        #expect(answer.json["error"].text?.contains(found) == true, "\(path): \(answer.text)")
+      }
+      let many = "[" + String(repeating: "0,", count: 300_000) + "0]"
+      let answer = try await farm.ask(.post, "/pages", #"{"name":"counter","data":\#(many)}"#)
+      #expect(answer.status == 400)
+      #expect(answer.json["error"].text?.contains("expected at most 250000 values") == true)
+    }
+  }
+
+  @Test func aMegabyteOfFlatDataComesToThePage() async throws {
+    let script = Script.page(
+      """
+      var t = d.createElement('text', { attr: { value: '' } }); b.appendChild(t)
+      b.addEvent('refresh', function (e) { t.setAttr('value', e.data.list.length + ' ' + e.data.list[99999]) })
+      """)
+    let list = (0..<180_000).map { "\($0 % 1_000)" }.joined(separator: ",")
+    let text = String(repeating: "x", count: 300_000)
+    try await PageFarm.running(["page": script], workers: 1, change: { $0.pageTime = .seconds(20) }) { farm in
+      let data = #"{"list":[\#(list)],"text":"\#(text)"}"#
+      let opened = try await farm.ask(.post, "/pages", #"{"name":"page","data":\#(data)}"#)
+      #expect(opened.status == 201, "\(opened.text.prefix(300))")
+      let id = try #require(opened.json["id"].text)
+      let refreshed = try await farm.ask(.post, "/pages/\(id)/refresh", #"{"data":\#(data)}"#)
+      #expect(refreshed.text.contains("180000 999"), "\(refreshed.text.prefix(300))")
+    }
+  }
+
+  @Test func aBodyOfTheWrongShapeIsRefusedWithThePlaceAndWhatIsThere() async throws {
+    try await PageFarm.running(["counter": Script.counter], workers: 1) { farm in
+      for (body, reason) in [
+        (#"{"name":7}"#, "name: expected a text, found a number"),
+        (#"{"name":"counter","options":{"type":1}}"#, "options.type: expected a text, found a number"),
+        (#"{"name":"counter",}}"#, #"expected the end, found "}" at byte 19"#),
+      ] {
+        let answer = try await farm.ask(.post, "/pages", body)
+        #expect(answer.status == 400 && answer.json["error"].text?.hasSuffix(reason) == true, "\(answer.text)")
+      }
+    }
+  }
+
   @Test func theNumberOfPagesIsBounded() async throws {
     try await PageFarm.running(["counter": Script.counter], workers: 1, change: { $0.pages = 2 }) { farm in
       _ = try await farm.open("counter")

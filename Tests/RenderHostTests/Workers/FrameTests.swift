@@ -34,6 +34,16 @@ import Testing
     #expect(try read(Array(bytes.dropLast())).count == 1)
   }
 
+  @Test func aMessageThatIsNestedTooDeeplyIsRefused() async throws {
+    let head = Array((String(repeating: #"{"a":"#, count: 200_000)).utf8)
+    let length = withUnsafeBytes(of: UInt32(head.count).bigEndian) { Array($0) }
+    let frame = ByteBuffer(bytes: length + head)
+    #expect(throws: JSONError.self) { _ = try Frame.decode(WorkerMessage.self, frame) }
+    await #expect(throws: JSONError.self) {
+      _ = try await Frame.decodeInBackground(WorkerMessage.self, frame)
+    }
+  }
+
   @Test func lengthsThatCannotBeAreRefused() {
     #expect(throws: FrameError.tooLong(0xffff_ffff)) { try read([255, 255, 255, 255, 0]) }
     #expect(throws: FrameError.cut) { try read([0, 0, 0, 1, 0]) }

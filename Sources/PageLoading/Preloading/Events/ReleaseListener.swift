@@ -118,7 +118,7 @@ struct ReleaseListener: Sendable {
 
   /// An event of another shape than renderhost's counts as news: the server is asked then.
   private func isNews(_ event: ServerSentEvent) async -> Bool {
-    guard let news = try? JSONDecoder().decode(News.self, from: Data(event.data.utf8)),
+    guard let news = try? JSONValue(reading: Array(event.data.utf8)).decoded(as: News.self),
       let latest = try? await store.source(source)?.latest
     else { return true }
     return latest.name != news.release || latest.sequence != news.sequence

@@ -37,8 +37,9 @@ struct PurgeOrder: Equatable, Sendable {
 
   /// - Throws: ``PurgeFault``.
   init(json bytes: [UInt8]) throws {
-    guard let members = try? JSONDecoder().decode([String: JSONValue].self, from: Data(bytes)) else {
-      throw PurgeFault("the body is not a JSON object")
+    let members: [String: JSONValue]
+    do { members = try JSONValue(reading: bytes).decoded() } catch {
+      throw PurgeFault("the body is not a JSON object: \(error.jsonReason)")
     }
     let choices = ["all", "prefix", "tag", "tags", "url"]
     if let other = members.keys.sorted().first(where: { !choices.contains($0) && $0 != "soft" }) {

@@ -18,9 +18,8 @@ struct SettingsFile {
 
   init(_ data: Data, path: String) throws {
     let object: [String: JSONValue]
-    do { object = try JSONDecoder().decode([String: JSONValue].self, from: data) } catch {
-      throw SettingsError.unreadableFile(
-        path: path, reason: "expected a JSON object of settings")
+    do { object = try JSONValue(reading: Array(data)).decoded() } catch {
+      throw SettingsError.unreadableFile(path: path, reason: "expected a JSON object of settings: \(error.jsonReason)")
     }
     for (name, value) in object.sorted(by: { $0.key < $1.key }) {
       if name == "origins" {

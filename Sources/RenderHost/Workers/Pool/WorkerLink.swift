@@ -48,7 +48,7 @@ final class WorkerLink: Sendable {
         state.withLock { $0.writer = outbound }
         try await ready()
         for try await frame in inbound {
-          let (message, payload) = try Frame.decode(WorkerMessage.self, frame)
+          let (message, payload) = try await Frame.decodeInBackground(WorkerMessage.self, frame)
           switch message {
           case .done(let call, let reply): finish(call, .success((reply, payload)))
           case .failed(let call, let fault): finish(call, .failure(fault))
@@ -59,8 +59,8 @@ final class WorkerLink: Sendable {
       return nil
     } catch let error as FrameError {
       return .malformed("\(error)")
-    } catch let error as DecodingError {
-      return .malformed("\(type(of: error))")
+    } catch let error where error is JSONError || error is DecodingError {
+      return .malformed(error.jsonReason)
     } catch {
       return nil
     }
@@ -70,7 +70,8 @@ final class WorkerLink: Sendable {
 
   func send(_ message: HostMessage, _ payload: [UInt8] = []) async throws {
     guard let writer = state.withLock(\.writer) else { throw WorkerError.noWorker }
-    try await writer.write(try Frame.encode(message, payload))
+    let encoded: @Sendable () throws -> ByteBuffer = { try Frame.encode(message, payload) }
+    try await writer.write(try await message.data?.encoding(encoded) ?? encoded())
   }
 
   /// Calls for something to be done to a page.

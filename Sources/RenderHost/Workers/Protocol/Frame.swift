@@ -1,5 +1,6 @@
 import Foundation
 import NIOCore
+import PageKit
 
 /// What goes over a worker's socket: a message as JSON, and bytes that belong to it.
 ///
@@ -10,6 +11,8 @@ enum Frame {
   static let limit = 64 << 20
   /// Bytes that go along with one message; longer ones are sent in pieces.
   static let pieceLimit = 256 << 10
+  /// A message has a page's data some levels down.
+  private static let jsonLimits = JSONLimits(depth: JSONLimits.standard.depth + 16, values: 1_000_000)
 
   static func encode(_ message: some Encodable, _ payload: [UInt8] = []) throws -> ByteBuffer {
     let head = try JSONEncoder().encode(message)
@@ -23,15 +26,31 @@ enum Frame {
     return buffer
   }
 
+  /// Decodes a frame on the caller's thread.
+  ///
   /// - Parameter buffer: a frame without its first length.
+  /// - Throws: ``FrameError``, ``JSONError``, `DecodingError`.
   static func decode<Message: Decodable>(
     _ type: Message.Type, _ buffer: ByteBuffer
   ) throws -> (message: Message, payload: [UInt8]) {
-    var buffer = buffer
-    guard let length = buffer.readInteger(as: UInt32.self), let head = buffer.readBytes(length: Int(length)) else {
+    let (head, payload) = try split(buffer)
+    return (try JSONValue(reading: head, limits: jsonLimits).decoded(), payload)
+  }
+
+  /// The same; a long message keeps no other task waiting.
+  static func decodeInBackground<Message: Decodable & Sendable>(
+    _ type: Message.Type, _ buffer: ByteBuffer
+  ) async throws -> (message: Message, payload: [UInt8]) {
+    let (head, payload) = try split(buffer)
+    return (try await JSONValue.decode(type, from: head, limits: jsonLimits), payload)
+  }
+
+  private static func split(_ frame: ByteBuffer) throws -> (head: [UInt8], payload: [UInt8]) {
+    var frame = frame
+    guard let length = frame.readInteger(as: UInt32.self), let head = frame.readBytes(length: Int(length)) else {
       throw FrameError.cut
     }
-    return (try JSONDecoder().decode(type, from: Data(head)), Array(buffer.readableBytesView))
+    return (head, Array(frame.readableBytesView))
   }
 }
 

@@ -14,6 +14,16 @@ enum HostMessage: Codable, Sendable {
   case releaseMemory
   /// To what the worker asked; some come with bytes.
   case answer(question: UInt64, PageAnswer)
+
+  /// What a caller has given along, which may be large.
+  var data: JSONValue? {
+    switch self {
+    case .open(_, _, let opening): opening.data
+    case .fire(_, _, _, _, let event, _, _): event
+    case .refresh(_, _, let data, _, _): data
+    case .setUp, .show, .close, .answer: nil
+    }
+  }
 }
 
 /// What a worker runs pages with.
