@@ -15,7 +15,7 @@ struct ResourceRoutes: Sendable {
       do {
         return try await answer(request)
       } catch {
-        return PageFailure(error, url: "").response
+        return PageFailure(error, url: "").withoutPaths(directory.locations).response
       }
     }
   }
@@ -26,9 +26,9 @@ struct ResourceRoutes: Sendable {
       throw PageFailure.badRequest("give a url")
     }
     let page = try await parameters["page"].asyncMap { try await directory.page(String($0)) }
-    var wanted = ResourceRequest(reference, base: page?.url, type: .image)
+    var wanted = ResourceRequest(reference, base: page.flatMap { PageURL($0.location) }, type: .image)
     wanted.view = page?.bundle.view
-    try directory.answers.check(wanted)
+    wanted = try directory.answers.permitted(wanted)
     let loaded: Loaded
     do {
       loaded = try await directory.answers.host.resources.response(for: wanted)

@@ -8,6 +8,7 @@ struct HostAnswers: Sendable {
   let host: PageHost
   let access: AccessGuard
   let record: HostRecord
+  let locations: PublicLocations
   /// What all pages of an origin may keep.
   private static let keyLimit = 1_000
   private static let valueLimit = 256 << 10
@@ -38,9 +39,11 @@ struct HostAnswers: Sendable {
       }
     } catch is CancellationError {
     } catch {
-      try? await send(.failed("\(error)"), [])
+      try? await send(failed("\(error)"), [])
     }
   }
+
+  private func failed(_ reason: String) -> PageAnswer { .failed(locations.withoutPaths(reason)) }
 
   // MARK: Resources
 
@@ -48,10 +51,10 @@ struct HostAnswers: Sendable {
     _ question: ResourceQuestion, _ body: [UInt8], _ page: PageNumbers.Page, _ send: @escaping Send
   ) async throws {
     guard var request = question.request(body: body) else { throw LoadError.invalidReference(question.reference) }
-    request.base = request.base ?? page.url
+    request.base = request.base ?? PageURL(page.location)
     request.view = page.view
     request.fields = HTTPFields(request.fields.filter { !Self.ownFields.contains($0.name.canonicalName) })
-    try check(request)
+    request = try permitted(request)
     for await update in host.resources.updates(for: request) {
       switch update {
       case .cached(let loaded): try await relay(.cached, loaded, send)
@@ -61,7 +64,7 @@ struct HostAnswers: Sendable {
         if let answer = failure.answer {
           try await relay(.failed, answer, send)
         } else {
-          try await send(.failed("\(failure)"), [])
+          try await send(failed("\(failure)"), [])
         }
       }
     }
@@ -69,25 +72,37 @@ struct HostAnswers: Sendable {
 
   /// Refused before any cache is asked: what is stored was fetched for somebody else.
   ///
+  /// - Parameter request: its URLs are those that pages know.
+  /// - Returns: the request with the URL that is fetched.
   /// - Throws: ``AccessRefusal``.
-  func check(_ request: ResourceRequest) throws {
-    guard !request.reference.lowercased().hasPrefix("data:") else { return }
+  func permitted(_ request: ResourceRequest) throws -> ResourceRequest {
+    guard !request.reference.lowercased().hasPrefix("data:") else { return request }
     let reference = SchemeRelativeRewriter().rewrite(request.reference, for: request)
     guard let url = request.base.map({ $0.resolving(reference) }) ?? PageURL(reference) else {
       throw AccessRefusal(url: request.reference, rule: .notAURL)
     }
-    try access.check(url)
+    let source = try locations.source(ofPageURL: url)
+    try access.check(source)
+    guard source != url else { return request }
+    var request = request
+    request.reference = source.text
+    return request
   }
 
   private func relay(_ kind: ResourceUpdate.Kind, _ loaded: Loaded, _ send: Send) async throws {
     record.answered(from: loaded.source)
     let bytes = try await loaded.body.bytes(upTo: Self.bodyLimit)
-    try await Self.send(bytes, send) { .update(ResourceUpdate(kind, loaded, hasMore: $0)) }
+    try await Self.send(bytes, send) { hasMore in
+      var update = ResourceUpdate(kind, loaded, hasMore: hasMore)
+      update.url = loaded.url.map { locations.location(of: $0) }
+      return .update(update)
+    }
   }
 
   /// The bundle of a page that is embedded: of the same release as the one around it.
   private func loadBundle(_ text: String, _ page: PageNumbers.Page, _ send: Send) async throws {
-    guard let url = PageURL(text) else { throw AccessRefusal(url: text, rule: .notAURL) }
+    guard let known = PageURL(text) else { throw AccessRefusal(url: text, rule: .notAURL) }
+    let url = try locations.source(ofPageURL: known)
     try access.check(url)
     let bundle = try await host.bundles.load(url, options: OpenOptions(view: page.view))
     record.loaded(bundle)

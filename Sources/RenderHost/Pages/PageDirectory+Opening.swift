@@ -113,7 +113,7 @@ extension PageDirectory {
   }
 
   func failing<Result>(_ url: String, _ body: () async throws -> Result) async throws -> Result {
-    do { return try await body() } catch { throw PageFailure(error, url: url) }
+    do { return try await body() } catch { throw PageFailure(error, url: url).withoutPaths(locations) }
   }
 
   private func find(_ request: PageRequest) async throws -> Target {
@@ -146,7 +146,7 @@ extension PageDirectory {
     var options = request.options ?? PageRequestOptions()
     options.bundleUrl = options.bundleUrl ?? target.location
     return PageOpening(
-      url: target.url.text, options: options, data: request.data ?? .object([:]),
+      url: target.location, options: options, data: request.data ?? .object([:]),
       wait: wait(request.settle, timers: request.timers, isOnce: isOnce), view: view, isOnce: isOnce)
   }
 

@@ -46,6 +46,15 @@ enum PageFailure: Error, CustomStringConvertible {
     }
   }
 
+  /// The same, with paths of this machine by what they are called outside.
+  func withoutPaths(_ locations: PublicLocations) -> PageFailure {
+    switch self {
+    case .bundle(let status, let reason): .bundle(status: status, reason: locations.withoutPaths(reason))
+    case .notPermitted(let reason, let rule): .notPermitted(locations.withoutPaths(reason), rule: rule)
+    default: self
+    }
+  }
+
   var response: Response {
     var members: [String: JSONValue] = ["error": .string(description)]
     if case .script(_, let fault) = self { members["exception"] = fault.json }

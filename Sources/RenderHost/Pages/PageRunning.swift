@@ -37,7 +37,8 @@ struct PageRunning: Service {
     if let advice = SettingsCheck.crowding(of: settings) { logger.warning("\(advice)") }
     workers = WorkerPool(pool, record: record, logger: logger)
     directory = PageDirectory(
-      HostAnswers(host: host, access: access, record: record), pool: workers, configuration: pages,
+      HostAnswers(host: host, access: access, record: record, locations: locations), pool: workers,
+      configuration: pages,
       locations: locations, record: record, logger: logger)
   }
 

@@ -1,3 +1,4 @@
+import Foundation
 import PageKit
 import Synchronization
 
@@ -7,9 +8,19 @@ final class PublicLocations: Sendable {
   private let scheme: String
   private let host: String
   private let port: Mutex<Int>
+  /// The URL of the bundles' folder, with a slash behind it; `nil` without a folder.
+  private let folder: String?
+  /// What stands for paths of this machine in texts for scripts and callers, the longest path first.
+  private let paths: [(path: String, name: String)]
 
   init(feed: ReleaseFeed, settings: Settings) {
     self.feed = feed
+    let source = settings.bundles.flatMap { try? FolderSource(folder: $0, store: settings.store) }
+    folder = source?.base
+    let store = URL(fileURLWithPath: settings.store.path).standardizedFileURL.path
+    var paths = [(path: store, name: "the store")]
+    if let folder = source?.folder { paths += [(folder + "/", "/bundles/"), (folder, "/bundles")] }
+    self.paths = paths.sorted { $0.path.utf8.count > $1.path.utf8.count }
     scheme = settings.certificate == nil ? "http" : "https"
     host = SettingText.bracketed(settings.address)
     port = Mutex(settings.port)
@@ -49,9 +60,31 @@ final class PublicLocations: Sendable {
     return source(of: text).map { location(of: $0) } ?? text
   }
 
-  /// What pages and callers see of a bundle's URL.
+  /// What pages and callers see of a bundle's or a file's URL.
   func location(of url: PageURL) -> String {
-    guard url.isFile, let entry = entry(of: url) else { return url.text }
-    return base + entry.location
+    if url.isFile, let entry = entry(of: url) { return base + entry.location }
+    guard let folder, url.text.hasPrefix(folder) else { return url.text }
+    return base + "/bundles/" + url.text.dropFirst(folder.count)
+  }
+
+  /// The URL that a page means with one of this daemon's own: pages know the files of a folder by where these are
+  /// served. Returns any other URL as it is.
+  ///
+  /// - Throws: ``AccessRefusal`` if the daemon serves something else there, which is not for pages.
+  func source(ofPageURL url: PageURL) throws -> PageURL {
+    guard let folder, url.origin == PageURL(base)?.origin else { return url }
+    let path = url.text.dropFirst(url.origin.utf8.count)
+    guard path.hasPrefix("/bundles/"), let file = PageURL(folder + path.dropFirst("/bundles/".count)) else {
+      throw AccessRefusal(url: url.text, rule: .folder)
+    }
+    return file
+  }
+
+  /// A text for scripts and callers: where it names files of this machine, by what these are called outside.
+  func withoutPaths(_ text: String) -> String {
+    var text = text
+    if let folder { text = text.replacing(folder, with: base + "/bundles/") }
+    for (path, name) in paths { text = text.replacing(path, with: name) }
+    return text
   }
 }

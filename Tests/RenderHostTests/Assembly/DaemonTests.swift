@@ -48,6 +48,54 @@ struct DaemonTests {
     }
   }
 
+  /// What a page of a folder is called, embeds, asks for and is refused.
+  private static let curious = """
+    // { "framework": "Vanilla" }
+    var d = weex.document, b = d.createBody('div'); d.documentElement.appendChild(b)
+    function show(text) { b.appendChild(d.createElement('text', { attr: { value: text } })) }
+    ;['none.json', '../secret.json', '/etc/passwd', 'list.json'].forEach(function (url) {
+      weex.requireModule('stream').fetch({ url: url, type: 'text' }, function (r) { show(url + ': ' + JSON.stringify(r)) })
+    })
+    ;['child.js', 'none.js'].forEach(function (src) { b.appendChild(d.createElement('embed', { attr: { src: src } })) })
+    b.appendChild(d.createElement('image', { attr: { src: 'none.png' } }))
+    weex.requireModule('navigator').push({ url: 'child.js' }, function () {})
+    """
+
+  @Test func neitherAPageNorItsCallersLearnAPathOfThisMachine() async throws {
+    let folder = try TemporaryDirectory()
+    try Self.write(Self.curious, to: folder.file("bundles/home.js"))
+    try Self.write(Self.bundle("child"), to: folder.file("bundles/child.js"))
+    try Self.write("[1]", to: folder.file("bundles/list.json"))
+    try Self.write("[2]", to: folder.file("secret.json"))
+    try await Daemon.running(folder.file("bundles"), folder) { daemon in
+      func check(_ text: String, _ what: String) {
+        #expect(!text.contains(folder.path) && !text.contains("file:///"), "\(what): \(text)")
+      }
+      let html = try await daemon.get("/render?name=home&settle=5").text
+      #expect(html.contains("<title>\(daemon.origin)/bundles/home.js</title>"))
+      #expect(html.contains("child from \(daemon.origin)/bundles/child.js"))
+      check(html, "HTML")
+      let outline = try await daemon.get("/render?name=home&settle=5&format=json").text
+      check(outline, "JSON")
+      for part in [
+        #"\"data\":\"[1]\""#, "outside of the bundles' folder",
+        "/bundles/none.json: there is no such file", "/bundles/none.png: there is no such file",
+      ] {
+        #expect(outline.contains(part), "\(part) is not in \(outline)")
+      }
+      #expect(!outline.contains("[2]"))
+      for path in [
+        "/resources?url=\(daemon.origin)/bundles/none.png", "/render?url=file://\(folder.file("bundles/none.js"))",
+        "/resources?url=\(daemon.origin)/bundles/..%252fsecret.json", "/resources?url=\(daemon.origin)/status",
+      ] {
+        let answer = try await daemon.get(path)
+        #expect(answer.status >= 400 && !answer.text.contains("[2]"), "\(path)")
+        check(answer.text, path)
+      }
+      #expect(try await daemon.get("/resources?url=\(daemon.origin)/bundles/list.json").text == "[1]")
+    }
+  }
+
   @Test func whatIsNotNamedIsNotFetchedForAnybody() async throws {
     let folder = try TemporaryDirectory()
     try Self.write(Self.bundle("hello"), to: folder.file("bundles/home.js"))
