@@ -39,6 +39,8 @@ extension CachePolicy {
       return .refuse(.nothingAllows)
     }
     var kept = StoredFields.of(fields, policy: self, received: received)
+    // RFC 9111 §5.2.2.4: without the cookie where the response names the field in no-cache or private.
+    if !mayKeepCookies, kept.contains(.setCookie) { return .refuse(.setsCookie) }
     guard status == 206 else { return .store(status: status, kept) }
     guard let range = ContentRange(fields[.contentRange]), request.headerFields.contains(.range) else {
       return .refuse(.notUnderstood)
@@ -52,7 +54,10 @@ extension CachePolicy {
   /// it is not used without asking. RFC 9111 §5.2.2.5, §5.2.2.7.
   public func mayBeKept(_ stored: StoredResponse) -> Bool {
     !forbidsStoring(stored.control, stored.status) && (mode == .private || stored.control.isPrivate != .response)
+      && (mayKeepCookies || !stored.fields.contains(.setCookie))
   }
+
+  var mayKeepCookies: Bool { mode == .private || sharesCookies }
 
   /// RFC 9111 §5.2.2.3: who understands the status ignores the no-store beside must-understand.
   private func forbidsStoring(_ control: CacheControl, _ status: Int) -> Bool {

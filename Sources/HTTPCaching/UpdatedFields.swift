@@ -12,6 +12,8 @@ enum UpdatedFields {
     // How old it was on its way the last time says nothing of now.
     for field in stored where !replaced.contains(field.name) && field.name != .age { result.append(field) }
     for field in storable where !bound.contains(field.name) { result.append(field) }
+    // A cookie that comes with a confirmation is for one client, what is stored is for all.
+    if !policy.mayKeepCookies { result[values: .setCookie] = [] }
     // Whichever of the two says that some fields may not be used again says so of both.
     return StoredFields.restricted(result, policy: policy)
   }

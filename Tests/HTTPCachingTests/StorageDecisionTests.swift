@@ -57,6 +57,33 @@ struct StorageDecisionTests {
     #expect(Self.decide("private=\"set-cookie\", max-age=60", mode: .shared) == nil)
   }
 
+  /// RFC 9111 §7.3.
+  @Test(arguments: [nil, "max-age=60", "public, s-maxage=60", "no-cache"])
+  func aResponseThatSetsACookieIsForOneClientUnlessARuleSaysOtherwise(_ control: String?) throws {
+    let cookie: HTTPFields = [.setCookie: "session=1"]
+    #expect(Self.decide(control, mode: .shared, more: cookie) == .setsCookie)
+    #expect(Self.decide(control, more: cookie) == nil)
+    var policy = CachePolicy(mode: .shared)
+    policy.sharesCookies = true
+    var fields = cookie
+    fields[.cacheControl] = control
+    let decision = policy.storage(
+      of: HTTPResponse(status: .ok, headerFields: fields),
+      to: HTTPRequest(method: .get, scheme: "https", authority: "h", path: "/"),
+      received: HTTPDate(secondsSinceEpoch: 784_111_777))
+    guard case .store(_, let kept) = decision else {
+      Issue.record("\(decision)")
+      return
+    }
+    #expect(kept[.setCookie] == "session=1")
+  }
+
+  /// RFC 9111 §5.2.2.4, §5.2.2.7.
+  @Test(arguments: ["no-cache=\"set-cookie\", max-age=60", "private=\"Set-Cookie\", max-age=60"])
+  func aResponseThatNamesItsCookieIsStoredWithoutIt(_ control: String) {
+    #expect(Self.decide(control, mode: .shared, more: [.setCookie: "session=1"]) == nil)
+  }
+
   @Test(arguments: [
     ("max-age=60", false), ("public", true), ("s-maxage=60", true), ("must-revalidate", true), ("private", false),
   ])

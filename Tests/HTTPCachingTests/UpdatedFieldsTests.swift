@@ -52,7 +52,7 @@ struct UpdatedFieldsTests {
     arguments: [
       ("no-cache=\"set-cookie\"", nil, false, false), (nil, "no-cache=\"set-cookie\"", false, false),
       ("private=\"set-cookie\"", nil, true, false), (nil, "private=\"set-cookie\"", true, false),
-      ("no-cache=\"set-cookie\"", "max-age=1", true, true),
+      ("no-cache=\"set-cookie\"", "max-age=1", true, false), (nil, nil, true, false),
     ] as [(String?, String?, Bool, Bool)])
   func fieldsThatMayNotBeUsedAgainAreNeitherTakenOverNorKept(
     _ old: String?, _ new: String?, _ privately: Bool, _ shared: Bool

@@ -207,6 +207,18 @@ struct FetchCommandTests {
     #expect(result.error.contains("cacheThenNetwork"))
   }
 
+  @Test func aSharedCacheStoresWhatSetsACookieOnlyWhereItIsTold() async throws {
+    try await Site.running { site in
+      site.origin.respond("/set") { _ in OriginResponse(headers: [.setCookie: "a=1", .cacheControl: "max-age=60"]) }
+      for _ in 0..<2 { _ = try await Self.fetch(site, "/set", "--shared") }
+      #expect(site.origin.requestCount(path: "/set") == 2)
+      for _ in 0..<2 { _ = try await Self.fetch(site, "/set", "--shared", "--store-cookies") }
+      #expect(site.origin.requestCount(path: "/set") == 3)
+      _ = try await Self.fetch(site, "/set", "--shared")
+      #expect(site.origin.requestCount(path: "/set") == 4)
+    }
+  }
+
   @Test func cookiesComeBackFromRunToRun() async throws {
     try await Site.running { site in
       site.origin.respond("/set") { _ in OriginResponse(headers: [.setCookie: "a=1; Max-Age=100"]) }

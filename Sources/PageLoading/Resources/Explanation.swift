@@ -42,7 +42,7 @@ extension ResourceLoader {
     let found = await cache.responses(for: hop.key, fields: hop.request.headerFields)
     let now = configuration.now()
     let decision = hop.behavior.decision(
-      for: hop.request, among: found.map(\.stored), at: now, policy: cache.policy, lifetime: hop.lifetime,
+      for: hop.request, among: found.map(\.stored), at: now, policy: policy(hop), lifetime: hop.lifetime,
       isOnline: reachability.isOnline(hop.url))
     let stored = cache.policy.anyAnswer(to: hop.request, among: found.map(\.stored))
     let entry = found.first { $0.entry.id == stored?.id }?.entry

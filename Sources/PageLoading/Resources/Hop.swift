@@ -20,6 +20,8 @@ struct Hop: Sendable {
   var fields: HTTPFields
   var behavior: LoadBehavior
   var lifetime: LifetimeRule
+  /// Whether a shared cache may store a response with its `Set-Cookie`.
+  var sharesCookies: Bool
   var priority: LoadPriority
   var type: ResourceType
   var keepsContentEncoding: Bool

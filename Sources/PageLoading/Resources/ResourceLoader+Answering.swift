@@ -25,7 +25,7 @@ extension ResourceLoader {
       if !gone.isEmpty { found.removeAll { gone.contains($0.entry.id) } }
       let isOnline = hop.behavior.yieldsOffline && hop.origin == nil ? reachability.isOnline(hop.url) : true
       let decision = hop.behavior.decision(
-        for: hop.request, among: found.map(\.stored), at: configuration.now(), policy: cache.policy,
+        for: hop.request, among: found.map(\.stored), at: configuration.now(), policy: policy(hop),
         lifetime: hop.lifetime, isOnline: isOnline)
       configuration.logger.debug("\(decision.summary)", metadata: ["key": "\(hop.key)"])
       switch decision {

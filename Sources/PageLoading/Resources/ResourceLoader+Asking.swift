@@ -55,7 +55,7 @@ extension ResourceLoader {
     _ hop: Hop, _ found: [CachedResponse], detail: String
   ) async -> (loaded: Loaded, remaining: Int64)? {
     let answer = hop.behavior.answerAfterFailure(
-      to: hop.request, among: found.map(\.stored), at: configuration.now(), policy: cache.policy,
+      to: hop.request, among: found.map(\.stored), at: configuration.now(), policy: policy(hop),
       lifetime: hop.lifetime)
     if let (stored, _) = answer { return await serve(found, stored.id, to: hop, CacheStatus(.hit, detail: detail)) }
     guard hop.method == .get, hop.behavior.fallback != .never, hop.view == nil,
@@ -123,7 +123,7 @@ extension ResourceLoader {
           .forwarded(reason), forwardStatus: status, isStored: true, isCollapsed: isCollapsed)
         let answer = await serve(confirmed, to: hop, cacheStatus, source: .revalidated, generation: generation)
         // RFC 9111 §5.2.2.5: the confirmation may forbid to keep what it confirms.
-        if !cache.policy.mayBeKept(confirmed.stored) { await cache.remove(confirmed) }
+        if !policy(hop).mayBeKept(confirmed.stored) { await cache.remove(confirmed) }
         if let answer { return answer }
         // The bytes went meanwhile: without them there is nothing to confirm.
         return try await exchange(hop, CachePolicy.unconditional(hop.request), validating: nil, .notStored)
@@ -150,7 +150,7 @@ extension ResourceLoader {
       return nil
     }
     let decision = hop.behavior.decision(
-      for: hop.request, among: [found.stored], at: configuration.now(), policy: cache.policy, lifetime: hop.lifetime,
+      for: hop.request, among: [found.stored], at: configuration.now(), policy: policy(hop), lifetime: hop.lifetime,
       isOnline: true)
     guard case .serve = decision else { return nil }
     return await serve(found, to: hop, CacheStatus(.hit))

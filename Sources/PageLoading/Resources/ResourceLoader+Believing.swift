@@ -138,7 +138,7 @@ extension ResourceLoader {
     let answer = try await transmit(head, CachePolicy.unconditional(hop.request)).head
     let times = taker.taken()
     guard answer.status == .ok, Validators(of: answer.headerFields) == cached.stored.validators,
-      let fields = cache.policy.freshening(of: cached.stored, byHead: answer, at: times.response),
+      let fields = policy(hop).freshening(of: cached.stored, byHead: answer, at: times.response),
       await !contradicts(answer, cached)
     else { return nil }
     return await update(cached, fields, times, generation)

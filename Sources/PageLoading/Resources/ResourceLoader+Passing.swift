@@ -47,7 +47,7 @@ extension ResourceLoader {
     _ hop: Hop, _ request: HTTPRequest, _ response: TransportResponse, _ times: ExchangeTimes
   ) async -> TransportResponse {
     guard hop.method == .post, hop.isStored,
-      case .store(let status, let fields) = policy(hop).storage(
+      case .store(let status, let fields) = storagePolicy(hop).storage(
         of: response.head, to: request, received: times.response),
       let writer = cache.writer()
     else { return response }
@@ -71,7 +71,7 @@ extension ResourceLoader {
       }
       guard generations.claim(generation, for: hop.key, tags: found.flatMap(\.tags)) else { return }
       for cached in found {
-        if let fields = cache.policy.freshening(of: cached.stored, byHead: head, at: times.response) {
+        if let fields = policy(hop).freshening(of: cached.stored, byHead: head, at: times.response) {
           _ = await cache.update(cached, fields: fields, times: times)
         } else {
           await cache.invalidate([hop.key])

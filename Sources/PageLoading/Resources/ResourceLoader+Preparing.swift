@@ -47,7 +47,8 @@ extension ResourceLoader {
         ?? CacheKey(identity, host: request.host, in: partition),
       request: head, method: method, body: body, fields: fields,
       behavior: request.behavior ?? rule?.behavior ?? configuration.behavior(of: request.type),
-      lifetime: lifetime == .server ? cache.lifetime : lifetime, priority: request.priority, type: request.type,
+      lifetime: lifetime == .server ? cache.lifetime : lifetime,
+      sharesCookies: rule?.sharesCookies ?? cache.policy.sharesCookies, priority: request.priority, type: request.type,
       keepsContentEncoding: request.keepsContentEncoding, isStored: request.isStored, view: request.view)
   }
 

@@ -64,7 +64,7 @@ extension ResourceLoader {
       if response.head.status == .notModified, !Self.isConditional(request) {
         throw TransportError.malformed(url: hop.url.text, reason: "it is a 304 to a request without a condition")
       }
-      let decision = cache.policy.decision(
+      let decision = policy(hop).decision(
         on: response.head, to: request, for: hop.request, validating: cached?.stored, at: times.response,
         lifetime: hop.lifetime)
       switch decision {
@@ -113,7 +113,7 @@ extension ResourceLoader {
   ) async -> (PendingResponse, any ResponseWriting)? {
     guard hop.isStored else { return nil }
     // The client's own request counts: what was added to it to revalidate says nothing of storing.
-    let decision = policy(hop).storage(of: head, to: hop.request, received: times.response)
+    let decision = storagePolicy(hop).storage(of: head, to: hop.request, received: times.response)
     let pending: PendingResponse
     switch decision {
     case .refuse: return nil
@@ -128,9 +128,19 @@ extension ResourceLoader {
     return cache.writer().map { (pending, $0) }
   }
 
-  /// What belongs to everybody is kept by the rules of shared caches, whatever the cache is otherwise.
+  /// How an answer is stored. What belongs to everybody is kept by the rules of shared caches, whatever the cache is
+  /// otherwise.
+  func storagePolicy(_ hop: Hop) -> CachePolicy {
+    var policy = hop.key.partition.isShared ? CachePolicy(mode: .shared, targets: cache.policy.targets) : cache.policy
+    policy.sharesCookies = hop.sharesCookies
+    return policy
+  }
+
+  /// How what is stored is used and brought up to date.
   func policy(_ hop: Hop) -> CachePolicy {
-    hop.key.partition.isShared ? CachePolicy(mode: .shared, targets: cache.policy.targets) : cache.policy
+    var policy = cache.policy
+    policy.sharesCookies = hop.sharesCookies
+    return policy
   }
 
   static func isConditional(_ request: HTTPRequest) -> Bool {

@@ -62,6 +62,9 @@ struct FetchCommand: AsyncParsableCommand {
   @Flag(name: .long, help: "Judge as a shared cache, and keep to what is everybody's.")
   var shared = false
 
+  @Flag(name: .long, help: "With --shared: store answers that set a cookie, and give it to all.")
+  var storeCookies = false
+
   @Option(name: .long, help: ArgumentHelp("Largest answer accepted.", valueName: "bytes"))
   var maxSize: Int64 = 4 << 30
 
@@ -112,7 +115,8 @@ struct FetchCommand: AsyncParsableCommand {
     let interruption = output == nil ? nil : await Interruption()
     let work = Task { [self, limits] in
       try await cache.withLoader(
-        isShared: shared, cookies: cookies, caFile: caFile, limits: limits, bodyLimit: maxSize
+        isShared: shared, sharesCookies: storeCookies, cookies: cookies, caFile: caFile, limits: limits,
+        bodyLimit: maxSize
       ) { loader in
         if stdin {
           await FetchScript(loader: loader, policy: behavior).run()

@@ -68,12 +68,17 @@ struct CacheOptions: ParsableArguments {
   /// Makes what loads resources from that cache and the network, for one piece of work. Refreshes behind answers that
   /// were given are waited for; where the work throws, everything under way is ended first.
   func withLoader(
-    isShared: Bool = false, cookies: CookieJar? = nil, caFile: String? = nil, limits: TransferLimits = .standard,
-    bodyLimit: Int64 = 256 << 20, _ body: (ResourceLoader) async throws -> Void
+    isShared: Bool = false, sharesCookies: Bool = false, cookies: CookieJar? = nil, caFile: String? = nil,
+    limits: TransferLimits = .standard, bodyLimit: Int64 = 256 << 20, _ body: (ResourceLoader) async throws -> Void
   ) async throws {
     var configuration = ResourceLoader.Configuration()
     configuration.behavior = .protocolCache
     configuration.partition = isShared ? .shared : .private
+    if sharesCookies {
+      var rule = ResourceRule()
+      rule.sharesCookies = true
+      configuration.rules = [rule]
+    }
     configuration.logger = logger
     configuration.limits = limits
     configuration.bodyLimit = bodyLimit

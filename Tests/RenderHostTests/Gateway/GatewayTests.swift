@@ -1,5 +1,7 @@
 import HTTPTypes
+import PageLoading
 import PageTesting
+import Synchronization
 import Testing
 
 @testable import RenderHost
@@ -19,6 +21,70 @@ struct GatewayTests {
         #expect((answer["age"] != nil) == (number > 0))
       }
       #expect(fixture.origin.requestCount(path: "/list") == 1)
+    }
+  }
+
+  @Test(arguments: [nil, "max-age=60", "public, s-maxage=60"])
+  func aCookieGoesToTheClientItWasSetForAndToNoOther(_ control: String?) async throws {
+    try await GatewayFixture.running { fixture in
+      Self.setCookies(fixture, control)
+      for number in 1...3 {
+        let answer = try await fixture.get("/login")
+        #expect(answer["set-cookie"] == "session=\(number)" && answer.body == "\(number)")
+      }
+      #expect(fixture.origin.requestCount(path: "/login") == 3)
+    }
+  }
+
+  @Test func anAnswerThatNamesItsCookieIsStoredWithoutIt() async throws {
+    try await GatewayFixture.running { fixture in
+      Self.setCookies(fixture, "no-cache=\"set-cookie\", max-age=60")
+      let answers = [try await fixture.get("/login"), try await fixture.get("/login")]
+      #expect(answers.map(\.body) == ["1", "1"])
+      #expect(answers.map { $0["set-cookie"] } == ["session=1", nil])
+    }
+  }
+
+  @Test func aRuleMayHaveAnswersStoredWithTheirCookies() async throws {
+    try await GatewayFixture.running { settings in
+      var rule = ResourceRule(.glob("/log*"))
+      rule.sharesCookies = true
+      settings.origins[0].rules = [rule]
+    } _: { fixture in
+      Self.setCookies(fixture, "max-age=60")
+      let answers = [try await fixture.get("/login"), try await fixture.get("/login")]
+      #expect(answers.map { $0["set-cookie"] } == ["session=1", "session=1"])
+      #expect(fixture.origin.requestCount(path: "/login") == 1)
+    }
+  }
+
+  @Test func aCookieThatComesWithAConfirmationIsNotStored() async throws {
+    try await GatewayFixture.running { fixture in
+      fixture.origin.respond("/news") { request in
+        let fields: HTTPFields = [.eTag: "\"1\"", .cacheControl: "max-age=0, must-revalidate"]
+        guard request.headers[.ifNoneMatch] != nil else { return OriginResponse(headers: fields, body: "news".utf8) }
+        var more = fields
+        more[.setCookie] = "session=2"
+        return OriginResponse(status: .notModified, headers: more)
+      }
+      for _ in 0..<3 {
+        let answer = try await fixture.get("/news")
+        #expect(answer.body == "news" && answer["set-cookie"] == nil)
+      }
+    }
+  }
+
+  /// An origin that numbers its answers, and sets a cookie with each.
+  private static func setCookies(_ fixture: GatewayFixture, _ control: String?) {
+    let count = Mutex(0)
+    fixture.origin.respond("/login") { _ in
+      let number = count.withLock { count in
+        count += 1
+        return count
+      }
+      var fields: HTTPFields = [.setCookie: "session=\(number)"]
+      fields[.cacheControl] = control
+      return OriginResponse(headers: fields, body: "\(number)".utf8)
     }
   }
 

@@ -19,7 +19,8 @@ struct OriginsFileTests {
         "max-answer": "3MB", "memory": "2MB", "disk": "5MB", "ca": "/ca.pem", "failures": 4, "rest": 1,
         "longest-rest": "2m", "forwarding": "both", "etag-up-to": "64KB", "targets": ["My-Cache-Control"],
         "behavior": "staleWhileRevalidate",
-        "rules": [{"match": "/v1/news/*", "behavior": "cacheFirst", "exactly": "10m"}, {"match": "/*", "at-most": 5}]},
+        "rules": [{"match": "/v1/news/*", "behavior": "cacheFirst", "exactly": "10m"}, {"match": "/*", "at-most": 5},
+                  {"match": "/menu", "set-cookie": "store"}]},
        {"name": "rest", "url": "http://127.0.0.1:9"}]
       """
     let origins = try #require(try file(text).origins)
@@ -32,8 +33,9 @@ struct OriginsFileTests {
     #expect(api.certificateAuthorities == "/ca.pem" && api.forwarding == .both && api.tagLimit == 64 << 10)
     #expect(api.patience == .init(failures: 4, rest: .seconds(1), longestRest: .seconds(120)))
     #expect(api.targets.map(\.canonicalName) == ["my-cache-control"] && api.behavior == .staleWhileRevalidate)
-    #expect(api.rules.map(\.behavior) == [.cacheFirst, nil])
-    #expect(api.rules.map(\.lifetime) == [.exactly(600), .atMost(5)])
+    #expect(api.rules.map(\.behavior) == [.cacheFirst, nil, nil])
+    #expect(api.rules.map(\.lifetime) == [.exactly(600), .atMost(5), .server])
+    #expect(api.rules.map(\.sharesCookies) == [false, false, true])
     #expect(origins.last?.name == "rest" && origins.last?.behavior == .protocolCache)
   }
 
@@ -54,6 +56,7 @@ struct OriginsFileTests {
     (#"[{"name": "a", "url": "http://a.example", "targets": ["a b"]}]"#, "field's name"),
     (#"[{"name": "a", "url": "http://a.example", "rules": [{}]}]"#, "rules[0]"),
     (#"[{"name": "a", "url": "http://a.example", "rules": [{"match": "/", "max": 1}]}]"#, "max"),
+    (#"[{"name": "a", "url": "http://a.example", "rules": [{"match": "/", "set-cookie": "no"}]}]"#, "pass or store"),
     (#"[{"name": "a", "url": "http://a.example"}, {"name": "a", "url": "http://b.example", "hosts": ["b"]}]"#, "two"),
     (#"[{"name": "a", "url": "http://a.example"}, {"name": "b", "url": "http://b.example"}]"#, "claim the same"),
   ])

@@ -94,6 +94,13 @@ enum OriginsFile {
     if behavior != .protocolCache { rule.behavior = behavior }
     try object.take("at-most", into: &rule.lifetime, expecting: expectedTime) { seconds($0).map { .atMost($0) } }
     try object.take("exactly", into: &rule.lifetime, expecting: expectedTime) { seconds($0).map { .exactly($0) } }
+    try object.take("set-cookie", into: &rule.sharesCookies, expecting: "pass or store") {
+      switch $0 {
+      case "pass": false
+      case "store": true
+      default: nil
+      }
+    }
     try object.end()
     return rule
   }
