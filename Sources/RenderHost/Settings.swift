@@ -26,8 +26,8 @@ public struct Settings: Sendable {
   public var pageTime: Duration = .seconds(5)
   /// Resident bytes of one worker.
   public var workerMemory: Int64 = 512 << 20
-  /// Pages that are open at once; fewer where the workers' memory holds fewer.
-  public var pages = 200
+  /// Pages that are open at once; `nil` for as many as fit the workers' memory, and at most 200.
+  public var pages: Int?
   /// Calls of pages that may wait while the workers are busy; more are refused at once.
   public var waitingCalls = 512
   /// How long a call may wait until it is refused.
@@ -83,6 +83,14 @@ public struct Settings: Sendable {
 
     public init() {}
   }
+
+  /// How many pages fit the workers' memory, about.
+  var fittingPages: Int {
+    Int(Int64(Double(workerMemory) * Placement.full) * Int64(workers) / Placement.pageBytes)
+  }
+
+  /// How many pages may be open at once.
+  var pageLimit: Int { pages ?? min(200, max(1, fittingPages)) }
 
   public init() {}
 }

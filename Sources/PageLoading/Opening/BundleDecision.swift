@@ -36,8 +36,10 @@ enum BundleDecision: Equatable, Sendable {
     case hints(MD5Digest)
     /// The manifest does not list it, and other sources were not asked.
     case notListed
-    /// Offline, an error, not known in time, or every source is silent.
+    /// Offline, an error, or not known in time.
     case unknown
+    /// The server is there, and none of its sources tells an MD5: only its bytes do.
+    case untold
     /// The server has no such bundle: 404 or 410.
     case gone
   }
@@ -73,6 +75,8 @@ enum BundleDecision: Equatable, Sendable {
     case (.blob(let blob), .hints(let md5)) where md5 == blob.md5:
       self = .runStored(blob, as: .verified)
     case (.blob(let blob), .unknown) where policy.allowsUnconfirmed:
+      self = .runStored(blob, as: .unverified)
+    case (.blob(let blob), .untold) where situation.fetchHasFailed && policy.allowsUnconfirmed:
       self = .runStored(blob, as: .unverified)
     case (.blob(let blob), .gone):
       self = policy.allowsUnconfirmed ? .runStored(blob, as: .gone) : .fail

@@ -96,6 +96,8 @@ final class BundleOpening: Sendable {
     case .notAsked, .notListed:
       answer.word = .unknown
       answer.note = "the server's MD5s were not known after \(waited)"
+    case .untold:
+      answer.note = "the server tells no MD5 of this bundle, and its bytes were not here after \(waited)"
     case .expects, .hints:
       answer.note = "the server's newer bytes were not here after \(waited); the download goes on"
     case .unknown, .gone: break
@@ -266,6 +268,7 @@ final class BundleOpening: Sendable {
       let unlisted = try await loader.store.candidates(at: url, of: loader.verifier?.source).last { $0.release == nil }
       return unlisted?.blob.flatMap { $0 != seen && expected.matches($0) ? $0 : nil }
     }
+    if answer.word == .untold { await loader.checksums.note(delivery.blob.md5, of: url) }
     let isVerified = expected.md5 != nil || expected.sha256 != nil
     return try await loaded(delivery, isVerified: isVerified && answer.isServers, answer, view: nil)
   }
@@ -383,7 +386,7 @@ final class BundleOpening: Sendable {
         return ServerAnswer(
           word: .gone,
           note: "the server has \(url) no more (it answers \(status)); these are the bytes it had")
-      case .some(nil): return ServerAnswer(word: .unknown, note: "the server tells no MD5 of this bundle")
+      case .some(nil): return ServerAnswer(word: .untold, note: "the server tells no MD5 of this bundle")
       case nil:
         return ServerAnswer(word: .unknown, note: "the server's MD5 was not known after \(patience.inSeconds)")
       }

@@ -24,6 +24,12 @@ actor PageChecksums {
     answers = [:]
   }
 
+  /// Takes the bytes that a server sent, which tells no checksum of them, for what it has in this launch.
+  func note(_ md5: MD5Digest, of url: PageURL) {
+    guard let answer = answers[url], answer.checksum == nil else { return }
+    answers[url] = (.hinted(md5), answer.at)
+  }
+
   /// - Returns: `nil` if the server tells no checksum of this page.
   /// - Throws: only if the server cannot be reached at all.
   func checksum(of url: PageURL) async throws -> ServerChecksum? {

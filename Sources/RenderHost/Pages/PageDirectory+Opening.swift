@@ -118,10 +118,11 @@ extension PageDirectory {
 
   private func find(_ request: PageRequest) async throws -> Target {
     let url: PageURL
+    var parameters: Substring = ""
     if let name = request.name {
       url = try locations.source(named: name)
     } else if let served = request.url.flatMap({ locations.source(of: $0) }) {
-      url = served
+      (url, parameters) = served
     } else {
       guard let asked = request.url.flatMap({ PageURL($0) }) else {
         throw PageFailure.badRequest("\"\(request.url ?? "")\" is no http or https URL")
@@ -129,15 +130,16 @@ extension PageDirectory {
       url = asked
       try answers.access.check(url)
     }
-    return try await target(url)
+    return try await target(url, parameters)
   }
 
-  private func target(_ url: PageURL) async throws -> Target {
+  /// - Parameter parameters: what is given to the page along with its URL.
+  private func target(_ url: PageURL, _ parameters: Substring = "") async throws -> Target {
     let began = ContinuousClock.now
     let bundle = try await answers.host.bundles.load(url)
     record.loaded(bundle)
     let digest = try ContentDigests(of: bundle.bytes).sha256
-    let location = locations.location(of: url)
+    let location = locations.location(of: url) + parameters
     return Target(
       url: url, location: location, bundle: bundle, digest: digest, bundleTime: (ContinuousClock.now - began).seconds)
   }

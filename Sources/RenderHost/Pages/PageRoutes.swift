@@ -73,19 +73,24 @@ struct PageRoutes: Sendable {
     var wanted = try PageRequest(
       url: parameters["url"].map(String.init), name: parameters["name"].map(String.init),
       data: parameters["data"].map(String.init))
-    wanted.settle = parameters["settle"].flatMap { Double($0) }
-    wanted.timers = try parameters["timers"].map { text in
-      guard let time = Duration(text: String(text)) else {
-        throw PageFailure.badRequest("the parameter timers is \"\(text)\", expected a time like 200ms or 1.5")
-      }
-      return time.seconds
-    }
+    wanted.settle = try Self.seconds("settle", parameters["settle"])
+    wanted.timers = try Self.seconds("timers", parameters["timers"])
     let format = try Self.format(of: request, default: .html)
     let (page, seen) = try await directory.render(wanted, view: Self.view(format, request), for: context.client)
     switch format {
     case .json: return Self.response(page, seen)
     case .outline: return Self.response(text: seen)
     case .html: return Self.response(html: seen, pictures: "")
+    }
+  }
+
+  /// - Throws: ``PageFailure/badRequest(_:)`` if the parameter is no time.
+  private static func seconds(_ name: String, _ text: Substring?) throws -> Double? {
+    try text.map { text in
+      guard let time = Duration(text: String(text)) else {
+        throw PageFailure.badRequest("the parameter \(name) is \"\(text)\", expected a time like 200ms or 1.5")
+      }
+      return time.seconds
     }
   }
 

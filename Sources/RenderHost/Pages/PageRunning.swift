@@ -30,7 +30,7 @@ struct PageRunning: Service {
     pool.barring = barring
     pool.now = now
     var pages = PageDirectory.Configuration()
-    pages.pages = settings.pages
+    pages.pages = settings.pageLimit
     pages.idle = settings.pageIdle
     pages.pageTime = settings.pageTime
     pages.now = now

@@ -31,14 +31,17 @@ final class PublicLocations: Sendable {
 
   private var base: String { "\(scheme)://\(host):\(port.withLock(\.self))" }
 
-  /// The served bundle that a caller means with `/bundles/…`, alone or behind this daemon's origin; nil for other URLs.
-  func source(of text: String) -> PageURL? {
+  /// The served bundle that a caller means with `/bundles/…`, alone or behind this daemon's origin, and the parameters
+  /// that are given along; `nil` for other URLs.
+  func source(of text: String) -> (url: PageURL, parameters: Substring)? {
     let base = base
     let path = text.hasPrefix(base) ? text.dropFirst(base.count) : text[...]
-    guard path.hasPrefix("/bundles/"), let plain = URLPath.unescaped(path.dropFirst("/bundles/".count)) else {
-      return nil
-    }
-    return feed.current?.entry(at: plain)?.bundle.url
+    guard path.hasPrefix("/bundles/") else { return nil }
+    let end = path.firstIndex { $0 == "?" || $0 == "#" } ?? path.endIndex
+    guard let plain = URLPath.unescaped(path[..<end].dropFirst("/bundles/".count)),
+      let url = feed.current?.entry(at: plain)?.bundle.url
+    else { return nil }
+    return (url, path[end...])
   }
 
   /// The served bundle of a name.
@@ -57,7 +60,7 @@ final class PublicLocations: Sendable {
   func location(of request: PageRequest) -> String {
     if let name = request.name { return (try? source(named: name)).map { location(of: $0) } ?? name }
     let text = request.url ?? ""
-    return source(of: text).map { location(of: $0) } ?? text
+    return source(of: text).map { location(of: $0.url) + $0.parameters } ?? text
   }
 
   /// What pages and callers see of a bundle's or a file's URL.

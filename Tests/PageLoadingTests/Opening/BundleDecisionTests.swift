@@ -31,6 +31,11 @@ struct BundleDecisionTests {
     (.blob(blob), .unknown, false, .networkFirst(), .runStored(blob, as: .unverified)),
     (.blob(blob), .unknown, false, .networkOnly, .fetch(nothingKnown)),
     (.blob(blob), .unknown, true, .networkOnly, .fail),
+    // the server is there and tells no MD5: its bytes do, once per launch
+    (.blob(blob), .untold, false, .networkFirst(), .fetch(nothingKnown)),
+    (.blob(blob), .untold, true, .networkFirst(), .runStored(blob, as: .unverified)),
+    (.blob(blob), .untold, true, .networkOnly, .fail),
+    (.nothing, .untold, false, .networkFirst(), .fetch(nothingKnown)),
     // nobody was asked
     (.blob(blob), .notAsked, false, .networkFirst(), .askServer),
     (.blob(blob), .notAsked, false, .networkOnly, .askServer),

@@ -203,6 +203,28 @@ struct BundleLoaderTests {
     }
   }
 
+  @Test("of a server that tells no MD5 the bytes are fetched once per launch, and shown the next time without asking")
+  func aServerThatTellsNoMD5IsAskedForItsBytes() async throws {
+    try await LoadingFixture.running { fixture in
+      fixture.origin.serve("/loose.js", Array("var loose = 1".utf8), etag: "\"65a1b2c3-d\"")
+      let loader = try fixture.loader(nil)
+      let url = try fixture.url("/loose.js")
+      #expect(Self.text(try await loader.load(url)) == "var loose = 1")
+      #expect(try await loader.load(url).source != .network)
+      #expect(fixture.origin.requests(to: "/loose.js").map(\.method) == [.head, .get])
+      fixture.origin.serve("/loose.js", Array("var loose = 2".utf8), etag: "\"65a1b2c4-d\"")
+      await loader.relaunch()
+      let newer = try await loader.load(url)
+      #expect((newer.source, Self.text(newer)) == (.network, "var loose = 2"))
+      #expect(Self.text(try await loader.load(url)) == "var loose = 2")
+      #expect(fixture.origin.requests(to: "/loose.js").map(\.method) == [.head, .get, .head, .get])
+      // What cannot be had is no worse than what is stored.
+      await loader.relaunch()
+      fixture.origin.always("/loose.js", .status(500))
+      #expect(Self.text(try await loader.load(url)) == "var loose = 2")
+    }
+  }
+
   @Test func anETagThatIsNoMD5RejectsNothing() async throws {
     try await LoadingFixture.running { fixture in
       fixture.origin.serve("/loose.js", Array("var loose = 1".utf8), etag: "\"\(String(repeating: "0", count: 32))\"")

@@ -37,6 +37,11 @@ struct DaemonTests {
         // No path of this machine is told to anybody.
         #expect(!opened.text.contains("file:"))
       }
+      // Parameters are the page's, and belong to no bundle's name.
+      let opened = try await daemon.post("/pages", #"{"url":"\#(daemon.origin)/bundles/home.js?id=1"}"#)
+      #expect(opened.status == 201, "\(opened.text)")
+      #expect(opened.text.contains("hello from \(daemon.origin)/bundles/home.js?id=1"))
+      #expect(try await daemon.get("/render?name=home&settle=soon").status == 400)
       let status = try await daemon.get("/status")
       #expect(status.text.contains("\(daemon.origin)/bundles/home.js"))
       #expect(!status.text.contains("file:"))

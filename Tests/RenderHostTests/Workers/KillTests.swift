@@ -36,15 +36,18 @@ import Testing
     }
   }
 
-  @Test func aPageThatAllocatesForEverIsKilled() async throws {
+  @Test("a page that allocates for ever is stopped, and the others of its worker stay as they are")
+  func aPageThatAllocatesForEverIsStoppedAlone() async throws {
     try await PageFarm.running(
-      ["memory": Script.memory, "counter": Script.counter], pageTime: .seconds(10),
-      change: { $0.workerMemory = 200 << 20 }
+      ["memory": Script.memory, "counter": Script.counter], workers: 1, pageTime: .seconds(10),
+      change: { $0.workerMemory = 400 << 20 }
     ) { farm in
+      let open = try await farm.open("counter")
       let answer = try await farm.ask(.post, "/pages", #"{"name":"memory"}"#)
       #expect(answer.status == 504)
       #expect(answer.json["error"].text?.contains("MiB") == true, "\(answer.text)")
-      #expect(try farm.metric("renderhost_worker_kills_total", ["reason": "memory"]) == 1)
+      #expect(await farm.running.workers.status().workers.map(\.kills) == [0])
+      #expect(try await farm.ask(.get, "/pages/\(open)").json["reopened"].count == 0)
       #expect(try await farm.ask(.get, "/render?name=counter").status == 200)
     }
   }

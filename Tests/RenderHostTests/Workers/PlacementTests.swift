@@ -71,7 +71,7 @@ import Testing
       verdict { $0.running = [Self.running(1, 20, processor: 6), Self.running(2, 20, processor: 1)] }
         == .kill(.time(took: 6, limit: 5), culprits: [1]))
     // It waits for something that does not come.
-    #expect(verdict { $0.running = [Self.running(1, 26, processor: 0.1)] } == .kill(.silence, culprits: [1]))
+    #expect(verdict { $0.running = [Self.running(1, 81, processor: 0.1)] } == .kill(.silence, culprits: [1]))
   }
 
   @Test("memory is blamed on the page that took a good part of it, and on none where many have little")

@@ -34,7 +34,6 @@ package enum SettingsCheck {
         problems.append("\(error)")
       }
     }
-    if let crowding = crowding(of: settings) { problems.append(crowding) }
     for origin in settings.origins {
       if let file = origin.certificateAuthorities, !FileManager.default.isReadableFile(atPath: file) {
         problems.append("the origin \(origin.name): ca: \(file) cannot be read")
@@ -45,10 +44,9 @@ package enum SettingsCheck {
 
   /// Why the pages that may be open do not fit the memory that workers may have; `nil` if they do.
   static func crowding(of settings: Settings) -> String? {
-    let room = Int64(Double(settings.workerMemory) * Placement.full) * Int64(settings.workers)
-    let fitting = room / Placement.pageBytes
-    guard fitting < settings.pages else { return nil }
-    return "about \(fitting) of the \(settings.pages) pages that may be open (--max-pages) fit the memory of "
+    let (fitting, wanted) = (settings.fittingPages, settings.pageLimit)
+    guard fitting < wanted else { return nil }
+    return "about \(fitting) of the \(wanted) pages that may be open (--max-pages) fit the memory of "
       + "\(settings.workers) workers with \(settings.workerMemory >> 20) MiB each (--workers, --worker-memory), at "
       + "\(Placement.pageBytes >> 20) MiB a page: more are refused with 503 while these are full"
   }

@@ -70,7 +70,7 @@ package struct SettingsReport: Sendable {
     case .workers: "\(settings.workers)"
     case .pageTime: SettingText.text(settings.pageTime)
     case .workerMemory: "\(settings.workerMemory)"
-    case .maxPages: "\(settings.pages)"
+    case .maxPages: "\(settings.pageLimit)"
     case .pageIdle: SettingText.text(settings.pageIdle)
     case .pageQueue: "\(settings.waitingCalls)"
     case .pageWait: SettingText.text(settings.waitingTime)

@@ -36,8 +36,8 @@ enum Watch {
 
     /// The engine stops most scripts by itself, and spares the worker; what is beyond it is killed.
     var grace: Double { max(0.25, time / 10) }
-    /// Seconds of the clock after which a page is stopped that uses no processor, or never gets it.
-    var wait: Double { time * 4 + 5 }
+    /// Seconds of the clock after which a page is stopped that uses no processor, or hardly gets any.
+    var wait: Double { time * 10 + 30 }
     /// A page is to blame for a worker's memory that has taken as much of it.
     var share: Int64 { memory / 4 }
   }

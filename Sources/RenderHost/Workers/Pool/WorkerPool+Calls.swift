@@ -34,7 +34,8 @@ extension WorkerPool {
     defer { workers[worker.id]?.calls -= 1 }
     do {
       return try await worker.link.call(
-        page, within: configuration.pageTime * 2 + .seconds(5 + extra), payload, message)
+        page, within: configuration.pageTime * (PageAdmission.callsPerWorker + 2) + .seconds(5 + extra), payload,
+        message)
     } catch let fault as PageFault {
       // The engine has spared the worker; the bundle is no better for that.
       if case .stopped(let reason) = fault { strike(page, reason) }

@@ -21,7 +21,7 @@ enum HostMessage: Codable, Sendable {
     case .open(_, _, let opening): opening.data
     case .fire(_, _, _, _, let event, _, _): event
     case .refresh(_, _, let data, _, _): data
-    case .setUp, .show, .close, .answer: nil
+    case .setUp, .show, .close, .releaseMemory, .answer: nil
     }
   }
 }
