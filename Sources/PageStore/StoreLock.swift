@@ -1,4 +1,3 @@
-import Dispatch
 import Foundation
 import PageCore
 import SystemPackage
@@ -28,14 +27,5 @@ struct StoreLock: Sendable {
       }
     }
     return try body()
-  }
-}
-
-extension DispatchQueue {
-  /// Runs what may block on this queue, while its caller's thread is free for others.
-  func result<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
-    try await withCheckedThrowingContinuation { continuation in
-      async { continuation.resume(with: Result { try body() }) }
-    }
   }
 }

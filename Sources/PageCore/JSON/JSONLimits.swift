@@ -1,6 +1,7 @@
 /// How deep and how large a JSON text may be. Its bytes are bounded by the code that receives them.
 public struct JSONLimits: Hashable, Sendable {
-  /// How many arrays and objects may lie within each other; 64 unless told.
+  /// How many arrays and objects may lie within each other; 64 unless told. Reading needs no stack for them, but
+  /// whatever walks a value does: some thousands are too many.
   public var depth: Int
   /// How many values a text may have, those of members and elements included; 250,000 unless told.
   public var values: Int

@@ -1,8 +1,10 @@
+import Dispatch
+
 extension JSONValue {
   /// Texts and values up to this size are read and written in well under a millisecond.
   package static let smallSize = 32 << 10
 
-  private static let queue = BackgroundQueue(label: "pagekit.json")
+  private static let queue = DispatchQueue(label: "pagekit.json")
 
   /// Reads a JSON text and makes a value of a type of it; a long text keeps no other task waiting.
   ///
@@ -11,14 +13,14 @@ extension JSONValue {
     _ type: Value.Type, from bytes: [UInt8], limits: JSONLimits = .standard
   ) async throws -> Value {
     guard bytes.count > smallSize else { return try JSONValue(reading: bytes, limits: limits).decoded() }
-    return try await queue.run { try JSONValue(reading: bytes, limits: limits).decoded() }
+    return try await queue.result { try JSONValue(reading: bytes, limits: limits).decoded() }
   }
 
   /// Does something with a value that takes time with its size, such as writing it; with a large value it keeps no
   /// other task waiting.
   package func encoding<Result: Sendable>(_ work: @escaping @Sendable () throws -> Result) async throws -> Result {
     guard isLarge else { return try work() }
-    return try await Self.queue.run(work)
+    return try await Self.queue.result(work)
   }
 
   /// Whether the value's text is longer than ``smallSize``, about. It looks no further than it has to.

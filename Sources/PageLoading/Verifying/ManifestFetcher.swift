@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import HTTPCaching
 import HTTPTypes
@@ -130,10 +131,10 @@ struct ManifestFetcher: Sendable {
   }
 
   /// A manifest of many entries takes a second.
-  private static let queue = BackgroundQueue(label: "pagekit.manifests")
+  private static let queue = DispatchQueue(label: "pagekit.manifests")
 
   private func parse(_ bytes: [UInt8], _ validators: Validators) async throws -> Answer {
-    try await Self.queue.run { [limits, source] in
+    try await Self.queue.result { [limits, source] in
       let manifest = try Manifest(reading: bytes, limits: limits)
       return .manifest(manifest, bytes: bytes, bundles: try manifest.located(at: source), validators)
     }

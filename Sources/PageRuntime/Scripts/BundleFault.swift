@@ -23,7 +23,7 @@ public enum BundleFault: String, Hashable, Sendable, CustomStringConvertible {
     }
     let text = source.drop { $0.isWhitespace || $0 == "\u{FEFF}" }
     if let first = text.first, "{[\"".contains(first),
-      (try? JSONValue(reading: Array(text.utf8), limits: JSONLimits(depth: 512, values: .max))) != nil
+      (try? JSONValue(reading: Array(text.utf8), limits: JSONLimits(depth: 512))) != nil
     {
       self = .json
     } else if Self.isModule(text) {
