@@ -8,6 +8,8 @@ public enum StoreError: Error, Hashable, CustomStringConvertible {
   case diskFull(path: String)
   /// The database is no database any more.
   case damagedDatabase(path: String, reason: String)
+  /// The database is another program's.
+  case foreignDatabase(path: String)
   /// The database cannot be used.
   case database(path: String, reason: String)
   /// There is no store here.
@@ -26,6 +28,8 @@ public enum StoreError: Error, Hashable, CustomStringConvertible {
     case .diskFull(let path): "the disk is full: \(path) could not be written; free some space and try again"
     case .damagedDatabase(let path, let reason):
       "the store's database \(path) is damaged (\(reason)): the next \"bundlectl preload\" puts it aside and makes a new one of the files that are there"
+    case .foreignDatabase(let path):
+      "\(path) is another program's database: name another folder with --store"
     case .database(let path, let reason): "the store's database \(path) cannot be used: \(reason)"
     case .absent(let path): "there is no store at \(path): run \"bundlectl preload\" first"
     case .incompleteRelease(let name, let missing):

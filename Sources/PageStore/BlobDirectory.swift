@@ -13,6 +13,9 @@ struct BlobDirectory: Sendable {
     self.base = base
   }
 
+  /// Bytes of a file that is looked at to know what it is.
+  private static let identifyLimit = 256 << 20
+
   /// Where the file is, or belongs.
   func path(of digest: SHA256Digest) -> FilePath {
     let own = ownPath(of: digest)
@@ -38,8 +41,8 @@ struct BlobDirectory: Sendable {
       throw BlobError.missing(blob.sha256, path: path.string)
     }
     return try file.closeAfter {
-      // A file that grew must not make us read without end.
-      let limit = Int(blob.size) + 1
+      // A file that grew must not make us read without end, nor a size that was never written.
+      let limit = Int(max(0, min(blob.size, FileSystem.status(file)?.size ?? 0))) + 1
       let bytes = try [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
         var target = UnsafeMutableRawBufferPointer(buffer)
         while !target.isEmpty {
@@ -61,8 +64,8 @@ struct BlobDirectory: Sendable {
 
   /// What a file that is named like a blob really holds; nil where its bytes are not what its name says.
   func identify(_ digest: SHA256Digest, at path: FilePath) -> (blob: Blob, status: FileStatus)? {
-    guard let data = FileManager.default.contents(atPath: path.string), let status = FileSystem.status(path),
-      let found = try? ContentDigests(of: Array(data)), found.sha256 == digest
+    guard let bytes = FileSystem.contents(of: path, upTo: Self.identifyLimit), let status = FileSystem.status(path),
+      let found = try? ContentDigests(of: bytes), found.sha256 == digest
     else { return nil }
     return (Blob(found), status)
   }

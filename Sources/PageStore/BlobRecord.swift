@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import PageCore
+import SystemPackage
 
 /// A row of `blob`: the blob, and what its file looked like when it was written.
 struct BlobRecord {
@@ -48,7 +49,10 @@ struct BlobRecord {
   }
 
   func condition(in directory: BlobDirectory) -> Condition {
-    guard let status = FileSystem.status(directory.path(of: blob.sha256)) else { return .missing }
+    // A link, a folder or a FIFO in its place is not the file.
+    guard let status = FileStatus(ofLink: directory.path(of: blob.sha256).string), status.kind == .file else {
+      return .missing
+    }
     let isUntouched =
       status.size == blob.size && Int64(bitPattern: status.inode) == inode && status.modified == modified
     return isUntouched ? .untouched : .touched

@@ -41,7 +41,7 @@ extension BundleStore {
       }
       return StoredBundle(bundle: row.bundle, blob: isGood ? record.blob : nil)
     }
-    if !moved.isEmpty, database.writer != nil {
+    if !moved.isEmpty, isWritable {
       // Restored from a backup, say: the bytes are right, so that the next look need not read them.
       try await write { [moved] db in for record in moved { try record.save(db) } }
     }

@@ -197,6 +197,8 @@ extension BundleStore {
 
   /// Returns `nil` for what no process is at; a download's head and content go when its wire file has gone.
   private func reasonToKeep(download path: FilePath, atOnce: Bool) -> String? {
+    // No download is a link, a folder or a FIFO.
+    guard FileStatus(ofLink: path.string)?.kind == .file else { return nil }
     guard let file = try? FileSystem.open(path, .readOnly) else { return "it cannot be opened" }
     defer { try? file.close() }
     let stem = path.stem.map { path.removingLastComponent().appending($0) }
@@ -210,7 +212,7 @@ extension BundleStore {
   }
 
   private func remove(_ path: FilePath, dryRun: Bool, _ report: inout GarbageReport) {
-    report.bytes += FileSystem.status(path)?.size ?? 0
-    if !dryRun { FileSystem.remove(path) }
+    report.bytes += FileStatus(ofLink: path.string)?.size ?? 0
+    if !dryRun { FileSystem.removeAll(path) }
   }
 }

@@ -125,7 +125,7 @@ extension BundleStore {
   }
 
   public func lease(_ release: StoredRelease) async throws -> any ReleaseLease {
-    let lease: any ReleaseLease = database.writer == nil ? UnlockedLease() : try await leases.lease(release.id)
+    let lease: any ReleaseLease = !isWritable ? UnlockedLease() : try await leases.lease(release.id)
     let isThere = try await read { db in
       try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM \"release\" WHERE id = ?)", arguments: [release.id])
     }

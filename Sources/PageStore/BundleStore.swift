@@ -15,7 +15,7 @@ public final class BundleStore: BundleStoring {
   public let readOnlyReason: String?
   /// Where it writes: its own folder, or one of this process in the place of a folder that may not be written.
   let work: StoreDirectory
-  let database: StoreDatabase
+  private let keeper: DatabaseKeeper
   let blobs: BlobDirectory
   let leases: ReleaseLeases
   let logger: Logger
@@ -58,11 +58,11 @@ public final class BundleStore: BundleStoring {
     self.quotas = quotas
     self.logger = logger
     self.now = now
-    (work, database, blobs, session) = (opened.work, opened.database, opened.blobs, opened.session)
+    (work, keeper, blobs, session) = (opened.work, opened.keeper, opened.blobs, opened.session)
     readOnlyReason = opened.readOnlyReason
     let work = opened.work
-    leases = ReleaseLeases(folder: work.views)
-    committer = database.writer.map { Committer(directory: work, writer: $0, now: now) }
+    leases = ReleaseLeases(in: work)
+    committer = Committer(directory: work, keeper: keeper, now: now)
     verified = SecondChanceCache(capacity: memoryCapacity)
     self.releaseGrace = releaseGrace / .seconds(1)
   }
@@ -76,9 +76,9 @@ public final class BundleStore: BundleStoring {
     work = directory
     quotas = StoreQuotas()
     readOnlyReason = "it was opened for reading only"
-    database = try StoreDatabase(reading: directory.database.string)
+    keeper = DatabaseKeeper(try StoreDatabase(reading: directory.database.string))
     blobs = BlobDirectory(root: directory.blobs)
-    leases = ReleaseLeases(folder: directory.views)
+    leases = ReleaseLeases(in: directory)
     (committer, session) = (nil, nil)
     verified = SecondChanceCache(capacity: 0)
     releaseGrace = 0
@@ -89,19 +89,22 @@ public final class BundleStore: BundleStoring {
   /// The parts of a store that depend on whether its folder may be written.
   private struct Opened {
     let work: StoreDirectory
-    let database: StoreDatabase
+    let keeper: DatabaseKeeper
     let blobs: BlobDirectory
     var session: SessionFolder?
     var readOnlyReason: String?
 
     init(writing directory: StoreDirectory, _ logger: Logger) throws {
+      let wasStore = directory.isStore
+      if !wasStore { try StoreDatabase.refuseForeign(directory.database) }
       try directory.create()
       // Fails here, not half way through a download, where nothing may be written.
       let lock = StoreLock(path: directory.lock)
       try lock.with(.shared) {}
       work = directory
       blobs = BlobDirectory(root: directory.blobs)
-      database = try Recovery(directory: directory, blobs: blobs, lock: lock, logger: logger).openDatabase()
+      keeper = try DatabaseKeeper(
+        Recovery(directory: directory, wasStore: wasStore, blobs: blobs, lock: lock, logger: logger))
     }
 
     init(reading directory: StoreDirectory, because reason: String) throws {
@@ -114,7 +117,8 @@ public final class BundleStore: BundleStoring {
       } catch StoreError.absent {
         // Nothing was stored yet.
       }
-      database = try StoreDatabase(writing: work.database.string, lock: StoreLock(path: work.lock))
+      keeper = DatabaseKeeper(
+        try StoreDatabase(writing: work.database.string, lock: StoreLock(path: work.lock)))
       blobs = BlobDirectory(root: work.blobs, over: directory.blobs)
       self.session = session
       readOnlyReason = reason
@@ -127,7 +131,7 @@ public final class BundleStore: BundleStoring {
   /// Lets go of the bytes that are in memory; they are read from the disk again.
   public func releaseMemory() {
     verified.removeAll()
-    (database.reader as? DatabasePool)?.releaseMemory()
+    (keeper.latest.reader as? DatabasePool)?.releaseMemory()
   }
 
   /// SQLite's own version.
@@ -139,41 +143,55 @@ public final class BundleStore: BundleStoring {
   // MARK: Access to the database
 
   func read<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
-    do {
-      return try await database.reader.read(body)
-    } catch {
-      throw database.storeError(error)
-    }
+    try await recovering { try await $0.reader.read(body) }
   }
 
   func write<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
-    do {
-      return try await writer().write(body)
-    } catch {
-      throw database.storeError(error)
-    }
+    try await recovering { [directory] in try await $0.writer(of: directory).write(body) }
   }
 
   /// Writes while no file can be collected; waits while another process collects.
   func writeHoldingLock<Value: Sendable>(
     _ mode: StoreLock.Mode, _ body: @escaping @Sendable (any DatabaseWriter) throws -> Value
   ) async throws -> Value {
-    let writer = try writer()
+    try await recovering { [work, directory, lockQueue] database in
+      let writer = try database.writer(of: directory)
+      return try await lockQueue.result { try StoreLock(path: work.lock).with(mode) { try body(writer) } }
+    }
+  }
+
+  /// Does something with the database, and once more with another one where it was found damaged.
+  private func recovering<Value>(_ body: (StoreDatabase) async throws -> Value) async throws -> Value {
+    let database = try await current()
     do {
-      return try await lockQueue.result { [work] in
-        try StoreLock(path: work.lock).with(mode) { try body(writer) }
-      }
+      return try await body(database)
+    } catch  where keeper.canRecover && DatabaseDamage.isDamage(error) {
+      let reason = DatabaseDamage.reason(error)
+      try await lockQueue.result { [keeper] in try keeper.replace(database, because: reason) }
+      let next = try await current()
+      do { return try await body(next) } catch { throw next.storeError(error) }
     } catch {
       throw database.storeError(error)
     }
   }
 
-  private func writer() throws -> any DatabaseWriter {
-    guard let writer = database.writer else {
-      throw StoreError.notWritable(path: directory.path, reason: "it was opened for reading only")
-    }
-    return writer
+  private func current() async throws -> StoreDatabase {
+    if let database = keeper.inPlace { return database }
+    return try await lockQueue.result { [keeper] in try keeper.current() }
   }
+
+  /// Tells when the store was found removed, replaced or damaged, and was made anew: it has what can be taken over, and
+  /// the rest has to be fetched again.
+  package var renewals: AsyncStream<Void> { keeper.renewals.listen() }
+
+  /// Another number for each of the ``renewals``.
+  package var generation: Int { keeper.generation }
+
+  /// Whether the database lies where it was opened.
+  package var isInPlace: Bool { keeper.inPlace != nil }
+
+  /// Whether the database can be written.
+  var isWritable: Bool { keeper.latest.writer != nil }
 
   public func usage() async throws -> (blobs: Int, bytes: Int64) {
     try await read { db in
@@ -187,7 +205,7 @@ public final class BundleStore: BundleStoring {
   // MARK: Downloads
 
   public func download(for expected: ExpectedContent, url: PageURL) throws -> any BundleDownload {
-    _ = try writer()
+    _ = try (keeper.inPlace ?? keeper.current()).writer(of: directory)
     let name: String
     if let md5 = expected.md5 {
       name = md5.hex
@@ -221,6 +239,11 @@ public final class BundleStore: BundleStoring {
     do {
       try await committer.commit(download, digests: digests, as: meaning)
     } catch {
+      let database = keeper.latest
+      if keeper.canRecover, DatabaseDamage.isDamage(error) {
+        let reason = DatabaseDamage.reason(error)
+        try await lockQueue.result { [keeper] in try keeper.replace(database, because: reason) }
+      }
       throw database.storeError(error)
     }
     return Blob(digests)
@@ -249,7 +272,7 @@ public final class BundleStore: BundleStoring {
       // Another process may have mended it meanwhile.
       guard (try? blobs.read(blob)) == nil else { return }
       let source = blobs.ownPath(of: blob.sha256)
-      if FileSystem.status(source) != nil { try FileSystem.rename(source, to: target) }
+      if FileStatus(ofLink: source.string) != nil { try FileSystem.rename(source, to: target) }
       try writer.write { db in
         try db.execute(sql: "UPDATE entry SET blob = NULL WHERE blob = ?", arguments: [blob.sha256])
         try db.execute(sql: "DELETE FROM unlisted WHERE blob = ?", arguments: [blob.sha256])

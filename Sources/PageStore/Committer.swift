@@ -35,15 +35,15 @@ final class Committer: Sendable {
 
   private let directory: StoreDirectory
   private let blobs: BlobDirectory
-  private let writer: any DatabaseWriter
+  private let keeper: DatabaseKeeper
   /// Seconds since 1970.
   private let now: @Sendable () -> Double
   private let queue = DispatchQueue(label: "pagekit.store.commit")
   private let state = Mutex(State())
 
-  init(directory: StoreDirectory, writer: any DatabaseWriter, now: @escaping @Sendable () -> Double) {
+  init(directory: StoreDirectory, keeper: DatabaseKeeper, now: @escaping @Sendable () -> Double) {
     self.directory = directory
-    self.writer = writer
+    self.keeper = keeper
     self.now = now
     blobs = BlobDirectory(root: directory.blobs)
   }
@@ -81,8 +81,9 @@ final class Committer: Sendable {
 
   private func commit(_ batch: [Job]) -> [Result<Void, any Error>] {
     do {
+      let writer = try keeper.current().writer(of: directory)
       return try StoreLock(path: directory.lock).with(.shared) {
-        let known = try knownBlobs(batch)
+        let known = try knownBlobs(batch, writer)
         var moved: [SHA256Digest: FileStatus] = [:]
         var results = batch.map { job in
           Result<Void, any Error> {
@@ -108,7 +109,7 @@ final class Committer: Sendable {
   }
 
   /// Which of the blobs are named by the database, with their file in place.
-  private func knownBlobs(_ batch: [Job]) throws -> Set<SHA256Digest> {
+  private func knownBlobs(_ batch: [Job], _ writer: any DatabaseWriter) throws -> Set<SHA256Digest> {
     let wanted = Set(batch.map(\.digests.sha256))
     return try writer.read { db in
       let rows = try BlobRecord.fetch(
@@ -121,7 +122,9 @@ final class Committer: Sendable {
     let (file, source) = try job.download.content()
     let target = blobs.path(of: job.digests.sha256)
     let folder = target.removingLastComponent()
+    try directory.makeWay(for: .folder, at: folder)
     try FileSystem.makeFolder(folder)
+    try directory.makeWay(for: .file, at: target)
     try FileSystem.rename(source, to: target)
     _ = fchmod(file.rawValue, 0o444)
     guard let status = FileSystem.status(file), status.size == job.digests.size else {

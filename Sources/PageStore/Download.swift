@@ -19,20 +19,22 @@ final class Download: BundleDownload {
   }
 
   private static let readSize = 256 << 10
+  /// More bytes than this are not a part of a bundle or file.
+  private static let heldLimit: Int64 = 1 << 30
+  private static let headLimit = 1 << 20
 
   /// Opens what a former attempt left, or something new; a private file where another process is at it.
   init(named name: String, in directory: StoreDirectory) throws {
     self.directory = directory
-    if let (file, status) = try Self.openLocked(directory.partial.appending(name)) {
+    if let (file, status) = try Self.openLocked(directory.partial.appending(name), in: directory) {
       self.name = name
       var state = State(wire: file)
-      if let head = Self.readHead(directory.partial.appending(name + ".json")), status.size > 0 {
-        state.held = (head, status.size)
-      }
+      let head = Self.readHead(directory.partial.appending(name + ".json"))
+      if let head, (1...Self.heldLimit).contains(status.size) { state.held = (head, status.size) }
       self.state = Mutex(state)
     } else {
       self.name = "\(name).\(UUID().uuidString)"
-      guard let (file, _) = try Self.openLocked(directory.partial.appending(self.name)) else {
+      guard let (file, _) = try Self.openLocked(directory.partial.appending(self.name), in: directory) else {
         throw StoreError.notWritable(path: directory.partial.string, reason: "a new file is locked already")
       }
       state = Mutex(State(wire: file))
@@ -46,25 +48,29 @@ final class Download: BundleDownload {
   private var contentPath: FilePath { directory.partial.appending(name + ".content") }
 
   /// Nil when another process has the file.
-  private static func openLocked(_ path: FilePath) throws -> (FileDescriptor, FileStatus)? {
+  private static func openLocked(
+    _ path: FilePath, in directory: StoreDirectory
+  ) throws -> (FileDescriptor, FileStatus)? {
     while true {
-      let file = try FileSystem.open(
-        path, .readWrite, options: .create, permissions: [.ownerReadWrite, .groupRead, .otherRead])
+      let file = try directory.open(own: path)
       guard flock(file.rawValue, LOCK_EX | LOCK_NB) == 0 else {
         try? file.close()
         return nil
       }
       // It may have become a blob, or been collected, between opening and locking.
       if let mine = FileSystem.status(file), let named = FileSystem.status(path), mine.isSameFile(as: named) {
-        return (file, mine)
+        // What is written here must not be in a file elsewhere that has this name, too.
+        if FileSystem.nameCount(file) == 1 { return (file, mine) }
+        try directory.putAside(path)
       }
-      try? file.close()
+      FileSystem.closeLocked(file)
     }
   }
 
   private static func readHead(_ path: FilePath) -> DownloadHead? {
-    guard let data = FileManager.default.contents(atPath: path.string) else { return nil }
-    return try? JSONDecoder().decode(DownloadHead.self, from: data)
+    FileSystem.contents(of: path, upTo: headLimit).flatMap {
+      try? JSONDecoder().decode(DownloadHead.self, from: Data($0))
+    }
   }
 
   // MARK: BundleDownload
@@ -97,9 +103,8 @@ final class Download: BundleDownload {
       state.held = nil
       try openContent(&state)
       let data = try JSONEncoder().encode(head)
-      try FileSystem.withFile(
-        headPath, .writeOnly, options: [.create, .truncate], permissions: [.ownerReadWrite, .groupRead, .otherRead]
-      ) { try FileSystem.writeAll(Array(data), to: $0, path: headPath) }
+      let file = try directory.make(own: headPath)
+      try file.closeAfter { try FileSystem.writeAll(Array(data), to: file, path: headPath) }
     }
   }
 
@@ -125,8 +130,7 @@ final class Download: BundleDownload {
     try? state.content?.close()
     state.content = nil
     guard state.head?.encoding != nil else { return }
-    state.content = try FileSystem.open(
-      contentPath, .readWrite, options: [.create, .truncate], permissions: [.ownerReadWrite, .groupRead, .otherRead])
+    state.content = try directory.make(own: contentPath)
   }
 
   func append(wire bytes: [UInt8]) throws {

@@ -14,16 +14,40 @@ enum FileSystem {
     return try file.closeAfter { try body(file) }
   }
 
+  /// Opens a regular file, or with `.directory` a folder. A symbolic link, a FIFO or a device in its place is neither
+  /// followed nor waited for.
+  ///
+  /// - Parameter followsLink: whether a symbolic link is followed after all.
+  /// - Throws: ``StoreError``.
   static func open(
     _ path: FilePath, _ mode: FileDescriptor.AccessMode, options: FileDescriptor.OpenOptions = [],
-    permissions: FilePermissions? = nil
+    permissions: FilePermissions? = nil, followsLink: Bool = false
   ) throws -> FileDescriptor {
+    let file: FileDescriptor
     do {
-      return try FileDescriptor.open(path, mode, options: options.union(.closeOnExec), permissions: permissions)
+      file = try FileDescriptor.open(
+        path, mode, options: options.union([.closeOnExec, .nonBlocking]).union(followsLink ? [] : .noFollow),
+        permissions: permissions)
     } catch let error as Errno {
       throw mode == .readOnly
         ? StoreError.notReadable(path: path.string, reason: error.description) : writeError(error, path)
     }
+    let kind = status(file)?.kind
+    guard kind == (options.contains(.directory) ? .folder : .file) else {
+      try? file.close()
+      throw mode == .readOnly
+        ? StoreError.notReadable(path: path.string, reason: "it is not a regular file")
+        : StoreError.notWritable(path: path.string, reason: "it is not a regular file")
+    }
+    return file
+  }
+
+  /// The bytes of a file that is no longer than `limit`; `nil` for every other, and for what is not a regular file.
+  static func contents(of path: FilePath, upTo limit: Int, followsLink: Bool = false) -> [UInt8]? {
+    guard let file = try? open(path, .readOnly, followsLink: followsLink) else { return nil }
+    defer { try? file.close() }
+    guard let size = status(file)?.size, size <= limit else { return nil }
+    return try? file.readChunk(at: 0, count: Int(size))
   }
 
   static func writeAll(_ bytes: [UInt8], to file: FileDescriptor, path: FilePath) throws {
@@ -73,6 +97,15 @@ enum FileSystem {
     unlink(path.string) == 0
   }
 
+  /// Removes a file, or a folder with all that is in it. Links are not followed.
+  static func removeAll(_ path: FilePath) {
+    if FileStatus(ofLink: path.string)?.kind == .folder {
+      try? FileManager.default.removeItem(atPath: path.string)
+    } else {
+      remove(path)
+    }
+  }
+
   static func makeFolder(_ path: FilePath, permissions: mode_t = 0o755) throws {
     guard mkdir(path.string, permissions) == 0 || errno == EEXIST else {
       throw writeError(Errno(rawValue: errno), path)
@@ -83,6 +116,12 @@ enum FileSystem {
     var status = stat()
     guard stat(path.string, &status) == 0 else { return nil }
     return FileStatus(status)
+  }
+
+  /// How many names an open file has; 0 where that cannot be known.
+  static func nameCount(_ file: FileDescriptor) -> Int {
+    var status = stat()
+    return fstat(file.rawValue, &status) == 0 ? Int(status.st_nlink) : 0
   }
 
   static func status(_ file: FileDescriptor) -> FileStatus? {
@@ -120,7 +159,16 @@ package struct FileStatus: Hashable, Sendable {
   package let size: Int64
   /// Nanoseconds since 1970.
   package let modified: Int64
-  package let isFolder: Bool
+  package let kind: Kind
+
+  package enum Kind: Hashable, Sendable {
+    case file
+    case folder
+    /// A symbolic link, a FIFO, a socket or a device.
+    case other
+  }
+
+  package var isFolder: Bool { kind == .folder }
 
   /// Of the file itself, also where it is a symbolic link; nil where there is none.
   package init?(ofLink path: String) {
@@ -130,7 +178,12 @@ package struct FileStatus: Hashable, Sendable {
   }
 
   init(_ status: stat) {
-    isFolder = status.st_mode & S_IFMT == S_IFDIR
+    kind =
+      switch status.st_mode & S_IFMT {
+      case S_IFREG: .file
+      case S_IFDIR: .folder
+      default: .other
+      }
     device = UInt64(status.st_dev)
     inode = UInt64(status.st_ino)
     size = Int64(status.st_size)

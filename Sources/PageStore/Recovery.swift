@@ -9,6 +9,8 @@ import SystemPackage
 /// Releases come back with the next manifest; what it names by SHA-256 need not be fetched again.
 struct Recovery {
   let directory: StoreDirectory
+  /// Whether there was a store before: only its database is put aside.
+  let wasStore: Bool
   let blobs: BlobDirectory
   let lock: StoreLock
   let logger: Logger
@@ -16,24 +18,35 @@ struct Recovery {
   func openDatabase() throws -> StoreDatabase {
     let path = directory.database.string
     do {
+      if let found = FileStatus(ofLink: path), found.kind != .file {
+        throw StoreError.damagedDatabase(path: path, reason: "it is not a regular file")
+      }
+      // SQLite would write to what a link in the place of its log names.
+      for suffix in ["-wal", "-shm", "-journal"] { try directory.makeWay(for: .file, at: FilePath(path + suffix)) }
       let database = try StoreDatabase(writing: path, lock: lock)
       if database.wasMade { try takeInBlobs(database) }
       return database
     } catch StoreError.damagedDatabase(_, let reason) {
-      try putAside(reason)
-      let database = try StoreDatabase(writing: path, lock: lock)
-      try takeInBlobs(database)
-      return database
+      return try openedAnew(reason)
+    } catch StoreError.foreignDatabase where wasStore {
+      return try openedAnew("it is another program's")
     }
   }
 
-  private func putAside(_ reason: String) throws {
+  private func openedAnew(_ reason: String) throws -> StoreDatabase {
+    try putAside(reason)
+    let database = try StoreDatabase(writing: directory.database.string, lock: lock)
+    try takeInBlobs(database)
+    return database
+  }
+
+  func putAside(_ reason: String) throws {
     let aside = "\(directory.database.string).damaged-\(UUID().uuidString)"
     logger.error("the database was damaged (\(reason)); it is kept as \(aside), and a new one is made")
     try lock.with(.exclusive) {
       try FileSystem.rename(directory.database, to: FilePath(aside))
       // The log belongs to what was put aside.
-      for suffix in ["-wal", "-shm"] { FileSystem.remove(FilePath(directory.database.string + suffix)) }
+      for suffix in ["-wal", "-shm", "-journal"] { FileSystem.remove(FilePath(directory.database.string + suffix)) }
     }
   }
 

@@ -11,12 +11,14 @@ final class ReleaseLeases: Sendable {
     weak let lease: Lease?
   }
 
-  private let folder: FilePath
+  private let directory: StoreDirectory
   private let held = Mutex<[Int64: WeakLease]>([:])
   /// Where the end of a collection is waited for.
   private let queue = DispatchQueue(label: "pagekit.store.leases")
 
-  init(folder: FilePath) { self.folder = folder }
+  init(in directory: StoreDirectory) { self.directory = directory }
+
+  private var folder: FilePath { directory.views }
 
   /// Returns this process's lease of the release, shared by all its holders.
   ///
@@ -31,7 +33,7 @@ final class ReleaseLeases: Sendable {
   private func taken(_ release: Int64) throws -> Lease {
     let path = path(of: release)
     while true {
-      let file = try Self.open(path)
+      let file = try directory.open(own: path)
       // A collector holds the lock for one transaction only.
       while flock(file.rawValue, LOCK_SH) != 0, errno == EINTR {}
       if Self.isStill(file, at: path) {
@@ -52,7 +54,7 @@ final class ReleaseLeases: Sendable {
     do {
       for release in releases {
         let path = path(of: release)
-        let file = try Self.open(path)
+        let file = try directory.open(own: path)
         guard flock(file.rawValue, LOCK_EX | LOCK_NB) == 0, Self.isStill(file, at: path) else {
           try? file.close()
           continue
@@ -70,10 +72,6 @@ final class ReleaseLeases: Sendable {
   func removeFiles(exceptOf releases: Set<Int64>) throws {
     let gone = FileSystem.names(in: folder).compactMap { Int64($0) }.filter { !releases.contains($0) }
     try reserve(gone).end(removing: true)
-  }
-
-  private static func open(_ path: FilePath) throws -> FileDescriptor {
-    try FileSystem.open(path, .readWrite, options: .create, permissions: [.ownerReadWrite, .groupRead, .otherRead])
   }
 
   /// Whether the file has kept its name between opening and locking.

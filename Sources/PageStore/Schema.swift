@@ -4,8 +4,27 @@ import PageCore
 
 /// The tables of `store.sqlite` and how older ones become them.
 enum Schema {
-  /// Kept in `PRAGMA user_version`; a file with a higher one is refused.
+  /// Kept in `PRAGMA user_version`, for people: what counts are the migrations, of which each version adds one.
   static let version = 2
+
+  /// The tables and their columns, as they are made.
+  static let expected = Result<[String: Set<String>], any Error> {
+    let database = try DatabaseQueue()
+    try migrator.migrate(database)
+    return try database.read { try contents($0).columns }
+  }
+
+  /// What is in a database.
+  static func contents(_ db: Database) throws -> DatabaseIdentity.Contents {
+    let tables = try String.fetchAll(db, sql: "SELECT name FROM sqlite_schema WHERE type = 'table'")
+      .filter { !$0.hasPrefix("sqlite_") && $0 != "grdb_migrations" }
+    var contents = DatabaseIdentity.Contents(columns: [:], migrations: [])
+    for table in tables { contents.columns[table] = Set(try db.columns(in: table).map(\.name)) }
+    if try db.tableExists("grdb_migrations") {
+      contents.migrations = try String.fetchAll(db, sql: "SELECT identifier FROM grdb_migrations")
+    }
+    return contents
+  }
 
   static var migrator: DatabaseMigrator {
     var migrator = DatabaseMigrator()

@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import PageCore
 import SystemPackage
@@ -35,10 +36,17 @@ struct StoreDatabase: Sendable {
     var configuration = Configuration()
     configuration.busyMode = .timeout(10)
     let pool = try DatabasePool(path: path, configuration: configuration)
-    try refuseNewer(pool, path: path)
+    let isEmpty = try judge(pool, path: path) == .empty
     if try migrating && needsMigration(pool) {
       try Schema.migrator.migrate(pool)
-      try pool.write { try $0.execute(sql: "PRAGMA user_version = \(Schema.version)") }
+      try pool.write { db in
+        try db.execute(sql: "PRAGMA user_version = \(Schema.version)")
+        // A process may still view a release of a database that was here before: its number is never given again.
+        if isEmpty {
+          let first = Int64(Date().timeIntervalSince1970 * 1000)
+          try db.execute(sql: "INSERT INTO sqlite_sequence (name, seq) VALUES ('release', ?)", arguments: [first])
+        }
+      }
     }
     // Outside a transaction, and after opening, which sets it to NORMAL.
     try pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
@@ -50,12 +58,16 @@ struct StoreDatabase: Sendable {
   /// - Throws: ``StoreError``; ``StoreError/absent(path:)`` where nothing was ever stored: who began to make the database
   ///   was ended before its tables were there.
   init(reading path: String) throws {
+    // SQLite would wait for a FIFO.
+    if let found = FileStatus(ofLink: path), found.kind != .file {
+      throw StoreError.damagedDatabase(path: path, reason: "it is not a regular file")
+    }
     do {
       var configuration = Configuration()
       configuration.readonly = true
       configuration.busyMode = .timeout(10)
       var queue = try Self.openReadOnly(path, configuration)
-      try Self.refuseNewer(queue, path: path)
+      _ = try Self.judge(queue, path: path)
       guard try queue.read({ try $0.tableExists("source") }) else {
         throw StoreError.absent(path: FilePath(path).removingLastComponent().string)
       }
@@ -89,14 +101,39 @@ struct StoreDatabase: Sendable {
     try reader.read { try !Schema.migrator.hasCompletedMigrations($0) }
   }
 
-  private static func refuseNewer(_ reader: some DatabaseReader, path: String) throws {
-    let found = try reader.read { db in
-      // The first page says nothing of the others.
-      _ = try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM sqlite_schema")
-      return try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
+  private static func judge(_ reader: some DatabaseReader, path: String) throws -> DatabaseIdentity {
+    let identity = try reader.read { db in
+      DatabaseIdentity(
+        of: try Schema.contents(db), known: Schema.migrator.migrations, expected: try Schema.expected.get())
     }
-    guard found <= Schema.version else {
+    switch identity {
+    case .empty, .ours: break
+    case .newer:
+      let found = try reader.read { try Int.fetchOne($0, sql: "PRAGMA user_version") } ?? 0
       throw StoreError.newerVersion(path: path, found: found, supported: Schema.version)
+    case .damaged(let reason): throw StoreError.damagedDatabase(path: path, reason: reason)
+    case .foreign: throw StoreError.foreignDatabase(path: path)
+    }
+    return identity
+  }
+
+  /// - Parameter directory: the store's, for the error.
+  func writer(of directory: StoreDirectory) throws -> any DatabaseWriter {
+    guard let writer else {
+      throw StoreError.notWritable(path: directory.path, reason: "it was opened for reading only")
+    }
+    return writer
+  }
+
+  /// Refuses a file that another program uses, before anything is made beside it.
+  static func refuseForeign(_ path: FilePath) throws {
+    guard let found = FileStatus(ofLink: path.string) else { return }
+    guard found.kind == .file else { throw StoreError.foreignDatabase(path: path.string) }
+    guard found.size > 0 else { return }
+    do {
+      _ = try StoreDatabase(reading: path.string)
+    } catch StoreError.damagedDatabase, StoreError.absent {
+      // It may have been one of ours: it is put aside, and kept.
     }
   }
 
@@ -123,12 +160,12 @@ extension StoreError {
   /// SQLite's error in words.
   init(_ error: DatabaseError, path: String) {
     switch error.resultCode {
+    case _ where DatabaseDamage.isDamage(error):
+      self = .damagedDatabase(path: path, reason: error.message ?? "it is no database")
     case .SQLITE_FULL:
       self = .diskFull(path: path)
     case .SQLITE_READONLY, .SQLITE_CANTOPEN, .SQLITE_PERM, .SQLITE_AUTH:
       self = .notWritable(path: path, reason: error.message ?? "\(error.resultCode)")
-    case .SQLITE_CORRUPT, .SQLITE_NOTADB:
-      self = .damagedDatabase(path: path, reason: error.message ?? "it is no database")
     default:
       self = .database(path: path, reason: error.message ?? "SQLite code \(error.resultCode.rawValue)")
     }

@@ -32,15 +32,64 @@ public struct StoreDirectory: Hashable, Sendable {
   /// Whether there is a store.
   public var hasStore: Bool { FileSystem.status(database) != nil }
 
-  /// Makes the folders that are missing.
+  /// Whether somebody has stored something here: only then is what cannot be the store's own put aside.
+  var isStore: Bool {
+    [blobs, partial, views].contains { FileStatus(ofLink: $0.string)?.kind == .folder }
+  }
+
+  /// Makes the folders that are missing. What stands in the place of one is put aside, in a folder that is a store.
+  ///
+  /// - Throws: ``StoreError``.
   func create() throws {
-    for folder in [root, blobs, partial, quarantine, views] {
+    let mayPutAside = isStore
+    for folder in [root, quarantine, blobs, partial, views] {
+      if folder != root, let found = FileStatus(ofLink: folder.string), found.kind != .folder {
+        guard mayPutAside else {
+          throw StoreError.notWritable(
+            path: folder.string,
+            reason: "it is not a folder, and there is no store in \(path): name another folder with --store")
+        }
+        try putAside(folder)
+      }
       do {
         try FileManager.default.createDirectory(atPath: folder.string, withIntermediateDirectories: true)
       } catch {
         throw StoreError.notWritable(path: folder.string, reason: (error as NSError).plainReason)
       }
     }
+  }
+}
+
+// MARK: - What cannot be the store's own
+
+extension StoreDirectory {
+  /// Moves what stands at a path out of the way, whatever it is. What a link names is not touched.
+  func putAside(_ path: FilePath) throws {
+    let name = "\(path.lastComponent?.string ?? "").foreign-\(UUID().uuidString)"
+    // The folder of such things may be one itself.
+    let folder = FileStatus(ofLink: quarantine.string)?.kind == .folder && path != quarantine ? quarantine : root
+    try FileSystem.rename(path, to: folder.appending(name))
+  }
+
+  /// Puts aside what stands at a path and is of another kind.
+  func makeWay(for kind: FileStatus.Kind, at path: FilePath) throws {
+    guard let found = FileStatus(ofLink: path.string), found.kind != kind else { return }
+    try putAside(path)
+  }
+
+  /// Opens a file of the store, and makes it where there is none.
+  func open(own path: FilePath) throws -> FileDescriptor {
+    try makeWay(for: .file, at: path)
+    return try FileSystem.open(
+      path, .readWrite, options: .create, permissions: [.ownerReadWrite, .groupRead, .otherRead])
+  }
+
+  /// Makes a file of the store that is empty and has no other name.
+  func make(own path: FilePath) throws -> FileDescriptor {
+    try makeWay(for: .file, at: path)
+    FileSystem.remove(path)
+    return try FileSystem.open(
+      path, .readWrite, options: [.create, .exclusiveCreate], permissions: [.ownerReadWrite, .groupRead, .otherRead])
   }
 }
 

@@ -17,8 +17,7 @@ struct StoreLock: Sendable {
   /// Waits for the lock; blocks its thread.
   func with<Result>(_ mode: Mode, _ body: () throws -> Result) throws -> Result {
     // flock belongs to the open file, so each holder opens its own.
-    let file = try FileSystem.open(
-      path, .readWrite, options: .create, permissions: [.ownerReadWrite, .groupRead, .otherRead])
+    let file = try opened()
     defer { FileSystem.closeLocked(file) }
     let operation = mode == .shared ? LOCK_SH : LOCK_EX
     while flock(file.rawValue, operation) != 0 {
@@ -27,5 +26,14 @@ struct StoreLock: Sendable {
       }
     }
     return try body()
+  }
+
+  private func opened() throws -> FileDescriptor {
+    // A folder is left where it is: somebody has made it so that nothing is stored here.
+    if FileStatus(ofLink: path.string)?.kind == .other {
+      try FileSystem.rename(path, to: FilePath("\(path.string).foreign-\(UUID().uuidString)"))
+    }
+    return try FileSystem.open(
+      path, .readWrite, options: .create, permissions: [.ownerReadWrite, .groupRead, .otherRead])
   }
 }

@@ -8,7 +8,7 @@ extension BundleStore {
     try await write { try Int.fetchOne($0, sql: "PRAGMA synchronous") }
   }
 
-  func setUserVersion(_ version: Int) throws {
-    try database.writer?.write { try $0.execute(sql: "PRAGMA user_version = \(version)") }
+  func execute(_ sql: String) async throws {
+    try await write { try $0.execute(sql: sql) }
   }
 }

@@ -7,9 +7,10 @@ import Testing
 @testable import PageStore
 
 struct OpeningTests {
-  @Test func aStoreWrittenByANewerVersionIsRefusedByName() throws {
+  @Test func aStoreWrittenByANewerVersionIsRefusedByName() async throws {
     let fixture = try StoreFixture()
-    try fixture.store.setUserVersion(99)
+    try await fixture.store.execute("PRAGMA user_version = 99")
+    try await fixture.store.execute("INSERT INTO grdb_migrations VALUES ('99: something')")
     let error = #expect(throws: StoreError.self) { try fixture.reopened() }
     #expect(error == .newerVersion(path: fixture.folder.file("store.sqlite"), found: 99, supported: Schema.version))
     #expect(error?.description.contains("store.sqlite") == true)

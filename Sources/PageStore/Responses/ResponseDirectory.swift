@@ -69,13 +69,18 @@ public struct ResponseDirectory: Hashable, Sendable {
   /// among it.
   func create() throws {
     let all = [false, true].map { files(isKept: $0) }
-    for folder in all.flatMap({ [$0.entries, $0.bodies, $0.partial] }) {
+    for folder in all.flatMap({ [$0.root, $0.entries, $0.bodies, $0.partial] }) {
       do {
+        if let found = FileStatus(ofLink: folder.string), found.kind != .folder {
+          try FileSystem.rename(folder, to: FilePath("\(folder.string).foreign-\(UUID().uuidString)"))
+        }
         try FileManager.default.createDirectory(atPath: folder.string, withIntermediateDirectories: true)
-        chmod(folder.removingLastComponent().string, 0o700)
+      } catch let error as StoreError {
+        throw error
       } catch {
         throw StoreError.notWritable(path: folder.string, reason: (error as NSError).plainReason)
       }
     }
+    for files in all { chmod(files.root.string, 0o700) }
   }
 }

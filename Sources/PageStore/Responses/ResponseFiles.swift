@@ -76,6 +76,9 @@ struct ResponseFiles: Sendable {
     let temporary = partial.appending(UUID().uuidString)
     do {
       try Self.makingFolders(for: temporary) { try write(temporary) }
+      if FileStatus(ofLink: path.string)?.kind == .folder {
+        try FileSystem.rename(path, to: FilePath("\(path.string).foreign-\(UUID().uuidString)"))
+      }
       try Self.makingFolders(for: path) { try FileSystem.rename(temporary, to: path) }
       // Two names of one file stay both.
       FileSystem.remove(temporary)

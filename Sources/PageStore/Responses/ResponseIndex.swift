@@ -98,7 +98,7 @@ final class ResponseIndex: Sendable {
       let pool = try current()
       do {
         return try body(pool)
-      } catch  where Self.isDamage(error) {
+      } catch  where DatabaseDamage.isDamage(error) {
         try putAside(pool, because: error)
       } catch let error as DatabaseError {
         let isCurrent = opened.withLock { $0?.pool === pool && isInPlace($0?.file) }
@@ -121,27 +121,8 @@ final class ResponseIndex: Sendable {
       opened = nil
       try StoreLock(path: directory.lock).with(.exclusive) {
         guard isInPlace(current.file) else { return }
-        try ResponseIndexOpening(directory: directory, logger: logger).putAside("damaged", Self.reason(error))
+        try ResponseIndexOpening(directory: directory, logger: logger).putAside("damaged", DatabaseDamage.reason(error))
       }
     }
-  }
-
-  /// Whether an error says that the database is none, or not the one that was written: what is asked of it is always
-  /// the same.
-  static func isDamage(_ error: any Error) -> Bool {
-    if error is RowDecodingError { return true }
-    guard let error = error as? DatabaseError else { return false }
-    switch error.resultCode {
-    case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_CONSTRAINT, .SQLITE_MISMATCH, .SQLITE_FORMAT: return true
-    case .SQLITE_IOERR: return error.extendedResultCode == .SQLITE_IOERR_SHORT_READ
-    case .SQLITE_ERROR:
-      let message = error.message ?? ""
-      return ["no such ", "unsupported file format"].contains { message.hasPrefix($0) }
-    default: return false
-    }
-  }
-
-  static func reason(_ error: any Error) -> String {
-    (error as? DatabaseError)?.message ?? "it has values that were never written"
   }
 }

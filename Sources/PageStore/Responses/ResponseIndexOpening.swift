@@ -11,11 +11,14 @@ struct ResponseIndexOpening {
 
   func open() throws -> DatabasePool {
     try directory.create()
+    if FileStatus(ofLink: directory.lock.string)?.kind == .folder {
+      try FileSystem.rename(directory.lock, to: FilePath("\(directory.lock.string).foreign-\(UUID().uuidString)"))
+    }
     return try StoreLock(path: directory.lock).with(.exclusive) {
       do {
         return try openLocked()
-      } catch  where ResponseIndex.isDamage(error) {
-        try putAside("damaged", ResponseIndex.reason(error))
+      } catch  where DatabaseDamage.isDamage(error) {
+        try putAside("damaged", DatabaseDamage.reason(error))
         return try inWords { try openLocked() }
       } catch let error as DatabaseError {
         throw StoreError(error, path: directory.database.string)
@@ -38,6 +41,14 @@ struct ResponseIndexOpening {
   }
 
   private func openLocked() throws -> DatabasePool {
+    if let found = FileStatus(ofLink: directory.database.string), found.kind != .file {
+      try putAside("damaged", "it is not a regular file")
+    }
+    for suffix in ["-wal", "-shm", "-journal"] {
+      let path = FilePath(directory.database.string + suffix)
+      // SQLite would write to what a link in its place names.
+      if let found = FileStatus(ofLink: path.string), found.kind != .file { FileSystem.removeAll(path) }
+    }
     // Before SQLite makes it: its log gets the same permissions.
     try FileSystem.withFile(directory.database, .writeOnly, options: .create, permissions: [.ownerReadWrite]) { file in
       _ = fchmod(file.rawValue, 0o600)

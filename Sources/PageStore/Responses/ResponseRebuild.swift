@@ -8,6 +8,9 @@ import SystemPackage
 struct ResponseRebuild {
   let directory: ResponseDirectory
 
+  /// Bytes of an entry's file.
+  private static let fileLimit = 8 << 20
+
   private struct Found {
     let entry: ResponseEntry
     let front: ResponseFront
@@ -58,8 +61,8 @@ struct ResponseRebuild {
 
   /// What an entry's file says; nil where it is not whole.
   private func read(_ path: FilePath, in files: ResponseFiles, isKept: Bool) -> Found? {
-    guard let data = FileManager.default.contents(atPath: path.string),
-      let (sealed, bytes) = ResponseFront.open(Array(data)), let front = try? ResponseFront.decode(bytes),
+    guard let data = FileSystem.contents(of: path, upTo: Self.fileLimit, followsLink: true),
+      let (sealed, bytes) = ResponseFront.open(data), let front = try? ResponseFront.decode(bytes),
       let entry = front.entry(isKept: isKept), files.entry(entry.id) == path
     else { return nil }
     if front.isInline, (try? StoredResponseBody(entry, in: files)) == nil { return nil }

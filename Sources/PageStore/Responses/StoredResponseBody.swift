@@ -73,13 +73,14 @@ private final class BodyFile: Sendable {
   init(_ path: FilePath) throws {
     self.path = path
     do {
-      file = try FileDescriptor.open(path, .readOnly, options: .closeOnExec)
+      // A link is followed: in the place of a folder that may not be written there are links to its files.
+      file = try FileDescriptor.open(path, .readOnly, options: [.closeOnExec, .nonBlocking])
     } catch let error as Errno {
       throw Self.meaning(of: error, path)
     }
-    guard let status = FileSystem.status(file) else {
+    guard let status = FileSystem.status(file), status.kind == .file else {
       try? file.close()
-      throw StoreError.notReadable(path: path.string, reason: "it cannot be looked at")
+      throw StoredResponseBody.Damage()
     }
     self.status = status
   }
