@@ -65,7 +65,8 @@ struct PageParts: Sendable {
       HealthCheck(name: "store") {
         do {
           if let source { _ = try await host.store.source(source) }
-          return nil
+          return serving.feed.storeGeneration == host.store.generation
+            ? nil : "the store was removed or damaged, and its bundles are being brought in again"
         } catch {
           return "\(error)"
         }

@@ -11,7 +11,7 @@ struct Serving: Sendable {
   /// Asks the source again; what it has that is new is served then.
   let relaunch: @Sendable () async throws -> Void
   /// Follows the source; to be run for as long as the server.
-  let services: [any Service]
+  var services: [any Service]
   private let routes: ServingRoutes
   private let releases: ReleaseRoutes
   private let hook: ReleaseHook?
@@ -46,6 +46,7 @@ struct Serving: Sendable {
     } else {
       services = [UpstreamFollower(publisher: publisher, period: settings.follow, signal: signal)]
     }
+    services.append(StoreRenewal(store: host.store, signal: signal))
     self.feed = feed
     self.representations = representations
     relaunch = {

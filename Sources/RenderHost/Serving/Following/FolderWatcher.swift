@@ -96,7 +96,12 @@ public actor FolderWatcher: Service {
         return (manifest, scanner)
       }
       self.scanner = kept
-      if let manifest { try write(manifest) }
+      if let manifest {
+        try write(manifest)
+      } else if let former, !FileManager.default.fileExists(atPath: source.manifestPath) {
+        // It went with the store's folder.
+        try write(former)
+      }
       guard let newest = self.former else { return round }
       if publisher.isServing(newest) {
         publisher.confirm()

@@ -46,10 +46,14 @@ struct ReleasePublisher: Sendable {
   func bring(with names: Set<String>? = nil) async -> Bool {
     let before = feed.current?.id
     do {
+      // Looks whether the store is still in its place.
+      _ = try await host.store.source(source)
+      let generation = host.store.generation
       let isServed = try await bringNewest(with: names)
       if isServed {
         record.metrics.verifications(feed.current?.id == before ? "unchanged" : "changed").increment()
         feed.problem = nil
+        feed.storeGeneration = generation
       }
       return isServed
     } catch is CancellationError where Task.isCancelled {
@@ -106,9 +110,11 @@ struct ReleasePublisher: Sendable {
     feed.markVerified()
   }
 
-  /// Whether the release of this manifest is the one that is served.
+  /// Whether the release of this manifest is the one that is served, and stored.
   func isServing(_ manifest: Manifest) -> Bool {
-    guard let current = feed.current else { return false }
+    guard let current = feed.current, host.store.isInPlace, host.store.generation == feed.storeGeneration else {
+      return false
+    }
     return current.name == manifest.release && current.stored.sequence == manifest.sequence && feed.problem == nil
   }
 

@@ -13,6 +13,7 @@ public final class ReleaseFeed: Sendable {
     var hasAsked = false
     var verified: Date?
     var problem: String?
+    var storeGeneration = 0
     var subscribers: [UInt64: AsyncStream<Void>.Continuation] = [:]
     var nextSubscriber: UInt64 = 0
   }
@@ -81,6 +82,12 @@ public final class ReleaseFeed: Sendable {
   var problem: String? {
     get { state.withLock(\.problem) }
     set { change { $0.problem = newValue } }
+  }
+
+  /// The store's generation that the release was brought into last.
+  var storeGeneration: Int {
+    get { state.withLock(\.storeGeneration) }
+    set { change { $0.storeGeneration = newValue } }
   }
 
   /// What there is to say of it to whoever asks whether this host is ready.
