@@ -6,11 +6,16 @@
 #include <linux/filter.h>
 #include <linux/landlock.h>
 #include <linux/seccomp.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
+#include <signal.h>
 #include <spawn.h>
+#include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 #include <wchar.h>
 
@@ -33,10 +38,15 @@ static inline long pk_syscall4(long number, long first, long second, long third,
   return syscall(number, first, second, third, fourth);
 }
 
+static inline long pk_syscall6(
+    long number, long first, long second, long third, long fourth, long fifth, long sixth) {
+  return syscall(number, first, second, third, fourth, fifth, sixth);
+}
+
 // Casts, which Swift does not import.
 static const unsigned int pk_seccomp_allow = SECCOMP_RET_ALLOW;
 static const unsigned int pk_seccomp_errno = SECCOMP_RET_ERRNO;
-static const unsigned int pk_seccomp_kill = SECCOMP_RET_KILL_PROCESS;
+static const unsigned int pk_seccomp_trap = SECCOMP_RET_TRAP;
 #if defined(__x86_64__)
 static const unsigned int pk_audit_arch = AUDIT_ARCH_X86_64;
 #elif defined(__aarch64__)
@@ -52,6 +62,73 @@ static inline unsigned long long pk_thread_time(void) {
   struct timespec time = {0};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return (unsigned long long)time.tv_sec * 1000000000ull + (unsigned long long)time.tv_nsec;
+}
+
+// The folder of this process's threads in /proc, which a worker keeps open under this number.
+static const int pk_threads_descriptor = 5;
+
+// What follows "/proc/" in the path of a thread's state, "/proc/<digits>/stat"; NULL for any other path.
+static inline const char *pk_thread_state_path(const char *path) {
+  const char *prefix = "/proc/";
+  while (*prefix) {
+    if (*path++ != *prefix++) return 0;
+  }
+  const char *rest = path;
+  while (*path >= '0' && *path <= '9') path++;
+  if (path == rest) return 0;
+  for (const char *suffix = "/stat"; *suffix; suffix++) {
+    if (*path++ != *suffix) return 0;
+  }
+  return *path ? 0 : rest;
+}
+
+// What a trapped call is answered with: the result of another one, which seccomp lets anybody make. Nothing is decided
+// here. openat(): libdispatch looks at its threads as /proc/<thread>/stat, where Landlock cannot tell them from other
+// processes; they are opened in the folder of this process's own threads, and Landlock says which other files are.
+// newfstatat() without a path: what fstat() of the C library is, while a path is a look at a file that cannot be opened.
+static inline long pk_answer_trapped_call(long number, long first, const char *path, long third) {
+  if (number == SYS_openat) {
+    const char *state = path ? pk_thread_state_path(path) : 0;
+    return syscall(SYS_openat, pk_threads_descriptor, state ? state : path, third, 0);
+  }
+  if (number == SYS_newfstatat && path && !*path) return syscall(SYS_fstat, first, third);
+  errno = EPERM;
+  return -1;
+}
+
+// The handler of SIGSYS. Only calls what is safe in one.
+static inline void pk_handle_trapped_call(int signal, siginfo_t *information, void *context) {
+  (void)signal;
+  int error = errno;
+  mcontext_t *machine = &((ucontext_t *)context)->uc_mcontext;
+  long number = information->si_syscall;
+#if defined(__x86_64__)
+  // sys/ucontext.h names the registers only under _GNU_SOURCE.
+  enum { rdi = 8, rsi = 9, rdx = 12, rax = 13 };
+  long result = pk_answer_trapped_call(
+      number, machine->gregs[rdi], (const char *)machine->gregs[rsi], machine->gregs[rdx]);
+  machine->gregs[rax] = result < 0 ? -errno : result;
+#elif defined(__aarch64__)
+  long result = pk_answer_trapped_call(
+      number, (long)machine->regs[0], (const char *)machine->regs[1], (long)machine->regs[2]);
+  machine->regs[0] = (unsigned long)(result < 0 ? -errno : result);
+#endif
+  errno = error;
+}
+
+// Lets pk_handle_trapped_call() deal with calls that seccomp traps.
+static inline int pk_handle_trapped_calls(void) {
+  struct sigaction action = {0};
+  action.sa_sigaction = pk_handle_trapped_call;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | SA_NODEFER;
+  return sigaction(SIGSYS, &action, 0);
+}
+
+// Makes a process that ends at once; Swift has no fork().
+static inline int pk_fork_and_end(void) {
+  long child = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+  if (child == 0) syscall(SYS_exit_group, 0);
+  return child < 0 ? -1 : 0;
 }
 #endif
 

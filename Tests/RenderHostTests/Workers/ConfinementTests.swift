@@ -5,24 +5,85 @@ import Testing
 @testable import RenderHost
 
 @Suite struct ConfinementTests {
-  /// The worker's own account of what it can still do.
-  @Test func aWorkerCanNeitherConnectNorReadNorExecute() throws {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: PageFarm.executable)
-    process.arguments = ["worker", "--check"]
-    let output = Pipe()
-    process.standardOutput = output
-    try process.run()
-    let text = try output.fileHandleForReading.readToEnd() ?? Data()
-    process.waitUntilExit()
-    let result = try JSONValue(reading: Array(text))
-    guard case .object(let attempts) = result["attempts"] else {
-      Issue.record("no account: \(String(decoding: text, as: UTF8.self))")
-      return
+  private struct Check {
+    let status: Int32
+    let result: ConfinementCheck.Result
+
+    init(_ flags: String..., as user: [String] = []) async throws {
+      // The folder for temporary files may be root's.
+      let output = try await Tool.Running(
+        user + [PageFarm.executable, "worker", "--check", "--json"] + flags, environment: ["TMPDIR": "/tmp"]
+      ).result()
+      status = output.status
+      result = try JSONDecoder().decode(ConfinementCheck.Result.self, from: Data(output.output.utf8))
     }
-    #expect(attempts.count == 9)
-    for (attempt, outcome) in attempts { #expect(outcome.text != "done", "\(attempt)") }
-    #expect(process.terminationStatus == 0)
+  }
+
+  @Test("a worker can do what it needs, and none of the attacks succeeds")
+  func aWorkerCanDoWhatItNeedsAndNothingElse() async throws {
+    let check = try await Check()
+    for attempt in ConfinementAttempt.all {
+      let outcome = attempt.isNeeded ? check.result.needs[attempt.name] : check.result.attempts[attempt.name]
+      #expect(outcome != nil && (outcome == "done") == attempt.isNeeded, "\(attempt.name): \(outcome ?? "not tried")")
+    }
+    #expect(check.result.open == [] && check.result.missing == [] && check.status == 0)
+    #expect(check.result.attempts.count >= 160)
+    print("\(check.result.attempts.count) attacks on a worker's confinement were refused")
+  }
+
+  @Test("an ordinary user's worker is confined as root's is", .enabled(if: getuid() == 0))
+  func anOrdinaryUsersWorkerIsConfined() async throws {
+    let check = try await Check(as: ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"])
+    #expect(check.result.open == [] && check.result.missing == [] && check.status == 0)
+  }
+
+  /// Each layer alone; also how the check speaks on a kernel that lacks one.
+  @Test(
+    "a check without a step names what a worker could do",
+    arguments: [
+      ("files", "read a file of its user"), ("files", "read /proc/<other>/cmdline"),
+      ("system-calls", "change a file's mode"), ("system-calls", "make a socket for UDP"),
+    ])
+  func aCheckWithoutAStepNamesWhatAWorkerCouldDo(_ step: String, _ attempt: String) async throws {
+    let check = try await Check("--without", step)
+    #expect(check.result.open.contains(attempt) && check.result.attempts[attempt] == "done")
+    #expect(check.result.confinement.kept[step] == "left out" && check.status == 1)
+  }
+
+  @Test(
+    "Landlock and the network namespace hold without the filter of system calls",
+    arguments: [
+      "signal another process (kill)", "signal another process (tgkill)", "read a file of its user",
+      "write a file of its user", "make a file", "remove a file", "rename a file", "read /proc/<other>/cmdline",
+      "read /proc/<other>/environ", "trace another process", "run a program (execve)", "connect by TCP",
+      "connect to an abstract socket", "list /proc",
+    ])
+  func otherLayersHoldWithoutTheFilter(_ attempt: String) async throws {
+    guard Landlock.Ruleset(version: Landlock.version)?.refusesSignals == true else { return }
+    let check = try await Check("--without", "system-calls")
+    #expect(check.result.attempts[attempt] != nil && !check.result.open.contains(attempt))
+  }
+
+  @Test(
+    "Landlock is asked for what its version knows",
+    arguments: [
+      (-1, nil), (0, nil), (1, [0x1fff]), (2, [0x3fff]), (3, [0x7fff]), (4, [0x7fff, 3]), (5, [0xffff, 3]),
+      (6, [0xffff, 3, 3]), (7, [0xffff, 3, 3]), (100, [0xffff, 3, 3]),
+    ] as [(Int, [UInt64]?)])
+  func landlockIsAskedForWhatItsVersionKnows(_ version: Int, _ words: [UInt64]?) {
+    let ruleset = Landlock.Ruleset(version: version)
+    #expect(ruleset?.words == words)
+    #expect(ruleset?.refusesSignals == words.map { $0.count == 3 })
+  }
+
+  @Test(
+    "a check with an unknown flag or step says how it is used",
+    arguments: [
+      ["--chek"], ["--check", "--without"], ["--check", "--without", "nothing"], [],
+    ])
+  func aCheckWithAnUnknownFlagSaysHowItIsUsed(_ arguments: [String]) async throws {
+    let output = try await Tool.Running([PageFarm.executable, "worker"] + arguments).result()
+    #expect(output.status == 64 && output.error.contains(ConfinementCheck.usage))
   }
 
   @Test func aWorkerSaysWhatItHasGivenUp() async throws {

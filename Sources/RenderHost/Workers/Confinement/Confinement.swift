@@ -4,30 +4,91 @@ import Foundation
 /// Gives up, for good, what a process that runs pages has no need of. The first thing a worker does: what the kernel
 /// keeps for each thread must hold before there is a second one.
 enum Confinement {
-  /// - Parameter parent: whose end is to be the worker's too.
-  static func apply(parent: pid_t) -> ConfinementReport {
+  /// Each is taken whether or not the others could be.
+  enum Step: String, CaseIterable {
+    /// To outlive the daemon.
+    case orphanhood
+    /// What programs with set-user-ID bits or capabilities give.
+    case privileges = "new-privileges"
+    /// The network: one without interfaces takes its place.
+    case network
+    /// System V's shared memory, queues and semaphores.
+    case ipc
+    case capabilities
+    /// Core files, and many descriptors.
+    case limits
+    /// All files but the process's own in /proc, and /dev/urandom.
+    case files
+    /// To signal other processes, and to connect to their abstract sockets. The system calls for that are refused too.
+    case signals
+    case systemCalls = "system-calls"
+  }
+
+  /// - Parameters:
+  ///   - parent: the process whose end is to be the worker's too; `nil` if any may be.
+  ///   - omitted: steps that are not taken, to see what the others do alone.
+  static func apply(parent: pid_t?, omitting omitted: Set<Step> = []) -> ConfinementReport {
     var report = ConfinementReport()
+    func take(_ step: Step, _ body: () -> String?) {
+      report.note(step.rawValue, omitted.contains(step) ? "left out" : body())
+    }
     // The parent may have gone before the kernel was told: the socket's end says so then.
-    report.note("orphanhood", failure(pk_prctl(PR_SET_PDEATHSIG, UInt(SIGKILL), 0)))
-    if parent != 0, getppid() != parent { _exit(0) }
-    report.note("new-privileges", failure(pk_prctl(PR_SET_NO_NEW_PRIVS, 1, 0)))
-    report.note("network", dropNetwork())
-    report.note("capabilities", dropCapabilities())
-    report.note("limits", lowerLimits())
-    // Without the first Foundation makes the same identifier again and again. In the second libdispatch looks at its
-    // own threads, and ends the process where it may not; what other processes keep to themselves (memory,
-    // environment) Landlock refuses there too.
-    report.note("files", Landlock.restrict(readable: ["/dev/urandom", "/proc"]))
-    report.note("system-calls", SystemCallFilter.worker.install())
+    take(.orphanhood) { failure(pk_prctl(PR_SET_PDEATHSIG, UInt(SIGKILL), 0)) }
+    if let parent, getppid() != parent { _exit(0) }
+    take(.privileges) { failure(pk_prctl(PR_SET_NO_NEW_PRIVS, 1, 0)) }
+    // Namespaces take a user namespace, unless the process is privileged; and that one a process of one thread. Each
+    // by itself: what is refused here must not refuse the rest.
+    if !omitted.isSuperset(of: [.network, .ipc]) { _ = unshare(Namespace.user) }
+    take(.network) { failure(unshare(Namespace.network)) }
+    take(.ipc) { failure(unshare(Namespace.ipc)) }
+    take(.capabilities, dropCapabilities)
+    take(.limits, lowerLimits)
     // Pages wait for each other, not the daemon for them.
     setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 5)
+    let ruleset = Landlock.Ruleset(version: Landlock.version)
+    take(.files) { restrictFiles(ruleset) }
+    take(.signals) {
+      guard let ruleset, !omitted.contains(.files) else { return "Landlock does not hold" }
+      return ruleset.refusesSignals ? nil : "Landlock of this kernel does not know signals (6.12 does)"
+    }
+    take(.systemCalls) {
+      openThreadsFolder() ?? failure(pk_handle_trapped_calls()) ?? SystemCallFilter.worker(pid: getpid()).install()
+    }
     return report
   }
 
-  /// A network without interfaces. It takes a user namespace, which needs a process of one thread.
-  private static func dropNetwork() -> String? {
-    let (newUser, newNetwork, newIPC): (Int32, Int32, Int32) = (0x1000_0000, 0x4000_0000, 0x0800_0000)
-    return failure(unshare(newUser | newNetwork | newIPC))
+  private static func restrictFiles(_ ruleset: Landlock.Ruleset?) -> String? {
+    guard let ruleset else { return "Landlock: \(String(cString: strerror(errno)))" }
+    // Without the first Foundation makes the same identifier again and again. In the second libdispatch looks at its
+    // own threads, and ends the process where it may not.
+    let paths = ["/dev/urandom", "/proc/self"]
+    let descriptors = paths.map { open($0, Self.pathOnly | O_CLOEXEC) }
+    defer { for descriptor in descriptors where descriptor >= 0 { close(descriptor) } }
+    for (path, descriptor) in zip(paths, descriptors) where descriptor < 0 {
+      return "\(path): \(String(cString: strerror(errno)))"
+    }
+    return Landlock.restrict(ruleset, readable: descriptors)
+  }
+
+  /// Opens what the handler of trapped calls needs. That also keeps the kernel from forgetting the folder of the process
+  /// in /proc, and with it Landlock's rule.
+  private static func openThreadsFolder() -> String? {
+    let folder = open("/proc/self/task", Self.pathOnly | O_CLOEXEC)
+    guard folder >= 0, folder == pk_threads_descriptor || dup2(folder, pk_threads_descriptor) >= 0 else {
+      return "/proc/self/task: \(String(cString: strerror(errno)))"
+    }
+    if folder != pk_threads_descriptor { close(folder) }
+    return nil
+  }
+
+  /// `O_PATH`, which is declared only under `_GNU_SOURCE`.
+  private static let pathOnly: Int32 = 0o10000000
+
+  /// sched.h has them only under `_GNU_SOURCE`.
+  enum Namespace {
+    static let user: Int32 = 0x1000_0000
+    static let network: Int32 = 0x4000_0000
+    static let ipc: Int32 = 0x0800_0000
   }
 
   /// capset(2), version 3: no capability, nor any that could be had again.
@@ -48,7 +109,9 @@ enum Confinement {
   private static func lowerLimits() -> String? {
     let limits: [(__rlimit_resource, UInt)] = [(RLIMIT_CORE, 0), (RLIMIT_NOFILE, 64)]
     for (resource, value) in limits {
-      var limit = rlimit(rlim_cur: value, rlim_max: value)
+      var limit = rlimit()
+      getrlimit(__rlimit_resource_t(resource.rawValue), &limit)
+      limit = rlimit(rlim_cur: min(value, limit.rlim_max), rlim_max: min(value, limit.rlim_max))
       if let failure = failure(setrlimit(__rlimit_resource_t(resource.rawValue), &limit)) { return failure }
     }
     return nil

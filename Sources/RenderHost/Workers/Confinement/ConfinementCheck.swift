@@ -1,59 +1,184 @@
 import CLinux
 import Foundation
 
-/// Tries what a worker must not be able to do, and tells what came of it: for tests and for operators.
-enum ConfinementCheck {
-  /// By what was tried: nil where it could be done, which it should not be.
-  static func attempts() -> [String: String?] {
-    [
-      "connect": connecting(), "read /etc/passwd": opening("/etc/passwd", O_RDONLY),
-      "read /proc/1/environ": opening("/proc/1/environ", O_RDONLY), "write": opening("/tmp/worker", O_WRONLY | O_CREAT),
-      "exec": executing(), "fork": forking(),
-      "ptrace": Confinement.failure(Int32(pk_syscall4(Int(SYS_ptrace), 0, 0, 0, 0))),
-      "kill": Confinement.failure(kill(getppid(), 0)), "namespace": Confinement.failure(unshare(0x1000_0000)),
-    ]
+/// `renderhost worker --check`: a confined process tries what a worker must not be able to do, upon this one.
+struct ConfinementCheck {
+  static let usage = "usage: renderhost worker --check [--json] [--without STEP]..."
+
+  /// Steps that the confined process does not take, to see what the others do alone.
+  private var omitted: Set<Confinement.Step> = []
+  private var isJSON = false
+
+  /// - Returns: `nil` if the arguments are not those of ``usage``.
+  init?(_ arguments: some Sequence<String>) {
+    var arguments = Array(arguments)[...]
+    while let argument = arguments.popFirst() {
+      switch argument {
+      case "--json": isJSON = true
+      case "--without":
+        guard let step = arguments.popFirst().flatMap(Confinement.Step.init) else { return nil }
+        omitted.insert(step)
+      default: return nil
+      }
+    }
   }
 
-  /// As JSON on standard output.
-  static func run(_ report: ConfinementReport) -> Never {
-    let attempts = attempts().mapValues { $0 ?? "done" }
-    let result = Result(confinement: report, attempts: attempts)
+  /// What was found out.
+  struct Result: Codable {
+    var confinement: ConfinementReport
+    /// By what was tried: `done`, or why it was not.
+    var attempts: [String: String] = [:]
+    /// The same of what a worker needs.
+    var needs: [String: String] = [:]
+    /// What a worker could do and should not be able to do.
+    var open: [String] = []
+    /// What a worker needs and could not do.
+    var missing: [String] = []
+
+    var isGood: Bool { open.isEmpty && missing.isEmpty }
+
+    var text: String {
+      var lines = ["given up: \(confinement.dropped.joined(separator: ", "))"]
+      for (name, reason) in confinement.kept.sorted(by: { $0.key < $1.key }) {
+        lines.append("could not be given up: \(name) (\(reason))")
+      }
+      for name in open { lines.append("a worker could \(name)" + (attempts[name].map { " (\($0))" } ?? "")) }
+      for name in missing { lines.append("a worker needs to \(name): \(needs[name] ?? "")") }
+      lines.append(
+        "\(attempts.count) attacks tried, \(open.count) not refused; "
+          + "\(needs.count) needs tried, \(missing.count) not met")
+      return lines.joined(separator: "\n")
+    }
+  }
+
+  // MARK: This side
+
+  /// Prints what was found out, and ends the process: with 0 if a worker can do what it needs and nothing else.
+  func run() -> Never {
+    do {
+      let result = try result()
+      print(isJSON ? try Self.json(result) : result.text)
+      exit(result.isGood ? 0 : 1)
+    } catch {
+      FileHandle.standardError.write(Data("renderhost worker --check: \(error)\n".utf8))
+      exit(1)
+    }
+  }
+
+  private struct Failed: Error, CustomStringConvertible {
+    let description: String
+  }
+
+  private func result() throws -> Result {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("renderhost-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(
+      at: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let file = folder.appendingPathComponent("file").path
+    let contents = Data("what a worker must not see".utf8)
+    guard FileManager.default.createFile(atPath: file, contents: contents, attributes: [.posixPermissions: 0o700])
+    else { throw Failed(description: "\(file) cannot be written") }
+    let (tcp, port) = try Self.listening()
+    defer { close(tcp) }
+    let name = "renderhost-\(UUID().uuidString)"
+    let abstract = try Self.listening(abstract: name)
+    defer { close(abstract) }
+    let target = ConfinementTarget(process: getpid(), file: file, port: port, abstractSocket: name)
+    let before = try Self.state(of: file)
+    var result = try attempt(target)
+    if try Self.state(of: file) != before || FileManager.default.contents(atPath: file) != contents {
+      result.open.append("change a file of its user")
+    }
+    let made = try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0 != "file" }
+    if !made.isEmpty { result.open.append("make files: \(made.sorted().joined(separator: ", "))") }
+    return result
+  }
+
+  /// Lets a confined process try everything.
+  private func attempt(_ target: ConfinementTarget) throws -> Result {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/proc/self/exe")
+    process.arguments =
+      ["worker", "--attempt", try Self.json(target)] + omitted.map(\.rawValue).sorted()
+    let output = Pipe()
+    process.standardInput = FileHandle.nullDevice
+    process.standardOutput = output
+    try process.run()
+    let data = try output.fileHandleForReading.readToEnd() ?? Data()
+    process.waitUntilExit()
+    guard let result = try? JSONDecoder().decode(Result.self, from: data) else {
+      throw Failed(description: "the confined process ended with \(process.terminationStatus) and without a result")
+    }
+    return result
+  }
+
+  /// Mode, owner and time of a change: what others may not change.
+  private static func state(of file: String) throws -> [String] {
+    let attributes = try FileManager.default.attributesOfItem(atPath: file)
+    return [.posixPermissions, .ownerAccountID, .groupOwnerAccountID, .modificationDate].map {
+      (key: FileAttributeKey) in
+      attributes[key].map { "\($0)" } ?? ""
+    }
+  }
+
+  private static func listening() throws -> (descriptor: Int32, port: UInt16) {
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = in_addr_t(0x7f00_0001).bigEndian
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let isListening = withUnsafeMutablePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        bind(descriptor, $0, length) == 0 && listen(descriptor, 8) == 0 && getsockname(descriptor, $0, &length) == 0
+      }
+    }
+    guard isListening else { throw Failed(description: "127.0.0.1: \(String(cString: strerror(errno)))") }
+    return (descriptor, UInt16(bigEndian: address.sin_port))
+  }
+
+  private static func listening(abstract name: String) throws -> Int32 {
+    let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+    let isListening = abstractAddress(name).withUnsafeBytes { raw in
+      guard let address = raw.baseAddress?.assumingMemoryBound(to: sockaddr.self) else { return false }
+      return bind(descriptor, address, socklen_t(raw.count)) == 0 && listen(descriptor, 8) == 0
+    }
+    guard isListening else { throw Failed(description: "an abstract socket: \(String(cString: strerror(errno)))") }
+    return descriptor
+  }
+
+  /// unix(7): the family, a zero byte, the name.
+  static func abstractAddress(_ name: String) -> [UInt8] {
+    withUnsafeBytes(of: sa_family_t(AF_UNIX)) { Array($0) } + [0] + Array(name.utf8)
+  }
+
+  private static func json(_ value: some Encodable) throws -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
-    print((try? encoder.encode(result)).map { String(decoding: $0, as: UTF8.self) } ?? "{}")
-    exit(attempts.values.contains("done") ? 1 : 0)
+    return String(decoding: try encoder.encode(value), as: UTF8.self)
   }
 
-  private struct Result: Encodable {
-    let confinement: ConfinementReport
-    let attempts: [String: String]
-  }
+  // MARK: The other side
 
-  private static func connecting() -> String? {
-    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    guard descriptor >= 0 else { return String(cString: strerror(errno)) }
-    defer { close(descriptor) }
-    return nil
-  }
-
-  private static func opening(_ path: String, _ flags: Int32) -> String? {
-    let descriptor = open(path, flags, 0o600)
-    guard descriptor >= 0 else { return String(cString: strerror(errno)) }
-    close(descriptor)
-    return nil
-  }
-
-  private static func executing() -> String? {
-    var arguments: [UnsafeMutablePointer<CChar>?] = [nil]
-    return Confinement.failure(execv("/bin/true", &arguments))
-  }
-
-  private static func forking() -> String? {
-    var child: pid_t = 0
-    var arguments: [UnsafeMutablePointer<CChar>?] = [nil]
-    let code = posix_spawn(&child, "/bin/true", nil, nil, &arguments, nil)
-    guard code == 0 else { return String(cString: strerror(code)) }
-    waitpid(child, nil, 0)
-    return nil
+  /// Confines this process, tries everything, and prints what came of it.
+  ///
+  /// - Parameter arguments: the target as JSON, and the steps that are not taken.
+  static func attempt(_ arguments: [String]) -> Never {
+    guard
+      let target = arguments.first.flatMap({ try? JSONDecoder().decode(ConfinementTarget.self, from: Data($0.utf8)) })
+    else { exit(64) }
+    let omitted = Set(arguments.dropFirst().compactMap(Confinement.Step.init))
+    var result = Result(confinement: Confinement.apply(parent: target.process, omitting: omitted))
+    for attempt in ConfinementAttempt.all {
+      let outcome = attempt.outcome(target)
+      if attempt.isNeeded {
+        result.needs[attempt.name] = outcome.text
+        if outcome != .done { result.missing.append(attempt.name) }
+      } else {
+        result.attempts[attempt.name] = outcome.text
+        if !outcome.isRefused { result.open.append(attempt.name) }
+      }
+    }
+    print((try? json(result)) ?? "")
+    exit(0)
   }
 }

@@ -1,38 +1,57 @@
 import CLinux
 import Foundation
 
-/// Landlock: the process itself says which files it may reach from now on.
+/// Landlock: the process itself says which files and processes it may reach from now on.
 enum Landlock {
-  /// - Parameter readable: files that can still be read; all others cannot be reached in any way.
-  /// - Returns: why it could not be had; nil where it holds.
-  static func restrict(readable: [String]) -> String? {
-    let version = pk_syscall3(Int(SYS_landlock_create_ruleset), 0, 0, Int(LANDLOCK_CREATE_RULESET_VERSION))
-    guard version > 0 else { return "Landlock: \(String(cString: strerror(errno)))" }
-    // Rights by the version that brought them: 13 in the first, then REFER, TRUNCATE, and IOCTL_DEV in the fifth.
-    let rights: UInt64 = version >= 5 ? 0xffff : version >= 3 ? 0x7fff : version == 2 ? 0x3fff : 0x1fff
-    // The second word has the network's rights, TCP's bind and connect, since version 4.
-    var attributes: [UInt64] = version >= 4 ? [rights, 3] : [rights]
-    let size = attributes.count * 8
-    let ruleset = attributes.withUnsafeMutableBytes {
+  /// What a kernel can be asked to refuse, by the version of its Landlock.
+  struct Ruleset: Hashable {
+    /// `struct landlock_ruleset_attr`: files, network, scopes; as many words as the version knows.
+    let words: [UInt64]
+
+    /// - Parameter version: as the kernel tells it; below 1 if it has no Landlock.
+    init?(version: Int) {
+      guard version >= 1 else { return nil }
+      // Rights by the version that brought them: 13 in the first, then REFER, TRUNCATE, and IOCTL_DEV in the fifth.
+      let files: UInt64 = version >= 5 ? 0xffff : version >= 3 ? 0x7fff : version == 2 ? 0x3fff : 0x1fff
+      // TCP's bind and connect.
+      let network: UInt64 = 3
+      // Abstract sockets of others, and signals to them.
+      let scopes: UInt64 = 3
+      words = version >= 6 ? [files, network, scopes] : version >= 4 ? [files, network] : [files]
+    }
+
+    /// Whether signals to other processes are refused.
+    var refusesSignals: Bool { words.count > 2 }
+  }
+
+  /// The version that the kernel has; below 1 with `errno` set if it has none.
+  static var version: Int {
+    pk_syscall3(Int(SYS_landlock_create_ruleset), 0, 0, Int(LANDLOCK_CREATE_RULESET_VERSION))
+  }
+
+  /// - Parameter readable: descriptors of the files that can still be read, and of folders whose files can; all others
+  ///   cannot be reached in any way.
+  /// - Returns: why it could not be had; `nil` if it holds.
+  static func restrict(_ ruleset: Ruleset, readable: [Int32]) -> String? {
+    var words = ruleset.words
+    let size = words.count * MemoryLayout<UInt64>.size
+    let descriptor = words.withUnsafeMutableBytes {
       Int32(pk_syscall3(Int(SYS_landlock_create_ruleset), Int(bitPattern: $0.baseAddress), size, 0))
     }
-    guard ruleset >= 0 else { return "Landlock: \(String(cString: strerror(errno)))" }
-    defer { close(ruleset) }
-    for path in readable {
-      if let failure = allow(path, in: ruleset) { return "\(path): \(failure)" }
+    guard descriptor >= 0 else { return "Landlock: \(String(cString: strerror(errno)))" }
+    defer { close(descriptor) }
+    for file in readable {
+      if let failure = allow(file, in: descriptor) { return "Landlock: \(failure)" }
     }
-    let result = pk_syscall3(Int(SYS_landlock_restrict_self), Int(ruleset), 0, 0)
+    let result = pk_syscall3(Int(SYS_landlock_restrict_self), Int(descriptor), 0, 0)
     return Confinement.failure(Int32(result)).map { "Landlock: \($0)" }
   }
 
-  private static func allow(_ path: String, in ruleset: Int32) -> String? {
-    let descriptor = open(path, 0o10000000 | O_CLOEXEC)  // O_PATH
-    guard descriptor >= 0 else { return String(cString: strerror(errno)) }
-    defer { close(descriptor) }
+  private static func allow(_ file: Int32, in ruleset: Int32) -> String? {
     // struct landlock_path_beneath_attr is packed: 8 bytes of rights, 4 of the descriptor.
     var rule = [UInt8](repeating: 0, count: 12)
     rule[0] = UInt8(LANDLOCK_ACCESS_FS_READ_FILE)
-    withUnsafeBytes(of: descriptor) { rule.replaceSubrange(8..<12, with: $0) }
+    withUnsafeBytes(of: file) { rule.replaceSubrange(8..<12, with: $0) }
     let result = rule.withUnsafeMutableBytes {
       pk_syscall4(
         Int(SYS_landlock_add_rule), Int(ruleset), Int(LANDLOCK_RULE_PATH_BENEATH.rawValue),

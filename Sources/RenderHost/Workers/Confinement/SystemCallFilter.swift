@@ -1,49 +1,107 @@
 import CLinux
 import Foundation
 
-/// System calls that are refused: a program for seccomp's filter, which every thread that is made later has too.
+/// The system calls that are allowed, with conditions on their arguments, as a program for seccomp's filter. Every
+/// thread that is made later has it too.
 struct SystemCallFilter {
-  private var program: [sock_filter] = []
+  enum Action {
+    case allow
+    /// The call fails with this error.
+    case fail(Int32)
+    /// The thread gets `SIGSYS`, whose handler deals with the call.
+    case trap
 
-  /// A filter that lets through what no rule names.
-  init() {
-    // struct seccomp_data: the call's number, the architecture, the instruction's address, the arguments.
-    load(4)
-    jump(BPF_JEQ, pk_audit_arch, 1, 0)
-    end(pk_seccomp_kill)
-    load(0)
-    #if arch(x86_64)
-      // Calls of the x32 architecture have the same numbers with a bit more.
-      jump(BPF_JGE, 0x4000_0000, 0, 1)
-      end(pk_seccomp_kill)
-    #endif
-  }
-
-  mutating func refuse(_ calls: [Int32], with code: Int32 = EPERM) {
-    for call in calls {
-      jump(BPF_JEQ, UInt32(call), 0, 1)
-      end(pk_seccomp_errno | UInt32(code))
+    fileprivate var code: UInt32 {
+      switch self {
+      case .allow: pk_seccomp_allow
+      case .fail(let error): pk_seccomp_errno | UInt32(error)
+      case .trap: pk_seccomp_trap
+      }
     }
   }
 
-  /// Refuses a call where an argument has one of these bits, or, with `wanted`, where it has none of them.
-  mutating func refuse(_ call: Int32, argument: Int, bits: UInt32, wanted: Bool = false, with code: Int32 = EPERM) {
-    jump(BPF_JEQ, UInt32(call), 0, 4)
-    load(16 + 8 * UInt32(argument))
-    jump(BPF_JSET, bits, wanted ? 1 : 0, wanted ? 0 : 1)
-    end(pk_seccomp_errno | UInt32(code))
-    end(pk_seccomp_allow)
+  /// Holds if the bits of an argument that `mask` has are those of `value`.
+  struct Condition {
+    let argument: UInt32
+    let mask: UInt64
+    let value: UInt64
+
+    /// The kernel looks at the lower half of an `int` alone.
+    static func int(_ argument: UInt32, is value: Int32) -> Condition {
+      Condition(argument: argument, mask: 0xffff_ffff, value: UInt64(UInt32(bitPattern: value)))
+    }
+
+    /// No other bits than these are set in an `int`.
+    static func int(_ argument: UInt32, within bits: Int32) -> Condition {
+      Condition(argument: argument, mask: UInt64(~UInt32(bitPattern: bits)), value: 0)
+    }
+
+    /// A pointer is null, or a long is 0.
+    static func isZero(_ argument: UInt32) -> Condition { Condition(argument: argument, mask: .max, value: 0) }
+  }
+
+  private var program: [sock_filter] = []
+
+  /// A filter that refuses every call with `EPERM`. Calls that are newer than the ones this program knows do not exist,
+  /// so that a newer C library falls back to older ones.
+  init() {
+    // struct seccomp_data: the call's number, the architecture, the instruction's address, the arguments.
+    program.append(Self.load(4))
+    program.append(Self.jump(BPF_JEQ, pk_audit_arch, 1, 0))
+    program.append(Self.end(.fail(EPERM)))
+    program.append(Self.load(0))
+    #if arch(x86_64)
+      // Calls of the x32 architecture have the same numbers with a bit more.
+      program.append(Self.jump(BPF_JGE, 0x4000_0000, 0, 1))
+      program.append(Self.end(.fail(EPERM)))
+    #endif
+    program.append(Self.jump(BPF_JGT, UInt32(SYS_landlock_restrict_self), 0, 1))
+    program.append(Self.end(.fail(ENOSYS)))
+  }
+
+  mutating func add(_ calls: [Int32], _ action: Action = .allow) {
+    for call in calls {
+      program.append(Self.jump(BPF_JEQ, UInt32(call), 0, 1))
+      program.append(Self.end(action))
+    }
+  }
+
+  /// Adds a call with conditions that must all hold. All rules of one call are given at once: the first that fits
+  /// counts, and the call is refused if none does.
+  mutating func add(_ call: Int32, when rules: ([Condition], Action)...) {
+    let tests = rules.flatMap(Self.test) + [Self.end(.fail(EPERM))]
+    program.append(Self.jump(BPF_JEQ, UInt32(call), 0, UInt8(tests.count)))
+    program += tests
+  }
+
+  /// Leads to the action if all conditions hold, else behind it.
+  private static func test(_ conditions: [Condition], _ action: Action) -> [sock_filter] {
+    var test = [end(action)]
+    for condition in conditions.reversed() {
+      // Little-endian: the lower half first.
+      for half in [UInt32(1), 0] {
+        let mask = UInt32(truncatingIfNeeded: condition.mask >> (32 * UInt64(half)))
+        guard mask != 0 else { continue }
+        let value = UInt32(truncatingIfNeeded: condition.value >> (32 * UInt64(half)))
+        test =
+          [
+            load(16 + 8 * condition.argument + 4 * half), instruction(BPF_ALU | BPF_AND | BPF_K, mask),
+            jump(BPF_JEQ, value, 0, UInt8(test.count)),
+          ] + test
+      }
+    }
+    return test
   }
 
   /// Holds for this thread and those it starts.
   ///
-  /// - Returns: why it could not be had; nil where it holds.
+  /// - Returns: why it could not be had; `nil` if it holds.
   func install() -> String? {
     #if !arch(x86_64) && !arch(arm64)
       return "seccomp: this processor's calls are not known"
     #endif
     var program = program
-    program.append(sock_filter(code: UInt16(BPF_RET | BPF_K), jt: 0, jf: 0, k: pk_seccomp_allow))
+    program.append(Self.end(.fail(EPERM)))
     let result = program.withUnsafeMutableBufferPointer { instructions in
       var whole = sock_fprog(len: UInt16(instructions.count), filter: instructions.baseAddress)
       return withUnsafeMutablePointer(to: &whole) {
@@ -54,44 +112,14 @@ struct SystemCallFilter {
     return Confinement.failure(Int32(result)).map { "seccomp: \($0)" }
   }
 
-  private mutating func load(_ offset: UInt32) { add(BPF_LD | BPF_W | BPF_ABS, offset) }
-  private mutating func end(_ action: UInt32) { add(BPF_RET | BPF_K, action) }
+  private static func load(_ offset: UInt32) -> sock_filter { instruction(BPF_LD | BPF_W | BPF_ABS, offset) }
+  private static func end(_ action: Action) -> sock_filter { instruction(BPF_RET | BPF_K, action.code) }
 
-  private mutating func jump(_ test: Int32, _ value: UInt32, _ isTrue: UInt8, _ isFalse: UInt8) {
-    program.append(sock_filter(code: UInt16(BPF_JMP | test | BPF_K), jt: isTrue, jf: isFalse, k: value))
+  private static func jump(_ test: Int32, _ value: UInt32, _ isTrue: UInt8, _ isFalse: UInt8) -> sock_filter {
+    sock_filter(code: UInt16(BPF_JMP | test | BPF_K), jt: isTrue, jf: isFalse, k: value)
   }
 
-  private mutating func add(_ code: Int32, _ value: UInt32) {
-    program.append(sock_filter(code: UInt16(code), jt: 0, jf: 0, k: value))
+  private static func instruction(_ code: Int32, _ value: UInt32) -> sock_filter {
+    sock_filter(code: UInt16(code), jt: 0, jf: 0, k: value)
   }
-}
-
-extension SystemCallFilter {
-  /// What a worker never has to do.
-  static var worker: SystemCallFilter {
-    var filter = SystemCallFilter()
-    filter.refuse([
-      SYS_socket, SYS_socketpair, SYS_connect, SYS_bind, SYS_listen, SYS_accept, SYS_accept4, SYS_execve, SYS_execveat,
-      SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_kill, SYS_tkill, SYS_unshare, SYS_setns, SYS_mount,
-      SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_bpf, SYS_perf_event_open, SYS_keyctl, SYS_add_key, SYS_request_key,
-      SYS_userfaultfd, SYS_io_uring_setup, SYS_init_module, SYS_finit_module, SYS_kexec_load, SYS_reboot, SYS_swapon,
-      SYS_setuid, SYS_setgid, SYS_setresuid, SYS_setresgid, SYS_capset, SYS_pidfd_open, SYS_pidfd_getfd,
-      SYS_pidfd_send_signal, SYS_memfd_create, SYS_renameat2, SYS_unlinkat, SYS_mkdirat, SYS_linkat, SYS_symlinkat,
-      SYS_fchmodat, SYS_fchownat, SYS_truncate, SYS_shmget, SYS_msgget, SYS_semget, SYS_open_by_handle_at,
-      SYS_name_to_handle_at, SYS_move_mount, SYS_open_tree, SYS_fsopen,
-    ])
-    #if arch(x86_64)
-      filter.refuse([
-        SYS_fork, SYS_vfork, SYS_creat, SYS_unlink, SYS_mkdir, SYS_rmdir, SYS_rename, SYS_link, SYS_symlink,
-      ])
-      filter.refuse(SYS_open, argument: 1, bits: Self.writing)
-    #endif
-    filter.refuse(SYS_openat, argument: 2, bits: Self.writing)
-    // Threads are made; processes are not. What takes its flags in memory cannot be looked at: the C library falls back.
-    filter.refuse(SYS_clone, argument: 0, bits: 0x0001_0000, wanted: true)
-    filter.refuse([SYS_clone3, SYS_openat2], with: ENOSYS)
-    return filter
-  }
-
-  private static let writing = UInt32(O_WRONLY | O_RDWR | O_CREAT | O_TRUNC)
 }

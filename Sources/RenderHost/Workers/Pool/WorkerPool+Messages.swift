@@ -9,8 +9,8 @@ extension WorkerPool {
       workers[id]?.state = .ready
       workers[id]?.report = report
       failedStarts = 0
-      if !hasReported || !report.kept.isEmpty { logger.info("a worker is ready; \(report.summary)") }
-      hasReported = true
+      if report != lastReport { logger.info("a worker is ready; \(report.summary)") }
+      lastReport = report
       noteReady()
       wakeWaiters()
     case .event(let page, let name):

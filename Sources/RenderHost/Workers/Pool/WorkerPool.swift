@@ -86,7 +86,8 @@ public actor WorkerPool: Service {
   var waiters: [UUID: CheckedContinuation<Void, Never>] = [:]
   private let orders: AsyncStream<Duration>
   private let order: AsyncStream<Duration>.Continuation
-  var hasReported = false
+  /// What the worker that became ready last has given up; logged when it changes.
+  var lastReport: ConfinementReport?
 
   /// Bundles whose workers are remembered.
   static let homesLimit = 10_000

@@ -93,6 +93,18 @@ final class ProcessSpawner: Sendable {
     }
   }
 
+  /// A worker's variables. Its engine is told the time zone, since it cannot look at /etc/localtime; nothing else of the
+  /// environment is a page's business.
+  ///
+  /// - Parameters:
+  ///   - environment: the daemon's.
+  ///   - timeZone: where the environment does not say.
+  static func environment(of environment: [String: String], timeZone: String) -> [String] {
+    var variables = environment.filter { ["TZ", "LANG", "LD_LIBRARY_PATH"].contains($0.key) }
+    variables["TZ"] = variables["TZ"] ?? timeZone
+    return variables.map { "\($0.key)=\($0.value)" }.sorted()
+  }
+
   private static func spawn(_ executable: String) throws -> WorkerProcess {
     func failure(_ what: String, _ code: Int32 = errno) -> WorkerError {
       .cannotStart("\(what): \(String(cString: strerror(code)))")
@@ -132,9 +144,8 @@ final class ProcessSpawner: Sendable {
       &attributes, Int16(POSIX_SPAWN_SETPGROUP) | Int16(POSIX_SPAWN_SETSIGMASK) | Int16(POSIX_SPAWN_SETSIGDEF))
     let words = ["renderhost", "worker", String(getpid())]
     let arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
-    // The engine sees the time zone; nothing else of the environment is a page's business.
-    let names = ["TZ", "LANG", "LD_LIBRARY_PATH"]
-    let variables = names.compactMap { name in getenv(name).map { "\(name)=\(String(cString: $0))" } }
+    let variables = environment(
+      of: ProcessInfo.processInfo.environment, timeZone: TimeZone.current.identifier)
     let environment: [UnsafeMutablePointer<CChar>?] = variables.map { strdup($0) } + [nil]
     defer { for text in arguments + environment { free(text) } }
     var child: pid_t = 0

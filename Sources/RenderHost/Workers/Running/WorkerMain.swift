@@ -10,12 +10,17 @@ public enum WorkerMain {
 
   /// To be called first of all, with no other thread there: `renderhost worker PARENT`, or `renderhost worker --check`.
   public static func run() -> Never {
-    let argument = CommandLine.arguments.dropFirst(2).first ?? ""
-    if argument == "--check" { ConfinementCheck.run(Confinement.apply(parent: 0)) }
-    guard let parent = pid_t(argument), let board = EntryBoard(descriptor: boardDescriptor, isWritable: true) else {
-      FileHandle.standardError.write(Data("renderhost worker is started by renderhost, not by hand\n".utf8))
-      exit(64)
+    let arguments = Array(CommandLine.arguments.dropFirst(2))
+    switch arguments.first {
+    case "--check":
+      if let check = ConfinementCheck(arguments.dropFirst()) { check.run() }
+      refuse(ConfinementCheck.usage)
+    case "--attempt": ConfinementCheck.attempt(Array(arguments.dropFirst()))
+    default: break
     }
+    guard let parent = arguments.first.flatMap({ pid_t($0) }),
+      let board = EntryBoard(descriptor: boardDescriptor, isWritable: true)
+    else { refuse("renderhost worker is started by renderhost, not by hand; \(ConfinementCheck.usage)") }
     close(boardDescriptor)
     // The file of it is opened the first time, and cannot be later.
     _ = ScriptLimits.residentBytesNow()
@@ -32,5 +37,10 @@ public enum WorkerMain {
       }
     }
     _exit(0)
+  }
+
+  private static func refuse(_ reason: String) -> Never {
+    FileHandle.standardError.write(Data((reason + "\n").utf8))
+    exit(64)
   }
 }
