@@ -72,8 +72,9 @@ public struct Settings: Sendable {
     public var url = 8 << 10
     /// Connections from one address.
     public var connectionsPerAddress = 64
-    /// Connections at once; more wait to be accepted.
-    public var connections = 4096
+    /// Connections of each listener at once; more wait to be accepted. `nil` for as many as the limit of open files
+    /// allows, at most 4,096.
+    public var connections: Int?
     /// How long a client may take for its TLS handshake and its first request's head.
     public var headTime: Duration = .seconds(15)
     /// How long a client may take to send one request's body.

@@ -77,7 +77,10 @@ struct PageParts: Sendable {
       },
       HealthCheck(name: "workers") {
         let status = await running.workers.status()
-        return status.ready > 0 ? nil : "none of \(status.wanted) workers is ready"
+        guard status.ready == 0 else { return nil }
+        let reasons = [status.problem, ProcessLimits.current.addressSpaceProblem].compactMap(\.self)
+        return "none of \(status.wanted) workers is ready" + (reasons.isEmpty ? "" : ": ")
+          + reasons.joined(separator: "; ")
       },
     ]
   }

@@ -20,6 +20,7 @@ struct GatewayServer: Sendable {
   /// - Parameter address: where to listen.
   func service(_ address: (host: String, port: Int), tls: TLSReloader?) throws -> any Service {
     let responder = responder
+    let connectionLimit = ProcessLimits.current.connections(settings)
     let connections = ConnectionRegister(limit: settings.limits.connectionsPerAddress)
     let server = try HTTPServerBuilder.guarded(
       settings.limits, tls: tls, connections: connections, metrics: metrics, memory: answers,
@@ -27,7 +28,7 @@ struct GatewayServer: Sendable {
     ).buildServer(
       configuration: ServerConfiguration(
         address: .hostname(address.host, port: address.port), backlog: 1024,
-        availableConnectionsDelegate: .maximum(settings.limits.connections, logger: logger)),
+        availableConnectionsDelegate: .maximum(connectionLimit, logger: logger)),
       eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: logger
     ) { request, writer, channel in
       let context = HostRequestContext(
@@ -38,7 +39,8 @@ struct GatewayServer: Sendable {
         try await responder.respond(to: request, context: context)
       }
       try await writer.write(response: response.head, body: response.body)
-    } onServerRunning: { [logger, whenRunning] channel in
+    } onServerRunning: { [logger, whenRunning, metrics] channel in
+      await AcceptErrorHandler.add(to: channel, connections: connectionLimit, metrics: metrics, logger: logger)
       logger.notice("The gateway is listening", metadata: ["address": "\(channel.localAddress?.description ?? "-")"])
       await whenRunning(channel.localAddress)
     }

@@ -10,6 +10,7 @@ public enum HostEntry {
 
   /// Reads the flags and runs the daemon; never returns.
   public static func runHost() async -> Never {
+    ProcessLimits.raise()
     let processors = Int(pk_usable_processors())
     if processors > 0 { NIOSingletons.groupLoopCountSuggestion = processors }
     await HostCommand.main()

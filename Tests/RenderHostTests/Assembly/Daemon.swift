@@ -19,17 +19,21 @@ struct Daemon {
   private let log: String
   private let session = URLSession(configuration: .ephemeral)
 
-  /// - Parameter bundles: a folder; nil for none.
+  /// - Parameters:
+  ///   - bundles: a folder; nil for none.
+  ///   - shell: commands for the shell that becomes the daemon, like `ulimit`.
+  ///   - isReady: whether it is waited for until it is ready.
   static func running(
-    _ bundles: String?, _ folder: TemporaryDirectory, _ flags: [String] = [], _ body: (Daemon) async throws -> Void
+    _ bundles: String?, _ folder: TemporaryDirectory, _ flags: [String] = [], shell: String = ":",
+    isReady: Bool = true, _ body: (Daemon) async throws -> Void
   ) async throws {
     let log = folder.file("log")
     try Data().write(to: URL(fileURLWithPath: log))
     let output = FileHandle(forWritingAtPath: log)
     let process = Process()
-    process.executableURL = URL(fileURLWithPath: PageFarm.executable)
+    process.executableURL = URL(fileURLWithPath: "/bin/sh")
     process.arguments =
-      (bundles.map { ["--bundles", $0] } ?? [])
+      ["-c", "\(shell); exec \"$0\" \"$@\"", PageFarm.executable] + (bundles.map { ["--bundles", $0] } ?? [])
       + ["--store", folder.file("served"), "--listen", "127.0.0.1:0", "--workers", "2"] + flags
     process.standardOutput = output
     process.standardError = output
@@ -37,7 +41,7 @@ struct Daemon {
     do {
       let daemon = Daemon(
         origin: "http://" + (try await address(in: log, behind: "Listening")), process: process, log: log)
-      try await daemon.until("/readyz is 200") { try await daemon.get("/readyz").status == 200 }
+      if isReady { try await daemon.until("/readyz is 200") { try await daemon.get("/readyz").status == 200 } }
       try await body(daemon)
     } catch {
       kill(process.processIdentifier, SIGKILL)
@@ -47,6 +51,8 @@ struct Daemon {
     if process.isRunning { process.terminate() }
     process.waitUntilExit()
   }
+
+  var said: String { (try? String(contentsOfFile: log, encoding: .utf8)) ?? "" }
 
   /// Where its gateway listens.
   func gateway() async throws -> String { try await Self.address(in: log, behind: "The gateway is listening") }

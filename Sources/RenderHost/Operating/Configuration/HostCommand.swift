@@ -62,7 +62,9 @@ package struct HostCommand: AsyncParsableCommand {
     for variable in merged.unknownVariables {
       logger.warning("\(variable) is set, but there is no such setting")
     }
+    for warning in ProcessLimits.current.warnings(merged.settings) { logger.warning("\(warning)") }
     do {
+      if let problem = ProcessLimits.current.problem { throw SettingsError.combination(problem) }
       if let problem = SettingsCheck.problems(of: merged.settings).first { throw SettingsError.combination(problem) }
       try await RenderHost(merged.settings, sources: merged.sources, logger: logger).run()
     } catch {
@@ -86,7 +88,9 @@ package struct HostCommand: AsyncParsableCommand {
   private func check(_ merged: SettingsReader.Merged) throws {
     print(SettingsReport(merged.settings, sources: merged.sources).text)
     for variable in merged.unknownVariables { Self.say("renderhost: \(variable) is set, but there is no such setting") }
-    let problems = SettingsCheck.problems(of: merged.settings)
+    let limits = ProcessLimits.current
+    for warning in limits.warnings(merged.settings) { Self.say("renderhost: \(warning)") }
+    let problems = [limits.problem].compactMap(\.self) + SettingsCheck.problems(of: merged.settings)
     for problem in problems { Self.say("renderhost: \(problem)") }
     if !problems.isEmpty { throw ExitCode.failure }
   }

@@ -11,7 +11,10 @@ struct LimitFlags: ParsableArguments, FlagOptions {
     name: .customLong("max-url"), help: ArgumentHelp("Bytes of a URL; over it: 414. (default: 8KB)", valueName: "size"))
   var maxURL: String?
 
-  @Option(help: ArgumentHelp("Connections at once; more wait to be accepted. (default: 4096)", valueName: "n"))
+  @Option(
+    help: ArgumentHelp(
+      "Connections at once; more wait to be accepted. (default: 4096, or fewer where ulimit -n is low)", valueName: "n")
+  )
   var maxConnections: String?
 
   @Option(help: ArgumentHelp("Connections from one address; over it: 429. (default: 64)", valueName: "n"))

@@ -85,7 +85,7 @@ package struct SettingsReport: Sendable {
     case .maxBody: "\(limits.body)"
     case .maxHeader: "\(limits.header)"
     case .maxURL: "\(limits.url)"
-    case .maxConnections: "\(limits.connections)"
+    case .maxConnections: "\(ProcessLimits.current.connections(settings))"
     case .connectionsPerAddress: "\(limits.connectionsPerAddress)"
     case .headTime: SettingText.text(limits.headTime)
     case .bodyTime: SettingText.text(limits.bodyTime)

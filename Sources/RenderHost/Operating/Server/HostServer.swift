@@ -84,14 +84,16 @@ struct HostServer: Sendable {
   private func application(
     _ router: Router<HostRequestContext>, tls: TLSReloader?, readiness: ReadinessService
   ) -> Application<RouterResponder<HostRequestContext>> {
+    let connectionLimit = ProcessLimits.current.connections(settings)
     let connections = ConnectionRegister(limit: settings.limits.connectionsPerAddress)
     return Application(
       router: router,
       server: .guarded(settings.limits, tls: tls, connections: connections, metrics: metrics),
       configuration: .init(
         address: .hostname(settings.address, port: settings.port), backlog: 1024,
-        availableConnectionsDelegate: .maximum(settings.limits.connections, logger: logger)),
-      onServerRunning: { [whenRunning, logger] channel in
+        availableConnectionsDelegate: .maximum(connectionLimit, logger: logger)),
+      onServerRunning: { [whenRunning, logger, metrics] channel in
+        await AcceptErrorHandler.add(to: channel, connections: connectionLimit, metrics: metrics, logger: logger)
         let address = channel.localAddress
         logger.notice("Listening", metadata: ["address": "\(address?.description ?? "-")"])
         await whenRunning(address)

@@ -78,6 +78,8 @@ public actor WorkerPool: Service {
   private(set) var startsUnderWay = 0
   /// In a row: workers that have ended before they were ready.
   var failedStarts = 0
+  /// Why the last of those was not ready.
+  private var startProblem: String?
   /// By the workers' places.
   private var kills: [Int: Int] = [:]
   /// Places that were ever taken.
@@ -159,11 +161,13 @@ public actor WorkerPool: Service {
       logger.error("\(error)")
       startsUnderWay -= 1
       failedStarts += 1
+      startProblem = "\(error)"
       return fill()
     }
     do {
       link = try await WorkerLink(socket: process.socket)
     } catch {
+      startProblem = "\(error)"
       Foundation.close(process.socket)
       _ = await spawner.end(process)
       startsUnderWay -= 1
@@ -212,6 +216,7 @@ public actor WorkerPool: Service {
       logger.warning("a worker has ended: \(reason ?? .ended("\(how)"))", metadata: ["worker": "\(id)"])
     }
     failedStarts = wasReady ? 0 : failedStarts + 1
+    if !wasReady { startProblem = "a worker ended before it was ready: \(reason ?? .ended("\(how)"))" }
     for question in workers[id]?.questions.values ?? [:].values { question.cancel() }
     let pages = workers.removeValue(forKey: id)?.pages ?? []
     let (why, culprits) = worker.link.end ?? (.ended("\(how)"), [])
@@ -260,7 +265,8 @@ public actor WorkerPool: Service {
   public func status() -> WorkerPoolStatus {
     WorkerPoolStatus(
       workers: workers.values.sorted { $0.slot < $1.slot }.map { $0.status(kills: kills[$0.slot] ?? 0) },
-      wanted: configuration.workers, slots: slotCount, barred: barred.all(at: configuration.now()))
+      wanted: configuration.workers, slots: slotCount, barred: barred.all(at: configuration.now()),
+      problem: failedStarts > 0 ? startProblem : nil)
   }
 
   /// The places of the pages' workers.

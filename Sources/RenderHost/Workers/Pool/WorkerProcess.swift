@@ -120,15 +120,20 @@ final class ProcessSpawner: Sendable {
       throw failure("socket")
     }
     defer { close(sockets[1]) }
+    // The numbers may be among those that the child is to have: copies with higher ones go there.
+    let copies = [sockets[1], descriptor].map { fcntl($0, F_DUPFD_CLOEXEC, WorkerMain.boardDescriptor + 1) }
+    let copyError = errno
+    defer { for copy in copies where copy >= 0 { close(copy) } }
+    guard !copies.contains(-1) else {
+      close(sockets[0])
+      throw failure("socket", copyError)
+    }
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
-    // Out of the way first: the numbers may be those that are wanted.
-    posix_spawn_file_actions_adddup2(&actions, sockets[1], 1_000)
-    posix_spawn_file_actions_adddup2(&actions, descriptor, 1_001)
     for number: Int32 in 0...2 { posix_spawn_file_actions_addopen(&actions, number, "/dev/null", O_RDWR, 0) }
-    posix_spawn_file_actions_adddup2(&actions, 1_000, WorkerMain.socketDescriptor)
-    posix_spawn_file_actions_adddup2(&actions, 1_001, WorkerMain.boardDescriptor)
+    posix_spawn_file_actions_adddup2(&actions, copies[0], WorkerMain.socketDescriptor)
+    posix_spawn_file_actions_adddup2(&actions, copies[1], WorkerMain.boardDescriptor)
     posix_spawn_file_actions_addclosefrom_np(&actions, WorkerMain.boardDescriptor + 1)
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)

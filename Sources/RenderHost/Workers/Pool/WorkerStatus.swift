@@ -38,6 +38,8 @@ public struct WorkerPoolStatus: Sendable {
   /// Places that were ever taken.
   public var slots: Int
   public var barred: [BarredBundles.Entry]
+  /// Why the worker that was started last did not become ready; `nil` if it did.
+  public var problem: String?
 
   public var ready: Int { workers.filter { $0.state == .ready }.count }
 }

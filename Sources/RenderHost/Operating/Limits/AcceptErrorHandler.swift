@@ -1,0 +1,55 @@
+import CoreMetrics
+import Foundation
+import Logging
+import NIOCore
+
+/// Pauses accepting connections after an error, and says so: the first time, and then once a minute with how often it
+/// happened.
+///
+/// NIO's own `AcceptBackoffHandler` puts off the next read, but the channel stays registered for the read that has
+/// failed, and so tries again at once: 10,000 times a second. Only a channel that does not read by itself is
+/// unregistered.
+final class AcceptErrorHandler: ChannelInboundHandler {
+  typealias InboundIn = any Channel
+
+  private let metrics: HostMetrics
+  private let logger: Logger
+  private var count = 0
+  private var lastSaid: NIODeadline?
+  private static let interval = TimeAmount.minutes(1)
+  private static let pause = TimeAmount.seconds(1)
+
+  init(metrics: HostMetrics, logger: Logger) { (self.metrics, self.logger) = (metrics, logger) }
+
+  /// - Parameters:
+  ///   - channel: one that listens.
+  ///   - connections: how many it may have. The limit is looked at before a read, and a read accepts up to four: with
+  ///     few connections it accepts one.
+  static func add(to channel: any Channel, connections: Int, metrics: HostMetrics, logger: Logger) async {
+    try? await channel.setOption(.maxMessagesPerRead, value: UInt(min(max(connections / 16, 1), 4))).get()
+    try? await channel.eventLoop.submit {
+      try channel.pipeline.syncOperations.addHandler(
+        AcceptErrorHandler(metrics: metrics, logger: logger), position: .first)
+    }.get()
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    guard let error = error as? IOError else { return context.fireErrorCaught(error) }
+    note(error, at: .now())
+    let channel = context.channel
+    channel.setOption(.autoRead, value: false).whenSuccess {
+      channel.eventLoop.scheduleTask(in: Self.pause) { channel.setOption(.autoRead, value: true) }
+    }
+  }
+
+  private func note(_ error: IOError, at now: NIODeadline) {
+    count += 1
+    metrics.refusals("accept").increment()
+    if let lastSaid, now - lastSaid < Self.interval { return }
+    let advice = [EMFILE, ENFILE].contains(error.errnoCode) ? "; lower --max-connections or raise ulimit -n" : ""
+    logger.error(
+      "Connections cannot be accepted: \(String(cString: strerror(error.errnoCode)))\(advice)",
+      metadata: ["tries": "\(count)"])
+    (lastSaid, count) = (now, 0)
+  }
+}

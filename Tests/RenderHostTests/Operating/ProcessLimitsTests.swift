@@ -1,0 +1,128 @@
+import Foundation
+import PageTesting
+import Testing
+
+@testable import RenderHost
+
+/// The daemon where the system lets it have little.
+@Suite(.timeLimit(.minutes(3)))
+struct ProcessLimitsTests {
+  /// A folder with a bundle that shows a text.
+  private static func bundles(in folder: TemporaryDirectory) throws -> String {
+    let bundles = folder.file("bundles")
+    try FileManager.default.createDirectory(atPath: bundles, withIntermediateDirectories: true)
+    try Data(Script.counter.utf8).write(to: URL(fileURLWithPath: bundles + "/counter.js"))
+    return bundles
+  }
+
+  @Test(
+    "connections are as many as leave a reserve, unless they are given",
+    arguments: [
+      (nil, 2, 4096), (65_536, 2, 4096), (20_000, 2, 4096), (1_024, 2, 708), (1_024, 8, 672), (256, 2, 132), (64, 2, 8),
+    ] as [(Int?, Int, Int)])
+  func connectionsLeaveAReserve(_ descriptors: Int?, _ workers: Int, _ expected: Int) {
+    var settings = Settings()
+    settings.workers = workers
+    let limits = ProcessLimits(descriptors: descriptors, addressSpace: nil)
+    #expect(limits.connections(settings) == expected)
+    #expect(limits.problem == nil && limits.warnings(settings) == [])
+    settings.gateway = ("127.0.0.1", 0)
+    #expect(limits.connections(settings) <= expected)
+    settings.limits.connections = 5_000
+    #expect(limits.connections(settings) == 5_000)
+    #expect(limits.warnings(settings).first?.contains("--max-connections is 5000") == true)
+  }
+
+  @Test("with too few descriptors the daemon says so and ends")
+  func tooFewDescriptorsEndTheDaemon() async throws {
+    let folder = try TemporaryDirectory()
+    let command = "ulimit -n 24; exec \"$0\" --bundles \"$1\" --store \"$2\" --listen 127.0.0.1:0"
+    let result = try await Tool.run(
+      "/bin/sh", "-c", command, PageFarm.executable, Self.bundles(in: folder), folder.file("store"))
+    #expect(result.status == 1)
+    #expect(result.error.contains("only 24 files may be open at once, at least 64 are needed: raise ulimit -n"))
+  }
+
+  @Test("pages are rendered while more clients are there than descriptors", arguments: [64, 256, 1_001, 1_024])
+  func pagesAreRenderedWithFewDescriptors(_ limit: Int) async throws {
+    let folder = try TemporaryDirectory()
+    // The soft limit is raised by the daemon itself.
+    let shell = "ulimit -Sn \(min(limit, 128)) && ulimit -Hn \(limit) || exit 9"
+    try await Daemon.running(
+      Self.bundles(in: folder), folder, ["--connections-per-address", "100000"], shell: shell
+    ) { daemon in
+      #expect(try await daemon.get("/render?name=counter").status == 200)
+      let port = try daemon.port()
+      do {
+        let clients = try (0..<min(limit * 2, 1_500)).map { _ in try RawClient(port: port) }
+        #expect(clients.count > limit)
+        try await daemon.until("all connections that it takes are taken") {
+          try daemon.connections() >= limit / 8
+        }
+        #expect(try daemon.descriptors() < limit)
+      }
+      #expect(try await daemon.get("/render?name=counter").status == 200)
+      #expect(!daemon.said.contains("Connections cannot be accepted"))
+    }
+  }
+
+  @Test("clients beyond the descriptors are said once, and served when others have gone")
+  func clientsBeyondTheDescriptorsAreSaidOnce() async throws {
+    let folder = try TemporaryDirectory()
+    let flags = ["--connections-per-address", "100000", "--max-connections", "4096"]
+    try await Daemon.running(Self.bundles(in: folder), folder, flags, shell: "ulimit -n 128") { daemon in
+      #expect(daemon.said.contains("--max-connections is 4096, but with 128 open files (ulimit -n) there is room for"))
+      let port = try daemon.port()
+      do {
+        let early = try RawClient(port: port)
+        early.send("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
+        _ = try await early.read(until: "alive")
+        let clients = try (0..<300).map { _ in try RawClient(port: port) }
+        try await daemon.until("it says that there are no descriptors") {
+          clients.count == 300 && daemon.said.contains("Connections cannot be accepted: Too many open files")
+        }
+        // It goes on serving, and does not try to accept all the while.
+        for _ in 1...50 {
+          early.send("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
+          _ = try await early.read(until: "alive")
+        }
+        early.send("GET /metrics HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+        let answer = try await early.readToEnd()
+        let body = answer[(answer.range(of: "\r\n\r\n")?.upperBound ?? answer.endIndex)...]
+        let tries = try StrictMetrics(String(body)).value("renderhost_refusals_total", ["reason": "accept"])
+        #expect((1..<25).contains(tries ?? 0))
+      }
+      try await daemon.until("it answers") { try await daemon.get("/healthz").status == 200 }
+      #expect(daemon.said.ranges(of: "Connections cannot be accepted").count == 1)
+    }
+  }
+
+  @Test("where the address space is limited, the log and /readyz say why no worker is ready")
+  func aLimitOfTheAddressSpaceIsNamed() async throws {
+    let folder = try TemporaryDirectory()
+    try await Daemon.running(
+      Self.bundles(in: folder), folder, shell: "ulimit -v 4000000", isReady: false
+    ) { daemon in
+      try await daemon.until("/readyz names the limit") {
+        let answer = try await daemon.get("/readyz")
+        return answer.status == 503 && answer.text.contains("the address space of a process is limited to 3906 MiB")
+          && answer.text.contains("a worker ended before it was ready")
+      }
+      #expect(daemon.said.contains("the address space of a process is limited to 3906 MiB (ulimit -v)"))
+    }
+  }
+}
+
+extension Daemon {
+  fileprivate func port() throws -> Int { try #require(Int(origin.split(separator: ":").last ?? "")) }
+
+  fileprivate func open() throws -> [String] {
+    let folder = "/proc/\(process.processIdentifier)/fd"
+    return try FileManager.default.contentsOfDirectory(atPath: folder).compactMap {
+      try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\($0)")
+    }
+  }
+
+  fileprivate func descriptors() throws -> Int { try open().count }
+  fileprivate func connections() throws -> Int { try open().count { $0.hasPrefix("socket:") } }
+}
