@@ -70,6 +70,38 @@ struct RenderWatchTests {
     }
   }
 
+  @Test(
+    "a signal ends an ephemeral run, watching or not, and leaves nothing behind", arguments: [SIGINT, SIGTERM, SIGHUP])
+  func interruptedEphemeralRun(_ signal: Int32) async throws {
+    try await Site.running { (site: Site) async throws in
+      site.origin.hold("/slow.json")
+      let waiting =
+        Self.script("shown")
+        + "\nweex.requireModule('stream').fetch({ url: '\(site.origin.url(for: "/slow.json"))' }, function () {})"
+      try site.write(waiting, to: "waiting.js")
+      try site.write(Self.script("shown"), to: "a.js")
+      try site.write("", to: "tmp/x")
+      let environment = ["TMPDIR": site.folder.file("tmp")]
+      let watching = try Command.start(
+        ["render", site.folder.file("a.js"), "--watch", "--ephemeral", "-o", site.folder.file("out.txt")],
+        environment: environment)
+      let deadline = ContinuousClock.now + .seconds(60)
+      while !watching.errorSoFar.contains("written to") {
+        guard .now < deadline else { throw Timeout(found: watching.errorSoFar) }
+        try await Task.sleep(for: .milliseconds(20))
+      }
+      let rendering = try Command.start(
+        ["render", site.folder.file("waiting.js"), "--ephemeral", "--wait", "60"], environment: environment)
+      try await site.origin.waitForRequests(1, to: "/slow.json")
+      for running in [watching, rendering] {
+        running.send(signal)
+        let result = try await running.result(within: .seconds(30))
+        #expect((result.status, result.wasKilled) == (130, false))
+      }
+      #expect(try FileManager.default.contentsOfDirectory(atPath: site.folder.file("tmp")) == ["x"])
+    }
+  }
+
   @Test func anErrorEndsNothingAndIsMendedByTheNextChange() async throws {
     try await Site.running { (site: Site) async throws in
       try site.write("// { \"framework\": \"Vanilla\" }\nmissing()", to: "a.js")

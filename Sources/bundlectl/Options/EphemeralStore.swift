@@ -7,6 +7,7 @@ import UnixSignals
 /// A folder for one run's store, cache, cookies and storage, which is empty at its beginning and gone at its end.
 enum EphemeralStore {
   private static let present = Mutex<URL?>(nil)
+  private static let watcher = Mutex<Task<Void, Never>?>(nil)
 
   /// Takes the folder away at once: for an end of the process at which nothing else of the command runs.
   static func remove() {
@@ -20,6 +21,7 @@ enum EphemeralStore {
     if isWanted: Bool, else standing: StoreDirectory, _ body: (StoreDirectory) async throws -> Result
   ) async throws -> Result {
     guard isWanted else { return try await body(standing) }
+    await endAtSignals()
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("bundlectl-\(UUID().uuidString)")
     do {
       try FileManager.default.createDirectory(
@@ -32,24 +34,20 @@ enum EphemeralStore {
     // A reader that goes away must not end the process before the folder is gone: the next write fails instead.
     let lostReaders = await UnixSignalsSequence(trapping: .sigpipe)
     defer { withExtendedLifetime(lostReaders) {} }
-    let interruption = await Interruption()
-    let (result, _) = await interruption.watching {
-      // A script may not be waited for, and nothing of this run is wanted any more.
-      remove()
-      _exit(Interruption.exitCode.rawValue)
-    } _: {
-      await Swift.Result { () async throws in try await body(StoreDirectory(folder.path)) }
-    }
-    return try result.get()
+    return try await body(StoreDirectory(folder.path))
   }
-}
 
-extension Swift.Result where Failure == any Error {
-  fileprivate init(_ body: () async throws -> Success) async {
-    do {
-      self = .success(try await body())
-    } catch {
-      self = .failure(error)
+  /// From the first call on, for as long as the process lives, also between one folder and the next: a signal takes the
+  /// folder away and ends the process. A script may not be waited for, and nothing of the run is wanted any more.
+  private static func endAtSignals() async {
+    guard watcher.withLock({ $0 == nil }) else { return }
+    let interruption = await Interruption()
+    watcher.withLock { watcher in
+      watcher = Task {
+        guard await interruption.signal() else { return }
+        remove()
+        _exit(Interruption.exitCode.rawValue)
+      }
     }
   }
 }
