@@ -38,6 +38,10 @@ public struct HostConfiguration: Sendable {
   /// Where responses are kept. Nil for ``ResponseCache/shared`` with the standard store, and for one in the store's
   /// own folder with any other.
   public var responses: ResponseCache?
+  /// Where responses are kept unless ``responses`` says so.
+  package var responseDirectory: ResponseDirectory {
+    store == .standard() ? .standard() : ResponseDirectory(store.path)
+  }
   /// How pages' requests are loaded.
   public var resources = ResourceLoader.Configuration()
   /// Nil for a jar in a file beside the store. Partitions that the host turns to later have jars of their own there.

@@ -148,13 +148,13 @@ public final class PageHost: Sendable {
       try ResponseCache(
         diskCapacity: configuration.quotas.responses, directory: directory, logger: configuration.logger)
     }
-    let isStandard = store.directory == .standard()
+    let directory = configuration.responseDirectory
     do {
-      return try isStandard ? ResponseCache.shared : cache(in: ResponseDirectory(store.directory.path))
+      return try directory == .standard() ? ResponseCache.shared : cache(in: directory)
     } catch let error as StoreError {
       guard case .notWritable = error, let session = store.sessionFolder else { throw error }
-      let stored = isStandard ? ResponseDirectory.standard() : ResponseDirectory(store.directory.path)
-      return try cache(in: stored.linked(into: session))
+      if let unreadable = directory.unreadable { configuration.logger.warning("\(unreadable)") }
+      return try cache(in: directory.linked(into: session))
     }
   }
 

@@ -119,4 +119,24 @@ struct CacheCommandTests {
       #expect(region["entries"] as? Int == 1)
     }
   }
+
+  @Test("an answer that a read-only store keeps is given and listed")
+  func readOnlyResponses() async throws {
+    try await Site.running { (site: Site) async throws in
+      site.origin.serve("/kept.json", Array("{}".utf8))
+      let url = site.origin.url(for: "/kept.json")
+      _ = try await Command.run("fetch", url, "--store", site.store)
+      #expect(try await Command.run("cache", "keep", url, "--store", site.store).status == 0)
+      try await site.origin.refuseConnections()
+      // The superuser may write everywhere, but not lock a folder.
+      try FileManager.default.removeItem(atPath: site.store + "/responses.lock")
+      try FileManager.default.createDirectory(
+        atPath: site.store + "/responses.lock", withIntermediateDirectories: false)
+      let fetched = try await Command.run("fetch", url, "--policy", "cacheOnly", "--store", site.store)
+      #expect(fetched.output == "{}", "\(fetched.error)")
+      #expect(try await Command.run("cache", "list", "--store", site.store).output.contains("kept.json"))
+      #expect(try await Command.run("cache", "stats", "--store", site.store).output.contains("1 kept"))
+      #expect(try await Command.run("cache", "unkeep", url, "--store", site.store).status == 1)
+    }
+  }
 }

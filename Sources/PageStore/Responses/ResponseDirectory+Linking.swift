@@ -13,6 +13,21 @@ extension ResponseDirectory {
     return copy
   }
 
+  /// What is here and may not be read, and why; `nil` if all may. What is stored is its owner's alone to read, since
+  /// cookies and credentials may be among it.
+  package var unreadable: StoreError? {
+    for folder in Set([cache, durable]) {
+      for name in ["responses.sqlite", "responses", "kept"] {
+        let path = folder.appending(name)
+        guard let status = FileSystem.status(path) else { continue }
+        if access(path.string, status.isFolder ? R_OK | X_OK : R_OK) != 0 {
+          return .notReadable(path: path.string, reason: String(cString: strerror(errno)))
+        }
+      }
+    }
+    return nil
+  }
+
   /// The folders that have responses in them.
   private static let folders: Set<String> = ["responses", "kept", "regions"]
   private static let databases: Set<String> = ["responses.sqlite", "responses.sqlite-wal"]
@@ -23,6 +38,8 @@ extension ResponseDirectory {
       if databases.contains(name) {
         // One that is torn by a writer is made anew from the files.
         try? FileManager.default.copyItem(atPath: from.string, toPath: to.string)
+        // The copy has the permissions of what may not be written.
+        chmod(to.string, 0o600)
       } else if folders.contains(name) {
         try FileSystem.makeFolder(to, permissions: 0o700)
         if name == regions {

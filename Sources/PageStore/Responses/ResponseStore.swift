@@ -52,6 +52,7 @@ public final class ResponseStore: ResponseStoring {
   public convenience init(
     reading directory: ResponseDirectory, logger: Logger = Logger(label: "pagekit.responses")
   ) throws {
+    if let unreadable = directory.unreadable { throw unreadable }
     let session = try SessionFolder()
     try self.init(at: directory.linked(into: session.path), Options(), session: session, logger)
   }

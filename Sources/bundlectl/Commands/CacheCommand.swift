@@ -25,7 +25,7 @@ struct CacheCommand: AsyncParsableCommand {
 
     func run() async throws {
       try await JSONOutput.reporting(json) {
-        let usage = try await cache.cache().usage().disk
+        let usage = try await cache.readableCache().usage().disk
         if json {
           try JSONOutput.print(
             Output(
@@ -65,7 +65,7 @@ struct CacheCommand: AsyncParsableCommand {
     func run() async throws {
       try await JSONOutput.reporting(json) {
         let now = Int64(Date().timeIntervalSince1970)
-        let listed = try await cache.cache().store.list()
+        let listed = try await cache.readableCache().store.list()
         if json {
           try JSONOutput.print(
             Output(

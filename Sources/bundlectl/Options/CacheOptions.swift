@@ -49,10 +49,24 @@ struct CacheOptions: ParsableArguments {
       directory: responses, policy: CachePolicy(mode: isShared ? .shared : .private), logger: logger)
   }
 
+  /// The response cache to look into: one that may not be written is used as it is.
+  ///
+  /// - Parameter unwritable: told why it may not be written.
+  func readableCache(isShared: Bool = false, unwritable: (String) -> Void = { _ in }) throws -> ResponseCache {
+    do {
+      return try cache(isShared: isShared)
+    } catch StoreError.notWritable(let path, let reason) where responses.hasStore {
+      let store = try ResponseStore(reading: responses, logger: logger)
+      unwritable("\(path) cannot be written: \(reason)")
+      return try ResponseCache(
+        store: store, policy: CachePolicy(mode: isShared ? .shared : .private), logger: logger)
+    }
+  }
+
   /// Where the cache cannot be used, requests are answered without one.
   private func cacheOrNone(isShared: Bool) throws -> ResponseCache {
     do {
-      return try cache(isShared: isShared)
+      return try readableCache(isShared: isShared) { ReadOnlyNotice.say(storeDirectory, $0) }
     } catch let error as StoreError {
       Terminal.error.line("bundlectl: going on without the response cache: \(error)")
       return try ResponseCache(

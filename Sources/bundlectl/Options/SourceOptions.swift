@@ -79,7 +79,9 @@ extension PageHost {
     _ configuration: HostConfiguration, _ body: (PageHost) async throws -> Result
   ) async throws -> Result {
     let host = try PageHost(configuration)
-    if let reason = host.store.readOnlyReason { ReadOnlyNotice.say(configuration.store, reason) }
+    if let reason = host.store.readOnlyReason {
+      ReadOnlyNotice.say(configuration.store, reason, unreadable: configuration.responseDirectory.unreadable)
+    }
     do {
       let result = try await body(host)
       await host.shutDown()
