@@ -87,6 +87,31 @@ public final class BundleLoader: Sendable {
     }
   }
 
+  /// What the server's manifest says, waited for as the opening of a page waits: up to the policy's deadline where the
+  /// store has something to show, and otherwise for as long as the server sends something.
+  ///
+  /// - Parameter canShow: something is stored that can be shown without the server.
+  /// - Returns: `nil` if the deadline came first, or there is no manifest.
+  /// - Throws: ``SourceError``, ``StoreError``, `CancellationError`.
+  package func verified(policy: OpenPolicy, canShow: Bool) async throws -> Verified? {
+    guard let verifier else { return nil }
+    // Something of the time is left to the opening itself.
+    let deadline = OpeningDeadline(
+      began: time.now(), total: policy.deadline.map { $0 - .milliseconds(100) }, idle: configuration.idleLimit)
+    while true {
+      let expiry = deadline.expiry(
+        canShow: canShow, progress: contents.downloader.client.activity.last(verifier.source))
+      if expiry > time.now() {
+        if let verified = try await within(until: expiry, on: time, { try await verifier.verified() }) {
+          return verified
+        }
+        continue
+      }
+      if canShow, policy.allowsUnconfirmed { return nil }
+      throw SourceError.noProgress(verifier.source, after: configuration.idleLimit)
+    }
+  }
+
   private func policy(for url: PageURL, _ options: OpenOptions) -> OpenPolicy {
     options.policy ?? configuration.rules.first { $0.pattern.matches(url) }?.policy ?? configuration.policy
   }

@@ -28,7 +28,8 @@ final class BundleOpening: Sendable {
     self.policy = policy
     self.loader = loader
     deadline = OpeningDeadline(
-      began: loader.time.now(), total: policy.deadline, idle: loader.configuration.idleLimit)
+      began: loader.time.now(), waited: options.timeWaited, total: policy.deadline,
+      idle: loader.configuration.idleLimit)
   }
 
   // MARK: Within the deadline

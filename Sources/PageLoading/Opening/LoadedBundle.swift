@@ -35,6 +35,8 @@ public struct OpenOptions: Hashable, Sendable {
   /// Open the bundle of this release and no other: that of the page it is embedded in. A bundle that the release does
   /// not list is opened as one outside of manifests.
   public var view: ReleaseView?
+  /// How long the caller has waited for the server already, which counts for the policy's deadline.
+  package var timeWaited: Duration = .zero
 
   public init(policy: OpenPolicy? = nil, ignoresStore: Bool = false, view: ReleaseView? = nil) {
     self.policy = policy

@@ -18,7 +18,7 @@ public enum OpenPolicy: Hashable, Sendable {
 
 extension OpenPolicy {
   /// Whether stored bytes are run without asking the server first.
-  var startsWithStored: Bool {
+  package var startsWithStored: Bool {
     switch self {
     case .cacheFirst, .staleWhileRevalidate, .cacheOnly: true
     case .networkFirst, .networkOnly: false
@@ -26,7 +26,7 @@ extension OpenPolicy {
   }
 
   /// Whether the server may be asked at all.
-  var usesNetwork: Bool { self != .cacheOnly }
+  package var usesNetwork: Bool { self != .cacheOnly }
 
   /// Whether stored bytes may be run that the server has not confirmed.
   var allowsUnconfirmed: Bool { self != .networkOnly }
@@ -52,6 +52,8 @@ public struct OpenRule: Hashable, Sendable {
 struct OpeningDeadline: Equatable, Sendable {
   /// When the opening began.
   let began: Duration
+  /// How long its caller had waited for the server by then.
+  var waited: Duration = .zero
   /// From the beginning, where something can be shown; `nil` for no limit.
   let total: Duration?
   /// Without progress, where nothing can be shown.
@@ -63,6 +65,6 @@ struct OpeningDeadline: Equatable, Sendable {
   func expiry(canShow: Bool, progress: Duration?) -> Duration {
     let idleExpiry = max(began, progress ?? began) + idle
     guard canShow, let total else { return idleExpiry }
-    return min(began + total, idleExpiry)
+    return min(began - waited + total, idleExpiry)
   }
 }

@@ -149,6 +149,8 @@ public enum SourceError: Error, CustomStringConvertible {
   case noManifest(PageURL, status: Int)
   /// The network may not be asked, and the store knows nothing of the source.
   case notStored(PageURL)
+  /// The server has sent nothing for this long.
+  case noProgress(PageURL, after: Duration)
 
   public var description: String {
     switch self {
@@ -158,6 +160,8 @@ public enum SourceError: Error, CustomStringConvertible {
     case .badManifest(let source, let error): return "manifest \(source.readable): \(error)"
     case .noManifest(let source, let status):
       return "manifest \(source.readable): the server answers \(status): there is no manifest at this URL"
+    case .noProgress(let source, let limit):
+      return "manifest \(source.readable): the server has sent nothing for \(limit.inSeconds)"
     case .notStored(let source): return "the store has nothing of \(source.readable), and the network may not be asked"
     }
   }

@@ -10,7 +10,9 @@ import ScriptEngine
   open override func renderByURL(
     _ text: String, options: PageOptions = PageOptions(), data: ScriptValue = [:]
   ) async throws {
-    try await open(text, options: options, data: data, OpenOptions(policy: options.policy, view: inheritedView))
+    var open = OpenOptions(policy: options.policy, view: inheritedView)
+    open.timeWaited = options.timeWaited
+    try await self.open(text, options: options, data: data, open)
   }
 
   open override func reload(ignoringCache: Bool = false) async throws {

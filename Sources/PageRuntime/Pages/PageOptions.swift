@@ -13,6 +13,8 @@ public struct PageOptions: Hashable, Sendable {
   public var fallback: PageFallback?
   /// How the store and the server share in opening it; `nil` for what the host's rules say.
   public var policy: OpenPolicy?
+  /// How long the caller has waited for the server already, which counts for the policy's deadline.
+  package var timeWaited: Duration = .zero
 
   public init(
     bundleURL: String? = nil, type: BundleType? = nil, config: [String: ScriptValue] = [:],

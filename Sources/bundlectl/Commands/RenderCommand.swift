@@ -257,10 +257,10 @@ struct RenderCommand: AsyncParsableCommand {
 
   private func render(_ target: RenderTarget, _ host: PageHost) async throws -> Bool {
     let isFile = target.filePath != nil
-    let (url, policy) = try await target.url(host)
+    let (url, timeWaited) = try await target.url(host)
     let rendering = await Rendering.run(
       .init(
-        url: url, policy: policy, isFile: isFile, data: try data.map { try PageData.read($0) } ?? [:],
+        url: url, timeWaited: timeWaited, isFile: isFile, data: try data.map { try PageData.read($0) } ?? [:],
         events: fire, wait: .seconds(wait), timers: timers?.duration ?? PendingWork.timerLimit,
         htmlEmbedding: format == .html ? embed : nil),
       on: host)

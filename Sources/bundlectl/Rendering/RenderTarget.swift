@@ -54,71 +54,67 @@ enum RenderTarget: Hashable {
     }
   }
 
-  /// The bundle's URL; for a name, that which the server's manifest gives it, or the stored one while the server is
-  /// silent. The search counts for the opening's deadline: the policy is what is left of it.
-  func url(_ host: PageHost) async throws -> (url: PageURL, policy: OpenPolicy?) {
+  /// The bundle's URL; for a name, that which the server's manifest gives it, or the stored one where the policy begins
+  /// with that, where the release is held, and where the server does not answer in time.
+  ///
+  /// - Returns: also how long the search took, which counts for the opening's deadline.
+  /// - Throws: ``CommandError``, ``SourceError``, ``StoreError``.
+  func url(_ host: PageHost) async throws -> (url: PageURL, timeWaited: Duration) {
     switch self {
-    case .file(let url), .bundle(let url): return (url, nil)
+    case .file(let url), .bundle(let url): return (url, .zero)
     case .named(let name):
       let began = ContinuousClock.now
       let url = try await Self.find(name, host)
-      guard case .networkFirst(let deadline) = host.configuration.opening.policy else { return (url, nil) }
-      return (url, .networkFirst(deadline: max(.milliseconds(100), deadline - (ContinuousClock.now - began))))
+      return (url, .now - began)
     }
   }
 
   private static func find(_ name: String, _ host: PageHost) async throws -> PageURL {
     guard let verifier = host.verifier else { throw CommandError("there is no manifest to look for \(name) in") }
+    let policy = host.configuration.opening.policy
     let source = try await host.store.source(verifier.source)
-    // Where something is stored, as long as an opening waits; else as long as there is hope.
-    let opening = host.configuration.opening
-    var patience = opening.idleLimit
-    if source != nil, case .networkFirst(let deadline) = opening.policy { patience = deadline }
-    let answer = await FirstAnswer.of(within: patience) { try await verifier.verified() }
-    let newest = (try? answer?.get())?.release
-    var names: [String] = []
-    for release in [newest, source?.incoming, source?.current].compactMap(\.self) {
-      let bundles = try await host.store.recordedContents(of: release).map(\.bundle).filter { $0.kind == .bundle }
-      let found = bundles.first { $0.name == name } ?? bundles.first { $0.name == Manifest.Entry.name(forPath: name) }
-      if let found { return found.url }
-      if names.isEmpty { names = bundles.map(\.name) }
+    let isHeld = source?.isHeld == true
+    let releases = [isHeld ? nil : source?.incoming, source?.current].compactMap(\.self)
+    let stored = try await Contents(releases, in: host.store)
+    let known = stored.url(of: name)
+    if let known, policy.startsWithStored || isHeld && policy != .networkOnly { return known }
+    var lists = [stored]
+    if policy.usesNetwork {
+      do {
+        if let verified = try await host.bundles.verified(policy: policy, canShow: known != nil) {
+          lists.insert(try await Contents([verified.release], in: host.store), at: 0)
+        }
+      } catch {
+        if known == nil && stored.bundles.isEmpty || policy == .networkOnly { throw error }
+      }
+    } else if releases.isEmpty {
+      throw SourceError.notStored(verifier.source)
     }
+    if let found = lists.lazy.compactMap({ $0.url(of: name) }).first { return found }
     let manifest = verifier.source.readable
-    guard !names.isEmpty else {
-      if case .failure(let error)? = answer { throw error }
-      throw CommandError("the manifest \(manifest) has no bundles")
-    }
-    let some = names.sorted().prefix(10).joined(separator: ", ") + (names.count > 10 ? ", …" : "")
+    let names = lists.lazy.map(\.bundles).first { !$0.isEmpty }?.map(\.name).sorted() ?? []
+    guard !names.isEmpty else { throw CommandError("the manifest \(manifest) has no bundles") }
+    let some = names.prefix(10).joined(separator: ", ") + (names.count > 10 ? ", …" : "")
     let isPath = name.contains("/") || name.hasSuffix(".js")
     throw CommandError(
       "\(isPath ? "there is no file \(name), and " : "")the manifest \(manifest) lists no bundle \(name.quotedForMessage); it has \(some)"
     )
   }
-}
 
-/// Work that is waited for only so long.
-private enum FirstAnswer {
-  /// Nil where there was none in time; the work goes on.
-  static func of<Value: Sendable>(
-    within limit: Duration, _ work: @escaping @Sendable () async throws -> Value
-  ) async -> Result<Value, any Error>? {
-    let (answers, continuation) = AsyncStream.makeStream(of: Result<Value, any Error>?.self)
-    let worker = Task {
-      do {
-        continuation.yield(.success(try await work()))
-      } catch {
-        continuation.yield(.failure(error))
+  /// The bundles of some releases, the first release's first.
+  private struct Contents {
+    var bundles: [PageBundle] = []
+
+    init(_ releases: [StoredRelease], in store: BundleStore) async throws {
+      for release in releases {
+        bundles += try await store.recordedContents(of: release).map(\.bundle).filter { $0.kind == .bundle }
       }
     }
-    let alarm = Task {
-      try? await Task.sleep(for: limit)
-      continuation.yield(nil)
+
+    /// A name may be typed with its file's ending.
+    func url(of name: String) -> PageURL? {
+      let found = bundles.first { $0.name == name } ?? bundles.first { $0.name == Manifest.Entry.name(forPath: name) }
+      return found?.url
     }
-    defer {
-      alarm.cancel()
-      worker.cancel()
-    }
-    for await answer in answers { return answer }
-    return nil
   }
 }

@@ -6,7 +6,7 @@ import Synchronization
 struct Rendering {
   var bundle: RenderReport.Bundle
   var source: LoadedBundle.Source?
-  /// Why the bundle's bytes are stale or unconfirmed.
+  /// Why the server has not confirmed the bundle's bytes; `nil` where it has.
   var note: String?
   var tree = ElementTree()
   var timings = PageTimings()
@@ -36,8 +36,8 @@ struct Rendering {
 
   struct Request {
     var url: PageURL
-    /// `nil` for the host's.
-    var policy: OpenPolicy?
+    /// How long the server was waited for already.
+    var timeWaited: Duration
     /// Runs the file's text instead of asking the store.
     var isFile: Bool
     var data: ScriptValue
@@ -98,8 +98,9 @@ struct Rendering {
       if request.isFile, let path = request.url.filePath {
         try await page.render(try String(contentsOfFile: path, encoding: .utf8), at: request.url, data: request.data)
       } else {
-        try await page.renderByURL(
-          request.url.text, options: PageOptions(policy: request.policy), data: request.data)
+        var options = PageOptions()
+        options.timeWaited = request.timeWaited
+        try await page.renderByURL(request.url.text, options: options, data: request.data)
       }
       return nil
     } catch is PageError {

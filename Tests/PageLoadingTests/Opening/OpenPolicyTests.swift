@@ -155,6 +155,53 @@ struct OpenPolicyTests {
     }
   }
 
+  @Test(
+    "without anything stored the manifest is waited for as long as the server sends something",
+    arguments: [false, true])
+  func waitingForTheManifest(_ isDripping: Bool) async throws {
+    try await LoadingFixture.running { fixture in
+      try fixture.publish(["a": Self.new])
+      fixture.origin.script(
+        "/manifest.json", [isDripping ? .drip(bytesPerSecond: 400) : .stallBeforeHead])
+      let clock = ManualClock()
+      let loader = try fixture.timedLoader(clock, nil)
+      let activity = loader.contents.downloader.client.activity
+      let waiting = Task { try await loader.verified(policy: .networkFirst(), canShow: false) }
+      if isDripping {
+        let source = try fixture.source
+        try await eventually("the manifest begins to come") { activity.last(source) != nil }
+      }
+      if isDripping {
+        // Three quarters of the limit, and bytes have come since: so it is not over at the limit.
+        clock.advance(by: .seconds(11))
+        #expect(try await waiting.value?.bundle(at: try fixture.url("/b/a.js")) != nil)
+      } else {
+        try await clock.waitForSleepers()
+        clock.advance(by: .seconds(15))
+        let error = await #expect(throws: SourceError.self) { try await waiting.value }
+        #expect(error?.description.contains("the server has sent nothing for 15 s") == true)
+      }
+      fixture.origin.always("/manifest.json", .normal)
+    }
+  }
+
+  @Test("the time that a caller has waited counts for the deadline, and the note tells the whole of it")
+  func timeWaitedByTheCaller() async throws {
+    try await Self.running { fixture, url in
+      fixture.origin.always("/manifest.json", .stallBeforeHead)
+      let clock = ManualClock()
+      let loader = try fixture.timedLoader(clock, nil)
+      var options = OpenOptions()
+      options.timeWaited = .milliseconds(1_900)
+      let opening = Task { [options] in try await loader.load(url, options: options) }
+      try await clock.waitForSleepers()
+      clock.advance(by: .milliseconds(100))
+      let page = try await opening.value
+      #expect((Self.text(page), page.note) == (Self.old, "the server's MD5s were not known after 2 s"))
+      fixture.origin.always("/manifest.json", .normal)
+    }
+  }
+
   @Test func aDownloadThatCameTooLateIsThereForTheNextOpening() async throws {
     try await Self.running { fixture, url in
       fixture.origin.hold("/b/a.js")
