@@ -59,7 +59,7 @@ struct LaunchPreloadTests {
         try await host.bundles.load(try #require(PageURL(site.origin.url(for: "/b/none.js"))))
       }
       let report = await host.preload().report()
-      #expect(report.failures.first?.error.contains("the app says that there is no network") == true)
+      #expect(report.failures.first?.error.contains("the network is set to offline") == true)
       #expect(site.origin.requests.count == before)
       // Nobody is left alone for having failed.
       try site.publish("second")

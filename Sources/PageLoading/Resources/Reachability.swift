@@ -163,5 +163,5 @@ public final class Reachability: Sendable {
 public struct OfflineError: Error, Hashable, CustomStringConvertible {
   public let url: PageURL
 
-  public var description: String { "\(url) was not asked: the app says that there is no network" }
+  public var description: String { "\(url) was not asked: the network is set to offline" }
 }

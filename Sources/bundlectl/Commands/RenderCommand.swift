@@ -45,6 +45,21 @@ struct RenderCommand: AsyncParsableCommand {
     }
   }
 
+  enum Policy: String, ExpressibleByArgument, CaseIterable {
+    case networkFirst, cacheFirst, staleWhileRevalidate, cacheOnly, networkOnly
+
+    /// - Parameter deadline: of `networkFirst`; `nil` for the library's.
+    func policy(deadline: Duration?) -> OpenPolicy {
+      switch self {
+      case .networkFirst: deadline.map { .networkFirst(deadline: $0) } ?? .networkFirst()
+      case .cacheFirst: .cacheFirst
+      case .staleWhileRevalidate: .staleWhileRevalidate
+      case .cacheOnly: .cacheOnly
+      case .networkOnly: .networkOnly
+      }
+    }
+  }
+
   @Argument(
     help: "A bundle: a file where there is one of that name, its URL, or its name in the manifest.",
     completion: Completions.bundlesAndFiles)
@@ -137,10 +152,34 @@ struct RenderCommand: AsyncParsableCommand {
   @Flag(name: .long, help: "Show the elements' styles in the outline.")
   var styles = false
 
+  @Option(
+    name: [.short, .long],
+    help: ArgumentHelp(
+      "How the store and the server share in opening it.",
+      discussion: """
+        networkFirst waits for the server up to --deadline; cacheFirst asks it only where nothing is stored; \
+        staleWhileRevalidate asks it behind what is shown; cacheOnly never asks; networkOnly shows nothing that it has \
+        not confirmed.
+        """, valueName: "policy"))
+  var policy = Policy.networkFirst
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "How long networkFirst waits for the server where something is stored: 500ms, 3s. (default: 2s)",
+      valueName: "time"))
+  var deadline: TimeArgument?
+
+  @Flag(name: .long, help: "Leave the network alone: show what is stored.")
+  var offline = false
+
   @OptionGroup var source: SourceOptions
   @OptionGroup var store: StoreOptions
 
   mutating func validate() throws {
+    guard deadline == nil || policy == .networkFirst else {
+      throw ValidationError("--deadline belongs to --policy networkFirst: \(policy) has none.")
+    }
     guard !ephemeral || store.store == nil else {
       throw ValidationError("--ephemeral uses no store: it cannot be used with --store.")
     }
@@ -185,8 +224,11 @@ struct RenderCommand: AsyncParsableCommand {
 
   /// Renders a server's bundle again whenever the server has something newer of it.
   private func renderOnUpdates(_ target: RenderTarget) async throws {
+    guard !offline, policy != .cacheOnly else {
+      throw ValidationError("--watch asks the server for changes: it cannot be used with --offline or cacheOnly.")
+    }
     try await EphemeralStore.using(if: ephemeral, else: store.directory) { directory in
-      try await PageHost.using(try await configuration(target, in: directory)) { host in
+      try await using(target, in: directory) { host in
         while true {
           _ = try await render(target, host)
           try await update(of: target, on: host)
@@ -222,6 +264,7 @@ struct RenderCommand: AsyncParsableCommand {
     let manifest = try await target.manifest(source.manifest, in: directory)
     var configuration = try source.configuration(store, manifest: manifest)
     configuration.store = directory
+    configuration.opening.policy = policy.policy(deadline: deadline?.duration)
     configuration.scripts.frameworkAdvice = { _ in "name its file with --framework FILE" }
     let folder = (target.filePath ?? manifest.filePath).map { ($0 as NSString).deletingLastPathComponent }
     configuration.resources.localFolder = folder
@@ -251,7 +294,16 @@ struct RenderCommand: AsyncParsableCommand {
   /// - Returns: whether all went well.
   private func render(_ target: RenderTarget) async throws -> Bool {
     try await EphemeralStore.using(if: ephemeral, else: store.directory) { directory in
-      try await PageHost.using(try await configuration(target, in: directory)) { try await render(target, $0) }
+      try await using(target, in: directory) { try await render(target, $0) }
+    }
+  }
+
+  private func using<Result: Sendable>(
+    _ target: RenderTarget, in directory: StoreDirectory, _ body: (PageHost) async throws -> Result
+  ) async throws -> Result {
+    try await PageHost.using(try await configuration(target, in: directory)) { host in
+      if offline { host.reachability.setting = .offline }
+      return try await body(host)
     }
   }
 

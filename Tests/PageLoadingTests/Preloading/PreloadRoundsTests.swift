@@ -163,7 +163,7 @@ struct PreloadRoundsTests {
       let preload = try Self.preload(fixture, reachability: reachability) { _ in }
       for await update in preload.updates where update.pause != nil {
         #expect(update.pause?.until == nil)
-        #expect(update.pause?.missing.first?.error.contains("the app says that there is no network") == true)
+        #expect(update.pause?.missing.first?.error.contains("the network is set to offline") == true)
         break
       }
       #expect(fixture.origin.requests.isEmpty)
