@@ -29,6 +29,58 @@ struct RenderOpeningTests {
     ).result()
   }
 
+  enum Trouble: CaseIterable {
+    case hangs, status, html, refused, gone
+  }
+
+  @Test("a page that the server has not confirmed is shown with a line that says why", arguments: Trouble.allCases)
+  func unconfirmed(_ trouble: Trouble) async throws {
+    try await Self.stored { site in
+      let reason: String
+      switch trouble {
+      case .hangs:
+        site.origin.always("/*", .stallBeforeHead)
+        reason = "the server's MD5s were not known after 0.3 s"
+      case .status:
+        site.origin.always("/*", .status(500))
+        reason = "the server answers 500"
+      case .html:
+        site.origin.always("/*", .html("<html>sign in</html>"))
+        reason = "/manifest.json"
+      case .refused:
+        try await site.origin.refuseConnections()
+        reason = "cannot connect"
+      case .gone:
+        site.origin.always("/*", .status(404))
+        reason = "(it answers 404)"
+      }
+      let wait = trouble == .hangs ? "300ms" : "60s"
+      let result = try await Self.render(site, "--deadline", wait)
+      #expect(result.status == 0)
+      #expect(result.output.contains("one"))
+      let lines = result.error.split(separator: "\n")
+      #expect(lines.count == 1, "\(result.error)")
+      #expect(result.error.hasPrefix("bundlectl: not confirmed by the server: "), "\(result.error)")
+      #expect(result.error.contains(reason), "\(result.error)")
+    }
+  }
+
+  @Test("a page that the server has confirmed is shown without a word")
+  func confirmed() async throws {
+    try await Self.stored { site in
+      let result = try await Self.render(site)
+      #expect((result.status, result.error) == (0, ""))
+    }
+  }
+
+  @Test("a page that is shown without asking the server says so")
+  func withoutAsking() async throws {
+    try await Self.stored { site in
+      #expect(try await Self.render(site, "--policy", "cacheFirst").error.contains("the server was not asked"))
+      #expect(try await Self.render(site, "--offline").error.contains("the network is set to offline"))
+    }
+  }
+
   @Test("each opening policy can be chosen")
   func policies() async throws {
     try await Self.stored { site in

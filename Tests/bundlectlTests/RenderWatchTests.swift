@@ -102,6 +102,20 @@ struct RenderWatchTests {
     }
   }
 
+  @Test("a server that fails while it is watched is said to, once, and so is its return")
+  func failuresOfAWatchedServer() async throws {
+    try await Site.running { (site: Site) async throws in
+      try site.publish(["a.js": Self.script("first")])
+      try await Self.watching(site, "a", ["--manifest", site.manifest]) { wait in
+        try await wait("first")
+        try await site.origin.refuseConnections()
+        try await wait("no news of the server")
+        try await site.origin.acceptConnections()
+        try await wait("the server answers again")
+      }
+    }
+  }
+
   @Test func anErrorEndsNothingAndIsMendedByTheNextChange() async throws {
     try await Site.running { (site: Site) async throws in
       try site.write("// { \"framework\": \"Vanilla\" }\nmissing()", to: "a.js")

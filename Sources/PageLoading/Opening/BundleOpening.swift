@@ -15,7 +15,7 @@ final class BundleOpening: Sendable {
   private let state = Mutex(State())
 
   private struct State {
-    var answer = ServerAnswer(word: .notAsked)
+    var answer = ServerAnswer(word: .notAsked, note: "the server was not asked")
     /// Whose progress is the opening's.
     var waitingFor: Set<PageURL> = []
     var failure: (any Error)?
@@ -296,7 +296,7 @@ final class BundleOpening: Sendable {
     LoadedBundle(
       url: url, bytes: try await loader.store.bytes(of: delivery.blob).bytes,
       source: delivery.wasFetched ? .network : .store, md5: delivery.blob.md5, isVerified: isVerified,
-      note: answer.isServers ? nil : answer.note, view: view)
+      note: isVerified ? nil : answer.note, view: view)
   }
 
   // MARK: The server's word

@@ -242,12 +242,34 @@ struct RenderCommand: AsyncParsableCommand {
   private func update(of target: RenderTarget, on host: PageHost) async throws {
     let url = try await target.url(host).url
     let shown = try? await host.bundles.load(url, options: OpenOptions(policy: .cacheOnly))
+    var said: String?
     while true {
       try await Task.sleep(for: .seconds(1))
-      try? await host.refresh()
-      guard let newest = try? await host.bundles.load(url, options: OpenOptions(policy: .networkOnly)) else { continue }
-      if newest.md5 != shown?.md5 || newest.view != shown?.view { return }
+      var failure: String?
+      do {
+        try await host.refresh()
+      } catch SourceError.noManifest {
+        // The bundle is asked for by itself.
+      } catch {
+        failure = "\(error)"
+      }
+      do {
+        let newest = try await host.bundles.load(url, options: OpenOptions(policy: .networkOnly))
+        if newest.md5 != shown?.md5 || newest.view != shown?.view { return }
+      } catch {
+        failure = failure ?? "\(error)"
+      }
+      try Task.checkCancellation()
+      if failure != said { show(failure) }
+      said = failure
     }
+  }
+
+  /// Says why there is no news of the server, or that there is again; what is shown stays.
+  private func show(_ failure: String?) {
+    let terminal = Terminal.error
+    guard let failure else { return terminal.line("bundlectl: the server answers again") }
+    terminal.line("bundlectl: \(terminal.styled("no news of the server: \(failure)", .yellow))")
   }
 
   /// The bundle first, and all that it is rendered with.
@@ -317,8 +339,9 @@ struct RenderCommand: AsyncParsableCommand {
         htmlEmbedding: format == .html ? embed : nil),
       on: host)
     for fault in rendering.faults { fault.write(to: .error) }
-    if let note = rendering.note, rendering.source == .stale || store.verbose {
-      Terminal.error.line("bundlectl: \(note)")
+    if let note = rendering.note {
+      let terminal = Terminal.error
+      terminal.line("bundlectl: \(terminal.styled("not confirmed by the server: \(note)", .yellow))")
     }
     report(rendering.pending)
     if !store.json || output != nil, rendering.tree.body != nil || format == .commands { try show(rendering) }
