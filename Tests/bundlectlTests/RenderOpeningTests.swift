@@ -125,4 +125,21 @@ struct RenderOpeningTests {
     #expect(result.status == 64)
     #expect(result.error.contains("--deadline belongs to --policy networkFirst"))
   }
+
+  @Test("a held page needs no answer of the server")
+  func held() async throws {
+    try await Self.stored { site in
+      try site.publish(["home.js": Self.script("two")], release: "r2")
+      _ = try await site.preload()
+      let held = try await Command.run("release", "use", "r1", "--manifest", site.manifest, "--store", site.store)
+      #expect(held.status == 0)
+      let asked = site.origin.requests.count
+      for target in ["home", site.origin.url(for: "/b/home.js")] {
+        let result = try await Command.run("render", target, "--manifest", site.manifest, "--store", site.store)
+        #expect(result.output.contains("one"))
+        #expect(result.error.contains("release r1 is held"))
+      }
+      #expect(site.origin.requests.count == asked)
+    }
+  }
 }

@@ -322,6 +322,7 @@ final class BundleOpening: Sendable {
         note: isServers ? nil : "the page around it is of release \(view.release.name)", isServers: isServers)
     }
     guard let verifier = loader.verifier else { return ServerAnswer(word: .notListed) }
+    if policy != .networkOnly, let held = try? await heldAnswer(verifier) { return held }
     let answer = await manifestAnswer(verifier)
     return (try? await pinned(verifier, unless: answer)) ?? answer
   }
@@ -354,16 +355,34 @@ final class BundleOpening: Sendable {
     return ServerAnswer(word: .expects(bundle.expected), bundle: bundle, release: verified.release)
   }
 
-  /// The current release's bundle, where a newer release must not show before it is complete.
+  /// The bundle of a held release: whatever the server would say, it is the one to show.
+  private func heldAnswer(_ verifier: LaunchVerifier) async throws -> ServerAnswer? {
+    guard !options.ignoresStore, let source = try await loader.store.source(verifier.source), source.isHeld,
+      let current = source.current
+    else { return nil }
+    let known = await verifier.known?.page(at: url, identity: loader.configuration.identity)
+    return try await pinned(to: current, because: "release \(current.name) is held", server: known)
+  }
+
+  /// The current release's bundle, where a newer release must not show before it is complete, or is held back.
   private func pinned(_ verifier: LaunchVerifier, unless answer: ServerAnswer) async throws -> ServerAnswer? {
     guard !options.ignoresStore, let source = try await loader.store.source(verifier.source),
       loader.configuration.consistency == .release || source.isHeld, let current = source.current,
-      let incoming = source.incoming, let pinned = try await entry(in: current)
+      let incoming = source.incoming
     else { return nil }
+    let reason =
+      source.isHeld ? "release \(current.name) is held" : "release \(incoming.name) is still coming in"
+    return try await pinned(to: current, because: reason, server: answer.bundle)
+  }
+
+  /// - Parameter server: the server's entry of the page, as far as it is known.
+  private func pinned(
+    to current: StoredRelease, because reason: String, server: PageBundle?
+  ) async throws -> ServerAnswer? {
+    guard let pinned = try await entry(in: current) else { return nil }
     return ServerAnswer(
-      word: .expects(pinned.bundle.expected), bundle: pinned.bundle, release: current,
-      note: source.isHeld ? "release \(current.name) is held" : "release \(incoming.name) is still coming in",
-      isServers: answer.bundle?.md5 == pinned.bundle.md5)
+      word: .expects(pinned.bundle.expected), bundle: pinned.bundle, release: current, note: reason,
+      isServers: server?.md5 == pinned.bundle.md5)
   }
 
   /// The server's word without conditions, where bytes contradict a manifest it called unchanged.
