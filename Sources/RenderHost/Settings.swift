@@ -15,6 +15,8 @@ public struct Settings: Sendable {
   /// The address to listen on, and the port; 0 for any that is free.
   public var address = "127.0.0.1"
   public var port = 8080
+  /// Names by which clients call this server, besides IP addresses, `localhost` and ``address``.
+  public var hosts: [String] = []
 
   /// The address and port of the gateway, and the servers behind it; both or none.
   public var gateway: (host: String, port: Int)?

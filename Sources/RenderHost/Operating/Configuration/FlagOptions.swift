@@ -31,10 +31,18 @@ struct ServingFlags: ParsableArguments, FlagOptions {
   @Option(help: ArgumentHelp("Where to listen. (default: 127.0.0.1:8080)", valueName: "host:port"))
   var listen: String?
 
+  @Option(
+    help: ArgumentHelp(
+      "A name by which clients call this server, besides localhost and IP addresses; may be repeated.",
+      discussion: "Pages, status and administration answer to no other name.", valueName: "name"))
+  var host: [String] = []
+
   var given: [SettingKey: [String]] {
-    Self.collect([
+    var given = Self.collect([
       (.bundles, bundles), (.manifest, manifest), (.follow, follow), (.store, store), (.listen, listen),
     ])
+    if !host.isEmpty { given[.host] = host }
+    return given
   }
 }
 

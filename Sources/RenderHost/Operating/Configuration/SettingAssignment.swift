@@ -19,6 +19,11 @@ struct SettingAssignment {
     case .listen:
       guard let address = SettingText.address(value) else { throw bad("HOST:PORT, like 127.0.0.1:8080 or [::1]:8080") }
       (settings.address, settings.port) = address
+    case .host:
+      guard !value.isEmpty, value.utf8.count <= 253,
+        value.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-" || $0 == ".") })
+      else { throw bad("a host's name without a port, like pages.example.com") }
+      settings.hosts = (isFirst ? [] : settings.hosts) + [value]
     case .bundles: settings.bundles = try path()
     case .manifest:
       guard let url = PageURL(value), value.hasPrefix("http") else { throw bad("an http or https URL") }

@@ -1,7 +1,7 @@
 /// What each setting is called: `page-time` is `--page-time` as a flag, `RENDERHOST_PAGE_TIME` in the environment and
 /// `"page-time"` in the file.
 package enum SettingKey: String, CaseIterable, Sendable {
-  case listen, bundles, manifest, follow, store
+  case listen, host, bundles, manifest, follow, store
   case gateway, origin
   case workers
   case pageTime = "page-time"
@@ -33,7 +33,7 @@ package enum SettingKey: String, CaseIterable, Sendable {
   case logFormat = "log-format"
 
   /// Takes several values: a repeated flag, commas in the environment, an array in the file.
-  var isList: Bool { [.allowOrigin, .framework, .prelude, .env].contains(self) }
+  var isList: Bool { [.host, .allowOrigin, .framework, .prelude, .env].contains(self) }
 
   /// Is never printed.
   var isSecret: Bool { self == .adminToken || self == .webhookSecret }

@@ -61,6 +61,7 @@ package struct SettingsReport: Sendable {
     let limits = settings.limits
     return switch key {
     case .listen: "\(SettingText.bracketed(settings.address)):\(settings.port)"
+    case .host: settings.hosts.isEmpty ? nil : settings.hosts.joined(separator: ", ")
     case .bundles: settings.bundles
     case .manifest: settings.manifest?.text
     case .follow: SettingText.text(settings.follow)

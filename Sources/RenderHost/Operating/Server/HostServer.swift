@@ -29,6 +29,10 @@ struct HostServer: Sendable {
     router.add(middleware: RequestMetricsMiddleware(metrics))
     router.add(middleware: JSONErrorMiddleware())
     router.add(middleware: LimitsMiddleware(limits: settings.limits, metrics: metrics))
+    router.add(
+      middleware: SiteMiddleware(
+        rules: SiteRules(hosts: Set(([settings.address] + settings.hosts).map { $0.lowercased() })),
+        authenticator: settings.adminToken.flatMap { AdminAuthenticator(token: $0) }, metrics: metrics))
     OperatingRoutes(
       operating: operating, metrics: metrics, history: history,
       report: SettingsReport(settings, sources: sources), adminToken: settings.adminToken

@@ -1,0 +1,115 @@
+import HTTPTypes
+
+/// Which requests reach pages, status and administration.
+///
+/// A daemon on a user's own machine is within reach of every web page that the user's browser shows: one may send it
+/// forms (cross-site request forgery), or have its own name resolve to this machine and read the answers (DNS
+/// rebinding). Bundles, their checksums and their releases are for everybody. Pure.
+struct SiteRules: Sendable {
+  /// Why a request is refused.
+  enum Refusal: Error, Hashable, Sendable, CustomStringConvertible {
+    case host(String)
+    case origin(String)
+    case crossSite
+    case contentType(String?)
+
+    var status: HTTPResponse.Status {
+      switch self {
+      // RFC 9110 §15.5.20.
+      case .host: .misdirectedRequest
+      case .origin, .crossSite: .forbidden
+      case .contentType: .unsupportedMediaType
+      }
+    }
+
+    /// For metrics.
+    var name: String {
+      switch self {
+      case .host: "host"
+      case .origin, .crossSite: "origin"
+      case .contentType: "content-type"
+      }
+    }
+
+    var description: String {
+      switch self {
+      case .host(let name):
+        "this server is not called \"\(name.prefix(100))\": ask for it by an IP address or as localhost, or name it "
+          + "with --host"
+      case .origin(let origin): "a page of \(origin.prefix(100)) may not ask for this"
+      case .crossSite: "a page of another site may not ask for this"
+      case .contentType(let type):
+        "the body's Content-Type is \(type.map { "\"\($0.prefix(100))\"" } ?? "missing"), expected application/json"
+      }
+    }
+  }
+
+  /// Names by which clients may call this server, besides IP addresses and `localhost`; lowercased.
+  let hosts: Set<String>
+
+  /// Paths that are not for everybody, and those below them.
+  private static let guardedPaths = ["/status", "/metrics", "/pages", "/render", "/resources", "/admin"]
+
+  private static func isGuarded(_ path: Substring) -> Bool {
+    path == "/" || guardedPaths.contains { path == $0 || path.hasPrefix($0 + "/") }
+  }
+
+  /// - Parameter showsToken: whether it has the bearer token, which no foreign page knows.
+  /// - Returns: `nil` if the request may be answered.
+  func refusal(of head: HTTPRequest, showsToken: Bool) -> Refusal? {
+    let path = (head.path ?? "/").prefix { $0 != "?" }
+    guard Self.isGuarded(path), !showsToken else { return nil }
+    // Browsers always say whom they mean.
+    let authority = head.authority ?? ""
+    guard authority.isEmpty || accepts(host: Self.host(of: authority)) else { return .host(authority) }
+    let isSafe = head.method == .get || head.method == .head || head.method == .options
+    // What a sandboxed preview shows comes from nowhere, as browsers tell it; and it only shows.
+    if isSafe, path == "/resources" { return nil }
+    if let origin = head.headerFields[.origin], !Self.isSame(origin, authority) { return .origin(origin) }
+    if Self.metadata("Site", head) == "cross-site", !(isSafe && Self.isNavigation(head)) { return .crossSite }
+    if head.method == .post, Self.hasBody(head) {
+      let type = head.headerFields[.contentType]
+      guard let type, Self.isJSON(type) else { return .contentType(type) }
+    }
+    return nil
+  }
+
+  private func accepts(host: Substring) -> Bool {
+    let name = host.lowercased()
+    // A name can be made to resolve to any address; an address says itself whose it is.
+    return name == "localhost" || hosts.contains(name) || HostAddress(name) != nil
+  }
+
+  /// RFC 9110 §7.2: the host without its port, and an IPv6 address without its brackets.
+  private static func host(of authority: String) -> Substring {
+    if authority.hasPrefix("["), let end = authority.firstIndex(of: "]") {
+      return authority[authority.index(after: authority.startIndex)..<end]
+    }
+    return authority.prefix { $0 != ":" }
+  }
+
+  /// RFC 6454 §7: the scheme does not count, since a proxy before this server may have taken the TLS off.
+  private static func isSame(_ origin: String, _ authority: String) -> Bool {
+    guard let start = origin.range(of: "://")?.upperBound else { return false }
+    return origin[start...].lowercased() == authority.lowercased()
+  }
+
+  /// Fetch Metadata: a link that a user follows in a window of its own shows nothing to the page that it was on.
+  private static func isNavigation(_ head: HTTPRequest) -> Bool {
+    metadata("Mode", head) == "navigate" && metadata("Dest", head) == "document"
+  }
+
+  /// W3C Fetch Metadata Request Headers.
+  private static func metadata(_ name: String, _ head: HTTPRequest) -> String? {
+    HTTPField.Name("Sec-Fetch-" + name).flatMap { head.headerFields[$0] }
+  }
+
+  private static func hasBody(_ head: HTTPRequest) -> Bool {
+    head.headerFields[.transferEncoding] != nil || (head.headerFields[.contentLength] ?? "0") != "0"
+  }
+
+  private static func isJSON(_ type: String) -> Bool {
+    let essence = type.prefix { $0 != ";" }.lowercased().filter { $0 != " " && $0 != "\t" }
+    return essence == "application/json" || (essence.hasPrefix("application/") && essence.hasSuffix("+json"))
+  }
+}

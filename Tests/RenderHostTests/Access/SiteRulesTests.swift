@@ -1,0 +1,122 @@
+import HTTPTypes
+import Hummingbird
+import HummingbirdTesting
+import Logging
+import Testing
+
+@testable import RenderHost
+
+struct SiteRulesTests {
+  private struct Row: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let method: HTTPRequest.Method
+    let path: String
+    let host: String
+    var fields: HTTPFields = [:]
+    let expected: SiteRules.Refusal?
+  }
+
+  private static func fetch(_ site: String, _ mode: String = "cors", _ dest: String = "empty") -> HTTPFields {
+    var fields = HTTPFields()
+    for (name, value) in [("Sec-Fetch-Site", site), ("Sec-Fetch-Mode", mode), ("Sec-Fetch-Dest", dest)] {
+      if let name = HTTPField.Name(name) { fields[name] = value }
+    }
+    return fields
+  }
+
+  private static func body(_ type: String?, origin: String? = nil) -> HTTPFields {
+    var fields: HTTPFields = [.contentLength: "15"]
+    fields[.contentType] = type
+    fields[.origin] = origin
+    return fields
+  }
+
+  private static let json = body("application/json; charset=utf-8")
+
+  private static let rows: [Row] = [
+    // By whom it is meant
+    Row(testDescription: "an address", method: .get, path: "/status", host: "127.0.0.1:8080", expected: nil),
+    Row(testDescription: "an IPv6 address", method: .get, path: "/status", host: "[::1]:8080", expected: nil),
+    Row(testDescription: "localhost", method: .get, path: "/pages/1", host: "LocalHost:8080", expected: nil),
+    Row(testDescription: "a name that was given", method: .get, path: "/", host: "pages.example", expected: nil),
+    Row(
+      testDescription: "a name that was made to resolve here", method: .get, path: "/status", host: "evil.example:8080",
+      expected: .host("evil.example:8080")),
+    Row(
+      testDescription: "the same for a page", method: .get, path: "/pages/1/preview?x=/bundles/", host: "evil.example",
+      expected: .host("evil.example")),
+    Row(
+      testDescription: "a name that begins like an address", method: .get, path: "/metrics",
+      host: "127.0.0.1.evil.example", expected: .host("127.0.0.1.evil.example")),
+    Row(
+      testDescription: "what is for everybody", method: .get, path: "/bundles/a.js", host: "any.example", expected: nil),
+    // From where it comes
+    Row(
+      testDescription: "a form of another site", method: .post, path: "/pages", host: "localhost",
+      fields: body("text/plain", origin: "https://evil.example"), expected: .origin("https://evil.example")),
+    Row(
+      testDescription: "a page from nowhere", method: .post, path: "/pages", host: "localhost",
+      fields: body("application/json", origin: "null"), expected: .origin("null")),
+    Row(
+      testDescription: "another port of this machine", method: .delete, path: "/pages/1", host: "localhost:8080",
+      fields: [.origin: "http://localhost:3000"], expected: .origin("http://localhost:3000")),
+    Row(
+      testDescription: "its own dashboard", method: .post, path: "/pages", host: "localhost:8080",
+      fields: body("application/json", origin: "https://localhost:8080"), expected: nil),
+    Row(
+      testDescription: "a script of another site", method: .get, path: "/render?name=home", host: "localhost",
+      fields: fetch("cross-site"), expected: .crossSite),
+    Row(
+      testDescription: "a frame of another site", method: .get, path: "/", host: "localhost",
+      fields: fetch("cross-site", "navigate", "iframe"), expected: .crossSite),
+    Row(
+      testDescription: "a link to the dashboard", method: .get, path: "/", host: "localhost",
+      fields: fetch("cross-site", "navigate", "document"), expected: nil),
+    Row(
+      testDescription: "a form that opens a window", method: .post, path: "/pages", host: "localhost",
+      fields: fetch("cross-site", "navigate", "document"), expected: .crossSite),
+    Row(
+      testDescription: "a picture of a sandboxed preview", method: .get, path: "/resources?page=1&url=a.png",
+      host: "localhost", fields: fetch("cross-site", "no-cors", "image"), expected: nil),
+    // What it sends
+    Row(testDescription: "JSON", method: .post, path: "/pages", host: "localhost", fields: json, expected: nil),
+    Row(
+      testDescription: "JSON of a kind", method: .post, path: "/pages/1/fire", host: "localhost",
+      fields: body("application/event+json"), expected: nil),
+    Row(
+      testDescription: "what a form can send", method: .post, path: "/pages", host: "localhost",
+      fields: body("text/plain"), expected: .contentType("text/plain")),
+    Row(
+      testDescription: "nothing said of it", method: .post, path: "/pages/1/refresh", host: "localhost",
+      fields: body(nil), expected: .contentType(nil)),
+    Row(testDescription: "no body", method: .post, path: "/pages/1/reload", host: "localhost", expected: nil),
+  ]
+
+  @Test("only requests that no foreign page can make reach pages and status", arguments: rows.indices)
+  func everyRowHolds(_ index: Int) {
+    let row = Self.rows[index]
+    let head = HTTPRequest(
+      method: row.method, scheme: "http", authority: row.host, path: row.path, headerFields: row.fields)
+    let rules = SiteRules(hosts: ["pages.example"])
+    #expect(rules.refusal(of: head, showsToken: false) == row.expected, "\(row.testDescription)")
+    #expect(rules.refusal(of: head, showsToken: true) == nil, "\(row.testDescription)")
+  }
+
+  @Test("a refused request is told why, and does not reach its route")
+  func refusalsAreAnswered() async throws {
+    let server = HostServer(
+      settings: Settings(), operating: .fake(), metrics: HostMetrics(),
+      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    let router = server.router(history: TrafficHistory(server.metrics.registry))
+    try await Application(router: router, logger: server.logger).test(.live) { client in
+      try await client.execute(uri: "/status", method: .get) { #expect($0.status == .ok) }
+      try await client.execute(uri: "/status", method: .get, headers: [.origin: "https://evil.example"]) { answer in
+        #expect(answer.status == .forbidden)
+        #expect(String(buffer: answer.body).contains("https://evil.example"))
+      }
+      try await client.execute(
+        uri: "/pages", method: .post, headers: [.contentType: "text/plain"], body: .init(string: "{}")
+      ) { #expect($0.status == .unsupportedMediaType) }
+    }
+  }
+}
