@@ -134,6 +134,10 @@ struct CacheCommandTests {
         atPath: site.store + "/responses.lock", withIntermediateDirectories: false)
       let fetched = try await Command.run("fetch", url, "--policy", "cacheOnly", "--store", site.store)
       #expect(fetched.output == "{}", "\(fetched.error)")
+      // From within the folder the store is named by a relative path.
+      let nearby = try await Command.run(
+        "fetch", url, "--policy", "cacheOnly", "--store", "store", in: site.folder.path)
+      #expect(nearby.output == "{}", "\(nearby.error)")
       #expect(try await Command.run("cache", "list", "--store", site.store).output.contains("kept.json"))
       #expect(try await Command.run("cache", "stats", "--store", site.store).output.contains("1 kept"))
       #expect(try await Command.run("cache", "unkeep", url, "--store", site.store).status == 1)

@@ -9,7 +9,10 @@ extension ResponseDirectory {
   /// - Throws: ``StoreError``.
   package func linked(into folder: String) throws -> ResponseDirectory {
     let copy = ResponseDirectory(folder)
-    for source in Set([cache, durable]) { try Self.link(source, to: copy.cache) }
+    for source in Set([cache, durable]) {
+      // A link counts from the folder that it is in.
+      try Self.link(FilePath(URL(fileURLWithPath: source.string).path), to: copy.cache)
+    }
     return copy
   }
 

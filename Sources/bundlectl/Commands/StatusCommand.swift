@@ -53,6 +53,10 @@ struct StatusCommand: AsyncParsableCommand {
 
   private func usage(of directory: ResponseDirectory) async throws -> StatusOutput.Responses? {
     guard directory.hasStore else { return nil }
+    if let unreadable = directory.unreadable {
+      Terminal.error.line("bundlectl: \(unreadable)")
+      return nil
+    }
     do {
       return StatusOutput.Responses(try await ResponseStore(at: directory, logger: store.logger).usage())
     } catch StoreError.notWritable {
