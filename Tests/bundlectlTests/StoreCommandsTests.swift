@@ -150,7 +150,7 @@ struct StoreCommandsTests {
       let well = try await Command.run("doctor", "--store", site.store, "--json")
       #expect(well.status == 0)
       let checks = try #require(try well.json["checks"] as? [[String: Any]])
-      #expect(checks.map { $0["name"] as? String } == ["store", "space", "server", "clock", "libraries"])
+      #expect(checks.map { $0["name"] as? String } == ["store", "space", "server", "manifest", "clock", "libraries"])
       #expect((checks.last?["detail"] as? String)?.contains("libcurl") == true)
       try await site.origin.refuseConnections()
       #expect(try await Command.run("doctor", "--store", site.store, "--json").status == 1)
@@ -169,6 +169,27 @@ struct StoreCommandsTests {
     let checks = try #require(json["checks"] as? [[String: Any]])
     let server = try #require(checks.first { $0["name"] as? String == "server" })
     #expect(server["ok"] is NSNull)
+  }
+
+  @Test("doctor reads the manifest as a preload does, and says what is wrong with it")
+  func doctorReadsTheManifest() async throws {
+    try await Self.running { site in
+      func manifest() async throws -> [String: Any] {
+        let result = try await Command.run("doctor", "--store", site.store, "--json")
+        let checks = try #require(try result.json["checks"] as? [[String: Any]])
+        #expect(result.status == (checks.allSatisfy { $0["ok"] as? Bool != false } ? 0 : 1))
+        return try #require(checks.first { $0["name"] as? String == "manifest" })
+      }
+      let well = try await manifest()
+      #expect(well["ok"] as? Bool == true)
+      #expect((well["detail"] as? String)?.contains("release r1: 2 bundles, 1 file") == true, "\(well)")
+      site.origin.always("/manifest.json", .html("<html>sign in</html>"))
+      let portal = try await manifest()
+      #expect(portal["ok"] as? Bool == false)
+      #expect((portal["detail"] as? String)?.contains("it looks like HTML") == true, "\(portal)")
+      site.origin.always("/manifest.json", .replace(Array(#"{"schema": 1, "release": "r1", "bundles": [{}]}"#.utf8)))
+      #expect((try await manifest()["detail"] as? String)?.contains("bundles[0]") == true)
+    }
   }
 
   @Test func doctorComparesTheClocks() async throws {

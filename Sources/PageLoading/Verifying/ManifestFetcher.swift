@@ -5,15 +5,29 @@ import HTTPTypes
 import PageCore
 
 /// Asks a source for its manifest: one conditional GET, or a look at a file.
-struct ManifestFetcher: Sendable {
+package struct ManifestFetcher: Sendable {
   let source: PageURL
-  let client: OriginClient
-  let decoding: any ContentDecoding
-  let limits: ManifestLimits
-  let retry: RetryPolicy
-  let sleep: @Sendable (Duration) async throws -> Void
+  private let client: OriginClient
+  private let decoding: any ContentDecoding
+  private let limits: ManifestLimits
+  private let retry: RetryPolicy
+  private let sleep: @Sendable (Duration) async throws -> Void
 
-  enum Answer: Sendable {
+  /// - Parameter sleep: how to wait between tries.
+  package init(
+    source: PageURL, client: OriginClient, decoding: any ContentDecoding, limits: ManifestLimits = .standard,
+    retry: RetryPolicy = .standard,
+    sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+  ) {
+    self.source = source
+    self.client = client
+    self.decoding = decoding
+    self.limits = limits
+    self.retry = retry
+    self.sleep = sleep
+  }
+
+  package enum Answer: Sendable {
     /// What was seen last is still valid.
     case unchanged(Validators)
     case manifest(Manifest, bytes: [UInt8], bundles: [PageBundle], Validators)
@@ -22,7 +36,7 @@ struct ManifestFetcher: Sendable {
   /// - Parameters:
   ///   - validators: of what is stored; empty to ask without conditions.
   /// - Throws: ``SourceError``, `CancellationError`.
-  func fetch(validators: Validators) async throws -> Answer {
+  package func fetch(validators: Validators = Validators()) async throws -> Answer {
     do {
       return try await named(source.isFile ? try await readFile() : try await downloadPatiently(validators))
     } catch let error as CancellationError {

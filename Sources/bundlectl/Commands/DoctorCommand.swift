@@ -6,7 +6,7 @@ import PageKit
 struct DoctorCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "doctor",
-    abstract: "Check what a preload needs: the store, space, the clock, the server, the libraries.")
+    abstract: "Check what a preload needs: the store, space, the server, its manifest, the clock, the libraries.")
 
   @OptionGroup var source: SourceOptions
   @OptionGroup var store: StoreOptions
@@ -20,6 +20,7 @@ struct DoctorCommand: AsyncParsableCommand {
     let opened = checkStore(&checks)
     checkSpace(opened, &checks)
     let server = await checkServer(opened, &checks)
+    checks.append(await checkManifest(opened))
     checkClock(serverTime: server, &checks)
     checks.append(Check(name: "libraries", ok: true, detail: Libraries.versions.joined(separator: ", ")))
 
@@ -103,6 +104,33 @@ struct DoctorCommand: AsyncParsableCommand {
     } catch {
       checks.append(Check(name: "server", ok: false, detail: "\(error)"))
       return nil
+    }
+  }
+
+  /// Asks for the manifest as a preload does, and reads it.
+  private func checkManifest(_ opened: BundleStore?) async -> Check {
+    do {
+      var url = try source.manifest.map { try PageURL(manifestArgument: $0) }
+      if url == nil { url = try await opened?.sources().first?.url }
+      guard let url else {
+        return Check(name: "manifest", ok: nil, detail: "not asked: name one with --manifest URL|FILE")
+      }
+      let fields = OriginFields(try source.fields(), for: url)
+      return try await CurlTransport.using(.init(certificateAuthorities: source.caFile)) { transport in
+        let client = OriginClient(transport, fields: fields)
+        let fetcher = ManifestFetcher(source: url, client: client, decoding: ContentDecoder())
+        guard case .manifest(let manifest, _, _, _) = try await fetcher.fetch() else {
+          throw SourceError.notStored(url)
+        }
+        let (bundles, files) = (manifest.bundles.count, manifest.files.count)
+        return Check(
+          name: "manifest", ok: true,
+          detail:
+            "release \(manifest.release): \(Formatting.count(bundles, "bundle")), \(Formatting.count(files, "file"))"
+        )
+      }
+    } catch {
+      return Check(name: "manifest", ok: false, detail: "\(error)")
     }
   }
 
