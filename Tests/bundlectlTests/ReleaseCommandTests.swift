@@ -65,6 +65,25 @@ struct ReleaseCommandTests {
     }
   }
 
+  @Test("releases of one name are told apart by their digests")
+  func releasesOfOneName() async throws {
+    try await Site.running { (site: Site) async throws in
+      for number in 1...2 {
+        try site.publish(["a.js": "var a = \(number)"], release: "r", etag: "\(number)")
+        #expect(try await site.preload().status == 0)
+      }
+      let json = try await Self.bundlectl(site, "release", "list", "--json").json
+      let releases = try #require(json["releases"] as? [[String: Any]])
+      let ids = releases.compactMap { $0["id"] as? String }
+      #expect(ids.count == 2 && Set(ids).count == 2 && ids.allSatisfy { $0.hasPrefix("r@") }, "\(ids)")
+      let unclear = try await Self.bundlectl(site, "release", "use", "r")
+      #expect(unclear.status == 1)
+      #expect(unclear.error.contains("name one of \(ids.joined(separator: ", "))"), "\(unclear.error)")
+      #expect(try await Self.bundlectl(site, "release", "use", try #require(ids.last)).status == 0)
+      #expect(try await Self.page(site) == "var a = 1")
+    }
+  }
+
   @Test("a release that is not complete cannot be used")
   func anIncompleteReleaseCannotBeUsed() async throws {
     try await Self.running { site in

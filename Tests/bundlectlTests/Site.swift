@@ -25,7 +25,9 @@ struct Site {
   var store: String { folder.file("store") }
 
   /// Serves these files; scripts are bundles.
-  func publish(_ texts: [String: String], release: String = "r1") throws {
+  ///
+  /// - Parameter etag: of the manifest; `nil` for the release's name.
+  func publish(_ texts: [String: String], release: String = "r1", etag: String? = nil) throws {
     func entry(_ path: String, _ text: String) throws -> Manifest.Entry {
       let bytes = Array(text.utf8)
       let digests = try ContentDigests(of: bytes)
@@ -38,7 +40,7 @@ struct Site {
       release: release, sequence: 3, base: "b/",
       bundles: try sorted.filter { $0.key.hasSuffix(".js") }.map { try entry($0.key, $0.value) },
       files: try sorted.filter { !$0.key.hasSuffix(".js") }.map { try entry($0.key, $0.value) })
-    origin.serve("/manifest.json", Array(try JSONEncoder().encode(manifest)), etag: "\"\(release)\"")
+    origin.serve("/manifest.json", Array(try JSONEncoder().encode(manifest)), etag: "\"\(etag ?? release)\"")
   }
 
   func preload(_ more: String...) async throws -> Command.Result {

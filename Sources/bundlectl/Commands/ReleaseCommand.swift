@@ -60,6 +60,8 @@ struct ReleaseCommand: AsyncParsableCommand {
 
     struct Entry: Encodable {
       let release: String
+      /// What `release use` takes.
+      let id: String
       let sequence: Int64
       let state: ReleaseSummary.Role
       let isHeld: Bool
@@ -68,8 +70,9 @@ struct ReleaseCommand: AsyncParsableCommand {
       /// RFC 3339.
       let activatedAt: Nullable<String>
 
-      init(_ summary: ReleaseSummary) {
+      init(_ summary: ReleaseSummary, id: String) {
         release = summary.release.name
+        self.id = id
         sequence = summary.release.sequence
         state = summary.role
         isHeld = summary.isHeld
@@ -81,21 +84,26 @@ struct ReleaseCommand: AsyncParsableCommand {
       }
     }
 
+    static func entries(_ releases: [ReleaseSummary]) -> [Entry] {
+      let names = ReleaseNames(releases.map(\.release))
+      return releases.map { Entry($0, id: names.unique($0.release)) }
+    }
+
     func run() async throws {
       try await JSONOutput.reporting(options.store.json) {
         let (opened, source) = try await options.source(in: options.store.reading())
-        let releases = try await opened.releases(of: source.url).map(Entry.init)
+        let releases = Self.entries(try await opened.releases(of: source.url))
         if options.store.json {
           return try JSONOutput.print(Output(source: source.url.readable, releases: releases))
         }
-        let width = releases.map { Formatting.columns($0.release) }.max() ?? 0
+        let width = releases.map { Formatting.columns($0.id) }.max() ?? 0
         for release in releases {
           let state = Formatting.fitted(release.isHeld ? "held" : release.state.rawValue, 8)
           let size = Formatting.fitted(Formatting.bytes(release.bytes), 7)
           let missing = release.missing > 0 ? ", \(release.missing) missing" : ""
           let since = release.activatedAt.value.map { ", switched to \($0)" } ?? ""
           Terminal.output.line(
-            "\(Formatting.fitted(release.release, width))  \(state)  \(size)  \(release.entries) entries\(missing)\(since)"
+            "\(Formatting.fitted(release.id, width))  \(state)  \(size)  \(release.entries) entries\(missing)\(since)"
           )
         }
       }
@@ -124,7 +132,8 @@ struct ReleaseCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Go back to the release before the current one, and hold it until \"release follow\".")
 
-    @Argument(help: "An older release's name. Default: the one before the current one.")
+    @Argument(
+      help: "An older release's name. Default: the one before the current one.")
     var name: String?
 
     @OptionGroup var options: Options
@@ -166,14 +175,21 @@ struct ReleaseCommand: AsyncParsableCommand {
 }
 
 extension StoredSource {
-  /// The newest stored release of this name.
+  /// The stored release of this name; where several have it, with the beginning of its digest behind an `@`.
   fileprivate func release(named name: String, in opened: BundleStore) async throws -> StoredRelease {
-    let releases = try await opened.releases(of: url)
-    guard let found = releases.first(where: { $0.release.name == name }) else {
-      let names = releases.map(\.release.name).joined(separator: ", ")
-      throw CommandError("the store has no release \(name.quotedForMessage) of \(url.readable); it has \(names)")
+    let releases = try await opened.releases(of: url).map(\.release)
+    let names = ReleaseNames(releases)
+    let found = releases.filter { $0.name == name || names.unique($0) == name }
+    guard let only = found.first else {
+      let all = releases.map(names.unique).joined(separator: ", ")
+      throw CommandError("the store has no release \(name.quotedForMessage) of \(url.readable); it has \(all)")
     }
-    return found.release
+    guard found.count == 1 else {
+      let all = found.map(names.unique).joined(separator: ", ")
+      throw CommandError(
+        "the store has \(found.count) releases \(name.quotedForMessage) of \(url.readable): name one of \(all)")
+    }
+    return only
   }
 }
 

@@ -123,10 +123,10 @@ struct StatusCommand: AsyncParsableCommand {
       let line =
         switch other.state {
         case .incoming where source.heldSince != nil && other.missing == 0:
-          "release \(other.release) is here, and waits"
-        case .incoming: "release \(other.release) is coming in\(missing)"
-        case .previous: "release \(other.release) is kept as the previous one"
-        case .current, .former: "release \(other.release) is kept for a while"
+          "release \(other.id) is here, and waits"
+        case .incoming: "release \(other.id) is coming in\(missing)"
+        case .previous: "release \(other.id) is kept as the previous one"
+        case .current, .former: "release \(other.id) is kept for a while"
         }
       terminal.line(other.state == .incoming ? line : terminal.styled(line, .dim))
     }
@@ -178,7 +178,7 @@ struct StatusOutput: Encodable {
       activatedAt = release.activatedAt.map { Timestamp.text($0) }
       heldSince = source.heldSince.map { Timestamp.text($0) }
       usedAt = Timestamp.text(source.usedAt ?? 0)
-      self.releases = releases.map(ReleaseCommand.List.Entry.init)
+      self.releases = ReleaseCommand.List.entries(releases)
       entries = contents.map(Entry.init)
     }
 
