@@ -15,6 +15,8 @@ final class IncomingResponse: Sendable {
   let vary: VaryKey?
   let generation: UInt64
   private let spool: any ResponseWriting
+  /// Bytes that were here before anything came.
+  let resumedAt: Int64
   private let state = Mutex(State())
 
   fileprivate struct State {
@@ -41,6 +43,7 @@ final class IncomingResponse: Sendable {
     self.request = request
     self.generation = generation
     self.spool = spool
+    resumedAt = spool.count
     state.withLock { $0.available = spool.count }
   }
 

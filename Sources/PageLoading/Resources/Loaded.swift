@@ -67,6 +67,9 @@ public struct Loaded: Sendable {
 
   public var status: Int { response.status.code }
 
+  /// Bytes of the body that were stored before it was asked for the rest of them.
+  package var resumedAt: Int64 { incoming?.resumedAt ?? 0 }
+
   /// The response's fields, without those that describe encoded bytes where the body is given decoded.
   package var fieldsOfBody: HTTPFields {
     guard body.isDecoded else { return response.headerFields }

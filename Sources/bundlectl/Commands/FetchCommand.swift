@@ -127,7 +127,10 @@ struct FetchCommand: AsyncParsableCommand {
     }
     guard let interruption else { return try await work.value }
     let (result, wasInterrupted) = await interruption.watching(cancel: { work.cancel() }) { await work.result }
-    if wasInterrupted { throw Interruption.exitCode }
+    if wasInterrupted {
+      Terminal.error.line("bundlectl: interrupted; \(output ?? "") is as it was")
+      throw Interruption.exitCode
+    }
     try result.get()
   }
 
@@ -158,7 +161,8 @@ struct FetchCommand: AsyncParsableCommand {
       return
     }
     let length = loaded.body.isDecoded ? nil : loaded.response.headerFields[.contentLength].flatMap { Int64($0) }
-    var display = TransferDisplay(.error, name: (output as NSString).lastPathComponent, total: length)
+    var display = TransferDisplay(
+      .error, name: (output as NSString).lastPathComponent, total: length, resumedAt: loaded.resumedAt)
     defer { display.end() }
     try await OutputFile.write(loaded.body, to: output) { display.show($0) }
   }

@@ -70,12 +70,16 @@ enum Formatting {
 
   /// `5.2 MB of 62 MB  1.1 MB/s  52 s left`, as far as it is known.
   ///
-  /// - Parameter rate: bytes a second.
-  static func progress(bytes: Int64, total: Int64?, rate: Double) -> String {
-    var parts = [total.map { "\(Self.bytes(bytes)) of \(Self.bytes($0))" } ?? Self.bytes(bytes)]
-    if rate >= 1 { parts.append("\(Self.bytes(Int64(rate)))/s") }
-    if let total, rate >= 1, bytes < total { parts.append("\(remaining(Double(total - bytes) / rate)) left") }
-    return parts.joined(separator: "  ")
+  /// - Parameters:
+  ///   - rate: bytes a second.
+  ///   - width: columns; with too few the rate goes first, then the bytes that are here, so that the time left stays.
+  static func progress(bytes: Int64, total: Int64?, rate: Double, width: Int = .max) -> String {
+    let here = total.map { "\(Self.bytes(bytes)) of \(Self.bytes($0))" } ?? Self.bytes(bytes)
+    let speed = rate >= 1 ? "\(Self.bytes(Int64(rate)))/s" : nil
+    let left = total.flatMap { rate >= 1 && bytes < $0 ? "\(remaining(Double($0 - bytes) / rate)) left" : nil }
+    let choices = [[here, speed, left], [here, left], [left ?? here]]
+      .map { $0.compactMap(\.self).joined(separator: "  ") }
+    return choices.first { columns($0) <= width } ?? clipped(choices[2], max(0, width))
   }
 
   /// `52 s`, `3 min 20 s`, `2 h 5 min`.
