@@ -48,6 +48,29 @@ struct PreloadFeedTests {
     #expect(await iterator.next()?.totals.bytesHere == 10)
   }
 
+  @Test("nothing of what has failed is waited for, and it does not count as done")
+  func failedDownloads() async {
+    let feed = Self.feed(bundles: 2)
+    feed.setTotals { $0.bytesToFetch = 20 }
+    feed.began(at: 0, size: 10, by: 0)
+    feed.received(4, by: 0)
+    feed.setState(.failed("gone"), of: 0)
+    let update = await PreloadUpdates(feed: feed).makeAsyncIterator().next()
+    #expect((update?.totals.bytesHere, update?.totals.bytesToFetch) == (0, 10))
+    #expect((update?.totals.fetched, update?.totals.failed) == (0, 1))
+  }
+
+  @Test("a try that follows a failed one is said until it begins")
+  func retries() async {
+    let feed = Self.feed(bundles: 1)
+    let retry = PreloadUpdate.Retry(number: 2, limit: 4, delay: .seconds(1), reason: "the server answers 503")
+    feed.retries(retry, by: 0)
+    let iterator = PreloadUpdates(feed: feed).makeAsyncIterator()
+    #expect(await iterator.next()?.changed.first?.retry == retry)
+    feed.began(at: 0, size: 10, by: 0)
+    #expect(await iterator.next()?.changed.first?.retry == nil)
+  }
+
   @Test("a size that the manifest does not tell is the answer's")
   func sizesOfAnswers() async {
     let feed = PreloadFeed()

@@ -61,6 +61,18 @@ struct PreloadCommandTests {
     }
   }
 
+  @Test("a bundle that is tried again is said to be, and why")
+  func triesAreSaid() async throws {
+    try await Site.running { (site: Site) async throws in
+      try site.publish(["a.js": "var a = 1"])
+      site.origin.script("/b/a.js", [.status(503)])
+      let result = try await Command.run("preload", "--manifest", site.manifest, "--store", site.store)
+      #expect(result.status == 0)
+      #expect(result.output.contains("try 2 of 4 of a in "), "\(result.output)")
+      #expect(result.output.contains(": the server answers 503"), "\(result.output)")
+    }
+  }
+
   @Test func withoutAManifestItTakesTheOneInThisFolderAndItsFilesFromDisk() async throws {
     try await Site.running { site in
       for (path, text) in Self.texts { try site.write(text, to: "pages/\(path)") }

@@ -98,6 +98,39 @@ struct UsageTests {
     #expect(Formatting.remaining(seconds) == text)
   }
 
+  @Test("with little room the rate goes first, and the time left stays")
+  func figuresThatFit() {
+    func figures(_ width: Int) -> String {
+      Formatting.progress(bytes: 2_900_000, total: 3_600_000, rate: 34_000, width: width)
+    }
+    #expect(figures(60) == "2.9 MB of 3.6 MB  34 KB/s  21 s left")
+    #expect(figures(30) == "2.9 MB of 3.6 MB  21 s left")
+    #expect(figures(12) == "21 s left")
+    var totals = PreloadUpdate.Totals()
+    (totals.phase, totals.toFetch, totals.fetched, totals.failed) = (.fetching, 12, 9, 2)
+    (totals.bytesHere, totals.bytesToFetch, totals.rate) = (2_900_000, 3_600_000, 34_000)
+    for width in 10...100 {
+      let line = ProgressDisplay.line(for: totals, isPausing: false, width: width)
+      #expect(Formatting.columns(line) <= width || width < 30)
+      #expect(line.contains("s left") || width < 30, "\(width): \(line)")
+      #expect(line.contains("9/12, 2 failed"))
+    }
+    #expect(!ProgressDisplay.line(for: totals, isPausing: true, width: 80).contains("left"))
+  }
+
+  @Test("a terminal that has become narrower shows a drawn line in several rows")
+  func rowsOfDrawnLines() {
+    #expect(DrawnLines.rows([79, 79], width: 80) == 2)
+    #expect(DrawnLines.rows([79, 0, 30], width: 40) == 4)
+    #expect(DrawnLines.rows([], width: 40) == 0)
+  }
+
+  @Test("bytes that were here before do not count for the rate")
+  func rateOfAResumedDownload() {
+    #expect(TransferDisplay.rate(bytes: 1_000, resumedAt: 900, seconds: 2) == 50)
+    #expect(TransferDisplay.rate(bytes: 500, resumedAt: 900, seconds: 2) == 0)
+  }
+
   @Test("a download's line tells bytes, rate and what is left, within the terminal's width")
   func transferLines() {
     #expect(

@@ -52,19 +52,21 @@ public final class BundleDownloader: Sendable {
   ///   - began: told where a try begins, behind the wire bytes that are here, and how many there are, where the answer
   ///     tells; where this call is the one that fetches.
   ///   - received: told of wire bytes as they come, likewise.
+  ///   - retries: told when a try has failed and another follows, likewise.
   ///   - fetched: told when only the disk is still to be waited for, likewise.
   /// - Throws: ``BundleError``, ``StoreError``, `CancellationError`.
   package func download(
     _ target: FetchTarget, for release: StoredRelease?, recent: @escaping @Sendable () async throws -> Blob? = { nil },
     began: @escaping @Sendable (Int64, Int64?) -> Void = { _, _ in },
     received: @escaping @Sendable (Int) -> Void = { _ in },
+    retries: @escaping @Sendable (PreloadUpdate.Retry) -> Void = { _ in },
     fetched didFetch: @escaping @Sendable () -> Void = {}
   ) async throws -> Delivery {
     let key = Key(
       content: target.expected, release: release?.id, url: target.expected.md5 == nil ? target.url : nil)
     return try await flights.value(for: key) { [store, fetcher] in
       if let blob = try await recent() { return Delivery(blob: blob, wasResumed: false, wasFetched: false) }
-      let fetched = try await fetcher.fetch(target, began: began, received: received)
+      let fetched = try await fetcher.fetch(target, began: began, received: received, retries: retries)
       didFetch()
       let blob =
         if let release {

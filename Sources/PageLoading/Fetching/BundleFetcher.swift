@@ -41,10 +41,12 @@ public struct BundleFetcher: Sendable {
   ///   - began: told where a try begins, behind the wire bytes that are here, and how many there are, where the answer
   ///     tells.
   ///   - received: told of wire bytes as they come; negative when they turn out useless.
+  ///   - retries: told when a try has failed and another follows.
   /// - Throws: ``BundleError``, ``StoreError``, `CancellationError`.
   func fetch(
     _ target: FetchTarget, began: @escaping @Sendable (Int64, Int64?) -> Void = { _, _ in },
-    received: @escaping @Sendable (Int) -> Void = { _ in }
+    received: @escaping @Sendable (Int) -> Void = { _ in },
+    retries: @Sendable (PreloadUpdate.Retry) -> Void = { _ in }
   ) async throws -> Fetched {
     if target.url.isFile { return try await readFile(target, received: received) }
     client.activity.begin(target.url)
@@ -75,7 +77,10 @@ public struct BundleFetcher: Sendable {
         if case ContentError.corruptEncoding = error { download.discard() }
         if error is StoreError { throw error }
         switch retry.decision(after: error, tried: tries, jitter: .random(in: 0...1)) {
-        case .retry(let delay): try await sleep(delay)
+        case .retry(let delay):
+          let reason = "\(error)".replacing("\(target.url): ", with: "")
+          retries(.init(number: tries + 1, limit: retry.attempts, delay: delay, reason: reason))
+          try await sleep(delay)
         case .giveUp: throw BundleError.failed(bundle: target.name, tries: tries, error)
         }
       }

@@ -89,7 +89,11 @@ final class PreloadFeed: Sendable {
         state.totals.fetched += 1
         // What came encoded was less on its way.
         if let size = state.bundles[bundle].size { Self.move(bundle, to: size, &state) }
-      case .failed: state.totals.failed += 1
+      case .failed:
+        state.totals.failed += 1
+        // Nothing of it is waited for any more.
+        state.totals.bytesToFetch -= state.bundles[bundle].size ?? 0
+        Self.move(bundle, to: 0, &state)
       case .waiting, .fetching: break
       }
       Self.set(new, of: bundle, &state)
@@ -120,8 +124,17 @@ final class PreloadFeed: Sendable {
     }
   }
 
+  /// A try has failed, and another follows.
+  func retries(_ retry: PreloadUpdate.Retry, by bundle: Int) {
+    publish { state in
+      Self.set(state.bundles[bundle].state, of: bundle, &state)
+      state.bundles[bundle].retry = retry
+    }
+  }
+
   private static func set(_ new: PreloadUpdate.State, of bundle: Int, _ state: inout State) {
     state.bundles[bundle].state = new
+    state.bundles[bundle].retry = nil
     for id in state.subscribers.keys { state.subscribers[id]?.changed.insert(bundle) }
   }
 

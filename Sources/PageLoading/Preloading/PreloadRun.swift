@@ -261,6 +261,7 @@ struct PreloadRun: Sendable {
             if !isFile { tally.receive(bytes) }
             feed.received(bytes, by: index)
           },
+          retries: { feed.retries($0, by: index) },
           fetched: { ticket.giveBack() })
         tally.done(item, size: delivery.blob.size, wasResumed: delivery.wasResumed)
         if bundle.preload == .idle { prefetcher?.saver.spend(delivery.blob.size) }

@@ -18,13 +18,16 @@ public struct PreloadUpdate: Sendable {
     public var upToDate = 0
     /// Wire bytes so far.
     public var bytes: Int64 = 0
-    /// Bytes that are here of what is to be fetched, those of former runs and finished ones among them.
+    /// Bytes that are here of what is to be fetched, those of former runs and finished ones among them; nothing of what
+    /// has failed.
     public var bytesHere: Int64 = 0
-    /// As far as the manifest, or the answers, tell sizes.
+    /// As far as the manifest, or the answers, tell sizes; without what has failed.
     public var bytesToFetch: Int64 = 0
     public var elapsed: Duration = .zero
     /// Bytes a second over the last seconds.
     public var rate: Double = 0
+
+    package init() {}
   }
 
   public enum Phase: Hashable, Sendable {
@@ -52,6 +55,24 @@ public struct PreloadUpdate: Sendable {
     /// In bytes, where the manifest or the answer tells.
     public internal(set) var size: Int64?
     public var state: State
+    /// While it is waited for the next try.
+    public internal(set) var retry: Retry?
+  }
+
+  /// A try that has failed, and the next one.
+  public struct Retry: Hashable, Sendable {
+    /// The number of the next try, from 2.
+    public let number: Int
+    /// How many there are at the most.
+    public let limit: Int
+    /// How long after the failure it comes.
+    public let delay: Duration
+    /// What was wrong, without the URL.
+    public let reason: String
+
+    package init(number: Int, limit: Int, delay: Duration, reason: String) {
+      (self.number, self.limit, self.delay, self.reason) = (number, limit, delay, reason)
+    }
   }
 
   public enum State: Hashable, Sendable {

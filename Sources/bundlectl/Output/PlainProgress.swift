@@ -6,7 +6,11 @@ enum PlainProgress {
     for await update in updates {
       for bundle in update.changed {
         switch bundle.state {
-        case .waiting, .fetching: break
+        case .waiting: break
+        case .fetching:
+          guard let retry = bundle.retry else { break }
+          terminal.line(
+            "try \(retry.number) of \(retry.limit) of \(bundle.name) in \(retry.delay.inSeconds): \(retry.reason)")
         case .done: terminal.line("stored \(bundle.name)\(bundle.size.map { " (\(Formatting.bytes($0)))" } ?? "")")
         case .failed: terminal.line("failed \(bundle.name)")
         }

@@ -4,7 +4,7 @@ import PageKit
 /// Shows a preload on a terminal: what is done scrolls by, what is under way is drawn over and over below it.
 struct ProgressDisplay {
   private let terminal: Terminal
-  private var drawnLines = 0
+  private var drawn: DrawnLines
   private var active: [String: PreloadUpdate.Bundle] = [:]
   private var order: [String] = []
 
@@ -15,6 +15,7 @@ struct ProgressDisplay {
 
   init(_ terminal: Terminal) {
     self.terminal = terminal
+    drawn = DrawnLines(terminal)
   }
 
   /// Draws until the preload has ended.
@@ -30,7 +31,7 @@ struct ProgressDisplay {
       }
       try? await Task.sleep(for: Self.interval)
     }
-    erase()
+    drawn.erase()
   }
 
   /// Notes what is under way; returns the lines for what has ended.
@@ -45,14 +46,13 @@ struct ProgressDisplay {
       case .done:
         remove(bundle.name)
         if update.totals.toFetch <= Self.scrolledLimit {
-          lines.append(
-            "\(terminal.styled("✓", .green)) \(bundle.name)  \(terminal.styled(bundle.size.map(Formatting.bytes) ?? "", .dim))"
-          )
+          let size = bundle.size.map { "  \(terminal.styled(Formatting.bytes($0), .dim))" } ?? ""
+          lines.append("\(terminal.styled("✓", .green)) \(fitted(bundle.name))\(size)")
         }
       case .failed:
         // The summary tells why.
         remove(bundle.name)
-        lines.append("\(terminal.styled("✗", .red)) \(bundle.name)")
+        lines.append("\(terminal.styled("✗", .red)) \(fitted(bundle.name))")
       }
     }
     return lines
@@ -62,33 +62,32 @@ struct ProgressDisplay {
     if active.removeValue(forKey: name) != nil { order.removeAll { $0 == name } }
   }
 
+  /// Cut so that a line with a mark and a size is no longer than the terminal is wide.
+  private func fitted(_ name: String) -> String {
+    let room = max(8, drawn.width - 12)
+    return Formatting.columns(name) > room ? Formatting.fitted(name, room) : name
+  }
+
   private mutating func scroll(_ line: String) {
-    erase()
+    drawn.erase()
     terminal.line(line)
   }
 
   private mutating func draw(_ totals: PreloadUpdate.Totals) {
-    erase()
-    // One column less: some terminals wrap when the last is written.
-    let width = max(10, terminal.width - 1)
-    var lines = order.prefix(Self.activeLimit).compactMap { active[$0] }.map { line(for: $0, width: width) }
-    lines.append(line(for: totals, width: width))
-    let clipped = lines.map { Formatting.clipped($0, width) }
-    terminal.write(clipped.joined(separator: "\n") + "\n")
-    drawnLines = lines.count
+    let width = drawn.width
+    let shown = order.prefix(Self.activeLimit).compactMap { active[$0] }
+    drawn.draw(
+      shown.map { Self.line(for: $0, width: width) }
+        + [Self.line(for: totals, isPausing: active.values.allSatisfy { $0.retry != nil }, width: width)])
   }
 
-  private mutating func erase() {
-    guard drawnLines > 0 else { return }
-    // Up to the first drawn line, and clear from there to the end of the screen.
-    terminal.write("\u{1B}[\(drawnLines)A\r\u{1B}[J")
-    drawnLines = 0
-  }
-
-  private func line(for bundle: PreloadUpdate.Bundle, width: Int) -> String {
+  static func line(for bundle: PreloadUpdate.Bundle, width: Int) -> String {
     let bytes: Int64 = if case .fetching(let bytes) = bundle.state { bytes } else { 0 }
     let nameWidth = min(32, max(8, width / 3))
     let name = "  " + Formatting.fitted(bundle.name, nameWidth)
+    if let retry = bundle.retry {
+      return "\(name) try \(retry.number) of \(retry.limit) in \(retry.delay.inSeconds): \(retry.reason)"
+    }
     guard let size = bundle.size, size > 0 else { return "\(name) \(Formatting.bytes(bytes))" }
     let figures = Formatting.progress(bytes: bytes, total: size, rate: 0)
     let room = width - nameWidth - 2 - 1 - 1 - 20 - 1
@@ -96,21 +95,26 @@ struct ProgressDisplay {
     return "\(name) \(bar)\(figures)"
   }
 
-  private func line(for totals: PreloadUpdate.Totals, width: Int) -> String {
+  /// - Parameter isPausing: nothing comes in, since every bundle waits for its next try.
+  static func line(for totals: PreloadUpdate.Totals, isPausing: Bool, width: Int) -> String {
     switch totals.phase {
     case .askingServer: return "asking the server for its MD5s …"
     case .prefetching: return "fetching what the bundles will ask for …"
     case .activating: return "switching to release \(totals.release ?? "") …"
     case .fetching, .waiting, .finished:
+      let failed = totals.failed > 0 ? ", \(totals.failed) failed" : ""
+      let count = "\(totals.fetched)/\(totals.toFetch)\(failed)  "
       let done = totals.fetched + totals.failed
       let fraction =
         totals.bytesToFetch > 0
         ? Double(totals.bytesHere) / Double(totals.bytesToFetch) : Double(done) / Double(max(1, totals.toFetch))
-      let total = totals.bytesToFetch > 0 ? totals.bytesToFetch : nil
       let figures =
-        "\(done)/\(totals.toFetch)  " + Formatting.progress(bytes: totals.bytesHere, total: total, rate: totals.rate)
-      let room = max(6, min(40, width - Formatting.columns(figures) - 4))
-      return "\(Formatting.bar(fraction, width: room))  \(figures)"
+        count
+        + Formatting.progress(
+          bytes: totals.bytesHere, total: totals.bytesToFetch > 0 ? totals.bytesToFetch : nil,
+          rate: isPausing ? 0 : totals.rate, width: width - Formatting.columns(count))
+      let room = min(40, width - Formatting.columns(figures) - 2)
+      return room >= 6 ? "\(Formatting.bar(fraction, width: room))  \(figures)" : figures
     }
   }
 }
