@@ -35,7 +35,12 @@ extension PageIdentity: Codable {
       }
       self = .ignoringAllParameters
     } else {
-      self = .ignoring(Set(try container.decode([String].self, forKey: .ignore)))
+      guard let names = try? container.decode([String].self, forKey: .ignore) else {
+        throw DecodingError.dataCorruptedError(
+          forKey: .ignore, in: container,
+          debugDescription: "\"ignore\" must be \"*\" or a list of parameters' names")
+      }
+      self = .ignoring(Set(names))
     }
   }
 

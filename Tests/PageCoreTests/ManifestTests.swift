@@ -114,6 +114,7 @@ struct ManifestTests {
     ("{", "not JSON"), (#"{"a": 1}"#, "no manifest"), ("[1, 2]", "must be an object"),
     ("{\"schema\": 2, \"bundles\": []}", "schema 2"),
     ("{\"schema\": 1, \"release\": \"r\", \"bundles\": 5}", "\"bundles\" must be a list"),
+    (#"{"schema": 1, "release": "r", "bundles": [], "identity": {"ignore": 5}}"#, #""ignore" must be"#),
     ("{\"release\": \"r\", \"bundles\": []}", "\"schema\" is missing"),
     ("{\"schema\": 1, \"bundles\": []}", "\"release\""),
   ])

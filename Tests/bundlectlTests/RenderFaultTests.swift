@@ -88,6 +88,43 @@ struct RenderFaultTests {
     }
   }
 
+  @Test("a bundle that names an unknown framework is told which there are")
+  func unknownFramework() async throws {
+    try await Site.running { (site: Site) async throws in
+      let result = try await Self.render(site, "// { \"framework\": \"Zork\" }\nvar a = 1")
+      #expect(result.status == 1)
+      #expect(result.error.contains("names the framework \"Zork\""), "\(result.error)")
+      #expect(result.error.contains("Vanilla, Vue, Rax, Weex"))
+    }
+  }
+
+  @Test("a file that is no text is said to be that, and nothing else")
+  func noText() async throws {
+    try await Site.running { (site: Site) async throws in
+      _ = FileManager.default.createFile(
+        atPath: site.folder.file("a.png"), contents: Data([0x89, 0x50, 0x4E, 0x47, 0xFF]))
+      let picture = try await Command.run("render", site.folder.file("a.png"), "--store", site.store)
+      #expect(picture.status == 1)
+      #expect(picture.error.contains("is no bundle: it is not UTF-8 text"), "\(picture.error)")
+      #expect(!picture.error.contains("no body"))
+      let empty = try await Command.run("render", "/dev/null", "--store", site.store)
+      #expect(empty.error.contains("/dev/null is no bundle: it is empty"), "\(empty.error)")
+      let folder = try await Command.run("render", "/tmp", "--store", site.store)
+      #expect(folder.error.contains("/tmp is a folder"), "\(folder.error)")
+    }
+  }
+
+  @Test("a run that --fail-on warning fails says why")
+  func failingWarnings() async throws {
+    try await Site.running { (site: Site) async throws in
+      let script = Self.body + "b.appendChild(d.createElement('tabbar'))"
+      let result = try await Self.render(site, script, "--fail-on", "warning")
+      #expect(result.status == 1)
+      #expect(
+        result.error.contains("1 thing that nobody registered, which --fail-on warning counts"), "\(result.error)")
+    }
+  }
+
   @Test("a syntax error has its line, its column and a mark below it, also behind wide characters")
   func syntaxErrors() async throws {
     try await Site.running { (site: Site) async throws in

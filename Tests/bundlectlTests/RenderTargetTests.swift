@@ -53,6 +53,9 @@ struct RenderTargetTests {
       // By the manifest that lists it: the server has confirmed it.
       #expect(json["note"] == nil)
       #expect(site.origin.requests.count { $0.path == "/manifest.json" } == 2)
+      // Its parameters do not count for its name.
+      let other = try await Command.run("render", url + "?id=1", "--store", site.store, "--json").json
+      #expect((other["bundle"] as? [String: Any])?["name"] as? String == "home")
     }
   }
 

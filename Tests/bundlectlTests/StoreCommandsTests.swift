@@ -56,6 +56,16 @@ struct StoreCommandsTests {
     }
   }
 
+  @Test("what was repaired counts as what it should be")
+  func repairedOnesAreCounted() async throws {
+    try await Self.running { site in
+      try site.damage("var a = 1")
+      let result = try await Command.run("verify", "--repair", "--store", site.store)
+      #expect(
+        result.output.contains("3 of 3 are what they should be, 1 of them repaired; all is well"), "\(result.output)")
+    }
+  }
+
   @Test func verifySaysWhatCouldNotBeMended() async throws {
     try await Self.running { site in
       try site.damage("var a = 1")

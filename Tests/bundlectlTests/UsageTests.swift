@@ -98,6 +98,18 @@ struct UsageTests {
     #expect(Formatting.remaining(seconds) == text)
   }
 
+  @Test("a store without a name is refused, and credentials in a URL are said to be that")
+  func unusableArguments() async throws {
+    for command in [["status"], ["render", "a"], ["fetch", "http://127.0.0.1/"]] {
+      let result = try await Command.start(command + ["--store", ""]).result()
+      #expect(result.status == 64)
+      #expect(result.error.contains("--store takes the store's folder: its name is empty"))
+    }
+    let render = try await Command.run("render", "http://user:secret@127.0.0.1/a.js")
+    #expect(render.error.contains("has credentials in it"), "\(render.error)")
+    #expect(!render.error.contains("secret"))
+  }
+
   @Test("with little room the rate goes first, and the time left stays")
   func figuresThatFit() {
     func figures(_ width: Int) -> String {

@@ -41,6 +41,8 @@ public enum PageError: Error, Sendable, CustomStringConvertible {
   /// No framework was given that runs bundles of this type. The advice says how to give one, in the words of the
   /// program.
   case noFramework(BundleType, url: String, advice: String)
+  /// The bundle names a framework that is none of those that there are.
+  case unknownFramework(String, url: String)
   /// The text is no bundle.
   case notABundle(url: String, BundleFault)
   case elements(url: String, ElementTreeError)
@@ -60,6 +62,8 @@ public enum PageError: Error, Sendable, CustomStringConvertible {
       "\(url): the bundle does not name its framework in its first line, as // { \"framework\": \"Vue\" }, and there is none for bundles of the oldest type, Weex: \(advice)"
     case .noFramework(let type, let url, let advice):
       "\(url): the bundle is of the type \(type.rawValue), for which no framework was given: \(advice)"
+    case .unknownFramework(let name, let url):
+      "\(url): the bundle names the framework \(name.quotedForMessage) in its first line, which is none of \(BundleType.allCases.map(\.rawValue).joined(separator: ", "))"
     case .notABundle(let url, let fault): "\(url) is no bundle: \(fault)"
     case .elements(let url, let error): "\(url): \(error)"
     case .refused(let reason): "the page gave up: \(reason)"

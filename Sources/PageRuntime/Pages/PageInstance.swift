@@ -142,6 +142,9 @@ import ScriptEngine
     let name = options.bundleURL ?? url?.text ?? "page-\(id).js"
     let declared = options.type ?? BundleType.declared(in: source, url: url)
     if declared == nil, let fault = BundleFault(in: source) { throw fail(.notABundle(url: name, fault)) }
+    if declared == nil, let named = BundleType.nameInComment(source) {
+      throw fail(.unknownFramework(named, url: name))
+    }
     let type = declared ?? .weex
     let purpose = FrameworkPool.Purpose(
       type: type, url: name, source: source, modules: registry.modules, components: registry.components,

@@ -8,6 +8,18 @@ public enum BundleFault: String, Hashable, Sendable, CustomStringConvertible {
   case html
   case json
   case module
+  /// It has bytes that no text has.
+  case binary
+
+  /// Returns `nil` if the bytes may be a bundle's text.
+  package init?(in bytes: [UInt8]) {
+    switch ScriptCheck.fault(of: bytes) {
+    case .empty: self = .empty
+    case .notUTF8: self = .binary
+    // What a text is wants a look at all of it.
+    case .html, nil: return nil
+    }
+  }
 
   /// Returns `nil` if the text may be a bundle.
   public init?(in source: String) {
@@ -38,6 +50,7 @@ public enum BundleFault: String, Hashable, Sendable, CustomStringConvertible {
     case .empty: "it is empty"
     case .html: "it is HTML: the server may have answered with a page of its own"
     case .json: "it is JSON, not a script"
+    case .binary: "it is not UTF-8 text"
     case .module: "it is an ES module: bundle it into one script first"
     }
   }

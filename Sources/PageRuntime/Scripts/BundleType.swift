@@ -28,13 +28,18 @@ public enum BundleType: String, Hashable, Sendable, CaseIterable {
 
   /// `// { "framework": "Vue" }`
   private static func fromComment(_ source: String) -> BundleType? {
+    nameInComment(source).flatMap { BundleType(named: $0) }
+  }
+
+  /// The framework that a bundle's first line names, known or not.
+  static func nameInComment(_ source: String) -> String? {
     let first = source.drop { $0.isWhitespace }.prefix { !$0.isNewline }
     guard first.hasPrefix("//"), let start = first.firstIndex(of: "{"), let end = first.lastIndex(of: "}"), start < end,
       first[..<start].dropFirst(2).allSatisfy({ $0 == " " || $0 == "/" }),
       case .object(let object)? = try? JSONValue(reading: Array(first[start...end].utf8)),
       case .string(let name)? = object["framework"]
     else { return nil }
-    return BundleType(named: name)
+    return name
   }
 
   private static func fromQuery(_ url: PageURL?) -> BundleType? {

@@ -172,6 +172,11 @@ struct CacheCommand: AsyncParsableCommand {
       try await JSONOutput.reporting(json) {
         let key = try CacheKey(argument: url, isShared: shared)
         guard try await cache.cache().keep(key) else {
+          if let release = try await cache.release(withFile: url) {
+            throw CommandError(
+              "\(key.name) is a file of release \(release.name), and stored as long as that is: there is nothing to keep"
+            )
+          }
           throw CommandError(
             "nothing is stored for \(key.name) yet: fetch it with \"bundlectl fetch\"; it is kept from then on")
         }

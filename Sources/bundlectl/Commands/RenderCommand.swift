@@ -352,6 +352,11 @@ struct RenderCommand: AsyncParsableCommand {
       Terminal.error.line(
         "bundlectl: the page logged \(Formatting.count(failing, "line")) that --fail-on \(failOn) counts")
     }
+    if failOn == .warning, !rendering.missing.isEmpty {
+      Terminal.error.line(
+        "bundlectl: the page wants \(Formatting.count(rendering.missing.count, "thing")) that nobody registered, which --fail-on warning counts"
+      )
+    }
     return rendering.faults.isEmpty && failing == 0 && (failOn != .warning || rendering.missing.isEmpty)
   }
 

@@ -107,7 +107,9 @@ struct VerifyCommand: AsyncParsableCommand {
     }
     for error in output.errors { Terminal.error.line("bundlectl: \(Terminal.error.styled(error, .red))") }
     let verdict = output.isWell ? terminal.styled("all is well", .green) : terminal.styled("not all is well", .red)
-    terminal.line("\(output.ok) of \(output.checked) are what they should be; \(verdict)")
+    let repaired = Set(output.repaired).count
+    let mended = repaired > 0 ? ", \(repaired) of them repaired" : ""
+    terminal.line("\(output.ok + repaired) of \(output.checked) are what they should be\(mended); \(verdict)")
   }
 }
 

@@ -34,6 +34,8 @@ struct CacheOptions: ParsableArguments {
   @Flag(name: [.short, .long], help: "Log what is done, to standard error.")
   var verbose = false
 
+  mutating func validate() throws { try StoreDirectory.checkName(store) }
+
   var logger: Logger { StoreOptions.logger(isVerbose: verbose) }
 
   var storeDirectory: StoreDirectory { store.map { StoreDirectory($0) } ?? .standard() }
@@ -72,6 +74,16 @@ struct CacheOptions: ParsableArguments {
       return try ResponseCache(
         store: NoResponseStore(), policy: CachePolicy(mode: isShared ? .shared : .private), logger: logger)
     }
+  }
+
+  /// The current release that lists a URL among its files; `nil` if none does.
+  func release(withFile url: String) async throws -> StoredRelease? {
+    guard storeDirectory.hasStore, let url = PageURL(url) else { return nil }
+    let opened = try BundleStore(reading: storeDirectory, logger: logger)
+    for release in try await opened.sources().compactMap(\.current) {
+      if let found = try await opened.bundle(at: url, in: release), found.bundle.kind == .file { return release }
+    }
+    return nil
   }
 
   /// The cookies of one user; a shared cache has none.

@@ -25,10 +25,7 @@ struct SourceOptions: ParsableArguments {
   mutating func validate() throws {
     _ = try fields()
     if let manifest, manifest.contains("://"), PageURL(manifest) == nil {
-      throw ValidationError(
-        manifest.contains("@")
-          ? "The manifest's URL has credentials in it: give them with --header 'Authorization: …'."
-          : "\(manifest.quotedForMessage) is no http, https or file URL.")
+      throw ValidationError(PageURL.fault(inArgument: manifest, field: "The manifest's URL"))
     }
     if let caFile, !FileManager.default.isReadableFile(atPath: caFile) {
       throw ValidationError("The CA file \(caFile) cannot be read.")
@@ -70,6 +67,15 @@ struct SourceOptions: ParsableArguments {
     configuration.certificateAuthorities = caFile
     configuration.logger = store.logger
     return configuration
+  }
+}
+
+extension PageURL {
+  /// Why a URL that was typed cannot be used.
+  static func fault(inArgument text: String, field: String) -> String {
+    URLComponents(string: text)?.user != nil
+      ? "\(field) has credentials in it: give them with --header 'Authorization: …'."
+      : "\(text.quotedForMessage) is no http, https or file URL."
   }
 }
 

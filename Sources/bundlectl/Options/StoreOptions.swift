@@ -19,6 +19,8 @@ struct StoreOptions: ParsableArguments {
   @Flag(name: [.short, .long], help: "Log what is done, to standard error.")
   var verbose = false
 
+  mutating func validate() throws { try StoreDirectory.checkName(store) }
+
   /// - Throws: ``CommandError`` if something that is no folder is in the place of the store.
   func check() throws { try StoreDirectory.checkArgument(store) }
 
@@ -59,6 +61,11 @@ struct StoreOptions: ParsableArguments {
 }
 
 extension StoreDirectory {
+  /// - Throws: `ValidationError` for a name that names nothing, as of a variable that is not set.
+  static func checkName(_ path: String?) throws {
+    if path?.isEmpty == true { throw ValidationError("--store takes the store's folder: its name is empty.") }
+  }
+
   /// - Throws: ``CommandError`` if something that is no folder is in the place of the store.
   static func checkArgument(_ path: String?) throws {
     var isFolder: ObjCBool = false

@@ -11,7 +11,7 @@ enum RenderTarget: Hashable {
   init(_ argument: String) throws {
     if argument.contains("://") {
       guard let url = PageURL(argument) else {
-        throw ValidationError("\(argument.quotedForMessage) is no http, https or file URL.")
+        throw ValidationError(PageURL.fault(inArgument: argument, field: "The bundle's URL"))
       }
       self = url.isFile ? .file(url) : .bundle(url)
       return
@@ -19,7 +19,7 @@ enum RenderTarget: Hashable {
     var isFolder: ObjCBool = false
     if FileManager.default.fileExists(atPath: argument, isDirectory: &isFolder), !isFolder.boolValue {
       self = .file(try PageURL(manifestArgument: argument))
-    } else if isFolder.boolValue, argument.hasSuffix("/") || argument.hasPrefix(".") {
+    } else if isFolder.boolValue, argument.hasSuffix("/") || argument.hasPrefix(".") || argument.hasPrefix("/") {
       throw CommandError("\(argument) is a folder, not a bundle")
     } else {
       self = .named(argument)

@@ -52,8 +52,7 @@ struct Rendering {
   /// Opens the page, fires the events, and ends it; what the script logs goes to standard error meanwhile.
   static func run(_ request: Request, on host: PageHost) async -> Rendering {
     let url = request.url
-    let stored = try? await host.store.bundle(at: url)
-    var result = Rendering(bundle: .init(name: stored?.bundle.name, url: url.text))
+    var result = Rendering(bundle: .init(name: nil, url: url.text))
     let thrown = ThrownExceptions()
     let token = host.pages.registry.register(thrown as any ScriptExceptionHandling, as: \.exceptions)
     defer { token.remove() }
@@ -63,7 +62,8 @@ struct Rendering {
       return await page.bundle.map { String(decoding: $0.bytes, as: UTF8.self) }
     }
     let listener = Task { await listen(to: page, reader) }
-    if let fault = await open(page, request) { result.faults.append(fault) }
+    let fault = await open(page, request)
+    if let fault { result.faults.append(fault) }
     let phase = await page.phase
     if phase == .live || phase == .empty {
       result.pending = await page.settle(within: request.wait, timers: request.timers)
@@ -79,11 +79,13 @@ struct Rendering {
     if let isEmbedding = request.htmlEmbedding, await page.tree.body != nil {
       result.html = await page.preview(title: url.readable, embedding: isEmbedding).html
     }
-    result.state = await page.phase == .failed ? .failed : page.tree.body == nil ? .empty : .rendered
+    let hasFailed = await page.phase == .failed || fault != nil
+    result.state = await hasFailed ? .failed : page.tree.body == nil ? .empty : .rendered
     if result.state == .empty {
       result.faults.append(RenderFault("the page has made no body: there is nothing to see", url: url.text))
     }
     (result.tree, result.source, result.note) = await (page.tree, page.bundle?.source, page.bundle?.note)
+    result.bundle.name = await name(of: url, in: page.view?.release, host)
     result.bundle.md5 = await page.bundle?.md5.hex ?? (request.isFile ? RenderReport.Bundle.md5(of: url) : nil)
     await page.destroy()
     let heard = await listener.value
@@ -93,10 +95,23 @@ struct Rendering {
     return result
   }
 
+  /// The name that a release, or any that is stored, has for a page.
+  private static func name(of url: PageURL, in release: StoredRelease?, _ host: PageHost) async -> String? {
+    let store = host.store
+    guard let release else { return try? await store.bundle(at: url)?.bundle.name }
+    if let exact = try? await store.bundle(at: url, in: release) { return exact.bundle.name }
+    let identity = (try? await store.identity(of: release)) ?? host.configuration.opening.identity
+    return try? await store.bundle(at: identity.reduced(url), in: release)?.bundle.name
+  }
+
   private static func open(_ page: PageInstance, _ request: Request) async -> RenderFault? {
     do {
       if request.isFile, let path = request.url.filePath {
-        try await page.render(try String(contentsOfFile: path, encoding: .utf8), at: request.url, data: request.data)
+        let bytes = try Self.read(path)
+        if let fault = BundleFault(in: bytes) {
+          return RenderFault("\(request.url.readable) is no bundle: \(fault)", url: request.url.text)
+        }
+        try await page.render(String(decoding: bytes, as: UTF8.self), at: request.url, data: request.data)
       } else {
         var options = PageOptions()
         options.timeWaited = request.timeWaited
@@ -107,8 +122,28 @@ struct Rendering {
       // The page's events tell.
       return nil
     } catch {
-      return RenderFault("\(request.url.readable) cannot be read: \(error.localizedDescription)", url: request.url.text)
+      return RenderFault("\(request.url.readable) cannot be read: \(error)", url: request.url.text)
     }
+  }
+
+  /// Also what has no length of its own: a pipe, or a device.
+  ///
+  /// - Throws: ``CommandError``.
+  private static func read(_ path: String) throws -> [UInt8] {
+    guard let file = fopen(path, "r") else { throw CommandError(String(cString: strerror(errno))) }
+    defer { fclose(file) }
+    let limit = Int(ManifestLimits.standard.fileBytes)
+    var bytes: [UInt8] = []
+    while bytes.count <= limit {
+      let piece = [UInt8](unsafeUninitializedCapacity: 64 << 10) { buffer, count in
+        count = fread(buffer.baseAddress, 1, buffer.count, file)
+      }
+      if piece.isEmpty { break }
+      bytes += piece
+    }
+    guard ferror(file) == 0 else { throw CommandError(String(cString: strerror(errno))) }
+    guard bytes.count <= limit else { throw CommandError("it has more than the limit of \(limit) bytes") }
+    return bytes
   }
 
   private static func fire(_ event: FiredEvent, _ page: PageInstance) async -> RenderFault? {
