@@ -156,6 +156,19 @@ struct RenderWatchTests {
     }
   }
 
+  @Test("a server that is waited for longer is said to be")
+  func waitingForTheServer() async throws {
+    try await Site.running { (site: Site) async throws in
+      try site.publish(["a.js": Self.script("first")])
+      site.origin.hold("/b/a.js")
+      try await Self.watching(site, site.origin.url(for: "/b/a.js"), ["--manifest", site.manifest]) { wait in
+        try await wait("waiting for the server")
+        site.origin.release("/b/a.js")
+        try await wait("first")
+      }
+    }
+  }
+
   @Test func aBundleOfAServerWithoutAManifestIsRenderedAgainWhenItsMD5Changes() async throws {
     try await Site.running { (site: Site) async throws in
       func serve(_ text: String) throws {

@@ -331,12 +331,14 @@ struct RenderCommand: AsyncParsableCommand {
 
   private func render(_ target: RenderTarget, _ host: PageHost) async throws -> Bool {
     let isFile = target.filePath != nil
+    let notice = isFile ? nil : WaitNotice(.error, "the server")
+    defer { notice?.end() }
     let (url, timeWaited) = try await target.url(host)
     let rendering = await Rendering.run(
       .init(
         url: url, timeWaited: timeWaited, isFile: isFile, data: try data.map { try PageData.read($0) } ?? [:],
         events: fire, wait: .seconds(wait), timers: timers?.duration ?? PendingWork.timerLimit,
-        htmlEmbedding: format == .html ? embed : nil),
+        htmlEmbedding: format == .html ? embed : nil, notice: notice),
       on: host)
     for fault in rendering.faults { fault.write(to: .error) }
     if let note = rendering.note {

@@ -47,6 +47,8 @@ struct Rendering {
     var timers: Duration
     /// The document for a browser: nil for none, else whether pictures stand in it.
     var htmlEmbedding: Bool?
+    /// Shown until the page's bundle is here.
+    var notice: WaitNotice?
   }
 
   /// Opens the page, fires the events, and ends it; what the script logs goes to standard error meanwhile.
@@ -61,7 +63,7 @@ struct Rendering {
       if request.isFile { return url.filePath.flatMap { try? String(contentsOfFile: $0, encoding: .utf8) } }
       return await page.bundle.map { String(decoding: $0.bytes, as: UTF8.self) }
     }
-    let listener = Task { await listen(to: page, reader) }
+    let listener = Task { await listen(to: page, reader, request.notice) }
     let fault = await open(page, request)
     if let fault { result.faults.append(fault) }
     let phase = await page.phase
@@ -166,12 +168,16 @@ struct Rendering {
     var logged: [String: Int] = [:]
   }
 
-  private static func listen(to page: PageInstance, _ reader: FaultReader) async -> Heard {
+  private static func listen(to page: PageInstance, _ reader: FaultReader, _ notice: WaitNotice?) async -> Heard {
     var heard = Heard()
     func say(_ level: String, _ text: String) {
       Terminal.error.line("\(Terminal.error.styled("\(level):", .dim)) \(text)")
     }
     for await event in page.events {
+      switch event {
+      case .phase(.loading): break
+      default: notice?.end()
+      }
       switch event {
       case .commands(let done): heard.commands += done.map(\.description)
       case .log(let level, let text):
