@@ -67,6 +67,7 @@ struct UsageTests {
       try site.publish(["pages/home.js": "var a = 1", "pages/list.js": "var b = 2", "other.js": "var c = 3"])
       _ = try await site.preload()
       try site.write("", to: "pages/here.js")
+      site.origin.serve("/other", Array("1".utf8))
       func offered(_ command: [String], _ option: String, _ word: String) async throws -> [String] {
         let words = ["bundlectl"] + command + [word, "--store", site.store]
         let result = try await Command.start(
@@ -79,6 +80,10 @@ struct UsageTests {
       #expect(try await offered(["cat"], "positional@0", "pages/") == ["pages/home", "pages/list"])
       #expect(
         try await offered(["render"], "positional@0", "pages/h") == ["pages/home", "pages/here.js"])
+      _ = try await Command.run("fetch", site.origin.url(for: "/other"), "--store", site.store)
+      #expect(try await offered(["release", "use"], "positional@0", "") == ["r1"])
+      #expect(try await offered(["source", "forget"], "positional@0", "http") == [site.manifest])
+      #expect(try await offered(["cache", "keep"], "positional@0", "http") == [site.origin.url(for: "/other")])
     }
   }
 

@@ -99,7 +99,7 @@ struct CacheCommand: AsyncParsableCommand {
       abstract: "Remove what is stored for a URL, or everything, what is kept too.",
       discussion: "Regions are cleared one by one, with --region; cookies stay.")
 
-    @Argument(help: "The URL; none for everything.")
+    @Argument(help: "The URL; none for everything.", completion: Completions.responses)
     var url: String?
 
     @Flag(name: .long, help: "What a shared cache has stored for the URL.")
@@ -157,7 +157,7 @@ struct CacheCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Keep what is stored for a URL for offline use: no eviction takes it.")
 
-    @Argument(help: "The URL.")
+    @Argument(help: "The URL.", completion: Completions.responses)
     var url: String
 
     @Flag(name: .long, help: "What a shared cache has stored for the URL.")
@@ -189,7 +189,7 @@ struct CacheCommand: AsyncParsableCommand {
   struct Unkeep: AsyncParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Let what is stored for a URL be evicted again.")
 
-    @Argument(help: "The URL.")
+    @Argument(help: "The URL.", completion: Completions.responses)
     var url: String
 
     @Flag(name: .long, help: "What a shared cache has stored for the URL.")

@@ -114,7 +114,7 @@ struct ReleaseCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Switch to a stored release, and hold it until \"release follow\".")
 
-    @Argument(help: "The release's name, as \"release list\" shows it.")
+    @Argument(help: "The release's name, as \"release list\" shows it.", completion: Completions.releases)
     var name: String
 
     @OptionGroup var options: Options
@@ -133,7 +133,7 @@ struct ReleaseCommand: AsyncParsableCommand {
       abstract: "Go back to the release before the current one, and hold it until \"release follow\".")
 
     @Argument(
-      help: "An older release's name. Default: the one before the current one.")
+      help: "An older release's name. Default: the one before the current one.", completion: Completions.releases)
     var name: String?
 
     @OptionGroup var options: Options

@@ -65,7 +65,9 @@ struct SourceCommand: AsyncParsableCommand {
         anew.
         """)
 
-    @Argument(help: ArgumentHelp("The manifest, as \"source list\" shows it.", valueName: "url|file"))
+    @Argument(
+      help: ArgumentHelp("The manifest, as \"source list\" shows it.", valueName: "url|file"),
+      completion: Completions.sources)
     var source: String
 
     @OptionGroup var store: StoreOptions

@@ -10,6 +10,30 @@ enum Completions {
   static let bundles = CompletionKind.custom { arguments, index, _ in
     await names(arguments, word(index, of: arguments))
   }
+  /// Names of the stored releases, of the manifest named before or of all.
+  static let releases = CompletionKind.custom { arguments, index, _ in
+    await stored(arguments) { opened in
+      let named = value(of: "--manifest", in: arguments).flatMap { try? PageURL(manifestArgument: $0) }
+      var names: [String] = []
+      for source in try await opened.sources() where named == nil || source.url == named {
+        let releases = try await opened.releases(of: source.url).map(\.release)
+        names += releases.map(ReleaseNames(releases).unique)
+      }
+      return names
+    }.filter { $0.hasPrefix(word(index, of: arguments)) }
+  }
+  /// The manifests that the store has releases of.
+  static let sources = CompletionKind.custom { arguments, index, _ in
+    await stored(arguments) { try await $0.sources().map(\.url.readable) }
+      .filter { $0.hasPrefix(word(index, of: arguments)) }
+  }
+  /// The URLs of stored responses.
+  static let responses = CompletionKind.custom { arguments, index, _ in
+    let directory = value(of: "--store", in: arguments).map { ResponseDirectory($0) } ?? .standard()
+    guard directory.hasStore, let store = try? ResponseStore(reading: directory), let listed = try? await store.list()
+    else { return [] }
+    return Set(listed.map(\.key.name)).filter { $0.hasPrefix(word(index, of: arguments)) }.sorted()
+  }
   /// Names of bundles, and scripts in folders.
   static let bundlesAndFiles = CompletionKind.custom { arguments, index, _ in
     let word = word(index, of: arguments)
@@ -19,6 +43,15 @@ enum Completions {
   /// The word that is completed. What the parser calls its prefix is the last word's, wherever the cursor is.
   private static func word(_ index: Int, of arguments: [String]) -> String {
     arguments.indices.contains(index) ? arguments[index] : ""
+  }
+
+  /// What the store has; nothing where it cannot be read.
+  private static func stored(
+    _ arguments: [String], _ list: (BundleStore) async throws -> [String]
+  ) async -> [String] {
+    let directory = value(of: "--store", in: arguments).map { StoreDirectory($0) } ?? .standard()
+    guard let opened = try? BundleStore(reading: directory) else { return [] }
+    return Set((try? await list(opened)) ?? []).sorted()
   }
 
   private static func names(_ arguments: [String], _ prefix: String) async -> [String] {
