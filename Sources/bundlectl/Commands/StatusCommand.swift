@@ -124,6 +124,8 @@ struct StatusCommand: AsyncParsableCommand {
         switch other.state {
         case .incoming where source.heldSince != nil && other.missing == 0:
           "release \(other.id) is here, and waits"
+        case .incoming where other.missing == 0:
+          "release \(other.id) is here, and the next preload switches to it"
         case .incoming: "release \(other.id) is coming in\(missing)"
         case .previous: "release \(other.id) is kept as the previous one"
         case .current, .former: "release \(other.id) is kept for a while"
