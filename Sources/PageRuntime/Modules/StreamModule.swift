@@ -91,7 +91,7 @@ enum StreamModule {
     [
       "readyState": 4, "status": .number(Double(loaded.status)),
       "length": .number(loaded.response.headerFields[.contentLength].flatMap { Double($0) } ?? 0),
-      "statusText": .string(loaded.response.status.reasonPhrase), "headers": headers(of: loaded),
+      "statusText": .string(loaded.response.status.standardPhrase), "headers": headers(of: loaded),
     ]
   }
 
@@ -148,7 +148,7 @@ enum StreamModule {
       let isGood = (200..<300).contains(loaded.status)
       var payload: [String: ScriptValue] = [
         "status": .number(Double(loaded.status)), "ok": .bool(isGood),
-        "statusText": .string(loaded.response.status.reasonPhrase), "headers": StreamModule.headers(of: loaded),
+        "statusText": .string(loaded.response.status.standardPhrase), "headers": StreamModule.headers(of: loaded),
       ]
       switch self {
       case .text: payload["data"] = .string(text)

@@ -37,6 +37,19 @@ import Testing
     }
   }
 
+  @Test("the status text is the code's phrase, from the network and from the cache")
+  func statusTexts() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      fixture.origin.serve("/list", Array("[]".utf8), headers: [.cacheControl: "max-age=600"])
+      let script =
+        "weex.requireModule('stream').fetch({ url: '/list', type: 'json' }, function (r) { show([r.status, r.statusText]) })"
+      #expect(try await fixture.shown(script) == #"[200,"OK"]"#)
+      #expect(try await fixture.shown(script) == #"[200,"OK"]"#)
+      fixture.origin.always("/none", .status(404))
+      #expect(try await fixture.shown(script.replacing("/list", with: "/none")) == #"[404,"Not Found"]"#)
+    }
+  }
+
   @Test func underCacheThenNetworkTheStoredAnswerComesFirst() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.origin.serve("/list", Array("old".utf8), etag: "\"1\"")
