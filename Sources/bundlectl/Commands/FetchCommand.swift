@@ -128,7 +128,8 @@ struct FetchCommand: AsyncParsableCommand {
     guard let interruption else { return try await work.value }
     let (result, wasInterrupted) = await interruption.watching(cancel: { work.cancel() }) { await work.result }
     if wasInterrupted {
-      Terminal.error.line("bundlectl: interrupted; \(output ?? "") is as it was")
+      let file = output.flatMap { $0 == "-" ? nil : "; \($0) is as it was" } ?? ""
+      Terminal.error.line("bundlectl: interrupted\(file)")
       throw Interruption.exitCode
     }
     try result.get()

@@ -6,8 +6,6 @@ struct DrawnLines {
 
   init(_ terminal: Terminal) { self.terminal = terminal }
 
-  var isEmpty: Bool { columns.isEmpty }
-
   /// Columns that a line may take: one less than there are, since some terminals wrap when the last is written.
   var width: Int { max(10, terminal.width - 1) }
 
