@@ -11,9 +11,6 @@ struct ResponseIndexOpening {
 
   func open() throws -> DatabasePool {
     try directory.create()
-    if FileStatus(ofLink: directory.lock.string)?.kind == .folder {
-      try FileSystem.rename(directory.lock, to: FilePath("\(directory.lock.string).foreign-\(UUID().uuidString)"))
-    }
     return try StoreLock(path: directory.lock).with(.exclusive) {
       do {
         return try openLocked()

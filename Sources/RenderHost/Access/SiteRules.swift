@@ -67,7 +67,8 @@ struct SiteRules: Sendable {
     if isSafe, path == "/resources" { return nil }
     if let origin = head.headerFields[.origin], !Self.isSame(origin, authority) { return .origin(origin) }
     if Self.metadata("Site", head) == "cross-site", !(isSafe && Self.isNavigation(head)) { return .crossSite }
-    if head.method == .post, Self.hasBody(head) {
+    // Administration needs a token, and says so itself.
+    if head.method == .post, Self.hasBody(head), !path.hasPrefix("/admin/") {
       let type = head.headerFields[.contentType]
       guard let type, Self.isJSON(type) else { return .contentType(type) }
     }
@@ -90,7 +91,7 @@ struct SiteRules: Sendable {
 
   /// RFC 6454 §7: the scheme does not count, since a proxy before this server may have taken the TLS off.
   private static func isSame(_ origin: String, _ authority: String) -> Bool {
-    guard let start = origin.range(of: "://")?.upperBound else { return false }
+    guard let start = origin.firstRange(of: "://")?.upperBound else { return false }
     return origin[start...].lowercased() == authority.lowercased()
   }
 

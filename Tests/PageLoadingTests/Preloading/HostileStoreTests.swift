@@ -46,6 +46,10 @@ struct HostileStoreTests {
         return
       }
       try fixture.publish(after, release: "r2")
+      if path == "responses.lock", intruder == .folder {
+        #expect(throws: StoreError.self) { try ResponseStore(at: ResponseDirectory(folder)) }
+        return
+      }
 
       let ended = Monitor(false)
       let work = Task {

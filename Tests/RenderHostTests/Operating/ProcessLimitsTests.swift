@@ -86,9 +86,10 @@ struct ProcessLimitsTests {
           early.send("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
           _ = try await early.read(until: "alive")
         }
-        early.send("GET /metrics HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+        early.send("GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         let answer = try await early.readToEnd()
         let body = answer[(answer.range(of: "\r\n\r\n")?.upperBound ?? answer.endIndex)...]
+        try #require(answer.hasPrefix("HTTP/1.1 200 "), "\(answer)")
         let tries = try StrictMetrics(String(body)).value("renderhost_refusals_total", ["reason": "accept"])
         #expect((1..<25).contains(tries ?? 0))
       }

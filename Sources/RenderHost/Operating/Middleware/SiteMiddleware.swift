@@ -1,3 +1,4 @@
+import CoreMetrics
 import Hummingbird
 
 /// Refuses requests that pages of other sites make in their users' browsers: see ``SiteRules``.
