@@ -2,7 +2,7 @@
 .POSIX:
 # More tests at once would wait for each other's servers: all share a few threads.
 AT_ONCE = SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=16
-.PHONY: demo test lint format examples bench clean
+.PHONY: demo test soak lint format examples bench clean
 
 demo:
 	@scripts/setup
@@ -15,12 +15,18 @@ test: lint
 	  echo "testing $${tests#Tests/}"; \
 	  env -u PAGEKIT_TRAFFIC_SECONDS $(AT_ONCE) swift test --skip-build --filter "^$${tests#Tests/}\." || exit 1; \
 	done
-	@echo "two minutes of traffic"
-	PAGEKIT_TRAFFIC_SECONDS=$${PAGEKIT_TRAFFIC_SECONDS:-120} swift test --skip-build --filter "TrafficTests"
+	@echo "half a minute of traffic: make soak has more"
+	PAGEKIT_TRAFFIC_SECONDS=30 swift test --skip-build --filter "TrafficTests"
 	@$(MAKE) --no-print-directory examples
 	@echo "building in release mode, where the optimiser and the checks of imports differ"
 	swift build -c release --product renderhost
 	@scripts/check-release
+
+# The same traffic for as long as it is told: five minutes by default.
+soak:
+	@scripts/setup test
+	swift build --build-tests
+	PAGEKIT_TRAFFIC_SECONDS=$${PAGEKIT_TRAFFIC_SECONDS:-300} swift test --skip-build --filter "TrafficTests"
 
 lint:
 	@scripts/setup

@@ -71,7 +71,8 @@ struct PageFlags: ParsableArguments, FlagOptions {
   @Option(help: ArgumentHelp("Resident memory of one worker. (default: 512MB)", valueName: "size"))
   var workerMemory: String?
 
-  @Option(help: ArgumentHelp("Pages at once. (default: as many as fit the workers' memory, at most 200)", valueName: "n"))
+  @Option(
+    help: ArgumentHelp("Pages at once. (default: as many as fit the workers' memory, at most 200)", valueName: "n"))
   var maxPages: String?
 
   @Option(help: ArgumentHelp("How long a page lives that nobody asks for. (default: 300)", valueName: "seconds"))
