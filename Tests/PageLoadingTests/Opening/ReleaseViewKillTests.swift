@@ -12,17 +12,13 @@ struct ReleaseViewKillTests {
       var world = World(fixture, seed: seed)
       try world.publish()
       for _ in 0..<20 { try await world.liveAndDie() }
-      let tally = world.tally
-      #expect(tally.kills == 20)
-      // What the test is about did happen.
-      #expect(tally.pages > 20 && tally.files > 10, "\(tally)")
-      #expect(tally.killedWithPages > 2 && tally.killedWhileDownloading > 0, "\(tally)")
-      #expect(tally.keptForPages > 0 && tally.freedByKills > 0, "\(tally)")
+      // On a busy machine processes come less far before they are killed: then more are.
+      for _ in 0..<300 where !world.tally.hasSeenEverything { try await world.liveAndDie() }
+      #expect(world.tally.hasSeenEverything, "\(world.tally)")
     }
   }
 
   struct Tally {
-    var kills = 0
     var pages = 0
     var files = 0
     /// Processes that were killed while they had pages open.
@@ -33,6 +29,12 @@ struct ReleaseViewKillTests {
     var keptForPages = 0
     /// The same, collected after the process was killed.
     var freedByKills = 0
+
+    /// Whether what the test is about did happen.
+    var hasSeenEverything: Bool {
+      pages > 20 && files > 10 && killedWithPages > 2 && killedWhileDownloading > 0 && keptForPages > 0
+        && freedByKills > 0
+    }
   }
 
   private struct Page {
@@ -101,7 +103,6 @@ struct ReleaseViewKillTests {
       let wasAlive = await process.kill()
       #expect(wasAlive, "it ended by itself")
       try note(process.lines())
-      tally.kills += 1
       tally.killedWithPages += pages.isEmpty ? 0 : 1
       tally.killedWhileDownloading += fixture.leftovers.isEmpty ? 0 : 1
       try await expectNothingIsHeld()
