@@ -13,8 +13,8 @@ public struct CachePolicy: Hashable, Sendable {
   /// Targeted fields that are meant for this cache, the most specific first; a response that has one of them is judged
   /// by it instead of by `Cache-Control` and `Expires`. RFC 9213 §2.2.
   public let targets: [HTTPField.Name]
-  /// Whether a shared cache stores responses with their `Set-Cookie`, and so gives one client's cookie to all. RFC 9111
-  /// §7.3 leaves that to the origin; a private cache always does.
+  /// A shared cache stores responses with their `Set-Cookie`, and so gives one client's cookie to all. RFC 9111 §7.3
+  /// leaves that to the origin; a private cache always stores them.
   public var sharesCookies = false
 
   /// A shared cache heeds `CDN-Cache-Control`.

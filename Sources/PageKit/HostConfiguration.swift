@@ -38,7 +38,7 @@ public struct HostConfiguration: Sendable {
   /// Where responses are kept. Nil for ``ResponseCache/shared`` with the standard store, and for one in the store's
   /// own folder with any other.
   public var responses: ResponseCache?
-  /// Where responses are kept unless ``responses`` says so.
+  /// The folder of stored responses if ``responses`` names none.
   package var responseDirectory: ResponseDirectory {
     store == .standard() ? .standard() : ResponseDirectory(store.path)
   }

@@ -20,7 +20,7 @@ public struct JSONError: Error, Hashable, CustomStringConvertible {
   public let offset: Int
   /// The line of the fault, from 1.
   public let line: Int
-  /// What was expected there, and what was found.
+  /// A sentence that says what was expected there and what was found.
   public let reason: String
 
   init(offset: Int, in bytes: [UInt8], _ reason: String) {

@@ -23,7 +23,7 @@ extension JSONValue {
     return try await Self.queue.result(work)
   }
 
-  /// Whether the value's text is longer than ``smallSize``, about. It looks no further than it has to.
+  /// Returns `true` if the value's text is longer than about ``smallSize``, and stops counting there.
   private var isLarge: Bool {
     var size = 0
     var pending = [self]

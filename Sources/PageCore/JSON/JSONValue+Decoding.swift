@@ -6,7 +6,7 @@ extension JSONValue {
     try JSONValueDecoder(value: self, place: .root).decoded(as: type)
   }
 
-  /// What a value is called in messages.
+  /// The name of the value's type in messages.
   fileprivate var noun: String {
     switch self {
     case .null: "null"
@@ -40,7 +40,7 @@ extension DecodingError {
   }
 }
 
-/// Where a value stands. A coding path is made of it only for an error.
+/// The path of a value in the text. It becomes a coding path only for an error.
 private indirect enum Place {
   case root
   case member(String, of: Place)

@@ -87,8 +87,8 @@ public final class BundleLoader: Sendable {
     }
   }
 
-  /// What the server's manifest says, waited for as the opening of a page waits: up to the policy's deadline where the
-  /// store has something to show, and otherwise for as long as the server sends something.
+  /// Asks for the server's manifest, and waits as the opening of a page waits: up to the policy's deadline if the store
+  /// has something to show, and otherwise for as long as the server sends something.
   ///
   /// - Parameter canShow: something is stored that can be shown without the server.
   /// - Returns: `nil` if the deadline came first, or there is no manifest.

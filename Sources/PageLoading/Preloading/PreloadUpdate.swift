@@ -67,7 +67,7 @@ public struct PreloadUpdate: Sendable {
     public let limit: Int
     /// How long after the failure it comes.
     public let delay: Duration
-    /// What was wrong, without the URL.
+    /// The cause of the failure, without the URL.
     public let reason: String
 
     package init(number: Int, limit: Int, delay: Duration, reason: String) {

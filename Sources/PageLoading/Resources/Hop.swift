@@ -20,7 +20,7 @@ struct Hop: Sendable {
   var fields: HTTPFields
   var behavior: LoadBehavior
   var lifetime: LifetimeRule
-  /// Whether a shared cache may store a response with its `Set-Cookie`.
+  /// A shared cache may store a response with its `Set-Cookie`.
   var sharesCookies: Bool
   var priority: LoadPriority
   var type: ResourceType

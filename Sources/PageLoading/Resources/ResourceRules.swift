@@ -9,7 +9,7 @@ public struct ResourceRule: Sendable {
   public let types: Set<ResourceType>?
   public var behavior: LoadBehavior?
   public var lifetime: LifetimeRule
-  /// Whether responses with a `Set-Cookie` are stored for all clients in a shared partition, the cookie among them.
+  /// A shared partition stores responses with their `Set-Cookie`, so that one client's cookie reaches all.
   public var sharesCookies = false
   /// Makes answers to POST storable: what it makes of a request's body is part of the key; nil for this one not.
   public var postKey: (@Sendable ([UInt8]) -> String?)?
