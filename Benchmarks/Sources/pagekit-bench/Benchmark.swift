@@ -8,9 +8,12 @@ enum Benchmark {
     if arguments.dropFirst().first == Crowd.command {
       do { return try Crowd.run(Array(arguments.dropFirst(2))) } catch { fail(error) }
     }
+    if arguments.dropFirst().first == Clients.command {
+      do { return try Clients.main(Array(arguments.dropFirst(2))) } catch { fail(error) }
+    }
     guard arguments.count >= 3 else {
       FileHandle.standardError.write(
-        Data("usage: pagekit-bench PROGRAMS FOLDER [ROUNDS] [store|pages|host|gateway|render]\n".utf8))
+        Data("usage: pagekit-bench PROGRAMS FOLDER [ROUNDS] [store|pages|host|gateway|render|load]\n".utf8))
       exit(64)
     }
     let rounds = arguments.count > 3 ? Int(arguments[3]) ?? 7 : 7
@@ -37,6 +40,7 @@ enum Benchmark {
     if isWanted("host") { try host(programs + "/renderhost", folder: folder, rounds: max(3, rounds / 2)) }
     if isWanted("gateway") { try gateway(programs + "/renderhost", folder: folder, rounds: max(3, rounds / 2)) }
     if isWanted("render") { try render(programs + "/renderhost", folder: folder, rounds: max(3, rounds / 2)) }
+    if isWanted("load") { try load(programs + "/renderhost", folder: folder, seconds: max(3, rounds)) }
   }
 
   private static func host(_ renderhost: String, folder: String, rounds: Int) throws {
@@ -57,6 +61,18 @@ enum Benchmark {
     var table = Table("renderhost", "measured", "aim")
     try RenderBenchmark(renderhost: renderhost, folder: folder, rounds: rounds).run(&table)
     table.print()
+  }
+
+  private static func load(_ renderhost: String, folder: String, seconds: Int) throws {
+    let benchmark = LoadBenchmark(renderhost: renderhost, folder: folder, seconds: seconds)
+    var table = Table("`/render`, two workers", "pages/s", "p50", "p99", "refused", "failed", "workers ended")
+    try benchmark.run(&table)
+    table.print()
+    print()
+    var pages = Table("open pages, two workers", "measured")
+    try benchmark.open(&pages)
+    pages.print()
+    print()
   }
 
   private static func store(bundlectl: String, folder: String, rounds: Int) async throws {
