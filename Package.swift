@@ -193,6 +193,8 @@ let package = Package(
         .product(name: "HummingbirdTesting", package: "hummingbird"),
         .product(name: "NIOEmbedded", package: "swift-nio"),
       ], swiftSettings: relaxed),
+    .testTarget(
+      name: "AttackTests", dependencies: ["PageTesting", "TestServers", "RenderHostCommand"], swiftSettings: relaxed),
     .testTarget(name: "PageCoreTests", dependencies: ["PageCore", "PageTesting"], swiftSettings: relaxed),
     // Real servers that several test targets start.
     .target(

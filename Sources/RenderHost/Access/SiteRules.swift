@@ -61,7 +61,7 @@ struct SiteRules: Sendable {
     guard Self.isGuarded(path), !showsToken else { return nil }
     // Browsers always say whom they mean.
     let authority = head.authority ?? ""
-    guard authority.isEmpty || accepts(host: Self.host(of: authority)) else { return .host(authority) }
+    guard authority.isEmpty || Self.host(of: authority).map(accepts) ?? false else { return .host(authority) }
     let isSafe = head.method == .get || head.method == .head || head.method == .options
     // What a sandboxed preview shows comes from nowhere, as browsers tell it; and it only shows.
     if isSafe, path == "/resources" { return nil }
@@ -75,18 +75,27 @@ struct SiteRules: Sendable {
     return nil
   }
 
-  private func accepts(host: Substring) -> Bool {
+  private func accepts(_ host: Substring) -> Bool {
     let name = host.lowercased()
     // A name can be made to resolve to any address; an address says itself whose it is.
     return name == "localhost" || hosts.contains(name) || HostAddress(name) != nil
   }
 
   /// RFC 9110 §7.2: the host without its port, and an IPv6 address without its brackets.
-  private static func host(of authority: String) -> Substring {
+  ///
+  /// - Returns: `nil` if anything else than a port is behind the host.
+  private static func host(of authority: String) -> Substring? {
+    let host: Substring
+    let port: Substring
     if authority.hasPrefix("["), let end = authority.firstIndex(of: "]") {
-      return authority[authority.index(after: authority.startIndex)..<end]
+      host = authority[authority.index(after: authority.startIndex)..<end]
+      port = authority[authority.index(after: end)...]
+    } else {
+      host = authority.prefix { $0 != ":" }
+      port = authority[host.endIndex...]
     }
-    return authority.prefix { $0 != ":" }
+    let isPort = port.first == ":" && port.dropFirst().utf8.allSatisfy { (0x30...0x39).contains($0) }
+    return port.isEmpty || isPort ? host : nil
   }
 
   /// RFC 6454 §7: the scheme does not count, since a proxy before this server may have taken the TLS off.

@@ -49,6 +49,15 @@ struct SiteRulesTests {
       testDescription: "a name that begins like an address", method: .get, path: "/metrics",
       host: "127.0.0.1.evil.example", expected: .host("127.0.0.1.evil.example")),
     Row(
+      testDescription: "a name that begins like an IPv6 address", method: .get, path: "/status",
+      host: "[::1].evil.example", expected: .host("[::1].evil.example")),
+    Row(
+      testDescription: "two ports", method: .get, path: "/status", host: "localhost:80:80",
+      expected: .host("localhost:80:80")),
+    Row(
+      testDescription: "a port that is no number", method: .get, path: "/status", host: "localhost:x",
+      expected: .host("localhost:x")),
+    Row(
       testDescription: "what is for everybody", method: .get, path: "/bundles/a.js", host: "any.example", expected: nil),
     // From where it comes
     Row(

@@ -1,5 +1,6 @@
 import PageKit
 import PageTesting
+import TestServers
 import Testing
 
 @testable import RenderHost

@@ -6,6 +6,7 @@ import PageKit
 import PageLoading
 import PageTesting
 import ServiceLifecycle
+import TestServers
 
 @testable import RenderHost
 

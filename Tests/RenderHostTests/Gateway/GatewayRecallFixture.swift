@@ -4,6 +4,7 @@ import HTTPTypes
 import NIOCore
 import PageTesting
 import Synchronization
+import TestServers
 import Testing
 
 @testable import RenderHost

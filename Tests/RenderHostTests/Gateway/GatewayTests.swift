@@ -2,6 +2,7 @@ import HTTPTypes
 import PageLoading
 import PageTesting
 import Synchronization
+import TestServers
 import Testing
 
 @testable import RenderHost

@@ -3,6 +3,7 @@ import HTTPTypes
 import PageCore
 import PageKit
 import PageTesting
+import TestServers
 import Testing
 
 @testable import RenderHost

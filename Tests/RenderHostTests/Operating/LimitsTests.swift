@@ -1,6 +1,7 @@
 import Foundation
 import Hummingbird
 import PageTesting
+import TestServers
 import Testing
 
 @testable import RenderHost

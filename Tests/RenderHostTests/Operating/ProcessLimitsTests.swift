@@ -1,5 +1,6 @@
 import Foundation
 import PageTesting
+import TestServers
 import Testing
 
 @testable import RenderHost
@@ -38,7 +39,7 @@ struct ProcessLimitsTests {
     let folder = try TemporaryDirectory()
     let command = "ulimit -n 24; exec \"$0\" --bundles \"$1\" --store \"$2\" --listen 127.0.0.1:0"
     let result = try await Tool.run(
-      "/bin/sh", "-c", command, PageFarm.executable, Self.bundles(in: folder), folder.file("store"))
+      "/bin/sh", "-c", command, Daemon.executable, Self.bundles(in: folder), folder.file("store"))
     #expect(result.status == 1)
     #expect(result.error.contains("only 24 files may be open at once, at least 64 are needed: raise ulimit -n"))
   }

@@ -4,6 +4,7 @@ import Logging
 import NIOCore
 import PageKit
 import PageTesting
+import TestServers
 import Testing
 
 @testable import RenderHost

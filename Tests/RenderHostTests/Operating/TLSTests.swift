@@ -1,5 +1,6 @@
 import Foundation
 import PageTesting
+import TestServers
 import Testing
 
 @testable import RenderHost

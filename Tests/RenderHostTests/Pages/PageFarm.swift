@@ -5,6 +5,7 @@ import Logging
 import NIOCore
 import PageKit
 import PageTesting
+import TestServers
 import Testing
 
 @testable import RenderHost
@@ -15,12 +16,6 @@ struct PageFarm {
   let running: PageRunning
   let record: HostRecord
   let client: any TestClientProtocol
-
-  /// Beside the test bundle.
-  static var executable: String {
-    URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
-      .appendingPathComponent("renderhost").path
-  }
 
   static func running<Result: Sendable>(
     _ bundles: [String: String], files: [String: String] = [:], workers: Int = 2, pageTime: Duration = .seconds(1),
@@ -54,7 +49,7 @@ struct PageFarm {
       record: record, logger: logger
     ).publishStored()
     let running = PageRunning(
-      host: host, access: access, settings: settings, executable: executable,
+      host: host, access: access, settings: settings, executable: Daemon.executable,
       locations: PublicLocations(feed: feed, settings: settings), record: record, now: now, logger: logger)
     let router = Router(context: HostRequestContext.self)
     PageRoutes(directory: running.directory, bodyLimit: settings.limits.body, heartbeat: .milliseconds(200))

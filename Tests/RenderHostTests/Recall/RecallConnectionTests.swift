@@ -3,6 +3,7 @@ import Hummingbird
 import Logging
 import NIOCore
 import PageTesting
+import TestServers
 import Testing
 
 @testable import RenderHost

@@ -2,6 +2,7 @@ import Foundation
 import Hummingbird
 import PageTesting
 import Synchronization
+import TestServers
 import Testing
 
 @testable import RenderHost

@@ -1,5 +1,6 @@
 import Foundation
 import PageKit
+import TestServers
 import Testing
 
 @testable import RenderHost
@@ -12,7 +13,7 @@ import Testing
     init(_ flags: String..., as user: [String] = []) async throws {
       // The folder for temporary files may be root's.
       let output = try await Tool.Running(
-        user + [PageFarm.executable, "worker", "--check", "--json"] + flags, environment: ["TMPDIR": "/tmp"]
+        user + [Daemon.executable, "worker", "--check", "--json"] + flags, environment: ["TMPDIR": "/tmp"]
       ).result()
       status = output.status
       result = try JSONDecoder().decode(ConfinementCheck.Result.self, from: Data(output.output.utf8))
@@ -82,7 +83,7 @@ import Testing
       ["--chek"], ["--check", "--without"], ["--check", "--without", "nothing"], [],
     ])
   func aCheckWithAnUnknownFlagSaysHowItIsUsed(_ arguments: [String]) async throws {
-    let output = try await Tool.Running([PageFarm.executable, "worker"] + arguments).result()
+    let output = try await Tool.Running([Daemon.executable, "worker"] + arguments).result()
     #expect(output.status == 64 && output.error.contains(ConfinementCheck.usage))
   }
 

@@ -1,29 +1,34 @@
 import Foundation
 import FoundationNetworking
-import PageKit
 import PageTesting
 
 /// The whole daemon as a process of its own, serving a folder.
-struct Daemon {
-  struct NotRunning: Error { let log: String }
-  struct Answer: Sendable {
-    let status: Int
-    let headers: [String: String]
-    let bytes: [UInt8]
+package struct Daemon {
+  package struct NotRunning: Error { package let log: String }
+  package struct Answer: Sendable {
+    package let status: Int
+    package let headers: [String: String]
+    package let bytes: [UInt8]
 
-    var text: String { String(decoding: bytes, as: UTF8.self) }
+    package var text: String { String(decoding: bytes, as: UTF8.self) }
   }
 
-  let origin: String
-  let process: Process
+  package let origin: String
+  package let process: Process
   private let log: String
   private let session = URLSession(configuration: .ephemeral)
+
+  /// renderhost, beside the test bundle.
+  package static var executable: String {
+    URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
+      .appendingPathComponent("renderhost").path
+  }
 
   /// - Parameters:
   ///   - bundles: a folder; nil for none.
   ///   - shell: commands for the shell that becomes the daemon, like `ulimit`.
   ///   - isReady: whether it is waited for until it is ready.
-  static func running(
+  package static func running(
     _ bundles: String?, _ folder: TemporaryDirectory, _ flags: [String] = [], shell: String = ":",
     isReady: Bool = true, _ body: (Daemon) async throws -> Void
   ) async throws {
@@ -33,7 +38,7 @@ struct Daemon {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/bin/sh")
     process.arguments =
-      ["-c", "\(shell); exec \"$0\" \"$@\"", PageFarm.executable] + (bundles.map { ["--bundles", $0] } ?? [])
+      ["-c", "\(shell); exec \"$0\" \"$@\"", executable] + (bundles.map { ["--bundles", $0] } ?? [])
       + ["--store", folder.file("served"), "--listen", "127.0.0.1:0", "--workers", "2"] + flags
     process.standardOutput = output
     process.standardError = output
@@ -52,10 +57,10 @@ struct Daemon {
     process.waitUntilExit()
   }
 
-  var said: String { (try? String(contentsOfFile: log, encoding: .utf8)) ?? "" }
+  package var said: String { (try? String(contentsOfFile: log, encoding: .utf8)) ?? "" }
 
   /// Where its gateway listens.
-  func gateway() async throws -> String { try await Self.address(in: log, behind: "The gateway is listening") }
+  package func gateway() async throws -> String { try await Self.address(in: log, behind: "The gateway is listening") }
 
   /// Where its log says that it listens.
   private static func address(in log: String, behind mark: String) async throws -> String {
@@ -73,11 +78,11 @@ struct Daemon {
   }
 
   /// - Parameter origin: nil for the daemon's own.
-  func get(_ path: String, _ headers: [String: String] = [:], at origin: String? = nil) async throws -> Answer {
+  package func get(_ path: String, _ headers: [String: String] = [:], at origin: String? = nil) async throws -> Answer {
     try await send("GET", path, headers, nil, at: origin)
   }
 
-  func post(_ path: String, _ json: String) async throws -> Answer {
+  package func post(_ path: String, _ json: String) async throws -> Answer {
     try await send("POST", path, ["Content-Type": "application/json"], json)
   }
 
@@ -96,8 +101,18 @@ struct Daemon {
     return Answer(status: response.statusCode, headers: found, bytes: Array(data))
   }
 
+  /// The daemon's memory without its workers', each shared page counted in part by everyone who has it.
+  package func proportionalBytes() throws -> Int {
+    let text = try String(contentsOfFile: "/proc/\(process.processIdentifier)/smaps_rollup", encoding: .utf8)
+    let line = text.split(separator: "\n").first { $0.hasPrefix("Pss:") }
+    guard let kilobytes = line?.split(separator: " ").dropFirst().first.flatMap({ Int($0) }) else {
+      throw NotRunning(log: "smaps_rollup: \(text)")
+    }
+    return kilobytes << 10
+  }
+
   /// The processes of its workers.
-  func workers() async throws -> [pid_t] {
+  package func workers() async throws -> [pid_t] {
     struct Status: Decodable {
       struct Worker: Decodable { let pid: pid_t? }
       let workers: [Worker]
@@ -106,7 +121,7 @@ struct Daemon {
   }
 
   /// Asks again and again; the last resort where nothing tells of the event.
-  func until(_ what: String, _ isSo: () async throws -> Bool) async throws {
+  package func until(_ what: String, _ isSo: () async throws -> Bool) async throws {
     let deadline = ContinuousClock.now + .seconds(60)
     while .now < deadline {
       if (try? await isSo()) == true { return }

@@ -2,16 +2,21 @@ import Dispatch
 import Foundation
 
 /// A client that says what bytes go out, and when. Each call has a thread of its own, so that nobody else waits.
-final class RawClient: Sendable {
-  struct Failed: Error, CustomStringConvertible {
-    let description: String
+package final class RawClient: Sendable {
+  package struct Failed: Error, CustomStringConvertible {
+    package let description: String
   }
 
   private let descriptor: Int32
 
-  /// - Parameter source: an address of loopback to come from.
-  init(port: Int, from source: String? = nil) throws {
+  /// - Parameters:
+  ///   - source: an address of loopback to come from.
+  ///   - receiveBuffer: bytes that the system takes in for a client that does not read; `nil` for its default.
+  package init(port: Int, from source: String? = nil, receiveBuffer: Int32? = nil) throws {
     descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    if var receiveBuffer {
+      setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &receiveBuffer, socklen_t(MemoryLayout<Int32>.size))
+    }
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_port = in_port_t(port).bigEndian
@@ -42,18 +47,18 @@ final class RawClient: Sendable {
 
   /// Whether all of it went out.
   @discardableResult
-  func send(_ text: String) -> Bool {
+  package func send(_ text: String) -> Bool {
     let bytes = Array(text.utf8)
     return Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count
   }
 
   /// All that comes until the other side closes.
-  func readToEnd() async throws -> String {
+  package func readToEnd() async throws -> String {
     try await read { _ in false }
   }
 
   /// All that comes until it holds `mark`.
-  func read(until mark: String) async throws -> String {
+  package func read(until mark: String) async throws -> String {
     try await read { $0().contains(mark) }
   }
 
