@@ -6,6 +6,8 @@ import NIOCore
 struct HostRequestContext: RequestContext, RemoteAddressRequestContext {
   var coreContext: CoreRequestContextStorage
   let remoteAddress: SocketAddress?
+  /// The connection's.
+  let eventLoop: any EventLoop
   /// Whether the client is still there, where that is watched.
   let departure: ClientDeparture?
   /// In which the request came; known on the gateway's listener.
@@ -21,5 +23,6 @@ struct HostRequestContext: RequestContext, RemoteAddressRequestContext {
     self.departure = departure
     coreContext = .init(source: source)
     remoteAddress = source.channel.remoteAddress
+    eventLoop = source.channel.eventLoop
   }
 }

@@ -35,6 +35,7 @@ public final class ResponseStore: ResponseStoring {
   let logger: Logger
   private let capacity: Atomic<Int64>
   private let session: SessionFolder?
+  private let sharedBodies = SharedBodies()
 
   /// Longer bytes have a file of their own, which entries with the same bytes share.
   static let inlineLimit = 4 << 10
@@ -79,7 +80,11 @@ public final class ResponseStore: ResponseStoring {
 
   public func body(of entry: ResponseEntry) async throws -> (any StoredBody)? {
     do {
-      return try StoredResponseBody(entry, in: directory.files(isKept: entry.isKept))
+      let files = directory.files(isKept: entry.isKept)
+      guard entry.head.extent.count > StoredResponseBody.memoryLimit else {
+        return try StoredResponseBody(entry, in: files)
+      }
+      return try await sharedBodies.body(of: entry, in: files)
     } catch is StoredResponseBody.Damage {
       return try removeDamaged(entry)
     }

@@ -13,7 +13,11 @@ final class StoredResponseBody: StoredBody {
   private let file: BodyFile?
   private let start: Int64
 
-  private static let memoryLimit: Int64 = 256 << 10
+  /// The most bytes that are read at once.
+  static let memoryLimit: Int64 = 256 << 10
+
+  /// False if its file is not what was checked any more.
+  var isUnchanged: Bool { file?.isUnchanged ?? true }
 
   /// - Throws: ``Damage``; ``StoreError`` where that cannot be told.
   init(_ entry: ResponseEntry, in files: ResponseFiles) throws {

@@ -66,6 +66,7 @@ struct GatewayServer: Sendable {
     router.add(middleware: RequestMetricsMiddleware(metrics, route: "gateway"))
     router.add(middleware: JSONErrorMiddleware())
     router.add(middleware: LimitsMiddleware(limits: settings.limits, metrics: metrics))
+    router.add(middleware: PacedBodyMiddleware())
     router.add(middleware: Everything(gateway: gateway))
     return router.buildResponder()
   }

@@ -33,6 +33,7 @@ struct HostServer: Sendable {
       middleware: SiteMiddleware(
         rules: SiteRules(hosts: Set(([settings.address] + settings.hosts).map { $0.lowercased() })),
         authenticator: settings.adminToken.flatMap { AdminAuthenticator(token: $0) }, metrics: metrics))
+    router.add(middleware: PacedBodyMiddleware())
     OperatingRoutes(
       operating: operating, metrics: metrics, history: history,
       report: SettingsReport(settings, sources: sources), adminToken: settings.adminToken
@@ -70,7 +71,7 @@ struct HostServer: Sendable {
       notifier: notifier, readiness: readiness, tls: tls, relaunch: operating.relaunch, logger: logger)
     // The last is stopped first.
     let beside: [any Service] =
-      [history, WatchdogService(notifier: notifier), readiness] + (trapsSignals ? [hangup] : [])
+      [history, WatchdogService(notifier: notifier), FreedMemoryService(), readiness] + (trapsSignals ? [hangup] : [])
     var group = ServiceGroupConfiguration(
       services: (services + beside + listeners).map {
         .init(service: $0, successTerminationBehavior: .gracefullyShutdownGroup)
