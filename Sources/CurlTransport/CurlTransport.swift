@@ -64,8 +64,8 @@ public final class CurlTransport: HTTPTransporting {
     added?.receive(head)
     // Letting go of the body must end a transfer that nobody reads any more.
     let lease = TransferLease(transfer)
-    let body = TransportBody(
-      next: { try await lease.transfer.nextChunk() }, summary: { lease.transfer.summary })
+    var body = Body(next: { try await lease.transfer.nextChunk() }, summary: { lease.transfer.summary })
+    body.url = request.url
     return TransportResponse(head: head, body: body, version: transfer.version)
   }
 

@@ -103,58 +103,15 @@ public struct TransferLimits: Hashable, Sendable {
 /// A final head, and the body that follows it.
 public struct TransportResponse: Sendable {
   public let head: HTTPResponse
-  public let body: TransportBody
+  /// The wire bytes as they arrive.
+  public let body: Body
   /// Of HTTP, in which it came, such as `1.1` or `2`; nil where it is not known.
   public let version: String?
 
-  public init(head: HTTPResponse, body: TransportBody, version: String? = nil) {
+  public init(head: HTTPResponse, body: Body, version: String? = nil) {
     self.head = head
     self.body = body
     self.version = version
-  }
-}
-
-/// The wire bytes of one answer, in chunks as they arrive. It can be read once.
-public struct TransportBody: AsyncSequence, Sendable {
-  public typealias Element = [UInt8]
-
-  private let next: @Sendable () async throws -> [UInt8]?
-  private let summary: @Sendable () async -> TransferSummary
-
-  /// - Parameters:
-  ///   - next: the next chunk, nil at the end; throws ``TransportError``.
-  ///   - summary: asked for after the end.
-  public init(
-    next: @escaping @Sendable () async throws -> [UInt8]?,
-    summary: @escaping @Sendable () async -> TransferSummary = { TransferSummary() }
-  ) {
-    self.next = next
-    self.summary = summary
-  }
-
-  public struct AsyncIterator: AsyncIteratorProtocol {
-    fileprivate let body: TransportBody
-
-    public mutating func next() async throws -> [UInt8]? { try await body.next() }
-  }
-
-  public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(body: self) }
-
-  /// Timings and trailers. Complete when the body has ended or failed, partial before.
-  public func transferSummary() async -> TransferSummary { await summary() }
-
-  /// The whole body in memory.
-  ///
-  /// - Throws: ``TransportError/tooLarge(url:limit:)`` when it has more than `limit` bytes.
-  public func collect(upTo limit: Int64, url: String) async throws -> [UInt8] {
-    var bytes: [UInt8] = []
-    for try await chunk in self {
-      guard Int64(bytes.count) + Int64(chunk.count) <= limit else {
-        throw TransportError.tooLarge(url: url, limit: limit)
-      }
-      bytes += chunk
-    }
-    return bytes
   }
 }
 

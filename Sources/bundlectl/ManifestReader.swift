@@ -24,7 +24,7 @@ struct ManifestReader {
       guard response.head.status == .ok else {
         throw CommandError("\(url): the server answers \(response.head.status)")
       }
-      return try await response.body.collect(upTo: limits.manifestBytes, url: url.text)
+      return try await response.body.collect(upTo: limits.manifestBytes)
     }
     return try Manifest(reading: bytes, limits: limits)
   }

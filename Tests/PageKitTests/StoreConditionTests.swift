@@ -38,7 +38,7 @@ struct StoreConditionTests {
       try site.publish("first")
       let data = ResourceRequest(site.origin.url(for: "/data"), behavior: .cacheFirst)
       func text(_ host: PageHost) async throws -> String {
-        String(decoding: try await host.resources.response(for: data).body.bytes(), as: UTF8.self)
+        String(decoding: try await host.resources.response(for: data).body.collect(), as: UTF8.self)
       }
       site.origin.serve("/data", Array(String(repeating: "old", count: 5_000).utf8))
       let before = try site.host()
@@ -93,7 +93,7 @@ struct StoreConditionTests {
       let data = ResourceRequest(site.origin.url(for: "/data"))
       func sources() async throws -> [String] {
         let loaded = try await host.resources.response(for: data)
-        _ = try await loaded.body.bytes()
+        _ = try await loaded.body.collect()
         return [try await host.bundles.load(url).source.rawValue, loaded.source.rawValue]
       }
       _ = try await sources()

@@ -15,7 +15,7 @@ struct UserTests {
 
   private static func text(_ host: PageHost, _ url: String, _ behavior: LoadBehavior? = nil) async throws -> String {
     let loaded = try await host.resources.response(for: ResourceRequest(url, behavior: behavior))
-    return String(decoding: try await loaded.body.bytes(), as: UTF8.self)
+    return String(decoding: try await loaded.body.collect(), as: UTF8.self)
   }
 
   /// Runs a script with the module `storage`, and gives what the page shows.

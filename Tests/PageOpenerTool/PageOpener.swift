@@ -74,7 +74,7 @@ final class PageOpener: Sendable {
     guard let page = pages.withLock({ $0[number] }) else { throw UnknownCommand() }
     var request = ResourceRequest(try url(name).text)
     request.view = page.view
-    print("file", number, name, try Self.digest(try await resources.response(for: request).body.bytes()))
+    print("file", number, name, try Self.digest(try await resources.response(for: request).body.collect()))
   }
 
   private func url(_ name: String) throws -> PageURL {

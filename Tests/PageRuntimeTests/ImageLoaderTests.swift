@@ -126,7 +126,7 @@ import Testing
         #expect(failures.count == 1)
         #expect(failures.first?.contains("/a.png") == true)
         #expect(failures.first?.contains("limit of 1000 bytes") == true, "\(failures)")
-        _ = try await fixture.loader.response(for: ResourceRequest(fixture.origin.url(for: "/a.png"))).body.bytes()
+        _ = try await fixture.loader.response(for: ResourceRequest(fixture.origin.url(for: "/a.png"))).body.collect()
       }
     }
   }

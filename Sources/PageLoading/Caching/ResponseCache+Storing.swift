@@ -75,24 +75,25 @@ extension ResponseCache {
     let head = head(
       status: proposal.response.status.code, fields: fields, times: arrival.times, vary: vary, extent: extent,
       userInfo: proposal.userInfo)
-    let bytes = proposal.replacement ?? writer.flatMap { memoryBytes(of: $0) }
     let replaced = await responses(for: arrival.key, fields: arrival.request.headerFields).filter {
       $0.stored.vary.matches(arrival.request.headerFields)
     }
     if proposal.storagePolicy == .allowed,
-      let stored = await storeOnDisk(proposal, head, arrival.key, writer, bytes, replacing: replaced)
+      let stored = await storeOnDisk(proposal, head, arrival.key, writer, replacing: replaced)
     {
       return stored
     }
     return await storeInMemory(
-      head, arrival, bytes, replacing: replaced, isMeant: proposal.storagePolicy == .memoryOnly)
+      head, arrival, memoryBytes(of: proposal, writer, upTo: Int64(memory.capacity / 4)), replacing: replaced,
+      isMeant: proposal.storagePolicy == .memoryOnly)
   }
 
   private func storeOnDisk(
     _ proposal: ProposedResponse, _ head: ResponseHead, _ key: CacheKey, _ writer: (any ResponseWriting)?,
-    _ bytes: [UInt8]?, replacing replaced: [CachedResponse]
+    replacing replaced: [CachedResponse]
   ) async -> CachedResponse? {
     await tellUses()
+    let bytes = memoryBytes(of: proposal, writer, upTo: memoryLimit)
     let ids = Set(replaced.map(\.entry.id))
     do {
       guard let source = try proposal.replacement.map({ try spool($0) }) ?? writer else { return nil }
@@ -133,8 +134,12 @@ extension ResponseCache {
     return writer
   }
 
-  private func memoryBytes(of writer: any ResponseWriting) -> [UInt8]? {
-    guard writer.count <= memory.capacity / 4 else { return nil }
+  /// - Returns: `nil` if there are more.
+  private func memoryBytes(
+    of proposal: ProposedResponse, _ writer: (any ResponseWriting)?, upTo limit: Int64
+  ) -> [UInt8]? {
+    if let bytes = proposal.replacement { return Int64(bytes.count) <= limit ? bytes : nil }
+    guard let writer, writer.count <= limit else { return nil }
     return try? writer.read(at: 0, upTo: Int(writer.count))
   }
 

@@ -141,6 +141,10 @@ public final class ResponseCache: Sendable {
     }
   }
 
+  /// The most bytes of a body that is on disk, too, and kept in memory beside it: longer ones are read from their file,
+  /// so that many requests for one cost no more than a chunk each.
+  var memoryLimit: Int64 { min(Int64(memory.capacity / 4), 1 << 20) }
+
   /// The stored bytes, checked; nil where they have gone.
   public func body(of response: CachedResponse) async -> (any StoredBody)? {
     noteUse(response.entry.id)
@@ -150,7 +154,7 @@ public final class ResponseCache: Sendable {
         memory.remove(response.entry.key, ids: [response.entry.id])
         return nil
       }
-      if body.count <= memory.capacity / 4, let bytes = try? body.read(at: 0, upTo: Int(body.count)) {
+      if body.count <= memoryLimit, let bytes = try? body.read(at: 0, upTo: Int(body.count)) {
         memory.insert(CachedResponse(response.entry, bytes: bytes, policy: policy), since: response.epoch)
         return BytesBody(bytes)
       }

@@ -54,7 +54,7 @@ public struct HandledResponse: Sendable {
   /// - Throws: ``TransportError``, ``ContentError``.
   public init(_ loaded: Loaded) async throws {
     self.init(
-      loaded.status, fields: loaded.response.headerFields, bytes: try await loaded.body.bytes(),
+      loaded.status, fields: loaded.response.headerFields, bytes: try await loaded.body.collect(),
       storage: .asTheServerSaid)
   }
 }
@@ -95,8 +95,7 @@ extension HandledResponse {
 
   /// As a server would send it.
   func transported(at date: String) -> TransportResponse {
-    let rest = TakenOnce(bytes)
-    return TransportResponse(head: head(at: date), body: TransportBody(next: { rest.take() }))
+    TransportResponse(head: head(at: date), body: Body(bytes))
   }
 }
 
@@ -109,7 +108,7 @@ extension Loaded {
     fields[.contentLength] = String(response.bytes.count)
     self.init(
       url: url, response: HTTPResponse(status: .init(code: response.status), headerFields: fields),
-      body: LoadedBody(response.bytes), source: .local)
+      body: Body(response.bytes), source: .local)
   }
 
   /// The same answer with other bytes and fields.
@@ -119,7 +118,7 @@ extension Loaded {
     fields[.contentEncoding] = nil
     return Loaded(
       url: url, response: HTTPResponse(status: .init(code: response.status), headerFields: fields),
-      body: LoadedBody(response.bytes), source: source, age: age, generation: generation, cacheStatus: cacheStatus,
+      body: Body(response.bytes), source: source, age: age, generation: generation, cacheStatus: cacheStatus,
       userInfo: userInfo)
   }
 }

@@ -55,7 +55,7 @@ final class IncomingResponse: Sendable {
   ///   - tasks: what the taking is one of.
   ///   - landed: called in any case, before readers see the end.
   func start(
-    _ body: TransportBody, in tasks: RunningTasks,
+    _ body: Body, in tasks: RunningTasks,
     commit: @escaping @Sendable (_ isWhole: Bool, any ResponseWriting) async -> CachedResponse?,
     landed: @escaping @Sendable () -> Void
   ) {
@@ -116,7 +116,7 @@ final class IncomingResponse: Sendable {
   // MARK: Reading
 
   /// The body for one reader. Nil when the transfer was given up already.
-  func body() -> TransportBody? {
+  func body() -> Body? {
     let isOpen = state.withLock { state in
       // What ended because nobody wanted it any more is no answer to who wants it now.
       if case .failure(let error)? = state.end, error is CancellationError { return false }
@@ -126,7 +126,7 @@ final class IncomingResponse: Sendable {
     }
     guard isOpen else { return nil }
     let reader = Reader(self)
-    return TransportBody(next: { try await reader.next() })
+    return Body(next: { try await reader.next() })
   }
 
   /// What is stored in the end; nil where nothing is. Throws what ended the transfer.

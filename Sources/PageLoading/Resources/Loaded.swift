@@ -24,7 +24,7 @@ public struct Loaded: Sendable {
   public let url: PageURL?
   /// With `Age` and `Cache-Status`.
   public let response: HTTPResponse
-  public let body: LoadedBody
+  public let body: Body
   public let source: Source
   /// Seconds since the origin made it; nil for what is no HTTP response.
   public let age: Int64?
@@ -45,11 +45,11 @@ public struct Loaded: Sendable {
     relayed response: HTTPResponse, url: PageURL?, bytes: [UInt8], source: Source, age: Int64?, generation: UInt64
   ) {
     self.init(
-      url: url, response: response, body: LoadedBody(bytes), source: source, age: age, generation: generation)
+      url: url, response: response, body: Body(bytes), source: source, age: age, generation: generation)
   }
 
   init(
-    url: PageURL?, response: HTTPResponse, body: LoadedBody, source: Source, age: Int64? = nil,
+    url: PageURL?, response: HTTPResponse, body: Body, source: Source, age: Int64? = nil,
     generation: UInt64 = 0, cacheStatus: CacheStatus? = nil, userInfo: [String: String] = [:],
     digest: SHA256Digest? = nil, incoming: IncomingResponse? = nil
   ) {
@@ -79,70 +79,6 @@ public struct Loaded: Sendable {
   private static let fieldsOfEncodedBytes: Set<String> = [
     "content-encoding", "content-length", "content-md5", "content-digest", "repr-digest",
   ]
-}
-
-/// A body: in memory, or coming.
-public struct LoadedBody: AsyncSequence, Sendable {
-  public typealias Element = [UInt8]
-
-  private enum Storage: Sendable {
-    case bytes([UInt8])
-    case stream(TransportBody)
-  }
-
-  private let storage: Storage
-  private let url: String
-  /// Whether a content encoding was undone: fields that describe the encoded bytes do not fit.
-  package let isDecoded: Bool
-
-  init(_ bytes: [UInt8], isDecoded: Bool = false) {
-    storage = .bytes(bytes)
-    url = ""
-    self.isDecoded = isDecoded
-  }
-
-  /// Can be read once.
-  init(_ stream: TransportBody, url: String, isDecoded: Bool = false) {
-    storage = .stream(stream)
-    self.url = url
-    self.isDecoded = isDecoded
-  }
-
-  /// The whole body.
-  ///
-  /// - Throws: ``TransportError``, ``ContentError``; also where it has more than `limit` bytes.
-  public func bytes(upTo limit: Int64 = 256 << 20) async throws -> [UInt8] {
-    switch storage {
-    case .bytes(let bytes): return bytes
-    case .stream(let stream): return try await stream.collect(upTo: limit, url: url)
-    }
-  }
-
-  /// What came behind the body; none of what is stored. To be asked for when the body has been read.
-  package func trailers() async -> HTTPFields {
-    if case .stream(let stream) = storage { await stream.transferSummary().trailers } else { [:] }
-  }
-
-  /// The whole body, where it is in memory already.
-  public var bytesInMemory: [UInt8]? { if case .bytes(let bytes) = storage { bytes } else { nil } }
-
-  public struct AsyncIterator: AsyncIteratorProtocol {
-    fileprivate var bytes: [UInt8]?
-    fileprivate var stream: TransportBody.AsyncIterator?
-
-    public mutating func next() async throws -> [UInt8]? {
-      if stream != nil { return try await stream?.next() }
-      defer { bytes = nil }
-      return bytes.flatMap { $0.isEmpty ? nil : $0 }
-    }
-  }
-
-  public func makeAsyncIterator() -> AsyncIterator {
-    switch storage {
-    case .bytes(let bytes): AsyncIterator(bytes: bytes, stream: nil)
-    case .stream(let stream): AsyncIterator(bytes: nil, stream: stream.makeAsyncIterator())
-    }
-  }
 }
 
 /// What `updates(for:)` yields.

@@ -82,10 +82,10 @@ extension ResourceLoader {
     let answer = StoredAnswer(to: hop.request, from: cached.stored, age: freshness.age)
     var status = status
     status.timeToLive = freshness.remaining
-    var body = LoadedBody([])
+    var body = Body([])
     if case .bytes(let range) = answer.body {
       guard let stored = await cache.body(of: cached) else { return nil }
-      body = decoded(stored.body(range), of: answer.head, hop)
+      body = decoded(Body(stored, range), of: answer.head, hop)
     }
     var loaded = Loaded(
       url: hop.url,
@@ -113,17 +113,20 @@ extension ResourceLoader {
     let status = CacheStatus(.forwarded(reason), detail: "only-if-cached")
     let fields = status.added(to: [.contentLength: "0", .date: configuration.now().description])
     return Loaded(
-      url: hop.url, response: HTTPResponse(status: .gatewayTimeout, headerFields: fields), body: LoadedBody([]),
+      url: hop.url, response: HTTPResponse(status: .gatewayTimeout, headerFields: fields), body: Body([]),
       source: .local, generation: generations.current, cacheStatus: status)
   }
 
   /// The content of stored or received bytes, where it is all of them.
-  func decoded(_ body: LoadedBody, of head: HTTPResponse, _ hop: Hop) -> LoadedBody {
+  func decoded(_ body: Body, of head: HTTPResponse, _ hop: Hop) -> Body {
     guard !hop.keepsContentEncoding, hop.method != .head,
       ![.partialContent, .notModified, .noContent].contains(head.status),
       let encoding = head.headerFields[.contentEncoding], !["", "identity"].contains(encoding.lowercased()),
       let decoder = try? coding.decoder(for: encoding, url: hop.url.text, limit: configuration.bodyLimit)
     else { return body }
-    return LoadedBody(DecodedBody(body, decoder).stream, url: hop.url.text, isDecoded: true)
+    let content = DecodedBody(body.reader(), decoder)
+    var decoded = Body(next: { try await content.next() }, summary: { await body.transferSummary() })
+    (decoded.url, decoded.isDecoded) = (body.url, true)
+    return decoded
   }
 }

@@ -175,10 +175,11 @@ extension ResourceLoader {
   }
 
   private func loaded(
-    _ head: HTTPResponse, _ body: TransportBody, _ hop: Hop, _ status: CacheStatus, generation: UInt64,
+    _ head: HTTPResponse, _ body: Body, _ hop: Hop, _ status: CacheStatus, generation: UInt64,
     incoming: IncomingResponse? = nil
   ) -> Loaded {
-    let body = LoadedBody(body, url: hop.url.text)
+    var body = body
+    body.url = hop.url.text
     let now = configuration.now()
     let age = Age(of: head.headerFields, times: ExchangeTimes(request: now, response: now)).initial
     return Loaded(

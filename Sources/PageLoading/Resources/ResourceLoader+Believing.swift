@@ -23,7 +23,7 @@ extension ResourceLoader {
     guard let md5 = expected.md5, let body = await cache.body(of: cached) else { return false }
     guard var digester = try? Digester.md5() else { return false }
     do {
-      for try await chunk in body.body(0..<body.count) { digester.update(chunk) }
+      for try await chunk in Body(body, 0..<body.count) { digester.update(chunk) }
       return try digester.finish() != md5
     } catch {
       return true

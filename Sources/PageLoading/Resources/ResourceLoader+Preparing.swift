@@ -99,14 +99,15 @@ extension ResourceLoader {
     guard let handle = try? FileHandle(forReadingFrom: file) else {
       throw LoadError.unreadableFile(url, reason: "there is no such file, or it may not be read")
     }
-    defer { try? handle.close() }
-    guard let data = try? handle.read(upToCount: Int(clamping: configuration.bodyLimit) + 1) else {
+    guard let content = LocalFileBody(handle, path: path) else {
       throw LoadError.unreadableFile(url, reason: "it is no file")
     }
-    guard Int64(data.count) <= configuration.bodyLimit else {
+    guard content.count <= configuration.bodyLimit else {
       throw LoadError.tooLarge(url, limit: configuration.bodyLimit)
     }
-    return Loaded(url: url, bytes: Array(data), mediaType: MediaType.of(path: path), source: .local)
+    return Loaded(
+      url: url, body: Body(content, 0..<content.count), count: content.count, mediaType: MediaType.of(path: path),
+      source: .local)
   }
 }
 
@@ -115,12 +116,16 @@ extension Loaded {
     self.init(url: nil, bytes: data.bytes, mediaType: data.mediaType, source: .local)
   }
 
-  /// What is no HTTP response, as one.
+  /// Bytes that are not an HTTP response's, as those of one.
   init(url: PageURL?, bytes: [UInt8], mediaType: String, source: Source) {
-    let fields: HTTPFields = [.contentType: mediaType, .contentLength: String(bytes.count)]
+    self.init(url: url, body: Body(bytes), count: Int64(bytes.count), mediaType: mediaType, source: source)
+  }
+
+  fileprivate init(url: PageURL?, body: Body, count: Int64, mediaType: String, source: Source) {
+    let fields: HTTPFields = [.contentType: mediaType, .contentLength: String(count)]
     let status = source == .release ? CacheStatus(.hit, detail: "release") : nil
     self.init(
       url: url, response: HTTPResponse(status: .ok, headerFields: status?.added(to: fields) ?? fields),
-      body: LoadedBody(bytes), source: source, cacheStatus: status)
+      body: body, source: source, cacheStatus: status)
   }
 }

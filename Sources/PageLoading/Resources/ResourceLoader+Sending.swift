@@ -156,7 +156,7 @@ extension ResourceLoader {
 
   /// Lets the bytes come in, for all who want them, and stores what there is in the end.
   private func take(
-    _ body: TransportBody, _ head: HTTPResponse, _ pending: PendingResponse, _ spool: any ResponseWriting,
+    _ body: Body, _ head: HTTPResponse, _ pending: PendingResponse, _ spool: any ResponseWriting,
     _ key: FlightKey, _ generation: UInt64
   ) -> IncomingResponse {
     let incoming = IncomingResponse(head, to: pending.hop.request, generation: generation, spool: spool)

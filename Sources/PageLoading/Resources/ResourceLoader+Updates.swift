@@ -50,12 +50,40 @@ extension ResourceLoader {
     return isSame ? .notModified(complete) : .network(complete)
   }
 
-  /// The same with its body in memory.
+  /// The same, when all of its body has come. It waits in a file where the cache has a folder.
   private func whole(_ loaded: Loaded) async throws -> Loaded {
-    let bytes = try await loaded.body.bytes(upTo: configuration.bodyLimit)
+    if let incoming = loaded.incoming {
+      _ = try await incoming.stored()
+      return loaded
+    }
+    var body = try await kept(loaded)
+    (body.url, body.isDecoded) = (loaded.body.url, loaded.body.isDecoded)
     return Loaded(
-      url: loaded.url, response: loaded.response, body: LoadedBody(bytes, isDecoded: loaded.body.isDecoded),
-      source: loaded.source, age: loaded.age,
+      url: loaded.url, response: loaded.response, body: body, source: loaded.source, age: loaded.age,
       generation: loaded.generation, cacheStatus: loaded.cacheStatus, userInfo: loaded.userInfo)
+  }
+
+  /// The body of a response that is not stored.
+  private func kept(_ loaded: Loaded) async throws -> Body {
+    let limit = configuration.bodyLimit
+    guard loaded.body.bytesInMemory == nil, let spool = cache.writer() else {
+      return Body(try await loaded.body.collect(upTo: limit))
+    }
+    defer { spool.discard() }
+    let reader = loaded.body.reader()
+    while let chunk = try await reader.nextChunk() {
+      guard spool.count + Int64(chunk.count) <= limit else {
+        throw TransportError.tooLarge(url: loaded.body.url, limit: limit)
+      }
+      do {
+        try spool.append(chunk)
+      } catch is StoreError {
+        // The disk is full.
+        let beginning = try spool.read(at: 0, upTo: Int(spool.count)) + chunk
+        let rest = Body(next: { try await reader.nextChunk() })
+        return Body(beginning + (try await rest.collect(upTo: limit - Int64(beginning.count))))
+      }
+    }
+    return Body(spool, 0..<spool.count)
   }
 }

@@ -1,6 +1,5 @@
 import HTTPTypes
 import PageCore
-import Synchronization
 
 /// Answers in a server's place: what it says is cached as a server's answer would be.
 public struct ResourceOrigin: Sendable {
@@ -34,19 +33,5 @@ struct HandlingOrigin: Sendable {
   init(_ origin: ResourceOrigin, _ request: ResourceRequest) {
     name = origin.name
     respond = { try await origin.respond(request) }
-  }
-}
-
-/// Bytes for one reader.
-final class TakenOnce: Sendable {
-  private let bytes: Mutex<[UInt8]?>
-
-  init(_ bytes: [UInt8]) { self.bytes = Mutex(bytes.isEmpty ? nil : bytes) }
-
-  func take() -> [UInt8]? {
-    bytes.withLock { bytes in
-      defer { bytes = nil }
-      return bytes
-    }
   }
 }

@@ -126,26 +126,24 @@ final class TransferGate: Sendable {
 
 extension TransferGate.Pass {
   /// The body, which gives the place back at its end.
-  func held(by body: TransportBody) -> TransportBody {
+  func held(by body: Body) -> Body {
     let reading = Reading(body, self)
-    return TransportBody(next: { try await reading.next() }, summary: { await body.transferSummary() })
+    return Body(next: { try await reading.next() }, summary: { await body.transferSummary() })
   }
 
   private final class Reading: Sendable {
-    private let body: TransportBody
+    private let body: BodyReader
     private let pass: Mutex<TransferGate.Pass?>
 
-    init(_ body: TransportBody, _ pass: TransferGate.Pass) {
-      self.body = body
+    init(_ body: Body, _ pass: TransferGate.Pass) {
+      self.body = body.reader()
       self.pass = Mutex(pass)
     }
 
     func next() async throws -> [UInt8]? {
-      // Every iterator goes on where the one before it was.
-      var iterator = body.makeAsyncIterator()
       var chunk: [UInt8]?
       defer { if chunk == nil { pass.withLock { $0 = nil } } }
-      chunk = try await iterator.next()
+      chunk = try await body.nextChunk()
       return chunk
     }
   }

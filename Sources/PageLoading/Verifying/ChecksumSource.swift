@@ -47,7 +47,7 @@ struct ChecksumLookup: Sendable {
     guard let file = Self.md5FileURL(for: url) else { return nil }
     let response = try await client.send(.get, file, fields: [.cacheControl: "no-cache"], bodyLimit: Self.fileLimit)
     guard response.head.status == .ok,
-      let bytes = try? await response.body.collect(upTo: Self.fileLimit, url: file.text)
+      let bytes = try? await response.body.collect(upTo: Self.fileLimit)
     else { return nil }
     return Self.md5(inFile: String(decoding: bytes, as: UTF8.self)).map { .promised(ExpectedContent(md5: $0)) }
   }

@@ -141,7 +141,7 @@ package struct ManifestFetcher: Sendable {
     guard let response = try? await client.send(.get, url, fields: fields, bodyLimit: Self.nameLimit),
       response.head.status == .ok
     else { return nil }
-    return try? await response.body.collect(upTo: Self.nameLimit, url: url.text)
+    return try? await response.body.collect(upTo: Self.nameLimit)
   }
 
   /// A manifest of many entries takes a second.

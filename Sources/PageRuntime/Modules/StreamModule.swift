@@ -22,10 +22,10 @@ enum StreamModule {
         for try await update in page.updates(for: request, within: timeout(in: call[0]) ?? .seconds(60)) {
           switch update {
           case .cached(let loaded), .network(let loaded), .notModified(let loaded):
-            text = String(decoding: try await loaded.body.bytes(), as: UTF8.self)
+            text = String(decoding: try await loaded.body.collect(), as: UTF8.self)
           case .failed(let failure):
             guard text.isEmpty, let loaded = failure.answer else { break }
-            text = String(decoding: try await loaded.body.bytes(), as: UTF8.self)
+            text = String(decoding: try await loaded.body.collect(), as: UTF8.self)
           }
         }
       } catch is PageTimeout {}
@@ -144,7 +144,7 @@ enum StreamModule {
     }
 
     func payload(_ loaded: Loaded, fromCache: Bool?) async throws -> ScriptValue {
-      let text = String(decoding: try await loaded.body.bytes(), as: UTF8.self)
+      let text = String(decoding: try await loaded.body.collect(), as: UTF8.self)
       let isGood = (200..<300).contains(loaded.status)
       var payload: [String: ScriptValue] = [
         "status": .number(Double(loaded.status)), "ok": .bool(isGood),

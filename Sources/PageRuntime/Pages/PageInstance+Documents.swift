@@ -45,7 +45,7 @@ extension PageInstance {
         throw failure.error ?? AnswerStatusError(url: source, status: failure.answer?.status ?? 0)
       }
       guard loaded.status < 400 else { throw AnswerStatusError(url: source, status: loaded.status) }
-      let bytes = try await loaded.body.bytes(upTo: Self.documentLimit)
+      let bytes = try await loaded.body.collect(upTo: Self.documentLimit)
       guard tree[ref]?.source?.url == source else { return }
       documents[ref] = bytes
       let type = loaded.response.headerFields[.contentType]

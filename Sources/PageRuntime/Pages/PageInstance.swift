@@ -118,7 +118,7 @@ import ScriptEngine
         let loaded = try await resources.response(
           for: ResourceRequest(url.text, type: .page, behavior: .networkOnly, partition: partition))
         guard loaded.status == 200 else { throw AnswerStatusError(url: "\(url)", status: loaded.status) }
-        return try await loaded.body.bytes()
+        return try await loaded.body.collect()
       }
       guard let source = String(validating: bytes, as: UTF8.self) else {
         throw BundleError.notUTF8(bundle: url.text, url: url)

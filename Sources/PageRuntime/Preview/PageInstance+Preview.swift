@@ -59,7 +59,7 @@ extension PageInstance {
   private func stored(_ request: ResourceRequest) async -> [UInt8]? {
     for await update in updates(for: request) {
       switch update {
-      case .cached(let loaded), .network(let loaded), .notModified(let loaded): return try? await loaded.body.bytes()
+      case .cached(let loaded), .network(let loaded), .notModified(let loaded): return try? await loaded.body.collect()
       case .failed: return nil
       }
     }

@@ -26,7 +26,7 @@ public struct SourceMapLookup: Sendable {
     guard (200..<300).contains(loaded.status) else {
       throw AnswerStatusError(url: "\(loaded.url ?? url)", status: loaded.status)
     }
-    let bytes = try await loaded.body.bytes(upTo: Int64(limits.bytes))
+    let bytes = try await loaded.body.collect(upTo: Int64(limits.bytes))
     return try SourceMap(reading: bytes, at: loaded.url ?? url, limits: limits)
   }
 }

@@ -36,10 +36,25 @@ struct ResourceRoutes: Sendable {
       throw PageFailure(error, url: reference)
     }
     directory.record.answered(from: loaded.source)
-    let bytes = try await loaded.body.bytes(upTo: Self.limit)
     return Response(
-      status: HTTPResponse.Status(code: loaded.status), headers: Self.fields(loaded),
-      body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
+      status: HTTPResponse.Status(code: loaded.status), headers: Self.fields(loaded), body: Self.body(loaded.body))
+  }
+
+  /// The resource, as its client takes it. What is longer than it may be is cut off: its connection ends.
+  private static func body(_ body: Body) -> ResponseBody {
+    if let bytes = body.bytesInMemory, bytes.count <= Body.chunkSize {
+      return ResponseBody(byteBuffer: ByteBuffer(bytes: bytes))
+    }
+    return ResponseBody { writer in
+      let reader = body.reader()
+      var count: Int64 = 0
+      while let chunk = try await reader.nextChunk() {
+        count += Int64(chunk.count)
+        guard count <= limit else { throw TransportError.tooLarge(url: body.url, limit: limit) }
+        try await writer.write(ByteBuffer(bytes: chunk))
+      }
+      try await writer.finish(nil)
+    }
   }
 
   /// What it is and how long it keeps; whatever else its server says is not ours to say. Opened by itself it does

@@ -14,6 +14,8 @@ struct HostAnswers: Sendable {
   private static let valueLimit = 256 << 10
   /// Bytes of one answer.
   private static let bodyLimit: Int64 = 32 << 20
+  /// How long an answer waits for the long ones of its page before it.
+  private static let longAnswerWait = Duration.seconds(120)
   /// What a page must not say of its connection, or of whose server it is.
   private static let ownFields: Set<String> = [
     "host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "expect", "keep-alive",
@@ -57,12 +59,12 @@ struct HostAnswers: Sendable {
     request = try permitted(request)
     for await update in host.resources.updates(for: request) {
       switch update {
-      case .cached(let loaded): try await relay(.cached, loaded, send)
-      case .network(let loaded): try await relay(.network, loaded, send)
-      case .notModified(let loaded): try await relay(.notModified, loaded, send)
+      case .cached(let loaded): try await relay(.cached, loaded, page, send)
+      case .network(let loaded): try await relay(.network, loaded, page, send)
+      case .notModified(let loaded): try await relay(.notModified, loaded, page, send)
       case .failed(let failure):
         if let answer = failure.answer {
-          try await relay(.failed, answer, send)
+          try await relay(.failed, answer, page, send)
         } else {
           try await send(failed("\(failure)"), [])
         }
@@ -89,10 +91,11 @@ struct HostAnswers: Sendable {
     return request
   }
 
-  private func relay(_ kind: ResourceUpdate.Kind, _ loaded: Loaded, _ send: Send) async throws {
+  private func relay(
+    _ kind: ResourceUpdate.Kind, _ loaded: Loaded, _ page: PageNumbers.Page, _ send: Send
+  ) async throws {
     record.answered(from: loaded.source)
-    let bytes = try await loaded.body.bytes(upTo: Self.bodyLimit)
-    try await Self.send(bytes, send) { hasMore in
+    try await Self.send(loaded.body, to: page, send) { hasMore in
       var update = ResourceUpdate(kind, loaded, hasMore: hasMore)
       update.url = loaded.url.map { locations.location(of: $0) }
       return .update(update)
@@ -106,19 +109,39 @@ struct HostAnswers: Sendable {
     try access.check(url)
     let bundle = try await host.bundles.load(url, options: OpenOptions(view: page.view))
     record.loaded(bundle)
-    try await Self.send(bundle.bytes, send) { .bundle(hasMore: $0) }
+    try await Self.send(Body(bundle.bytes), to: page, send) { .bundle(hasMore: $0) }
   }
 
-  /// In pieces, so that nothing else has to wait for long.
-  private static func send(_ bytes: [UInt8], _ send: Send, _ head: (Bool) -> PageAnswer) async throws {
-    var rest = bytes[...]
+  /// Sends a body in pieces, the next one when the worker has taken the one before it: of each answer the daemon has no
+  /// more than a few pieces in memory.
+  ///
+  /// - Throws: ``TransportError/tooLarge(url:limit:)`` if it has more bytes than one answer may have.
+  private static func send(
+    _ body: Body, to page: PageNumbers.Page, _ send: Send, _ head: (_ hasMore: Bool) -> PageAnswer
+  ) async throws {
+    let reader = body.reader()
+    var count: Int64 = 0
     var isFirst = true
+    var pass: FairGate<Int>.Pass?
+    defer { if let pass { page.longAnswers.leave(pass) } }
+    var chunk = try await reader.nextChunk()
     repeat {
-      let piece = Array(rest.prefix(Frame.pieceLimit))
-      rest = rest.dropFirst(piece.count)
-      try await send(isFirst ? head(!rest.isEmpty) : .piece(hasMore: !rest.isEmpty), piece)
-      isFirst = false
-    } while !rest.isEmpty
+      let next = chunk == nil ? nil : try await reader.nextChunk()
+      var rest = (chunk ?? [])[...]
+      count += Int64(rest.count)
+      guard count <= bodyLimit else { throw TransportError.tooLarge(url: body.url, limit: bodyLimit) }
+      if pass == nil, count > Frame.pieceLimit {
+        pass = try await page.longAnswers.enter(for: 0, until: .now + longAnswerWait)
+      }
+      repeat {
+        let piece = Array(rest.prefix(Frame.pieceLimit))
+        rest = rest.dropFirst(piece.count)
+        let hasMore = !rest.isEmpty || next != nil
+        try await send(isFirst ? head(hasMore) : .piece(hasMore: hasMore), piece)
+        isFirst = false
+      } while !rest.isEmpty
+      chunk = next
+    } while chunk != nil
   }
 
   // MARK: Storage

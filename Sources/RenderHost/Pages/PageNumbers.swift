@@ -10,6 +10,8 @@ final class PageNumbers: Sendable {
     /// How it is called outside.
     let location: String
     let log: EventLog?
+    /// Lets one long answer at a time go to the page: its worker keeps an answer until it is whole.
+    let longAnswers = FairGate<Int>(width: 1)
   }
 
   private struct State {

@@ -43,7 +43,7 @@ struct FetchScript: Sendable {
     }
     do {
       let (loaded, _) = try await FinalAnswer.load(try request.resource(policy), from: loader)
-      return ScriptAnswer(id: request.id, loaded, body: try await loaded.body.bytes(upTo: Self.bodyLimit))
+      return ScriptAnswer(id: request.id, loaded, body: try await loaded.body.collect(upTo: Self.bodyLimit))
     } catch {
       return ScriptAnswer(id: request.id, error: "\(error)")
     }

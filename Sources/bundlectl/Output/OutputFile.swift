@@ -66,7 +66,7 @@ final class OutputFile {
   /// Writes a body as it comes; nothing is changed before its first bytes are here.
   ///
   /// - Parameter progress: told of the bytes so far.
-  static func write(_ body: LoadedBody, to path: String, progress: (Int64) -> Void = { _ in }) async throws {
+  static func write(_ body: Body, to path: String, progress: (Int64) -> Void = { _ in }) async throws {
     var chunks = body.makeAsyncIterator()
     var chunk = try await chunks.next()
     let file = try OutputFile(path)

@@ -60,7 +60,7 @@ actor FaultReader {
     guard let source = PageURL(place), source.isFile ? url.isFile : source.origin == url.origin else { return nil }
     let loaded = try? await resources.response(for: ResourceRequest(place, base: url, priority: .low))
     guard let loaded, (200..<300).contains(loaded.status),
-      let bytes = try? await loaded.body.bytes(upTo: Self.sourceLimit)
+      let bytes = try? await loaded.body.collect(upTo: Self.sourceLimit)
     else { return nil }
     sources[place] = String(decoding: bytes, as: UTF8.self)
     return sources[place]

@@ -17,7 +17,7 @@ struct ReleaseViewTests {
   ) async throws -> String {
     var request = ResourceRequest(try fixture.url(path).text, behavior: behavior)
     request.view = view
-    return String(decoding: try await loader.response(for: request).body.bytes(), as: UTF8.self)
+    return String(decoding: try await loader.response(for: request).body.collect(), as: UTF8.self)
   }
 
   private static func publish(_ release: String, _ fixture: LoadingFixture) throws {

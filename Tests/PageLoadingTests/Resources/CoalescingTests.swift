@@ -105,7 +105,7 @@ struct CoalescingTests {
           group.addTask {
             let loaded = try await fixture.loader.response(for: fixture.request("/a", .networkOnly))
             guard number % 3 > 0 else { return }
-            #expect(try await loaded.body.bytes().count == 200_000)
+            #expect(try await loaded.body.collect().count == 200_000)
           }
         }
         try await group.waitForAll()

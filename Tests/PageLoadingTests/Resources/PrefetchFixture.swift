@@ -66,6 +66,6 @@ struct PrefetchFixture {
   func text(_ path: String, _ behavior: LoadBehavior? = nil, by loader: ResourceLoader? = nil) async throws -> String {
     let request = ResourceRequest(origin.url(for: path), behavior: behavior)
     let loaded = try await (loader ?? resources).response(for: request)
-    return String(decoding: try await loaded.body.bytes(), as: UTF8.self)
+    return String(decoding: try await loaded.body.collect(), as: UTF8.self)
   }
 }

@@ -68,7 +68,7 @@ struct ResourceEncodingTests {
       for query in ["A", "B"] {
         let request = ResourceRequest(try fixture.url("/q").text, body: Array(query.utf8))
         let loaded = try await fixture.loader.response(for: request)
-        #expect(String(decoding: try await loaded.body.bytes(), as: UTF8.self) == "answer to \(query)")
+        #expect(String(decoding: try await loaded.body.collect(), as: UTF8.self) == "answer to \(query)")
       }
     }
   }

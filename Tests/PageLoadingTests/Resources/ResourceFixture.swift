@@ -109,7 +109,7 @@ struct ResourceFixture {
   @discardableResult
   func load(_ request: ResourceRequest) async throws -> Answer {
     let loaded = try await loader.response(for: request)
-    return Answer(loaded: loaded, bytes: try await loaded.body.bytes())
+    return Answer(loaded: loaded, bytes: try await loaded.body.collect())
   }
 
   /// Answers, each with its text.
@@ -165,7 +165,7 @@ extension LoadUpdate {
   var line: String {
     get async throws {
       func text(_ loaded: Loaded) async throws -> String {
-        String(decoding: try await loaded.body.bytes(), as: UTF8.self)
+        String(decoding: try await loaded.body.collect(), as: UTF8.self)
       }
       switch self {
       case .cached(let loaded): return "cached: \(try await text(loaded))"

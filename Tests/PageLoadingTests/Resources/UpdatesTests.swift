@@ -84,7 +84,7 @@ struct UpdatesTests {
       let answer = try #require(failure?.answer)
       #expect(failure?.error == nil)
       #expect((answer.status, answer.response.headerFields[.retryAfter]) == (503, "7"))
-      #expect(try await answer.body.bytes() == Array("busy".utf8))
+      #expect(try await answer.body.collect() == Array("busy".utf8))
       #expect(try await fixture.stored("/a") == "old")
     }
   }

@@ -128,7 +128,7 @@ import Testing
       // What is stored is what the server said.
       let stored = try await fixture.loader.response(
         for: ResourceRequest(fixture.origin.url(for: "/a"), behavior: .cacheOnly))
-      #expect(try await stored.body.bytes() == Array("me".utf8))
+      #expect(try await stored.body.collect() == Array("me".utf8))
     }
   }
 

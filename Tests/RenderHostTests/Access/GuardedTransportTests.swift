@@ -49,7 +49,7 @@ import Testing
       let url = try #require(PageURL(origin.url(for: "/a")))
       let request = TransportRequest(try #require(HTTPRequest(url: url)))
       let first = try await transport.send(request)
-      _ = try await first.body.collect(upTo: 10, url: "")
+      _ = try await first.body.collect(upTo: 10)
       // Named for itself no longer, but its origin still is: by a manifest from afar.
       var policy = try AccessPolicy(allowed: [])
       policy.add([url])

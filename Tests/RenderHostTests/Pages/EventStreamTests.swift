@@ -13,7 +13,7 @@ import Testing
     let transport = try CurlTransport()
     let response = try await transport.send(TransportRequest(head))
     defer { withExtendedLifetime(transport) {} }
-    return String(decoding: try await response.body.collect(upTo: 1 << 20, url: url.text), as: UTF8.self)
+    return String(decoding: try await response.body.collect(upTo: 1 << 20), as: UTF8.self)
   }
 
   @Test func eventsHaveIdsAndGoOnWhereAClientWas() async throws {

@@ -71,7 +71,7 @@ struct TrafficClient: Sendable {
     let (floor, started) = (tally.floor(of: item), clock.now)
     do {
       let response = try await transport.send(TransportRequest(head))
-      let body = try await response.body.collect(upTo: 16 << 20, url: url.text)
+      let body = try await response.body.collect(upTo: 16 << 20)
       tally.count("\(response.head.status.code)")
       if method == .post {
         // What was kept before it was sent is not used any more, whatever came of the answer's way back.

@@ -95,7 +95,7 @@ struct ReleaseListener: Sendable {
 
   /// Throws when the stream has ended, or has been silent for too long.
   private func read(
-    _ body: TransportBody, into stream: Stream, _ announce: @escaping @Sendable () -> Void
+    _ body: Body, into stream: Stream, _ announce: @escaping @Sendable () -> Void
   ) async throws {
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask {

@@ -60,10 +60,10 @@ private final class Replay: Sendable {
     var end: Result<Void, any Error>?
   }
 
-  private let source: TransportBody
+  private let source: Body
   private let state = Mutex(State())
 
-  init(_ source: TransportBody) { self.source = source }
+  init(_ source: Body) { self.source = source }
 
   /// Bytes that are kept.
   var count: Int { state.withLock(\.count) }
@@ -71,9 +71,7 @@ private final class Replay: Sendable {
   /// Keeps the next chunk.
   func take() async -> Step {
     do {
-      // Every iterator goes on where the one before it was.
-      var iterator = source.makeAsyncIterator()
-      guard let chunk = try await iterator.next() else {
+      guard let chunk = try await source.reader().nextChunk() else {
         state.withLock { $0.end = .success(()) }
         return .end
       }
@@ -89,8 +87,8 @@ private final class Replay: Sendable {
   }
 
   /// What is kept, and then the rest.
-  var body: TransportBody {
-    TransportBody(
+  var body: Body {
+    Body(
       next: { [self] in
         let (chunk, end) = state.withLock { ($0.chunks.popFirst(), $0.end) }
         if let chunk { return chunk }
@@ -98,8 +96,7 @@ private final class Replay: Sendable {
           try end.get()
           return nil
         }
-        var iterator = source.makeAsyncIterator()
-        return try await iterator.next()
+        return try await source.reader().nextChunk()
       }, summary: { [source] in await source.transferSummary() })
   }
 }

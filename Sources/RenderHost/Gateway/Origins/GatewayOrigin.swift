@@ -124,21 +124,18 @@ struct GatewayOrigin: Sendable {
     }
     // RFC 9110 §6.4.1: these have none.
     if request.method == .head || [204, 304].contains(status.code) { return Response(status: status, headers: fields) }
-    if let bytes = loaded.body.bytesInMemory {
+    if let bytes = loaded.body.bytesInMemory, bytes.count <= Body.chunkSize {
       record.sent(bytes.count, result)
       return Response(status: status, headers: fields, body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
     }
     let length = fields[.contentLength].flatMap { Int($0) }
     let body = ResponseBody(contentLength: length) { [record] writer in
-      // Every iterator goes on where the one before it was.
-      while let chunk = try await departure.cancelling({
-        var iterator = loaded.body.makeAsyncIterator()
-        return try await iterator.next()
-      }) {
+      let reader = loaded.body.reader()
+      while let chunk = try await departure.cancelling({ try await reader.nextChunk() }) {
         try await writer.write(ByteBuffer(bytes: chunk))
         record.sent(chunk.count, result)
       }
-      let trailers = HopByHopFields.removed(from: await loaded.body.trailers())
+      let trailers = HopByHopFields.removed(from: await loaded.body.transferSummary().trailers)
       try await writer.finish(trailers.isEmpty ? nil : trailers)
     }
     return Response(status: status, headers: fields, body: body)

@@ -75,7 +75,9 @@ final class HostRelay: Sendable {
         if !hasMore { (question.head, question.bytes) = (nil, []) }
       case .value(let value): arrival = .value(value)
       case .keys(let keys): arrival = .keys(keys)
-      case .failed(let reason): arrival = .failed(reason)
+      case .failed(let reason):
+        // Also in the middle of an answer.
+        (question.head, question.bytes, arrival) = (nil, [], .failed(reason))
       case .end: (arrival, isLast) = (nil, true)
       }
       state.questions[id] = isLast ? nil : question

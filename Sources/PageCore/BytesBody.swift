@@ -1,14 +1,12 @@
-import PageCore
-
 /// Bytes in memory.
-struct BytesBody: StoredBody {
+package struct BytesBody: StoredBody {
   private let bytes: [UInt8]
 
-  init(_ bytes: [UInt8]) { self.bytes = bytes }
+  package init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-  var count: Int64 { Int64(bytes.count) }
+  package var count: Int64 { Int64(bytes.count) }
 
-  func read(at position: Int64, upTo limit: Int) -> [UInt8] {
+  package func read(at position: Int64, upTo limit: Int) -> [UInt8] {
     guard position >= 0, position < count, limit > 0 else { return [] }
     if position == 0, limit >= bytes.count { return bytes }
     let start = Int(position)
