@@ -38,23 +38,24 @@ struct Gateway: Sendable {
     }
     let limit = MaxForwards(of: request.head)
     var head = request.head
-    let (path, host) = (head.path ?? "", head.authority)
+    let (path, host) = (head.path ?? "", head.host)
+    if let fault = UnclearText.fault(in: head) { throw HTTPError(.badRequest, message: fault) }
+    let choice = table.choice(authority: host, path: path)
+    // RFC 9110 §7.4: that is seen to before anything is done, and so before it is answered here, too.
+    guard choice != .unknownHost else {
+      throw HTTPError(
+        .misdirectedRequest, message: "no origin of this gateway is called \((host ?? "").quotedForMessage)")
+    }
     if limit == .answer || path == "*" && head.method == .options { return OwnAnswer.to(head, version: version) }
     guard path.hasPrefix("/"), !path.contains("#") else {
       throw HTTPError(.badRequest, message: "the request's target is no path")
     }
-    if let fault = UnclearText.fault(in: head) { throw HTTPError(.badRequest, message: fault) }
-    limit.apply(to: &head.headerFields)
-    switch table.choice(authority: host, path: path) {
-    case .origin(let index) where origins.indices.contains(index):
-      let sender = RequestSender(
-        client: ForwardedFields(client: client, host: host, isSecure: isSecure), version: version, departure: departure)
-      return try await origins[index].respond(to: Request(head: head, body: request.body), path: path, from: sender)
-    case .origin, .unknownPath:
+    guard case .origin(let index) = choice, origins.indices.contains(index) else {
       throw HTTPError(.notFound, message: "no origin of this gateway has \(path.quotedForMessage)")
-    case .unknownHost:
-      throw HTTPError(
-        .misdirectedRequest, message: "no origin of this gateway is called \((host ?? "").quotedForMessage)")
     }
+    limit.apply(to: &head.headerFields)
+    let sender = RequestSender(
+      client: ForwardedFields(client: client, host: host, isSecure: isSecure), version: version, departure: departure)
+    return try await origins[index].respond(to: Request(head: head, body: request.body), path: path, from: sender)
   }
 }

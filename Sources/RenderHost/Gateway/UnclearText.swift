@@ -4,7 +4,11 @@ import HTTPTypes
 enum UnclearText {
   /// Nil for none.
   static func fault(in head: HTTPRequest) -> String? {
-    if let host = head.authority, !isAuthority(host) { return "the request's host is no host" }
+    if let host = head.host, !isAuthority(host) { return "the request's host is no host" }
+    // RFC 9113 §8.3.1.
+    if let host = head.host?.lowercased(), head.hostFields.contains(where: { $0.lowercased() != host }) {
+      return "the request names two hosts"
+    }
     // What was not UTF-8 is lost already: two fields that differ there would be the same.
     if let field = head.headerFields.first(where: { $0.value.utf8.contains(0xEF) && $0.value.contains("\u{FFFD}") }) {
       return "the field \(field.name.rawName) has bytes that are not UTF-8"

@@ -88,11 +88,14 @@ final class GatewayFixture: Sendable {
   }
 
   /// With TLS towards clients.
-  static func secure(_ body: (GatewayFixture) async throws -> Void) async throws {
+  static func secure(
+    _ change: (inout Settings) -> Void = { _ in }, _ body: (GatewayFixture) async throws -> Void
+  ) async throws {
     let folder = try TemporaryDirectory()
     let files = try await TLSFiles.made("gateway", in: folder)
     try await running {
       ($0.certificate, $0.privateKey) = (files.certificate, files.privateKey)
+      change(&$0)
     } _: {
       try await body($0)
     }

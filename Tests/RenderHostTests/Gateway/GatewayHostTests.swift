@@ -1,0 +1,106 @@
+import HTTPTypes
+import PageCore
+import PageTesting
+import Testing
+
+@testable import RenderHost
+
+/// Which hosts a gateway answers: a foreign name can be made to resolve to it.
+@Suite(.timeLimit(.minutes(2)))
+struct GatewayHostTests {
+  private static func shop(_ settings: inout Settings) {
+    settings.origins[0].hosts = ["shop.example", "*.shop.example"]
+  }
+
+  private static func status(of answer: String) -> Int {
+    Int(answer.split(separator: " ").dropFirst().first ?? "") ?? 0
+  }
+
+  @Test(
+    "a host that no origin has gets 421, however it is named, and nothing reaches an origin",
+    arguments: [
+      ("GET /a HTTP/1.1", "Host: evil.example"), ("POST /a HTTP/1.1", "Host: evil.example\r\nContent-Length: 0"),
+      ("GET http://evil.example/a HTTP/1.1", "Host: shop.example"),
+      ("GET HTTPS://evil.example:443/a HTTP/1.1", "Host: shop.example"),
+      ("OPTIONS http://evil.example HTTP/1.1", "Host: shop.example"), ("OPTIONS * HTTP/1.1", "Host: evil.example"),
+      ("TRACE /a HTTP/1.1", "Host: evil.example\r\nMax-Forwards: 0"),
+      ("OPTIONS /a HTTP/1.1", "Host: evil.example\r\nMax-Forwards: 0"),
+      ("GET /a HTTP/1.1", "Host: shop.example.evil.example"), ("GET /a HTTP/1.1", "Host: evilshop.example"),
+      ("GET /a HTTP/1.1", "Host: 127.0.0.1"), ("GET /a HTTP/1.1", "Host: localhost:8081"),
+      ("GET /a HTTP/1.1", "Host:"), ("GET /a HTTP/1.0", "Accept: */*"),
+    ])
+  func aHostThatNobodyHasIsMisdirected(_ line: String, _ fields: String) async throws {
+    try await GatewayFixture.running(Self.shop) { fixture in
+      let client = try RawClient(port: fixture.port)
+      client.send("\(line)\r\n\(fields)\r\nConnection: close\r\n\r\n")
+      let answer = try await client.readToEnd()
+      #expect(Self.status(of: answer) == 421 && answer.contains("no origin of this gateway is called"), "\(answer)")
+      #expect(fixture.origin.requests.isEmpty)
+    }
+  }
+
+  @Test(
+    "an origin's host is answered, however it is named",
+    arguments: [
+      ("GET /a HTTP/1.1", "Host: shop.example"), ("GET /a HTTP/1.1", "Host: SHOP.example.:8081"),
+      ("GET /a HTTP/1.1", "Host: eu.shop.example"), ("GET http://shop.example/a HTTP/1.1", "Host: evil.example"),
+    ])
+  func anOriginsHostIsAnswered(_ line: String, _ fields: String) async throws {
+    try await GatewayFixture.running(Self.shop) { fixture in
+      fixture.origin.serve("/a", Array("body".utf8))
+      let client = try RawClient(port: fixture.port)
+      client.send("\(line)\r\n\(fields)\r\nConnection: close\r\n\r\n")
+      let answer = try await client.readToEnd()
+      #expect(Self.status(of: answer) == 200 && answer.hasSuffix("body"), "\(answer)")
+    }
+  }
+
+  @Test("over TLS the host of each request counts", arguments: ["--http1.1", "--http2"])
+  func theAuthorityOfHTTP2Counts(_ version: String) async throws {
+    try await GatewayFixture.secure(Self.shop) { fixture in
+      fixture.origin.serve("/a", Array("body".utf8))
+      for (host, status) in [("evil.example", "421"), ("shop.example", "200"), ("localhost", "421")] {
+        let answer = try await Tool.run(
+          "curl", "-sk", version, "-o", "/dev/null", "-w", "%{http_code}", "--connect-to",
+          "::127.0.0.1:\(fixture.port)",
+          "https://\(host)/a")
+        #expect(answer.output == status, "\(host)")
+      }
+      #expect(fixture.origin.requests.count == 1)
+    }
+  }
+
+  @Test("an origin without hosts answers any host, and keeps what it answers for each alone")
+  func anOriginWithoutHostsAnswersAll() async throws {
+    try await GatewayFixture.running { fixture in
+      fixture.origin.serve("/a", Array("body".utf8), headers: [.cacheControl: "max-age=60"])
+      for host in ["api.example.com", "other.example", "127.0.0.1", "other.example"] {
+        let answer = try await fixture.get("/a", host: host)
+        #expect(answer.status == 200 && answer.body == "body", "\(host)")
+      }
+      let name = try #require(HTTPField.Name("X-Forwarded-Host"))
+      let asked = fixture.origin.requests.map { $0.headers[name] }
+      #expect(asked == ["api.example.com", "other.example", "127.0.0.1"])
+    }
+  }
+
+  private static func head(_ authority: String?, hosts: [String]) throws -> HTTPRequest {
+    var head = HTTPRequest(method: .get, scheme: "https", authority: authority, path: "/")
+    head.headerFields[values: try #require(HTTPField.Name("Host"))] = hosts
+    return head
+  }
+
+  @Test(
+    "a request of HTTP/2 is for its authority, or else for its Host field, and names no other",
+    arguments: [
+      ("a.example", [], "a.example", nil), (nil, ["a.example"], "a.example", nil),
+      ("a.example", ["A.example"], "a.example", nil), (nil, [], nil, nil),
+      ("a.example", ["b.example"], "a.example", "the request names two hosts"),
+      (nil, ["a.example", "b.example"], "a.example", "the request names two hosts"),
+      (nil, ["a/b"], "a/b", "the request's host is no host"),
+    ] as [(String?, [String], String?, String?)])
+  func aRequestIsForOneHost(_ authority: String?, _ hosts: [String], _ host: String?, _ fault: String?) throws {
+    let head = try Self.head(authority, hosts: hosts)
+    #expect(head.host == host && UnclearText.fault(in: head) == fault)
+  }
+}
