@@ -62,6 +62,11 @@ package struct Daemon {
   /// Where its gateway listens.
   package func gateway() async throws -> String { try await Self.address(in: log, behind: "The gateway is listening") }
 
+  /// Where its admin listener is, if it has one of its own.
+  package func admin() async throws -> String {
+    "http://" + (try await Self.address(in: log, behind: "The admin listener is up"))
+  }
+
   /// Where its log says that it listens.
   private static func address(in log: String, behind mark: String) async throws -> String {
     let deadline = ContinuousClock.now + .seconds(60)
@@ -82,8 +87,8 @@ package struct Daemon {
     try await send("GET", path, headers, nil, at: origin)
   }
 
-  package func post(_ path: String, _ json: String) async throws -> Answer {
-    try await send("POST", path, ["Content-Type": "application/json"], json)
+  package func post(_ path: String, _ json: String, at origin: String? = nil) async throws -> Answer {
+    try await send("POST", path, ["Content-Type": "application/json"], json, at: origin)
   }
 
   private func send(

@@ -47,20 +47,17 @@ struct SiteRules: Sendable {
   /// Names by which clients may call this server, besides IP addresses and `localhost`; lowercased.
   let hosts: Set<String>
 
-  /// Paths that are not for everybody, and those below them.
-  private static let guardedPaths = ["/status", "/metrics", "/pages", "/render", "/resources", "/admin"]
+  init(hosts: some Sequence<String>) { self.hosts = Set(hosts.map { $0.lowercased() }) }
 
-  private static func isGuarded(_ path: Substring) -> Bool {
-    path == "/" || guardedPaths.contains { path == $0 || path.hasPrefix($0 + "/") }
-  }
-
-  /// - Parameter showsToken: whether it has the bearer token, which no foreign page knows.
+  /// - Parameters:
+  ///   - group: where the router has found the route: it takes paths for the same that differ as texts, like `//status`.
+  ///   - showsToken: whether it has the bearer token, which no foreign page knows.
   /// - Returns: `nil` if the request may be answered.
-  func refusal(of head: HTTPRequest, showsToken: Bool) -> Refusal? {
+  func refusal(of head: HTTPRequest, to group: RouteGroup, showsToken: Bool) -> Refusal? {
+    guard !group.isOpen, !showsToken else { return nil }
     let path = (head.path ?? "/").prefix { $0 != "?" }
-    guard Self.isGuarded(path), !showsToken else { return nil }
     // Browsers always say whom they mean.
-    let authority = head.authority ?? ""
+    let authority = head.host ?? ""
     guard authority.isEmpty || Self.host(of: authority).map(accepts) ?? false else { return .host(authority) }
     let isSafe = head.method == .get || head.method == .head || head.method == .options
     // What a sandboxed preview shows comes from nowhere, as browsers tell it; and it only shows.
@@ -68,7 +65,7 @@ struct SiteRules: Sendable {
     if let origin = head.headerFields[.origin], !Self.isSame(origin, authority) { return .origin(origin) }
     if Self.metadata("Site", head) == "cross-site", !(isSafe && Self.isNavigation(head)) { return .crossSite }
     // Administration needs a token, and says so itself.
-    if head.method == .post, Self.hasBody(head), !path.hasPrefix("/admin/") {
+    if head.method == .post, Self.hasBody(head), group != .admin {
       let type = head.headerFields[.contentType]
       guard let type, Self.isJSON(type) else { return .contentType(type) }
     }

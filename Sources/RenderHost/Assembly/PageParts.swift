@@ -52,10 +52,12 @@ struct PageParts: Sendable {
     serving.services + [NamedOrigins(access: access, feed: serving.feed), running]
   }
 
-  func add(to router: Router<HostRequestContext>) {
-    serving.add(to: router)
-    PageRoutes(directory: running.directory, bodyLimit: settings.limits.body).add(to: router)
-    ResourceRoutes(directory: running.directory).add(to: router)
+  func add(to routes: ListenerRoutes) {
+    routes.add(.bundles) { serving.add(to: $0) }
+    routes.add(.pages) { router in
+      PageRoutes(directory: running.directory, bodyLimit: settings.limits.body).add(to: router)
+      ResourceRoutes(directory: running.directory).add(to: router)
+    }
   }
 
   var checks: [HealthCheck] {

@@ -27,9 +27,9 @@ public struct RenderHost: Sendable {
     try await HostServer(
       settings: settings, sources: sources, operating: parts.operating, metrics: parts.record.metrics,
       services: parts.services, logger: logger, gateway: parts.gateway,
-      whenRunning: { [locations = parts.pages?.locations] address in
-        if let port = address?.port { locations?.listens(on: port) }
+      whenRunning: { [locations = parts.pages?.locations] listener, address in
+        if listener.isPublic, let port = address?.port { locations?.listens(on: port) }
       }
-    ).run { parts.add(to: $0) }
+    ).run(adding: parts.add(to:))
   }
 }

@@ -27,7 +27,7 @@ struct RenderHostParts: Sendable {
   /// To be run for as long as the server.
   var services: [any Service] { pages?.services ?? [] }
 
-  func add(to router: Router<HostRequestContext>) { pages?.add(to: router) }
+  func add(to routes: ListenerRoutes) { pages?.add(to: routes) }
 
   var operating: Operating {
     let (pages, gateway) = (pages, gateway?.gateway)

@@ -44,19 +44,7 @@ struct GatewayServer: Sendable {
       logger.notice("The gateway is listening", metadata: ["address": "\(channel.localAddress?.description ?? "-")"])
       await whenRunning(channel.localAddress)
     }
-    return Listener(server: server, address: address)
-  }
-
-  /// Says which address cannot be had.
-  private struct Listener: Service {
-    let server: any Service
-    let address: (host: String, port: Int)
-
-    func run() async throws {
-      do { try await server.run() } catch let error as IOError {
-        throw ListenError(flag: "--gateway", address, reason: String(cString: strerror(error.errnoCode)))
-      }
-    }
+    return ListeningService(server: server, flag: SettingKey.gateway.flag, address: address)
   }
 
   private var responder: some HTTPResponder<HostRequestContext> {

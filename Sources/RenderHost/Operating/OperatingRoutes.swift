@@ -11,30 +11,42 @@ struct OperatingRoutes: Sendable {
   /// Nil: there are no admin routes.
   let adminToken: String?
 
-  func add(to router: Router<HostRequestContext>) {
-    let dashboard = DashboardPage()
-    router.get("/") { _, _ in dashboard.response }
-    router.get("/status") { _, _ in JSONAnswer.json(await status()) }
-    router.get("/healthz") { _, _ in JSONAnswer.json(["status": "alive"]) }
-    router.get("/readyz") { _, _ in await readiness() }
-    router.get("/metrics") { request, _ in await text(.init(accept: request.headers[.accept])) }
-    AdminRoutes(operating: operating, report: report, token: adminToken).add(to: router)
+  func add(to routes: ListenerRoutes) {
+    routes.add(.dashboard) { router in
+      let dashboard = DashboardPage(beside: routes.listener.groups)
+      router.get("/") { _, _ in dashboard.response }
+    }
+    let hasPages = routes.carries(.pages)
+    let tellsReasons = routes.carries(.status) && !routes.listener.asksToken
+    routes.add(.status) { $0.get("/status") { _, _ in JSONAnswer.json(await status(hasPages: hasPages)) } }
+    routes.add(.health) { router in
+      router.get("/healthz") { _, _ in JSONAnswer.json(["status": "alive"]) }
+      router.get("/readyz") { _, _ in await readiness(withReasons: tellsReasons) }
+    }
+    routes.add(.metrics) { router in
+      router.get("/metrics") { request, _ in await text(.init(accept: request.headers[.accept])) }
+    }
+    routes.add(.admin) { AdminRoutes(operating: operating, report: report, token: adminToken).add(to: $0) }
   }
 
-  private func status() async -> HostStatus {
+  /// - Parameter hasPages: whether pages' previews are to be had on the same listener.
+  private func status(hasPages: Bool) async -> HostStatus {
     var status = await operating.status()
+    if !hasPages { for index in status.pages.indices { status.pages[index].preview = nil } }
     status.failures = Array(status.failures.prefix(HostStatus.failureLimit))
     status.checks = await operating.checks.outcomes()
     status.traffic = history.traffic
     return status
   }
 
-  private func readiness() async -> Response {
+  /// - Parameter withReasons: whether it is told what is wrong, which names folders and servers.
+  private func readiness(withReasons: Bool) async -> Response {
     struct Readiness: Encodable {
       var ready: Bool
       var checks: [HealthCheck.Outcome]
     }
-    let checks = await operating.checks.outcomes()
+    var checks = await operating.checks.outcomes()
+    if !withReasons { for index in checks.indices { checks[index].reason = nil } }
     let isReady = checks.allSatisfy(\.ok)
     return JSONAnswer.json(
       Readiness(ready: isReady, checks: checks), status: isReady ? .ok : .serviceUnavailable)

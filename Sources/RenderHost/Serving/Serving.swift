@@ -60,7 +60,7 @@ struct Serving: Sendable {
     hook = settings.webhookSecret.map { ReleaseHook(signature: WebhookSignature(secret: $0), signal: signal) }
   }
 
-  func add(to router: Router<HostRequestContext>) {
+  func add(to router: some RouterMethods<HostRequestContext>) {
     routes.add(to: router)
     releases.add(to: router)
     hook?.add(to: router)

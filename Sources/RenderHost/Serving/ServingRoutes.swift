@@ -17,7 +17,7 @@ struct ServingRoutes: Sendable {
   let store: BundleStore
   let metrics: HostMetrics
 
-  func add(to router: Router<HostRequestContext>) {
+  func add(to router: some RouterMethods<HostRequestContext>) {
     add("/manifest.json", to: router) { _, release in .init(content: release.manifest, modified: release.since) }
     add("/checksums", to: router) { _, release in .init(content: release.checksums, modified: release.since) }
     add("/bundles/**", to: router) { path, release in try await bundle(at: path, of: release) }
@@ -34,7 +34,7 @@ struct ServingRoutes: Sendable {
   private typealias Lookup = @Sendable (String, ServedRelease) async throws -> Found
 
   /// - Parameter lookup: is given what is behind the route's first folder, and the release that is served.
-  private func add(_ path: RouterPath, to router: Router<HostRequestContext>, lookup: @escaping Lookup) {
+  private func add(_ path: RouterPath, to router: some RouterMethods<HostRequestContext>, lookup: @escaping Lookup) {
     for method in [HTTPRequest.Method.get, .head] {
       router.on(path, method: method) { request, _ in await answer(request.head, lookup) }
     }

@@ -2,6 +2,7 @@ import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
 import Logging
+import PageTesting
 import Testing
 
 @testable import RenderHost
@@ -11,7 +12,8 @@ struct SiteRulesTests {
     let testDescription: String
     let method: HTTPRequest.Method
     let path: String
-    let host: String
+    var group = RouteGroup.pages
+    let host: String?
     var fields: HTTPFields = [:]
     let expected: SiteRules.Refusal?
   }
@@ -49,16 +51,27 @@ struct SiteRulesTests {
       testDescription: "a name that begins like an address", method: .get, path: "/metrics",
       host: "127.0.0.1.evil.example", expected: .host("127.0.0.1.evil.example")),
     Row(
-      testDescription: "a name that begins like an IPv6 address", method: .get, path: "/status",
+      testDescription: "a name that begins like an IPv6 address", method: .get, path: "/status", group: .status,
       host: "[::1].evil.example", expected: .host("[::1].evil.example")),
     Row(
-      testDescription: "two ports", method: .get, path: "/status", host: "localhost:80:80",
+      testDescription: "two ports", method: .get, path: "/status", group: .status, host: "localhost:80:80",
       expected: .host("localhost:80:80")),
     Row(
-      testDescription: "a port that is no number", method: .get, path: "/status", host: "localhost:x",
+      testDescription: "a port that is no number", method: .get, path: "/status", group: .status, host: "localhost:x",
       expected: .host("localhost:x")),
     Row(
-      testDescription: "what is for everybody", method: .get, path: "/bundles/a.js", host: "any.example", expected: nil),
+      testDescription: "what is for everybody", method: .get, path: "/bundles/a.js", group: .bundles,
+      host: "any.example",
+      expected: nil),
+    Row(testDescription: "health", method: .get, path: "/healthz", group: .health, host: "any.example", expected: nil),
+    Row(
+      testDescription: "a path that is spelled otherwise", method: .get, path: "//status", group: .status,
+      host: "evil.example", expected: .host("evil.example")),
+    Row(
+      testDescription: "a name in the Host field of HTTP/2", method: .get, path: "/status", group: .status, host: nil,
+      fields: HTTPField.Name("Host").map { [$0: "evil.example"] } ?? [:], expected: .host("evil.example")),
+    Row(
+      testDescription: "nobody in particular", method: .get, path: "/status", group: .status, host: nil, expected: nil),
     // From where it comes
     Row(
       testDescription: "a form of another site", method: .post, path: "/pages", host: "localhost",
@@ -98,6 +111,9 @@ struct SiteRulesTests {
     Row(
       testDescription: "nothing said of it", method: .post, path: "/pages/1/refresh", host: "localhost",
       fields: body(nil), expected: .contentType(nil)),
+    Row(
+      testDescription: "what asks for the token itself", method: .post, path: "/admin/relaunch", group: .admin,
+      host: "localhost", fields: body("text/plain"), expected: nil),
     Row(testDescription: "no body", method: .post, path: "/pages/1/reload", host: "localhost", expected: nil),
   ]
 
@@ -106,9 +122,9 @@ struct SiteRulesTests {
     let row = Self.rows[index]
     let head = HTTPRequest(
       method: row.method, scheme: "http", authority: row.host, path: row.path, headerFields: row.fields)
-    let rules = SiteRules(hosts: ["pages.example"])
-    #expect(rules.refusal(of: head, showsToken: false) == row.expected, "\(row.testDescription)")
-    #expect(rules.refusal(of: head, showsToken: true) == nil, "\(row.testDescription)")
+    let rules = SiteRules(hosts: ["Pages.example"])
+    #expect(rules.refusal(of: head, to: row.group, showsToken: false) == row.expected, "\(row.testDescription)")
+    #expect(rules.refusal(of: head, to: row.group, showsToken: true) == nil, "\(row.testDescription)")
   }
 
   @Test("a refused request is told why, and does not reach its route")
@@ -116,8 +132,16 @@ struct SiteRulesTests {
     let server = HostServer(
       settings: Settings(), operating: .fake(), metrics: HostMetrics(),
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-    let router = server.router(history: TrafficHistory(server.metrics.registry))
-    try await Application(router: router, logger: server.logger).test(.live) { client in
+    let listener = try #require(ListenerPlan(server.settings).listeners.first)
+    let routes = server.routes(of: listener, history: TrafficHistory(server.metrics.registry))
+    let opened = Monitor(0)
+    routes.add(.pages) { router in
+      router.post("/pages") { _, _ in
+        opened.change { $0 += 1 }
+        return "opened"
+      }
+    }
+    try await Application(router: routes.router, logger: server.logger).test(.live) { client in
       try await client.execute(uri: "/status", method: .get) { #expect($0.status == .ok) }
       try await client.execute(uri: "/status", method: .get, headers: [.origin: "https://evil.example"]) { answer in
         #expect(answer.status == .forbidden)
@@ -127,5 +151,6 @@ struct SiteRulesTests {
         uri: "/pages", method: .post, headers: [.contentType: "text/plain"], body: .init(string: "{}")
       ) { #expect($0.status == .unsupportedMediaType) }
     }
+    #expect(opened.read { $0 } == 0)
   }
 }

@@ -54,6 +54,28 @@ struct DaemonTests {
     }
   }
 
+  @Test func pagesAreRunOnTheAdminListenerAndKnownByWhereTheirBundlesAreServed() async throws {
+    let folder = try TemporaryDirectory()
+    try Self.write(Self.bundle("hello"), to: folder.file("bundles/home.js"))
+    try await Daemon.running(folder.file("bundles"), folder, ["--admin-listen", "127.0.0.1:0"]) { daemon in
+      let admin = try await daemon.admin()
+      #expect(admin != daemon.origin)
+      #expect(try await daemon.get("/bundles/home.js").status == 200)
+      #expect(try await daemon.get("/bundles/home.js", at: admin).status == 404)
+      let opened = try await daemon.post("/pages", #"{"url":"\#(daemon.origin)/bundles/home.js"}"#, at: admin)
+      #expect(opened.status == 201 && opened.text.contains("hello from \(daemon.origin)/bundles/home.js"))
+      let page = try #require(opened.headers["location"])
+      for path in ["/", "/status", "/metrics", page, "\(page)/preview", "/render?name=home", "/pages/barred"] {
+        #expect(try await daemon.get(path, at: admin).status == 200, "\(path)")
+        #expect(try await daemon.get(path).status == 404, "\(path)")
+      }
+      #expect(try await daemon.post("/pages", #"{"name":"home"}"#).status == 404)
+      daemon.process.terminate()
+      daemon.process.waitUntilExit()
+      #expect(daemon.process.terminationStatus == 0)
+    }
+  }
+
   /// What a page of a folder is called, embeds, asks for and is refused.
   private static let curious = """
     // { "framework": "Vanilla" }

@@ -29,8 +29,7 @@ struct PurgeRouteTests {
     let server = HostServer(
       settings: settings, operating: operating, metrics: metrics,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-    let application = Application(
-      router: server.router(history: TrafficHistory(metrics.registry)), logger: server.logger)
+    let application = Application(router: try server.router(), logger: server.logger)
     return try await application.test(.router) { client in
       let headers: HTTPFields = token.map { [.authorization: "Bearer \($0)"] } ?? [:]
       return try await client.execute(

@@ -30,6 +30,8 @@ struct CheckConfigTests {
     (["--bundles", "/", "--prelude", "Rax=/nowhere.js"], "--prelude: the file /nowhere.js of Rax cannot be read"),
     (["--bundles", "/", "--framework", "Vue=/tmp"], "/tmp of Vue cannot be read"),
     (["--bundles", "/", "--framework", "Vue=/proc/self/exe"], "/proc/self/exe of Vue is not UTF-8"),
+    (["--bundles", "/", "--admin-listen", "0.0.0.0:0"], "0.0.0.0:0, since there is no admin token"),
+    (["--bundles", "/", "--public", "page"], "one or several of pages, dashboard, status, metrics and admin"),
     (["--bundles", "/", "--framework", "View=/etc/hostname"], "TYPE of Vanilla, Vue, Rax or Weex"),
   ])
   func badSettingsAreNamedAndTheStatusIsOne(_ arguments: [String], _ named: String) async throws {
@@ -38,6 +40,26 @@ struct CheckConfigTests {
     // What is checked is what is run.
     let run = try await Tool.Running([Tool.renderhost] + arguments).result()
     #expect(run.status == 1 && run.error.contains(named), "\(run)")
+  }
+
+  @Test(arguments: [
+    (["--listen", "0.0.0.0:80"], "127.0.0.1:0", "default"), (["--listen", "127.0.0.1:80"], "127.0.0.1:80", "default"),
+    (["--listen", "0.0.0.0:80", "--admin-listen", "[::1]:9090"], "[::1]:9090", "--admin-listen"),
+  ])
+  func whereAdministrationIsToBeHadIsShown(_ arguments: [String], _ address: String, _ source: String) async throws {
+    let result = try await Tool.Running([Tool.renderhost, "--check-config", "--bundles", "/"] + arguments).result()
+    let lines = result.output.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
+    #expect(result.status == 0 && lines.contains(["admin-listen", address, source]), "\(result)")
+  }
+
+  @Test func whatAnswersEverybodyIsSaid() async throws {
+    let result = try await Tool.run(
+      Tool.renderhost, "--check-config", "--bundles", "/", "--listen", "0.0.0.0:80", "--public", "pages,metrics",
+      "--insecure-admin")
+    #expect(result.status == 0 && result.error.contains("pages and metrics answer everybody who can reach 0.0.0.0:80"))
+    let lines = result.output.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
+    #expect(lines.contains(["public", "pages,", "metrics", "--public"]))
+    #expect(lines.contains(["insecure-admin", "true", "--insecure-admin"]))
   }
 
   @Test func aFlagThatDoesNotExistIsWrongUsage() async throws {

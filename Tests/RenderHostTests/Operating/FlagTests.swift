@@ -6,8 +6,9 @@ struct FlagTests {
   /// Each setting is reachable by its flag.
   @Test(arguments: SettingKey.allCases)
   func everySettingHasAFlag(_ key: SettingKey) throws {
-    let command = try #require(try HostCommand.parseAsRoot([key.flag, "x"]) as? HostCommand)
-    #expect(command.given == [key: ["x"]])
+    let arguments = key.isSwitch ? [key.flag] : [key.flag, "x"]
+    let command = try #require(try HostCommand.parseAsRoot(arguments) as? HostCommand)
+    #expect(command.given == [key: [key.isSwitch ? "true" : "x"]])
   }
 
   @Test func listsAreRepeated() throws {

@@ -4,46 +4,61 @@ import Logging
 import NIOCore
 import PageTesting
 import ServiceLifecycle
+import Testing
 
 @testable import RenderHost
 
-/// A host on a free port of loopback, with routes of a test's own.
+/// A host on free ports of loopback, with routes of a test's own.
 final class LiveHost: Sendable {
   struct NotRunning: Error {}
 
   let port: Int
+  /// That of the admin listener, where there is one; else ``port``.
+  let adminPort: Int
   let metrics: HostMetrics
   private let group: ServiceGroup
   private let hangup: @Sendable () async -> Void
   private let end: Task<Void, any Error>
 
-  init(
+  convenience init(
     _ settings: Settings = Settings(), operating: Operating = .fake(), metrics: HostMetrics = HostMetrics(),
     environment: [String: String] = [:], logger: Logger? = nil,
     routes: @escaping @Sendable (Router<HostRequestContext>) -> Void = { _ in }
   ) async throws {
+    try await self.init(
+      settings, operating: operating, metrics: metrics, environment: environment, logger: logger,
+      adding: { routes($0.router) })
+  }
+
+  /// - Parameter add: called for each listener.
+  init(
+    _ settings: Settings, operating: Operating = .fake(), metrics: HostMetrics = HostMetrics(),
+    environment: [String: String] = [:], logger: Logger? = nil, adding add: (ListenerRoutes) -> Void
+  ) async throws {
     var settings = settings
     settings.port = 0
-    let port = Monitor<Int?>(nil)
+    let ports = Monitor<[SettingKey: Int]>([:])
     var silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     silent.logLevel = .critical
     let server = HostServer(
       settings: settings, operating: operating, metrics: metrics, environment: environment, logger: logger ?? silent,
-      whenRunning: { address in port.change { $0 = address?.port } })
-    let parts = try server.parts(trapsSignals: false, routes: routes)
+      whenRunning: { listener, address in ports.change { $0[listener.key] = address?.port ?? -1 } })
+    let parts = try server.parts(trapsSignals: false, adding: add)
+    let count = ListenerPlan(settings).listeners.count
     let group = parts.group
     self.group = group
     hangup = { await parts.hangup.reload() }
     self.metrics = metrics
     end = Task {
       do { try await group.run() } catch {
-        port.change { $0 = -1 }
+        ports.change { $0[.listen] = -1 }
         throw error
       }
     }
-    try await port.wait(within: .seconds(20), until: { $0 != nil })
-    guard let bound = port.read({ $0 }), bound > 0 else { throw NotRunning() }
-    self.port = bound
+    try await ports.wait(within: .seconds(60), until: { $0.count == count || $0[.listen] == -1 })
+    guard let port = ports.read({ $0[.listen] }), port > 0 else { throw NotRunning() }
+    self.port = port
+    adminPort = ports.read { $0[.adminListen] } ?? port
   }
 
   /// Lets it finish what is under way, and waits for its end.
@@ -64,5 +79,13 @@ extension Operating {
     _ status: @escaping @Sendable () async -> HostStatus = { HostStatus(started: Date(timeIntervalSince1970: 0)) }
   ) -> Operating {
     Operating(status: status)
+  }
+}
+
+extension HostServer {
+  /// The routes of its listener, where it has one for everything.
+  func router() throws -> Router<HostRequestContext> {
+    let listener = try #require(ListenerPlan(settings).listeners.first)
+    return routes(of: listener, history: TrafficHistory(metrics.registry)).router
   }
 }

@@ -31,7 +31,7 @@ struct LogTests {
     let server = HostServer(
       settings: Settings(), operating: .fake(), metrics: HostMetrics(),
       logger: Logger(label: "unused") { _ in SwiftLogNoOpLogHandler() })
-    let router = server.router(history: TrafficHistory(MetricRegistry()))
+    let router = try server.router()
     let logger = Logger(label: "l") { JSONLogHandler(label: $0) { line in lines.change { $0.append(line) } } }
     try await Application(router: router, logger: logger).test(.router) { client in
       try await client.execute(uri: "/nothing?token=secret", method: .get, headers: [.requestID: "abc"]) { _ in }

@@ -14,14 +14,14 @@ struct OperatingRoutesTests {
   private func application(
     token: String? = nil, operating: Operating = .fake(), metrics: HostMetrics = HostMetrics(),
     routes: (Router<HostRequestContext>) -> Void = { _ in }
-  ) -> some ApplicationProtocol {
+  ) throws -> some ApplicationProtocol {
     var settings = Settings()
     settings.adminToken = token
     settings.webhookSecret = token
     let server = HostServer(
       settings: settings, operating: operating, metrics: metrics,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-    let router = server.router(history: TrafficHistory(metrics.registry))
+    let router = try server.router()
     routes(router)
     return Application(router: router, logger: server.logger)
   }

@@ -16,19 +16,40 @@ struct ProcessLimitsTests {
     return bundles
   }
 
+  struct Room: Sendable, CustomTestStringConvertible {
+    let descriptors: Int?
+    let workers: Int
+    /// Connections of each listener: of one alone, of two, of one and a gateway, and of two and a gateway.
+    let expected: [Int]
+    var testDescription: String { "\(descriptors ?? 0) descriptors, \(workers) workers" }
+  }
+
   @Test(
     "connections are as many as leave a reserve, unless they are given",
     arguments: [
-      (nil, 2, 4096), (65_536, 2, 4096), (20_000, 2, 4096), (1_024, 2, 708), (1_024, 8, 672), (256, 2, 132), (64, 2, 8),
-    ] as [(Int?, Int, Int)])
-  func connectionsLeaveAReserve(_ descriptors: Int?, _ workers: Int, _ expected: Int) {
+      Room(descriptors: nil, workers: 2, expected: [4_096, 4_096, 4_096, 4_096]),
+      Room(descriptors: 65_536, workers: 2, expected: [4_096, 4_096, 4_096, 4_096]),
+      Room(descriptors: 20_000, workers: 2, expected: [4_096, 4_096, 4_096, 3_735]),
+      Room(descriptors: 1_024, workers: 2, expected: [708, 354, 236, 177]),
+      Room(descriptors: 1_024, workers: 8, expected: [672, 336, 224, 168]),
+      Room(descriptors: 256, workers: 2, expected: [132, 66, 44, 33]),
+      Room(descriptors: 64, workers: 2, expected: [8, 8, 8, 8]),
+    ])
+  func connectionsLeaveAReserve(_ room: Room) {
     var settings = Settings()
-    settings.workers = workers
-    let limits = ProcessLimits(descriptors: descriptors, addressSpace: nil)
-    #expect(limits.connections(settings) == expected)
-    #expect(limits.problem == nil && limits.warnings(settings) == [])
-    settings.gateway = ("127.0.0.1", 0)
-    #expect(limits.connections(settings) <= expected)
+    settings.workers = room.workers
+    let limits = ProcessLimits(descriptors: room.descriptors, addressSpace: nil)
+    #expect(limits.problem == nil)
+    var found: [Int] = []
+    for hasGateway in [false, true] {
+      for hasAdmin in [false, true] {
+        settings.gateway = hasGateway ? ("127.0.0.1", 0) : nil
+        settings.adminListen = hasAdmin ? ("127.0.0.1", 9090) : nil
+        found.append(limits.connections(settings))
+        #expect(limits.warnings(settings) == [])
+      }
+    }
+    #expect(found == room.expected)
     settings.limits.connections = 5_000
     #expect(limits.connections(settings) == 5_000)
     #expect(limits.warnings(settings).first?.contains("--max-connections is 5000") == true)

@@ -39,7 +39,8 @@ struct SettingsReaderTests {
     let file = folder.file("c.json")
     try Data(
       """
-      {"listen": "[::1]:0", "manifest": "https://a.example/m.json", "follow": 2.5, "store": "/s", "workers": 3,
+      {"listen": "[::1]:0", "admin-listen": "127.0.0.1:9090", "public": ["pages", "metrics"], "insecure-admin": true,
+       "manifest": "https://a.example/m.json", "follow": 2.5, "store": "/s", "workers": 3,
        "page-time": "250ms", "worker-memory": "512MB", "max-pages": 7, "page-idle": "10m",
        "allow-origin": ["https://a.example", "http://b.example:81"], "framework": {"Vue": "/v.js", "Rax": "/r.js"},
        "prelude": {"Rax": "/p.js"}, "env": {"platform": "android", "scale": 3},
@@ -51,6 +52,8 @@ struct SettingsReaderTests {
     let merged = try SettingsReader(flags: [:], environment: [:], file: file).merged()
     let settings = merged.settings
     #expect(settings.address == "::1" && settings.port == 0)
+    #expect(settings.adminListen?.host == "127.0.0.1" && settings.adminListen?.port == 9090)
+    #expect(settings.publicRoutes == [.pages, .metrics] && settings.allowsInsecureAdmin)
     #expect(settings.manifest?.text == "https://a.example/m.json")
     #expect(settings.follow == .milliseconds(2500) && settings.pageTime == .milliseconds(250))
     #expect(settings.store.path == "/s" && settings.workers == 3 && settings.workerMemory == 512 << 20)
@@ -77,10 +80,45 @@ struct SettingsReaderTests {
     #expect(merged.settings.frameworks == ["Vue": "/a.js", "Rax": "/b.js"])
   }
 
+  @Test(
+    arguments: [
+      (["pages"], [.pages]), (["pages,metrics"], [.pages, .metrics]),
+      (["pages , status", "admin"], [.pages, .status, .admin]),
+      (["metrics", "metrics"], [.metrics]),
+    ] as [([String], Set<RouteGroup>)])
+  func publicRoutesAreNamedWithCommasOrOneByOne(_ given: [String], _ expected: Set<RouteGroup>) throws {
+    let variable = ["RENDERHOST_PUBLIC": given.joined(separator: ",")]
+    for (flags, environment) in [([.publicRoutes: given], [:]), ([:], variable)]
+      as [([SettingKey: [String]], [String: String])]
+    {
+      let flags = flags.merging([.bundles: ["b"]]) { first, _ in first }
+      let merged = try SettingsReader(flags: flags, environment: environment, file: nil).merged()
+      #expect(merged.settings.publicRoutes == expected)
+    }
+  }
+
+  @Test func namesOfRoutesThatDoNotExistAreRefusedWithThoseThatDo() throws {
+    let error = #expect(throws: SettingsError.self) {
+      try SettingsReader(flags: [.publicRoutes: ["pages,statuss"]], environment: [:], file: nil).merged()
+    }
+    #expect(
+      error?.description
+        == #"--public: public is "statuss", expected one or several of pages, dashboard, status, metrics and admin"#)
+  }
+
+  @Test(arguments: [("true", true), ("1", true), ("false", false), ("0", false)])
+  func aSwitchIsTrueOrFalse(_ text: String, _ isSet: Bool) throws {
+    let merged = try SettingsReader(
+      flags: [.bundles: ["b"]], environment: ["RENDERHOST_INSECURE_ADMIN": text], file: nil
+    ).merged()
+    #expect(merged.settings.allowsInsecureAdmin == isSet)
+  }
+
   @Test(arguments: [
     ("workers", "0"), ("workers", "many"), ("page-time", "soon"), ("page-time", "-1"), ("worker-memory", "1MB"),
     ("worker-memory", "big"), ("max-pages", "1.5"), ("listen", "8080"), ("listen", "::1:80"), ("listen", "h:99999"),
     ("manifest", "ftp://a.example/m"), ("allow-origin", "https://a.example/path"), ("allow-origin", "a.example"),
+    ("admin-listen", "9090"), ("public", "page"), ("public", "bundles"), ("insecure-admin", "yes"),
     ("framework", "Vue"), ("prelude", "Rax"), ("env", "=3"), ("env", "scale"),
     ("log-level", "loud"), ("log-format", "xml"), ("max-header", "9MB"),
     ("admin-token", "short"), ("admin-token-file", "/nowhere/token"), ("follow", "0.2"), ("bundles", ""),
@@ -97,7 +135,8 @@ struct SettingsReaderTests {
   @Test(arguments: [
     (#"{"wrokers": 3}"#, "wrokers"), (#"{"workers": [1, 2]}"#, "list"), (#"[1]"#, "object"), ("{", "object"),
     (#"{"workers": ["1", "2"]}"#, "one value"),
-    (#"{"workers": true}"#, "a number"),
+    (#"{"workers": true}"#, "a number"), (#"{"insecure-admin": null}"#, "true or false"),
+    (#"{"insecure-admin": [true]}"#, "no text"),
   ])
   func aFileIsHeldToItsForm(_ text: String, _ named: String) throws {
     let error = #expect(throws: SettingsError.self) {

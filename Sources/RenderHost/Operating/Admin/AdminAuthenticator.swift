@@ -1,7 +1,8 @@
 import CCrypto
+import HTTPTypes
 import PageCore
 
-/// Compares the bearer token that callers of admin routes show.
+/// Compares the token that callers show.
 struct AdminAuthenticator: Sendable {
   private let digest: SHA256Digest
 
@@ -11,12 +12,39 @@ struct AdminAuthenticator: Sendable {
     self.digest = digest
   }
 
-  /// RFC 6750 §2.1. In constant time: both are digested, so that their lengths do not show either.
+  /// Whether it is shown as a bearer token. RFC 6750 §2.1.
   func accepts(authorization: String?) -> Bool {
-    guard let authorization, let space = authorization.firstIndex(of: " "),
-      authorization[..<space].lowercased() == "bearer",
-      let given = try? Self.digest(of: String(authorization[space...].drop { $0 == " " }))
+    Self.credentials("bearer", in: authorization).map { isToken(String($0)) } ?? false
+  }
+
+  /// Whether it is shown as a password, with any name: so that a browser can ask for it. RFC 7617 §2.
+  ///
+  /// A browser then shows it with each request, whoever makes the page do that: it does not tell where one comes from.
+  func accepts(password authorization: String?) -> Bool {
+    guard let credentials = Self.credentials("basic", in: authorization), credentials.utf8.count <= 16 << 10,
+      let bytes = Base64.decode(String(credentials)), let colon = bytes.firstIndex(of: UInt8(ascii: ":"))
     else { return false }
+    return isToken(String(decoding: bytes[(colon + 1)...], as: UTF8.self))
+  }
+
+  /// What is asked for. RFC 6750 §3: a wrong token is told from none.
+  static func challenge(with authorization: String?) -> HTTPFields {
+    let bearer = #"Bearer realm="renderhost""# + (authorization == nil ? "" : #", error="invalid_token""#)
+    var fields = HTTPFields()
+    fields[values: .wwwAuthenticate] = [bearer, #"Basic realm="renderhost", charset="UTF-8""#]
+    return fields
+  }
+
+  private static func credentials(_ scheme: String, in authorization: String?) -> Substring? {
+    guard let authorization, let space = authorization.firstIndex(of: " "),
+      authorization[..<space].lowercased() == scheme
+    else { return nil }
+    return authorization[space...].drop { $0 == " " }
+  }
+
+  /// In constant time: both are digested, so that their lengths do not show either.
+  private func isToken(_ text: String) -> Bool {
+    guard let given = try? Self.digest(of: text) else { return false }
     return CRYPTO_memcmp(given.bytes, digest.bytes, SHA256Digest.byteCount) == 0
   }
 

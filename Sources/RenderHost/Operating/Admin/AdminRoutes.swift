@@ -8,7 +8,7 @@ struct AdminRoutes: Sendable {
   let report: SettingsReport
   let token: String?
 
-  func add(to router: Router<HostRequestContext>) {
+  func add(to router: some RouterMethods<HostRequestContext>) {
     guard let token, let authenticator = AdminAuthenticator(token: token) else { return }
     let admin = router.group("admin").add(middleware: AdminMiddleware(authenticator: authenticator))
     admin.get("settings") { _, _ in JSONAnswer.json(["settings": report.lines]) }

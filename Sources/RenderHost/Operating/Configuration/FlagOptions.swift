@@ -28,8 +28,25 @@ struct ServingFlags: ParsableArguments, FlagOptions {
       "The folder of the store.", discussion: "Default: $XDG_DATA_HOME/pagekit.", valueName: "dir"))
   var store: String?
 
-  @Option(help: ArgumentHelp("Where to listen. (default: 127.0.0.1:8080)", valueName: "host:port"))
+  @Option(
+    help: ArgumentHelp(
+      "Where bundles, releases and health are served, to everybody. (default: 127.0.0.1:8080)", valueName: "host:port"))
   var listen: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "Where pages, dashboard, status, metrics and administration are.",
+      discussion:
+        "Default: with the rest if --listen is loopback, else 127.0.0.1 and a free port, which the log names. "
+        + "What is beyond loopback asks for the admin token.", valueName: "host:port"))
+  var adminListen: String?
+
+  @Option(
+    name: .customLong("public"),
+    help: ArgumentHelp(
+      "What --listen carries besides: \(RouteGroup.guarded.list), with commas between them; may be repeated.",
+      valueName: "names"))
+  var publicRoutes: [String] = []
 
   @Option(
     help: ArgumentHelp(
@@ -40,7 +57,9 @@ struct ServingFlags: ParsableArguments, FlagOptions {
   var given: [SettingKey: [String]] {
     var given = Self.collect([
       (.bundles, bundles), (.manifest, manifest), (.follow, follow), (.store, store), (.listen, listen),
+      (.adminListen, adminListen),
     ])
+    if !publicRoutes.isEmpty { given[.publicRoutes] = publicRoutes }
     if !host.isEmpty { given[.host] = host }
     return given
   }
@@ -133,12 +152,15 @@ struct SecurityFlags: ParsableArguments, FlagOptions {
 
   @Option(
     help: ArgumentHelp(
-      "The bearer token of admin routes, 16 bytes or more; there are none without it.",
+      "The token of admin routes, and of all that is not for everybody beyond loopback; 16 bytes or more.",
       discussion: "Arguments are seen in ps: rather set RENDERHOST_ADMIN_TOKEN, or name a file.", valueName: "token"))
   var adminToken: String?
 
   @Option(help: ArgumentHelp("A file with that token.", valueName: "file"))
   var adminTokenFile: String?
+
+  @Flag(help: "Let pages, dashboard, status and metrics answer other machines without that token.")
+  var insecureAdmin = false
 
   @Option(
     help: ArgumentHelp(
@@ -152,7 +174,8 @@ struct SecurityFlags: ParsableArguments, FlagOptions {
   var given: [SettingKey: [String]] {
     Self.collect([
       (.tlsCert, tlsCert), (.tlsKey, tlsKey), (.adminToken, adminToken), (.adminTokenFile, adminTokenFile),
-      (.webhookSecret, webhookSecret), (.webhookSecretFile, webhookSecretFile),
+      (.insecureAdmin, insecureAdmin ? "true" : nil), (.webhookSecret, webhookSecret),
+      (.webhookSecretFile, webhookSecretFile),
     ])
   }
 }

@@ -23,7 +23,7 @@ package struct HostCommand: AsyncParsableCommand {
       Examples:
         renderhost --bundles dist --store /var/lib/renderhost --listen 127.0.0.1:8080
         renderhost --manifest https://pages.example.com/manifest.json --follow 30 --listen 0.0.0.0:8443 \\
-          --tls-cert chain.pem --tls-key key.pem --admin-token-file /etc/renderhost/token
+          --tls-cert chain.pem --tls-key key.pem --admin-listen 127.0.0.1:9090
         renderhost --gateway 127.0.0.1:8081 --origin https://api.example.com --store /var/lib/renderhost
         renderhost --config /etc/renderhost/config.json --check-config
 
@@ -62,7 +62,7 @@ package struct HostCommand: AsyncParsableCommand {
     for variable in merged.unknownVariables {
       logger.warning("\(variable) is set, but there is no such setting")
     }
-    for warning in ProcessLimits.current.warnings(merged.settings) { logger.warning("\(warning)") }
+    for warning in warnings(merged.settings) { logger.warning("\(warning)") }
     do {
       if let problem = ProcessLimits.current.problem { throw SettingsError.combination(problem) }
       if let problem = SettingsCheck.problems(of: merged.settings).first { throw SettingsError.combination(problem) }
@@ -71,6 +71,10 @@ package struct HostCommand: AsyncParsableCommand {
       logger.critical("\(error)")
       throw ExitCode.failure
     }
+  }
+
+  private func warnings(_ settings: Settings) -> [String] {
+    ProcessLimits.current.warnings(settings) + ListenerPlan(settings).warnings
   }
 
   private func merged() throws -> SettingsReader.Merged {
@@ -89,7 +93,7 @@ package struct HostCommand: AsyncParsableCommand {
     print(SettingsReport(merged.settings, sources: merged.sources).text)
     for variable in merged.unknownVariables { Self.say("renderhost: \(variable) is set, but there is no such setting") }
     let limits = ProcessLimits.current
-    for warning in limits.warnings(merged.settings) { Self.say("renderhost: \(warning)") }
+    for warning in warnings(merged.settings) { Self.say("renderhost: \(warning)") }
     let problems = [limits.problem].compactMap(\.self) + SettingsCheck.problems(of: merged.settings)
     for problem in problems { Self.say("renderhost: \(problem)") }
     if !problems.isEmpty { throw ExitCode.failure }

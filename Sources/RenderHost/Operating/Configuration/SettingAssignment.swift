@@ -19,6 +19,10 @@ struct SettingAssignment {
     case .listen:
       guard let address = SettingText.address(value) else { throw bad("HOST:PORT, like 127.0.0.1:8080 or [::1]:8080") }
       (settings.address, settings.port) = address
+    case .adminListen:
+      guard let address = SettingText.address(value) else { throw bad("HOST:PORT, like 127.0.0.1:9090 or [::1]:9090") }
+      settings.adminListen = address
+    case .publicRoutes: settings.publicRoutes = try groups().union(isFirst ? [] : settings.publicRoutes)
     case .host:
       guard !value.isEmpty, value.utf8.count <= 253,
         value.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-" || $0 == ".") })
@@ -55,6 +59,9 @@ struct SettingAssignment {
     case .tlsKey: settings.privateKey = try path()
     case .adminToken: settings.adminToken = try secret(value)
     case .adminTokenFile: settings.adminToken = try secret(contents())
+    case .insecureAdmin:
+      guard let isSet = SettingText.truth(value) else { throw bad("true or false") }
+      settings.allowsInsecureAdmin = isSet
     case .webhookSecret: settings.webhookSecret = try secret(value)
     case .webhookSecretFile: settings.webhookSecret = try secret(contents())
     case .maxBody: settings.limits.body = Int(try size(atLeast: 1024))
@@ -85,8 +92,20 @@ struct SettingAssignment {
     files[pair[0]] = pair[1]
   }
 
-  private func bad(_ expected: String) -> SettingsError {
-    .badValue(key: key.rawValue, value: key.isSecret ? "…" : value, source: source, expected: expected)
+  /// Names with commas between them.
+  private func groups() throws -> Set<RouteGroup> {
+    Set(
+      try value.split(separator: ",", omittingEmptySubsequences: false).map { part in
+        let name = part.trimmingCharacters(in: .whitespaces)
+        guard let group = RouteGroup(rawValue: name), !group.isOpen else {
+          throw bad("one or several of \(RouteGroup.guarded.list)", given: name)
+        }
+        return group
+      })
+  }
+
+  private func bad(_ expected: String, given: String? = nil) -> SettingsError {
+    .badValue(key: key.rawValue, value: key.isSecret ? "…" : given ?? value, source: source, expected: expected)
   }
 
   private func path() throws -> String {

@@ -1,7 +1,10 @@
 /// What each setting is called: `page-time` is `--page-time` as a flag, `RENDERHOST_PAGE_TIME` in the environment and
 /// `"page-time"` in the file.
 package enum SettingKey: String, CaseIterable, Sendable {
-  case listen, host, bundles, manifest, follow, store
+  case listen
+  case adminListen = "admin-listen"
+  case publicRoutes = "public"
+  case host, bundles, manifest, follow, store
   case gateway, origin
   case workers
   case pageTime = "page-time"
@@ -18,6 +21,7 @@ package enum SettingKey: String, CaseIterable, Sendable {
   case tlsKey = "tls-key"
   case adminToken = "admin-token"
   case adminTokenFile = "admin-token-file"
+  case insecureAdmin = "insecure-admin"
   case webhookSecret = "webhook-secret"
   case webhookSecretFile = "webhook-secret-file"
   case maxBody = "max-body"
@@ -33,7 +37,10 @@ package enum SettingKey: String, CaseIterable, Sendable {
   case logFormat = "log-format"
 
   /// Takes several values: a repeated flag, commas in the environment, an array in the file.
-  var isList: Bool { [.host, .allowOrigin, .framework, .prelude, .env].contains(self) }
+  var isList: Bool { [.publicRoutes, .host, .allowOrigin, .framework, .prelude, .env].contains(self) }
+
+  /// Is true or false; its flag has no value, and means true.
+  var isSwitch: Bool { self == .insecureAdmin }
 
   /// Is never printed.
   var isSecret: Bool { self == .adminToken || self == .webhookSecret }

@@ -34,6 +34,14 @@ enum SettingText {
     return host.isEmpty ? nil : (String(host), port)
   }
 
+  static func truth(_ text: String) -> Bool? {
+    switch text {
+    case "true", "1": true
+    case "false", "0": false
+    default: nil
+    }
+  }
+
   static func count(_ text: some StringProtocol) -> Int? {
     guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
     return Int(text)

@@ -20,9 +20,10 @@ package enum SettingsCheck {
     }
   }
 
-  /// Each file or folder that is named and cannot be used, in one sentence.
+  /// Why the daemon does not listen as it is told to, and each file or folder that is named and cannot be used; each in
+  /// one sentence.
   package static func problems(of settings: Settings) -> [String] {
-    var problems: [String] = []
+    var problems = [ListenerPlan(settings).refusal].compactMap(\.self)
     if let bundles = settings.bundles, !isFolder(bundles) { problems.append("--bundles: \(bundles) is no folder") }
     for (key, files) in [(SettingKey.framework, settings.frameworks), (.prelude, settings.preludes)] {
       for (name, file) in files.sorted(by: { $0.key < $1.key }) {

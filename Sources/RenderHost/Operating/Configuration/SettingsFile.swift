@@ -30,9 +30,9 @@ struct SettingsFile {
         continue
       }
       guard let key = SettingKey(rawValue: name) else { throw SettingsError.unknownKey(key: name, file: path) }
-      guard let entry = Entry(value) else {
-        throw SettingsError.badValue(
-          key: name, value: "no text", source: path, expected: "a text, a number or a list of texts")
+      guard let entry = Entry(value, isSwitch: key.isSwitch) else {
+        let expected = key.isSwitch ? "true or false" : "a text, a number or a list of texts"
+        throw SettingsError.badValue(key: name, value: "no text", source: path, expected: expected)
       }
       guard key.isList || !entry.isList else {
         throw SettingsError.badValue(key: name, value: "a list", source: path, expected: "one value")
@@ -46,9 +46,10 @@ struct SettingsFile {
     var texts: [String]
     var isList = false
 
-    /// Nil for what no setting is.
-    init?(_ value: JSONValue) {
+    /// Returns `nil` for a value that the setting cannot have.
+    init?(_ value: JSONValue, isSwitch: Bool) {
       switch value {
+      case .bool(let value) where isSwitch: texts = ["\(value)"]
       case .string(let text): texts = [text]
       case .integer(let number): texts = ["\(number)"]
       case .number(let number): texts = ["\(number)"]

@@ -57,10 +57,16 @@ package struct SettingsReport: Sendable {
     values.isEmpty ? nil : values.map { "\($0)=\($1)" }.sorted().joined(separator: ", ")
   }
 
+  private static func routes(_ groups: Set<RouteGroup>) -> String? {
+    groups.isEmpty ? nil : RouteGroup.allCases.filter(groups.contains).map(\.rawValue).joined(separator: ", ")
+  }
+
   private static func value(of key: SettingKey, in settings: Settings) -> String? {
     let limits = settings.limits
     return switch key {
     case .listen: "\(SettingText.bracketed(settings.address)):\(settings.port)"
+    case .adminListen: ListenerPlan(settings).admin?.address
+    case .publicRoutes: routes(settings.publicRoutes)
     case .host: settings.hosts.isEmpty ? nil : settings.hosts.joined(separator: ", ")
     case .bundles: settings.bundles
     case .manifest: settings.manifest?.text
@@ -82,6 +88,7 @@ package struct SettingsReport: Sendable {
     case .tlsCert: settings.certificate
     case .tlsKey: settings.privateKey
     case .adminToken, .adminTokenFile: settings.adminToken.map { _ in "********" }
+    case .insecureAdmin: "\(settings.allowsInsecureAdmin)"
     case .webhookSecret, .webhookSecretFile: settings.webhookSecret.map { _ in "********" }
     case .maxBody: "\(limits.body)"
     case .maxHeader: "\(limits.header)"

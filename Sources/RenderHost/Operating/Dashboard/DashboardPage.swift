@@ -11,11 +11,13 @@ struct DashboardPage: Sendable {
   /// Only this very style and script may run, and frames show this host's previews only.
   let policy: String
 
-  init() {
+  /// - Parameter groups: what else is to be had where it is.
+  init(beside groups: Set<RouteGroup> = Set(RouteGroup.allCases)) {
     let style = String(decoding: PackageResources.dashboard_css, as: UTF8.self)
     let script = String(decoding: PackageResources.dashboard_js, as: UTF8.self)
     html = String(decoding: PackageResources.dashboard_html, as: UTF8.self)
       .replacing("/*style*/", with: style).replacing("/*script*/", with: script)
+      .replacing("<!--links-->", with: Self.links(groups))
     policy = [
       "default-src 'none'", "script-src \(Self.source(script))", "style-src \(Self.source(style))",
       "connect-src 'self'", "frame-src 'self'", "img-src data:", "base-uri 'none'", "form-action 'none'",
@@ -30,6 +32,11 @@ struct DashboardPage: Sendable {
         .contentType: "text/html; charset=utf-8", .cacheControl: "no-cache", .contentSecurityPolicy: policy,
         .xContentTypeOptions: "nosniff", .referrerPolicy: "no-referrer",
       ], body: .init(byteBuffer: ByteBuffer(string: html)))
+  }
+
+  private static func links(_ groups: Set<RouteGroup>) -> String {
+    [(RouteGroup.health, "readyz"), (.metrics, "metrics"), (.status, "status")].filter { groups.contains($0.0) }
+      .map { #"<a href="/\#($0.1)">\#($0.1)</a>"# }.joined()
   }
 
   /// CSP Level 3 §8.3: the digest of what stands between the tags.

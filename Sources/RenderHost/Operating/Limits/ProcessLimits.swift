@@ -44,12 +44,13 @@ struct ProcessLimits: Hashable, Sendable {
   func connections(_ settings: Settings) -> Int { settings.limits.connections ?? affordableConnections(settings) }
 
   /// The reserve is for what is open without clients: the store, event loops, workers, downloads. A quarter of the rest
-  /// is for files and requests of pages; with a gateway, whose clients may need a connection to an origin and a file
-  /// each, what is left goes to two listeners.
+  /// is for files and requests of pages. What is left goes to the listeners, in equal parts; a gateway takes two of
+  /// them, since its clients may need a connection to an origin and a file each.
   private func affordableConnections(_ settings: Settings) -> Int {
     guard let descriptors else { return Self.mostConnections }
     let spare = max(descriptors - 64 - 8 * settings.workers, 0)
-    let affordable = settings.gateway == nil ? spare / 4 * 3 : spare / 4
+    let parts = ListenerPlan(settings).listeners.count + (settings.gateway == nil ? 0 : 2)
+    let affordable = spare * 3 / (4 * parts)
     return min(max(affordable, descriptors / 8, 1), Self.mostConnections)
   }
 

@@ -33,7 +33,7 @@ struct HostMetrics: Sendable {
   let connections: Meter
 
   /// `renderhost_refusals`: by reason: `connections`, `body`, `header`, `url`, `unclear`; `origin` and `address` of what is not
-  /// fetched; `pages` and `barred` of what is not opened.
+  /// fetched; `pages` and `barred` of what is not opened; `host`, `origin`, `content-type` and `token` of who may not ask.
   func refusals(_ reason: String) -> Counter { counter("renderhost_refusals", "reason", reason) }
 
   /// `renderhost_answers`: what pages' bundles and resources were answered from, by kind (`bundle`, `resource`) and

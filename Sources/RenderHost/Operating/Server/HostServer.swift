@@ -5,23 +5,24 @@ import NIOCore
 import ServiceLifecycle
 import UnixSignals
 
-/// Puts the routes behind a server that is held to its limits, and runs it with its services until it is told to stop.
+/// Puts the routes behind servers that are held to their limits, and runs these with their services until they are told
+/// to stop.
 struct HostServer: Sendable {
   let settings: Settings
   var sources: [SettingKey: String] = [:]
   let operating: Operating
   let metrics: HostMetrics
-  /// Run beside the server; they start before it, and stop after it.
+  /// Run beside the servers; they start before these, and stop after them.
   var services: [any Service] = []
   var environment = ProcessInfo.processInfo.environment
   let logger: Logger
-  /// Listens beside it; nil for none.
+  /// Listens beside them; nil for none.
   var gateway: GatewayServer?
-  /// Called with the address it listens on.
-  var whenRunning: @Sendable (SocketAddress?) async -> Void = { _ in }
+  /// Called with each address that is listened on.
+  var whenRunning: @Sendable (ListenerPlan.Listener, SocketAddress?) async -> Void = { _, _ in }
 
-  /// A router with what every request passes, and the operating routes; the others are added to it.
-  func router(history: TrafficHistory) -> Router<HostRequestContext> {
+  /// What every request to a listener passes, and those of the operating routes that it carries; the others are added.
+  func routes(of listener: ListenerPlan.Listener, history: TrafficHistory) -> ListenerRoutes {
     let router = Router(context: HostRequestContext.self, options: .autoGenerateHeadEndpoints)
     // Errors become answers before they are counted and logged.
     router.add(middleware: RequestIDMiddleware())
@@ -29,44 +30,39 @@ struct HostServer: Sendable {
     router.add(middleware: RequestMetricsMiddleware(metrics))
     router.add(middleware: JSONErrorMiddleware())
     router.add(middleware: LimitsMiddleware(limits: settings.limits, metrics: metrics))
-    router.add(
-      middleware: SiteMiddleware(
-        rules: SiteRules(hosts: Set(([settings.address] + settings.hosts).map { $0.lowercased() })),
-        authenticator: settings.adminToken.flatMap { AdminAuthenticator(token: $0) }, metrics: metrics))
     router.add(middleware: PacedBodyMiddleware())
+    let routes = ListenerRoutes(
+      router: router, listener: listener, rules: SiteRules(hosts: [listener.host] + settings.hosts),
+      authenticator: settings.adminToken.flatMap { AdminAuthenticator(token: $0) }, metrics: metrics)
     OperatingRoutes(
       operating: operating, metrics: metrics, history: history,
       report: SettingsReport(settings, sources: sources), adminToken: settings.adminToken
-    ).add(to: router)
-    return router
+    ).add(to: routes)
+    return routes
   }
 
   /// Runs until the process gets SIGTERM or SIGINT; what is under way then has ``Settings/shutdownTime``.
   ///
-  /// - Throws: ``ListenError``, and what its services throw.
-  func run(routes: (Router<HostRequestContext>) -> Void = { _ in }) async throws {
-    do { try await parts(routes: routes).group.run() } catch let error as IOError {
-      throw ListenError(settings, reason: String(cString: strerror(error.errnoCode)))
-    } catch let error as SocketAddressError.UnknownHost {
-      throw ListenError(settings, reason: error.errorDescription)
-    }
-  }
+  /// - Parameter add: adds routes to those of each listener.
+  /// - Throws: ``SettingsError``, ``ListenError``, and what its services throw.
+  func run(adding add: (ListenerRoutes) -> Void = { _ in }) async throws { try await parts(adding: add).group.run() }
 
-  /// The server and its services, to be run, and what SIGHUP does.
+  /// The servers and their services, to be run, and what SIGHUP does.
   func parts(
-    trapsSignals: Bool = true, routes: (Router<HostRequestContext>) -> Void = { _ in }
+    trapsSignals: Bool = true, adding add: (ListenerRoutes) -> Void = { _ in }
   ) throws -> (group: ServiceGroup, hangup: HangupService) {
+    let plan = ListenerPlan(settings)
+    if let refusal = plan.refusal { throw SettingsError.combination(refusal) }
     let history = TrafficHistory(metrics.registry)
-    let router = router(history: history)
-    routes(router)
     let notifier = ServiceNotifier(environment: environment)
     let tls = try tlsReloader()
-    let readiness = ReadinessService(notifier, checks: operating.checks)
-    let application = application(router, tls: tls, readiness: readiness)
-    let listeners: [any Service] =
-      if let gateway, let address = settings.gateway { [application, try gateway.service(address, tls: tls)] } else {
-        [application]
-      }
+    let readiness = ReadinessService(notifier, checks: operating.checks, listeners: plan.listeners.count)
+    var listeners: [any Service] = plan.listeners.map { listener in
+      let routes = routes(of: listener, history: history)
+      add(routes)
+      return server(of: listener, routes.router, tls: listener.isSecure ? tls : nil, readiness: readiness)
+    }
+    if let gateway, let address = settings.gateway { listeners.append(try gateway.service(address, tls: tls)) }
     let hangup = HangupService(
       notifier: notifier, readiness: readiness, tls: tls, relaunch: operating.relaunch, logger: logger)
     // The last is stopped first.
@@ -86,24 +82,30 @@ struct HostServer: Sendable {
     return try TLSReloader(TLSFiles(certificate: certificate, privateKey: key))
   }
 
-  private func application(
-    _ router: Router<HostRequestContext>, tls: TLSReloader?, readiness: ReadinessService
-  ) -> Application<RouterResponder<HostRequestContext>> {
+  /// Each listener counts its own connections: whoever takes all of one leaves the other free.
+  private func server(
+    of listener: ListenerPlan.Listener, _ router: Router<HostRequestContext>, tls: TLSReloader?,
+    readiness: ReadinessService
+  ) -> ListeningService {
     let connectionLimit = ProcessLimits.current.connections(settings)
     let connections = ConnectionRegister(limit: settings.limits.connectionsPerAddress)
-    return Application(
+    let application = Application(
       router: router,
       server: .guarded(settings.limits, tls: tls, connections: connections, metrics: metrics),
       configuration: .init(
-        address: .hostname(settings.address, port: settings.port), backlog: 1024,
+        address: .hostname(listener.host, port: listener.port), backlog: 1024,
         availableConnectionsDelegate: .maximum(connectionLimit, logger: logger)),
       onServerRunning: { [whenRunning, logger, metrics] channel in
         await AcceptErrorHandler.add(to: channel, connections: connectionLimit, metrics: metrics, logger: logger)
         let address = channel.localAddress
-        logger.notice("Listening", metadata: ["address": "\(address?.description ?? "-")"])
-        await whenRunning(address)
+        logger.notice(
+          listener.isPublic ? "Listening" : "The admin listener is up",
+          metadata: ["address": "\(address?.description ?? "-")"])
+        await whenRunning(listener, address)
         readiness.listens()
       },
       logger: logger)
+    return ListeningService(
+      server: application, flag: listener.key.flag, address: (listener.host, listener.port))
   }
 }

@@ -1,19 +1,31 @@
+import Foundation
+import NIOCore
+import ServiceLifecycle
+
 /// The address to listen on cannot be had.
 struct ListenError: Error, CustomStringConvertible {
   let flag: String
-  let address: String
-  let port: Int
+  let address: (host: String, port: Int)
   let reason: String
 
-  init(_ settings: Settings, reason: String) {
-    self.init(flag: "--listen", (settings.address, settings.port), reason: reason)
-  }
-
-  init(flag: String, _ address: (host: String, port: Int), reason: String) {
-    (self.flag, self.address, port, self.reason) = (flag, address.host, address.port, reason)
-  }
-
   var description: String {
-    "\(flag): cannot listen on \(SettingText.bracketed(address)):\(port): \(reason)"
+    "\(flag): cannot listen on \(SettingText.bracketed(address.host)):\(address.port): \(reason)"
+  }
+}
+
+/// A server that says which address it cannot have.
+struct ListeningService: Service {
+  let server: any Service
+  /// The setting that has the address.
+  let flag: String
+  let address: (host: String, port: Int)
+
+  /// - Throws: ``ListenError``, and what the server throws.
+  func run() async throws {
+    do { try await server.run() } catch let error as IOError {
+      throw ListenError(flag: flag, address: address, reason: String(cString: strerror(error.errnoCode)))
+    } catch let error as SocketAddressError.UnknownHost {
+      throw ListenError(flag: flag, address: address, reason: error.errorDescription)
+    }
   }
 }

@@ -9,7 +9,8 @@ import Synchronization
 /// (`TimeoutStartSec=`) ends such a start.
 final class ReadinessService: Service {
   private struct State {
-    var isListening = false
+    /// Those that do not listen yet.
+    var listeners: Int
     var isReady = false
     var said: String?
   }
@@ -17,18 +18,21 @@ final class ReadinessService: Service {
   private let notifier: ServiceNotifier
   private let checks: [HealthCheck]
   private let interval: (before: Duration, after: Duration)
-  private let state = Mutex(State())
+  private let state: Mutex<State>
 
-  /// - Parameter interval: how often the checks are asked, before the host is ready and after.
+  /// - Parameters:
+  ///   - listeners: how many there are to be.
+  ///   - interval: how often the checks are asked, before the host is ready and after.
   init(
-    _ notifier: ServiceNotifier, checks: [HealthCheck],
+    _ notifier: ServiceNotifier, checks: [HealthCheck], listeners: Int,
     interval: (before: Duration, after: Duration) = (.milliseconds(200), .seconds(5))
   ) {
     (self.notifier, self.checks, self.interval) = (notifier, checks, interval)
+    state = Mutex(State(listeners: listeners))
   }
 
-  /// The server has begun to listen.
-  func listens() { state.withLock { $0.isListening = true } }
+  /// One of them has begun to listen.
+  func listens() { state.withLock { $0.listeners -= 1 } }
 
   /// Whether systemd was told that the host is ready.
   var isReady: Bool { state.withLock(\.isReady) }
@@ -43,7 +47,7 @@ final class ReadinessService: Service {
   }
 
   /// - Returns: whether systemd was told that the host is ready.
-  private func look() async -> Bool {
+  func look() async -> Bool {
     guard notifier.socket != nil else { return true }
     let problems = await checks.outcomes().filter { !$0.ok }.map { $0.reason ?? $0.name }
     let messages = state.withLock { state in Self.messages(&state, problems) }
@@ -53,7 +57,7 @@ final class ReadinessService: Service {
 
   private static func messages(_ state: inout State, _ problems: [String]) -> [ServiceNotifier.Message] {
     var messages: [ServiceNotifier.Message] = []
-    let missing = (state.isListening ? [] : ["it does not listen yet"]) + problems
+    let missing = (state.listeners <= 0 ? [] : ["it does not listen yet"]) + problems
     let text = missing.isEmpty ? "Ready" : "Not ready: \(missing.joined(separator: "; "))"
     if state.said != text { messages.append(.status(text)) }
     state.said = text

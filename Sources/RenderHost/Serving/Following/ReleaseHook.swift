@@ -10,7 +10,7 @@ struct ReleaseHook: Sendable {
 
   private static let bodyLimit = 64 << 10
 
-  func add(to router: Router<HostRequestContext>) {
+  func add(to router: some RouterMethods<HostRequestContext>) {
     router.post("/hooks/release") { request, _ in
       let body = try await request.bytes(upTo: Self.bodyLimit)
       let field = HTTPField.Name("X-Signature-256").flatMap { request.headers[$0] }

@@ -12,7 +12,7 @@ struct ReleaseRoutes: Sendable {
   /// How often a stream without events says that it is alive.
   var heartbeat: Duration = .seconds(15)
 
-  func add(to router: Router<HostRequestContext>) {
+  func add(to router: some RouterMethods<HostRequestContext>) {
     for path in ["/releases", "/releases/events"] as [RouterPath] {
       router.on(path, method: .options) { _, _ in ServedFields.preflight }
     }

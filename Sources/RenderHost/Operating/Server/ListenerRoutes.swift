@@ -1,0 +1,29 @@
+import Hummingbird
+
+/// The routes of one listener, to which others are added group by group.
+///
+/// What a listener does not carry is not there: a request for it gets the answer that any unknown route gets.
+struct ListenerRoutes {
+  let router: Router<HostRequestContext>
+  let listener: ListenerPlan.Listener
+  let rules: SiteRules
+  /// `nil` if there is no token.
+  let authenticator: AdminAuthenticator?
+  let metrics: HostMetrics
+
+  func carries(_ group: RouteGroup) -> Bool { listener.groups.contains(group) }
+
+  /// Adds a group's routes if the listener carries it, behind whatever those have to pass who ask for them.
+  func add(_ group: RouteGroup, _ add: (RouterGroup<HostRequestContext>) -> Void) {
+    guard carries(group) else { return }
+    let routes = router.group()
+    if !group.isOpen {
+      routes.add(
+        middleware: CallerMiddleware(
+          rules: rules, group: group, authenticator: authenticator,
+          // Administration asks for it itself, wherever it is.
+          asksToken: listener.asksToken && group != .admin, metrics: metrics))
+    }
+    add(routes)
+  }
+}

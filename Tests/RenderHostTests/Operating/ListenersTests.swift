@@ -1,0 +1,365 @@
+import Foundation
+import HTTPTypes
+import Hummingbird
+import HummingbirdTesting
+import Logging
+import PageTesting
+import Testing
+
+@testable import RenderHost
+
+/// A host with two listeners: what is served to everybody, and what is not.
+@Suite(.timeLimit(.minutes(2)))
+struct ListenersTests {
+  private static let token = "0123456789abcdef"
+
+  /// One route of each kind that the daemon adds besides its own.
+  private static func add(to routes: ListenerRoutes) {
+    routes.add(.bundles) { router in
+      router.get("/manifest.json") { _, _ in
+        RecallSlot.current?.allow { true }
+        return "the manifest"
+      }
+    }
+    routes.add(.pages) { router in
+      router.get("/pages") { _, _ in "the pages" }
+      router.post("/pages") { _, _ in "a page" }
+      router.get("/resources") { _, _ in "a picture" }
+    }
+  }
+
+  private func host(
+    _ change: (inout Settings) -> Void = { _ in }, logger: Logger? = nil
+  ) async throws -> LiveHost {
+    var settings = Settings()
+    settings.adminListen = ("127.0.0.1", 0)
+    settings.adminToken = Self.token
+    change(&settings)
+    return try await LiveHost(settings, logger: logger, adding: Self.add(to:))
+  }
+
+  /// An answer without what is new each time.
+  private func ask(_ port: Int, _ head: String, host: String = "h", _ fields: String = "") async throws -> String {
+    let client = try RawClient(port: port)
+    client.send("\(head) HTTP/1.1\r\nHost: \(host)\r\n\(fields)Connection: close\r\n\r\n")
+    let lines = try await client.readToEnd().components(separatedBy: "\r\n")
+    return lines.filter { !$0.lowercased().hasPrefix("date:") && !$0.lowercased().hasPrefix("x-request-id:") }
+      .joined(separator: "\r\n")
+  }
+
+  private static let guarded = [
+    ("GET", "/"), ("GET", "/status"), ("GET", "/metrics"), ("GET", "/pages"), ("POST", "/pages"), ("GET", "/resources"),
+    ("POST", "/admin/relaunch"), ("GET", "/admin/settings"), ("POST", "/admin/gateway/purge"),
+  ]
+
+  @Test("the public listener answers a request for what it does not carry as any other that leads nowhere")
+  func whatIsNotCarriedIsNotThere() async throws {
+    let live = try await host()
+    let spellings = ["/status/", "//status", "/status?a", "/%73tatus"].map { ("GET", $0) }
+    for (method, path) in Self.guarded + spellings {
+      for (host, fields) in [
+        ("h", ""), ("evil.example", "Origin: https://evil.example\r\n"), ("127.0.0.1", "Content-Length: 0\r\n"),
+        ("127.0.0.1", "Authorization: Bearer \(Self.token)\r\n"), ("h", "Authorization: Bearer wrong\r\n"),
+      ] {
+        let answer = try await ask(live.port, "\(method) \(path)", host: host, fields)
+        // The same length, so that the answers differ in the path alone.
+        let plain = String(path.prefix { $0 != "?" })
+        let unknown = String(plain.map { $0 == "/" ? "/" : "x" } + (plain == "/" ? "x" : ""))
+        let other = try await ask(live.port, "\(method) \(unknown)", host: host, fields)
+        #expect(answer.hasPrefix("HTTP/1.1 404 "), "\(method) \(path) of \(host): \(answer)")
+        if plain != "/" { #expect(answer.replacing(plain, with: unknown) == other, "\(method) \(path) of \(host)") }
+      }
+    }
+    try await live.stop()
+  }
+
+  @Test("the admin listener carries what is not for everybody, and nothing that is served")
+  func theAdminListenerCarriesTheRest() async throws {
+    let live = try await host()
+    let authorization = "Authorization: Bearer \(Self.token)\r\n"
+    for (method, path) in Self.guarded where path != "/admin/gateway/purge" {
+      let answer = try await ask(live.adminPort, "\(method) \(path)", host: "localhost", authorization)
+      #expect(answer.hasPrefix("HTTP/1.1 200 "), "\(method) \(path): \(answer)")
+    }
+    #expect(try await ask(live.adminPort, "GET /healthz").contains("alive"))
+    #expect(try await ask(live.adminPort, "GET /manifest.json").hasPrefix("HTTP/1.1 404 "))
+    #expect(try await ask(live.port, "GET /manifest.json").hasSuffix("the manifest"))
+    #expect(try await ask(live.port, "GET /healthz").contains("alive"))
+    // On loopback only administration asks for the token.
+    #expect(try await ask(live.adminPort, "GET /status", host: "localhost").hasPrefix("HTTP/1.1 200 "))
+    #expect(try await ask(live.adminPort, "GET /admin/settings", host: "localhost").hasPrefix("HTTP/1.1 401 "))
+    try await live.stop()
+  }
+
+  @Test("the public listener answers every host, and what it carries besides only those that are allowed")
+  func hostsAreHeldToTheirListener() async throws {
+    let live = try await host { ($0.publicRoutes, $0.hosts) = ([.metrics], ["Pages.example"]) }
+    for (port, path, host, status) in [
+      (live.port, "/manifest.json", "evil.example", 200), (live.port, "/healthz", "evil.example", 200),
+      (live.port, "/metrics", "evil.example", 421), (live.port, "//metrics", "evil.example", 421),
+      (live.port, "/metrics/", "evil.example", 421), (live.port, "/metrics", "pages.example", 200),
+      (live.port, "http://evil.example/metrics", "localhost", 421), (live.port, "/status", "evil.example", 404),
+      (live.adminPort, "/status", "evil.example", 421), (live.adminPort, "//status", "evil.example", 421),
+      (live.adminPort, "/", "evil.example", 421), (live.adminPort, "/healthz", "evil.example", 200),
+      (live.adminPort, "/status", "pages.example", 200), (live.adminPort, "//status", "localhost", 200),
+    ] {
+      let answer = try await ask(port, "GET \(path)", host: host)
+      #expect(answer.hasPrefix("HTTP/1.1 \(status) "), "\(path) of \(host): \(answer)")
+    }
+    try await live.stop()
+  }
+
+  @Test("an answer that one listener remembers is not the other's")
+  func answersAreRememberedApart() async throws {
+    let live = try await host()
+    let head = "GET /manifest.json HTTP/1.1\r\nHost: h\r\n\r\n"
+    for _ in 0..<3 {
+      let client = try RawClient(port: live.port)
+      client.send(head)
+      #expect(try await client.read(until: "the manifest").hasPrefix("HTTP/1.1 200 "))
+    }
+    let other = try RawClient(port: live.adminPort)
+    other.send(head)
+    #expect(try await other.read(until: "there is nothing at").hasPrefix("HTTP/1.1 404 "))
+    try await live.stop()
+  }
+
+  @Test("both listeners hold clients to the limits, and each counts its own connections")
+  func limitsHoldOnBoth() async throws {
+    let live = try await host { $0.limits.connectionsPerAddress = 1 }
+    for port in [live.port, live.adminPort] {
+      let client = try RawClient(port: port)
+      client.send("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
+      #expect(try await client.read(until: "alive").hasPrefix("HTTP/1.1 200 "))
+      #expect(try await RawClient(port: port).readToEnd().hasPrefix("HTTP/1.1 429 "))
+      client.send("GET /\(String(repeating: "u", count: 9000)) HTTP/1.1\r\nHost: h\r\n\r\n")
+      #expect(try await client.readToEnd().hasPrefix("HTTP/1.1 414 "))
+    }
+    try await live.stop()
+  }
+
+  @Test("both listeners log what they answered")
+  func bothWriteTheAccessLog() async throws {
+    let lines = Monitor<[String]>([])
+    let logger = Logger(label: "l") {
+      JSONLogHandler(label: $0) { line in lines.change { $0.append(String(decoding: line, as: UTF8.self)) } }
+    }
+    let live = try await host(logger: logger)
+    _ = try await ask(live.port, "GET /manifest.json")
+    _ = try await ask(live.adminPort, "GET /status", host: "localhost")
+    try await live.stop()
+    let said = lines.read { $0 }
+    for path in ["/manifest.json", "/status"] {
+      #expect(said.filter { $0.contains(#""message":"Answered""#) && $0.contains(#""path":"\#(path)""#) }.count == 1)
+    }
+    #expect(said.contains { $0.contains(#""Listening""#) && $0.contains(":\(live.port)\"") })
+    #expect(said.contains { $0.contains(#""The admin listener is up""#) && $0.contains(":\(live.adminPort)\"") })
+  }
+
+  @Test("both listeners finish what is under way")
+  func bothFinishWhatIsUnderWay() async throws {
+    let (arrived, mayEnd) = (Monitor(0), Monitor(false))
+    var settings = Settings()
+    settings.adminListen = ("127.0.0.1", 0)
+    let live = try await LiveHost(settings) { routes in
+      routes.router.get("/slow") { _, _ in
+        arrived.change { $0 += 1 }
+        try await mayEnd.wait(within: .seconds(60), until: { $0 })
+        return "done"
+      }
+    }
+    let clients = try [live.port, live.adminPort].map { try RawClient(port: $0) }
+    for client in clients { client.send("GET /slow HTTP/1.1\r\nHost: h\r\n\r\n") }
+    try await arrived.wait(within: .seconds(60), until: { $0 == 2 })
+    await live.beginStopping()
+    mayEnd.change { $0 = true }
+    for client in clients { #expect(try await client.readToEnd().hasSuffix("done")) }
+    try await live.ended()
+  }
+
+  @Test("with a certificate the public listener serves TLS, and the admin listener of this machine does not")
+  func loopbackNeedsNoCertificate() async throws {
+    let folder = try TemporaryDirectory()
+    let files = try await TLSFiles.made("one", in: folder)
+    let live = try await host { ($0.certificate, $0.privateKey) = (files.certificate, files.privateKey) }
+    let served = try await Tool.run(
+      "curl", "-sk", "--http2", "-w", " %{http_version}", "https://127.0.0.1:\(live.port)/manifest.json")
+    #expect(served.output == "the manifest 2")
+    let hidden = try await Tool.run(
+      "curl", "-sk", "--http2", "-o", "/dev/null", "-w", "%{http_code}", "https://127.0.0.1:\(live.port)/status")
+    #expect(hidden.output == "404")
+    #expect(try await ask(live.adminPort, "GET /status", host: "localhost").hasPrefix("HTTP/1.1 200 "))
+    try await live.stop()
+  }
+
+  @Test("an admin address that is taken is named")
+  func anAdminAddressThatIsTakenIsNamed() async throws {
+    let live = try await host()
+    var settings = Settings()
+    (settings.port, settings.adminListen) = (0, ("127.0.0.1", live.adminPort))
+    let second = HostServer(
+      settings: settings, operating: .fake(), metrics: HostMetrics(),
+      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    let error = await #expect(throws: ListenError.self) { try await second.run() }
+    #expect(
+      error?.description == "--admin-listen: cannot listen on 127.0.0.1:\(live.adminPort): Address already in use")
+    try await live.stop()
+  }
+
+  @Test("a server of a plan that is refused does not start")
+  func aRefusedPlanIsNotRun() throws {
+    var settings = Settings()
+    settings.adminListen = ("192.0.2.1", 0)
+    let server = HostServer(
+      settings: settings, operating: .fake(), metrics: HostMetrics(),
+      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    #expect(throws: SettingsError.self) { try server.parts(trapsSignals: false) }
+  }
+
+  @Test("the host is ready when it listens everywhere")
+  func readinessWaitsForAllListeners() async throws {
+    let folder = try TemporaryDirectory()
+    let socket = try NotifySocket(path: folder.file("notify"))
+    let readiness = ReadinessService(
+      ServiceNotifier(environment: ["NOTIFY_SOCKET": socket.path]), checks: [], listeners: 2)
+    for isReady in [false, false, true] {
+      #expect(await readiness.look() == isReady)
+      readiness.listens()
+    }
+    try await socket.hear { $0 == ["STATUS=Not ready: it does not listen yet", "STATUS=Ready", "READY=1"] }
+  }
+
+  // MARK: The token
+
+  private static func basic(_ text: String) -> String { "Basic \(Data(text.utf8).base64EncodedString())" }
+
+  /// What a listener that other machines can reach answers.
+  private func distant(
+    token: String? = token, asksToken: Bool = true,
+    _ body: @escaping @Sendable (any TestClientProtocol) async throws -> Void
+  ) async throws {
+    var settings = Settings()
+    settings.adminToken = token
+    let server = HostServer(
+      settings: settings, operating: .fake(), metrics: HostMetrics(),
+      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    let routes = server.routes(
+      of: .init(
+        key: .listen, host: "192.0.2.1", port: 0, groups: Set(RouteGroup.allCases), isSecure: false,
+        asksToken: asksToken), history: TrafficHistory(server.metrics.registry))
+    Self.add(to: routes)
+    try await Application(router: routes.router, logger: server.logger).test(.live) { try await body($0) }
+  }
+
+  @Test("where other machines can reach it, everything that is not for everybody asks for the token")
+  func whatOthersCanReachAsksForTheToken() async throws {
+    try await distant { client in
+      for path in ["/", "/status", "//status", "/metrics", "/pages", "/resources"] {
+        for (authorization, status) in [
+          (nil, 401), ("Bearer wrong", 401), ("Bearer", 401), ("Basic \(Self.token)", 401), ("Basic %", 401),
+          (Self.basic(Self.token), 401), (Self.basic("admin:wrong"), 401), (Self.basic("\(Self.token):"), 401),
+          ("Bearer \(Self.token)", 200), (Self.basic(":\(Self.token)"), 200), (Self.basic("admin:\(Self.token)"), 200),
+        ] as [(String?, Int)] {
+          var fields = HTTPFields()
+          fields[.authorization] = authorization
+          try await client.execute(uri: path, method: .get, headers: fields) { answer in
+            #expect(answer.status.code == status, "\(path) with \(authorization ?? "nothing")")
+            let challenges = answer.headers[values: .wwwAuthenticate].joined(separator: ", ")
+            #expect((status == 401) == (challenges.contains("Bearer ") && challenges.contains("Basic ")))
+            #expect(challenges.contains("invalid_token") == (status == 401 && authorization != nil))
+          }
+        }
+      }
+      for path in ["/healthz", "/readyz", "/manifest.json"] {
+        try await client.execute(uri: path, method: .get) { #expect($0.status == .ok, "\(path)") }
+      }
+      // What a browser shows by itself is not enough to change something.
+      try await client.execute(
+        uri: "/admin/relaunch", method: .post, headers: [.authorization: Self.basic("a:\(Self.token)")]
+      ) { #expect($0.status == .unauthorized) }
+    }
+  }
+
+  @Test("a password that a browser shows by itself does not make up for another site's page")
+  func aPasswordDoesNotOpenTheDoorToOtherSites() async throws {
+    try await distant { client in
+      for (authorization, status) in [
+        (Self.basic("a:\(Self.token)"), HTTPResponse.Status.forbidden), ("Bearer \(Self.token)", .ok),
+      ] {
+        let fields: HTTPFields = [.origin: "https://evil.example", .authorization: authorization]
+        try await client.execute(uri: "/pages", method: .post, headers: fields) { #expect($0.status == status) }
+      }
+    }
+  }
+
+  @Test("where it is said that no token is asked for, only administration asks for it")
+  func anInsecureListenerAsksForNothing() async throws {
+    try await distant(asksToken: false) { client in
+      try await client.execute(uri: "/status", method: .get) { #expect($0.status == .ok) }
+      try await client.execute(uri: "/admin/settings", method: .get) { #expect($0.status == .unauthorized) }
+    }
+    // Without a token there is none that would be the right one.
+    try await distant(token: nil) { client in
+      for authorization in ["Bearer ", "Basic \(Data(":".utf8).base64EncodedString())"] {
+        try await client.execute(uri: "/status", method: .get, headers: [.authorization: authorization]) {
+          #expect($0.status == .unauthorized)
+        }
+      }
+    }
+  }
+
+  // MARK: What depends on the listener
+
+  private func routes(
+    carrying groups: Set<RouteGroup>, asksToken: Bool = false
+  ) -> Router<HostRequestContext> {
+    var operating = Operating.fake {
+      var status = HostStatus(started: Date())
+      status.pages = [
+        .init(id: "p", url: "u", phase: "live", opened: Date(), preview: "/pages/p/preview")
+      ]
+      return status
+    }
+    operating.checks = [HealthCheck(name: "store") { "/var/lib/store is away" }]
+    let server = HostServer(
+      settings: Settings(), operating: operating, metrics: HostMetrics(),
+      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    return server.routes(
+      of: .init(key: .listen, host: "127.0.0.1", port: 0, groups: groups, isSecure: false, asksToken: asksToken),
+      history: TrafficHistory(server.metrics.registry)
+    ).router
+  }
+
+  @Test("why the host is not ready is told to those who may read its status")
+  func reasonsAreToldWithTheStatus() async throws {
+    for (groups, asksToken, isTold) in [
+      ([.health], false, false), ([.health, .status], true, false), ([.health, .status], false, true),
+    ] as [(Set<RouteGroup>, Bool, Bool)] {
+      try await Application(router: routes(carrying: groups, asksToken: asksToken)).test(.router) { client in
+        try await client.execute(uri: "/readyz", method: .get) { answer in
+          #expect(answer.status == .serviceUnavailable)
+          let text = String(buffer: answer.body)
+          #expect(text.contains(#""name":"store","ok":false"#) && text.contains("/var/lib") == isTold, "\(text)")
+        }
+      }
+    }
+  }
+
+  @Test("the dashboard leads only to what is beside it")
+  func theDashboardLeadsToWhatIsThere() async throws {
+    for (groups, links) in [
+      ([.dashboard, .status], ["/status"]),
+      ([.dashboard, .status, .health, .metrics], ["/readyz", "/metrics", "/status"]),
+    ] as [(Set<RouteGroup>, [String])] {
+      try await Application(router: routes(carrying: groups)).test(.router) { client in
+        try await client.execute(uri: "/", method: .get) { answer in
+          let found = String(buffer: answer.body).matches(of: /href="(\/[a-z]+)"/).map { String($0.1) }
+          #expect(found == links)
+        }
+        try await client.execute(uri: "/status", method: .get) { answer in
+          #expect(!String(buffer: answer.body).contains("/preview"))
+        }
+      }
+    }
+  }
+}
