@@ -73,7 +73,8 @@ public struct Body: AsyncSequence, Sendable {
       return BodyReader {
         try position.withLock { position in
           guard position < range.upperBound else { return nil }
-          let chunk = try body.read(at: position, upTo: Int(Swift.min(Int64(Self.chunkSize), range.upperBound - position)))
+          let chunk = try body.read(
+            at: position, upTo: Int(Swift.min(Int64(Self.chunkSize), range.upperBound - position)))
           position += Int64(chunk.count)
           return chunk.isEmpty ? nil : chunk
         }

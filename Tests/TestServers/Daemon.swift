@@ -126,12 +126,14 @@ package struct Daemon {
   }
 
   /// Asks again and again; the last resort where nothing tells of the event.
-  package func until(_ what: String, _ isSo: () async throws -> Bool) async throws {
-    let deadline = ContinuousClock.now + .seconds(60)
+  package func until(
+    _ what: String, within limit: Duration = .seconds(60), _ isSo: () async throws -> Bool
+  ) async throws {
+    let deadline = ContinuousClock.now + limit
     while .now < deadline {
       if (try? await isSo()) == true { return }
       try await Task.sleep(for: .milliseconds(50))
     }
-    throw NotRunning(log: "not within a minute: \(what)")
+    throw NotRunning(log: "not within \(limit): \(what)")
   }
 }

@@ -1,6 +1,7 @@
 import HTTPTypes
 import PageCore
 import PageTesting
+import TestServers
 import Testing
 
 @testable import RenderHost

@@ -4,6 +4,7 @@ import Hummingbird
 import HummingbirdTesting
 import Logging
 import PageTesting
+import TestServers
 import Testing
 
 @testable import RenderHost

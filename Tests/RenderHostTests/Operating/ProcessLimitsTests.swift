@@ -82,6 +82,7 @@ struct ProcessLimitsTests {
           try daemon.connections() >= limit / 8
         }
         #expect(try daemon.descriptors() < limit)
+        withExtendedLifetime(clients) {}
       }
       #expect(try await daemon.get("/render?name=counter").status == 200)
       #expect(!daemon.said.contains("Connections cannot be accepted"))
@@ -114,6 +115,7 @@ struct ProcessLimitsTests {
         try #require(answer.hasPrefix("HTTP/1.1 200 "), "\(answer)")
         let tries = try StrictMetrics(String(body)).value("renderhost_refusals_total", ["reason": "accept"])
         #expect((1..<25).contains(tries ?? 0))
+        withExtendedLifetime(clients) {}
       }
       try await daemon.until("it answers") { try await daemon.get("/healthz").status == 200 }
       #expect(daemon.said.ranges(of: "Connections cannot be accepted").count == 1)
