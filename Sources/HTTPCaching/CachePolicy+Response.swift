@@ -6,7 +6,7 @@ extension CachePolicy {
   /// - Parameters:
   ///   - sent: the request as it went to the origin.
   ///   - original: the client's request.
-  ///   - stored: what was validated or is to be completed.
+  ///   - stored: what was validated or is to be completed, or what may stand for an error.
   public func decision(
     on response: HTTPResponse, to sent: HTTPRequest, for original: HTTPRequest, validating stored: StoredResponse?,
     at now: HTTPDate, lifetime rule: LifetimeRule = .server

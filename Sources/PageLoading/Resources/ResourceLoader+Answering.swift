@@ -47,12 +47,21 @@ extension ResourceLoader {
       case .complete(let stored, let request):
         return try await ask(hop, request, validating: found.first { $0.entry.id == stored.id }, found, .partial)
       case .fetch(let request, let reason):
-        return try await ask(hop, request, validating: nil, found, reason)
+        return try await ask(hop, request, validating: errorAnswer(to: hop, among: found, reason), found, reason)
       case .gatewayTimeout(let reason):
         guard hop.behavior.network != .never else { throw LoadError.notStored(hop.url, reason) }
         return (gatewayTimeout(hop, reason), 0)
       }
     }
+  }
+
+  /// Returns the stored response without a validator that may stand for an error of the server, which a request that is
+  /// sent without conditions takes along for that. RFC 5861 §4.
+  private func errorAnswer(to hop: Hop, among found: [CachedResponse], _ reason: ForwardReason) -> CachedResponse? {
+    guard reason != .precondition,
+      let stored = policy(hop).anyAnswer(to: hop.request, among: found.map(\.stored)), stored.validators.isEmpty
+    else { return nil }
+    return found.first { $0.entry.id == stored.id }
   }
 
   /// - Returns: `nil` if the URL belongs to no file of the release.

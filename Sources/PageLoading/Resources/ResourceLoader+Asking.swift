@@ -6,6 +6,9 @@ import Synchronization
 
 extension ResourceLoader {
   /// Asks the origin, and turns to what is stored where the behaviour allows that after a failure.
+  ///
+  /// - Parameter cached: what the request validates or completes, or what may answer if the server answers with an
+  ///   error.
   func ask(
     _ hop: Hop, _ request: HTTPRequest, validating cached: CachedResponse?, _ found: [CachedResponse],
     _ reason: ForwardReason
@@ -83,7 +86,7 @@ extension ResourceLoader {
     // What is sent in other words than it is looked up by is for nobody else.
     let isShareable = hop.isStored || hop.target == nil
     guard hop.request.method == .get, hop.method != .get || !hop.hasBody, isShareable else {
-      return (try await passThrough(hop, request, reason), 0)
+      return try await passThrough(hop, request, validating: cached, reason)
     }
     let epoch = generations.epoch(of: hop.key)
     var isShared = true

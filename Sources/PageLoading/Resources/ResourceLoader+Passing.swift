@@ -4,7 +4,11 @@ import PageCore
 
 /// What is not answered from the cache: it may change what is stored. RFC 9111 §4.4.
 extension ResourceLoader {
-  func passThrough(_ hop: Hop, _ request: HTTPRequest, _ reason: ForwardReason) async throws -> Loaded {
+  ///
+  /// - Parameter cached: what may answer a HEAD where the server answers with an error.
+  func passThrough(
+    _ hop: Hop, _ request: HTTPRequest, validating cached: CachedResponse?, _ reason: ForwardReason
+  ) async throws -> (loaded: Loaded, remaining: Int64) {
     let generation = generations.begin(hop.key)
     defer { generations.end(hop.key) }
     var request = request
@@ -17,6 +21,11 @@ extension ResourceLoader {
     let times = TimesTaker(configuration.now)
     let response = try await transmit(hop, request)
     let arrival = times.taken()
+    if hop.method == .head, let cached,
+      let answer = await staleAnswer(to: hop, request, response.head, cached, arrival)
+    {
+      return answer
+    }
     var answer = response
     if hop.method == .head, response.head.status == .ok {
       await freshen(hop, response.head, arrival, generation)
@@ -24,7 +33,19 @@ extension ResourceLoader {
       await invalidate(targets(of: response.head, hop))
       answer = await storingAnswerToGet(hop, request, response, arrival)
     }
-    return loaded(answer, hop, reason, generation: generation)
+    return (loaded(answer, hop, reason, generation: generation), 0)
+  }
+
+  /// Returns what is stored, if the server answers a HEAD with an error that it may stand for. RFC 5861 §4.
+  private func staleAnswer(
+    to hop: Hop, _ request: HTTPRequest, _ head: HTTPResponse, _ cached: CachedResponse, _ times: ExchangeTimes
+  ) async -> (loaded: Loaded, remaining: Int64)? {
+    let decision = policy(hop).decision(
+      on: head, to: request, for: hop.request, validating: cached.stored, at: times.response, lifetime: hop.lifetime)
+    guard hop.behavior.fallback != .never, case .serveStale(_, let reason) = decision else { return nil }
+    let status = CacheStatus(
+      .hit, forwardStatus: head.status.code, detail: reason == .ifError ? "stale-if-error" : nil)
+    return await serve(cached, to: hop, status)
   }
 
   /// The URL, and those of the same origin that the answer names. RFC 9111 §4.4.

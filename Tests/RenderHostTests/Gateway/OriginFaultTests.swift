@@ -126,4 +126,29 @@ struct OriginFaultTests {
       #expect([502, 503].contains(mustNot.status) && mustNot.body != "stored")
     }
   }
+
+  /// RFC 5861 §4.
+  @Test(arguments: [500, 502, 503, 504])
+  func whatMayStandForAnErrorNeedsNoValidator(_ status: Int) async throws {
+    try await GatewayFixture.running { fixture in
+      for (path, control) in [
+        ("/may", "max-age=0, stale-if-error=60"), ("/may-not", "max-age=0"),
+        ("/must-not", "max-age=0, must-revalidate, stale-if-error=60"),
+      ] {
+        fixture.origin.serve(path, Array("stored".utf8), headers: [.cacheControl: control])
+        _ = try await fixture.get(path)
+        fixture.origin.always(path, .status(status))
+      }
+      for method in ["GET", "HEAD"] {
+        let may = try await fixture.get("/may", method: method)
+        #expect(may.status == 200 && may["cache-status"]?.contains("stale-if-error") == true, "\(method) \(may)")
+        #expect(may.body == (method == "GET" ? "stored" : ""))
+        for path in ["/may-not", "/must-not"] {
+          let answer = try await fixture.get(path, method: method)
+          #expect(answer.status == status && answer.body != "stored", "\(method) \(path)")
+        }
+      }
+      #expect(fixture.origin.requestCount(path: "/may") == 3)
+    }
+  }
 }
