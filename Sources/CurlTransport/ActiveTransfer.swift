@@ -79,12 +79,24 @@ final class ActiveTransfer {
   func receiveHeadLine(_ bytes: UnsafeRawBufferPointer) -> Int {
     cookies?.receive(headLine: bytes)
     do {
-      if let response = try head.receive(bytes) { receive(response) }
+      guard let response = try head.receive(bytes) else { return bytes.count }
+      if head.isComplete, let limit = request.limits.bodyBytes, announcedLength(of: response) ?? 0 > limit {
+        failure = .tooLarge(url: url, limit: limit)
+        return 0
+      }
+      receive(response)
       return bytes.count
     } catch {
       failure = .malformed(url: url, reason: error.description)
       return 0
     }
+  }
+
+  /// Returns the bytes of the body that the head announces; `nil` if it does not say, or if there is none whatever it
+  /// says. RFC 9110 §8.6.
+  private func announcedLength(of response: HTTPResponse) -> Int64? {
+    guard request.head.method != .head, ![204, 304].contains(response.status.code) else { return nil }
+    return response.headerFields[.contentLength].flatMap { Int64($0) }
   }
 
   private func receive(_ response: HTTPResponse) {

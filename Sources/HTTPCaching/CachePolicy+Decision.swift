@@ -59,12 +59,14 @@ extension CachePolicy {
 
   /// Whether a response may be used once it is stale, where something else allows that. RFC 9111 §4.2.4.
   public func mayBeStale(_ stored: StoredResponse) -> Bool {
+    !stored.isInvalidated && !mustBeRevalidated(stored) && stored.control.noCache != .response && mayBeKept(stored)
+  }
+
+  /// Whether a response, once it is stale, may not be used before its origin has confirmed it: who cannot ask the origin
+  /// answers with an error, which should be 504. RFC 9111 §5.2.2.2, §5.2.2.8, §5.2.2.10.
+  public func mustBeRevalidated(_ stored: StoredResponse) -> Bool {
     let control = stored.control
-    if stored.isInvalidated || control.mustRevalidate || control.noCache == .response || !mayBeKept(stored) {
-      return false
-    }
-    // RFC 9111 §5.2.2.8, §5.2.2.10.
-    return mode == .private || !control.proxyRevalidate && control.sharedMaxAge == nil
+    return control.mustRevalidate || mode == .shared && (control.proxyRevalidate || control.sharedMaxAge != nil)
   }
 
   /// What keeps a stored response from being the answer; nil for nothing.

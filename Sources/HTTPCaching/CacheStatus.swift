@@ -5,6 +5,8 @@ public struct CacheStatus: Hashable, Sendable, CustomStringConvertible {
   public enum Outcome: Hashable, Sendable {
     case hit
     case forwarded(ForwardReason)
+    /// The cache's own answer, such as an error.
+    case generated
   }
 
   /// The cache's name.
@@ -41,6 +43,7 @@ public struct CacheStatus: Hashable, Sendable, CustomStringConvertible {
     case .forwarded(let reason):
       parts.append("fwd=\(reason.cacheStatusToken)")
       if let forwardStatus { parts.append("fwd-status=\(forwardStatus)") }
+    case .generated: break
     }
     if let timeToLive { parts.append("ttl=\(min(max(timeToLive, -Self.longestInteger), Self.longestInteger))") }
     if case .forwarded = outcome {

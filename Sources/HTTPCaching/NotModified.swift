@@ -6,7 +6,9 @@ extension HTTPResponse {
     guard status == .ok, let etag = headerFields[.eTag], request.contains(.ifNoneMatch) else { return nil }
     let tags = EntityTag.list(request[values: .ifNoneMatch])
     guard tags == ["*"] || tags.contains(where: { EntityTag.matchesWeakly($0, etag) }) else { return nil }
-    let kept = headerFields.filter { StoredAnswer.notModifiedFields.contains($0.name) || $0.name == .age }
+    let kept = headerFields.filter {
+      StoredAnswer.notModifiedFields.contains($0.name) || $0.name == .age || $0.name.canonicalName == "cache-status"
+    }
     return HTTPResponse(status: .notModified, headerFields: HTTPFields(kept))
   }
 }

@@ -290,6 +290,31 @@ struct TransferFailureTests {
     }
   }
 
+  @Test func anAnnouncedLengthOverTheLimitIsTooLargeBeforeAnyOfItHasCome() async throws {
+    try await FaultOrigin.running { origin in
+      origin.serve("/a", SeededContent.bytes(200_000))
+      let request = origin.request("/a", limits: TransferLimits(bodyBytes: 100_000))
+      await #expect(throws: TransportError.tooLarge(url: request.url, limit: 100_000)) {
+        _ = try await transport.send(request)
+      }
+    }
+  }
+
+  /// RFC 9110 §8.6: these have no body, whatever length they announce.
+  @Test func anAnnouncedLengthCountsOnlyWhereThereIsABody() async throws {
+    try await FaultOrigin.running { origin in
+      origin.serve("/a", SeededContent.bytes(200_000))
+      var head = origin.request("/a", limits: TransferLimits(bodyBytes: 100_000))
+      head.head.method = .head
+      let answer = try await transport.send(head)
+      #expect(answer.head.headerFields[.contentLength] == "200000")
+      origin.always("/a", .rawHead("HTTP/1.1 304 Not Modified\r\nContent-Length: 200000\r\n\r\n"))
+      let request = origin.request("/a", limits: TransferLimits(bodyBytes: 100_000))
+      let unchanged = try await transport.send(request)
+      #expect(unchanged.head.status == .notModified)
+    }
+  }
+
   @Test func aBodyThatGrowsOverTheLimitWhileNobodyReadsHasNoGap() async throws {
     // The transport stops at 256 KiB, and libcurl holds back up to 128 KiB more: too much. What is left after that
     // would pass again.
@@ -297,6 +322,7 @@ struct TransferFailureTests {
     let limit: Int64 = 300 << 10
     try await FaultOrigin.running { origin in
       origin.serve("/a", content)
+      origin.always("/a", .chunked)
       let request = origin.request("/a", limits: TransferLimits(bodyBytes: limit))
       for round in 1...20 {
         let response = try await transport.send(request)

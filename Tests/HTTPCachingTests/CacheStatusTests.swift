@@ -14,6 +14,7 @@ struct CacheStatusTests {
       CacheStatus(cache: "Example", .forwarded(.variant), isStored: true, isCollapsed: true, detail: "MEMORY"),
       "Example; fwd=vary-miss; stored; collapsed; detail=MEMORY"
     ),
+    (CacheStatus(.generated), "PageKit"), (CacheStatus(.generated, detail: "busy"), "PageKit; detail=busy"),
     // §2.3, §2.5, §2.6: these only mean something where the request was forwarded.
     (CacheStatus(.hit, forwardStatus: 200, isStored: true, isCollapsed: true), "PageKit; hit"),
   ])

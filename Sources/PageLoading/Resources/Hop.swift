@@ -15,6 +15,7 @@ struct Hop: Sendable {
   var stream: RequestStream?
   var target: String?
   var host: String?
+  var clientHost: String?
   var informational: (@Sendable (HTTPResponse) -> Void)?
   /// The client's own, as far as they may come this far.
   var fields: HTTPFields

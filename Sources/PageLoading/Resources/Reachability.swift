@@ -150,10 +150,10 @@ public final class Reachability: Sendable {
     if wasAway { returns.send() }
   }
 
-  /// An origin that answers, however badly, is there.
-  private static func meansAway(_ error: any Error) -> Bool {
+  /// Whether an origin cannot be reached, as an error tells: one that answers, however badly, is there.
+  static func meansAway(_ error: any Error) -> Bool {
     switch error as? TransportError {
-    case .cannotResolve, .cannotConnect, .timedOut: true
+    case .cannotResolve, .cannotConnect, .insecure, .timedOut: true
     default: false
     }
   }

@@ -20,7 +20,7 @@ extension ResourceLoader {
       ? reachability.setting != .offline : reachability.admits(hop.url)
     guard mayGo || hop.origin != nil else {
       if let answer = await fallback(hop, found, detail: "offline") { return answer }
-      throw LoadError.offline(hop.url)
+      throw failure(LoadError.offline(hop.url), hop, found)
     }
     do {
       guard let patience = hop.behavior.patience else {
@@ -38,8 +38,19 @@ extension ResourceLoader {
       }
     } catch let error where !(error is CancellationError) && !Task.isCancelled {
       if let answer = await fallback(hop, found, detail: "origin-failed") { return answer }
-      throw error
+      throw failure(error, hop, found)
     }
+  }
+
+  /// What the caller gets for an error that nothing stored could answer.
+  private func failure(_ error: any Error, _ hop: Hop, _ found: [CachedResponse]) -> any Error {
+    var isAway = Reachability.meansAway(error)
+    if case LoadError.offline = error { isAway = true }
+    let policy = policy(hop)
+    guard isAway, [.get, .head].contains(hop.request.method),
+      let stored = policy.anyAnswer(to: hop.request, among: found.map(\.stored)), policy.mustBeRevalidated(stored)
+    else { return error }
+    return LoadError.unvalidated(hop.url, because: error)
   }
 
   /// The origin's answer; what is stored where that is an error of the server's, and the behaviour allows it.

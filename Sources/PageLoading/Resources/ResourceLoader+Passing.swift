@@ -50,11 +50,26 @@ extension ResourceLoader {
 
   /// The URL, and those of the same origin that the answer names. RFC 9111 §4.4.
   private func targets(of head: HTTPResponse, _ hop: Hop) -> [CacheKey] {
-    let named = cache.policy.invalidatedReferences(head).compactMap { hop.url.resolving($0, ignoring: []) }
-    return ([hop.url] + named.filter { $0.origin == hop.url.origin }).map {
+    let named = cache.policy.invalidatedReferences(head).compactMap { reference in
+      hop.url.resolving(reference, ignoring: []).flatMap { Self.ownURL($0, hop) }
+    }
+    return ([hop.url] + named).map {
       let identity = URLMemo.Entry($0, ignoring: configuration.ignoredParameters).identity
       return CacheKey(identity, host: hop.host, in: hop.key.partition)
     }
+  }
+
+  /// Returns a URL as it is looked up: by the server's own name also where it has the name that the client calls the
+  /// server by. Returns `nil` if it is of another origin.
+  ///
+  /// Under which scheme clients come is not known: somebody before this may have taken TLS off.
+  private static func ownURL(_ url: PageURL, _ hop: Hop) -> PageURL? {
+    let origin = url.origin
+    if origin == hop.url.origin { return url }
+    guard let host = hop.clientHost, let scheme = origin.firstRange(of: "://"),
+      PageURL(origin[..<scheme.upperBound] + host + "/", ignoring: [])?.origin == origin
+    else { return nil }
+    return PageURL(hop.url.origin + url.text.dropFirst(origin.count), ignoring: [])
   }
 
   private func invalidate(_ keys: [CacheKey]) async {

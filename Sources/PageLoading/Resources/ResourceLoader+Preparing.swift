@@ -22,7 +22,7 @@ extension ResourceLoader {
     // Where its answer redirects to is a server's matter.
     hop.origin = request.origin
     (hop.stream, hop.target, hop.informational) = (request.stream, request.target, request.informational)
-    hop.host = request.host
+    (hop.host, hop.clientHost) = (request.host, request.clientHost)
     return .network(hop, request)
   }
 

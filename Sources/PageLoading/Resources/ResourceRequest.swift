@@ -55,6 +55,9 @@ public struct ResourceRequest: Sendable {
   /// The host that a client asks for, where a server behind another name answers: what is stored is for who asks for
   /// the same. Nil for the reference's own.
   public var host: String?
+  /// The host and port by which the client knows the server, whether or not the server is told: what an answer says of
+  /// that host is said of the server. `nil` if it is the reference's own.
+  public var clientHost: String?
   /// Told of interim heads as they come, where this very request goes to the server.
   public var informational: (@Sendable (HTTPResponse) -> Void)?
   /// What answers instead of the server; nil for the server.

@@ -1,3 +1,4 @@
+import HTTPCaching
 import HTTPTypes
 import Hummingbird
 import PageCore
@@ -27,6 +28,11 @@ struct GatewayFault: Error, HTTPResponseError {
       case TransportError.timedOut, TransportError.tooSlow:
         (.gatewayTimeout, "the origin \(origin) has not answered in time")
       case LoadError.notStored: (.gatewayTimeout, "nothing is stored that may be used, and the origin may not be asked")
+      case LoadError.unvalidated:
+        (
+          .gatewayTimeout,
+          "the origin \(origin) cannot be reached, and what is stored may not be given without asking it"
+        )
       case LoadError.invalidReference: (.badRequest, "the request's target makes no URL")
       case LoadError.busy:
         (.serviceUnavailable, "too many requests wait for the origin \(origin); try again a little later")
@@ -43,7 +49,8 @@ struct GatewayFault: Error, HTTPResponseError {
   }
 
   func response(from request: Request, context: some RequestContext) throws -> Response {
-    var response = JSONAnswer.error(status, reason)
+    var response = JSONAnswer.error(
+      status, reason, CacheStatus(.generated, detail: result.rawValue).added(to: [:]))
     if status == .serviceUnavailable { response.headers[.retryAfter] = "1" }
     if closes { response.headers[.connection] = "close" }
     return response

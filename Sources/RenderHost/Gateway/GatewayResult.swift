@@ -30,7 +30,7 @@ enum GatewayResult: String, CaseIterable, Sendable {
     case .hit: self = (status.timeToLive ?? 0) > 0 ? .hit : .stale
     case .forwarded where loaded.source == .revalidated: self = .revalidated
     case .forwarded where status.isCollapsed: self = .collapsed
-    case .forwarded: self = status.isStored ? .miss : .pass
+    case .forwarded, .generated: self = status.isStored ? .miss : .pass
     }
   }
 

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPCaching
 import Hummingbird
 import HummingbirdCore
 import Logging
@@ -24,7 +25,7 @@ struct GatewayServer: Sendable {
     let connections = ConnectionRegister(limit: settings.limits.connectionsPerAddress)
     let server = try HTTPServerBuilder.guarded(
       settings.limits, tls: tls, connections: connections, metrics: metrics, memory: answers,
-      handlers: { [ClientDepartureHandler()] }
+      ownFields: CacheStatus(.generated, detail: "gateway").added(to: [:]), handlers: { [ClientDepartureHandler()] }
     ).buildServer(
       configuration: ServerConfiguration(
         address: .hostname(address.host, port: address.port), backlog: 1024,

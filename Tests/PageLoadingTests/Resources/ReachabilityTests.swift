@@ -75,7 +75,7 @@ struct BreakerTests {
     let text = url.text
     let away: [any Error] = [
       TransportError.cannotConnect(url: text, reason: ""), TransportError.cannotResolve(url: text, reason: ""),
-      TransportError.timedOut(url: text, after: .seconds(1)),
+      TransportError.timedOut(url: text, after: .seconds(1)), TransportError.insecure(url: text, reason: ""),
     ]
     let there: [any Error] = [
       TransportError.closedEarly(url: text, received: 0, reason: ""), TransportError.malformed(url: text, reason: ""),

@@ -14,6 +14,7 @@ struct GatewayFaultTests {
       (TransportError.timedOut(url: url, after: .seconds(1)), 504, "in time"),
       (TransportError.tooSlow(url: url, bytesPerSecond: 1, over: .seconds(1)), 504, "in time"),
       (TransportError.cannotConnect(url: url, reason: "10.0.0.7 refuses"), 502, "reached"),
+      (TransportError.insecure(url: url, reason: "10.0.0.7"), 502, "reached"),
       (TransportError.closedEarly(url: url, received: 0, reason: "10.0.0.7"), 502, "to the end"),
       (TransportError.malformed(url: url, reason: "10.0.0.7"), 502, "HTTP"),
       (TransportError.tooLarge(url: url, limit: 1), 502, "larger"),

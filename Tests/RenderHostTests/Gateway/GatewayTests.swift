@@ -139,6 +139,28 @@ struct GatewayTests {
     }
   }
 
+  /// RFC 9111 §4.4.
+  @Test(arguments: [
+    (OriginSettings.Forwarding.xForwarded, "https://api.example.com/items", true),
+    (.none, "http://API.example.com:80/items", true), (.xForwarded, "/items", true),
+    (.xForwarded, "https://api.example.com:8443/items", false), (.xForwarded, "https://other.example/items", false),
+  ])
+  func whatAPostNamesOfTheClientsOwnHostIsAskedForAgain(
+    _ forwarding: OriginSettings.Forwarding, _ location: String, _ isOwn: Bool
+  ) async throws {
+    try await GatewayFixture.running({ $0.origins[0].forwarding = forwarding }) { fixture in
+      fixture.origin.serve("/items", [65], headers: Self.kept)
+      for name in [HTTPField.Name.location, .contentLocation] {
+        fixture.origin.respond("/form") { _ in OriginResponse(status: .created, headers: [name: location]) }
+        _ = try await fixture.get("/items")
+        let before = fixture.origin.requestCount(path: "/items")
+        _ = try await fixture.get("/form", method: "POST", body: "new")
+        _ = try await fixture.get("/items")
+        #expect(fixture.origin.requestCount(path: "/items") == before + (isOwn ? 1 : 0), "\(name)")
+      }
+    }
+  }
+
   @Test func whatIsForOneUserAloneIsAskedForEachTime() async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.serve("/private", [65], headers: [.cacheControl: "private, max-age=60"])

@@ -3,6 +3,7 @@ import HTTPTypes
 import PageKit
 import PageLoading
 import PageTesting
+import TestServers
 import Testing
 
 @testable import RenderHost
@@ -149,6 +150,54 @@ struct OriginFaultTests {
         }
       }
       #expect(fixture.origin.requestCount(path: "/may") == 3)
+    }
+  }
+
+  @Test func anAnswerThatAnnouncesMoreThanMayPassIsRefusedAtOnce() async throws {
+    try await GatewayFixture.running {
+      $0.origins[0].answerLimit = 1_000
+    } _: { fixture in
+      fixture.origin.serve("/a", Array(repeating: 65, count: 1_001), headers: Self.kept)
+      let refused = try await fixture.get("/a")
+      #expect(refused.status == 502 && refused.body.contains("larger"), "\(refused)")
+      fixture.origin.serve("/b", Array(repeating: 65, count: 1_000), headers: Self.kept)
+      #expect(try await fixture.get("/b").body.count == 1_000)
+    }
+  }
+
+  /// RFC 9111 §5.2.2.2, §5.2.2.8, §5.2.2.10.
+  @Test(arguments: [
+    ("max-age=0, must-revalidate", 504), ("max-age=0, proxy-revalidate", 504), ("s-maxage=0", 504),
+    ("no-cache", 502),
+  ])
+  func whatMustBeValidatedIsATimeoutWhileTheOriginIsAway(_ control: String, _ status: Int) async throws {
+    try await GatewayFixture.running {
+      $0.origins[0].patience = .init(failures: 2)
+    } _: { fixture in
+      fixture.origin.serve("/a", [65], etag: "\"1\"", headers: [.cacheControl: control])
+      _ = try await fixture.get("/a")
+      try await fixture.origin.refuseConnections()
+      for method in ["GET", "HEAD"] {
+        let answer = try await fixture.get("/a", method: method)
+        #expect(answer.status == status, "\(method) \(answer)")
+        #expect(method == "HEAD" || answer.body.contains("cannot be reached"))
+      }
+      // The origin is left alone now.
+      #expect(try await fixture.get("/a").status == (status == 504 ? 504 : 503))
+    }
+  }
+
+  @Test(.enabled(if: NginxServer.isInstalled, "nginx is not installed"))
+  func anOriginWhoseCertificateIsNotAcceptedIsLeftAlone() async throws {
+    try await NginxServer.running(serving: ["a": Array("body".utf8)]) { server in
+      try await GatewayFixture.running {
+        $0.origins[0].url = PageURL(server.url(for: "/")) ?? $0.origins[0].url
+        $0.origins[0].patience = .init(failures: 1, rest: .seconds(600), longestRest: .seconds(600))
+      } _: { fixture in
+        let first = try await fixture.get("/a")
+        let second = try await fixture.get("/a")
+        #expect(first.status == 502 && second.status == 503 && !fixture.isUp)
+      }
     }
   }
 }

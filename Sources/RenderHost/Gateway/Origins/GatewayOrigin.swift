@@ -81,6 +81,7 @@ struct GatewayOrigin: Sendable {
     resource.target = path
     // RFC 9111 §2: the URI that a client asks for has its host in it, which the origin may be told.
     resource.host = settings.forwarding == .none ? "" : sender.client.host?.lowercased() ?? ""
+    resource.clientHost = sender.client.host
     if !Self.isNormal(resource.reference) {
       // RFC 3986 §6.2: it is the same as another, but an origin may think otherwise.
       (resource.behavior, resource.isStored) = (.networkOnly, false)

@@ -1,4 +1,7 @@
+import HTTPCaching
+import HTTPTypes
 import NIOCore
+import PageLoading
 
 /// Refuses a connection: says so in plain HTTP where there is no TLS, and closes.
 ///
@@ -8,15 +11,18 @@ final class RefusalHandler: ChannelInboundHandler {
   typealias OutboundOut = ByteBuffer
 
   private let isPlain: Bool
+  private let fields: HTTPFields
 
-  init(isPlain: Bool) { self.isPlain = isPlain }
+  /// - Parameter fields: what the answer has besides its own.
+  init(isPlain: Bool, fields: HTTPFields = [:]) { (self.isPlain, self.fields) = (isPlain, fields) }
 
   func channelActive(context: ChannelHandlerContext) {
     guard isPlain else { return context.close(promise: nil) }
     let body = #"{"error":"too many connections from this address"}"#
+    let lines = fields.map { "\($0.name.rawName): \($0.value)\r\n" }.joined()
     let answer = """
       HTTP/1.1 429 Too Many Requests\r\nContent-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n\
-      Retry-After: 1\r\nConnection: close\r\n\r\n\(body)
+      Retry-After: 1\r\nDate: \(HTTPDate.now)\r\n\(lines)Connection: close\r\n\r\n\(body)
       """
     let channel = context.channel
     context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: answer))).whenComplete { _ in

@@ -1,8 +1,10 @@
 import CoreMetrics
+import HTTPCaching
 import HTTPTypes
 import NIOCore
 import NIOHTTP1
 import NIOHTTPTypes
+import PageLoading
 
 /// Holds the parts of requests to their limits: a body that is sent too slowly, a head that is too long or too slow;
 /// and closes a connection whose answer says so.
@@ -19,6 +21,8 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
   private let bodyTime: TimeAmount
   private let bodyLimit: Int
   private let metrics: HostMetrics
+  /// Fields of answers that are this server's own.
+  private let ownFields: HTTPFields
   private var connection: ConnectionHandler?
   private var recall: RecallHandler?
   private var isStream = false
@@ -33,8 +37,10 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
   private var closes = false
   private var isClosing = false
 
-  init(limits: Settings.Limits, metrics: HostMetrics) {
+  /// - Parameter ownFields: added to answers that do not have them.
+  init(limits: Settings.Limits, metrics: HostMetrics, ownFields: HTTPFields = [:]) {
     (bodyTime, bodyLimit, self.metrics) = (TimeAmount(limits.bodyTime), limits.body, metrics)
+    self.ownFields = ownFields
   }
 
   func handlerAdded(context: ChannelHandlerContext) {
@@ -89,8 +95,11 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
   func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
     switch unwrapOutboundIn(data) {
     case .head(var head):
-      // RFC 9112 §9.6: the last answer says that it is the last.
-      if isFinal, underWay == 1, head.status.kind != .informational { head.headerFields[.connection] = "close" }
+      if head.status.kind != .informational {
+        addOwnFields(to: &head.headerFields)
+        // RFC 9112 §9.6: the last answer says that it is the last.
+        if isFinal, underWay == 1 { head.headerFields[.connection] = "close" }
+      }
       if head.headerFields[.connection]?.lowercased() == "close" {
         closes = true
         // RFC 9113 §8.2.2: there is no such field in HTTP/2.
@@ -148,11 +157,18 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
     context.close(promise: nil)
   }
 
+  private func addOwnFields(to fields: inout HTTPFields) {
+    // RFC 9110 §6.6.1.
+    if !fields.contains(.date) { fields[.date] = HTTPDate.now.description }
+    for field in ownFields where !fields.contains(field.name) { fields.append(field) }
+  }
+
   private func answer(_ context: ChannelHandlerContext, _ status: HTTPResponse.Status, _ reason: String) {
     let body = ByteBuffer(string: #"{"error":"\#(reason)"}"#)
-    let fields: HTTPFields = [
+    var fields: HTTPFields = [
       .contentType: "application/json", .contentLength: "\(body.readableBytes)", .connection: "close",
     ]
+    addOwnFields(to: &fields)
     context.write(wrapOutboundOut(.head(HTTPResponse(status: status, headerFields: fields))), promise: nil)
     context.write(wrapOutboundOut(.body(body)), promise: nil)
     context.write(wrapOutboundOut(.end(nil)), promise: nil)

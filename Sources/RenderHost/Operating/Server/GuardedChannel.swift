@@ -1,4 +1,5 @@
 import CoreMetrics
+import HTTPTypes
 import HummingbirdCore
 import Logging
 import NIOCore
@@ -14,6 +15,7 @@ struct GuardedChannel<Base: ServerChildChannel>: ServerChildChannel {
   let connections: ConnectionRegister
   let metrics: HostMetrics
   let memory: AnswerMemory
+  let ownFields: HTTPFields
 
   func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
     do {
@@ -34,7 +36,7 @@ struct GuardedChannel<Base: ServerChildChannel>: ServerChildChannel {
     guard connections.enter(address) else {
       logger.notice("Too many connections", metadata: ["address": .string(address)])
       metrics.refusals("connections").increment()
-      return try channel.pipeline.syncOperations.addHandler(RefusalHandler(isPlain: isPlain))
+      return try channel.pipeline.syncOperations.addHandler(RefusalHandler(isPlain: isPlain, fields: ownFields))
     }
     metrics.connections.increment()
     channel.closeFuture.whenComplete { _ in

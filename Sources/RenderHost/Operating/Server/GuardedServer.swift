@@ -1,3 +1,4 @@
+import HTTPTypes
 import HummingbirdCore
 import HummingbirdHTTP2
 import NIOCore
@@ -8,13 +9,17 @@ extension HTTPServerBuilder {
   /// - Parameters:
   ///   - tls: nil for a server without TLS.
   ///   - memory: answers that are given again, on connections without TLS.
+  ///   - ownFields: of answers that are this server's own.
   ///   - handlers: made for each connection, or each stream of HTTP/2, behind HTTP's own.
   static func guarded(
     _ limits: Settings.Limits, tls: TLSReloader?, connections: ConnectionRegister, metrics: HostMetrics,
-    memory: AnswerMemory = AnswerMemory(), handlers: @escaping @Sendable () -> [any RemovableChannelHandler] = { [] }
+    memory: AnswerMemory = AnswerMemory(), ownFields: HTTPFields = [:],
+    handlers: @escaping @Sendable () -> [any RemovableChannelHandler] = { [] }
   ) -> HTTPServerBuilder {
     let http1 = HTTP1Channel.Configuration(
-      additionalChannelHandlers: [RequestPartsHandler(limits: limits, metrics: metrics)] + handlers(),
+      additionalChannelHandlers: [
+        RequestPartsHandler(limits: limits, metrics: metrics, ownFields: ownFields)
+      ] + handlers(),
       idleTimeout: TimeAmount(limits.idle),
       httpDecoderConfiguration: .init(
         maxHeaderFieldSize: limits.header, maxHeaderListSize: limits.header, maxHeaderFieldCount: 200))
@@ -22,13 +27,14 @@ extension HTTPServerBuilder {
       guard let tls else {
         let channel = HTTP1Channel(responder: responder, configuration: http1)
         return GuardedChannel(
-          base: { channel }, isPlain: true, limits: limits, connections: connections, metrics: metrics, memory: memory)
+          base: { channel }, isPlain: true, limits: limits, connections: connections, metrics: metrics, memory: memory,
+          ownFields: ownFields)
       }
       let http2 = HTTP2ChannelConfiguration(
         idleTimeout: limits.idle, gracefulCloseTimeout: .seconds(5), streamConfiguration: http1)
       return GuardedChannel(
         base: try tls.channel(http2, responder), isPlain: false, limits: limits, connections: connections,
-        metrics: metrics, memory: memory)
+        metrics: metrics, memory: memory, ownFields: ownFields)
     }
   }
 }

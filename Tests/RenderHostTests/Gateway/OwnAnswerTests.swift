@@ -1,0 +1,56 @@
+import HTTPTypes
+import PageTesting
+import Testing
+
+@testable import RenderHost
+
+/// What the gateway answers by itself says when, and that no origin was asked for it.
+@Suite(.timeLimit(.minutes(2)))
+struct OwnAnswerTests {
+  @Test(arguments: [
+    ("OPTIONS * HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", 200),
+    ("GET /a#b HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", 400),
+    ("GET ftp://h/a HTTP/1.1\r\nHost: h\r\n\r\n", 400),
+    ("GET /a HTTP/1.1\r\nHost: h\r\nA: b\r\n c\r\n\r\n", 400),
+    ("GET /\(String(repeating: "u", count: 9_000)) HTTP/1.1\r\nHost: h\r\n\r\n", 414),
+    ("GET /away HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", 502),
+  ])
+  func anOwnAnswerHasItsDateAndSaysThatItIsOne(_ request: String, _ status: Int) async throws {
+    try await GatewayFixture.running { fixture in
+      try await fixture.origin.refuseConnections()
+      let client = try RawClient(port: fixture.port)
+      client.send(request)
+      let answer = try await client.readToEnd()
+      #expect(answer.hasPrefix("HTTP/1.1 \(status) "), "\(answer)")
+      let lines = answer.lowercased().components(separatedBy: "\r\n")
+      #expect(lines.count { $0.hasPrefix("date: ") && $0.hasSuffix(" gmt") } == 1, "\(answer)")
+      let detail = status == 502 ? "fault" : "gateway"
+      #expect(lines.filter { $0.hasPrefix("cache-status") } == ["cache-status: pagekit; detail=\(detail)"])
+    }
+  }
+
+  @Test func aConnectionThatIsRefusedIsToldWhen() async throws {
+    try await GatewayFixture.running({ $0.limits.connectionsPerAddress = 1 }) { fixture in
+      let first = try RawClient(port: fixture.port)
+      first.send("GET /")
+      let second = try RawClient(port: fixture.port)
+      let answer = try await second.readToEnd()
+      #expect(answer.hasPrefix("HTTP/1.1 429 "), "\(answer)")
+      #expect(answer.contains("\r\nDate: ") && answer.contains("\r\nCache-Status: PageKit; detail=gateway\r\n"))
+      withExtendedLifetime(first) {}
+    }
+  }
+
+  @Test func anAnswerOfTheOriginSaysWhatBecameOfItAndNothingElse() async throws {
+    try await GatewayFixture.running({ $0.origins[0].tagLimit = 1_000 }) { fixture in
+      fixture.origin.serve("/a", Array("abc".utf8), headers: [.cacheControl: "no-store"])
+      let whole = try await fixture.get("/a")
+      let tag = try #require(whole["etag"])
+      let again = try await fixture.get("/a", ["If-None-Match: \(tag)"])
+      #expect(again.status == 304)
+      for answer in [whole, again] {
+        #expect(answer["cache-status"] == "PageKit; fwd=uri-miss" && answer["date"] != nil)
+      }
+    }
+  }
+}
