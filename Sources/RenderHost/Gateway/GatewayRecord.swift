@@ -10,6 +10,7 @@ struct GatewayRecord: Sendable {
   private let failures: FailureLog
   private let name: String
   private let logger: Logger
+  private let faults = Recurrences()
 
   init(_ record: HostRecord, origin settings: OriginSettings, logger: Logger) {
     self.logger = logger
@@ -29,11 +30,12 @@ struct GatewayRecord: Sendable {
     sent(again.bodyBytes, result)
   }
 
-  /// There is no answer.
+  /// There is no answer. What happens often is logged once in a while, with one of the URLs.
   func failed(_ fault: GatewayFault) {
     answered(fault.result)
-    failures.append(.origin, fault.detail, of: name)
-    logger.warning("\(fault.detail)", metadata: ["origin": "\(name)"])
+    failures.append(.origin, fault.detail, of: name, cause: fault.reason)
+    guard let times = faults.note(fault.reason, at: .now) else { return }
+    logger.warning("\(fault.detail)", metadata: ["origin": "\(name)", "times": .stringConvertible(times)])
   }
 
   /// Bytes of a body went to the client.

@@ -27,7 +27,8 @@ final class GatewayFixture: Sendable {
   struct NotRunning: Error {}
 
   private init(
-    _ origin: FaultOrigin, now: (@Sendable () -> HTTPDate)?, _ change: (inout Settings) -> Void
+    _ origin: FaultOrigin, now: (@Sendable () -> HTTPDate)?, lines: Monitor<[Data]>?,
+    _ change: (inout Settings) -> Void
   ) async throws {
     self.origin = origin
     directory = try TemporaryDirectory()
@@ -38,6 +39,9 @@ final class GatewayFixture: Sendable {
     change(&settings)
     var logger = Logger(label: "test")
     logger.logLevel = .error
+    if let lines {
+      logger = Logger(label: "test") { JSONLogHandler(label: $0) { line in lines.change { $0.append(line) } } }
+    }
     record = HostRecord()
     let metrics = record.metrics
     guard
@@ -74,12 +78,14 @@ final class GatewayFixture: Sendable {
       policy: CachePolicy(mode: .shared))
   }
 
+  /// - Parameter lines: takes what is logged.
   static func running(
     _ change: (inout Settings) -> Void = { _ in }, now: (@Sendable () -> HTTPDate)? = nil,
+    lines: Monitor<[Data]>? = nil,
     _ body: (GatewayFixture) async throws -> Void
   ) async throws {
     let origin = try await FaultOrigin.start()
-    let fixture = try await GatewayFixture(origin, now: now, change)
+    let fixture = try await GatewayFixture(origin, now: now, lines: lines, change)
     do { try await body(fixture) } catch {
       await fixture.stop()
       throw error

@@ -1,3 +1,4 @@
+import Foundation
 import HTTPCaching
 import HTTPTypes
 import PageCore
@@ -79,6 +80,27 @@ struct OriginsTests {
       let refused = try #require(others.first { $0.status == 503 })
       #expect(refused["retry-after"] == "1" && refused.body.contains("too many requests wait"))
     }
+  }
+
+  @Test func whoIsTurnedAwayIsInTheLogOnceInAWhile() async throws {
+    let lines = Monitor<[Data]>([])
+    try await GatewayFixture.running(
+      { ($0.origins[0].connections, $0.origins[0].waiting) = (1, 0) }, lines: lines
+    ) { fixture in
+      fixture.origin.serve("/a", [65])
+      fixture.origin.hold("/a")
+      async let first = fixture.get("/a")
+      try await fixture.origin.waitForRequests(1, to: "/a")
+      for number in 0..<30 { #expect(try await fixture.get("/\(number)").status == 503) }
+      fixture.origin.release("/a")
+      #expect(try await first.status == 200)
+      #expect(fixture.answers(.busy) == 30)
+    }
+    let texts = lines.read { $0 }.map { String(decoding: $0, as: UTF8.self) }
+    // More than one of each only where the machine is so slow that a while has passed.
+    #expect((1...3).contains(texts.count { $0.contains("\"status\":503") }), "\(texts)")
+    #expect((1...3).contains(texts.count { $0.contains("requests wait for the origin") }))
+    #expect(texts.count { $0.contains("\"status\":200") } == 1)
   }
 
   @Test func aBodyThatGoesThroughTakesAPlaceUntilItsEnd() async throws {

@@ -14,9 +14,7 @@ final class AcceptErrorHandler: ChannelInboundHandler {
 
   private let metrics: HostMetrics
   private let logger: Logger
-  private var count = 0
-  private var lastSaid: NIODeadline?
-  private static let interval = TimeAmount.minutes(1)
+  private var errors = Recurrence(every: .seconds(60))
   private static let pause = TimeAmount.seconds(1)
 
   init(metrics: HostMetrics, logger: Logger) { (self.metrics, self.logger) = (metrics, logger) }
@@ -35,21 +33,19 @@ final class AcceptErrorHandler: ChannelInboundHandler {
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     guard let error = error as? IOError else { return context.fireErrorCaught(error) }
-    note(error, at: .now())
+    note(error, at: .now)
     let channel = context.channel
     channel.setOption(.autoRead, value: false).whenSuccess {
       channel.eventLoop.scheduleTask(in: Self.pause) { channel.setOption(.autoRead, value: true) }
     }
   }
 
-  private func note(_ error: IOError, at now: NIODeadline) {
-    count += 1
+  private func note(_ error: IOError, at now: ContinuousClock.Instant) {
     metrics.refusals("accept").increment()
-    if let lastSaid, now - lastSaid < Self.interval { return }
+    guard let count = errors.note(at: now) else { return }
     let advice = [EMFILE, ENFILE].contains(error.errnoCode) ? "; lower --max-connections or raise ulimit -n" : ""
     logger.error(
       "Connections cannot be accepted: \(String(cString: strerror(error.errnoCode)))\(advice)",
       metadata: ["tries": "\(count)"])
-    (lastSaid, count) = (now, 0)
   }
 }

@@ -16,6 +16,7 @@ struct GuardedChannel<Base: ServerChildChannel>: ServerChildChannel {
   let metrics: HostMetrics
   let memory: AnswerMemory
   let ownFields: HTTPFields
+  let refusals = Recurrences()
 
   func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
     do {
@@ -34,7 +35,10 @@ struct GuardedChannel<Base: ServerChildChannel>: ServerChildChannel {
   private func guardConnection(_ channel: any Channel, _ logger: Logger) throws {
     let address = channel.remoteAddress?.ipAddress ?? "-"
     guard connections.enter(address) else {
-      logger.notice("Too many connections", metadata: ["address": .string(address)])
+      if let times = refusals.note("connections", at: .now) {
+        logger.notice(
+          "Too many connections", metadata: ["address": .string(address), "times": .stringConvertible(times)])
+      }
       metrics.refusals("connections").increment()
       return try channel.pipeline.syncOperations.addHandler(RefusalHandler(isPlain: isPlain, fields: ownFields))
     }

@@ -1,0 +1,41 @@
+import Foundation
+import Hummingbird
+import HummingbirdTesting
+import Logging
+import PageTesting
+import Testing
+
+@testable import RenderHost
+
+struct RecurrenceTests {
+  @Test func theFirstIsSaidAndThenOnceInAWhileWithTheCount() {
+    let start = ContinuousClock.now
+    var recurrence = Recurrence(every: .seconds(10))
+    let said = [0, 1, 1, 9, 10, 11, 19, 40, 41].map { recurrence.note(at: start + .seconds($0)) }
+    #expect(said == [1, nil, nil, nil, 4, nil, nil, 3, nil])
+  }
+
+  @Test func namesCountOnTheirOwnUpToABound() {
+    let recurrences = Recurrences(every: .seconds(10))
+    let now = ContinuousClock.now
+    #expect(recurrences.note("a", at: now) == 1 && recurrences.note("b", at: now) == 1)
+    #expect(recurrences.note("a", at: now) == nil)
+    for number in 0..<Recurrences.limit { _ = recurrences.note("\(number)", at: now) }
+    #expect(recurrences.note("c", at: now) == nil && recurrences.note("d", at: now + .seconds(10)) == 3)
+    #expect(recurrences.note("b", at: now + .seconds(10)) == 1)
+  }
+
+  @Test(arguments: [(503, 1), (429, 1), (404, 20), (502, 20)])
+  func requestsThatAreTurnedAwayShareALine(_ status: Int, _ expected: Int) async throws {
+    let lines = Monitor<[Data]>([])
+    let router = Router(context: HostRequestContext.self)
+    router.add(middleware: AccessLogMiddleware())
+    router.get("/") { _, _ in Response(status: .init(code: status)) }
+    let logger = Logger(label: "l") { JSONLogHandler(label: $0) { line in lines.change { $0.append(line) } } }
+    try await Application(router: router, logger: logger).test(.router) { client in
+      for _ in 0..<20 { try await client.execute(uri: "/", method: .get) { _ in } }
+    }
+    let answered = lines.read { $0 }.filter { String(decoding: $0, as: UTF8.self).contains("Answered") }
+    #expect(answered.count == expected)
+  }
+}
