@@ -1,4 +1,5 @@
 import HTTPTypes
+import PageCore
 
 /// Makes a response head of the lines libcurl hands over, and trailers of those after it.
 struct ResponseHeadParser {
@@ -29,14 +30,15 @@ struct ResponseHeadParser {
   private(set) var isComplete = false
   private(set) var trailers = FieldLines()
 
-  /// Whether fields go on to others, who write them as UTF-8.
+  /// Whether fields go on to others, byte for byte.
   private let isPassedOn: Bool
 
   init(isPassedOn: Bool = false) { self.isPassedOn = isPassedOn }
 
-  /// RFC 9110 §5.5: bytes beyond ASCII are opaque; ISO 8859-1 keeps each, and UTF-8 those that are.
+  /// RFC 9110 §5.5: bytes beyond ASCII are opaque; ISO 8859-1 keeps each, and so does ``OpaqueText``, which has UTF-8 as
+  /// what it is.
   private func text(of line: UnsafeRawBufferPointer) -> String {
-    if isPassedOn, let text = String(validating: line, as: UTF8.self) { return text }
+    if isPassedOn { return OpaqueText.string(of: line) }
     return String(String.UnicodeScalarView(line.lazy.map { UnicodeScalar($0) }))
   }
 

@@ -47,9 +47,11 @@ package final class RawClient: Sendable {
 
   /// Whether all of it went out.
   @discardableResult
-  package func send(_ text: String) -> Bool {
-    let bytes = Array(text.utf8)
-    return Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count
+  package func send(_ text: String) -> Bool { send(Array(text.utf8)) }
+
+  @discardableResult
+  package func send(_ bytes: [UInt8]) -> Bool {
+    Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count
   }
 
   /// All that comes until the other side closes.
@@ -57,12 +59,28 @@ package final class RawClient: Sendable {
     try await read { _ in false }
   }
 
+  /// All bytes that come until the other side closes.
+  package func bytesToEnd() async throws -> [UInt8] { try await bytes { _ in false } }
+
+  /// Has the connection end with a reset.
+  package func reset() {
+    var now = linger(l_onoff: 1, l_linger: 0)
+    setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &now, socklen_t(MemoryLayout<linger>.size))
+  }
+
+  /// Sends nothing more, and still reads.
+  package func closeOutput() { shutdown(descriptor, Int32(SHUT_WR)) }
+
   /// All that comes until it holds `mark`.
   package func read(until mark: String) async throws -> String {
     try await read { $0().contains(mark) }
   }
 
   private func read(until isEnough: @escaping @Sendable (() -> String) -> Bool) async throws -> String {
+    String(decoding: try await bytes(until: isEnough), as: UTF8.self)
+  }
+
+  private func bytes(until isEnough: @escaping @Sendable (() -> String) -> Bool) async throws -> [UInt8] {
     try await withCheckedThrowingContinuation { continuation in
       DispatchQueue(label: "raw client").async { [self] in
         var bytes: [UInt8] = []
@@ -74,12 +92,12 @@ package final class RawClient: Sendable {
             // Whoever stops and continues the process interrupts it.
             if errno == EINTR { continue }
             // A reset also is an end.
-            if errno == ECONNRESET { return continuation.resume(returning: text()) }
+            if errno == ECONNRESET { return continuation.resume(returning: bytes) }
             return continuation.resume(throwing: Failed(description: "errno \(errno) after: \(text())"))
           }
-          if count == 0 { return continuation.resume(returning: text()) }
+          if count == 0 { return continuation.resume(returning: bytes) }
           bytes += buffer[..<count]
-          if isEnough(text) { return continuation.resume(returning: text()) }
+          if isEnough(text) { return continuation.resume(returning: bytes) }
         }
       }
     }

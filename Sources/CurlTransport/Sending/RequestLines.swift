@@ -36,9 +36,9 @@ enum RequestLines {
 
 extension String {
   /// A field's line as it goes over the wire: as it would be read, one byte for each character of ISO 8859-1;
-  /// UTF-8 where there are others, or it is passed on and came so.
+  /// UTF-8 if there are others; if it is passed on, the bytes that it came as.
   func fieldBytes(isPassedOn: Bool) -> [CChar] {
-    if isPassedOn { return utf8.map(CChar.init(bitPattern:)) + [0] }
+    if isPassedOn { return OpaqueText.bytes(of: utf8).map(CChar.init(bitPattern:)) + [0] }
     let bytes = unicodeScalars.compactMap { UInt8(exactly: $0.value) }
     return (bytes.count == unicodeScalars.count ? bytes : Array(utf8)).map(CChar.init(bitPattern:)) + [0]
   }

@@ -39,7 +39,7 @@ struct Gateway: Sendable {
     let limit = MaxForwards(of: request.head)
     var head = request.head
     let (path, host) = (head.path ?? "", head.host)
-    if let fault = UnclearText.fault(in: head) { throw HTTPError(.badRequest, message: fault) }
+    if let fault = UnclearText.fault(in: head, version: version) { throw HTTPError(.badRequest, message: fault) }
     let choice = table.choice(authority: host, path: path)
     // RFC 9110 §7.4: that is seen to before anything is done, and so before it is answered here, too.
     guard choice != .unknownHost else {

@@ -25,7 +25,7 @@ struct GatewayServer: Sendable {
     let connections = ConnectionRegister(limit: settings.limits.connectionsPerAddress)
     let server = try HTTPServerBuilder.guarded(
       settings.limits, tls: tls, connections: connections, metrics: metrics, memory: answers,
-      ownFields: CacheStatus(.generated, detail: "gateway").added(to: [:]), handlers: { [ClientDepartureHandler()] }
+      ownFields: CacheStatus(.generated, detail: "gateway").added(to: [:]), handlers: { [ClientDepartureHandler(), ReadableFieldsHandler()] }
     ).buildServer(
       configuration: ServerConfiguration(
         address: .hostname(address.host, port: address.port), backlog: 1024,

@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import PageCore
 
 /// What the gateway says where it is the last to get a request. RFC 9110 §9.3.7, §9.3.8.
 enum OwnAnswer {
@@ -12,7 +13,8 @@ enum OwnAnswer {
     let host = head.authority.map { ["Host: \($0)"] } ?? []
     let fields = head.headerFields.filter { !secret.contains($0.name) }.map { "\($0.name.rawName): \($0.value)" }
     let lines = ["TRACE \(head.path ?? "*") HTTP/\(version.rawValue)"] + host + fields
-    let body = ByteBuffer(string: lines.joined(separator: "\r\n") + "\r\n\r\n")
+    let text = lines.joined(separator: "\r\n") + "\r\n\r\n"
+    let body = ByteBuffer(bytes: OpaqueText.bytes(of: text.utf8))
     return Response(
       status: .ok, headers: [.contentType: "message/http", .contentLength: "\(body.readableBytes)"],
       body: ResponseBody(byteBuffer: body))

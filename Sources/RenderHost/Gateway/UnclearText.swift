@@ -1,19 +1,26 @@
 import HTTPTypes
+import PageCore
 
 /// What in a request's head cannot go on as it came, or means nothing.
 enum UnclearText {
-  /// Nil for none.
-  static func fault(in head: HTTPRequest) -> String? {
+  /// Returns `nil` for a head that is clear.
+  static func fault(in head: HTTPRequest, version: RequestVersion) -> String? {
     if let host = head.host, !isAuthority(host) { return "the request's host is no host" }
     // RFC 9113 §8.3.1.
     if let host = head.host?.lowercased(), head.hostFields.contains(where: { $0.lowercased() != host }) {
       return "the request names two hosts"
     }
-    // What was not UTF-8 is lost already: two fields that differ there would be the same.
-    if let field = head.headerFields.first(where: { $0.value.utf8.contains(0xEF) && $0.value.contains("\u{FFFD}") }) {
-      return "the field \(field.name.rawName) has bytes that are not UTF-8"
+    if let field = head.headerFields.first(where: { isUnclear($0.value, version) }) {
+      return "the field \(field.name.rawName) has bytes that are not UTF-8, and cannot be passed on"
     }
     return nil
+  }
+
+  private static func isUnclear(_ text: String, _ version: RequestVersion) -> Bool {
+    // Bytes were lost: two fields that differ there would be the same. ``RequestBytesHandler`` leaves none that were not.
+    if text.utf8.contains(0xEF), text.contains("\u{FFFD}") { return true }
+    // There fields come as UTF-8 alone: what stands for other bytes elsewhere would be others.
+    return version == .http2 && OpaqueText.hasEscapes(text)
   }
 
   /// RFC 9110 §7.2, RFC 3986 §3.2.2 and §3.2.3.

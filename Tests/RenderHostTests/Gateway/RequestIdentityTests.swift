@@ -76,12 +76,11 @@ struct RequestIdentityTests {
       fixture.origin.respond("/a") {
         OriginResponse(headers: [.cacheControl: "max-age=100", .vary: "X-Name", name: "<\($0.headers[name] ?? "")>"])
       }
-      for value in ["é", "é", "è", "日本"] {
+      for value in ["é", "é", "è", "日本", "\u{FFFD}"] {
         let answer = try await fixture.get("/a", ["X-Name: \(value)"])
         #expect(answer["x-name"] == "<\(value)>")
       }
-      #expect(fixture.origin.requestCount(path: "/a") == 3)
-      #expect(try await fixture.get("/a", ["X-Name: \u{FFFD}"]).status == 400)
+      #expect(fixture.origin.requestCount(path: "/a") == 4)
     }
   }
 

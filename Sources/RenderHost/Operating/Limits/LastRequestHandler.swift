@@ -4,7 +4,7 @@ import NIOHTTP1
 /// Tells those behind it in one way that a connection ends with a request: as `Connection: close`.
 ///
 /// RFC 9112 §9.3: the option may be one of several and in capitals; and with HTTP/1.0 a connection that stays has to be
-/// asked for, which is not offered here.
+/// asked for, which is not offered here. Behind a request for another protocol no request is read any more.
 final class LastRequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias InboundOut = HTTPServerRequestPart
@@ -23,13 +23,17 @@ final class LastRequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     guard case .head(var head) = unwrapInboundIn(data) else { return context.fireChannelRead(data) }
     if !hasLast { underWay += 1 }
-    guard !head.isKeepAlive || head.version != .http1_1 else { return context.fireChannelRead(data) }
+    guard !head.isKeepAlive || head.version != .http1_1 || head.endsHTTP else { return context.fireChannelRead(data) }
+    let asksForWebSocket = head.asksForWebSocket
     if !hasLast { (hasLast, isOld) = (true, head.version != .http1_1) }
     // RFC 9110 §7.6.1: what the field lists goes no further; who forwards the request must not have to know it.
     for option in head.headers[canonicalForm: "connection"] where !Self.kept.contains(option.lowercased()) {
       head.headers.remove(name: String(option))
     }
     head.headers.replaceOrAdd(name: "Connection", value: "close")
+    // Beside this Connection it means that the connection can be a web socket's.
+    head.headers.remove(name: "Upgrade")
+    if asksForWebSocket { head.headers.add(name: "Upgrade", value: "websocket") }
     context.fireChannelRead(wrapInboundOut(.head(head)))
   }
 

@@ -52,7 +52,9 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
     recall = try? pipeline?.handler(type: RecallHandler.self)
     connection?.awaitHead()
     if let pipeline, let decoder = try? pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self) {
+      // Nearer to the decoder, and so added later.
       try? pipeline.addHandlers([RequestHeadHandler(), LastRequestHandler()], position: .after(decoder))
+      try? RequestBytesHandler.add(to: pipeline)
     }
   }
 

@@ -1,0 +1,42 @@
+import HTTPTypes
+import NIOCore
+import NIOHTTPTypes
+import PageCore
+
+/// Writes fields as they can be written over HTTP/2, whose fields are UTF-8 in swift-nio: each byte that is none becomes a
+/// letter of ISO 8859-1.
+final class ReadableFieldsHandler: ChannelOutboundHandler, RemovableChannelHandler {
+  typealias OutboundIn = HTTPResponsePart
+  typealias OutboundOut = HTTPResponsePart
+
+  private var isStream = false
+
+  func handlerAdded(context: ChannelHandlerContext) {
+    // A stream's parent is a connection, whose parent is the listening socket.
+    isStream = context.channel.parent?.parent != nil
+  }
+
+  func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+    guard isStream else { return context.write(data, promise: promise) }
+    switch unwrapOutboundIn(data) {
+    case .head(var head):
+      head.headerFields = head.headerFields.readable
+      context.write(wrapOutboundOut(.head(head)), promise: promise)
+    case .body: context.write(data, promise: promise)
+    case .end(let trailers): context.write(wrapOutboundOut(.end(trailers?.readable)), promise: promise)
+    }
+  }
+}
+
+extension HTTPFields {
+  /// With letters of ISO 8859-1 in the place of bytes that are no UTF-8.
+  var readable: HTTPFields {
+    guard contains(where: { OpaqueText.hasEscapes($0.value) }) else { return self }
+    return HTTPFields(
+      map { field in
+        var field = field
+        field.value = OpaqueText.readable(field.value)
+        return field
+      })
+  }
+}

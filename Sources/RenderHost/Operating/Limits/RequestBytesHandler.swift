@@ -1,0 +1,186 @@
+import NIOCore
+import NIOHTTP1
+import PageCore
+
+/// Stands before HTTP's decoder and behind its encoder, and does what has to be done to bytes:
+///
+/// - Fields are bytes (RFC 9110 §5.5), but the decoder takes them for UTF-8, and the encoder writes UTF-8. Those of heads
+///   that are none pass unchanged, as ``OpaqueText``.
+/// - What comes behind a request for another protocol is no HTTP: the decoder would keep it without end. It goes into a
+///   ``BytePipe`` where that is a web socket's, and nowhere otherwise.
+///
+/// It reads no requests by itself. Where a head may be it hands the decoder bytes up to an empty line, and looks what
+/// that has made of them.
+final class RequestBytesHandler: ChannelDuplexHandler, RemovableChannelHandler {
+  typealias InboundIn = ByteBuffer
+  typealias InboundOut = ByteBuffer
+  typealias OutboundIn = IOData
+  typealias OutboundOut = IOData
+
+  private let progress: RequestProgress
+  /// Whether nothing, or a line's end, came since the last newline.
+  private var isLineEmpty = false
+  /// The beginning of a scalar whose other bytes have not come.
+  private var cut: [UInt8] = []
+
+  private init(_ progress: RequestProgress) { self.progress = progress }
+
+  /// Adds what it takes to a connection that speaks HTTP/1.
+  static func add(to pipeline: ChannelPipeline.SynchronousOperations) throws {
+    let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
+    let encoder = try pipeline.handler(type: HTTPResponseEncoder.self)
+    let progress = RequestProgress()
+    try pipeline.addHandler(RequestBytesHandler(progress), position: .before(encoder))
+    try pipeline.addHandler(RequestProgressHandler(progress), position: .after(decoder))
+  }
+
+  /// What the client sends over the web socket that its last request asks for; `nil` if it asks for none.
+  var socketBytes: BytePipe? { if case .socket(let pipe) = progress.next { pipe } else { nil } }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    var bytes = unwrapInboundIn(data)
+    while bytes.readableBytes > 0 {
+      switch progress.next {
+      case .head: passHead(context, &bytes)
+      case .body(let count) where count > 0:
+        guard let piece = bytes.readSlice(length: min(count, bytes.readableBytes)) else { return }
+        context.fireChannelRead(wrapInboundOut(piece))
+      case .body, .chunks: return context.fireChannelRead(wrapInboundOut(bytes))
+      case .socket(let pipe): return pipe.receive(bytes)
+      case .nothing: return
+      }
+    }
+  }
+
+  /// Passes bytes on up to an empty line.
+  private func passHead(_ context: ChannelHandlerContext, _ bytes: inout ByteBuffer) {
+    let (count, isWhole, isASCII) = bytes.readableBytesView.withUnsafeBytes { headBytes($0) }
+    guard let piece = bytes.readSlice(length: count) else { return }
+    if isASCII, cut.isEmpty { return context.fireChannelRead(wrapInboundOut(piece)) }
+    let all = cut + piece.readableBytesView
+    let (text, left) = OpaqueText.text(of: all, isWhole: isWhole)
+    cut = Array(all.suffix(left))
+    context.fireChannelRead(wrapInboundOut(context.channel.allocator.buffer(bytes: text)))
+  }
+
+  private func headBytes(_ bytes: UnsafeRawBufferPointer) -> (count: Int, isWhole: Bool, isASCII: Bool) {
+    var seen: UInt8 = 0
+    for (index, byte) in bytes.enumerated() {
+      seen |= byte
+      if byte == UInt8(ascii: "\n") {
+        if isLineEmpty {
+          isLineEmpty = false
+          return (index + 1, true, seen < 0x80)
+        }
+        isLineEmpty = true
+      } else if byte != UInt8(ascii: "\r") {
+        isLineEmpty = false
+      }
+    }
+    return (bytes.count, false, seen < 0x80)
+  }
+
+  func read(context: ChannelHandlerContext) {
+    if case .socket(let pipe) = progress.next {
+      let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+      let eventLoop = context.eventLoop
+      let mayRead = pipe.hasRoom { eventLoop.execute { bound.value.0.read(context: bound.value.1) } }
+      guard mayRead else { return }
+    }
+    context.read()
+  }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    // Nobody else is to take it for the client's departure: the origin may still have something to say.
+    if let socketBytes, let event = event as? ChannelEvent, event == .inputClosed { return socketBytes.finish() }
+    context.fireUserInboundEventTriggered(event)
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    socketBytes?.finish(.failure(ChannelError.eof))
+    context.fireChannelInactive()
+  }
+
+  func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+    guard progress.writesEscapes, case .byteBuffer(let text) = unwrapOutboundIn(data) else {
+      return context.write(data, promise: promise)
+    }
+    let bytes = context.channel.allocator.buffer(bytes: OpaqueText.bytes(of: text.readableBytesView))
+    context.write(wrapOutboundOut(.byteBuffer(bytes)), promise: promise)
+  }
+}
+
+/// Which bytes of a connection come next, as HTTP's decoder says: only that knows where a head and a body end.
+private final class RequestProgress {
+  enum Next {
+    case head
+    /// So many bytes of a body, at most.
+    case body(Int)
+    /// A body whose length is not known.
+    case chunks
+    /// What a client sends over a web socket.
+    case socket(BytePipe)
+    /// Nothing that anybody reads.
+    case nothing
+  }
+
+  var next = Next.head
+  /// The bytes that are written next have text in them that stands for other bytes.
+  var writesEscapes = false
+}
+
+/// Stands behind HTTP's decoder and before its encoder, and notes what they are at.
+private final class RequestProgressHandler: ChannelDuplexHandler, RemovableChannelHandler {
+  typealias InboundIn = HTTPServerRequestPart
+  typealias InboundOut = HTTPServerRequestPart
+  typealias OutboundIn = HTTPServerResponsePart
+  typealias OutboundOut = HTTPServerResponsePart
+
+  private let progress: RequestProgress
+  private var afterMessage = RequestProgress.Next.head
+
+  init(_ progress: RequestProgress) { self.progress = progress }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    switch unwrapInboundIn(data) {
+    case .head(let head):
+      afterMessage = head.asksForWebSocket ? .socket(BytePipe()) : head.endsHTTP ? .nothing : .head
+      let length = head.headers.first(name: "content-length").flatMap { Int($0) }
+      progress.next = head.headers.contains(name: "transfer-encoding") ? .chunks : .body(length ?? 0)
+    case .body(let bytes):
+      if case .body(let count) = progress.next { progress.next = .body(max(count - bytes.readableBytes, 0)) }
+    case .end: progress.next = afterMessage
+    }
+    context.fireChannelRead(data)
+  }
+
+  func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+    let fields: HTTPHeaders? =
+      switch unwrapOutboundIn(data) {
+      case .head(let head): head.headers
+      case .body: nil
+      case .end(let trailers): trailers
+      }
+    // The encoder writes a head, and what comes behind a body, at once and in one piece.
+    progress.writesEscapes = fields?.contains { OpaqueText.hasEscapes($0.value) } ?? false
+    context.write(data, promise: promise)
+    progress.writesEscapes = false
+  }
+}
+
+extension HTTPRequestHead {
+  /// Whether the decoder may read nothing more behind this request: it stops where another protocol may begin.
+  /// RFC 9110 §7.8, §9.3.6.
+  var endsHTTP: Bool {
+    guard method != .CONNECT else { return true }
+    return headers.contains(name: "upgrade") && headers["connection"].contains { $0.lowercased().contains("upgrade") }
+  }
+
+  /// RFC 6455 §4.1. A request with a body asks for nothing that could be told apart from it.
+  var asksForWebSocket: Bool {
+    method == .GET && version == .http1_1 && endsHTTP
+      && headers[canonicalForm: "upgrade"].contains { $0.lowercased() == "websocket" }
+      && headers[canonicalForm: "connection"].contains { $0.lowercased() == "upgrade" }
+      && !headers.contains(name: "transfer-encoding") && headers["content-length"].allSatisfy { $0 == "0" }
+  }
+}

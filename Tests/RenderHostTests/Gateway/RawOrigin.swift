@@ -1,0 +1,114 @@
+import NIOCore
+import NIOPosix
+import PageKit
+import PageTesting
+
+/// A server on 127.0.0.1 that reads no HTTP: it keeps the bytes of each connection, and answers with bytes.
+final class RawOrigin: Sendable {
+  struct Connection: Sendable {
+    var received: [UInt8] = []
+    /// The client sends nothing more.
+    var hasEnded = false
+    var isClosed = false
+    fileprivate var channel: (any Channel)?
+
+    var text: String { String(decoding: received, as: UTF8.self) }
+  }
+
+  let connections: Monitor<[Connection]>
+  let port: Int
+  private let listener: any Channel
+
+  private init(_ listener: any Channel, _ connections: Monitor<[Connection]>) {
+    (self.listener, self.connections) = (listener, connections)
+    port = listener.localAddress?.port ?? 0
+  }
+
+  var url: PageURL? { PageURL("http://127.0.0.1:\(port)/") }
+
+  /// - Parameter answer: called with all bytes of a connection whenever more have come, and returns what to send, and
+  ///   whether to close behind it.
+  static func running(
+    _ answer: @escaping @Sendable ([UInt8]) -> (bytes: [UInt8], closes: Bool)?,
+    _ body: (RawOrigin) async throws -> Void
+  ) async throws {
+    let connections = Monitor<[Connection]>([])
+    let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+      .childChannelOption(.allowRemoteHalfClosure, value: true)
+      .childChannelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture {
+          try channel.pipeline.syncOperations.addHandler(Handler(connections, answer))
+        }
+      }
+      .bind(host: "127.0.0.1", port: 0).get()
+    do {
+      try await body(RawOrigin(listener, connections))
+    } catch {
+      try? await listener.close()
+      throw error
+    }
+    try await listener.close()
+  }
+
+  /// Sends bytes on a connection.
+  func send(_ bytes: [UInt8], on number: Int = 0) async throws {
+    let channel = connections.read { $0[number].channel }
+    try await channel?.writeAndFlush(ByteBuffer(bytes: bytes))
+  }
+
+  /// Ends a connection, or only its output.
+  func close(_ number: Int = 0, mode: CloseMode = .all) async throws {
+    try await connections.read { $0[number].channel }?.close(mode: mode)
+  }
+
+  func wait(until condition: @escaping @Sendable ([Connection]) -> Bool) async throws {
+    try await connections.wait(within: .seconds(60), until: condition)
+  }
+
+  private final class Handler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private let connections: Monitor<[Connection]>
+    private let answer: @Sendable ([UInt8]) -> (bytes: [UInt8], closes: Bool)?
+    private var number = 0
+
+    init(
+      _ connections: Monitor<[Connection]>, _ answer: @escaping @Sendable ([UInt8]) -> (bytes: [UInt8], closes: Bool)?
+    ) {
+      (self.connections, self.answer) = (connections, answer)
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+      let channel = context.channel
+      connections.change { $0.append(Connection(channel: channel)) }
+      number = connections.read(\.count) - 1
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+      var bytes = unwrapInboundIn(data)
+      let more = bytes.readBytes(length: bytes.readableBytes) ?? []
+      connections.change { [number] in $0[number].received += more }
+      guard let (bytes, closes) = answer(connections.read { $0[number].received }) else { return }
+      let channel = context.channel
+      context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes))).whenComplete { _ in
+        if closes { channel.close(promise: nil) }
+      }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+      if let event = event as? ChannelEvent, event == .inputClosed {
+        connections.change { [number] in $0[number].hasEnded = true }
+      }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+      connections.change { [number] in $0[number].isClosed = true }
+    }
+  }
+}
+
+extension Collection<UInt8> {
+  func ends(with bytes: [UInt8]) -> Bool { suffix(bytes.count).elementsEqual(bytes) }
+}
