@@ -29,7 +29,11 @@ struct ClientFaultTests {
     ("GET ftp://h/a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", 400),
     ("GET * HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", 400),
     ("CONNECT h:443 HTTP/1.1\r\nHost: h:443\r\nConnection: close\r\n\r\n", 501),
-    ("GET /a HTTP/2.0\r\nHost: h\r\n\r\n", 400), ("GET /a HTTP/3.1\r\nHost: h\r\n\r\n", 400),
+    ("GET /a HTTP/2.0\r\nHost: h\r\n\r\n", 505), ("GET /a HTTP/3.1\r\nHost: h\r\n\r\n", 505),
+    ("GET /a HTTP/1.2\r\nHost: h\r\n\r\n", 505), ("GET /a HTTP/0.9\r\nHost: h\r\n\r\n", 505),
+    ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400), ("GET /a HTTP/1.1x\r\nHost: h\r\n\r\n", 505),
+    ("FOO /a HTTP/1.1\r\nHost: h\r\n\r\n", 501), ("get /a HTTP/1.1\r\nHost: h\r\n\r\n", 501),
+    ("GETS /a HTTP/1.1\r\nHost: h\r\n\r\n", 501), ("<> /a HTTP/1.1\r\nHost: h\r\n\r\n", 501),
     ("GET /\(String(repeating: "u", count: 9_000)) HTTP/1.1\r\nHost: h\r\n\r\n", 414),
     ("GET /a HTTP/1.1\r\nHost: h\r\nA: \(String(repeating: "b", count: 40_000))\r\n\r\n", 431),
   ])
@@ -40,6 +44,53 @@ struct ClientFaultTests {
       let answer = try await client.readToEnd()
       #expect(answer.hasPrefix("HTTP/1.1 \(status) "), "\(answer)")
       #expect(fixture.origin.requests.isEmpty, "\(fixture.origin.requests)")
+    }
+  }
+
+  /// RFC 9110 §9.1: all that swift-nio's parser knows.
+  @Test func aMethodGoesOnByItsName() async throws {
+    try await GatewayFixture.running { fixture in
+      let methods = [
+        "GET", "DELETE", "POST", "PUT", "PATCH", "COPY", "LOCK", "MKCOL", "MOVE", "PROPFIND", "PROPPATCH", "SEARCH",
+        "UNLOCK", "BIND", "REBIND", "UNBIND", "ACL", "REPORT", "MKACTIVITY", "CHECKOUT", "MERGE", "M-SEARCH", "NOTIFY",
+        "SUBSCRIBE", "UNSUBSCRIBE", "PURGE", "MKCALENDAR", "LINK", "UNLINK", "QUERY",
+      ]
+      for method in methods {
+        let answer = try await fixture.get("/a", method: method, body: method == "GET" ? nil : "b")
+        #expect(![400, 501, 502].contains(answer.status), "\(method) \(answer)")
+      }
+      // The origin's own parser has the name of M-SEARCH without its hyphen.
+      #expect(fixture.origin.requests.map(\.method.rawValue) == methods.map { $0 == "M-SEARCH" ? "MSEARCH" : $0 })
+    }
+  }
+
+  @Test func whatIsRefusedSaysWhatItIsRefusedFor() async throws {
+    try await GatewayFixture.running { fixture in
+      for (line, reason) in [("FOO /a HTTP/1.1", "the request's method"), ("GET /a HTTP/1.2", "versions 1.0 and 1.1")] {
+        let client = try RawClient(port: fixture.port)
+        client.send("\(line)\r\nHost: h\r\n\r\n")
+        let answer = try await client.readToEnd()
+        #expect(answer.contains(reason) && answer.contains("\r\nDate: "), "\(answer)")
+      }
+    }
+  }
+
+  /// The decoder reads nothing behind what may be another protocol.
+  @Test(arguments: [
+    "GET /a HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n",
+    "POST /a HTTP/1.1\r\nHost: h\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nContent-Length: 1\r\n\r\nb",
+    "CONNECT h:443 HTTP/1.1\r\nHost: h:443\r\n\r\n",
+  ])
+  func behindARequestForAnotherProtocolNoRequestIsRead(_ request: String) async throws {
+    try await GatewayFixture.running { fixture in
+      fixture.origin.respond("/a") { OriginResponse(body: "\($0.bodySize)".utf8) }
+      let client = try RawClient(port: fixture.port)
+      client.send(request + Self.hidden + String(repeating: "more", count: 100_000))
+      let answer = try await client.readToEnd()
+      #expect(answer.contains("\r\nConnection: close\r\n") && !answer.contains("101 "), "\(answer)")
+      #expect(fixture.origin.requestCount(path: "/hidden") == 0)
+      #expect(
+        fixture.origin.requests.allSatisfy { !$0.headers.contains(.upgrade) && !$0.headers.contains(.connection) })
     }
   }
 

@@ -121,7 +121,9 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    guard !isStream, underWay == 0, !isClosing else { return context.fireErrorCaught(error) }
+    guard !isStream, underWay == 0 else { return context.fireErrorCaught(error) }
+    // It has its answer: the parser says some things twice.
+    guard !isClosing else { return }
     switch error {
     case HTTPParserError.headerOverflow:
       if connection?.hasLine == false {
@@ -134,6 +136,17 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
     case let error as UnclearRequestError:
       metrics.refusals("unclear").increment()
       answer(context, error.status, error.reason)
+    // RFC 9110 §9.1.
+    case HTTPParserError.invalidMethod:
+      metrics.refusals("unclear").increment()
+      answer(context, .notImplemented, "the request's method is none that is understood here")
+    // RFC 9110 §2.5, §15.6.6: the parser knows no other minor versions.
+    case HTTPParserError.invalidVersion:
+      metrics.refusals("unclear").increment()
+      answer(context, .httpVersionNotSupported, "of HTTP/1 only the versions 1.0 and 1.1 are understood here")
+    case is HTTPParserError:
+      metrics.refusals("unclear").increment()
+      answer(context, .badRequest, "the request is not valid HTTP")
     case is SlowHeadError: answer(context, .requestTimeout, "the request's head took too long")
     default: context.fireErrorCaught(error)
     }
