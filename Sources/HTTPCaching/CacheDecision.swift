@@ -53,6 +53,7 @@ public enum ForwardReason: String, Hashable, Sendable {
   case requestMinFresh = "it is not fresh for as long as the request wants"
   case partial = "only a part of it is stored"
   case precondition = "the request's condition is for the origin"
+  case upgrade = "the request asks for another protocol"
   /// The caller's wish.
   case asked = "the caller wants the origin's answer"
 
@@ -69,6 +70,7 @@ public enum ForwardReason: String, Hashable, Sendable {
     case .requestMinFresh: "RFC 9111 §5.2.1.3"
     case .partial: "RFC 9111 §3.3"
     case .precondition: "RFC 9111 §4.3.2"
+    case .upgrade: "RFC 9110 §7.8"
     case .asked: nil
     }
   }
@@ -82,7 +84,7 @@ public enum ForwardReason: String, Hashable, Sendable {
     case .stale, .invalidated, .noFreshness, .responseNoCache: "stale"
     case .requestNoCache, .requestMaxAge, .requestMinFresh, .asked: "request"
     case .partial: "partial"
-    case .precondition: "bypass"
+    case .precondition, .upgrade: "bypass"
     }
   }
 }

@@ -12,13 +12,19 @@ struct HostRequestContext: RequestContext, RemoteAddressRequestContext {
   let departure: ClientDeparture?
   /// In which the request came; known on the gateway's listener.
   let version: RequestVersion
+  /// What the client sends over the web socket that it asks for; `nil` if it asks for none, or not of the gateway.
+  let socketBytes: BytePipe?
 
   /// Whose request it is, where clients take turns: all of one address are one.
   var client: String { remoteAddress?.ipAddress ?? "" }
 
   init(source: ApplicationRequestContextSource) { self.init(source: source, version: .http11, departure: nil) }
 
-  init(source: ApplicationRequestContextSource, version: RequestVersion, departure: ClientDeparture?) {
+  init(
+    source: ApplicationRequestContextSource, version: RequestVersion, departure: ClientDeparture?,
+    socketBytes: BytePipe? = nil
+  ) {
+    self.socketBytes = socketBytes
     self.version = version
     self.departure = departure
     coreContext = .init(source: source)

@@ -29,10 +29,12 @@ struct Gateway: Sendable {
   ///   - client: its address; nil where it is not known.
   ///   - version: in which the request came.
   ///   - departure: ends what is under way for it.
+  ///   - socketBytes: what the client sends over the web socket that it asks for; `nil` if it asks for none.
   /// - Throws: ``HTTPError`` for what is not forwarded, ``GatewayFault``.
-  func respond(to request: Request, client: String?, version: RequestVersion, departure: ClientDeparture) async throws
-    -> Response
-  {
+  func respond(
+    to request: Request, client: String?, version: RequestVersion, departure: ClientDeparture,
+    socketBytes: BytePipe? = nil
+  ) async throws -> Response {
     guard request.method != .connect else {
       throw HTTPError(.notImplemented, message: "the gateway makes no tunnels")
     }
@@ -56,6 +58,10 @@ struct Gateway: Sendable {
     limit.apply(to: &head.headerFields)
     let sender = RequestSender(
       client: ForwardedFields(client: client, host: host, isSecure: isSecure), version: version, departure: departure)
-    return try await origins[index].respond(to: Request(head: head, body: request.body), path: path, from: sender)
+    let request = Request(head: head, body: request.body)
+    if let socketBytes {
+      return try await origins[index].openSocket(for: request, path: path, from: sender, socketBytes)
+    }
+    return try await origins[index].respond(to: request, path: path, from: sender)
   }
 }

@@ -25,7 +25,8 @@ struct GatewayServer: Sendable {
     let connections = ConnectionRegister(limit: settings.limits.connectionsPerAddress)
     let server = try HTTPServerBuilder.guarded(
       settings.limits, tls: tls, connections: connections, metrics: metrics, memory: answers,
-      ownFields: CacheStatus(.generated, detail: "gateway").added(to: [:]), handlers: { [ClientDepartureHandler(), ReadableFieldsHandler()] }
+      ownFields: CacheStatus(.generated, detail: "gateway").added(to: [:]),
+      handlers: { [ClientDepartureHandler(), ReadableFieldsHandler()] }
     ).buildServer(
       configuration: ServerConfiguration(
         address: .hostname(address.host, port: address.port), backlog: 1024,
@@ -34,7 +35,8 @@ struct GatewayServer: Sendable {
     ) { request, writer, channel in
       let context = HostRequestContext(
         source: ApplicationRequestContextSource(channel: channel, logger: logger),
-        version: await RequestVersion(of: request, on: channel), departure: await ClientDeparture.of(channel))
+        version: await RequestVersion(of: request, on: channel), departure: await ClientDeparture.of(channel),
+        socketBytes: await BytePipe.ofSocket(for: request, on: channel))
       // Other than the host's own answers these have the origin's date.
       let response = try await InterimHeads.$current.withValue(InterimHeads(in: context.version, to: channel)) {
         try await responder.respond(to: request, context: context)
@@ -70,7 +72,7 @@ struct GatewayServer: Sendable {
     ) async throws -> Response {
       try await gateway.respond(
         to: request, client: context.remoteAddress?.ipAddress, version: context.version,
-        departure: context.departure ?? ClientDeparture())
+        departure: context.departure ?? ClientDeparture(), socketBytes: context.socketBytes)
     }
   }
 }

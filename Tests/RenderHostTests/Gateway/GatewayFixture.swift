@@ -107,7 +107,7 @@ final class GatewayFixture: Sendable {
     }
   }
 
-  private func stop() async {
+  func stop() async {
     await group.triggerGracefulShutdown()
     _ = try? await end.value
     try? await origin.stop()

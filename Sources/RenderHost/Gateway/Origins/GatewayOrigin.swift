@@ -13,7 +13,8 @@ import PageStore
 struct GatewayOrigin: Sendable {
   let settings: OriginSettings
   let loader: ResourceLoader
-  private let record: GatewayRecord
+  let record: GatewayRecord
+  let sockets: OriginSocketConnector
 
   /// - Parameter store: the folder of all stores.
   /// - Throws: ``StoreError``, ``TransportError``.
@@ -23,6 +24,7 @@ struct GatewayOrigin: Sendable {
   ) throws {
     self.settings = settings
     self.record = GatewayRecord(record, origin: settings, logger: logger)
+    sockets = try OriginSocketConnector(settings)
     let cache = try ResponseCache(
       memoryCapacity: settings.memory, diskCapacity: settings.disk, directory: settings.directory(in: store),
       policy: CachePolicy(mode: .shared, targets: settings.targets), logger: logger)

@@ -1,0 +1,104 @@
+import HTTPCaching
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import NIOHTTP1
+import PageCore
+import PageLoading
+import ServiceLifecycle
+
+/// Web sockets through the gateway (RFC 9110 §7.8): the origin is asked on a connection of its own, and what it and the
+/// client then send goes both ways unread.
+extension GatewayOrigin {
+  /// - Parameters:
+  ///   - path: the request's target.
+  ///   - bytes: what the client sends.
+  /// - Throws: ``GatewayFault``.
+  func openSocket(
+    for request: Request, path: String, from sender: RequestSender, _ bytes: BytePipe
+  ) async throws -> Response {
+    let socket: OriginSocket
+    do {
+      socket = try await sender.departure.cancelling { [loader, sockets, settings] in
+        let place = try await loader.place(at: settings.url)
+        do {
+          let fields = GatewayFields.request(
+            request.head, from: sender.client, settings.forwarding, version: sender.version)
+          let opening = try await sockets.open(path, fields)
+          place.succeeded()
+          return OriginSocket(opening, place)
+        } catch {
+          place.failed(error)
+          throw error
+        }
+      }
+    } catch let error where !(error is CancellationError) {
+      let fault = GatewayFault(error, origin: settings.name, url: settings.url.origin + path)
+      record.failed(fault)
+      throw fault
+    }
+    record.answered(.pass)
+    return socket.isOpen ? relay(socket, bytes) : pass(socket, for: sender)
+  }
+
+  /// The origin speaks another protocol now. RFC 9110 §15.2.2.
+  private func relay(_ socket: OriginSocket, _ bytes: BytePipe) -> Response {
+    var fields = Self.fields(of: socket.head)
+    fields[.connection] = "Upgrade"
+    fields[.upgrade] = "websocket"
+    let body = ResponseBody { writer in
+      try await withGracefulShutdownHandler {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+          group.addTask {
+            do {
+              while let bytes = try await bytes.next() { try await socket.write(bytes) }
+              // The origin may still have something to say.
+              socket.closeOutput()
+            } catch {
+              socket.close()
+              throw error
+            }
+          }
+          // RFC 9110 §9.3.6: where one side has ended, what came from it goes to the other, and both are closed.
+          while let bytes = try await socket.bytes.next() { try await writer.write(bytes) }
+          group.cancelAll()
+        }
+        try await writer.finish(nil)
+      } onGracefulShutdown: {
+        socket.close()
+      }
+    }
+    return Response(status: .switchingProtocols, headers: fields, body: body)
+  }
+
+  /// The origin has not agreed: its answer is one like others. The client's connection ends with it.
+  private func pass(_ socket: OriginSocket, for sender: RequestSender) -> Response {
+    var fields = CacheStatus(.forwarded(.upgrade)).added(to: Self.fields(of: socket.head))
+    if !fields.contains(.date) { fields[.date] = HTTPDate.now.description }
+    fields[.connection] = "close"
+    let length = fields[.contentLength].flatMap { Int($0) }
+    let limit = settings.answerLimit
+    let url = settings.url.origin
+    let body = ResponseBody(contentLength: length) { writer in
+      var count: Int64 = 0
+      while let bytes = try await sender.departure.cancelling({ try await socket.bytes.next() }) {
+        count += Int64(bytes.readableBytes)
+        guard count <= limit else { throw TransportError.tooLarge(url: url, limit: limit) }
+        try await writer.write(bytes)
+      }
+      try await writer.finish(nil)
+    }
+    return Response(status: .init(code: Int(socket.head.status.code)), headers: fields, body: body)
+  }
+
+  /// What goes on of the fields of an origin's answer.
+  private static func fields(of head: HTTPResponseHead) -> HTTPFields {
+    var fields = HTTPFields()
+    for (name, value) in head.headers {
+      if let name = HTTPField.Name(name) { fields.append(HTTPField(name: name, value: value)) }
+    }
+    fields = GatewayFields.response(fields)
+    GatewayFields.addWay(version: head.version == .http1_0 ? "1.0" : "1.1", to: &fields)
+    return fields
+  }
+}

@@ -1,0 +1,199 @@
+import Foundation
+import HTTPTypes
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOSSL
+import PageCore
+import Synchronization
+
+/// Opens connections to one origin that ask for a web socket. Each is for one client, and never used again: what an
+/// origin that does not agree might take for another request is not sent.
+struct OriginSocketConnector: Sendable {
+  /// An answer, and the connection it came on.
+  struct Opening: Sendable {
+    let head: HTTPResponseHead
+    let bytes: BytePipe
+    let channel: any Channel
+  }
+
+  private let settings: OriginSettings
+  private let host: String
+  private let port: Int
+  private let tls: NIOSSLContext?
+
+  /// - Throws: what is wrong with the origin's authorities.
+  init(_ settings: OriginSettings) throws {
+    self.settings = settings
+    let parts = URLComponents(string: settings.url.origin)
+    let isSecure = parts?.scheme == "https"
+    let name = parts?.host ?? ""
+    host = name.hasPrefix("[") && name.hasSuffix("]") ? String(name.dropFirst().dropLast()) : name
+    port = parts?.port ?? (isSecure ? 443 : 80)
+    tls = isSecure ? try Self.makeTLS(settings) : nil
+  }
+
+  private static func makeTLS(_ settings: OriginSettings) throws -> NIOSSLContext {
+    var configuration = TLSConfiguration.makeClientConfiguration()
+    configuration.minimumTLSVersion = .tlsv12
+    configuration.applicationProtocols = ["http/1.1"]
+    if let path = settings.certificateAuthorities { configuration.trustRoots = .file(path) }
+    return try NIOSSLContext(configuration: configuration)
+  }
+
+  /// - Parameters:
+  ///   - path: the request's target.
+  ///   - fields: as for any other request.
+  /// - Throws: ``TransportError``, `CancellationError`.
+  func open(_ path: String, _ fields: HTTPFields) async throws -> Opening {
+    let pending = Mutex<(any Channel)?>(nil)
+    do {
+      return try await withTaskCancellationHandler {
+        let opening = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+          .connectTimeout(TimeAmount(settings.connectTime))
+          .connect(host: host, port: port) { channel in
+            pending.withLock { $0 = channel }
+            return channel.eventLoop.makeCompletedFuture { try prepare(channel, path, fields) }
+          }
+        try Task.checkCancellation()
+        return try await opening.get()
+      } onCancel: {
+        pending.withLock(\.self)?.close(promise: nil)
+      }
+    } catch {
+      pending.withLock(\.self)?.close(promise: nil)
+      try Task.checkCancellation()
+      throw named(error, path)
+    }
+  }
+
+  private func prepare(
+    _ channel: any Channel, _ path: String, _ fields: HTTPFields
+  ) throws -> EventLoopFuture<Opening> {
+    let pipeline = channel.pipeline.syncOperations
+    try pipeline.addHandler(IdleStateHandler(allTimeout: TimeAmount(settings.idleTime)))
+    try pipeline.addHandler(IdleSocketHandler())
+    if let tls {
+      let isAddress = (try? SocketAddress(ipAddress: host, port: 0)) != nil
+      // RFC 6066 §3: a name goes into the handshake, an address must not.
+      try pipeline.addHandler(try NIOSSLClientHandler(context: tls, serverHostname: isAddress ? nil : host))
+    }
+    let heads = ResponseHeads()
+    let bytes = BytePipe()
+    var configuration = NIOUpgradableHTTPClientPipelineConfiguration<Opening>(
+      upgradeConfiguration: .init(
+        upgradeRequestHead: head(path, fields), upgraders: [SocketUpgrader(key: Self.key.flatMap { fields[$0] }, bytes: bytes)],
+        notUpgradingCompletionHandler: { channel in
+          channel.eventLoop.makeCompletedFuture {
+            guard let head = heads.last else { throw HTTPParserError.invalidStatus }
+            let url = settings.url.origin + path
+            let cut = TransportError.closedEarly(url: url, received: 0, reason: "it ended in the body")
+            try channel.pipeline.syncOperations.addHandler(
+              PipeHandler<HTTPClientResponsePart>(bytes, endingWith: .failure(cut)) { part in
+                switch part {
+                case .head: .nothing
+                case .body(let bytes): .bytes(bytes)
+                case .end: .end
+                }
+              })
+            return Opening(head: head, bytes: bytes, channel: channel)
+          }
+        }))
+    configuration.leftOverBytesStrategy = .forwardBytes
+    let opened = try pipeline.configureUpgradableHTTPClientPipeline(configuration: configuration)
+    let upgradeHandler = try pipeline.handler(type: NIOTypedHTTPClientUpgradeHandler<Opening>.self)
+    try pipeline.addHandler(heads, position: .before(upgradeHandler))
+    return opened
+  }
+
+  private static let key = HTTPField.Name("Sec-WebSocket-Key")
+
+  /// The encoder writes UTF-8: what is none in a field becomes letters.
+  private func head(_ path: String, _ fields: HTTPFields) -> HTTPRequestHead {
+    var headers = HTTPHeaders()
+    let origin = settings.url.origin
+    headers.add(name: "Host", value: String(origin[(origin.firstRange(of: "://")?.upperBound ?? origin.startIndex)...]))
+    for field in fields.readable { headers.add(name: field.name.rawName, value: field.value) }
+    return HTTPRequestHead(version: .http1_1, method: .GET, uri: path, headers: headers)
+  }
+
+  private func named(_ error: any Error, _ path: String) -> any Error {
+    let url = settings.url.origin + path
+    switch error {
+    case ChannelError.connectTimeout: return TransportError.timedOut(url: url, after: settings.connectTime)
+    case let error as NIOConnectionError:
+      guard let reason = error.connectionErrors.first else {
+        return TransportError.cannotResolve(url: url, reason: "\(error.dnsAError ?? error.dnsAAAAError ?? error)")
+      }
+      return TransportError.cannotConnect(url: url, reason: "\(reason.error)")
+    case is NIOSSLError, is BoringSSLError, is NIOSSLExtraError:
+      return TransportError.insecure(url: url, reason: "\(error)")
+    case is IdleSocketError:
+      return TransportError.tooSlow(url: url, bytesPerSecond: 1, over: settings.idleTime)
+    case is NIOHTTPClientUpgradeError:
+      return TransportError.malformed(
+        url: url, reason: "it agrees to another protocol than a web socket's (RFC 6455 §4.1)")
+    case is HTTPParserError, is NIOHTTPDecoderError: return TransportError.malformed(url: url, reason: "\(error)")
+    default: return TransportError.closedEarly(url: url, received: 0, reason: "\(error)")
+    }
+  }
+}
+
+/// Agrees to an answer that is one to the client's key, and hands on what comes behind it.
+private struct SocketUpgrader: NIOTypedHTTPClientProtocolUpgrader {
+  let key: String?
+  let bytes: BytePipe
+
+  let supportedProtocol = "websocket"
+  let requiredUpgradeHeaders: [String] = []
+
+  func addCustom(upgradeRequestHeaders: inout HTTPHeaders) {}
+
+  /// RFC 6455 §4.1. What agrees without knowing the key is no web socket, and what a client sends might be taken for
+  /// requests.
+  func shouldAllowUpgrade(upgradeResponse head: HTTPResponseHead) -> Bool {
+    guard let key, let expected = SocketAccept.value(for: key) else { return false }
+    return head.headers["Sec-WebSocket-Accept"] == [expected]
+  }
+
+  func upgrade(
+    channel: any Channel, upgradeResponse head: HTTPResponseHead
+  ) -> EventLoopFuture<OriginSocketConnector.Opening> {
+    channel.eventLoop.makeCompletedFuture {
+      try channel.pipeline.syncOperations.addHandler(
+        PipeHandler<ByteBuffer>(bytes, endingWith: .success(())) { .bytes($0) })
+      return OriginSocketConnector.Opening(head: head, bytes: bytes, channel: channel)
+    }
+  }
+}
+
+/// Remembers the last head that came.
+private final class ResponseHeads: ChannelInboundHandler, RemovableChannelHandler, Sendable {
+  typealias InboundIn = HTTPClientResponsePart
+  typealias InboundOut = HTTPClientResponsePart
+
+  private let seen = Mutex<HTTPResponseHead?>(nil)
+
+  var last: HTTPResponseHead? { seen.withLock(\.self) }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    if case .head(let head) = unwrapInboundIn(data) { seen.withLock { $0 = head } }
+    context.fireChannelRead(data)
+    // What comes after an upgrade is no HTTP.
+    if last != nil { context.pipeline.syncOperations.removeHandler(self, promise: nil) }
+  }
+}
+
+/// Ends a connection on which nothing has gone either way for too long.
+private final class IdleSocketHandler: ChannelInboundHandler {
+  typealias InboundIn = NIOAny
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    guard event is IdleStateHandler.IdleStateEvent else { return context.fireUserInboundEventTriggered(event) }
+    context.fireErrorCaught(IdleSocketError())
+    context.close(promise: nil)
+  }
+}
+
+/// Neither side has sent anything for as long as it may be silent.
+struct IdleSocketError: Error {}
