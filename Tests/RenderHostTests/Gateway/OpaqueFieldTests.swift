@@ -4,6 +4,7 @@ import NIOEmbedded
 import NIOHTTP1
 import PageCore
 import PageTesting
+import TestServers
 import Testing
 
 @testable import RenderHost

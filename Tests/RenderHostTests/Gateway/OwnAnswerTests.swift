@@ -1,5 +1,6 @@
 import HTTPTypes
 import PageTesting
+import TestServers
 import Testing
 
 @testable import RenderHost

@@ -82,7 +82,8 @@ struct OriginSocketConnector: Sendable {
     let bytes = BytePipe()
     var configuration = NIOUpgradableHTTPClientPipelineConfiguration<Opening>(
       upgradeConfiguration: .init(
-        upgradeRequestHead: head(path, fields), upgraders: [SocketUpgrader(key: Self.key.flatMap { fields[$0] }, bytes: bytes)],
+        upgradeRequestHead: head(path, fields),
+        upgraders: [SocketUpgrader(key: Self.key.flatMap { fields[$0] }, bytes: bytes)],
         notUpgradingCompletionHandler: { channel in
           channel.eventLoop.makeCompletedFuture {
             guard let head = heads.last else { throw HTTPParserError.invalidStatus }
