@@ -20,7 +20,13 @@ extension CachePolicy {
     }
     let candidate: StoredResponse
     switch selection(for: request, among: stored) {
-    case .none: return forward(stored.isEmpty ? .notStored : .variant)
+    case .none:
+      if !asked.onlyIfCached, let other = variant(for: request, among: stored),
+        let validating = validation(of: other, for: request)
+      {
+        return .revalidate(other, with: validating, because: .variant)
+      }
+      return forward(stored.isEmpty ? .notStored : .variant)
     case .unusablePart(let part):
       guard !asked.onlyIfCached, let rest = Self.restRequest(for: request, after: part) else {
         return forward(.partial)
@@ -106,7 +112,7 @@ extension CachePolicy {
   func selection(for request: HTTPRequest, among stored: [StoredResponse]) -> Selection {
     var newest: StoredResponse?
     var newestPart: StoredResponse?
-    for response in stored where response.vary.matches(request.headerFields) {
+    for response in stored where response.answers(request.headerFields) {
       if response.extent.isWhole || Self.answersRange(response, request) {
         if newest.map({ $0.givesWay(to: response) }) ?? true { newest = response }
       } else if newestPart.map({ $0.givesWay(to: response) }) ?? true {
@@ -115,6 +121,18 @@ extension CachePolicy {
     }
     if let newest { return .found(newest) }
     return newestPart.map { .unusablePart($0) } ?? .none
+  }
+
+  /// The newest response that was for those who accept fewer encodings, and that the origin can say to be for this request
+  /// too: only an `ETag` tells one encoding from another. RFC 9111 §4.3.1.
+  private func variant(for request: HTTPRequest, among stored: [StoredResponse]) -> StoredResponse? {
+    guard request.method == .get, !request.headerFields.contains(.range) else { return nil }
+    return
+      stored
+      .filter {
+        $0.extent.isWhole && $0.status == 200 && $0.validators.etag != nil && $0.mayAnswer(request.headerFields)
+      }
+      .max { $0.givesWay(to: $1) }
   }
 
   private static func answersRange(_ part: StoredResponse, _ request: HTTPRequest) -> Bool {

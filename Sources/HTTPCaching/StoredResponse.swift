@@ -60,3 +60,29 @@ public struct StoredResponse: Hashable, Sendable {
 
   public var head: HTTPResponse { HTTPResponse(status: .init(code: status), headerFields: fields) }
 }
+
+extension StoredResponse {
+  /// Whether a request would have been answered with this: it has what the response was chosen by, or accepts fewer
+  /// encodings, the response's among them. RFC 9111 §4.1.
+  public func answers(_ request: HTTPFields) -> Bool {
+    vary.matches(request)
+      || differsInCodings(from: request) { offered, accepted in
+        accepted.getsTheSame(as: offered, in: fields[.contentEncoding])
+      }
+  }
+
+  /// Whether a request that accepts more encodings may get this all the same, if the origin says so: then it is for all
+  /// of them.
+  func mayAnswer(_ request: HTTPFields) -> Bool {
+    differsInCodings(from: request) { offered, accepted in
+      offered.getsTheSame(as: accepted, in: fields[.contentEncoding])
+    }
+  }
+
+  private func differsInCodings(
+    from request: HTTPFields, _ compare: (_ offered: AcceptedCodings, _ accepted: AcceptedCodings) -> Bool
+  ) -> Bool {
+    guard let offered = vary.acceptedCodings, vary.matches(request, but: "accept-encoding") else { return false }
+    return compare(offered, AcceptedCodings(request))
+  }
+}

@@ -23,15 +23,23 @@ public struct VaryKey: Hashable, Sendable {
   }
 
   /// Whether a request would have chosen the response that this key belongs to. Values are compared byte by byte.
-  public func matches(_ request: HTTPFields) -> Bool {
+  public func matches(_ request: HTTPFields) -> Bool { matches(request, but: nil) }
+
+  /// - Parameter other: a field that need not be the same.
+  func matches(_ request: HTTPFields, but other: String?) -> Bool {
     values.allSatisfy { name, value in
-      guard let field = HTTPField.Name(name) else { return true }
+      guard name != other, let field = HTTPField.Name(name) else { return true }
       switch (Self.normalised(request[values: field], of: name), value) {
       case (let now?, let then?): return now.utf8.elementsEqual(then.utf8)
       case (nil, nil): return true
       default: return false
       }
     }
+  }
+
+  /// What those accepted of encodings whom the response was for; `nil` if it was not chosen by that.
+  var acceptedCodings: AcceptedCodings? {
+    values["accept-encoding"].map { AcceptedCodings($0) }
   }
 
   static func isUnmatchable(_ fields: HTTPFields) -> Bool { names(in: fields) == nil }
@@ -58,6 +66,7 @@ public struct VaryKey: Hashable, Sendable {
   private static func normalised(_ lines: [String], of name: String) -> String? {
     guard !lines.isEmpty else { return nil }
     let line = lines.joined(separator: ",")
+    if name == "accept-encoding", let normalised = AcceptedCodings(line).normalised { return normalised }
     let arePreferences = preferences.contains(name)
     // A quote without its end leaves open what its members are.
     guard let members = members(of: line, arePreferences: arePreferences) else { return line }

@@ -5,10 +5,14 @@ import PageCore
 
 extension ResponseCache {
   /// The bytes were confirmed: a response gets these fields.
-  public func update(_ response: CachedResponse, fields: HTTPFields, times: ExchangeTimes) async -> CachedResponse {
+  ///
+  /// - Parameter vary: whom it is for from now on; `nil` for the same as before.
+  public func update(
+    _ response: CachedResponse, fields: HTTPFields, times: ExchangeTimes, vary: VaryKey? = nil
+  ) async -> CachedResponse {
     let entry = response.entry
     let head = head(
-      status: entry.head.status, fields: fields, times: times, vary: entry.head.vary, extent: entry.head.extent,
+      status: entry.head.status, fields: fields, times: times, vary: vary ?? entry.head.vary, extent: entry.head.extent,
       userInfo: entry.head.userInfo)
     func updated(_ entry: ResponseEntry) -> CachedResponse {
       // They may have come into memory since the response was looked up.

@@ -118,7 +118,7 @@ public final class ResponseCache: Sendable {
   /// What is in memory for a key and fits the request's fields; nil says nothing of the disk.
   public func responseInMemory(for key: CacheKey, fields: HTTPFields = [:]) -> CachedResponse? {
     noticeForeignChanges()
-    let found = memory.variants(for: key).last { $0.stored.vary.matches(fields) }
+    let found = memory.variants(for: key).last { $0.stored.answers(fields) }
     if let found { noteUse(found.entry.id) }
     return found
   }
@@ -128,7 +128,7 @@ public final class ResponseCache: Sendable {
     noticeForeignChanges()
     let epoch = memory.epoch(of: key)
     let inMemory = memory.variants(for: key)
-    if inMemory.contains(where: { $0.stored.vary.matches(fields) }) { return inMemory }
+    if inMemory.contains(where: { $0.stored.answers(fields) }) { return inMemory }
     do {
       let known = Set(inMemory.map(\.entry.id))
       return inMemory

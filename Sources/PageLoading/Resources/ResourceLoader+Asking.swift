@@ -105,17 +105,24 @@ extension ResourceLoader {
     // that in common share the next.
     var names = Set(cache.memory.variants(for: hop.key).flatMap { $0.stored.vary.values.keys })
     var key = FlightKey(hop, request, epoch: epoch, chosenBy: names)
-    func isForUs(_ vary: VaryKey?, to asked: HTTPRequest? = nil) -> Bool {
-      guard asked != hop.request, vary?.matches(hop.request.headerFields) != true else { return true }
+    func isForUs(_ isOurs: Bool, _ vary: VaryKey?) -> Bool {
+      if isOurs { return true }
       let more = names.union(vary?.values.keys.map(\.self) ?? [])
       isShared = more.count > names.count
       names = more
       key = FlightKey(hop, request, epoch: epoch, chosenBy: names)
       return false
     }
+    func isForUs(_ incoming: IncomingResponse) -> Bool {
+      let fields = hop.request.headerFields
+      return isForUs(incoming.request == hop.request || incoming.vary?.matches(fields) == true, incoming.vary)
+    }
+    func isForUs(_ stored: StoredResponse) -> Bool {
+      isForUs(stored.answers(hop.request.headerFields), stored.vary)
+    }
     while true {
       if isShared, let incoming = state.withLock({ $0.incoming[key] }) {
-        guard isForUs(incoming.vary, to: incoming.request) else { continue }
+        guard isForUs(incoming) else { continue }
         if let loaded = loaded(incoming, hop, reason, isCollapsed: true) { return (loaded, 0) }
       }
       if isShared, let answer = await storedMeanwhile(hop) { return answer }
@@ -129,10 +136,10 @@ extension ResourceLoader {
         : try await send(hop, request, validating: cached, key)
       switch outcome {
       case .incoming(let incoming):
-        guard isForUs(incoming.vary, to: incoming.request) else { continue }
+        guard isForUs(incoming) else { continue }
         if let loaded = loaded(incoming, hop, reason, isCollapsed: isCollapsed) { return (loaded, 0) }
       case .confirmed(let confirmed, let status, let generation):
-        guard !isShared || isForUs(confirmed.stored.vary) else { continue }
+        guard !isShared || isForUs(confirmed.stored) else { continue }
         let cacheStatus = CacheStatus(
           .forwarded(reason), forwardStatus: status, isStored: true, isCollapsed: isCollapsed)
         let answer = await serve(confirmed, to: hop, cacheStatus, source: .revalidated, generation: generation)
@@ -142,7 +149,7 @@ extension ResourceLoader {
         // The bytes went meanwhile: without them there is nothing to confirm.
         return try await exchange(hop, CachePolicy.unconditional(hop.request), validating: nil, .notStored)
       case .stale(let stale, let why, let status):
-        guard !isShared || isForUs(stale.stored.vary) else { continue }
+        guard !isShared || isForUs(stale.stored) else { continue }
         let cacheStatus = CacheStatus(.hit, forwardStatus: status, detail: why == .ifError ? "stale-if-error" : nil)
         if hop.behavior.fallback != .never {
           if let answer = await serve(stale, to: hop, cacheStatus) { return answer }

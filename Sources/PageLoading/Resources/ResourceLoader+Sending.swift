@@ -77,7 +77,7 @@ extension ResourceLoader {
           cached = nil
           continue
         }
-        let updated = await update(confirmed, fields, times, generation)
+        let updated = await update(confirmed, fields, times, generation, for: hop.request)
         return .confirmed(updated, status: 304, generation: generation)
       case .askAgain(let unconditional):
         request = unconditional
@@ -150,7 +150,7 @@ extension ResourceLoader {
   /// An error never takes the place of what can be used.
   private func hasGoodAnswer(_ hop: Hop) async -> Bool {
     await cache.responses(for: hop.key, fields: hop.request.headerFields).contains {
-      $0.stored.status < 400 && $0.stored.vary.matches(hop.request.headerFields)
+      $0.stored.status < 400 && $0.stored.answers(hop.request.headerFields)
     }
   }
 
@@ -201,13 +201,19 @@ extension ResourceLoader {
   }
 
   /// The stored bytes were confirmed.
+  ///
+  /// - Parameter request: what they were confirmed for; from now on they are for who asks so, too.
   func update(
-    _ cached: CachedResponse, _ fields: HTTPFields, _ times: ExchangeTimes, _ generation: UInt64
+    _ cached: CachedResponse, _ fields: HTTPFields, _ times: ExchangeTimes, _ generation: UInt64,
+    for request: HTTPRequest? = nil
   ) async -> CachedResponse {
     let tags = cached.tags + CacheTags.of(fields)
+    let vary = request.flatMap { request in
+      cached.stored.answers(request.headerFields) ? nil : VaryKey(vary: fields, request: request.headerFields)
+    }
     return await turns.run(cached.entry.key) { [self] in
       guard generations.claim(generation, for: cached.entry.key, tags: tags) else { return cached }
-      return await cache.update(cached, fields: fields, times: times)
+      return await cache.update(cached, fields: fields, times: times, vary: vary)
     }
   }
 

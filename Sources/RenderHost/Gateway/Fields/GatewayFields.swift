@@ -9,8 +9,10 @@ enum GatewayFields {
   /// - Parameters:
   ///   - client: what is told of it.
   ///   - version: in which the request came.
+  ///   - codings: those of `Accept-Encoding` that go on; `nil` for all.
   static func request(
-    _ head: HTTPRequest, from client: ForwardedFields, _ forwarding: OriginSettings.Forwarding, version: RequestVersion
+    _ head: HTTPRequest, from client: ForwardedFields, _ forwarding: OriginSettings.Forwarding,
+    version: RequestVersion, codings: [String]? = nil
   ) -> HTTPFields {
     var fields = HopByHopFields.removed(from: head.headerFields)
     // They are those of the connection to the origin. In HTTP/2 a client may send Host beside what counts.
@@ -19,6 +21,7 @@ enum GatewayFields {
     }
     // RFC 9110 §12.5.3: who names none may not be able to read any.
     if !fields.contains(.acceptEncoding) { fields[.acceptEncoding] = "identity" }
+    if let codings, let limited = AcceptedCodings(fields).limited(to: codings) { fields[.acceptEncoding] = limited }
     addWay(version: version.rawValue, to: &fields)
     client.add(forwarding, to: &fields)
     return fields

@@ -77,7 +77,8 @@ struct GatewayOrigin: Sendable {
   func respond(to request: Request, path: String, from sender: RequestSender) async throws -> Response {
     var resource = ResourceRequest(
       settings.url.origin + path, type: .other, method: request.method,
-      fields: GatewayFields.request(request.head, from: sender.client, settings.forwarding, version: sender.version),
+      fields: GatewayFields.request(
+        request.head, from: sender.client, settings.forwarding, version: sender.version, codings: settings.codings),
       followsRedirects: false,
       keepsContentEncoding: true)
     resource.target = path

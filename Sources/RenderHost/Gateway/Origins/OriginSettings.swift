@@ -35,6 +35,9 @@ public struct OriginSettings: Sendable {
   public var forwarding: Forwarding = .xForwarded
   /// Bytes up to which an answer without validators gets an `ETag` of its content; 0 for none.
   public var tagLimit = 0
+  /// Content codings that it uses: of `Accept-Encoding` no others go on, so that clients that differ in others share what
+  /// is stored. `nil` for all.
+  public var codings: [String]?
   /// Targeted fields that are meant for the gateway, the most specific first. RFC 9213 §2.2.
   public var targets: [HTTPField.Name] = [HTTPField.Name.cdnCacheControl].compactMap(\.self)
   /// How what no rule matches is loaded.

@@ -67,6 +67,9 @@ enum OriginsFile {
     try object.take("etag-up-to", into: &origin.tagLimit, expecting: "a size up to 16MB") {
       SettingText.size($0).flatMap { $0 <= 16 << 20 ? Int($0) : nil }
     }
+    origin.codings = try object.texts("codings", expecting: "a content coding, like gzip or br") { text in
+      text.utf8.allSatisfy { (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == 0x2D } ? text : nil
+    }
     if let targets = try object.texts("targets", expecting: "a field's name, like CDN-Cache-Control", { $0 }) {
       origin.targets = try targets.map { name in
         guard let field = HTTPField.Name(name) else { throw object.bad("targets", .string(name), "a field's name") }

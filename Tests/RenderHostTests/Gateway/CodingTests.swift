@@ -1,0 +1,91 @@
+import HTTPTypes
+import PageTesting
+import Testing
+
+@testable import RenderHost
+
+/// Clients that accept different encodings share what is the same for them.
+@Suite(.timeLimit(.minutes(2)))
+struct CodingTests {
+  /// An origin that knows these encodings, and names what it gives after them. They are none that the gateway knows, which
+  /// would find that it lies.
+  private static func serve(_ fixture: GatewayFixture, _ codings: [String], etags: Bool) {
+    fixture.origin.respond("/a") { request in
+      let accepted = (request.headers[.acceptEncoding] ?? "").components(separatedBy: ", ")
+      let coding = codings.first { accepted.contains($0) }
+      var fields: HTTPFields = [.cacheControl: "max-age=60", .vary: "Accept-Encoding"]
+      fields[.contentEncoding] = coding
+      if etags { fields[.eTag] = "\"\(coding ?? "none")\"" }
+      if etags, request.headers[.ifNoneMatch] == fields[.eTag] {
+        return OriginResponse(status: .notModified, headers: fields)
+      }
+      return OriginResponse(headers: fields, body: (coding ?? "none").utf8)
+    }
+  }
+
+  private static func ask(_ fixture: GatewayFixture, _ accepted: String) async throws -> String {
+    let answer = try await fixture.get("/a", accepted.isEmpty ? [] : ["Accept-Encoding: \(accepted)"])
+    return "\(answer["content-encoding"] ?? "-") \(answer.body)"
+  }
+
+  @Test func whoAcceptsFewerIsAnsweredWithoutAsking() async throws {
+    try await GatewayFixture.running { fixture in
+      Self.serve(fixture, ["compress"], etags: false)
+      for accepted in ["compress, deflate, exi, zstd", "compress, exi", "exi, compress;q=1.0", "compress"] {
+        let answer = try await Self.ask(fixture, accepted)
+        #expect(answer == "compress compress")
+      }
+      #expect(fixture.origin.requestCount(path: "/a") == 1)
+      #expect(try await Self.ask(fixture, "") == "- none")
+    }
+  }
+
+  @Test func whatIsNotEncodedIsForAll() async throws {
+    try await GatewayFixture.running { fixture in
+      Self.serve(fixture, [], etags: false)
+      for accepted in ["compress, exi", "compress", ""] {
+        let answer = try await Self.ask(fixture, accepted)
+        #expect(answer == "- none")
+      }
+      #expect(fixture.origin.requestCount(path: "/a") == 1)
+    }
+  }
+
+  @Test func whoAcceptsMoreGetsNoBodyAgainWhereItIsTheSame() async throws {
+    try await GatewayFixture.running { fixture in
+      Self.serve(fixture, ["compress"], etags: true)
+      for accepted in [
+        "compress", "compress, exi", "compress, exi", "compress", "compress, exi, zstd", "exi, compress",
+      ] {
+        let answer = try await Self.ask(fixture, accepted)
+        #expect(answer == "compress compress", "\(accepted)")
+      }
+      #expect(fixture.origin.requests.map { $0.headers[.ifNoneMatch] } == [nil, "\"compress\"", "\"compress\""])
+    }
+  }
+
+  @Test func whatIsOtherwiseEncodedForThoseWhoAcceptMoreIsStoredBesideIt() async throws {
+    try await GatewayFixture.running { fixture in
+      Self.serve(fixture, ["exi", "compress"], etags: true)
+      for _ in 0..<2 {
+        let answers = [
+          try await Self.ask(fixture, "compress"), try await Self.ask(fixture, "compress, exi"),
+          try await Self.ask(fixture, ""),
+        ]
+        #expect(answers == ["compress compress", "exi exi", "- none"])
+      }
+      #expect(fixture.origin.requestCount(path: "/a") == 3)
+    }
+  }
+
+  @Test func onlyTheCodingsThatAnOriginUsesGoOn() async throws {
+    try await GatewayFixture.running({ $0.origins[0].codings = ["compress"] }) { fixture in
+      Self.serve(fixture, ["compress"], etags: false)
+      for accepted in ["compress", "compress, exi", "zstd, compress"] {
+        let answer = try await Self.ask(fixture, accepted)
+        #expect(answer == "compress compress")
+      }
+      #expect(fixture.origin.requests.map { $0.headers[.acceptEncoding] } == ["compress"])
+    }
+  }
+}
