@@ -155,6 +155,8 @@ public struct ResponseUsage: Hashable, Sendable {
   public var keptEntries: Int
   public var keptBytes: Int64
   public var capacity: Int64
+  /// Responses that had to make room since the store was opened.
+  public var evictions = 0
 
   public init(entries: Int = 0, bytes: Int64 = 0, keptEntries: Int = 0, keptBytes: Int64 = 0, capacity: Int64 = 0) {
     self.entries = entries

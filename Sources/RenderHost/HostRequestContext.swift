@@ -12,6 +12,8 @@ struct HostRequestContext: RequestContext, RemoteAddressRequestContext {
   let departure: ClientDeparture?
   /// In which the request came; known on the gateway's listener.
   let version: RequestVersion
+  /// Filled in by the gateway; `nil` on other listeners.
+  let note: GatewayNote?
   /// What the client sends over the web socket that it asks for; `nil` if it asks for none, or not of the gateway.
   let socketBytes: BytePipe?
 
@@ -22,9 +24,9 @@ struct HostRequestContext: RequestContext, RemoteAddressRequestContext {
 
   init(
     source: ApplicationRequestContextSource, version: RequestVersion, departure: ClientDeparture?,
-    socketBytes: BytePipe? = nil
+    socketBytes: BytePipe? = nil, note: GatewayNote? = nil
   ) {
-    self.socketBytes = socketBytes
+    (self.socketBytes, self.note) = (socketBytes, note)
     self.version = version
     self.departure = departure
     coreContext = .init(source: source)

@@ -55,6 +55,9 @@ extension MemoryTier.State {
   }
 
   mutating func trim() {
-    while cost > capacity, last >= 0 { drop(last) }
+    while cost > capacity, last >= 0 {
+      evictions += nodes[last].variants.count
+      drop(last)
+    }
   }
 }

@@ -20,6 +20,8 @@ final class MemoryTier: Sendable {
     var last = -1
     var cost = 0
     var capacity: Int
+    /// Responses that had to make room.
+    var evictions = 0
     /// Of keys with the same stripe.
     var epochs = [UInt64](repeating: 0, count: 64)
 
@@ -68,7 +70,10 @@ final class MemoryTier: Sendable {
       variants.removeAll { ids.contains($0.entry.id) || $0.entry.id == response.entry.id }
       if isWelcome { variants.append(response) }
       // Variants of one key count as one: the oldest of them make room where nothing else can.
-      while variants.reduce(0, { $0 + $1.cost }) > state.capacity { variants.removeFirst() }
+      while variants.reduce(0, { $0 + $1.cost }) > state.capacity {
+        variants.removeFirst()
+        state.evictions += 1
+      }
       state.set(variants, of: slot)
       state.moveToFront(slot)
       if state.nodes[slot].variants.isEmpty { state.drop(slot) }
@@ -137,6 +142,9 @@ final class MemoryTier: Sendable {
       }
     }
   }
+
+  /// Responses that had to make room since it was made.
+  var evictions: Int { state.withLock(\.evictions) }
 
   /// Entries and their bytes.
   var usage: (entries: Int, bytes: Int) {

@@ -113,6 +113,9 @@ public final class ResponseCache: Sendable {
     (memory.usage, try await store.usage())
   }
 
+  /// Responses that had to make room in memory since the cache was made; those on disk are in its usage.
+  package var memoryEvictions: Int { memory.evictions }
+
   // MARK: Reading
 
   /// What is in memory for a key and fits the request's fields; nil says nothing of the disk.

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import PageCore
+import Synchronization
 import SystemPackage
 
 /// Files that nothing in the index names any more.
@@ -58,7 +59,10 @@ extension ResponseStore {
         try db.execute(sql: "UPDATE total SET entries = 0, bytes = 0 WHERE isKept = 0")
         break
       }
-      for id in next where try ResponseRow.evictableBytes(db) > goal { try removed.delete(db, id: id) }
+      for id in next where try ResponseRow.evictableBytes(db) > goal {
+        try removed.delete(db, id: id)
+        evictions.add(1, ordering: .relaxed)
+      }
     }
     return removed
   }

@@ -34,6 +34,7 @@ public final class ResponseStore: ResponseStoring {
   let index: ResponseIndex
   let logger: Logger
   private let capacity: Atomic<Int64>
+  let evictions = Atomic<Int>(0)
   private let session: SessionFolder?
   private let sharedBodies = SharedBodies()
 
@@ -97,6 +98,7 @@ public final class ResponseStore: ResponseStoring {
   public func usage() async throws -> ResponseUsage {
     try index.read { db in
       var usage = ResponseUsage(capacity: currentCapacity)
+      usage.evictions = evictions.load(ordering: .relaxed)
       for row in try Row.fetchAll(db, sql: "SELECT isKept, entries, bytes FROM total") {
         let entries = try row.decode(Int.self, forColumn: "entries")
         let bytes = try row.decode(Int64.self, forColumn: "bytes")

@@ -55,7 +55,7 @@ struct RenderHostParts: Sendable {
       purge: gateway.map { GatewayPurge(origins: $0.origins, metrics: record.metrics).callAsFunction },
       updateMetrics: {
         await pageReport?.updateMetrics()
-        gatewayReport?.updateMetrics()
+        await gatewayReport?.updateMetrics()
       })
   }
 }

@@ -30,10 +30,11 @@ struct Gateway: Sendable {
   ///   - version: in which the request came.
   ///   - departure: ends what is under way for it.
   ///   - socketBytes: what the client sends over the web socket that it asks for; `nil` if it asks for none.
+  ///   - note: filled in.
   /// - Throws: ``HTTPError`` for what is not forwarded, ``GatewayFault``.
   func respond(
     to request: Request, client: String?, version: RequestVersion, departure: ClientDeparture,
-    socketBytes: BytePipe? = nil
+    socketBytes: BytePipe? = nil, note: GatewayNote? = nil
   ) async throws -> Response {
     guard request.method != .connect else {
       throw HTTPError(.notImplemented, message: "the gateway makes no tunnels")
@@ -57,7 +58,8 @@ struct Gateway: Sendable {
     }
     limit.apply(to: &head.headerFields)
     let sender = RequestSender(
-      client: ForwardedFields(client: client, host: host, isSecure: isSecure), version: version, departure: departure)
+      client: ForwardedFields(client: client, host: host, isSecure: isSecure), version: version, departure: departure,
+      note: note, trace: TraceParent(continuing: head.headerFields, newID: TraceParent.randomID))
     let request = Request(head: head, body: request.body)
     if let socketBytes {
       return try await origins[index].openSocket(for: request, path: path, from: sender, socketBytes)

@@ -4,8 +4,8 @@ import PageLoading
 
 /// Lets the gateway's listener give a stored answer again to who asks in the same words.
 enum GatewayRecall {
-  /// What the client's address goes into, so that it is no matter of a request's words alone.
-  private static let ofClient: Set<String> = ["forwarded", "x-forwarded-for"]
+  /// What the client's address goes into, or what is made anew each time: it is no matter of a request's words alone.
+  private static let ofClient: Set<String> = ["forwarded", "x-forwarded-for", "traceparent", "tracestate"]
 
   /// - Parameter note: called whenever the answer is given again.
   static func offer(

@@ -1,14 +1,48 @@
 import CoreMetrics
 import PageCore
+import PageLoading
+import Synchronization
 
 /// What the gateway says of its origins, for the dashboard and for metrics.
 struct GatewayReport: Sendable {
   let gateway: Gateway
   let metrics: HostMetrics
+  private let evictions = EvictionCounts()
 
-  func updateMetrics() {
+  init(gateway: Gateway, metrics: HostMetrics) { (self.gateway, self.metrics) = (gateway, metrics) }
+
+  func updateMetrics() async {
     for origin in gateway.origins {
+      await updateCache(of: origin)
       metrics.gatewayOriginUp(origin: origin.settings.name).set(origin.isUp ? 1 : 0)
+    }
+  }
+
+  private func updateCache(of origin: GatewayOrigin) async {
+    let name = origin.settings.name
+    let cache = origin.loader.cache
+    guard let usage = try? await cache.usage() else { return }
+    let tiers = [
+      ("memory", usage.memory.entries, usage.memory.bytes, cache.memoryCapacity, cache.memoryEvictions),
+      ("disk", usage.disk.entries, Int(usage.disk.bytes), Int(usage.disk.capacity), usage.disk.evictions),
+    ]
+    for (tier, entries, bytes, capacity, count) in tiers {
+      metrics.gatewayCache("entries", origin: name, tier: tier).set(entries)
+      metrics.gatewayCache("bytes", origin: name, tier: tier).set(bytes)
+      metrics.gatewayCache("capacity_bytes", origin: name, tier: tier).set(capacity)
+      metrics.gatewayEvictions(origin: name, tier: tier).increment(by: evictions.new(count, of: "\(name) \(tier)"))
+    }
+  }
+
+  /// How much has come to counts that others keep.
+  private final class EvictionCounts: Sendable {
+    private let known = Mutex<[String: Int]>([:])
+
+    func new(_ count: Int, of name: String) -> Int {
+      known.withLock { known in
+        defer { known[name] = count }
+        return max(0, count - (known[name] ?? 0))
+      }
     }
   }
 

@@ -36,7 +36,7 @@ struct GatewayServer: Sendable {
       let context = HostRequestContext(
         source: ApplicationRequestContextSource(channel: channel, logger: logger),
         version: await RequestVersion(of: request, on: channel), departure: await ClientDeparture.of(channel),
-        socketBytes: await BytePipe.ofSocket(for: request, on: channel))
+        socketBytes: await BytePipe.ofSocket(for: request, on: channel), note: GatewayNote())
       // Other than the host's own answers these have the origin's date.
       let response = try await InterimHeads.$current.withValue(InterimHeads(in: context.version, to: channel)) {
         try await responder.respond(to: request, context: context)
@@ -72,7 +72,7 @@ struct GatewayServer: Sendable {
     ) async throws -> Response {
       try await gateway.respond(
         to: request, client: context.remoteAddress?.ipAddress, version: context.version,
-        departure: context.departure ?? ClientDeparture(), socketBytes: context.socketBytes)
+        departure: context.departure ?? ClientDeparture(), socketBytes: context.socketBytes, note: context.note)
     }
   }
 }

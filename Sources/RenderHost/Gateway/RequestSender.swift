@@ -6,4 +6,8 @@ struct RequestSender: Sendable {
   let version: RequestVersion
   /// Ends what is under way for it.
   let departure: ClientDeparture
+  /// For the access log.
+  var note: GatewayNote?
+  /// What the origin is told of the trace that it belongs to.
+  let trace: TraceParent
 }

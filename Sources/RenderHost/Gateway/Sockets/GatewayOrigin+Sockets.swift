@@ -18,12 +18,14 @@ extension GatewayOrigin {
     for request: Request, path: String, from sender: RequestSender, _ bytes: BytePipe
   ) async throws -> Response {
     let socket: OriginSocket
+    sender.note?.change { $0 = .init(origin: settings.name, trace: sender.trace.trace) }
     do {
       socket = try await sender.departure.cancelling { [loader, sockets, settings] in
         let place = try await loader.place(at: settings.url)
         do {
-          let fields = GatewayFields.request(
+          var fields = GatewayFields.request(
             request.head, from: sender.client, settings.forwarding, version: sender.version)
+          sender.trace.add(to: &fields)
           let opening = try await sockets.open(path, fields)
           place.succeeded()
           return OriginSocket(opening, place)
@@ -35,9 +37,11 @@ extension GatewayOrigin {
     } catch let error where !(error is CancellationError) {
       let fault = GatewayFault(error, origin: settings.name, url: settings.url.origin + path)
       record.failed(fault)
+      sender.note?.change { $0.result = fault.result }
       throw fault
     }
     record.answered(.pass)
+    sender.note?.change { $0.result = .pass }
     return socket.isOpen ? relay(socket, bytes) : pass(socket, for: sender)
   }
 

@@ -101,6 +101,19 @@ struct HostMetrics: Sendable {
     Meter(label: "renderhost_gateway_origin_up", dimensions: [("origin", origin)], factory: registry)
   }
 
+  /// `renderhost_gateway_cache_entries`, `…_bytes`, `…_capacity_bytes`: what is kept, and how much may be, by origin and
+  /// tier: `memory`, `disk`.
+  func gatewayCache(_ what: String, origin: String, tier: String) -> Meter {
+    Meter(
+      label: "renderhost_gateway_cache_\(what)", dimensions: [("origin", origin), ("tier", tier)], factory: registry)
+  }
+
+  /// `renderhost_gateway_evictions`: kept answers that had to make room, by origin and tier.
+  func gatewayEvictions(origin: String, tier: String) -> Counter {
+    Counter(
+      label: "renderhost_gateway_evictions", dimensions: [("origin", origin), ("tier", tier)], factory: registry)
+  }
+
   /// `renderhost_gateway_purged`: kept answers that purges met, by kind (`url`, `prefix`, `tag`, `all`) and by how:
   /// `soft`, `hard`.
   func gatewayPurged(_ kind: String, isSoft: Bool) -> Counter {
@@ -133,6 +146,10 @@ struct HostMetrics: Sendable {
     "renderhost_gateway_saved_bytes": .init(help: "Bytes of bodies that origins did not have to send."),
     "renderhost_gateway_origin_seconds": .init(help: "Time until the head of an origin's answer."),
     "renderhost_gateway_origin_up": .init(help: "Whether requests are sent to an origin."),
+    "renderhost_gateway_cache_entries": .init(help: "Answers of an origin that are kept."),
+    "renderhost_gateway_cache_bytes": .init(help: "Bytes of an origin's answers that are kept."),
+    "renderhost_gateway_cache_capacity_bytes": .init(help: "Bytes of an origin's answers that may be kept."),
+    "renderhost_gateway_evictions": .init(help: "Kept answers that had to make room."),
     "renderhost_gateway_purged": .init(help: "Kept answers that purges met."),
     "process_resident_memory_bytes": .init(help: "Resident memory of the daemon."),
     "process_cpu_seconds": .init(help: "Processor time of the daemon."),

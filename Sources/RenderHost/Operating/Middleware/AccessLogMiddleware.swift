@@ -5,7 +5,8 @@ import Logging
 /// One line for each request, once its answer is done with; for those that are turned away under load (429, 503) one
 /// line once in a while, with how many there were.
 ///
-/// The query is left out, because it may hold what is private.
+/// The query is left out, because it may hold what is private, but of requests to the gateway: those are its origins'
+/// matter. Their lines say besides which host was asked for, of which origin, and what became of it.
 struct AccessLogMiddleware: RouterMiddleware {
   typealias Context = HostRequestContext
 
@@ -26,6 +27,7 @@ struct AccessLogMiddleware: RouterMiddleware {
     guard let times = isRefused ? refusals.note("\(status)", at: .now) : 1 else { return response }
     let address = context.remoteAddress?.ipAddress ?? "-"
     let (method, path) = (request.method.rawValue, String(request.uri.path.prefix(512)))
+    let details = context.note.map { note in Self.details(note, request.head, context.version) }
     @Sendable func log(
       _ bytes: Int, _ isAborted: Bool, _ start: ContinuousClock.Instant, _ address: String, _ logger: Logger
     ) {
@@ -34,6 +36,7 @@ struct AccessLogMiddleware: RouterMiddleware {
         "method": .string(method), "path": .string(path), "status": .stringConvertible(status),
         "bytes": .stringConvertible(bytes), "ms": .stringConvertible(milliseconds), "address": .string(address),
       ]
+      if let details { metadata.merge(details()) { first, _ in first } }
       if isRefused { metadata["times"] = .stringConvertible(times) }
       if isAborted { metadata["aborted"] = "true" }
       logger.log(level: level, "Answered", metadata: metadata)
@@ -45,5 +48,22 @@ struct AccessLogMiddleware: RouterMiddleware {
       log(again.bodyBytes, false, again.started, again.address, logger)
     }
     return response
+  }
+
+  private static func details(
+    _ note: GatewayNote, _ head: HTTPRequest, _ version: RequestVersion
+  ) -> @Sendable () -> Logger.Metadata {
+    let query = head.path?.drop { $0 != "?" }.dropFirst().prefix(512)
+    let host = head.authority?.prefix(256)
+    return {
+      let content = note.content
+      let fields: [(String, String?)] = [
+        ("host", host.map(String.init)), ("query", query.flatMap { $0.isEmpty ? nil : String($0) }),
+        ("cache", content.result?.rawValue), ("origin", content.origin), ("trace", content.trace),
+        ("protocol", "HTTP/\(version.rawValue)"),
+      ]
+      return Logger.Metadata(
+        uniqueKeysWithValues: fields.compactMap { name, value in value.map { (name, .string($0)) } })
+    }
   }
 }
