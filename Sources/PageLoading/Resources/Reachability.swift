@@ -119,7 +119,7 @@ public final class Reachability: Sendable {
   }
 
   /// Whether a request may go to the URL's origin now.
-  func admits(_ url: PageURL) -> Bool {
+  package func admits(_ url: PageURL) -> Bool {
     state.withLock { state in
       switch state.setting {
       case .online: return true
@@ -131,7 +131,7 @@ public final class Reachability: Sendable {
     }
   }
 
-  func record(_ error: any Error, for url: PageURL) {
+  package func record(_ error: any Error, for url: PageURL) {
     guard Self.meansAway(error) else { return }
     let now = now()
     state.withLock { state in
@@ -143,7 +143,7 @@ public final class Reachability: Sendable {
     }
   }
 
-  func recordSuccess(_ url: PageURL) {
+  package func recordSuccess(_ url: PageURL) {
     let wasAway = state.withLock { state in
       state.breakers.isEmpty ? false : state.breakers.removeValue(forKey: url.origin)?.openUntil != nil
     }
@@ -151,7 +151,7 @@ public final class Reachability: Sendable {
   }
 
   /// Whether an origin cannot be reached, as an error tells: one that answers, however badly, is there.
-  static func meansAway(_ error: any Error) -> Bool {
+  package static func meansAway(_ error: any Error) -> Bool {
     switch error as? TransportError {
     case .cannotResolve, .cannotConnect, .insecure, .timedOut: true
     default: false

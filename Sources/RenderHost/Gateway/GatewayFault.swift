@@ -22,7 +22,9 @@ struct GatewayFault: Error, HTTPResponseError {
   init(_ error: any Error, origin: String, url: String, closes: Bool = false) {
     self.closes = closes
     result = if case LoadError.busy = error { .busy } else { .fault }
-    detail = "\(error)".replacing(url, with: url.prefix { $0 != "?" })
+    // Which of its servers was asked stays in it.
+    let query = url.drop { $0 != "?" }
+    detail = query.isEmpty ? "\(error)" : "\(error)".replacing(query, with: "")
     (status, reason) =
       switch error {
       case TransportError.timedOut, TransportError.tooSlow:

@@ -15,6 +15,9 @@ struct GatewayReport: Sendable {
     for origin in gateway.origins {
       await updateCache(of: origin)
       metrics.gatewayOriginUp(origin: origin.settings.name).set(origin.isUp ? 1 : 0)
+      for (server, isUp) in zip(origin.servers.urls, origin.servers.areUp) where origin.settings.healthPath != nil {
+        metrics.gatewayServerUp(origin: origin.settings.name, server: server.origin).set(isUp ? 1 : 0)
+      }
     }
   }
 

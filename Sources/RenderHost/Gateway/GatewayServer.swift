@@ -47,7 +47,23 @@ struct GatewayServer: Sendable {
       logger.notice("The gateway is listening", metadata: ["address": "\(channel.localAddress?.description ?? "-")"])
       await whenRunning(channel.localAddress)
     }
-    return ListeningService(server: server, flag: SettingKey.gateway.flag, address: address)
+    return CheckedService(
+      base: ListeningService(server: server, flag: SettingKey.gateway.flag, address: address),
+      checks: gateway.origins.map(\.checks))
+  }
+
+  /// Checks the origins' servers as long as the gateway listens.
+  private struct CheckedService: Service {
+    let base: any Service
+    let checks: [ServerChecks]
+
+    func run() async throws {
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for checks in checks { group.addTask { await checks.run() } }
+        try await base.run()
+        group.cancelAll()
+      }
+    }
   }
 
   private var responder: some HTTPResponder<HostRequestContext> {

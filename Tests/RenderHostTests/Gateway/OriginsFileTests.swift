@@ -18,10 +18,11 @@ struct OriginsFileTests {
         "prefixes": ["/v1/"], "connections": 7, "waiting": 3, "connect-time": "250ms", "idle-time": 9,
         "max-answer": "3MB", "memory": "2MB", "disk": "5MB", "ca": "/ca.pem", "failures": 4, "rest": 1,
         "longest-rest": "2m", "forwarding": "both", "etag-up-to": "64KB", "targets": ["My-Cache-Control"],
+        "codings": ["gzip"], "health-path": "/up?a", "health-interval": 3,
         "behavior": "staleWhileRevalidate",
         "rules": [{"match": "/v1/news/*", "behavior": "cacheFirst", "exactly": "10m"}, {"match": "/*", "at-most": 5},
                   {"match": "/menu", "set-cookie": "store"}]},
-       {"name": "rest", "url": "http://127.0.0.1:9"}]
+       {"name": "rest", "urls": ["http://127.0.0.1:9", "https://b.example"]}]
       """
     let origins = try #require(try file(text).origins)
     let api = try #require(origins.first)
@@ -36,6 +37,9 @@ struct OriginsFileTests {
     #expect(api.rules.map(\.behavior) == [.cacheFirst, nil, nil])
     #expect(api.rules.map(\.lifetime) == [.exactly(600), .atMost(5), .server])
     #expect(api.rules.map(\.sharesCookies) == [false, false, true])
+    #expect(api.codings == ["gzip"] && api.healthPath == "/up?a" && api.healthInterval == .seconds(3))
+    #expect(api.servers.map(\.origin) == ["https://api.example.com"])
+    #expect(origins.last?.servers.map(\.origin) == ["http://127.0.0.1:9", "https://b.example"])
     #expect(origins.last?.name == "rest" && origins.last?.behavior == .protocolCache)
   }
 
@@ -52,6 +56,11 @@ struct OriginsFileTests {
     (#"[{"name": "a", "url": "http://a.example", "hosts": ["a:80"]}]"#, "without a port"),
     (#"[{"name": "a", "url": "http://a.example", "prefixes": ["v1"]}]"#, "a path"),
     (#"[{"name": "a", "url": "http://a.example", "behavior": "fast"}]"#, "protocolCache"),
+    (#"[{"name": "a", "url": "http://a.example", "urls": ["http://b.example"]}]"#, "either url or urls"),
+    (#"[{"name": "a", "urls": ["http://b.example/x"]}]"#, "without a path"), (#"[{"name": "a", "urls": []}]"#, "url"),
+    (#"[{"name": "a", "url": "http://a.example", "codings": ["GZIP;q=1"]}]"#, "content coding"),
+    (#"[{"name": "a", "url": "http://a.example", "health-path": "up"}]"#, "a path"),
+    (#"[{"name": "a", "url": "http://a.example", "health-interval": 0}]"#, "a time"),
     (#"[{"name": "a", "url": "http://a.example", "forwarding": "x"}]"#, "x-forwarded"),
     (#"[{"name": "a", "url": "http://a.example", "targets": ["a b"]}]"#, "field's name"),
     (#"[{"name": "a", "url": "http://a.example", "rules": [{}]}]"#, "rules[0]"),

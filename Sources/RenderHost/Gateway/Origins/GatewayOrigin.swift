@@ -15,6 +15,8 @@ struct GatewayOrigin: Sendable {
   let loader: ResourceLoader
   let record: GatewayRecord
   let sockets: OriginSocketConnector
+  let servers: OriginServers
+  let checks: ServerChecks
 
   /// - Parameter store: the folder of all stores.
   /// - Throws: ``StoreError``, ``TransportError``.
@@ -24,23 +26,29 @@ struct GatewayOrigin: Sendable {
   ) throws {
     self.settings = settings
     self.record = GatewayRecord(record, origin: settings, logger: logger)
-    sockets = try OriginSocketConnector(settings)
+    servers = OriginServers(settings)
+    sockets = try OriginSocketConnector(settings, servers)
     let cache = try ResponseCache(
       memoryCapacity: settings.memory, diskCapacity: settings.disk, directory: settings.directory(in: store),
       policy: CachePolicy(mode: .shared, targets: settings.targets), logger: logger)
+    let transport = try Self.transport(settings)
     let timed = TimedTransport(
-      transport: NamingTransport(base: try Self.transport(settings), now: now), record: self.record)
+      transport: NamingTransport(base: ServersTransport(base: transport, servers: servers), now: now),
+      record: self.record)
     loader = ResourceLoader(
       cache: cache,
       transport: settings.tagLimit > 0 ? ContentTags(transport: timed, limit: settings.tagLimit) : timed,
       coding: ContentDecoder(), reachability: Reachability(settings.patience),
       configuration: Self.configuration(settings, logger, now))
+    checks = ServerChecks(
+      settings: settings, servers: servers, transport: transport, reachability: loader.reachability, logger: logger)
   }
 
   private static func transport(_ settings: OriginSettings) throws -> CurlTransport {
     var transport = CurlTransport.Configuration(
-      certificateAuthorities: settings.certificateAuthorities, connectionsPerHost: settings.connections,
-      connections: settings.connections)
+      certificateAuthorities: settings.certificateAuthorities, connectionsPerHost: settings.connections + 1,
+      // A check must not wait for a request's end.
+      connections: settings.connections + settings.servers.count)
     transport.usesEnvironmentProxies = false
     // Otherwise libcurl would take in up to 32 MiB of an answer that nobody reads.
     transport.sharesConnections = false
@@ -68,7 +76,7 @@ struct GatewayOrigin: Sendable {
   }
 
   /// Whether it is thought to be there: not after several requests could not reach it, until one does.
-  var isUp: Bool { !loader.reachability.isAway(settings.url) }
+  var isUp: Bool { !loader.reachability.isAway(settings.url) && servers.areUp.contains(true) }
 
   /// - Parameters:
   ///   - path: the request's target.

@@ -8,6 +8,8 @@ public struct OriginSettings: Sendable {
   /// In metrics, and of its folder in the store: letters, digits, `-`.
   public var name: String
   public var url: PageURL
+  /// Further servers that answer alike. Requests go to all of them in turn.
+  public var others: [PageURL] = []
   /// Hosts that clients ask for, in small letters: `api.example.com`, or `*.example.com` for all below it. Empty for
   /// any.
   public var hosts: [String] = []
@@ -30,6 +32,10 @@ public struct OriginSettings: Sendable {
   /// PEM, in the place of the system's authorities.
   public var certificateAuthorities: String?
   public var patience = Reachability.Patience()
+  /// A path that each server is asked for from time to time; `nil` for no checks.
+  public var healthPath: String?
+  /// From the end of one check to the beginning of the next.
+  public var healthInterval: Duration = .seconds(10)
 
   /// What tells it of the client.
   public var forwarding: Forwarding = .xForwarded
@@ -53,6 +59,8 @@ public struct OriginSettings: Sendable {
     case forwarded
     case both
   }
+
+  var servers: [PageURL] { [url] + others }
 
   public init(name: String = "origin", url: PageURL) {
     self.name = name

@@ -18,19 +18,32 @@ struct OriginSocketConnector: Sendable {
   }
 
   private let settings: OriginSettings
-  private let host: String
-  private let port: Int
+  private let servers: OriginServers
+  /// `nil` if none of its servers is asked over TLS.
   private let tls: NIOSSLContext?
 
   /// - Throws: what is wrong with the origin's authorities.
-  init(_ settings: OriginSettings) throws {
-    self.settings = settings
-    let parts = URLComponents(string: settings.url.origin)
-    let isSecure = parts?.scheme == "https"
-    let name = parts?.host ?? ""
-    host = name.hasPrefix("[") && name.hasSuffix("]") ? String(name.dropFirst().dropLast()) : name
-    port = parts?.port ?? (isSecure ? 443 : 80)
-    tls = isSecure ? try Self.makeTLS(settings) : nil
+  init(_ settings: OriginSettings, _ servers: OriginServers) throws {
+    (self.settings, self.servers) = (settings, servers)
+    tls = servers.urls.contains { $0.origin.hasPrefix("https:") } ? try Self.makeTLS(settings) : nil
+  }
+
+  /// Where a server listens.
+  private struct Place {
+    let isSecure: Bool
+    let host: String
+    let port: Int
+    /// As it goes into the `Host` field.
+    let authority: String
+
+    init(_ url: PageURL) {
+      let parts = URLComponents(string: url.origin)
+      isSecure = parts?.scheme == "https"
+      let name = parts?.host ?? ""
+      host = name.hasPrefix("[") && name.hasSuffix("]") ? String(name.dropFirst().dropLast()) : name
+      port = parts?.port ?? (isSecure ? 443 : 80)
+      authority = HTTPRequest(url: url)?.authority ?? name
+    }
   }
 
   private static func makeTLS(_ settings: OriginSettings) throws -> NIOSSLContext {
@@ -46,14 +59,20 @@ struct OriginSocketConnector: Sendable {
   ///   - fields: as for any other request.
   /// - Throws: ``TransportError``, `CancellationError`.
   func open(_ path: String, _ fields: HTTPFields) async throws -> Opening {
+    try await servers.first(for: settings.url.origin + path) { server in
+      try await open(path, fields, at: Place(server), server.origin + path)
+    }
+  }
+
+  private func open(_ path: String, _ fields: HTTPFields, at place: Place, _ url: String) async throws -> Opening {
     let pending = Mutex<(any Channel)?>(nil)
     do {
       return try await withTaskCancellationHandler {
         let opening = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
           .connectTimeout(TimeAmount(settings.connectTime))
-          .connect(host: host, port: port) { channel in
+          .connect(host: place.host, port: place.port) { channel in
             pending.withLock { $0 = channel }
-            return channel.eventLoop.makeCompletedFuture { try prepare(channel, path, fields) }
+            return channel.eventLoop.makeCompletedFuture { try prepare(channel, path, fields, place, url) }
           }
         try Task.checkCancellation()
         return try await opening.get()
@@ -63,31 +82,30 @@ struct OriginSocketConnector: Sendable {
     } catch {
       pending.withLock(\.self)?.close(promise: nil)
       try Task.checkCancellation()
-      throw named(error, path)
+      throw named(error, url)
     }
   }
 
   private func prepare(
-    _ channel: any Channel, _ path: String, _ fields: HTTPFields
+    _ channel: any Channel, _ path: String, _ fields: HTTPFields, _ place: Place, _ url: String
   ) throws -> EventLoopFuture<Opening> {
     let pipeline = channel.pipeline.syncOperations
     try pipeline.addHandler(IdleStateHandler(allTimeout: TimeAmount(settings.idleTime)))
     try pipeline.addHandler(IdleSocketHandler())
-    if let tls {
-      let isAddress = (try? SocketAddress(ipAddress: host, port: 0)) != nil
+    if place.isSecure, let tls {
+      let isAddress = (try? SocketAddress(ipAddress: place.host, port: 0)) != nil
       // RFC 6066 §3: a name goes into the handshake, an address must not.
-      try pipeline.addHandler(try NIOSSLClientHandler(context: tls, serverHostname: isAddress ? nil : host))
+      try pipeline.addHandler(try NIOSSLClientHandler(context: tls, serverHostname: isAddress ? nil : place.host))
     }
     let heads = ResponseHeads()
     let bytes = BytePipe()
     var configuration = NIOUpgradableHTTPClientPipelineConfiguration<Opening>(
       upgradeConfiguration: .init(
-        upgradeRequestHead: head(path, fields),
+        upgradeRequestHead: head(path, fields, place),
         upgraders: [SocketUpgrader(key: Self.key.flatMap { fields[$0] }, bytes: bytes)],
         notUpgradingCompletionHandler: { channel in
           channel.eventLoop.makeCompletedFuture {
             guard let head = heads.last else { throw HTTPParserError.invalidStatus }
-            let url = settings.url.origin + path
             let cut = TransportError.closedEarly(url: url, received: 0, reason: "it ended in the body")
             try channel.pipeline.syncOperations.addHandler(
               PipeHandler<HTTPClientResponsePart>(bytes, endingWith: .failure(cut)) { part in
@@ -110,16 +128,14 @@ struct OriginSocketConnector: Sendable {
   private static let key = HTTPField.Name("Sec-WebSocket-Key")
 
   /// The encoder writes UTF-8: what is none in a field becomes letters.
-  private func head(_ path: String, _ fields: HTTPFields) -> HTTPRequestHead {
+  private func head(_ path: String, _ fields: HTTPFields, _ place: Place) -> HTTPRequestHead {
     var headers = HTTPHeaders()
-    let origin = settings.url.origin
-    headers.add(name: "Host", value: String(origin[(origin.firstRange(of: "://")?.upperBound ?? origin.startIndex)...]))
+    headers.add(name: "Host", value: place.authority)
     for field in fields.readable { headers.add(name: field.name.rawName, value: field.value) }
     return HTTPRequestHead(version: .http1_1, method: .GET, uri: path, headers: headers)
   }
 
-  private func named(_ error: any Error, _ path: String) -> any Error {
-    let url = settings.url.origin + path
+  private func named(_ error: any Error, _ url: String) -> any Error {
     switch error {
     case ChannelError.connectTimeout: return TransportError.timedOut(url: url, after: settings.connectTime)
     case let error as NIOConnectionError:

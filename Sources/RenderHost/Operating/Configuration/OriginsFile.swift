@@ -23,15 +23,16 @@ enum OriginsFile {
 
   private static func origin(_ object: SettingsObject) throws -> OriginSettings {
     var object = object
-    guard let url = try object.text("url") else {
+    let urls = try urls(&object)
+    guard let url = urls.first else {
       throw SettingsError.badValue(key: "url", value: "", source: object.place, expected: expectedURL)
     }
-    guard let url = Self.url(url) else { throw object.bad("url", .string(url), expectedURL) }
     guard let name = try object.text("name") else {
       throw SettingsError.badValue(key: "name", value: "", source: object.place, expected: expectedName)
     }
     guard isName(name) else { throw object.bad("name", .string(name), expectedName) }
     var origin = OriginSettings(name: name, url: url)
+    origin.others = Array(urls.dropFirst())
     origin.hosts =
       try object.texts("hosts", expecting: "a host without a port, like api.example.com or *.example.com", host) ?? []
     origin.prefixes =
@@ -41,6 +42,22 @@ enum OriginsFile {
     try object.end()
     return origin
   }
+
+  /// The origin's servers: one under `url`, or several under `urls`.
+  private static func urls(_ object: inout SettingsObject) throws -> [PageURL] {
+    let one = try object.text("url").map { [$0] }
+    let several = try object.texts("urls", expecting: expectedURL) { url($0) == nil ? nil : $0 }
+    guard one == nil || several == nil else { throw object.bad("urls", .array([]), "either url or urls") }
+    guard several?.count ?? 1 <= serverLimit else {
+      throw object.bad("urls", .array([]), "at most \(serverLimit) URLs")
+    }
+    return try (one ?? several ?? []).map { text in
+      guard let url = url(text) else { throw object.bad("url", .string(text), expectedURL) }
+      return url
+    }
+  }
+
+  private static let serverLimit = 64
 
   private static func takeLimits(_ object: inout SettingsObject, into origin: inout OriginSettings) throws {
     try object.take("connections", into: &origin.connections, expecting: "a number from 1 to 10000", count(1...10_000))
@@ -59,6 +76,10 @@ enum OriginsFile {
     try object.take("failures", into: &origin.patience.failures, expecting: "a number from 1 to 1000", count(1...1000))
     try object.take("rest", into: &origin.patience.rest, expecting: expectedTime, time)
     try object.take("longest-rest", into: &origin.patience.longestRest, expecting: expectedTime, time)
+    try object.take("health-path", into: &origin.healthPath, expecting: "a path, like /healthz") {
+      $0.hasPrefix("/") && !$0.contains(where: { "# ".contains($0) }) ? .some($0) : nil
+    }
+    try object.take("health-interval", into: &origin.healthInterval, expecting: expectedTime, time)
   }
 
   private static func takeCaching(_ object: inout SettingsObject, into origin: inout OriginSettings) throws {

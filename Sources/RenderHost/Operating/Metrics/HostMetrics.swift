@@ -101,6 +101,12 @@ struct HostMetrics: Sendable {
     Meter(label: "renderhost_gateway_origin_up", dimensions: [("origin", origin)], factory: registry)
   }
 
+  /// `renderhost_gateway_server_up`: 1, or 0 since checks found it to be down; by origin and server, where there are checks.
+  func gatewayServerUp(origin: String, server: String) -> Meter {
+    Meter(
+      label: "renderhost_gateway_server_up", dimensions: [("origin", origin), ("server", server)], factory: registry)
+  }
+
   /// `renderhost_gateway_cache_entries`, `…_bytes`, `…_capacity_bytes`: what is kept, and how much may be, by origin and
   /// tier: `memory`, `disk`.
   func gatewayCache(_ what: String, origin: String, tier: String) -> Meter {
@@ -146,6 +152,7 @@ struct HostMetrics: Sendable {
     "renderhost_gateway_saved_bytes": .init(help: "Bytes of bodies that origins did not have to send."),
     "renderhost_gateway_origin_seconds": .init(help: "Time until the head of an origin's answer."),
     "renderhost_gateway_origin_up": .init(help: "Whether requests are sent to an origin."),
+    "renderhost_gateway_server_up": .init(help: "Whether checks find a server of an origin to be up."),
     "renderhost_gateway_cache_entries": .init(help: "Answers of an origin that are kept."),
     "renderhost_gateway_cache_bytes": .init(help: "Bytes of an origin's answers that are kept."),
     "renderhost_gateway_cache_capacity_bytes": .init(help: "Bytes of an origin's answers that may be kept."),

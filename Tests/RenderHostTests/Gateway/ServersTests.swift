@@ -1,0 +1,119 @@
+import Foundation
+import HTTPTypes
+import PageKit
+import PageTesting
+import Testing
+
+@testable import RenderHost
+
+struct ServerRotationTests {
+  @Test func eachServerIsTheFirstInTurn() {
+    var rotation = ServerRotation(count: 3, patience: 1)
+    let orders = (0..<4).map { _ in rotation.order() }
+    #expect(orders == [[0, 1, 2], [1, 2, 0], [2, 0, 1], [0, 1, 2]])
+  }
+
+  /// What checks of the first of two servers find, whether that changes anything, and who is asked then.
+  @Test func whatChecksFindToBeDownIsLeftOutUntilItAnswers() {
+    var rotation = ServerRotation(count: 2, patience: 2)
+    var found: [(Bool, Set<Int>)] = []
+    for isGood in [false, false, false, true, false, true, false, false] {
+      let hasChanged = rotation.checked(0, isGood: isGood)
+      found.append((hasChanged, Set(rotation.order())))
+    }
+    #expect(found.map(\.0) == [false, true, false, true, false, false, false, true])
+    #expect(found.map(\.1) == [[0, 1], [1], [1], [0, 1], [0, 1], [0, 1], [0, 1], [1]])
+  }
+
+  @Test func withNoneUpThereIsNoneToTry() {
+    var rotation = ServerRotation(count: 1, patience: 1)
+    let changes = [rotation.checked(0, isGood: false), rotation.checked(7, isGood: false)]
+    let orders = [rotation.order(), rotation.order()]
+    #expect(changes == [true, false] && orders == [[], []])
+  }
+}
+
+/// Several servers of one origin, and checks of them.
+@Suite(.timeLimit(.minutes(2)))
+struct ServersTests {
+  private func running(
+    _ change: @escaping @Sendable (inout OriginSettings) -> Void = { _ in },
+    _ body: @Sendable (_ first: FaultOrigin, _ second: FaultOrigin, GatewayFixture) async throws -> Void
+  ) async throws {
+    try await FaultOrigin.running { second in
+      try await GatewayFixture.running { settings in
+        settings.origins[0].others = PageURL(second.url(for: "/")).map { [$0] } ?? []
+        settings.origins[0].patience = .init(failures: 2, rest: .seconds(600), longestRest: .seconds(600))
+        change(&settings.origins[0])
+      } _: { fixture in
+        for (server, name) in [(fixture.origin, "first"), (second, "second")] {
+          for path in ["/a", "/b", "/health"] { server.serve(path, Array(name.utf8)) }
+        }
+        try await body(fixture.origin, second, fixture)
+      }
+    }
+  }
+
+  @Test func requestsGoToThemInTurnAndWhatIsKeptIsOfAll() async throws {
+    try await running { first, second, fixture in
+      for _ in 0..<2 {
+        let answers = [try await fixture.get("/a"), try await fixture.get("/a")]
+        #expect(Set(answers.map(\.body)) == ["first", "second"])
+      }
+      for server in [first, second] { server.serve("/c", [65], headers: [.cacheControl: "max-age=60"]) }
+      for _ in 0..<4 { _ = try await fixture.get("/c") }
+      #expect(first.requestCount(path: "/c") + second.requestCount(path: "/c") == 1)
+    }
+  }
+
+  @Test func whereOneCannotBeReachedTheOtherAnswers() async throws {
+    try await running { first, second, fixture in
+      second.respond("/a") { _ in OriginResponse(body: "second".utf8) }
+      try await first.refuseConnections()
+      for number in 0..<6 {
+        let answer = try await fixture.get("/a", method: "POST", body: "\(number)")
+        #expect(answer.status == 200 && answer.body == "second")
+      }
+      #expect(second.requests(to: "/a").map(\.text) == ["0", "1", "2", "3", "4", "5"])
+      #expect(fixture.isUp && fixture.answers(.fault) == 0)
+      try await second.refuseConnections()
+      let statuses = [try await fixture.get("/a").status, try await fixture.get("/a?token=secret").status]
+      #expect(statuses == [502, 502] && !fixture.isUp)
+      #expect(fixture.record.failures.latest.allSatisfy { !$0.message.contains("secret") })
+    }
+  }
+
+  @Test func aServerThatFailsItsChecksGetsNoRequestsUntilItIsBack() async throws {
+    try await running {
+      ($0.healthPath, $0.healthInterval) = ("/health?a=b", .milliseconds(20))
+    } _: { first, second, fixture in
+      for server in [first, second] { server.serve("/health?a=b", []) }
+      first.always("/health?a=b", .status(503))
+      try await eventually("the first is down") { fixture.gateway.origins[0].servers.areUp == [false, true] }
+      for _ in 0..<4 { #expect(try await fixture.get("/a").body == "second") }
+      await fixture.report.updateMetrics()
+      let text = PrometheusText(format: .prometheus).text(fixture.record.metrics.registry)
+      let up = text.split(separator: "\n").filter { $0.hasPrefix("renderhost_gateway_server_up{") }
+      #expect(up.count == 2 && Set(up.compactMap(\.last)) == ["0", "1"])
+      second.always("/health?a=b", .closeBeforeHead)
+      try await eventually("both are down") { !fixture.isUp }
+      #expect(try await fixture.get("/a").status == 502)
+      first.always("/health?a=b", .normal)
+      try await eventually("the first is back") { try await fixture.get("/b").body == "first" }
+      #expect(fixture.isUp && second.requestCount(path: "/b") == 0)
+    }
+  }
+
+  @Test func aCheckThatSucceedsEndsTheRestOfAnOrigin() async throws {
+    try await GatewayFixture.running {
+      ($0.origins[0].healthPath, $0.origins[0].healthInterval) = ("/health", .milliseconds(20))
+      $0.origins[0].patience = .init(failures: 1, rest: .seconds(600), longestRest: .seconds(600))
+    } _: { fixture in
+      for path in ["/a", "/health"] { fixture.origin.serve(path, [65]) }
+      try await fixture.origin.refuseConnections()
+      try await eventually("it is away") { try await fixture.get("/a").status == 503 }
+      try await fixture.origin.acceptConnections()
+      try await eventually("it is back") { try await fixture.get("/a").status == 200 }
+    }
+  }
+}
