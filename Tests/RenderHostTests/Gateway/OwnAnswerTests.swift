@@ -33,7 +33,9 @@ struct OwnAnswerTests {
   @Test func aConnectionThatIsRefusedIsToldWhen() async throws {
     try await GatewayFixture.running({ $0.limits.connectionsPerAddress = 1 }) { fixture in
       let first = try RawClient(port: fixture.port)
-      first.send("GET /")
+      // It is there before the other comes.
+      first.send("OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n")
+      _ = try await first.read(until: "\r\n\r\n")
       let second = try RawClient(port: fixture.port)
       let answer = try await second.readToEnd()
       #expect(answer.hasPrefix("HTTP/1.1 429 "), "\(answer)")
