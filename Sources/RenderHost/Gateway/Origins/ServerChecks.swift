@@ -59,7 +59,7 @@ struct ServerChecks: Sendable {
       let response = try await transport.send(request)
       let status = response.head.status.code
       guard (200..<400).contains(status) else { return "\(request.url) answers \(status)" }
-      _ = try? await response.body.collect(upTo: Self.bodyLimit, url: request.url)
+      _ = try? await response.body.collect(upTo: Self.bodyLimit)
       return nil
     } catch {
       return "\(error)"
