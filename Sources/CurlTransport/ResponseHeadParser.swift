@@ -30,7 +30,7 @@ struct ResponseHeadParser {
   private(set) var isComplete = false
   private(set) var trailers = FieldLines()
 
-  /// Whether fields go on to others, byte for byte.
+  /// True if fields go on to others, byte for byte.
   private let isPassedOn: Bool
 
   init(isPassedOn: Bool = false) { self.isPassedOn = isPassedOn }

@@ -1,10 +1,10 @@
 import HTTPTypes
 
-/// What a client accepts of encodings. RFC 9110 §12.5.3.
+/// The encodings that a client accepts. RFC 9110 §12.5.3.
 package struct AcceptedCodings: Equatable, Sendable {
   /// Thousandths by name in small letters; `nil` if the client sent no such field.
   package let weights: [String: Int]?
-  /// Whether each member is a coding of its own, with a weight at most.
+  /// True if each member is a coding of its own, with a weight at most.
   private let isClear: Bool
 
   package init(_ fields: HTTPFields) {
@@ -34,7 +34,7 @@ package struct AcceptedCodings: Equatable, Sendable {
 
   /// The same for all who accept the same; `nil` if not everything is understood, or nothing was sent.
   ///
-  /// What is not named is refused, so that to refuse it says nothing, but of `identity` (RFC 9110 §12.5.3).
+  /// A coding that is not named is refused: refusing it says nothing more, except for `identity` (RFC 9110 §12.5.3).
   var normalised: String? {
     guard isClear, let weights else { return nil }
     let counting = weights["*"] == nil ? weights.filter { $0.value > 0 || $0.key == "identity" } : weights
@@ -56,8 +56,8 @@ package struct AcceptedCodings: Equatable, Sendable {
     weight == 1000 ? name : "\(name);q=\(Double(weight) / 1000)"
   }
 
-  /// Whether a server that answered others in a coding answers in the same way who accepts this: it accepts fewer, the
-  /// answer's among them, and would as dearly have each.
+  /// Returns `true` if a server that answered others in a coding would answer this client in the same way: it accepts
+  /// fewer codings, the answer's among them, each with the same weight.
   ///
   /// - Parameter coding: the answer's `Content-Encoding`; `nil` for none.
   func getsTheSame(as others: AcceptedCodings, in coding: String?) -> Bool {

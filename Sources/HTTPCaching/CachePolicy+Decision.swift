@@ -68,8 +68,8 @@ extension CachePolicy {
     !stored.isInvalidated && !mustBeRevalidated(stored) && stored.control.noCache != .response && mayBeKept(stored)
   }
 
-  /// Whether a response, once it is stale, may not be used before its origin has confirmed it: who cannot ask the origin
-  /// answers with an error, which should be 504. RFC 9111 §5.2.2.2, §5.2.2.8, §5.2.2.10.
+  /// Returns `true` if a stale response may not be used before its origin has confirmed it: a cache that cannot reach
+  /// the origin answers with an error, which should be 504. RFC 9111 §5.2.2.2, §5.2.2.8, §5.2.2.10.
   public func mustBeRevalidated(_ stored: StoredResponse) -> Bool {
     let control = stored.control
     return control.mustRevalidate || mode == .shared && (control.proxyRevalidate || control.sharedMaxAge != nil)

@@ -62,8 +62,8 @@ public struct StoredResponse: Hashable, Sendable {
 }
 
 extension StoredResponse {
-  /// Whether a request would have been answered with this: it has what the response was chosen by, or accepts fewer
-  /// encodings, the response's among them. RFC 9111 §4.1.
+  /// Returns `true` if a request would have been answered with this: it has what the response was chosen by, or accepts
+  /// fewer encodings, the response's among them. RFC 9111 §4.1.
   public func answers(_ request: HTTPFields) -> Bool {
     vary.matches(request)
       || differsInCodings(from: request) { offered, accepted in
@@ -71,7 +71,7 @@ extension StoredResponse {
       }
   }
 
-  /// Whether a request that accepts more encodings may get this all the same, if the origin says so: then it is for all
+  /// Returns `true` if a request that accepts more encodings may get this if the origin confirms it: then it is for all
   /// of them.
   func mayAnswer(_ request: HTTPFields) -> Bool {
     differsInCodings(from: request) { offered, accepted in

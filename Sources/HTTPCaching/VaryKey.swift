@@ -37,7 +37,7 @@ public struct VaryKey: Hashable, Sendable {
     }
   }
 
-  /// What those accepted of encodings whom the response was for; `nil` if it was not chosen by that.
+  /// The encodings that the requests accepted which the response was for; `nil` if it was not chosen by them.
   var acceptedCodings: AcceptedCodings? {
     values["accept-encoding"].map { AcceptedCodings($0) }
   }

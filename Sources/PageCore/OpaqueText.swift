@@ -59,7 +59,7 @@ package enum OpaqueText {
     return bytes
   }
 
-  /// Whether a text stands for other bytes than its own.
+  /// Returns `true` if a text stands for other bytes than its own.
   package static func hasEscapes(_ text: String) -> Bool {
     // Most have no byte of that kind at all.
     text.utf8.contains(0xF4) && text.unicodeScalars.contains(where: isEscape)
@@ -103,6 +103,6 @@ package enum OpaqueText {
     }
   }
 
-  /// Whether the bytes, the first of which begins a scalar, may be the beginning of one.
+  /// Returns `true` if the bytes, the first of which begins a scalar, may be the beginning of one.
   private static func isBeginning(_ bytes: [UInt8]) -> Bool { bytes.dropFirst().allSatisfy { $0 & 0xC0 == 0x80 } }
 }

@@ -14,7 +14,7 @@ struct HostRequestContext: RequestContext, RemoteAddressRequestContext {
   let version: RequestVersion
   /// Filled in by the gateway; `nil` on other listeners.
   let note: GatewayNote?
-  /// What the client sends over the web socket that it asks for; `nil` if it asks for none, or not of the gateway.
+  /// The bytes that the client sends over the web socket that it asks for; `nil` if it asks for none, or not of the gateway.
   let socketBytes: BytePipe?
 
   /// Whose request it is, where clients take turns: all of one address are one.

@@ -15,12 +15,12 @@ public struct Settings: Sendable {
   /// The address to listen on, and the port; 0 for any that is free.
   public var address = "127.0.0.1"
   public var port = 8080
-  /// Where pages, dashboard, status, metrics and administration are, apart from what is served to everybody. With `nil`
-  /// a loopback ``address`` carries both; any other leaves those to 127.0.0.1 and a free port.
+  /// The address of pages, dashboard, status, metrics and administration. With `nil` a loopback ``address`` carries them
+  /// beside what is for everybody; with any other they are on 127.0.0.1 and a free port.
   public var adminListen: (host: String, port: Int)?
-  /// What ``address`` carries besides bundles, releases and health, where there is another listener.
+  /// The groups that ``address`` carries besides bundles, releases and health, if there is another listener.
   public var publicRoutes: Set<RouteGroup> = []
-  /// Whether pages, dashboard, status and metrics may answer other machines without a token.
+  /// True if pages, dashboard, status and metrics may answer other machines without a token.
   public var allowsInsecureAdmin = false
   /// Names by which clients call this server, besides IP addresses, `localhost` and the addresses it listens on.
   public var hosts: [String] = []
@@ -55,7 +55,7 @@ public struct Settings: Sendable {
   /// PEM files; both or none.
   public var certificate: String?
   public var privateKey: String?
-  /// What callers of admin routes show, and those of pages, dashboard, status and metrics where other machines can reach
+  /// The token of callers of admin routes, and of pages, dashboard, status and metrics where other machines can reach
   /// these; without one there are no admin routes.
   public var adminToken: String?
   /// What signs calls of the webhook; without one there is none.

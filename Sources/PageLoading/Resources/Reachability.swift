@@ -150,7 +150,7 @@ public final class Reachability: Sendable {
     if wasAway { returns.send() }
   }
 
-  /// Whether an origin cannot be reached, as an error tells: one that answers, however badly, is there.
+  /// Returns `true` if an error says that an origin cannot be reached: one that answers, however badly, is there.
   package static func meansAway(_ error: any Error) -> Bool {
     switch error as? TransportError {
     case .cannotResolve, .cannotConnect, .insecure, .timedOut: true

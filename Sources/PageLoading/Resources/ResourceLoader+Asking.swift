@@ -42,7 +42,7 @@ extension ResourceLoader {
     }
   }
 
-  /// What the caller gets for an error that nothing stored could answer.
+  /// The error that the caller gets where nothing stored could answer.
   private func failure(_ error: any Error, _ hop: Hop, _ found: [CachedResponse]) -> any Error {
     var isAway = Reachability.meansAway(error)
     if case LoadError.offline = error { isAway = true }

@@ -1,7 +1,7 @@
 /// Routes that a listener carries together, or not at all.
 public enum RouteGroup: String, CaseIterable, Sendable {
-  /// What is served of releases: bundles and files, the manifest, the checksums, the releases and their events, and the
-  /// webhook, which is signed.
+  /// Bundles and files of releases, the manifest, the checksums, the releases and their events, and the webhook, which
+  /// is signed.
   case bundles
   /// `/healthz` and `/readyz`.
   case health
@@ -14,7 +14,7 @@ public enum RouteGroup: String, CaseIterable, Sendable {
   /// `/admin`, which asks for the token wherever it is.
   case admin
 
-  /// Whether its routes are for everybody, on whatever listener.
+  /// True if its routes are for everybody, on whatever listener.
   var isOpen: Bool { self == .bundles || self == .health }
 
   /// Those that a public listener carries only if it is told to.

@@ -1,8 +1,8 @@
 import HTTPTypes
 
 extension HTTPRequest {
-  /// Whom a request is for, with the port if it is named: HTTP/2 may leave `:authority` out, and have a Host field in its
-  /// place. RFC 9113 §8.3.1.
+  /// The host that a request is for, with the port if it is named: HTTP/2 may leave `:authority` out, and have a Host
+  /// field in its place. RFC 9113 §8.3.1.
   var host: String? { authority ?? hostFields.first }
 
   /// Host fields beside what HTTP/1 and HTTP/2 make the authority of.

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What the gateway notes of one request for its line in the access log.
+/// The gateway's notes on one request, for its line in the access log.
 final class GatewayNote: Sendable {
   struct Content: Sendable {
     /// The origin's name.

@@ -4,7 +4,7 @@ import PageLoading
 
 /// Lets the gateway's listener give a stored answer again to who asks in the same words.
 enum GatewayRecall {
-  /// What the client's address goes into, or what is made anew each time: it is no matter of a request's words alone.
+  /// Fields with the client's address, or that are made anew for each request: they do not follow from its head alone.
   private static let ofClient: Set<String> = ["forwarded", "x-forwarded-for", "traceparent", "tracestate"]
 
   /// - Parameter note: called whenever the answer is given again.

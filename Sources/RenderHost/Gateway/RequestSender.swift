@@ -8,6 +8,6 @@ struct RequestSender: Sendable {
   let departure: ClientDeparture
   /// For the access log.
   var note: GatewayNote?
-  /// What the origin is told of the trace that it belongs to.
+  /// The trace that it belongs to, as the origin is told.
   let trace: TraceParent
 }

@@ -6,7 +6,7 @@ struct TraceParent: Equatable, Sendable {
   let text: String
   /// 32 hexadecimal digits.
   let trace: String
-  /// Whether the client has sent it.
+  /// True if the client has sent it.
   let isGiven: Bool
 
   static let field = HTTPField.Name("traceparent")

@@ -7,7 +7,7 @@ import Synchronization
 final class OriginServers: Sendable {
   let urls: [PageURL]
   private let rotation: Mutex<ServerRotation>
-  /// Which could not be reached a moment ago.
+  /// The servers that could not be reached a moment ago.
   private let reachability: Reachability
 
   init(_ settings: OriginSettings) {
@@ -16,7 +16,7 @@ final class OriginServers: Sendable {
     reachability = Reachability(settings.patience)
   }
 
-  /// Whether checks have found each server to be up.
+  /// For each server, `true` if checks have found it to be up.
   var areUp: [Bool] { rotation.withLock { $0.health.map(\.isUp) } }
 
   /// Notes what a check has found.

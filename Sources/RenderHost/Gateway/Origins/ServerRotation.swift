@@ -1,6 +1,6 @@
-/// Whose turn it is among the servers of one origin, and which of them checks have found to be down; as a value.
+/// The turns of the servers of one origin, and the results of their checks; a value.
 struct ServerRotation: Hashable, Sendable {
-  /// What checks have found of one server.
+  /// The results of the checks of one server.
   struct Health: Hashable, Sendable {
     /// Failed checks in a row.
     private(set) var failures = 0

@@ -3,7 +3,7 @@ import Hummingbird
 import NIOCore
 
 extension BytePipe {
-  /// What a client sends over the web socket that its request asks for; `nil` if it asks for none.
+  /// The bytes that a client sends over the web socket that its request asks for; `nil` if it asks for none.
   static func ofSocket(for request: Request, on channel: any Channel) async -> BytePipe? {
     // ``LastRequestHandler`` leaves these two together only where it is so; a stream of HTTP/2 has no such handler.
     guard request.headers[.connection] == "close", request.headers[.upgrade] == "websocket" else { return nil }

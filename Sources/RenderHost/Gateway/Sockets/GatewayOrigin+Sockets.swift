@@ -95,7 +95,7 @@ extension GatewayOrigin {
     return Response(status: .init(code: Int(socket.head.status.code)), headers: fields, body: body)
   }
 
-  /// What goes on of the fields of an origin's answer.
+  /// The fields of an origin's answer that go on to the client.
   private static func fields(of head: HTTPResponseHead) -> HTTPFields {
     var fields = HTTPFields()
     for (name, value) in head.headers {

@@ -6,12 +6,12 @@ import PageLoading
 final class OriginSocket: Sendable {
   /// The origin's answer.
   let head: HTTPResponseHead
-  /// What it sends: over the web socket if it has agreed to one, otherwise the body of its answer.
+  /// The bytes that it sends: over the web socket if it has agreed to one, otherwise the body of its answer.
   let bytes: BytePipe
   private let channel: any Channel
   private let place: OriginPlace
 
-  /// Whether the origin has agreed: only then may anything be sent that is no HTTP.
+  /// True if the origin has agreed: only then may anything be sent that is not HTTP.
   var isOpen: Bool { head.status == .switchingProtocols }
 
   init(_ opening: OriginSocketConnector.Opening, _ place: OriginPlace) {

@@ -28,7 +28,7 @@ struct OriginSocketConnector: Sendable {
     tls = servers.urls.contains { $0.origin.hasPrefix("https:") } ? try Self.makeTLS(settings) : nil
   }
 
-  /// Where a server listens.
+  /// The address that a server listens on.
   private struct Place {
     let isSecure: Bool
     let host: String

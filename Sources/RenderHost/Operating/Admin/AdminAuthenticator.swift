@@ -12,12 +12,12 @@ struct AdminAuthenticator: Sendable {
     self.digest = digest
   }
 
-  /// Whether it is shown as a bearer token. RFC 6750 §2.1.
+  /// Returns `true` if it is shown as a bearer token. RFC 6750 §2.1.
   func accepts(authorization: String?) -> Bool {
     Self.credentials("bearer", in: authorization).map { isToken(String($0)) } ?? false
   }
 
-  /// Whether it is shown as a password, with any name: so that a browser can ask for it. RFC 7617 §2.
+  /// Returns `true` if it is shown as a password, with any name, so that a browser can ask for it. RFC 7617 §2.
   ///
   /// A browser then shows it with each request, whoever makes the page do that: it does not tell where one comes from.
   func accepts(password authorization: String?) -> Bool {
@@ -27,7 +27,7 @@ struct AdminAuthenticator: Sendable {
     return isToken(String(decoding: bytes[(colon + 1)...], as: UTF8.self))
   }
 
-  /// What is asked for. RFC 6750 §3: a wrong token is told from none.
+  /// The `WWW-Authenticate` field. RFC 6750 §3: a wrong token is told from none.
   static func challenge(with authorization: String?) -> HTTPFields {
     let bearer = #"Bearer realm="renderhost""# + (authorization == nil ? "" : #", error="invalid_token""#)
     var fields = HTTPFields()

@@ -18,7 +18,7 @@ final class RequestBytesHandler: ChannelDuplexHandler, RemovableChannelHandler {
   typealias OutboundOut = IOData
 
   private let progress: RequestProgress
-  /// Whether nothing, or a line's end, came since the last newline.
+  /// True if nothing, or a line's end, came since the last newline.
   private var isLineEmpty = false
   /// The beginning of a scalar whose other bytes have not come.
   private var cut: [UInt8] = []
@@ -34,7 +34,7 @@ final class RequestBytesHandler: ChannelDuplexHandler, RemovableChannelHandler {
     try pipeline.addHandler(RequestProgressHandler(progress), position: .after(decoder))
   }
 
-  /// What the client sends over the web socket that its last request asks for; `nil` if it asks for none.
+  /// The bytes that the client sends over the web socket that its last request asks for; `nil` if it asks for none.
   var socketBytes: BytePipe? { if case .socket(let pipe) = progress.next { pipe } else { nil } }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -110,7 +110,7 @@ final class RequestBytesHandler: ChannelDuplexHandler, RemovableChannelHandler {
   }
 }
 
-/// Which bytes of a connection come next, as HTTP's decoder says: only that knows where a head and a body end.
+/// The kind of bytes that come next, as HTTP's decoder says: only that knows where a head and a body end.
 private final class RequestProgress {
   enum Next {
     case head
@@ -118,7 +118,7 @@ private final class RequestProgress {
     case body(Int)
     /// A body whose length is not known.
     case chunks
-    /// What a client sends over a web socket.
+    /// The bytes that a client sends over a web socket.
     case socket(BytePipe)
     /// Nothing that anybody reads.
     case nothing
@@ -169,7 +169,7 @@ private final class RequestProgressHandler: ChannelDuplexHandler, RemovableChann
 }
 
 extension HTTPRequestHead {
-  /// Whether the decoder may read nothing more behind this request: it stops where another protocol may begin.
+  /// Returns `true` if the decoder may read nothing more behind this request: it stops where another protocol may begin.
   /// RFC 9110 §7.8, §9.3.6.
   var endsHTTP: Bool {
     guard method != .CONNECT else { return true }

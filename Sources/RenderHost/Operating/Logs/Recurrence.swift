@@ -22,7 +22,7 @@ struct Recurrence: Hashable, Sendable {
 
 /// Several recurrences, each with a name.
 ///
-/// What happened after one was last said is in the metrics, and in the log when it happens again.
+/// Events after the last line are in the metrics, and in the log when the next one happens.
 final class Recurrences: Sendable {
   /// Names that are told apart; all others count as one.
   static let limit = 100

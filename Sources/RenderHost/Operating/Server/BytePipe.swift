@@ -45,7 +45,7 @@ final class BytePipe: Sendable {
     waiter?.resume(with: end.map { nil })
   }
 
-  /// Whether the channel may be read now; otherwise `then` is called once, when it may.
+  /// Returns `true` if the channel may be read now; otherwise `then` is called once, when it may.
   func hasRoom(then: @escaping @Sendable () -> Void) -> Bool {
     state.withLock { state in
       if state.count < Self.limit { return true }

@@ -21,7 +21,7 @@ struct HostServer: Sendable {
   /// Called with each address that is listened on.
   var whenRunning: @Sendable (ListenerPlan.Listener, SocketAddress?) async -> Void = { _, _ in }
 
-  /// What every request to a listener passes, and those of the operating routes that it carries; the others are added.
+  /// The middleware of a listener, and the operating routes that it carries; the other routes are added to it.
   func routes(of listener: ListenerPlan.Listener, history: TrafficHistory) -> ListenerRoutes {
     let router = Router(context: HostRequestContext.self, options: .autoGenerateHeadEndpoints)
     // Errors become answers before they are counted and logged.

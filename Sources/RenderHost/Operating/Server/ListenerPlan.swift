@@ -1,9 +1,9 @@
 import Foundation
 
-/// Where the daemon listens, and which routes answer there. Pure.
+/// The addresses that the daemon listens on, and the routes that answer there. Pure.
 ///
-/// What is served is for everybody; pages, dashboard, status, metrics and administration are for who runs the daemon. So
-/// they are within reach of other machines only if they are put there, and then only for who shows the admin's token.
+/// Bundles and releases are for everybody; pages, dashboard, status, metrics and administration are for the daemon's
+/// operator. Other machines reach them only if the settings say so, and then only with the admin's token.
 struct ListenerPlan: Equatable, Sendable {
   struct Listener: Equatable, Sendable {
     /// The setting that has its address.
@@ -12,15 +12,15 @@ struct ListenerPlan: Equatable, Sendable {
     /// 0 for any that is free.
     let port: Int
     let groups: Set<RouteGroup>
-    /// Whether it serves TLS.
+    /// True if it serves TLS.
     let isSecure: Bool
-    /// Whether what is not for everybody asks for the admin's token.
+    /// True if routes that are not for everybody ask for the admin's token.
     let asksToken: Bool
 
     var address: String { "\(SettingText.bracketed(host)):\(port)" }
-    /// Whether it carries what is served to everybody.
+    /// True if it carries the routes that are for everybody.
     var isPublic: Bool { groups.contains(.bundles) }
-    /// What it carries that is not for everybody, besides administration, which always asks for the token.
+    /// The groups it carries that are not for everybody, besides administration, which always asks for the token.
     fileprivate var guarded: Set<RouteGroup> { groups.filter { !$0.isOpen && $0 != .admin } }
   }
 
@@ -28,7 +28,7 @@ struct ListenerPlan: Equatable, Sendable {
   let listeners: [Listener]
   /// Why the daemon does not start so, in one sentence; `nil` if it does.
   let refusal: String?
-  /// What is worth saying at the start, each in one sentence.
+  /// Warnings for the start, each one sentence.
   let warnings: [String]
 
   init(_ settings: Settings) {
@@ -62,7 +62,7 @@ struct ListenerPlan: Equatable, Sendable {
   /// The one that carries administration, and everything else that is not for everybody.
   var admin: Listener? { listeners.first }
 
-  /// Whether only this machine can reach an address: `localhost` is meant to be nothing else, RFC 6761 §6.3.
+  /// Returns `true` if only this machine can reach an address: `localhost` is meant to be nothing else, RFC 6761 §6.3.
   private static func isLoopback(_ host: String) -> Bool {
     HostAddress(host: host).map { AddressKind($0) == .loopback } ?? (host.lowercased() == "localhost")
   }

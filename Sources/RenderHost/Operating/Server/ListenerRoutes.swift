@@ -2,7 +2,7 @@ import Hummingbird
 
 /// The routes of one listener, to which others are added group by group.
 ///
-/// What a listener does not carry is not there: a request for it gets the answer that any unknown route gets.
+/// Routes that a listener does not carry are not there: a request for one is answered as for any unknown route.
 struct ListenerRoutes {
   let router: Router<HostRequestContext>
   let listener: ListenerPlan.Listener

@@ -1,8 +1,8 @@
 import HTTPCaching
 
 extension AcceptedCodings {
-  /// What may be sent, the dearest first; between equals the order is ours: the smallest result first. `identity`
-  /// comes last among equals, and is there unless the client forbids it.
+  /// The codings that may be sent, the one with the highest weight first; among equals the one with the smallest result
+  /// first. `identity` comes last among equals, and is there unless the client forbids it.
   func ordered(among offered: [ContentCoding] = ContentCoding.allCases) -> [ContentCoding] {
     // No field: any coding is acceptable, and nobody asked for one.
     guard let weights else { return offered.filter { $0 == .identity } }
