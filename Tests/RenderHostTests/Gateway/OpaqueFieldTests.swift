@@ -49,8 +49,13 @@ struct OpaqueFieldTests {
   /// An origin that answers with what it was sent in `X-Name`.
   private func echoing(_ body: (RawOrigin, GatewayFixture) async throws -> Void) async throws {
     try await RawOrigin.running { received in
-      guard received.ends(with: Array("\r\n\r\n".utf8)) else { return nil }
       let request = received[(received.lastRange(of: Array(" HTTP/1.1\r\n".utf8))?.lowerBound ?? 0)...]
+      // The head and the body may come one after the other.
+      guard let end = request.firstRange(of: Array("\r\n\r\n".utf8))?.upperBound else { return nil }
+      let length = request[..<end].firstRange(of: Array("\r\nContent-Length: ".utf8)).flatMap {
+        Int(String(decoding: request[$0.upperBound...].prefix { $0 != 13 }, as: UTF8.self))
+      }
+      guard request[end...].count == length ?? 0 else { return nil }
       let name = Array("\r\nX-Name: ".utf8)
       let value: [UInt8] =
         request.firstRange(of: name).map { Array(request[$0.upperBound...].prefix { $0 != 13 }) } ?? []
