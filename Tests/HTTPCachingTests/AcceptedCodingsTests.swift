@@ -18,8 +18,8 @@ struct AcceptedCodingsTests {
     ("gzip", "br"), ("gzip", "gzip, br"), ("gzip", "gzip;q=0.5"), ("gzip, *", "gzip"), ("*, br;q=0", "*"),
     ("gzip", "gzip, identity;q=0"), ("gzip", ""),
   ])
-  func whoAcceptsOtherThingsIsNot(_ left: String, _ right: String) throws {
-    #expect(try #require(AcceptedCodings(left).normalised) != AcceptedCodings(right).normalised)
+  func whoAcceptsOtherThingsIsNot(_ left: String, _ right: String) {
+    #expect(AcceptedCodings(left).normalised != AcceptedCodings(right).normalised)
   }
 
   @Test(arguments: ["gzip;a=b", "gzip;q=2", "gzip, gzip;q=0.5", "gzip;q=1;q=0"])

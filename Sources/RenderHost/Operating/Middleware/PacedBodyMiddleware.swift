@@ -5,8 +5,8 @@ import NIOCore
 /// Writes long bodies at their client's pace.
 ///
 /// A write returns before the connection has seen its bytes, so that whatever reads faster than a client would pile up
-/// there. Here each piece has reached the connection before the next is asked for, and a connection that is full makes
-/// the next write wait.
+/// there. Here each piece has reached the connection before the next is written, and a connection that is full makes
+/// that write wait.
 struct PacedBodyMiddleware: RouterMiddleware {
   /// Bodies up to this length go out at once, longer ones in pieces of at most so many bytes.
   static let pieceSize = 64 << 10
@@ -27,14 +27,22 @@ struct PacedBodyMiddleware: RouterMiddleware {
 private struct PacedBodyWriter: ResponseBodyWriter {
   var base: any ResponseBodyWriter
   let loop: any EventLoop
+  private var hasWritten = false
+
+  init(base: any ResponseBodyWriter, loop: any EventLoop) {
+    self.base = base
+    self.loop = loop
+  }
 
   mutating func write(_ buffer: ByteBuffer) async throws {
     var rest = buffer
     while rest.readableBytes > 0 {
       guard let piece = rest.readSlice(length: min(rest.readableBytes, PacedBodyMiddleware.pieceSize)) else { return }
+      // What was handed to the loop before this is in the connection when it is run. Nothing waits for it after the last
+      // piece: the answer's end is to follow at once.
+      if hasWritten { try await loop.submit {}.get() }
       try await base.write(piece)
-      // What was handed to the loop before this is in the connection when it is run.
-      try await loop.submit {}.get()
+      hasWritten = true
     }
   }
 
