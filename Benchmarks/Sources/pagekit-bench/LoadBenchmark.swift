@@ -95,7 +95,7 @@ struct LoadBenchmark {
     table.add("pages opened until one is refused", "\(opened.count), in \(elapsed)")
     table.add("the refusal", last.replacing("\n", with: " "))
     table.add("of those, still open at the end", "\(alive.count)")
-    table.add("memory (PSS) of each", "\((bytes - idle) / Int64(max(1, opened.count)) >> 10) KiB")
+    table.add("memory (PSS) of each", "\(((bytes - idle) >> 10) / Int64(max(1, opened.count))) KiB")
     table.add("workers ended", "\(try kills(host))")
   }
 }
