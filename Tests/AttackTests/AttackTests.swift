@@ -29,8 +29,8 @@ struct AttackTests {
     origin.serve("/item", Array("an item".utf8), headers: [.cacheControl: "max-age=60"])
     let flags = [
       "--gateway", "127.0.0.1:0", "--origin", origin.url(for: "/"), "--admin-token", "a-secret-of-16-bytes",
-      "--head-time", "2",
-      "--body-time", "2", "--idle-time", "3", "--connections-per-address", "1000",
+      "--head-time", "8",
+      "--body-time", "8", "--idle-time", "3", "--connections-per-address", "1000",
     ]
     try await Daemon.running(bundles, folder, flags) { daemon in
       #expect(try await daemon.get("/render?name=page").status == 200)
