@@ -57,6 +57,11 @@ package struct Daemon {
     process.waitUntilExit()
   }
 
+  package func port() throws -> Int {
+    guard let port = origin.split(separator: ":").last.flatMap({ Int($0) }) else { throw NotRunning(log: origin) }
+    return port
+  }
+
   package var said: String { (try? String(contentsOfFile: log, encoding: .utf8)) ?? "" }
 
   /// Where its gateway listens.

@@ -1,4 +1,7 @@
 import Foundation
+import Logging
+import NIOCore
+import NIOEmbedded
 import PageTesting
 import TestServers
 import Testing
@@ -25,7 +28,7 @@ struct ProcessLimitsTests {
   }
 
   @Test(
-    "connections are as many as leave a reserve, unless they are given",
+    "connections are as many as leave a reserve, however many are asked for",
     arguments: [
       Room(descriptors: nil, workers: 2, expected: [4_096, 4_096, 4_096, 4_096]),
       Room(descriptors: 65_536, workers: 2, expected: [4_096, 4_096, 4_096, 4_096]),
@@ -33,7 +36,7 @@ struct ProcessLimitsTests {
       Room(descriptors: 1_024, workers: 2, expected: [708, 354, 236, 177]),
       Room(descriptors: 1_024, workers: 8, expected: [672, 336, 224, 168]),
       Room(descriptors: 256, workers: 2, expected: [132, 66, 44, 33]),
-      Room(descriptors: 64, workers: 2, expected: [8, 8, 8, 8]),
+      Room(descriptors: 128, workers: 2, expected: [36, 18, 16, 16]),
     ])
   func connectionsLeaveAReserve(_ room: Room) {
     var settings = Settings()
@@ -51,8 +54,9 @@ struct ProcessLimitsTests {
     }
     #expect(found == room.expected)
     settings.limits.connections = 5_000
-    #expect(limits.connections(settings) == 5_000)
-    #expect(limits.warnings(settings).first?.contains("--max-connections is 5000") == true)
+    let hasRoom = (room.descriptors ?? .max) >= 65_536
+    #expect(limits.connections(settings) == (hasRoom ? 5_000 : room.expected[3]))
+    #expect(limits.warnings(settings).contains { $0.contains("--max-connections is 5000") } == !hasRoom)
   }
 
   @Test("with too few descriptors the daemon says so and ends")
@@ -62,14 +66,14 @@ struct ProcessLimitsTests {
     let result = try await Tool.run(
       "/bin/sh", "-c", command, Daemon.executable, Self.bundles(in: folder), folder.file("store"))
     #expect(result.status == 1)
-    #expect(result.error.contains("only 24 files may be open at once, at least 64 are needed: raise ulimit -n"))
+    #expect(result.error.contains("only 24 files may be open at once, at least 128 are needed: raise ulimit -n"))
   }
 
-  @Test("pages are rendered while more clients are there than descriptors", arguments: [64, 256, 1_001, 1_024])
+  @Test("pages are rendered while more clients are there than descriptors", arguments: [128, 256, 1_001, 1_024])
   func pagesAreRenderedWithFewDescriptors(_ limit: Int) async throws {
     let folder = try TemporaryDirectory()
     // The soft limit is raised by the daemon itself.
-    let shell = "ulimit -Sn \(min(limit, 128)) && ulimit -Hn \(limit) || exit 9"
+    let shell = "ulimit -Sn \(min(limit, 64)) && ulimit -Hn \(limit) || exit 9"
     try await Daemon.running(
       Self.bundles(in: folder), folder, ["--connections-per-address", "100000"], shell: shell
     ) { daemon in
@@ -89,39 +93,58 @@ struct ProcessLimitsTests {
     }
   }
 
-  @Test(
-    "clients beyond the descriptors are said once, and served when others have gone",
-    .disabled("an open connection is closed in one of four runs while descriptors run out: the cause is not known yet"))
-  func clientsBeyondTheDescriptorsAreSaidOnce() async throws {
+  @Test("more connections than there are descriptors for are not accepted, and served when others have gone")
+  func moreConnectionsThanDescriptorsWait() async throws {
     let folder = try TemporaryDirectory()
     let flags = ["--connections-per-address", "100000", "--max-connections", "4096"]
     try await Daemon.running(Self.bundles(in: folder), folder, flags, shell: "ulimit -n 128") { daemon in
-      #expect(daemon.said.contains("--max-connections is 4096, but with 128 open files (ulimit -n) there is room for"))
+      #expect(daemon.said.contains("--max-connections is 4096, but 128 open files (ulimit -n) leave room for 36"))
       let port = try daemon.port()
       do {
         let early = try RawClient(port: port)
         early.send("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
         _ = try await early.read(until: "alive")
         let clients = try (0..<300).map { _ in try RawClient(port: port) }
-        try await daemon.until("it says that there are no descriptors") {
-          clients.count == 300 && daemon.said.contains("Connections cannot be accepted: Too many open files")
+        try await daemon.until("it has as many connections as there is room for") {
+          try daemon.connections() >= 36
         }
-        // It goes on serving, and does not try to accept all the while.
         for _ in 1...50 {
           early.send("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
-          _ = try await early.read(until: "alive")
+          #expect(try await early.read(until: "alive").contains("alive"))
         }
-        early.send("GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-        let answer = try await early.readToEnd()
-        let body = answer[(answer.range(of: "\r\n\r\n")?.upperBound ?? answer.endIndex)...]
-        try #require(answer.hasPrefix("HTTP/1.1 200 "), "\(answer)")
-        let tries = try StrictMetrics(String(body)).value("renderhost_refusals_total", ["reason": "accept"])
-        #expect((1..<25).contains(tries ?? 0))
+        #expect(try daemon.descriptors() < 128)
         withExtendedLifetime(clients) {}
       }
       try await daemon.until("it answers") { try await daemon.get("/healthz").status == 200 }
-      #expect(daemon.said.ranges(of: "Connections cannot be accepted").count == 1)
+      #expect(!daemon.said.contains("Connections cannot be accepted"))
     }
+  }
+
+  @Test("connections that cannot be accepted are said once, and accepted again after a second")
+  func connectionsThatCannotBeAcceptedPause() throws {
+    let metrics = HostMetrics()
+    let lines = Monitor<[String]>([])
+    let logger = Logger(label: "test") {
+      JSONLogHandler(label: $0) { line in lines.change { $0.append(String(decoding: line, as: UTF8.self)) } }
+    }
+    let channel = EmbeddedChannel(handler: AcceptErrorHandler(metrics: metrics, logger: logger))
+    /// As it was set last.
+    func readsByItself() -> Bool? {
+      channel.options.last { $0.option is ChannelOptions.Types.AutoReadOption }?.value as? Bool
+    }
+    for _ in 1...3 { channel.pipeline.fireErrorCaught(IOError(errnoCode: EMFILE, reason: "accept")) }
+    #expect(readsByItself() == false)
+    channel.embeddedEventLoop.advanceTime(by: .milliseconds(999))
+    #expect(readsByItself() == false)
+    channel.embeddedEventLoop.advanceTime(by: .milliseconds(1))
+    #expect(readsByItself() == true)
+    #expect(lines.read(\.count) == 1)
+    #expect(lines.read(\.first)?.contains("Connections cannot be accepted: Too many open files") == true)
+    let text = try StrictMetrics(PrometheusText(format: .prometheus).text(metrics.registry))
+    #expect(text.value("renderhost_refusals_total", ["reason": "accept"]) == 3)
+    // What is no error of accepting goes on to others.
+    channel.pipeline.fireErrorCaught(ChannelError.inputClosed)
+    #expect(throws: ChannelError.inputClosed) { try channel.throwIfErrorCaught() }
   }
 
   @Test("where the address space is limited, the log and /readyz say why no worker is ready")
@@ -141,8 +164,6 @@ struct ProcessLimitsTests {
 }
 
 extension Daemon {
-  fileprivate func port() throws -> Int { try #require(Int(origin.split(separator: ":").last ?? "")) }
-
   fileprivate func open() throws -> [String] {
     let folder = "/proc/\(process.processIdentifier)/fd"
     return try FileManager.default.contentsOfDirectory(atPath: folder).compactMap {

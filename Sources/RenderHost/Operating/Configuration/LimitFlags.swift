@@ -13,7 +13,8 @@ struct LimitFlags: ParsableArguments, FlagOptions {
 
   @Option(
     help: ArgumentHelp(
-      "Connections at once; more wait to be accepted. (default: 4096, or fewer where ulimit -n is low)", valueName: "n")
+      "Connections at once, at most what ulimit -n leaves room for; more wait to be accepted. (default: 4096)",
+      valueName: "n")
   )
   var maxConnections: String?
 

@@ -28,9 +28,9 @@ struct ProcessLimits: Hashable, Sendable {
 
   // MARK: Descriptors
 
-  /// With fewer there is not enough for the store, the listeners and one worker (measured: 39 are open with two workers
-  /// and no client).
-  static let leastDescriptors = 64
+  /// With fewer there is not enough for the store, the listeners, a few workers and a few clients (measured: 39 are open
+  /// with two workers and no client).
+  static let leastDescriptors = 128
   private static let mostConnections = 4_096
 
   /// Why the process cannot run; `nil` if it can.
@@ -40,18 +40,21 @@ struct ProcessLimits: Hashable, Sendable {
       "only \(descriptors) files may be open at once, at least \(Self.leastDescriptors) are needed: raise ulimit -n"
   }
 
-  /// Connections of each listener: as many as are wanted, or else as many as leave a reserve.
-  func connections(_ settings: Settings) -> Int { settings.limits.connections ?? affordableConnections(settings) }
+  /// Connections of each listener: as many as are wanted, but never more than leave a reserve. Without a free descriptor
+  /// libdispatch ends the process, since it cannot look at its threads in /proc.
+  func connections(_ settings: Settings) -> Int {
+    let affordable = affordableConnections(settings)
+    return min(settings.limits.connections ?? Self.mostConnections, affordable)
+  }
 
   /// The reserve is for what is open without clients: the store, event loops, workers, downloads. A quarter of the rest
   /// is for files and requests of pages. What is left goes to the listeners, in equal parts; a gateway takes two of
   /// them, since its clients may need a connection to an origin and a file each.
   private func affordableConnections(_ settings: Settings) -> Int {
-    guard let descriptors else { return Self.mostConnections }
+    guard let descriptors else { return .max }
     let spare = max(descriptors - 64 - 8 * settings.workers, 0)
     let parts = ListenerPlan(settings).listeners.count + (settings.gateway == nil ? 0 : 2)
-    let affordable = spare * 3 / (4 * parts)
-    return min(max(affordable, descriptors / 8, 1), Self.mostConnections)
+    return max(spare * 3 / (4 * parts), descriptors / 8)
   }
 
   // MARK: Address space
@@ -69,8 +72,8 @@ struct ProcessLimits: Hashable, Sendable {
     var warnings: [String] = []
     if let wanted = settings.limits.connections, wanted > affordableConnections(settings) {
       warnings.append(
-        "--max-connections is \(wanted), but with \(descriptors ?? 0) open files (ulimit -n) there is room for "
-          + "\(affordableConnections(settings))")
+        "--max-connections is \(wanted), but \(descriptors ?? 0) open files (ulimit -n) leave room for "
+          + "\(affordableConnections(settings)): more wait to be accepted")
     }
     if settings.bundles != nil || settings.manifest != nil, let problem = addressSpaceProblem {
       warnings.append(problem)
