@@ -6,10 +6,8 @@ import NIOCore
 struct HostRequestContext: RequestContext, RemoteAddressRequestContext {
   var coreContext: CoreRequestContextStorage
   let remoteAddress: SocketAddress?
-  /// The connection's.
-  let eventLoop: any EventLoop
-  /// Whether the client is still there, where that is watched.
-  let departure: ClientDeparture?
+  /// The connection's, or one stream's of HTTP/2.
+  let channel: any Channel
   /// In which the request came; known on the gateway's listener.
   let version: RequestVersion
   /// Filled in by the gateway; `nil` on other listeners.
@@ -20,17 +18,19 @@ struct HostRequestContext: RequestContext, RemoteAddressRequestContext {
   /// Whose request it is, where clients take turns: all of one address are one.
   var client: String { remoteAddress?.ipAddress ?? "" }
 
-  init(source: ApplicationRequestContextSource) { self.init(source: source, version: .http11, departure: nil) }
+  init(source: ApplicationRequestContextSource) { self.init(source: source, version: .http11) }
 
   init(
-    source: ApplicationRequestContextSource, version: RequestVersion, departure: ClientDeparture?,
-    socketBytes: BytePipe? = nil, note: GatewayNote? = nil
+    source: ApplicationRequestContextSource, version: RequestVersion, socketBytes: BytePipe? = nil,
+    note: GatewayNote? = nil
   ) {
     (self.socketBytes, self.note) = (socketBytes, note)
     self.version = version
-    self.departure = departure
     coreContext = .init(source: source)
+    channel = source.channel
     remoteAddress = source.channel.remoteAddress
-    eventLoop = source.channel.eventLoop
   }
+
+  /// The going of the client that asks.
+  func departure() async -> ClientDeparture { await ClientDeparture.of(channel) }
 }

@@ -26,7 +26,7 @@ struct GatewayServer: Sendable {
     let server = try HTTPServerBuilder.guarded(
       settings.limits, tls: tls, connections: connections, metrics: metrics, memory: answers,
       ownFields: CacheStatus(.generated, detail: "gateway").added(to: [:]),
-      handlers: { [ClientDepartureHandler(), ReadableFieldsHandler()] }
+      handlers: { [ReadableFieldsHandler()] }
     ).buildServer(
       configuration: ServerConfiguration(
         address: .hostname(address.host, port: address.port), backlog: 1024,
@@ -35,7 +35,7 @@ struct GatewayServer: Sendable {
     ) { request, writer, channel in
       let context = HostRequestContext(
         source: ApplicationRequestContextSource(channel: channel, logger: logger),
-        version: await RequestVersion(of: request, on: channel), departure: await ClientDeparture.of(channel),
+        version: await RequestVersion(of: request, on: channel),
         socketBytes: await BytePipe.ofSocket(for: request, on: channel), note: GatewayNote())
       // Other than the host's own answers these have the origin's date.
       let response = try await InterimHeads.$current.withValue(InterimHeads(in: context.version, to: channel)) {
@@ -88,7 +88,7 @@ struct GatewayServer: Sendable {
     ) async throws -> Response {
       try await gateway.respond(
         to: request, client: context.remoteAddress?.ipAddress, version: context.version,
-        departure: context.departure ?? ClientDeparture(), socketBytes: context.socketBytes, note: context.note)
+        departure: await context.departure(), socketBytes: context.socketBytes, note: context.note)
     }
   }
 }

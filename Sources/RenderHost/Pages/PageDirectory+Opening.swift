@@ -113,7 +113,13 @@ extension PageDirectory {
   }
 
   func failing<Result>(_ url: String, _ body: () async throws -> Result) async throws -> Result {
-    do { return try await body() } catch { throw PageFailure(error, url: url).withoutPaths(locations) }
+    do {
+      return try await body()
+    } catch let error as CancellationError {
+      throw error
+    } catch {
+      throw PageFailure(error, url: url).withoutPaths(locations)
+    }
   }
 
   private func find(_ request: PageRequest) async throws -> Target {

@@ -12,45 +12,48 @@ struct PageRoutes: Sendable {
   var heartbeat: Duration = .seconds(15)
 
   func add(to router: some RouterMethods<HostRequestContext>) {
-    router.get("/render") { request, context in try await answer { try await render(request, context) } }
-    router.get("/pages") { _, _ in try await answer { await list() } }
-    router.get("/pages/barred") { _, _ in try await answer { await barred() } }
-    router.post("/pages") { request, context in try await answer { try await open(request, context) } }
+    router.get("/render") { request, context in try await answer(context) { try await render(request, context) } }
+    router.get("/pages") { _, context in try await answer(context) { await list() } }
+    router.get("/pages/barred") { _, context in try await answer(context) { await barred() } }
+    router.post("/pages") { request, context in try await answer(context) { try await open(request, context) } }
     router.get("/pages/:id") { request, context in
-      try await answer { try await show(request, context, try context.parameters.require("id")) }
+      try await answer(context) { try await show(request, context, try context.parameters.require("id")) }
     }
     router.get("/pages/:id/preview") { request, context in
-      try await answer { try await preview(request, context, try context.parameters.require("id")) }
+      try await answer(context) { try await preview(request, context, try context.parameters.require("id")) }
     }
     router.get("/pages/:id/events") { request, context in
-      try await answer { try await events(request, try context.parameters.require("id")) }
+      try await answer(context) { try await events(request, try context.parameters.require("id")) }
     }
     router.post("/pages/:id/fire") { request, context in
-      try await answer { try await fire(request, context, try context.parameters.require("id")) }
+      try await answer(context) { try await fire(request, context, try context.parameters.require("id")) }
     }
     router.post("/pages/:id/refresh") { request, context in
-      try await answer { try await refresh(request, context, try context.parameters.require("id")) }
+      try await answer(context) { try await refresh(request, context, try context.parameters.require("id")) }
     }
     router.post("/pages/:id/reload") { _, context in
-      try await answer {
+      try await answer(context) {
         let (page, tree) = try await directory.reload(try context.parameters.require("id"), for: context.client)
         return Self.response(page, tree)
       }
     }
     router.delete("/pages/:id") { _, context in
-      try await answer {
+      try await answer(context) {
         try await directory.close(try context.parameters.require("id"))
         return Response(status: .noContent)
       }
     }
   }
 
-  private func answer(_ body: () async throws -> Response) async throws -> Response {
+  /// Does what is asked for until the client goes: whoever has gone waits for no turn, and no page is rendered for it.
+  private func answer(
+    _ context: HostRequestContext, _ body: @escaping @Sendable () async throws -> Response
+  ) async throws -> Response {
     do {
-      return try await body()
+      return try await context.departure().cancelling(body)
     } catch let failure as PageFailure {
       return failure.response
-    } catch let error as any HTTPResponseError {
+    } catch let error where error is CancellationError || error is any HTTPResponseError {
       throw error
     } catch {
       return PageFailure(error, url: "").response

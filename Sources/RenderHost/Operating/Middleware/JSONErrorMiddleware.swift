@@ -18,11 +18,12 @@ struct JSONErrorMiddleware: RouterMiddleware {
       return try error.response(from: request, context: context)
     } catch is HTTPParserError {
       return Self.response(.invalidBody, request)
-    } catch is CancellationError where context.departure?.hasHappened == true {
-      // Nobody reads it; the connection ends.
-      context.logger.debug("The client has gone", metadata: ["path": "\(request.uri.path)"])
-      return JSONAnswer.error(.badRequest, "the client has gone", [.connection: "close"])
     } catch {
+      if error is CancellationError, await context.departure().hasHappened {
+        // Nobody reads it; the connection ends.
+        context.logger.debug("The client has gone", metadata: ["path": "\(request.uri.path)"])
+        return JSONAnswer.error(.badRequest, "the client has gone", [.connection: "close"])
+      }
       context.logger.error("A request failed", metadata: ["error": "\(error)", "path": "\(request.uri.path)"])
       return JSONAnswer.error(.internalServerError, "something went wrong here; the log has it under the request's id")
     }

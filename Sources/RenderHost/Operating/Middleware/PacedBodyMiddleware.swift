@@ -17,8 +17,8 @@ struct PacedBodyMiddleware: RouterMiddleware {
     var response = try await next(request, context)
     let length = response.body.contentLength
     guard length.map({ $0 > Self.pieceSize }) ?? true else { return response }
-    response.body = ResponseBody(contentLength: length) { [body = response.body, loop = context.eventLoop] writer in
-      try await body.write(PacedBodyWriter(base: writer, loop: loop))
+    response.body = ResponseBody(contentLength: length) { [body = response.body] writer in
+      try await body.write(PacedBodyWriter(base: writer, loop: context.channel.eventLoop))
     }
     return response
   }

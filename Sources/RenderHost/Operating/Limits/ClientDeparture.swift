@@ -1,8 +1,7 @@
 import NIOCore
 import Synchronization
 
-/// Whether the client of a connection, or of one stream of HTTP/2, is still there: who has gone must not keep the
-/// gateway waiting for an origin.
+/// The going of the client of a connection, or of one stream of HTTP/2: what is done for it alone ends then.
 final class ClientDeparture: Sendable {
   private struct State {
     var hasGone = false
