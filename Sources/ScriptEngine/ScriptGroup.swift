@@ -1,51 +1,50 @@
 import CJavaScriptCore
 
-/// Contexts that share one engine and one thread: what runs in one waits for what runs in another.
+/// Contexts that share one engine: what runs in one waits for what runs in another.
 ///
-///     let group = try ScriptGroup.make(name: "page")
+///     let group = try ScriptGroup.make()
 ///     let sum = try await group.perform { try $0.makeContext(named: "sum").evaluate("1 + 2").value() }
 public actor ScriptGroup {
-  private nonisolated let thread: ScriptThread
+  private nonisolated let queue: ScriptQueue
   let limiter: ScriptLimiter
   private nonisolated let interruption: Interruption
   private let raw: JSContextGroupRef
   private var contexts: [ContextID: ScriptContext] = [:]
   private var lastID = 0
 
-  public nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+  public nonisolated var unownedExecutor: UnownedSerialExecutor { queue.asUnownedSerialExecutor() }
 
   /// Names a context from any thread.
   public struct ContextID: Hashable, Sendable {
     fileprivate let number: Int
   }
 
-  /// A group with an engine and a thread of its own.
+  /// A group with an engine of its own.
   ///
   /// - Throws: ``ScriptError/engine(_:)``.
   // Swift 6.3's optimiser fails (“circular reference”) where another module's code comes to allocate this class, with
   // its isolated `deinit`: nothing of it may be inlined there.
   @inline(never)
-  public static func make(name: String, limits: ScriptLimits = ScriptLimits()) throws -> ScriptGroup {
-    try ScriptGroup(name: name, limits: limits)
+  public static func make(limits: ScriptLimits = ScriptLimits()) throws -> ScriptGroup {
+    try ScriptGroup(limits: limits)
   }
 
-  private init(name: String, limits: ScriptLimits) throws {
+  private init(limits: ScriptLimits) throws {
     EngineSettings.apply()
     guard let raw = JSContextGroupCreate() else { throw ScriptError.engine("no group can be made") }
     self.raw = raw
     interruption = Interruption()
     limiter = ScriptLimiter(group: raw, limits: limits, interruption: interruption)
-    thread = ScriptThread(name: name)
+    queue = ScriptQueue()
   }
 
   isolated deinit {
     for context in contexts.values { context.close() }
     contexts = [:]
     JSContextGroupRelease(raw)
-    thread.stop()
   }
 
-  /// Does something with the group's contexts, on its thread, under its limits.
+  /// Does something with the group's contexts, on a thread for scripts, under its limits.
   ///
   /// - Throws: what `body` throws; ``ScriptError`` where a script fails.
   public func perform<Result: Sendable>(

@@ -68,4 +68,28 @@ struct FrameworkPoolTests {
     let three = try await pool.group(for: Self.purpose(source: "three"))
     #expect(three === groups[2])
   }
+
+  @Test("groups of many pages at once have less memory each, and run no page after their first")
+  func groupsOfManyPagesAreNotKept() async throws {
+    let pool = FrameworkPool()
+    var groups: [FrameworkGroup] = []
+    for number in 0..<FrameworkPool.fullGroups + 4 {
+      groups.append(try await pool.group(for: Self.purpose(source: "\(number)")))
+    }
+    // One is made ready meanwhile: it may count as one with a page, or have been begun before the others had any.
+    #expect(groups.prefix(FrameworkPool.fullGroups - 1).allSatisfy { $0.isReusable })
+    #expect(groups.dropFirst(FrameworkPool.fullGroups).count { $0.isReusable } <= 1)
+    let last = try #require(groups.last { !$0.isReusable })
+    let outcome = try await last.open(
+      FrameworkGroup.Opening(
+        id: "1", source: "weex.document.createBody('div')", url: "a.js", type: .vanilla, config: [:], data: [:],
+        modules: ModuleTable()))
+    #expect(outcome.failure == nil)
+    await pool.keep(last, for: Self.purpose())
+    #expect(await pool.keptCount == 0)
+    // When they have gone, groups are made as before.
+    groups = []
+    await pool.releaseMemory()
+    #expect(try await pool.group(for: Self.purpose()).isReusable)
+  }
 }

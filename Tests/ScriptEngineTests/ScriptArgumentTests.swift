@@ -5,7 +5,7 @@ import Testing
 struct ScriptArgumentTests {
   /// What the quick way makes of an expression.
   private static func plain(_ expression: String) async throws -> ScriptValue {
-    let group = try ScriptGroup.make(name: "test")
+    let group = try ScriptGroup.make()
     return try await group.perform { group in
       let context = try group.makeContext(named: "arguments")
       var found: ScriptValue = .undefined

@@ -6,7 +6,7 @@ import Testing
 /// What is told of scripts that fail.
 struct ScriptErrorTests {
   private static func thrown(_ script: String) async throws -> ScriptException? {
-    let group = try ScriptGroup.make(name: "test")
+    let group = try ScriptGroup.make()
     do {
       _ = try await group.perform { try $0.makeContext(named: "a").evaluate(script, url: "a.js").value() }
       return nil
@@ -38,7 +38,7 @@ struct ScriptErrorTests {
   }
 
   @Test func aRejectionThatNobodyLooksAtIsReported() async throws {
-    let group = try ScriptGroup.make(name: "test")
+    let group = try ScriptGroup.make()
     let seen = Mutex<[String]>([])
     try await group.perform { group in
       let context = try group.makeContext(named: "a")
@@ -50,7 +50,7 @@ struct ScriptErrorTests {
   }
 
   @Test func codeCannotBeMadeOfTextWhereThatIsForbidden() async throws {
-    let group = try ScriptGroup.make(name: "test")
+    let group = try ScriptGroup.make()
     let value = try await group.perform { group in
       let context = try group.makeContext(named: "a")
       context.setEvalAllowed(false)

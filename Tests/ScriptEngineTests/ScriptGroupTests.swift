@@ -4,21 +4,21 @@ import Testing
 
 struct ScriptGroupTests {
   @Test func aScriptGivesItsValue() async throws {
-    let group = try ScriptGroup.make(name: "test")
+    let group = try ScriptGroup.make()
     let value = try await group.perform {
       try $0.makeContext(named: "a").evaluate("({a: [1, 'x', null, true]})").value()
     }
     #expect(value == ["a": [1, "x", nil, true]])
   }
   @Test func anEndlessLoopIsStopped() async throws {
-    let group = try ScriptGroup.make(name: "test", limits: ScriptLimits(time: .milliseconds(200)))
+    let group = try ScriptGroup.make(limits: ScriptLimits(time: .milliseconds(200)))
     await #expect(throws: ScriptError.timeLimit(.milliseconds(200))) {
       try await group.perform { _ = try $0.makeContext(named: "a").evaluate("for(;;){}") }
     }
     #expect(try await group.perform { try $0.makeContext(named: "b").evaluate("1+1").value() } == 2)
   }
   @Test func anExceptionTellsWhereItWasThrown() async throws {
-    let group = try ScriptGroup.make(name: "test")
+    let group = try ScriptGroup.make()
     do {
       try await group.perform {
         _ = try $0.makeContext(named: "a").evaluate("var a\n  throw new Error('no')", url: "http://x/y.js")
@@ -31,7 +31,7 @@ struct ScriptGroupTests {
     }
   }
   @Test func aFunctionsArgumentsAreHeldAgainstItsTypes() async throws {
-    let group = try ScriptGroup.make(name: "test")
+    let group = try ScriptGroup.make()
     let value = try await group.perform { group in
       let context = try group.makeContext(named: "a")
       let add = context.makeFunction(named: "add") { (a: Int, b: Int?) in a + (b ?? 100) }
@@ -43,13 +43,13 @@ struct ScriptGroupTests {
     #expect(value == [3, 101, "argument 1 must be a whole number, it is a string", "function"])
   }
   @Test func deepRecursionIsTheScriptsError() async throws {
-    let group = try ScriptGroup.make(name: "test")
+    let group = try ScriptGroup.make()
     await #expect(throws: ScriptError.self) {
       try await group.perform { _ = try $0.makeContext(named: "a").evaluate("function f(){return f()+1}; f()") }
     }
   }
   @Test func contextsThatAreClosedAreForgotten() async throws {
-    let group = try ScriptGroup.make(name: "test")
+    let group = try ScriptGroup.make()
     for _ in 0..<200 {
       try await group.perform { group in
         let context = try group.makeContext(named: "a")

@@ -5,7 +5,7 @@ import Testing
 
 struct ScriptLimitTests {
   @Test func eachEntryHasItsTimeAnew() async throws {
-    let group = try ScriptGroup.make(name: "test", limits: ScriptLimits(time: .milliseconds(400)))
+    let group = try ScriptGroup.make(limits: ScriptLimits(time: .milliseconds(400)))
     let id = try await group.perform { try #require(try $0.makeContext(named: "a").id) }
     // Together longer than one may be.
     for _ in 0..<8 {
@@ -25,7 +25,7 @@ struct ScriptLimitTests {
     "for (;;) try { read({ get x() { for (;;) {} } }) } catch (e) {}", "read({ get x() { for (;;) {} } }); for (;;) {}",
   ])
   func whatCatchesAStopDoesNotRunOn(_ script: String) async throws {
-    let group = try ScriptGroup.make(name: "test", limits: ScriptLimits(time: .milliseconds(200)))
+    let group = try ScriptGroup.make(limits: ScriptLimits(time: .milliseconds(200)))
     await #expect(throws: ScriptError.timeLimit(.milliseconds(200))) {
       try await group.perform { group in
         let context = try group.makeContext(named: "a")
@@ -42,7 +42,7 @@ struct ScriptLimitTests {
   @Test func memoryTakenWithoutEndIsStoppedAndGivenBack() async throws {
     let before = ScriptLimits.residentBytesNow()
     let limit = before + (200 << 20)
-    let group = try ScriptGroup.make(name: "test", limits: ScriptLimits(time: .seconds(30), residentBytes: limit))
+    let group = try ScriptGroup.make(limits: ScriptLimits(time: .seconds(30), residentBytes: limit))
     do {
       try await group.perform {
         _ = try $0.makeContext(named: "a").evaluate("var all = []; for (;;) all.push({ a: all.length })")
@@ -53,12 +53,12 @@ struct ScriptLimitTests {
       #expect(found > limit)
     }
     // What another script needs is little.
-    let other = try ScriptGroup.make(name: "other", limits: ScriptLimits(time: .seconds(30)))
+    let other = try ScriptGroup.make(limits: ScriptLimits(time: .seconds(30)))
     #expect(try await other.perform { try $0.makeContext(named: "b").evaluate("1 + 1").value() } == 2)
   }
 
   @Test func aScriptThatHasLittleGoesOnWhereTheProcessHasTooMuch() async throws {
-    let group = try ScriptGroup.make(name: "test", limits: ScriptLimits(time: .seconds(30), residentBytes: 1))
+    let group = try ScriptGroup.make(limits: ScriptLimits(time: .seconds(30), residentBytes: 1))
     let value = try await group.perform {
       try $0.makeContext(named: "a").evaluate("for (var end = Date.now() + 300; Date.now() < end;) {} 'done'").value()
     }
@@ -66,7 +66,7 @@ struct ScriptLimitTests {
   }
 
   @Test func anInterruptionStopsWhatRunsAndWhatWaits() async throws {
-    let group = try ScriptGroup.make(name: "test", limits: ScriptLimits(time: nil))
+    let group = try ScriptGroup.make(limits: ScriptLimits(time: nil))
     let first = Task { try await group.perform { _ = try $0.makeContext(named: "a").evaluate("for (;;) {}") } }
     let second = Task { try await group.perform { _ = try $0.makeContext(named: "b").evaluate("for (;;) {}") } }
     group.interrupt()
@@ -80,7 +80,7 @@ struct ScriptLimitTests {
     weak var last: ScriptGroup?
     var contexts: [WeakBox] = []
     for _ in 0..<20 {
-      let group = try ScriptGroup.make(name: "leak-probe")
+      let group = try ScriptGroup.make()
       last = group
       let box = try await group.perform { group -> WeakBox in
         let made = try group.makeContext(named: "a")

@@ -4,7 +4,7 @@ import Testing
 
 struct ScriptPromiseTests {
   @Test func aScriptWaitsForSwiftAndSwiftForTheScript() async throws {
-    let group = try ScriptGroup.make(name: "test")
+    let group = try ScriptGroup.make()
     let value = try await group.settled { group in
       let context = try group.makeContext(named: "a")
       try context.global.set(
@@ -20,7 +20,7 @@ struct ScriptPromiseTests {
   }
 
   @Test func whoWaitsForAPageThatIsClosedIsTold() async throws {
-    let group = try ScriptGroup.make(name: "test")
+    let group = try ScriptGroup.make()
     let id = try await group.perform { try #require(try $0.makeContext(named: "a").id) }
     let waiter = Task {
       try await group.settled { try $0.context(id).evaluate("new Promise(function () {})") }
@@ -32,7 +32,7 @@ struct ScriptPromiseTests {
   }
 
   @Test func aRejectionIsTheScriptsException() async throws {
-    let group = try ScriptGroup.make(name: "test")
+    let group = try ScriptGroup.make()
     await #expect(throws: ScriptError.exception(ScriptException(message: "no"))) {
       _ = try await group.settled { try $0.makeContext(named: "a").evaluate("Promise.reject('no')") }
     }

@@ -5,7 +5,7 @@ import Testing
 /// Values on their way into a script, and out of it.
 struct ScriptValueTests {
   private static func evaluate(_ script: String, with value: ScriptValue = .undefined) async throws -> ScriptValue {
-    let group = try ScriptGroup.make(name: "test")
+    let group = try ScriptGroup.make()
     return try await group.perform { group in
       let context = try group.makeContext(named: "a")
       try context.global.set("value", value)

@@ -4,7 +4,7 @@ import Testing
 
 struct SyntaxCheckTests {
   private static func failure(_ script: String) async throws -> ScriptException? {
-    let group = try ScriptGroup.make(name: "test")
+    let group = try ScriptGroup.make()
     do {
       try await group.perform { group in
         _ = try group.makeContext(named: "test").evaluate(script, url: "a.js")

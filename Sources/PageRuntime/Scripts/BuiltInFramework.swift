@@ -1,12 +1,17 @@
 /// The framework that comes with PageKit: it runs bundles that are written against the document API.
 enum BuiltInFramework {
   /// Its files, in the order in which they are evaluated.
-  static let sources: [(name: String, text: String)] = [
+  ///
+  /// - Parameter isSealed: whether pages cannot change its classes, which costs 1 MB: the engine has to make each of the
+  ///   functions that are frozen.
+  static func sources(isSealed: Bool) -> FrameworkGroup.Source { isSealed ? files + [sealing] : files }
+
+  private static let files: FrameworkGroup.Source = [
     ("nodes.js", text(PackageResources.nodes_js)), ("elements.js", text(PackageResources.elements_js)),
     ("changes.js", text(PackageResources.changes_js)), ("documents.js", text(PackageResources.documents_js)),
     ("tasks.js", text(PackageResources.tasks_js)), ("pages.js", text(PackageResources.pages_js)),
-    ("sealing.js", text(PackageResources.sealing_js)),
   ]
+  private static let sealing = ("sealing.js", text(PackageResources.sealing_js))
 
   private static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 }

@@ -6,6 +6,8 @@ import Synchronization
 final class FrameworkGroup: Sendable {
   let group: ScriptGroup
   let framework: ScriptGroup.ContextID
+  /// Another page may run in it after the first, since that can have changed nothing of the framework.
+  let isReusable: Bool
   private let observer: (any EntryObserving)?
   private let turns: FairGate<String>
   /// What the framework was told of last.
@@ -15,10 +17,12 @@ final class FrameworkGroup: Sendable {
   typealias Source = [(name: String, text: String)]
 
   private init(
-    group: ScriptGroup, framework: ScriptGroup.ContextID, turns: FairGate<String>, observer: (any EntryObserving)?
+    group: ScriptGroup, framework: ScriptGroup.ContextID, isReusable: Bool, turns: FairGate<String>,
+    observer: (any EntryObserving)?
   ) {
     self.group = group
     self.framework = framework
+    self.isReusable = isReusable
     self.turns = turns
     self.observer = observer
   }
@@ -26,16 +30,18 @@ final class FrameworkGroup: Sendable {
   /// - Parameters:
   ///   - environment: what scripts see as `WXEnvironment`.
   ///   - components: as `registerComponents` takes them.
+  ///   - isReusable: the files freeze what pages reach of the framework, so that another page may run after the first.
   ///   - turns: where entries wait until fewer scripts run.
   /// - Throws: ``ScriptError`` where the framework itself fails.
   static func boot(
     _ source: Source, for type: BundleType = .vanilla, environment: ScriptValue, components: ScriptValue,
-    limits: ScriptLimits = ScriptLimits(), turns: FairGate<String>, observer: (any EntryObserving)? = nil
+    isReusable: Bool = true, limits: ScriptLimits = ScriptLimits(), turns: FairGate<String>,
+    observer: (any EntryObserving)? = nil
   ) async throws -> FrameworkGroup {
     // Before there is an engine: it is what takes the memory.
     let turn = await turns.enter(for: "")
     defer { turns.leave(turn) }
-    let group = try ScriptGroup.make(name: "pagekit.script", limits: limits)
+    let group = try ScriptGroup.make(limits: limits)
     let framework = try await group.perform { group -> ScriptGroup.ContextID in
       let context = try group.makeContext(named: "framework")
       let state = FrameworkState()
@@ -53,7 +59,7 @@ final class FrameworkGroup: Sendable {
       guard let id = context.id else { throw ScriptError.closed }
       return id
     }
-    return FrameworkGroup(group: group, framework: framework, turns: turns, observer: observer)
+    return FrameworkGroup(group: group, framework: framework, isReusable: isReusable, turns: turns, observer: observer)
   }
 
   /// Frameworks of iOS and Android leave the engine's promises alone only where the host says so: without them an
