@@ -106,22 +106,27 @@ struct HTTP2Tests {
   }
 
   @Test func aStreamThatIsDroppedLeavesNothingToTheNextOne() async throws {
-    let first = SeededContent.bytes(5 << 20)
-    let second = SeededContent.bytes(5 << 20, seed: 2)
-    try await NginxServer.running(serving: ["first": first, "second": second, "small": [1]]) { server in
-      let transport = try Self.transport(to: server)
-      // As long as it is unread, the connection is in use.
-      let unread = try await transport.send(server.request("/first"))
-      for _ in 0..<10 {
-        var dropped: TransportResponse? = try await transport.send(server.request("/first"))
-        for _ in 0..<5 { _ = try await transport.answer(to: server.request("/small")) }
-        #expect(dropped != nil)
-        dropped = nil
-        let response = try await transport.send(server.request("/second"))
-        for _ in 0..<5 { _ = try await transport.answer(to: server.request("/small")) }
-        expectSame(try await response.body.collect(upTo: .max), second)
+    // Seen once in some hundreds of runs on a busy machine: github.com/curl/curl/issues/10988.
+    try await withKnownIssue("libcurl 7.88 can leave a connection with paused streams stuck", isIntermittent: true) {
+      let first = SeededContent.bytes(5 << 20)
+      let second = SeededContent.bytes(5 << 20, seed: 2)
+      try await NginxServer.running(serving: ["first": first, "second": second, "small": [1]]) { server in
+        let transport = try Self.transport(to: server)
+        // As long as it is unread, the connection is in use.
+        let unread = try await transport.send(server.request("/first"))
+        for _ in 0..<10 {
+          var dropped: TransportResponse? = try await transport.send(server.request("/first"))
+          for _ in 0..<5 { _ = try await transport.answer(to: server.request("/small")) }
+          #expect(dropped != nil)
+          dropped = nil
+          let response = try await transport.send(server.request("/second"))
+          for _ in 0..<5 { _ = try await transport.answer(to: server.request("/small")) }
+          expectSame(try await response.body.collect(upTo: .max), second)
+        }
+        expectSame(try await unread.body.collect(upTo: .max), first)
       }
-      expectSame(try await unread.body.collect(upTo: .max), first)
+    } matching: {
+      if case TransportError.tooSlow? = $0.error { true } else { false }
     }
   }
 

@@ -50,6 +50,33 @@ struct BundleFetcherTests {
     }
   }
 
+  /// Stalls at first, and then asks another transport.
+  private struct StallingTransport: HTTPTransporting {
+    let base: any HTTPTransporting
+    let asked = Recorder<Bool>()
+
+    func send(_ request: TransportRequest) async throws -> TransportResponse {
+      asked.append(request.needsFreshConnection)
+      guard asked.all.count > 1 else {
+        throw TransportError.tooSlow(url: request.url, bytesPerSecond: 1, over: .seconds(15))
+      }
+      return try await base.send(request)
+    }
+  }
+
+  @Test("after a stall the next try has a connection of its own")
+  func aStalledConnectionIsNotUsedAgain() async throws {
+    try await LoadingFixture.running { fixture in
+      fixture.origin.serve(Self.path, Array(Self.text.utf8))
+      let transport = StallingTransport(base: fixture.transport)
+      let fetcher = BundleFetcher(
+        client: OriginClient(transport), store: fixture.store, decoding: ContentDecoder(), sleep: { _ in })
+      let fetched = try await fetcher.fetch(try fixture.target("home", Self.text))
+      fetched.download.close()
+      #expect(transport.asked.all == [false, true])
+    }
+  }
+
   @Test func htmlIsNoScript() async throws {
     let complaint = try await Self.complaint(.html("<!DOCTYPE html><p>We are sorry"))
     #expect(complaint?.contains("the answer is HTML, not a script (text/html") == true)

@@ -53,12 +53,16 @@ public struct BundleFetcher: Sendable {
     defer { client.activity.end(target.url) }
     var tries = 0
     var mode = Mode.normal
+    // A connection over which nothing came may stay so.
+    var hasStalled = false
     while true {
       try Task.checkCancellation()
       let download = try store.download(for: target.expected, url: target.url)
       tries += 1
       do {
-        return try await attempt(target, download: download, mode: mode, began: began, received: received)
+        return try await attempt(
+          target, download: download, mode: mode, onFreshConnection: hasStalled || mode == .pastCaches, began: began,
+          received: received)
       } catch is AskForWhole {
         // The part that was here fits nothing the server has: not a failure of its own.
         download.discard()
@@ -76,6 +80,7 @@ public struct BundleFetcher: Sendable {
         if error is CancellationError || Task.isCancelled { throw CancellationError() }
         if case ContentError.corruptEncoding = error { download.discard() }
         if error is StoreError { throw error }
+        if case TransportError.tooSlow = error { hasStalled = true }
         switch retry.decision(after: error, tried: tries, jitter: .random(in: 0...1)) {
         case .retry(let delay):
           let reason = "\(error)".replacing("\(target.url): ", with: "")
@@ -97,7 +102,7 @@ public struct BundleFetcher: Sendable {
   private struct AskForWhole: Error {}
 
   private func attempt(
-    _ target: FetchTarget, download: any BundleDownload, mode: Mode,
+    _ target: FetchTarget, download: any BundleDownload, mode: Mode, onFreshConnection: Bool,
     began: @Sendable (Int64, Int64?) -> Void, received: @Sendable (Int) -> Void
   ) async throws -> Fetched {
     var held = mode == .normal ? download.held : nil
@@ -114,7 +119,7 @@ public struct BundleFetcher: Sendable {
     if let held { for field in RangeDecision.fields(after: held) { fields.append(field) } }
     if mode == .pastCaches { fields[.cacheControl] = "no-cache" }
     let response = try await client.send(
-      .get, target.url, fields: fields, bodyLimit: fileLimit, onFreshConnection: mode == .pastCaches)
+      .get, target.url, fields: fields, bodyLimit: fileLimit, onFreshConnection: onFreshConnection)
     client.activity.note(target.url)
     let answer = response.head.headerFields
     let intake: Intake
