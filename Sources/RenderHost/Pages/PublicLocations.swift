@@ -22,8 +22,14 @@ final class PublicLocations: Sendable {
     if let folder = source?.folder { paths += [(folder + "/", "/bundles/"), (folder, "/bundles")] }
     self.paths = paths.sorted { $0.path.utf8.count > $1.path.utf8.count }
     scheme = settings.certificate == nil ? "http" : "https"
-    host = SettingText.bracketed(settings.address)
+    host = Self.host(of: settings)
     port = Mutex(settings.port)
+  }
+
+  /// The name of the daemon in its pages' URLs. One that listens on all addresses has no address to be called by.
+  private static func host(of settings: Settings) -> String {
+    let isAnyAddress = HostAddress(settings.address)?.bytes.allSatisfy { $0 == 0 } ?? false
+    return isAnyAddress ? settings.hosts.first ?? "localhost" : SettingText.bracketed(settings.address)
   }
 
   /// The port that the system has chosen, where none was asked for.
