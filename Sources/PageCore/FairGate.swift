@@ -43,6 +43,7 @@ package final class FairGate<Client: Hashable & Sendable>: Sendable {
   }
 
   private let state: Mutex<State>
+  private let limit: Int
   private let patience: Duration?
 
   /// - Parameters:
@@ -50,7 +51,8 @@ package final class FairGate<Client: Hashable & Sendable>: Sendable {
   ///   - limit: how many may wait.
   ///   - patience: whoever runs for longer gives its place to the next, and goes on; `nil` if nobody does.
   package init(width: Int, limit: Int = .max, patience: Duration? = nil) {
-    state = Mutex(State(queue: FairQueue(width: width, limit: limit)))
+    state = Mutex(State(queue: FairQueue(width: width)))
+    self.limit = limit
     self.patience = patience
   }
 
@@ -72,10 +74,10 @@ package final class FairGate<Client: Hashable & Sendable>: Sendable {
   ///
   /// - Throws: ``Refusal``, `CancellationError`.
   package func enter(for client: Client, until deadline: ContinuousClock.Instant) async throws -> Pass {
-    let (ticket, entry) = take(for: client, limit: state.withLock(\.queue.limit))
+    let (ticket, entry) = take(for: client, limit: limit)
     switch entry {
     case .admitted: break
-    case .full: throw Refusal.full(limit: state.withLock(\.queue.limit))
+    case .full: throw Refusal.full(limit: limit)
     case .waits:
       let alarm = Task {
         try await Task.sleep(until: deadline)

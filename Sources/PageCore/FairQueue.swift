@@ -14,17 +14,13 @@ package struct FairQueue<Client: Hashable & Sendable>: Sendable {
 
   /// How many may run at once.
   package var width: Int
-  /// How many may wait.
-  package let limit: Int
   package private(set) var running = 0
   package private(set) var waiting = 0
   private var lines: [Client: Deque<Ticket>] = [:]
   /// The clients that wait, in the order of their turns.
   private var turns: Deque<Client> = []
 
-  package init(width: Int, limit: Int) {
-    (self.width, self.limit) = (width, limit)
-  }
+  package init(width: Int) { self.width = width }
 
   /// - Parameter limit: with as many waiting the ticket is turned away.
   /// - Returns: whether the ticket runs, waits, or is turned away.

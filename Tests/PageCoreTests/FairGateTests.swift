@@ -6,7 +6,7 @@ import Testing
 struct FairQueueTests {
   @Test("as many as the width run; the others wait until one has ended")
   func widthIsKept() {
-    var queue = FairQueue<String>(width: 2, limit: 8)
+    var queue = FairQueue<String>(width: 2)
     let entries = (1...4).map { queue.enter($0, for: "a", limit: 8) }
     #expect(entries == [.admitted, .admitted, .waits, .waits])
     #expect(queue.next() == nil)
@@ -18,7 +18,7 @@ struct FairQueueTests {
 
   @Test("clients take turns, and each one's tickets keep their order")
   func clientsTakeTurns() {
-    var queue = FairQueue<String>(width: 0, limit: 100)
+    var queue = FairQueue<String>(width: 0)
     for ticket in 1...4 as ClosedRange<UInt64> { _ = queue.enter(ticket, for: "many", limit: 100) }
     _ = queue.enter(5, for: "one", limit: 100)
     for ticket in 6...7 as ClosedRange<UInt64> { _ = queue.enter(ticket, for: "two", limit: 100) }
@@ -30,7 +30,7 @@ struct FairQueueTests {
 
   @Test("with as many waiting as may, the next is turned away")
   func aFullQueueTurnsAway() {
-    var queue = FairQueue<String>(width: 1, limit: 2)
+    var queue = FairQueue<String>(width: 1)
     let entries = (1...4).map { queue.enter($0, for: "\($0)", limit: 2) }
     #expect(entries == [.admitted, .waits, .waits, .full])
     queue.remove(2, of: "2")
@@ -41,7 +41,7 @@ struct FairQueueTests {
 
   @Test("nobody overtakes those who wait, even while a place is free")
   func nobodyOvertakes() {
-    var queue = FairQueue<String>(width: 1, limit: 2)
+    var queue = FairQueue<String>(width: 1)
     _ = queue.enter(1, for: "a", limit: 2)
     _ = queue.enter(2, for: "a", limit: 2)
     queue.leave()
