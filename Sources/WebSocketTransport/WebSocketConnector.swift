@@ -3,7 +3,6 @@ import NIOHTTP1
 import NIOPosix
 import NIOSSL
 import NIOWebSocket
-import Synchronization
 
 /// An open web socket, and the subprotocol it speaks.
 struct OpenSocket: Sendable {
@@ -20,24 +19,13 @@ struct WebSocketConnector: Sendable {
   func open(_ handshake: Handshake) async throws -> OpenSocket {
     let address = handshake.address
     let tls = address.isSecure ? try makeTLS() : nil
-    let limit = TimeAmount(options.connectTimeout)
-    let pending = Mutex<(any Channel)?>(nil)
     do {
-      return try await withTaskCancellationHandler {
-        let opening = try await ClientBootstrap(group: group).connectTimeout(limit).connect(
-          host: address.host, port: address.port
-        ) { channel in
-          pending.withLock { $0 = channel }
-          return channel.eventLoop.makeCompletedFuture { try prepare(channel, handshake, tls) }
-        }
-        try Task.checkCancellation()
-        return try await opening.get()
-      } onCancel: {
-        pending.withLock(\.self)?.close(promise: nil)
-      }
+      return try await ClientBootstrap(group: group).connectTimeout(TimeAmount(options.connectTimeout)).connect(
+        host: address.host, port: address.port
+      ) { try prepare($0, handshake, tls) }
+    } catch let error as CancellationError {
+      throw error
     } catch {
-      pending.withLock(\.self)?.close(promise: nil)
-      try Task.checkCancellation()
       throw named(error, address)
     }
   }

@@ -5,6 +5,7 @@ import NIOHTTP1
 import NIOPosix
 import NIOSSL
 import PageCore
+import PageKit
 import Synchronization
 
 /// Opens connections to one origin that ask for a web socket. Each is for one client, and never used again: what an
@@ -65,23 +66,13 @@ struct OriginSocketConnector: Sendable {
   }
 
   private func open(_ path: String, _ fields: HTTPFields, at place: Place, _ url: String) async throws -> Opening {
-    let pending = Mutex<(any Channel)?>(nil)
     do {
-      return try await withTaskCancellationHandler {
-        let opening = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-          .connectTimeout(TimeAmount(settings.connectTime))
-          .connect(host: place.host, port: place.port) { channel in
-            pending.withLock { $0 = channel }
-            return channel.eventLoop.makeCompletedFuture { try prepare(channel, path, fields, place, url) }
-          }
-        try Task.checkCancellation()
-        return try await opening.get()
-      } onCancel: {
-        pending.withLock(\.self)?.close(promise: nil)
-      }
+      return try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+        .connectTimeout(TimeAmount(settings.connectTime))
+        .connect(host: place.host, port: place.port) { try prepare($0, path, fields, place, url) }
+    } catch let error as CancellationError {
+      throw error
     } catch {
-      pending.withLock(\.self)?.close(promise: nil)
-      try Task.checkCancellation()
       throw named(error, url)
     }
   }
