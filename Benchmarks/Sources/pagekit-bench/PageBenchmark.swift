@@ -12,6 +12,7 @@ struct PageBenchmark {
     try await openings(&table, path)
     try await cells(&table, path)
     try await memory(&table, path)
+    try await crowd(&table, path)
   }
 
   // MARK: Rows
@@ -80,6 +81,33 @@ struct PageBenchmark {
     let each = (ResponseBenchmark.residentBytes() - before) / 50
     for page in pages { await page.destroy() }
     table.add("memory of a page with 200 elements", "\(each >> 10) KiB", "", "")
+  }
+
+  /// Pages that open at the same time, beside as many that open one after the other; both stay open until the last has.
+  private func crowd(_ table: inout Table, _ path: String) async throws {
+    let count = 200
+    let host = try Self.host(path) { _ in }
+    var alone: [Double] = []
+    var together: [Double] = []
+    for _ in 0..<3 {
+      var pages: [PageInstance] = []
+      alone.append(
+        try await Measurement.time(1) { for _ in 0..<count { pages.append(try await Self.opened(host)) } })
+      for page in pages { await page.destroy() }
+      pages = []
+      together.append(
+        try await Measurement.time(1) {
+          try await withThrowingTaskGroup(of: PageInstance.self) { group in
+            for _ in 0..<count { group.addTask { try await Self.opened(host) } }
+            for try await page in group { pages.append(page) }
+          }
+        })
+      for page in pages { await page.destroy() }
+    }
+    let time = Measurement.median(together)
+    table.add(
+      "200 pages at once, beside one after the other", Figures.time(time),
+      Figures.ratio(time / Measurement.median(alone)), "at most 1.2")
   }
 
   private func add(_ name: String, _ times: [Double], _ cold: Double, _ aim: String, _ table: inout Table) {
