@@ -27,6 +27,9 @@ int memfd_create(const char *name, unsigned int flags);
 int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from);
 long syscall(long number, ...);
 
+// O_PATH, which fcntl.h names only under _GNU_SOURCE.
+static const int pk_open_path = __O_PATH;
+
 // Swift cannot call C variadics.
 static inline int pk_prctl(int option, unsigned long second, unsigned long third) {
   return prctl(option, second, third, 0, 0);

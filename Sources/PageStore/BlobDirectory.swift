@@ -4,11 +4,11 @@ import SystemPackage
 
 /// The files of blobs: `blobs/ab/abcd…`, read-only, named by the SHA-256 of their bytes.
 struct BlobDirectory: Sendable {
-  let root: FilePath
+  let root: StorePath
   /// A folder that cannot be written, which has the files that are not in `root`.
-  let base: FilePath?
+  let base: StorePath?
 
-  init(root: FilePath, over base: FilePath? = nil) {
+  init(root: StorePath, over base: StorePath? = nil) {
     self.root = root
     self.base = base
   }
@@ -17,7 +17,7 @@ struct BlobDirectory: Sendable {
   private static let identifyLimit = 256 << 20
 
   /// Where the file is, or belongs.
-  func path(of digest: SHA256Digest) -> FilePath {
+  func path(of digest: SHA256Digest) -> StorePath {
     let own = ownPath(of: digest)
     guard let base, FileSystem.status(own) == nil else { return own }
     let below = Self.path(of: digest, in: base)
@@ -25,9 +25,9 @@ struct BlobDirectory: Sendable {
   }
 
   /// Where the file belongs in `root`.
-  func ownPath(of digest: SHA256Digest) -> FilePath { Self.path(of: digest, in: root) }
+  func ownPath(of digest: SHA256Digest) -> StorePath { Self.path(of: digest, in: root) }
 
-  private static func path(of digest: SHA256Digest, in root: FilePath) -> FilePath {
+  private static func path(of digest: SHA256Digest, in root: StorePath) -> StorePath {
     let name = digest.hex
     return root.appending(String(name.prefix(2))).appending(name)
   }
@@ -63,7 +63,7 @@ struct BlobDirectory: Sendable {
   }
 
   /// What a file that is named like a blob really holds; nil where its bytes are not what its name says.
-  func identify(_ digest: SHA256Digest, at path: FilePath) -> (blob: Blob, status: FileStatus)? {
+  func identify(_ digest: SHA256Digest, at path: StorePath) -> (blob: Blob, status: FileStatus)? {
     guard let bytes = FileSystem.contents(of: path, upTo: Self.identifyLimit), let status = FileSystem.status(path),
       let found = try? ContentDigests(of: bytes), found.sha256 == digest
     else { return nil }
@@ -71,7 +71,7 @@ struct BlobDirectory: Sendable {
   }
 
   /// Every file of `root` that is named like a blob.
-  func all() -> [(digest: SHA256Digest, path: FilePath)] {
+  func all() -> [(digest: SHA256Digest, path: StorePath)] {
     FileSystem.names(in: root).flatMap { folder in
       FileSystem.names(in: root.appending(folder)).compactMap { name in
         SHA256Digest(hex: name).map { ($0, root.appending(folder).appending(name)) }

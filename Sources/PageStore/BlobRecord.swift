@@ -50,7 +50,7 @@ struct BlobRecord {
 
   func condition(in directory: BlobDirectory) -> Condition {
     // A link, a folder or a FIFO in its place is not the file.
-    guard let status = FileStatus(ofLink: directory.path(of: blob.sha256).string), status.kind == .file else {
+    guard let status = FileSystem.status(directory.path(of: blob.sha256)), status.kind == .file else {
       return .missing
     }
     let isUntouched =

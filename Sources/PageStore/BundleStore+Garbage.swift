@@ -196,14 +196,15 @@ extension BundleStore {
   }
 
   /// Returns `nil` for what no process is at; a download's head and content go when its wire file has gone.
-  private func reasonToKeep(download path: FilePath, atOnce: Bool) -> String? {
+  private func reasonToKeep(download path: StorePath, atOnce: Bool) -> String? {
     // No download is a link, a folder or a FIFO.
-    guard FileStatus(ofLink: path.string)?.kind == .file else { return nil }
+    guard FileSystem.status(path)?.kind == .file else { return nil }
     guard let file = try? FileSystem.open(path, .readOnly) else { return "it cannot be opened" }
     defer { try? file.close() }
-    let stem = path.stem.map { path.removingLastComponent().appending($0) }
-    if path.extension == "json" || path.extension == "content", let stem {
-      return FileSystem.status(stem) == nil ? nil : "it belongs to a download that is not complete"
+    let name = path.lastName
+    if let suffix = [".json", ".content"].first(where: { name.hasSuffix($0) }) {
+      let wire = path.folder.appending(String(name.dropLast(suffix.count)))
+      return FileSystem.status(wire) == nil ? nil : "it belongs to a download that is not complete"
     }
     guard flock(file.rawValue, LOCK_EX | LOCK_NB) == 0 else { return "a process is at it" }
     let day: Int64 = 86_400 * 1_000_000_000
@@ -211,8 +212,8 @@ extension BundleStore {
     return atOnce || age > day ? nil : "it can go on where it ended, for a day"
   }
 
-  private func remove(_ path: FilePath, dryRun: Bool, _ report: inout GarbageReport) {
-    report.bytes += FileStatus(ofLink: path.string)?.size ?? 0
+  private func remove(_ path: StorePath, dryRun: Bool, _ report: inout GarbageReport) {
+    report.bytes += FileSystem.status(path)?.size ?? 0
     if !dryRun { FileSystem.removeAll(path) }
   }
 }

@@ -272,7 +272,7 @@ public final class BundleStore: BundleStoring {
       // Another process may have mended it meanwhile.
       guard (try? blobs.read(blob)) == nil else { return }
       let source = blobs.ownPath(of: blob.sha256)
-      if FileStatus(ofLink: source.string) != nil { try FileSystem.rename(source, to: target) }
+      if FileSystem.status(source) != nil { try FileSystem.rename(source, to: target) }
       try writer.write { db in
         try db.execute(sql: "UPDATE entry SET blob = NULL WHERE blob = ?", arguments: [blob.sha256])
         try db.execute(sql: "DELETE FROM unlisted WHERE blob = ?", arguments: [blob.sha256])

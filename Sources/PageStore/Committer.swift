@@ -121,11 +121,12 @@ final class Committer: Sendable {
   private func move(_ job: Job) throws -> FileStatus {
     let (file, source) = try job.download.content()
     let target = blobs.path(of: job.digests.sha256)
-    let folder = target.removingLastComponent()
-    try directory.makeWay(for: .folder, at: folder)
-    try FileSystem.makeFolder(folder)
-    try directory.makeWay(for: .file, at: target)
-    try FileSystem.rename(source, to: target)
+    try directory.repairing {
+      try directory.makeWay(for: .folder, at: target.folder)
+      try FileSystem.makeFolder(target.folder)
+      try directory.makeWay(for: .file, at: target)
+      try FileSystem.rename(source, to: target)
+    }
     _ = fchmod(file.rawValue, 0o444)
     guard let status = FileSystem.status(file), status.size == job.digests.size else {
       throw StoreError.notWritable(path: target.string, reason: "its size changed while it was stored")
@@ -142,7 +143,7 @@ final class Committer: Sendable {
       let path = blobs.path(of: digest)
       try FileSystem.withFile(path, .readOnly) { try FileSystem.synchronise($0, path: path) }
     }
-    for folder in Set(moved.map { blobs.path(of: $0).removingLastComponent() }).union([directory.blobs]) {
+    for folder in Set(moved.map { blobs.path(of: $0).folder }).union([directory.blobs]) {
       try FileSystem.synchroniseFolder(folder)
     }
   }

@@ -32,7 +32,7 @@ final class DatabaseKeeper: Sendable {
 
   private static func open(_ recovery: Recovery) throws -> Opened {
     let database = try recovery.openDatabase()
-    return Opened(database: database, file: FileStatus(ofLink: recovery.directory.database.string))
+    return Opened(database: database, file: FileSystem.status(recovery.directory.databaseFile))
   }
 
   /// The database as it was opened last. Does not block.
@@ -50,7 +50,7 @@ final class DatabaseKeeper: Sendable {
   var latest: StoreDatabase { opened.withLock(\.database) }
 
   private func isInPlace(_ file: FileStatus?, _ recovery: Recovery) -> Bool {
-    guard let file, let found = FileStatus(ofLink: recovery.directory.database.string) else { return false }
+    guard let file, let found = FileSystem.status(recovery.directory.databaseFile) else { return false }
     return file.isSameFile(as: found)
   }
 

@@ -43,13 +43,13 @@ final class Download: BundleDownload {
 
   deinit { close() }
 
-  private var wirePath: FilePath { directory.partial.appending(name) }
-  private var headPath: FilePath { directory.partial.appending(name + ".json") }
-  private var contentPath: FilePath { directory.partial.appending(name + ".content") }
+  private var wirePath: StorePath { directory.partial.appending(name) }
+  private var headPath: StorePath { directory.partial.appending(name + ".json") }
+  private var contentPath: StorePath { directory.partial.appending(name + ".content") }
 
   /// Nil when another process has the file.
   private static func openLocked(
-    _ path: FilePath, in directory: StoreDirectory
+    _ path: StorePath, in directory: StoreDirectory
   ) throws -> (FileDescriptor, FileStatus)? {
     while true {
       let file = try directory.open(own: path)
@@ -67,7 +67,7 @@ final class Download: BundleDownload {
     }
   }
 
-  private static func readHead(_ path: FilePath) -> DownloadHead? {
+  private static func readHead(_ path: StorePath) -> DownloadHead? {
     FileSystem.contents(of: path, upTo: headLimit).flatMap {
       try? JSONDecoder().decode(DownloadHead.self, from: Data($0))
     }
@@ -117,7 +117,7 @@ final class Download: BundleDownload {
     }
   }
 
-  private static func truncate(_ file: FileDescriptor, to size: Int64, path: FilePath) throws {
+  private static func truncate(_ file: FileDescriptor, to size: Int64, path: StorePath) throws {
     do {
       try file.resize(to: size)
       try file.seek(offset: size, from: .start)
@@ -172,7 +172,7 @@ final class Download: BundleDownload {
   // MARK: For the store
 
   /// The file that holds the content, still open.
-  func content() throws -> (file: FileDescriptor, path: FilePath) {
+  func content() throws -> (file: FileDescriptor, path: StorePath) {
     try state.withLock { state in
       guard let wire = state.wire else {
         throw StoreError.notWritable(path: wirePath.string, reason: "the download was closed")

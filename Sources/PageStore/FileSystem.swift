@@ -3,11 +3,90 @@ import Foundation
 import PageCore
 import SystemPackage
 
-/// The few system calls that make files durable, each with its error in words.
+/// The few system calls that a store is made of, each with its error in words. No symbolic link below a store's folder is
+/// followed by any of them.
 enum FileSystem {
+  // MARK: Folders
+
+  /// Does something in the folder that a place is in: an open folder, and the place's name there.
+  ///
+  /// - Throws: `Errno` where there is no such folder, or a link stands in the place of one.
+  private static func inFolder<Result>(
+    of path: StorePath, _ body: (_ folder: CInt, _ name: String) throws -> Result
+  ) throws -> Result {
+    guard let name = path.names.last else { return try body(AT_FDCWD, path.string) }
+    var folder = try descriptor { Foundation.open(path.root.string, folderFlags) }
+    defer { Foundation.close(folder) }
+    for name in path.names.dropLast() {
+      let inner = try descriptor { openat(folder, name, folderFlags | O_NOFOLLOW) }
+      Foundation.close(folder)
+      folder = inner
+    }
+    return try body(folder, name)
+  }
+
+  #if os(Linux)
+    /// A folder that is only passed through need not be readable.
+    private static let folderFlags = pk_open_path | O_DIRECTORY | O_CLOEXEC
+  #else
+    private static let folderFlags = O_SEARCH | O_DIRECTORY | O_CLOEXEC
+  #endif
+
+  private static func descriptor(_ open: () -> CInt) throws -> CInt {
+    let descriptor = open()
+    guard descriptor >= 0 else { throw Errno(rawValue: errno) }
+    return descriptor
+  }
+
+  /// Makes a folder where there is none.
+  static func makeFolder(_ path: StorePath, permissions: mode_t = 0o755) throws {
+    do {
+      try inFolder(of: path) { folder, name in
+        guard mkdirat(folder, name, permissions) == 0 || errno == EEXIST else { throw Errno(rawValue: errno) }
+      }
+    } catch let error as Errno {
+      throw writeError(error, path)
+    }
+  }
+
+  /// Makes a folder with those that it is in.
+  static func makeFolders(_ path: StorePath) throws {
+    do {
+      try FileManager.default.createDirectory(atPath: path.root.string, withIntermediateDirectories: true)
+    } catch {
+      throw StoreError.notWritable(path: path.root.string, reason: (error as NSError).plainReason)
+    }
+    for count in path.names.indices {
+      try makeFolder(StorePath(path.root, Array(path.names[...count])))
+    }
+  }
+
+  /// Names in a folder, none when it cannot be read.
+  static func names(in folder: StorePath) -> [String] {
+    guard let file = try? open(folder, .readOnly, options: .directory) else { return [] }
+    return names(in: file)
+  }
+
+  /// - Parameter folder: is closed.
+  private static func names(in folder: FileDescriptor) -> [String] {
+    guard let stream = fdopendir(folder.rawValue) else {
+      try? folder.close()
+      return []
+    }
+    defer { closedir(stream) }
+    var names: [String] = []
+    while let entry = readdir(stream) {
+      let name = withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+      if name != ".", name != ".." { names.append(name) }
+    }
+    return names
+  }
+
+  // MARK: Files
+
   /// Opens, hands over, and closes.
   static func withFile<Result>(
-    _ path: FilePath, _ mode: FileDescriptor.AccessMode, options: FileDescriptor.OpenOptions = [],
+    _ path: StorePath, _ mode: FileDescriptor.AccessMode, options: FileDescriptor.OpenOptions = [],
     permissions: FilePermissions? = nil, _ body: (FileDescriptor) throws -> Result
   ) throws -> Result {
     let file = try open(path, mode, options: options, permissions: permissions)
@@ -17,17 +96,15 @@ enum FileSystem {
   /// Opens a regular file, or with `.directory` a folder. A symbolic link, a FIFO or a device in its place is neither
   /// followed nor waited for.
   ///
-  /// - Parameter followsLink: whether a symbolic link is followed after all.
+  /// - Parameter followsLink: a symbolic link in the place of the file itself is followed after all.
   /// - Throws: ``StoreError``.
   static func open(
-    _ path: FilePath, _ mode: FileDescriptor.AccessMode, options: FileDescriptor.OpenOptions = [],
+    _ path: StorePath, _ mode: FileDescriptor.AccessMode, options: FileDescriptor.OpenOptions = [],
     permissions: FilePermissions? = nil, followsLink: Bool = false
   ) throws -> FileDescriptor {
     let file: FileDescriptor
     do {
-      file = try FileDescriptor.open(
-        path, mode, options: options.union([.closeOnExec, .nonBlocking]).union(followsLink ? [] : .noFollow),
-        permissions: permissions)
+      file = try opened(path, mode, options: options, permissions: permissions, followsLink: followsLink)
     } catch let error as Errno {
       throw mode == .readOnly
         ? StoreError.notReadable(path: path.string, reason: error.description) : writeError(error, path)
@@ -42,15 +119,32 @@ enum FileSystem {
     return file
   }
 
+  /// Opens whatever stands there.
+  ///
+  /// - Throws: `Errno`.
+  static func opened(
+    _ path: StorePath, _ mode: FileDescriptor.AccessMode, options: FileDescriptor.OpenOptions = [],
+    permissions: FilePermissions? = nil, followsLink: Bool = false
+  ) throws -> FileDescriptor {
+    // The store's own folder may be a link.
+    let options = options.union([.closeOnExec, .nonBlocking]).union(
+      followsLink || path.names.isEmpty ? [] : .noFollow)
+    let flags = mode.rawValue | options.rawValue
+    return try inFolder(of: path) { folder, name in
+      FileDescriptor(
+        rawValue: try descriptor { openat(folder, name, flags, mode_t(permissions?.rawValue ?? 0o600)) })
+    }
+  }
+
   /// The bytes of a file that is no longer than `limit`; `nil` for every other, and for what is not a regular file.
-  static func contents(of path: FilePath, upTo limit: Int, followsLink: Bool = false) -> [UInt8]? {
+  static func contents(of path: StorePath, upTo limit: Int, followsLink: Bool = false) -> [UInt8]? {
     guard let file = try? open(path, .readOnly, followsLink: followsLink) else { return nil }
     defer { try? file.close() }
     guard let size = status(file)?.size, size <= limit else { return nil }
     return try? file.readChunk(at: 0, count: Int(size))
   }
 
-  static func writeAll(_ bytes: [UInt8], to file: FileDescriptor, path: FilePath) throws {
+  static func writeAll(_ bytes: [UInt8], to file: FileDescriptor, path: StorePath) throws {
     do {
       try file.writeAll(bytes)
     } catch let error as Errno {
@@ -64,18 +158,20 @@ enum FileSystem {
     try? file.close()
   }
 
+  // MARK: Durability
+
   /// The file's bytes and metadata have reached the disk when this returns.
-  static func synchronise(_ file: FileDescriptor, path: FilePath) throws {
+  static func synchronise(_ file: FileDescriptor, path: StorePath) throws {
     guard fsync(file.rawValue) == 0 else { throw writeError(Errno(rawValue: errno), path) }
   }
 
   /// The names in the folder have reached the disk when this returns.
-  static func synchroniseFolder(_ folder: FilePath) throws {
+  static func synchroniseFolder(_ folder: StorePath) throws {
     try withFile(folder, .readOnly, options: .directory) { try synchronise($0, path: folder) }
   }
 
   /// Everything written to the folder's file system so far has reached the disk when this returns.
-  static func synchroniseFileSystem(of folder: FilePath) throws {
+  static func synchroniseFileSystem(of folder: StorePath) throws {
     #if os(Linux)
       try withFile(folder, .readOnly, options: .directory) { descriptor in
         guard syncfs(descriptor.rawValue) == 0 else { throw writeError(Errno(rawValue: errno), folder) }
@@ -85,36 +181,70 @@ enum FileSystem {
     #endif
   }
 
-  static func rename(_ source: FilePath, to target: FilePath) throws {
-    guard Foundation.rename(source.string, target.string) == 0 else {
-      throw writeError(Errno(rawValue: errno), target)
+  // MARK: Names
+
+  static func rename(_ source: StorePath, to target: StorePath) throws {
+    do {
+      try inFolder(of: source) { sourceFolder, sourceName in
+        try inFolder(of: target) { folder, name in
+          guard renameat(sourceFolder, sourceName, folder, name) == 0 else { throw Errno(rawValue: errno) }
+        }
+      }
+    } catch let error as Errno {
+      throw writeError(error, target)
     }
+  }
+
+  /// Gives a file another name.
+  ///
+  /// - Returns: whether that could be done.
+  static func link(_ source: StorePath, to target: StorePath) -> Bool {
+    let result = try? inFolder(of: source) { sourceFolder, sourceName in
+      try inFolder(of: target) { linkat(sourceFolder, sourceName, $0, $1, 0) }
+    }
+    return result == 0
   }
 
   /// Whether there was something to remove.
   @discardableResult
-  static func remove(_ path: FilePath) -> Bool {
-    unlink(path.string) == 0
+  static func remove(_ path: StorePath) -> Bool {
+    (try? inFolder(of: path) { unlinkat($0, $1, 0) }) == 0
   }
 
   /// Removes a file, or a folder with all that is in it. Links are not followed.
-  static func removeAll(_ path: FilePath) {
-    if FileStatus(ofLink: path.string)?.kind == .folder {
-      try? FileManager.default.removeItem(atPath: path.string)
-    } else {
+  static func removeAll(_ path: StorePath) {
+    guard status(path)?.kind == .folder else {
       remove(path)
+      return
     }
+    var hasFolders = true
+    while hasFolders {
+      hasFolders = false
+      for name in names(in: path) where !remove(path.appending(name)) {
+        // What is in a folder is moved up: however deep it lies, no more than a few are open at once.
+        let inner = path.appending(name)
+        for name in names(in: inner) where !remove(inner.appending(name)) {
+          let isMoved = (try? rename(inner.appending(name), to: path.appending(UUID().uuidString))) != nil
+          hasFolders = hasFolders || isMoved
+        }
+        removeEmptyFolder(inner)
+      }
+    }
+    removeEmptyFolder(path)
   }
 
-  static func makeFolder(_ path: FilePath, permissions: mode_t = 0o755) throws {
-    guard mkdir(path.string, permissions) == 0 || errno == EEXIST else {
-      throw writeError(Errno(rawValue: errno), path)
-    }
+  private static func removeEmptyFolder(_ path: StorePath) {
+    _ = try? inFolder(of: path) { unlinkat($0, $1, AT_REMOVEDIR) }
   }
 
-  static func status(_ path: FilePath) -> FileStatus? {
+  // MARK: Status
+
+  /// What stands at a place, also where it is a link; `nil` where there is nothing.
+  static func status(_ path: StorePath) -> FileStatus? {
     var status = stat()
-    guard stat(path.string, &status) == 0 else { return nil }
+    // The store's own folder may be a link.
+    let flags = path.names.isEmpty ? 0 : AT_SYMLINK_NOFOLLOW
+    guard (try? inFolder(of: path) { fstatat($0, $1, &status, flags) }) == 0 else { return nil }
     return FileStatus(status)
   }
 
@@ -130,11 +260,6 @@ enum FileSystem {
     return FileStatus(status)
   }
 
-  /// Names in a folder, none when it cannot be read.
-  static func names(in folder: FilePath) -> [String] {
-    (try? FileManager.default.contentsOfDirectory(atPath: folder.string)) ?? []
-  }
-
   /// Bytes that a process without privileges can still write on the path's file system.
   static func availableBytes(at path: FilePath) throws -> Int64 {
     var status = statvfs()
@@ -145,7 +270,7 @@ enum FileSystem {
       clamping: UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize)).partialValue)
   }
 
-  static func writeError(_ error: Errno, _ path: FilePath) -> StoreError {
+  static func writeError(_ error: Errno, _ path: StorePath) -> StoreError {
     error == .noSpace || error.rawValue == EDQUOT
       ? .diskFull(path: path.string) : .notWritable(path: path.string, reason: error.description)
   }

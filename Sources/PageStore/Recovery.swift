@@ -18,11 +18,11 @@ struct Recovery {
   func openDatabase() throws -> StoreDatabase {
     let path = directory.database.string
     do {
-      if let found = FileStatus(ofLink: path), found.kind != .file {
+      if let found = FileSystem.status(directory.databaseFile), found.kind != .file {
         throw StoreError.damagedDatabase(path: path, reason: "it is not a regular file")
       }
       // SQLite would write to what a link in the place of its log names.
-      for suffix in ["-wal", "-shm", "-journal"] { try directory.makeWay(for: .file, at: FilePath(path + suffix)) }
+      for log in directory.logs { try directory.makeWay(for: .file, at: log) }
       let database = try StoreDatabase(writing: path, lock: lock)
       if database.wasMade { try takeInBlobs(database) }
       return database
@@ -41,12 +41,12 @@ struct Recovery {
   }
 
   func putAside(_ reason: String) throws {
-    let aside = "\(directory.database.string).damaged-\(UUID().uuidString)"
+    let aside = directory.databaseFile.extended(by: ".damaged-\(UUID().uuidString)")
     logger.error("the database was damaged (\(reason)); it is kept as \(aside), and a new one is made")
     try lock.with(.exclusive) {
-      try FileSystem.rename(directory.database, to: FilePath(aside))
+      try FileSystem.rename(directory.databaseFile, to: aside)
       // The log belongs to what was put aside.
-      for suffix in ["-wal", "-shm", "-journal"] { FileSystem.remove(FilePath(directory.database.string + suffix)) }
+      for log in directory.logs { FileSystem.remove(log) }
     }
   }
 

@@ -18,7 +18,7 @@ final class ReleaseLeases: Sendable {
 
   init(in directory: StoreDirectory) { self.directory = directory }
 
-  private var folder: FilePath { directory.views }
+  private var folder: StorePath { directory.views }
 
   /// Returns this process's lease of the release, shared by all its holders.
   ///
@@ -75,14 +75,14 @@ final class ReleaseLeases: Sendable {
   }
 
   /// Whether the file has kept its name between opening and locking.
-  private static func isStill(_ file: FileDescriptor, at path: FilePath) -> Bool {
+  private static func isStill(_ file: FileDescriptor, at path: StorePath) -> Bool {
     guard let mine = FileSystem.status(file), let named = FileSystem.status(path) else { return false }
     return mine.isSameFile(as: named)
   }
 
-  private func path(of release: Int64) -> FilePath { Self.path(of: release, in: folder) }
+  private func path(of release: Int64) -> StorePath { Self.path(of: release, in: folder) }
 
-  fileprivate static func path(of release: Int64, in folder: FilePath) -> FilePath { folder.appending("\(release)") }
+  fileprivate static func path(of release: Int64, in folder: StorePath) -> StorePath { folder.appending("\(release)") }
 
   /// A release that this process needs.
   final class Lease: ReleaseLease {
@@ -96,9 +96,9 @@ final class ReleaseLeases: Sendable {
   /// Releases that nobody leases, and nobody can lease now.
   struct Reservation {
     private let files: [Int64: FileDescriptor]
-    private let folder: FilePath
+    private let folder: StorePath
 
-    fileprivate init(files: [Int64: FileDescriptor], folder: FilePath) {
+    fileprivate init(files: [Int64: FileDescriptor], folder: StorePath) {
       (self.files, self.folder) = (files, folder)
     }
 

@@ -4,7 +4,8 @@ import SystemPackage
 
 /// A temporary folder of this process, removed with the last who holds it.
 final class SessionFolder: Sendable {
-  let path: String
+  let folder: StorePath
+  var path: String { folder.string }
   /// Locked for as long as the folder is in use, so that others can tell what a killed process has left.
   private let lock: FileDescriptor
 
@@ -12,29 +13,28 @@ final class SessionFolder: Sendable {
 
   /// - Throws: ``StoreError/notWritable(path:reason:)`` where there is no place for temporary files either.
   init() throws {
-    let parent = FilePath(FileManager.default.temporaryDirectory.path)
+    let parent = StorePath(FilePath(FileManager.default.temporaryDirectory.path))
     Self.removeAbandoned(in: parent)
-    let folder = parent.appending(Self.prefix + UUID().uuidString)
+    folder = parent.appending(Self.prefix + UUID().uuidString)
     try FileSystem.makeFolder(folder, permissions: 0o700)
     // Locked under another name, so that nobody takes it for abandoned before it is.
     let (made, named) = (folder.appending("session.new"), folder.appending("session"))
     lock = try FileSystem.open(made, .readWrite, options: .create, permissions: [.ownerReadWrite])
     flock(lock.rawValue, LOCK_EX | LOCK_NB)
     try FileSystem.rename(made, to: named)
-    path = folder.string
   }
 
   deinit {
-    try? FileManager.default.removeItem(atPath: path)
+    FileSystem.removeAll(folder)
     FileSystem.closeLocked(lock)
   }
 
   /// Removes the folders of processes that were killed.
-  private static func removeAbandoned(in parent: FilePath) {
+  private static func removeAbandoned(in parent: StorePath) {
     for name in FileSystem.names(in: parent) where name.hasPrefix(prefix) {
       let folder = parent.appending(name)
       guard let lock = try? FileSystem.open(folder.appending("session"), .readWrite) else { continue }
-      if flock(lock.rawValue, LOCK_EX | LOCK_NB) == 0 { try? FileManager.default.removeItem(atPath: folder.string) }
+      if flock(lock.rawValue, LOCK_EX | LOCK_NB) == 0 { FileSystem.removeAll(folder) }
       FileSystem.closeLocked(lock)
     }
   }

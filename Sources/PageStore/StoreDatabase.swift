@@ -18,7 +18,7 @@ struct StoreDatabase: Sendable {
   ///   locks do not keep two processes from doing that one after the other.
   init(writing path: String, lock: StoreLock) throws {
     do {
-      let isNew = (FileSystem.status(FilePath(path))?.size ?? 0) == 0
+      let isNew = (FileStatus(ofLink: path)?.size ?? 0) == 0
       var pool = try lock.with(isNew ? .exclusive : .shared) { try Self.open(path, migrating: isNew) }
       wasMade = isNew
       if try Self.needsMigration(pool) {

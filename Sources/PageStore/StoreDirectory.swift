@@ -20,21 +20,27 @@ public struct StoreDirectory: Hashable, Sendable {
   }
 
   public var path: String { root.string }
-  public var database: FilePath { root.appending("store.sqlite") }
-  var blobs: FilePath { root.appending("blobs") }
-  var partial: FilePath { root.appending("partial") }
-  var quarantine: FilePath { root.appending("quarantine") }
+  /// SQLite opens it by its path.
+  public var database: FilePath { databaseFile.path }
+  var databaseFile: StorePath { place.appending("store.sqlite") }
+  var blobs: StorePath { place.appending("blobs") }
+  var partial: StorePath { place.appending("partial") }
+  var quarantine: StorePath { place.appending("quarantine") }
   /// Files that are locked while open pages view releases.
-  var views: FilePath { root.appending("views") }
+  var views: StorePath { place.appending("views") }
   /// Held shared by writers, exclusively by the collector.
-  var lock: FilePath { root.appending("lock") }
+  var lock: StorePath { place.appending("lock") }
+  private var place: StorePath { StorePath(root) }
+
+  /// SQLite's files beside the database.
+  var logs: [StorePath] { ["-wal", "-shm", "-journal"].map { databaseFile.extended(by: $0) } }
 
   /// Whether there is a store.
-  public var hasStore: Bool { FileSystem.status(database) != nil }
+  public var hasStore: Bool { FileSystem.status(databaseFile) != nil }
 
   /// Whether somebody has stored something here: only then is what cannot be the store's own put aside.
   var isStore: Bool {
-    [blobs, partial, views].contains { FileStatus(ofLink: $0.string)?.kind == .folder }
+    [blobs, partial, views].contains { FileSystem.status($0)?.kind == .folder }
   }
 
   /// Makes the folders that are missing. What stands in the place of one is put aside, in a folder that is a store.
@@ -42,8 +48,9 @@ public struct StoreDirectory: Hashable, Sendable {
   /// - Throws: ``StoreError``.
   func create() throws {
     let mayPutAside = isStore
-    for folder in [root, quarantine, blobs, partial, views] {
-      if folder != root, let found = FileStatus(ofLink: folder.string), found.kind != .folder {
+    try FileSystem.makeFolders(place)
+    for folder in [quarantine, blobs, partial, views] {
+      if let found = FileSystem.status(folder), found.kind != .folder {
         guard mayPutAside else {
           throw StoreError.notWritable(
             path: folder.string,
@@ -51,11 +58,20 @@ public struct StoreDirectory: Hashable, Sendable {
         }
         try putAside(folder)
       }
-      do {
-        try FileManager.default.createDirectory(atPath: folder.string, withIntermediateDirectories: true)
-      } catch {
-        throw StoreError.notWritable(path: folder.string, reason: (error as NSError).plainReason)
-      }
+      try FileSystem.makeFolder(folder)
+    }
+  }
+
+  /// Does something, and once more where it failed and a folder of the store is no folder any more, or has gone.
+  ///
+  /// - Throws: what the work throws, ``StoreError``.
+  func repairing<Result>(_ work: () throws -> Result) throws -> Result {
+    do {
+      return try work()
+    } catch {
+      guard [blobs, partial, views].contains(where: { FileSystem.status($0)?.kind != .folder }) else { throw error }
+      try create()
+      return try work()
     }
   }
 }
@@ -64,32 +80,36 @@ public struct StoreDirectory: Hashable, Sendable {
 
 extension StoreDirectory {
   /// Moves what stands at a path out of the way, whatever it is. What a link names is not touched.
-  func putAside(_ path: FilePath) throws {
-    let name = "\(path.lastComponent?.string ?? "").foreign-\(UUID().uuidString)"
+  func putAside(_ path: StorePath) throws {
+    let name = "\(path.lastName).foreign-\(UUID().uuidString)"
     // The folder of such things may be one itself.
-    let folder = FileStatus(ofLink: quarantine.string)?.kind == .folder && path != quarantine ? quarantine : root
+    let folder = FileSystem.status(quarantine)?.kind == .folder && path != quarantine ? quarantine : place
     try FileSystem.rename(path, to: folder.appending(name))
   }
 
   /// Puts aside what stands at a path and is of another kind.
-  func makeWay(for kind: FileStatus.Kind, at path: FilePath) throws {
-    guard let found = FileStatus(ofLink: path.string), found.kind != kind else { return }
+  func makeWay(for kind: FileStatus.Kind, at path: StorePath) throws {
+    guard let found = FileSystem.status(path), found.kind != kind else { return }
     try putAside(path)
   }
 
   /// Opens a file of the store, and makes it where there is none.
-  func open(own path: FilePath) throws -> FileDescriptor {
-    try makeWay(for: .file, at: path)
-    return try FileSystem.open(
-      path, .readWrite, options: .create, permissions: [.ownerReadWrite, .groupRead, .otherRead])
+  func open(own path: StorePath) throws -> FileDescriptor {
+    try repairing {
+      try makeWay(for: .file, at: path)
+      return try FileSystem.open(
+        path, .readWrite, options: .create, permissions: [.ownerReadWrite, .groupRead, .otherRead])
+    }
   }
 
   /// Makes a file of the store that is empty and has no other name.
-  func make(own path: FilePath) throws -> FileDescriptor {
-    try makeWay(for: .file, at: path)
-    FileSystem.remove(path)
-    return try FileSystem.open(
-      path, .readWrite, options: [.create, .exclusiveCreate], permissions: [.ownerReadWrite, .groupRead, .otherRead])
+  func make(own path: StorePath) throws -> FileDescriptor {
+    try repairing {
+      try makeWay(for: .file, at: path)
+      FileSystem.remove(path)
+      return try FileSystem.open(
+        path, .readWrite, options: [.create, .exclusiveCreate], permissions: [.ownerReadWrite, .groupRead, .otherRead])
+    }
   }
 }
 

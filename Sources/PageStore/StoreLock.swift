@@ -7,7 +7,7 @@ import SystemPackage
 /// From the check that a blob exists to the commit that names it a writer holds it shared; the collector removes
 /// files only while it holds it exclusively.
 struct StoreLock: Sendable {
-  let path: FilePath
+  let path: StorePath
 
   enum Mode {
     case shared
@@ -30,8 +30,8 @@ struct StoreLock: Sendable {
 
   private func opened() throws -> FileDescriptor {
     // A folder is left where it is: somebody has made it so that nothing is stored here.
-    if FileStatus(ofLink: path.string)?.kind == .other {
-      try FileSystem.rename(path, to: FilePath("\(path.string).foreign-\(UUID().uuidString)"))
+    if FileSystem.status(path)?.kind == .other {
+      try FileSystem.rename(path, to: path.extended(by: ".foreign-\(UUID().uuidString)"))
     }
     return try FileSystem.open(
       path, .readWrite, options: .create, permissions: [.ownerReadWrite, .groupRead, .otherRead])

@@ -8,10 +8,10 @@ extension ResponseDirectory {
   ///
   /// - Throws: ``StoreError``.
   package func linked(into folder: String) throws -> ResponseDirectory {
-    let copy = ResponseDirectory(folder)
+    let copy = ResponseDirectory(linksIn: folder)
     for source in Set([cache, durable]) {
       // A link counts from the folder that it is in.
-      try Self.link(FilePath(URL(fileURLWithPath: source.string).path), to: copy.cache)
+      try Self.link(StorePath(FilePath(URL(fileURLWithPath: source.root.string).path), source.names), to: copy.cache)
     }
     return copy
   }
@@ -35,7 +35,7 @@ extension ResponseDirectory {
   private static let folders: Set<String> = ["responses", "kept", "regions"]
   private static let databases: Set<String> = ["responses.sqlite", "responses.sqlite-wal"]
 
-  private static func link(_ source: FilePath, to target: FilePath) throws {
+  private static func link(_ source: StorePath, to target: StorePath) throws {
     for name in FileSystem.names(in: source) {
       let (from, to) = (source.appending(name), target.appending(name))
       if databases.contains(name) {
@@ -57,7 +57,7 @@ extension ResponseDirectory {
     }
   }
 
-  private static func linkFiles(_ source: FilePath, to target: FilePath) throws {
+  private static func linkFiles(_ source: StorePath, to target: StorePath) throws {
     for name in FileSystem.names(in: source) where name != "partial" {
       let (from, to) = (source.appending(name), target.appending(name))
       if FileSystem.status(from)?.isFolder == true {

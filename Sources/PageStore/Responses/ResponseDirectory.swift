@@ -5,16 +5,24 @@ import SystemPackage
 /// Where the parts of a response store are: what may be lost in one folder, what is kept in another.
 public struct ResponseDirectory: Hashable, Sendable {
   /// The system may empty it at any time.
-  let cache: FilePath
+  private(set) var cache: StorePath
   /// For what is kept.
-  let durable: FilePath
+  private(set) var durable: StorePath
+  /// Links stand for files of responses: only in the place of a folder that may not be written.
+  private(set) var hasLinks = false
 
   /// - Parameters:
   ///   - cache: its path.
   ///   - durable: nil for the same folder.
   public init(_ cache: String, durable: String? = nil) {
-    self.cache = FilePath(cache).lexicallyNormalized()
-    self.durable = FilePath(durable ?? cache).lexicallyNormalized()
+    self.cache = StorePath(FilePath(cache).lexicallyNormalized())
+    self.durable = StorePath(FilePath(durable ?? cache).lexicallyNormalized())
+  }
+
+  /// A folder with links in the place of files.
+  init(linksIn folder: String) {
+    self.init(folder)
+    hasLinks = true
   }
 
   /// `XDG_CACHE_HOME/pagekit` and `XDG_DATA_HOME/pagekit`, or their usual places in the home folder.
@@ -37,9 +45,10 @@ public struct ResponseDirectory: Hashable, Sendable {
     }.joined()
     // A path has no empty components.
     let folder = component.isEmpty ? "%" : component
-    return ResponseDirectory(
-      cache.appending(Self.regions).appending(folder).string,
-      durable: durable.appending(Self.regions).appending(folder).string)
+    var region = self
+    region.cache = cache.appending(Self.regions).appending(folder)
+    region.durable = durable.appending(Self.regions).appending(folder)
+    return region
   }
 
   static let regions = "regions"
@@ -56,13 +65,15 @@ public struct ResponseDirectory: Hashable, Sendable {
   /// Where what is kept lies.
   public var durablePath: String { durable.string }
 
-  var database: FilePath { cache.appending("responses.sqlite") }
-  var lock: FilePath { cache.appending("responses.lock") }
+  /// SQLite opens it by its path.
+  var database: StorePath { cache.appending("responses.sqlite") }
+  var lock: StorePath { cache.appending("responses.lock") }
   /// For the bytes of new responses.
-  var partial: FilePath { files(isKept: false).partial }
+  var partial: StorePath { files(isKept: false).partial }
 
   func files(isKept: Bool) -> ResponseFiles {
-    ResponseFiles(root: isKept ? durable.appending("kept") : cache.appending("responses"), isDurable: isKept)
+    ResponseFiles(
+      root: isKept ? durable.appending("kept") : cache.appending("responses"), isDurable: isKept, hasLinks: hasLinks)
   }
 
   /// Makes the folders that are missing. What is in them is nobody else's to read: cookies and credentials may be
@@ -70,17 +81,13 @@ public struct ResponseDirectory: Hashable, Sendable {
   func create() throws {
     let all = [false, true].map { files(isKept: $0) }
     for folder in all.flatMap({ [$0.root, $0.entries, $0.bodies, $0.partial] }) {
-      do {
-        if let found = FileStatus(ofLink: folder.string), found.kind != .folder {
-          try FileSystem.rename(folder, to: FilePath("\(folder.string).foreign-\(UUID().uuidString)"))
-        }
-        try FileManager.default.createDirectory(atPath: folder.string, withIntermediateDirectories: true)
-      } catch let error as StoreError {
-        throw error
-      } catch {
-        throw StoreError.notWritable(path: folder.string, reason: (error as NSError).plainReason)
+      if let found = FileSystem.status(folder), found.kind != .folder {
+        try FileSystem.rename(folder, to: folder.extended(by: ".foreign-\(UUID().uuidString)"))
       }
+      try FileSystem.makeFolders(folder)
     }
-    for files in all { chmod(files.root.string, 0o700) }
+    for files in all {
+      try FileSystem.withFile(files.root, .readOnly, options: .directory) { _ = fchmod($0.rawValue, 0o700) }
+    }
   }
 }

@@ -38,13 +38,13 @@ struct ResponseIndexOpening {
   }
 
   private func openLocked() throws -> DatabasePool {
-    if let found = FileStatus(ofLink: directory.database.string), found.kind != .file {
+    if let found = FileSystem.status(directory.database), found.kind != .file {
       try putAside("damaged", "it is not a regular file")
     }
     for suffix in ["-wal", "-shm", "-journal"] {
-      let path = FilePath(directory.database.string + suffix)
+      let path = directory.database.extended(by: suffix)
       // SQLite would write to what a link in its place names.
-      if let found = FileStatus(ofLink: path.string), found.kind != .file { FileSystem.removeAll(path) }
+      if let found = FileSystem.status(path), found.kind != .file { FileSystem.removeAll(path) }
     }
     // Before SQLite makes it: its log gets the same permissions.
     try FileSystem.withFile(directory.database, .writeOnly, options: .create, permissions: [.ownerReadWrite]) { file in
@@ -80,10 +80,10 @@ struct ResponseIndexOpening {
     let former = FileSystem.names(in: directory.cache).filter { name in
       ["damaged", "newer"].contains { name.hasPrefix("responses.sqlite.\($0)-") }
     }
-    let aside = "\(directory.database.string).\(why)-\(UUID().uuidString)"
+    let aside = directory.database.extended(by: ".\(why)-\(UUID().uuidString)")
     logger.error("the index of responses is \(why) (\(reason)); it is kept as \(aside), and a new one is made")
-    try FileSystem.rename(directory.database, to: FilePath(aside))
-    for suffix in ["-wal", "-shm"] { FileSystem.remove(FilePath(directory.database.string + suffix)) }
+    try FileSystem.rename(directory.database, to: aside)
+    for suffix in ["-wal", "-shm"] { FileSystem.remove(directory.database.extended(by: suffix)) }
     for name in former { FileSystem.remove(directory.cache.appending(name)) }
   }
 }

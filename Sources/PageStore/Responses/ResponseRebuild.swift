@@ -60,8 +60,8 @@ struct ResponseRebuild {
   }
 
   /// What an entry's file says; nil where it is not whole.
-  private func read(_ path: FilePath, in files: ResponseFiles, isKept: Bool) -> Found? {
-    guard let data = FileSystem.contents(of: path, upTo: Self.fileLimit, followsLink: true),
+  private func read(_ path: StorePath, in files: ResponseFiles, isKept: Bool) -> Found? {
+    guard let data = FileSystem.contents(of: path, upTo: Self.fileLimit, followsLink: files.hasLinks),
       let (sealed, bytes) = ResponseFront.open(data), let front = try? ResponseFront.decode(bytes),
       let entry = front.entry(isKept: isKept), files.entry(entry.id) == path
     else { return nil }

@@ -18,9 +18,9 @@ final class ResponseSpool: ResponseWriting {
   }
 
   private let state: Mutex<State>
-  let path: FilePath
+  let path: StorePath
 
-  init(in folder: FilePath) throws {
+  init(in folder: StorePath) throws {
     path = folder.appending(UUID().uuidString)
     state = Mutex(State(digester: try Digester.sha256()))
   }

@@ -21,7 +21,7 @@ extension ResponseStore {
   /// - Parameter seconds: 0 for all of them.
   func sweep(olderThan seconds: Double) {
     let limit = nanoseconds() - Int64(seconds * 1e9)
-    func isOld(_ path: FilePath) -> Bool {
+    func isOld(_ path: StorePath) -> Bool {
       seconds <= 0 || FileSystem.status(path).map { $0.modified <= limit } ?? false
     }
     // While the index is locked nobody else gives names to files.
@@ -34,7 +34,7 @@ extension ResponseStore {
     }
   }
 
-  private func sweepPartial(_ folder: FilePath, _ isOld: (FilePath) -> Bool) {
+  private func sweepPartial(_ folder: StorePath, _ isOld: (StorePath) -> Bool) {
     for name in FileSystem.names(in: folder) {
       let path = folder.appending(name)
       guard isOld(path), let file = try? FileSystem.open(path, .readOnly) else { continue }
@@ -44,17 +44,17 @@ extension ResponseStore {
   }
 
   private func sweep(
-    _ files: ResponseFiles, isKept: Bool, _ db: Database, _ isOld: (FilePath) -> Bool
+    _ files: ResponseFiles, isKept: Bool, _ db: Database, _ isOld: (StorePath) -> Bool
   ) throws {
     let ids = Set(try Int64.fetchAll(db, sql: "SELECT id FROM response WHERE isKept = ?", arguments: [isKept]))
     let digests = Set(
       try SHA256Digest.fetchAll(db, sql: "SELECT digest FROM body WHERE isKept = ?", arguments: [isKept]))
     for path in files.allEntries() {
-      let id = path.lastComponent.flatMap { UInt64($0.string, radix: 16) }.map { Int64(bitPattern: $0) }
+      let id = UInt64(path.lastName, radix: 16).map { Int64(bitPattern: $0) }
       if id.map({ !ids.contains($0) }) ?? true, isOld(path) { FileSystem.remove(path) }
     }
     for path in files.allBodies() {
-      let digest = path.lastComponent.flatMap { SHA256Digest(hex: $0.string) }
+      let digest = SHA256Digest(hex: path.lastName)
       if digest.map({ !digests.contains($0) }) ?? true, isOld(path) { FileSystem.remove(path) }
     }
   }

@@ -23,7 +23,8 @@ final class StoredResponseBody: StoredBody {
   init(_ entry: ResponseEntry, in files: ResponseFiles) throws {
     count = entry.head.extent.count
     let isSeparate = count > ResponseStore.inlineLimit
-    let file = try BodyFile(isSeparate ? files.body(entry.digest) : files.entry(entry.id))
+    let file = try BodyFile(
+      isSeparate ? files.body(entry.digest) : files.entry(entry.id), followsLink: files.hasLinks)
     if isSeparate {
       start = 0
     } else if let end = ResponseFront.bodyStart(try file.read(at: 0, count: ResponseFront.sealSize)) {
@@ -69,16 +70,15 @@ final class StoredResponseBody: StoredBody {
 
 /// An open file, closed with its last user.
 private final class BodyFile: Sendable {
-  let path: FilePath
+  let path: StorePath
   /// As it was when it was opened.
   let status: FileStatus
   private let file: FileDescriptor
 
-  init(_ path: FilePath) throws {
+  init(_ path: StorePath, followsLink: Bool) throws {
     self.path = path
     do {
-      // A link is followed: in the place of a folder that may not be written there are links to its files.
-      file = try FileDescriptor.open(path, .readOnly, options: [.closeOnExec, .nonBlocking])
+      file = try FileSystem.opened(path, .readOnly, followsLink: followsLink)
     } catch let error as Errno {
       throw Self.meaning(of: error, path)
     }
@@ -101,7 +101,7 @@ private final class BodyFile: Sendable {
     }
   }
 
-  private static func meaning(of error: Errno, _ path: FilePath) -> any Error {
+  private static func meaning(of error: Errno, _ path: StorePath) -> any Error {
     StoredResponseBody.tellsNothing(error)
       ? StoreError.notReadable(path: path.string, reason: error.description) : StoredResponseBody.Damage()
   }
