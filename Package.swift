@@ -135,9 +135,20 @@ let package = Package(
       ],
       swiftSettings: strict),
     .target(
+      name: "PageWorkers",
+      dependencies: [
+        "PageKit", "PageRuntime", "CLinux",
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+      ],
+      swiftSettings: strict),
+    .target(
       name: "RenderHost",
       dependencies: [
-        "PageKit", "CLinux", "CBrotli", "CZlib", "CZstd", "CCrypto",
+        "PageKit", "PageWorkers", "CLinux", "CBrotli", "CZlib", "CZstd", "CCrypto",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Configuration", package: "swift-configuration"),
         .product(name: "Hummingbird", package: "hummingbird"),
@@ -187,9 +198,16 @@ let package = Package(
     .testTarget(name: "PageKitTests", dependencies: ["PageKit", "PageTesting", "TestServers"], swiftSettings: relaxed),
     .testTarget(name: "HTTPCachingTests", dependencies: ["HTTPCaching", "PageTesting"], swiftSettings: relaxed),
     .testTarget(
+      name: "PageWorkersTests",
+      dependencies: [
+        "PageWorkers", "PageKit",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOEmbedded", package: "swift-nio"),
+      ], swiftSettings: relaxed),
+    .testTarget(
       name: "RenderHostTests",
       dependencies: [
-        "RenderHost", "PageTesting", "TestServers", "RenderHostCommand",
+        "RenderHost", "PageWorkers", "PageTesting", "TestServers", "RenderHostCommand",
         .product(name: "HummingbirdTesting", package: "hummingbird"),
         .product(name: "NIOEmbedded", package: "swift-nio"),
       ], swiftSettings: relaxed),

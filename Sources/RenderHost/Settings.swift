@@ -2,6 +2,7 @@ import Foundation
 import Logging
 import PageCore
 import PageStore
+import PageWorkers
 
 /// Everything the daemon may be told. Flags come first, then the environment, then a file.
 public struct Settings: Sendable {

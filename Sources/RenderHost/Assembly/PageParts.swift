@@ -2,6 +2,7 @@ import Foundation
 import Hummingbird
 import Logging
 import PageKit
+import PageWorkers
 import ServiceLifecycle
 
 /// What serves bundles and runs pages, wired together.

@@ -1,6 +1,7 @@
 import CoreMetrics
 import Foundation
 import PageKit
+import PageWorkers
 
 /// What bundles, pages and workers say of themselves, for the dashboard and for metrics.
 struct PageReport: Sendable {

@@ -4,6 +4,7 @@ import Logging
 import PageCore
 import PageKit
 import PageLoading
+import PageWorkers
 import ServiceLifecycle
 
 /// The daemon's parts, wired together.

@@ -2,6 +2,7 @@ import ArgumentParser
 import CLinux
 import Foundation
 import NIOCore
+import PageWorkers
 
 /// The two ways the executable starts.
 public enum HostEntry {

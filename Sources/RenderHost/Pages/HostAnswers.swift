@@ -1,5 +1,6 @@
 import HTTPTypes
 import PageKit
+import PageWorkers
 
 /// Answers what pages in workers ask for, from the daemon's loader and stores, within the rules.
 struct HostAnswers: Sendable {

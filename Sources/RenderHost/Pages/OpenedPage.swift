@@ -1,4 +1,5 @@
 import PageKit
+import PageWorkers
 
 /// A page that callers have opened, as the daemon remembers it.
 struct OpenedPage: Sendable {

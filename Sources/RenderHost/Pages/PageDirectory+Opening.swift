@@ -1,5 +1,6 @@
 import Foundation
 import PageKit
+import PageWorkers
 
 extension PageDirectory {
   /// What is to be run, found and permitted.

@@ -1,6 +1,7 @@
 import Foundation
 import Logging
 import PageKit
+import PageWorkers
 
 extension PageDirectory {
   /// Pages of an ended worker that are opened again at once: those that are open elsewhere go on meanwhile.

@@ -1,5 +1,6 @@
 import Hummingbird
 import PageKit
+import PageWorkers
 
 /// Why a caller does not get what was asked for.
 enum PageFailure: Error, CustomStringConvertible {

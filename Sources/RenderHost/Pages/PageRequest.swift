@@ -1,4 +1,5 @@
 import PageKit
+import PageWorkers
 
 /// What a caller wants to have opened.
 struct PageRequest: Codable, Hashable, Sendable {

@@ -3,6 +3,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import PageKit
+import PageWorkers
 
 extension PageRoutes {
   /// What a request's body says in JSON.

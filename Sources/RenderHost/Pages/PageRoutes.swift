@@ -3,6 +3,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import PageKit
+import PageWorkers
 
 /// `/pages` and `/render`.
 struct PageRoutes: Sendable {

@@ -1,5 +1,6 @@
 import Logging
 import PageKit
+import PageWorkers
 import ServiceLifecycle
 
 /// Everything that running pages takes: workers, the pages in them, and the routes to both.
@@ -35,7 +36,7 @@ struct PageRunning: Service {
     pages.pageTime = settings.pageTime
     pages.now = now
     if let advice = SettingsCheck.crowding(of: settings) { logger.warning("\(advice)") }
-    workers = WorkerPool(pool, record: record, logger: logger)
+    workers = WorkerPool(pool, logger: logger, killed: record.killed(_:bundles:))
     directory = PageDirectory(
       HostAnswers(host: host, access: access, record: record, locations: locations), pool: workers,
       configuration: pages,

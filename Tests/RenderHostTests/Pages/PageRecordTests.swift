@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import PageKit
+import PageWorkers
 import Testing
 
 @testable import RenderHost

@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import PageKit
 import PageTesting
+import PageWorkers
 import TestServers
 import Testing
 

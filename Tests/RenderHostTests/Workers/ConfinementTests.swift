@@ -3,6 +3,7 @@ import PageKit
 import TestServers
 import Testing
 
+@testable import PageWorkers
 @testable import RenderHost
 
 @Suite struct ConfinementTests {
@@ -63,18 +64,6 @@ import Testing
     guard Landlock.Ruleset(version: Landlock.version)?.refusesSignals == true else { return }
     let check = try await Check("--without", "system-calls")
     #expect(check.result.attempts[attempt] != nil && !check.result.open.contains(attempt))
-  }
-
-  @Test(
-    "Landlock is asked for what its version knows",
-    arguments: [
-      (-1, nil), (0, nil), (1, [0x1fff]), (2, [0x3fff]), (3, [0x7fff]), (4, [0x7fff, 3]), (5, [0xffff, 3]),
-      (6, [0xffff, 3, 3]), (7, [0xffff, 3, 3]), (100, [0xffff, 3, 3]),
-    ] as [(Int, [UInt64]?)])
-  func landlockIsAskedForWhatItsVersionKnows(_ version: Int, _ words: [UInt64]?) {
-    let ruleset = Landlock.Ruleset(version: version)
-    #expect(ruleset?.words == words)
-    #expect(ruleset?.refusesSignals == words.map { $0.count == 3 })
   }
 
   @Test(

@@ -1,4 +1,5 @@
 import Foundation
+import PageWorkers
 
 /// What only shows when settings are seen together, or when files are looked at.
 package enum SettingsCheck {

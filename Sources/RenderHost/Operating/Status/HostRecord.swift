@@ -1,6 +1,7 @@
 import CoreMetrics
 import Foundation
 import PageKit
+import PageWorkers
 
 /// Where the daemon's parts put down what happens: counted, and kept where it went wrong.
 struct HostRecord: Sendable {

@@ -9,11 +9,6 @@ enum URLPath {
     path.addingPercentEncoding(withAllowedCharacters: allowed) ?? path
   }
 
-  /// For the value of a query's parameter.
-  static func escapedComponent(_ text: String) -> String {
-    text.addingPercentEncoding(withAllowedCharacters: unreserved) ?? ""
-  }
-
   /// RFC 3986 §2.3.
   private static let unreserved = CharacterSet(
     charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")

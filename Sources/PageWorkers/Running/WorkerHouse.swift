@@ -1,3 +1,4 @@
+import Foundation
 import PageKit
 import Synchronization
 
@@ -189,7 +190,13 @@ extension PageInstance {
     ) { reference in
       if reference.lowercased().hasPrefix("data:") { return reference }
       guard let target = url.map({ $0.resolving(reference) }) ?? PageURL(reference) else { return nil }
-      return prefix + URLPath.escapedComponent(target.text)
+      return prefix + (target.text.addingPercentEncoding(withAllowedCharacters: .unreserved) ?? "")
     }
   }
+}
+
+extension CharacterSet {
+  /// RFC 3986 §2.3.
+  fileprivate static let unreserved = CharacterSet(
+    charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 }

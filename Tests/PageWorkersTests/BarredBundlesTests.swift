@@ -1,7 +1,7 @@
 import PageKit
 import Testing
 
-@testable import RenderHost
+@testable import PageWorkers
 
 @Suite struct BarredBundlesTests {
   private let start = ContinuousClock.now

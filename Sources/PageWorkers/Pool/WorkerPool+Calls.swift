@@ -5,7 +5,7 @@ extension WorkerPool {
   ///
   /// - Parameter location: how the bundle is called outside.
   /// - Throws: ``PageFault``, ``WorkerError``.
-  func open(
+  package func open(
     _ page: UInt64, _ opening: PageOpening, _ source: [UInt8], _ digest: SHA256Digest, location: String
   ) async throws -> WorkerLink.Reply {
     if let entry = barred.entry(digest, at: configuration.now()) { throw WorkerError.barred(entry) }
@@ -26,7 +26,7 @@ extension WorkerPool {
   ///
   /// - Parameter extra: seconds that it may take besides the page's time.
   /// - Throws: ``PageFault``, ``WorkerError``.
-  func call(
+  package func call(
     _ page: UInt64, extra: Double = 0, _ payload: [UInt8] = [], _ message: @escaping @Sendable (UInt64) -> HostMessage
   ) async throws -> WorkerLink.Reply {
     guard let residence = residences[page], let worker = workers[residence.worker] else { throw PageFault.unknownPage }
@@ -53,7 +53,7 @@ extension WorkerPool {
   }
 
   /// Ends a page.
-  func close(_ page: UInt64) async {
+  package func close(_ page: UInt64) async {
     guard let residence = residences[page], let worker = workers[residence.worker] else { return }
     try? await worker.link.send(.close(page: page))
     forget(page)
@@ -65,5 +65,5 @@ extension WorkerPool {
   }
 
   /// Which worker a page is in; nil for none.
-  func home(of page: UInt64) -> Int? { residences[page]?.worker }
+  package func home(of page: UInt64) -> Int? { residences[page]?.worker }
 }

@@ -1,7 +1,7 @@
 import PageKit
 
 /// What the daemon says to a worker.
-enum HostMessage: Codable, Sendable {
+package enum HostMessage: Codable, Sendable {
   /// Comes first.
   case setUp(WorkerSetUp)
   /// With the bundle's text.
@@ -27,7 +27,7 @@ enum HostMessage: Codable, Sendable {
 }
 
 /// What a worker runs pages with.
-struct WorkerSetUp: Codable, Sendable {
+package struct WorkerSetUp: Codable, Sendable {
   /// Seconds for one entry into a page.
   var pageTime: Double
   /// Texts of framework files, by the type of bundles.
@@ -44,7 +44,7 @@ struct WorkerSetUp: Codable, Sendable {
 }
 
 /// How a page is opened.
-struct PageOpening: Codable, Sendable {
+package struct PageOpening: Codable, Sendable {
   var url: String
   var options: PageRequestOptions
   var data: JSONValue
@@ -53,39 +53,52 @@ struct PageOpening: Codable, Sendable {
   var view: PageView?
   /// It is shown once, and ends.
   var isOnce: Bool
+
+  package init(
+    url: String, options: PageRequestOptions, data: JSONValue, wait: PageWait, view: PageView?, isOnce: Bool
+  ) {
+    (self.url, self.options, self.data) = (url, options, data)
+    (self.wait, self.view, self.isOnce) = (wait, view, isOnce)
+  }
 }
 
 /// How long a page is waited for before it is looked at.
-struct PageWait: Codable, Hashable, Sendable {
+package struct PageWait: Codable, Hashable, Sendable {
   /// Seconds to wait for what the page is busy with; 0 for none.
-  var settle: Double
+  package var settle: Double
   /// Seconds that a timer may have to go to be waited for.
-  var timers: Double
+  package var timers: Double
+
+  package init(settle: Double, timers: Double) { (self.settle, self.timers) = (settle, timers) }
 }
 
 /// What callers may say of a page besides its data.
-public struct PageRequestOptions: Codable, Hashable, Sendable {
+package struct PageRequestOptions: Codable, Hashable, Sendable {
   /// What scripts see as `weex.config.bundleUrl`.
-  public var bundleUrl: String?
+  package var bundleUrl: String?
   /// `Vanilla`, `Vue`, `Rax` or `Weex`.
-  public var type: String?
+  package var type: String?
   /// More members of `weex.config`.
-  public var config: [String: JSONValue]?
+  package var config: [String: JSONValue]?
 
-  public init() {}
+  package init() {}
 }
 
 /// A way to look at a page.
-struct PageView: Codable, Hashable, Sendable {
-  enum Format: String, Codable, Hashable, Sendable, CaseIterable {
+package struct PageView: Codable, Hashable, Sendable {
+  package enum Format: String, Codable, Hashable, Sendable, CaseIterable {
     case json
     case outline
     case html
   }
 
-  var format: Format
+  package var format: Format
   /// Whether the outline has styles.
-  var withStyles = false
+  package var withStyles: Bool
   /// Where a browser asks for what elements refer to; nil for pictures and fonts in the document itself.
-  var resources: String?
+  package var resources: String?
+
+  package init(format: Format, withStyles: Bool = false, resources: String? = nil) {
+    (self.format, self.withStyles, self.resources) = (format, withStyles, resources)
+  }
 }

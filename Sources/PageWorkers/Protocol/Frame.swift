@@ -6,11 +6,11 @@ import PageKit
 ///
 /// On the wire: the length of what follows and the length of the message, 32 bits each in network order; the message;
 /// the bytes.
-enum Frame {
+package enum Frame {
   /// Bytes of one frame; what says that it is longer ends the connection.
   static let limit = 64 << 20
   /// Bytes that go along with one message; longer ones are sent in pieces.
-  static let pieceLimit = 256 << 10
+  package static let pieceLimit = 256 << 10
   /// A message has a page's data some levels down.
   private static let jsonLimits = JSONLimits(depth: JSONLimits.standard.depth + 16, values: 1_000_000)
 

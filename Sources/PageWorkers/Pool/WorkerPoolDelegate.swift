@@ -1,5 +1,5 @@
 /// Hears of what happens in workers.
-protocol WorkerPoolDelegate: AnyObject, Sendable {
+package protocol WorkerPoolDelegate: AnyObject, Sendable {
   /// In the order of each page.
   func receive(event name: String, _ details: [UInt8], of page: UInt64)
   /// A page asks; answers go to `send`, the last one ends it.

@@ -2,7 +2,7 @@ import HTTPTypes
 import PageKit
 
 /// What the daemon answers to a ``PageQuestion``. Of a resource there may be several updates; `end` comes last.
-enum PageAnswer: Codable, Sendable {
+package enum PageAnswer: Codable, Sendable {
   /// With its body, or the first piece of it.
   case update(ResourceUpdate)
   /// The next piece of the update before it, or of the bundle.
@@ -16,8 +16,8 @@ enum PageAnswer: Codable, Sendable {
 }
 
 /// A ``LoadUpdate`` with an answer, as it goes over the socket.
-struct ResourceUpdate: Codable, Sendable {
-  enum Kind: String, Codable, Sendable {
+package struct ResourceUpdate: Codable, Sendable {
+  package enum Kind: String, Codable, Sendable {
     case cached
     case network
     case notModified
@@ -26,7 +26,7 @@ struct ResourceUpdate: Codable, Sendable {
   }
 
   var kind: Kind
-  var url: String?
+  package var url: String?
   var status: Int
   var fields: [[String]]
   var source: String
@@ -34,7 +34,7 @@ struct ResourceUpdate: Codable, Sendable {
   var generation: UInt64
   var hasMore: Bool
 
-  init(_ kind: Kind, _ loaded: Loaded, hasMore: Bool) {
+  package init(_ kind: Kind, _ loaded: Loaded, hasMore: Bool) {
     self.kind = kind
     url = loaded.url?.text
     status = loaded.status

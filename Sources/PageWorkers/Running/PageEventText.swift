@@ -27,7 +27,7 @@ extension PageEvent {
 
 extension BundleNews {
   /// What is newer: `{"release": …}`, and the MD5 where it is the page's own bundle.
-  var json: JSONValue {
+  package var json: JSONValue {
     switch self {
     case .bundle(_, let md5, let release):
       .object(["md5": .string(md5.hex), "release": release.map { .string($0) } ?? .null])
@@ -37,7 +37,7 @@ extension BundleNews {
 }
 
 extension ScriptFault {
-  var json: JSONValue {
+  package var json: JSONValue {
     .object([
       "message": .string(message), "url": url.map { .string($0) } ?? .null,
       "line": line.map { .integer(Int64($0)) } ?? .null, "column": column.map { .integer(Int64($0)) } ?? .null,

@@ -1,16 +1,16 @@
 /// What a worker has given up, and what it could not give up.
-public struct ConfinementReport: Hashable, Sendable, Codable {
+package struct ConfinementReport: Hashable, Sendable, Codable {
   /// `network`, `files`, `privileges`, …
-  public internal(set) var dropped: [String] = []
+  package internal(set) var dropped: [String] = []
   /// The same by name, with the reason.
-  public internal(set) var kept: [String: String] = [:]
+  package internal(set) var kept: [String: String] = [:]
 
   mutating func note(_ name: String, _ failure: String?) {
     if let failure { kept[name] = failure } else { dropped.append(name) }
   }
 
   /// In a line.
-  public var summary: String {
+  package var summary: String {
     let kept = kept.sorted { $0.key < $1.key }.map { "\($0.key) (\($0.value))" }.joined(separator: ", ")
     return "dropped: \(dropped.joined(separator: ", "))" + (kept.isEmpty ? "" : "; could not be dropped: \(kept)")
   }

@@ -1,5 +1,5 @@
 /// Which worker gets a page. Pure.
-enum Placement {
+package enum Placement {
   struct Candidate: Hashable, Sendable {
     let id: Int
     let pages: Int
@@ -14,11 +14,11 @@ enum Placement {
   /// An entry that takes longer may be one that does not end.
   private static let suspicious = 0.25
   /// Of the memory that it may have, a worker beyond this gets no page: those that are open may need the rest.
-  static let full = 0.8
+  package static let full = 0.8
   /// A worker beyond this lets go of what no page is using.
   static let crowded = 0.6
   /// What a page of a hundred elements takes, its engine with it.
-  static let pageBytes: Int64 = 4 << 20
+  package static let pageBytes: Int64 = 4 << 20
   /// How many more pages than the least loaded a worker may have that knows the bundle.
   private static let detour = 8
 

@@ -4,9 +4,9 @@ import PageKit
 import Synchronization
 
 /// The daemon's side of a worker's socket.
-final class WorkerLink: Sendable {
+package final class WorkerLink: Sendable {
   typealias Channel = NIOAsyncChannel<ByteBuffer, ByteBuffer>
-  typealias Reply = (PageReply, [UInt8])
+  package typealias Reply = (PageReply, [UInt8])
 
   private struct Call {
     let page: UInt64

@@ -5,29 +5,31 @@ import ServiceLifecycle
 import Synchronization
 
 /// Worker processes: started ahead, given pages, watched, killed where they must be, and replaced.
-public actor WorkerPool: Service {
-  struct Configuration: Sendable {
-    var workers = 2
+package actor WorkerPool: Service {
+  package struct Configuration: Sendable {
+    package var workers = 2
     /// Of one entry into a page.
-    var pageTime: Duration = .seconds(5)
+    package var pageTime: Duration = .seconds(5)
     /// Resident bytes of one worker.
-    var memory: Int64 = 512 << 20
+    package var memory: Int64 = 512 << 20
     /// Calls that may wait until fewer pages are busy.
-    var waitingCalls = 512
+    package var waitingCalls = 512
     /// How long a call may wait.
-    var waitingTime: Duration = .seconds(5)
+    package var waitingTime: Duration = .seconds(5)
     /// What knows `worker`.
-    var executable = "/proc/self/exe"
+    package var executable = "/proc/self/exe"
     /// Texts of framework files.
-    var frameworks: [BundleType: String] = [:]
+    package var frameworks: [BundleType: String] = [:]
     /// Texts of scripts that run in a page before its bundle.
-    var preludes: [BundleType: String] = [:]
-    var environment: ScriptValue = [:]
+    package var preludes: [BundleType: String] = [:]
+    package var environment: ScriptValue = [:]
     /// Whether pages' requests are answered twice where they say nothing of it.
-    var refreshesAlways = false
-    var watchInterval: Duration = .milliseconds(50)
-    var barring = BarredBundles()
-    var now: @Sendable () -> ContinuousClock.Instant = { .now }
+    package var refreshesAlways = false
+    package var watchInterval: Duration = .milliseconds(50)
+    package var barring = BarredBundles()
+    package var now: @Sendable () -> ContinuousClock.Instant = { .now }
+
+    package init() {}
   }
 
   struct Worker {
@@ -62,10 +64,11 @@ public actor WorkerPool: Service {
     var hasStruck = false
   }
 
-  let configuration: Configuration
+  package let configuration: Configuration
   /// Where calls wait while the workers are busy.
-  nonisolated let admission: PageAdmission
-  let record: HostRecord
+  package nonisolated let admission: PageAdmission
+  /// Told why a worker was killed or has ended, and of the bundles that are to blame.
+  let killed: @Sendable (KillReason, _ bundles: [String]) -> Void
   let logger: Logger
   let spawner: ProcessSpawner
   weak var delegate: (any WorkerPoolDelegate)?
@@ -95,8 +98,12 @@ public actor WorkerPool: Service {
   static let homesLimit = 10_000
   static let questionLimit = 256
 
-  init(_ configuration: Configuration, record: HostRecord = HostRecord(), logger: Logger) {
-    self.record = record
+  /// - Parameter killed: told why a worker was killed or has ended, and of the bundles that are to blame.
+  package init(
+    _ configuration: Configuration, logger: Logger,
+    killed: @escaping @Sendable (KillReason, _ bundles: [String]) -> Void = { _, _ in }
+  ) {
+    self.killed = killed
     self.configuration = configuration
     admission = PageAdmission(waitingLimit: configuration.waitingCalls, waitingTime: configuration.waitingTime)
     self.logger = logger
@@ -107,12 +114,12 @@ public actor WorkerPool: Service {
 
   deinit { spawner.stop() }
 
-  func attach(_ delegate: any WorkerPoolDelegate) { self.delegate = delegate }
+  package func attach(_ delegate: any WorkerPoolDelegate) { self.delegate = delegate }
 
   // MARK: Life
 
   /// Keeps workers until it is told to stop; then ends them.
-  public func run() async throws {
+  package func run() async throws {
     fill()
     await withTaskCancellationHandler {
       await withGracefulShutdownHandler {
@@ -222,7 +229,7 @@ public actor WorkerPool: Service {
     let (why, culprits) = worker.link.end ?? (.ended("\(how)"), [])
     if why != .shutdown {
       kills[worker.slot, default: 0] += 1
-      record.killed(why, bundles: culprits.compactMap { residences[$0]?.location })
+      killed(why, culprits.compactMap { residences[$0]?.location })
     }
     for page in culprits { strike(page, why) }
     for page in pages { residences[page] = nil }
@@ -262,7 +269,7 @@ public actor WorkerPool: Service {
 
   // MARK: Status
 
-  public func status() -> WorkerPoolStatus {
+  package func status() -> WorkerPoolStatus {
     WorkerPoolStatus(
       workers: workers.values.sorted { $0.slot < $1.slot }.map { $0.status(kills: kills[$0.slot] ?? 0) },
       wanted: configuration.workers, slots: slotCount, barred: barred.all(at: configuration.now()),
@@ -270,5 +277,5 @@ public actor WorkerPool: Service {
   }
 
   /// The places of the pages' workers.
-  func slots() -> [UInt64: Int] { residences.compactMapValues { workers[$0.worker]?.slot } }
+  package func slots() -> [UInt64: Int] { residences.compactMapValues { workers[$0.worker]?.slot } }
 }

@@ -2,7 +2,7 @@ import HTTPTypes
 import PageKit
 
 /// What a page in a worker asks the daemon for.
-enum PageQuestion: Codable, Sendable {
+package enum PageQuestion: Codable, Sendable {
   /// With the request's body.
   case resource(ResourceQuestion)
   /// The bundle of a page that is embedded.
@@ -15,8 +15,8 @@ enum PageQuestion: Codable, Sendable {
 }
 
 /// A ``ResourceRequest``, as it goes over the socket.
-struct ResourceQuestion: Codable, Sendable {
-  var reference: String
+package struct ResourceQuestion: Codable, Sendable {
+  package var reference: String
   var base: String?
   var type: String
   var method: String
@@ -37,7 +37,7 @@ struct ResourceQuestion: Codable, Sendable {
   }
 
   /// Nil for what is no request.
-  func request(body: [UInt8]) -> ResourceRequest? {
+  package func request(body: [UInt8]) -> ResourceRequest? {
     guard let method = HTTPRequest.Method(method), let type = ResourceType(rawValue: type) else { return nil }
     return ResourceRequest(
       reference, base: base.flatMap { PageURL($0) }, type: type, method: method, fields: HTTPFields(wire: fields),

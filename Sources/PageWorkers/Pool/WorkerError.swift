@@ -1,5 +1,5 @@
 /// Why a worker did not do what was asked of it.
-enum WorkerError: Error, Hashable, Sendable, CustomStringConvertible {
+package enum WorkerError: Error, Hashable, Sendable, CustomStringConvertible {
   case cannotStart(String)
   /// It was killed, or ended; whether the page that was called is to blame.
   case ended(KillReason, isCulprit: Bool)
@@ -10,7 +10,7 @@ enum WorkerError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The bundle has ended too many workers.
   case barred(BarredBundles.Entry)
 
-  var description: String {
+  package var description: String {
     switch self {
     case .cannotStart(let reason): "a worker cannot be started: \(reason)"
     case .ended(let reason, true): "the page's worker was stopped: \(reason)"
@@ -24,7 +24,7 @@ enum WorkerError: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 /// Why a worker had to go, or a script was stopped.
-public enum KillReason: Hashable, Sendable, Codable, CustomStringConvertible {
+package enum KillReason: Hashable, Sendable, Codable, CustomStringConvertible {
   /// An entry into a page took too long; both in seconds. `took` is `nil` where the engine stopped the script by itself.
   case time(took: Double?, limit: Double)
   /// Resident memory in bytes.
@@ -39,7 +39,7 @@ public enum KillReason: Hashable, Sendable, Codable, CustomStringConvertible {
   case shutdown
 
   /// For metrics.
-  public var name: String {
+  package var name: String {
     switch self {
     case .time: "time"
     case .memory: "memory"
@@ -51,14 +51,14 @@ public enum KillReason: Hashable, Sendable, Codable, CustomStringConvertible {
   }
 
   /// Equal for kills for the same reason, whatever was measured.
-  var cause: String {
+  package var cause: String {
     switch self {
     case .time, .memory: name
     case .silence, .malformed, .ended, .shutdown: description
     }
   }
 
-  public var description: String {
+  package var description: String {
     switch self {
     case .time(let took?, let limit):
       "a script ran for \(Self.tenths(took)) s, \(Self.tenths(limit)) s are allowed (--page-time)"

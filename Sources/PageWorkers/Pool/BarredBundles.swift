@@ -4,35 +4,35 @@ import PageKit
 /// Bundles that have ended workers, or had to be stopped: after some times they are not run for a while.
 ///
 /// A value; the time is an argument.
-public struct BarredBundles: Sendable {
+package struct BarredBundles: Sendable {
   /// A bundle that is not run.
-  public struct Entry: Hashable, Sendable, CustomStringConvertible {
-    public let digest: SHA256Digest
+  package struct Entry: Hashable, Sendable, CustomStringConvertible {
+    package let digest: SHA256Digest
     /// Where it was opened from last.
-    public let url: String
+    package let url: String
     /// What came of it the last time.
-    public let reason: KillReason
-    public let strikes: Int
-    public let until: ContinuousClock.Instant
+    package let reason: KillReason
+    package let strikes: Int
+    package let until: ContinuousClock.Instant
     /// Seconds.
-    public let duration: Double
+    package let duration: Double
 
-    public var description: String {
+    package var description: String {
       "\(url) is not run for \(Int(duration)) s: it had to be stopped \(strikes) times, the last time since \(reason)"
     }
   }
 
   /// As many as this …
-  public var strikes = 3
+  package var strikes = 3
   /// … within this time bar it for the same time.
-  public var window: Duration = .seconds(600)
+  package var window: Duration = .seconds(600)
   /// Bundles that are remembered; the oldest is forgotten first.
   private static let limit = 1_000
 
   private var times: [SHA256Digest: [ContinuousClock.Instant]] = [:]
   private var entries: [SHA256Digest: Entry] = [:]
 
-  public init() {}
+  package init() {}
 
   /// Notes that a bundle had to be stopped.
   mutating func strike(_ digest: SHA256Digest, url: String, _ reason: KillReason, at now: ContinuousClock.Instant) {

@@ -5,16 +5,16 @@ import PageKit
 ///
 /// What a worker does with a page is mostly the processor's work, and more of it at once makes everything later and
 /// takes more memory. A call that waits for the network leaves the processor to others: so there are more than one.
-final class PageAdmission: Sendable {
+package final class PageAdmission: Sendable {
   /// Calls that one worker deals with at once.
-  static let callsPerWorker = 8
+  package static let callsPerWorker = 8
 
   /// Why a call does not reach a worker.
-  enum Refusal: Error, CustomStringConvertible {
+  package enum Refusal: Error, CustomStringConvertible {
     case full(waiting: Int)
     case late(after: Duration)
 
-    var description: String {
+    package var description: String {
       switch self {
       case .full(let waiting): "the workers are busy, and \(waiting) calls wait for them already (--page-queue)"
       case .late(let time): "the workers were busy for \(time.inSeconds) (--page-wait)"
@@ -34,13 +34,13 @@ final class PageAdmission: Sendable {
   func serve(workers: Int) { gate.width = workers * Self.callsPerWorker }
 
   /// Calls that are being dealt with, and those that wait.
-  var counts: (running: Int, waiting: Int) { gate.counts }
+  package var counts: (running: Int, waiting: Int) { gate.counts }
 
   /// Does something when it is the client's turn.
   ///
   /// - Parameter limit: how long it may wait; `nil` for as long as calls may.
   /// - Throws: ``Refusal``, `CancellationError`, what `body` throws.
-  func admitted<Result: Sendable>(
+  package func admitted<Result: Sendable>(
     _ client: String, within limit: Duration? = nil, isolation: isolated (any Actor)? = #isolation,
     _ body: () async throws -> Result
   ) async throws -> Result {

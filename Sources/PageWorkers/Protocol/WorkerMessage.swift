@@ -16,42 +16,42 @@ enum WorkerMessage: Codable, Sendable {
 }
 
 /// How a page is after a call.
-public struct PageReply: Codable, Hashable, Sendable {
-  public var phase: String
-  public var elements: Int
+package struct PageReply: Codable, Hashable, Sendable {
+  package var phase: String
+  package var elements: Int
   /// Seconds since it was opened, by the names of `bundlectl render --json`.
-  public var timings: [String: Double]
-  public var requests: Int
-  public var hits: Int
-  public var bytes: Int64
+  package var timings: [String: Double]
+  package var requests: Int
+  package var hits: Int
+  package var bytes: Int64
   /// What it was still busy with.
-  public var pending: PendingWork
+  package var pending: PendingWork
   /// What it has shown with the module `modal`, the latest.
-  public var messages: [PageMessage]
+  package var messages: [PageMessage]
   /// What its script threw, the latest.
-  public var errors: [ScriptFault]
+  package var errors: [ScriptFault]
   /// Of these, how many came during the call.
-  public var newErrors: Int
+  package var newErrors: Int
 }
 
 /// What a script threw.
-public struct ScriptFault: Codable, Hashable, Sendable {
-  public var message: String
-  public var url: String?
-  public var line: Int?
-  public var column: Int?
-  public var stack: String?
+package struct ScriptFault: Codable, Hashable, Sendable {
+  package var message: String
+  package var url: String?
+  package var line: Int?
+  package var column: Int?
+  package var stack: String?
 
-  init(_ exception: ScriptException) {
+  package init(_ exception: ScriptException) {
     (message, url, line) = (exception.message, exception.url, exception.line)
     (column, stack) = (exception.column, exception.stack)
   }
 
-  init(message: String) { self.message = message }
+  package init(message: String) { self.message = message }
 }
 
 /// Why a call came to nothing.
-enum PageFault: Codable, Error, Hashable, Sendable {
+package enum PageFault: Codable, Error, Hashable, Sendable {
   /// Its script threw before the page had rendered.
   case script(ScriptFault)
   /// It ran for too long, or took too much memory; the engine stopped it.

@@ -1,12 +1,9 @@
-import Foundation
-import Logging
 import NIOCore
 import NIOEmbedded
 import PageKit
-import PageTesting
 import Testing
 
-@testable import RenderHost
+@testable import PageWorkers
 
 @Suite struct FrameTests {
   private func read(_ bytes: [UInt8]) throws -> [ByteBuffer] {
@@ -52,31 +49,6 @@ import Testing
     }
     #expect(throws: FrameError.self) {
       try Frame.encode(HostMessage.close(page: 1), .init(repeating: 0, count: Frame.limit))
-    }
-  }
-
-  @Test(arguments: [
-    "printf '\\377\\377\\377\\377xxxx' >&3; sleep 60", "printf '\\0\\0\\0\\6\\0\\0\\0\\2{}' >&3; sleep 60",
-  ])
-  func aWorkerThatSendsNoMessagesIsKilledAlone(_ script: String) async throws {
-    let folder = try TemporaryDirectory()
-    let program = folder.file("worker")
-    try Data("#!/bin/sh\n\(script)\n".utf8).write(to: URL(fileURLWithPath: program))
-    chmod(program, 0o700)
-    try await PageFarm.running(["counter": Script.counter]) { farm in
-      var configuration = WorkerPool.Configuration()
-      (configuration.workers, configuration.executable) = (1, program)
-      let record = HostRecord()
-      let pool = WorkerPool(
-        configuration, record: record, logger: .init(label: "test") { _ in SwiftLogNoOpLogHandler() })
-      let running = Task { try await pool.run() }
-      try await farm.until { await pool.status().workers.contains { $0.kills >= 2 } }
-      #expect(record.failures.latest.first?.message.contains("is no message") == true)
-      #expect(await pool.status().ready == 0)
-      running.cancel()
-      try? await running.value
-      let answer = try await farm.ask(.get, "/render?name=counter")
-      #expect(answer.status == 200)
     }
   }
 }

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import RenderHost
+@testable import PageWorkers
 
 @Suite struct PlacementTests {
   private func candidate(_ id: Int, _ pages: Int, calls: Int = 0, busy: Double = 0, memory: Double = 0.1)

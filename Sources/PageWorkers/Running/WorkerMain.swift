@@ -3,13 +3,13 @@ import Foundation
 import PageKit
 
 /// A worker process: runs pages for the daemon that started it, and has nothing else.
-public enum WorkerMain {
+package enum WorkerMain {
   /// Where the daemon's socket and the board are.
   static let socketDescriptor: Int32 = 3
   static let boardDescriptor: Int32 = 4
 
   /// To be called first of all, with no other thread there: `renderhost worker PARENT`, or `renderhost worker --check`.
-  public static func run() -> Never {
+  package static func run() -> Never {
     let arguments = Array(CommandLine.arguments.dropFirst(2))
     switch arguments.first {
     case "--check":
