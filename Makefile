@@ -5,7 +5,7 @@ CONFIGURATION = release
 BUILD = -c $(CONFIGURATION) -Xswiftc -enable-testing
 # More tests at once would wait for each other's servers: all share a few threads.
 AT_ONCE = SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=16
-.PHONY: demo test soak lint format examples bench clean
+.PHONY: demo test soak fuzz lint format examples bench clean
 
 demo:
 	@scripts/setup
@@ -28,6 +28,11 @@ soak:
 	@scripts/setup test
 	swift build $(BUILD) --build-tests
 	PAGEKIT_TRAFFIC_SECONDS=$${PAGEKIT_TRAFFIC_SECONDS:-300} swift test $(BUILD) --skip-build --filter "TrafficTests"
+
+# Input that libFuzzer makes up, for each reader of input from outside; ten minutes each by default.
+fuzz:
+	@scripts/setup
+	@scripts/fuzz
 
 lint:
 	@scripts/setup

@@ -274,3 +274,59 @@ let package = Package(
       ], swiftSettings: relaxed),
   ]
 )
+
+// `make fuzz` builds what reads input from outside, with the counters that libFuzzer goes by, and little else: all of the
+// daemon would take a quarter of an hour. What is read is compiled from the modules' own files.
+if Context.environment["PAGEKIT_FUZZ"] != nil {
+  let counted = strict + [.unsafeFlags(["-Xfrontend", "-sanitize=fuzzer"])]
+  let wholeModules = package.targets.filter {
+    ["CCrypto", "HTTPCaching", "PageCore", "PageLoading"].contains($0.name)
+  }
+  for target in wholeModules where target.type == .regular { target.swiftSettings = counted }
+  package.products = []
+  package.targets =
+    wholeModules + [
+      .target(name: "ScriptEngine", sources: ["ScriptError.swift"], swiftSettings: counted),
+      .target(
+        name: "PageStore",
+        dependencies: ["HTTPCaching", "PageCore", .product(name: "HTTPTypes", package: "swift-http-types")],
+        sources: ["Responses/ResponseFront.swift"], swiftSettings: counted),
+      .target(
+        name: "PageRuntime", dependencies: ["PageCore"],
+        sources: [
+          "Pages/PageMessage.swift", "Pages/PendingWork.swift", "SourceMaps/MappingsReader.swift",
+          "SourceMaps/SourceMap.swift", "SourceMaps/SourceMap+Reading.swift", "SourceMaps/SourceMapReference.swift",
+        ], swiftSettings: counted),
+      // In the place of the module that has all of these and more.
+      .target(
+        name: "PageKit", dependencies: ["HTTPCaching", "PageCore", "PageLoading", "PageRuntime", "ScriptEngine"],
+        path: "Tests/Fuzzing/PageKit", swiftSettings: counted),
+      .target(
+        name: "RenderHost",
+        dependencies: [
+          "PageCore", "PageKit",
+          .product(name: "DequeModule", package: "swift-collections"),
+          .product(name: "HTTPTypes", package: "swift-http-types"),
+          .product(name: "NIOCore", package: "swift-nio"),
+          .product(name: "NIOHTTP1", package: "swift-nio"),
+        ],
+        sources: [
+          "Operating/Limits/RequestBytesHandler.swift", "Operating/Limits/RequestHeadHandler.swift",
+          "Operating/Limits/RequestTargetForm.swift", "Operating/Server/BytePipe.swift",
+          "Workers/Confinement/ConfinementReport.swift", "Workers/Pool/BarredBundles.swift",
+          "Workers/Pool/WorkerError.swift", "Workers/Protocol/Frame.swift", "Workers/Protocol/HostMessage.swift",
+          "Workers/Protocol/PageAnswer.swift", "Workers/Protocol/PageQuestion.swift",
+          "Workers/Protocol/WorkerMessage.swift",
+        ], swiftSettings: counted),
+      .executableTarget(
+        name: "Fuzzing",
+        dependencies: [
+          "HTTPCaching", "PageCore", "PageRuntime", "PageStore", "RenderHost",
+          .product(name: "HTTPTypes", package: "swift-http-types"),
+          .product(name: "NIOCore", package: "swift-nio"),
+          .product(name: "NIOEmbedded", package: "swift-nio"),
+          .product(name: "NIOHTTP1", package: "swift-nio"),
+        ],
+        path: "Tests/Fuzzing", exclude: ["PageKit"], swiftSettings: relaxed),
+    ]
+}
