@@ -175,7 +175,7 @@ let package = Package(
     .executableTarget(
       name: "bundlectl",
       dependencies: [
-        "PageKit", "CLinux",
+        "PageKit", "PageWorkers", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
@@ -269,7 +269,7 @@ let package = Package(
     .testTarget(
       name: "bundlectlTests",
       dependencies: [
-        "bundlectl", "PageKit", "PageTesting", "TestServers",
+        "bundlectl", "PageKit", "PageWorkers", "PageTesting", "TestServers",
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ], swiftSettings: relaxed),
   ]

@@ -2,7 +2,6 @@ import ArgumentParser
 import Foundation
 import Logging
 
-@main
 struct Bundlectl: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "bundlectl",

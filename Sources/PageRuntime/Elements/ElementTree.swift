@@ -71,6 +71,11 @@ public struct ElementTree: Hashable, Sendable {
     return result
   }
 
+  /// Puts an element of a record in, as it was.
+  mutating func restore(_ element: Element) { elements[element.ref] = element }
+
+  mutating func restore(root: String?) { self.root = root }
+
   mutating func setImage(_ state: ImageState?, of ref: String) { elements[ref]?.image = state }
 
   mutating func setSource(_ state: SourceState?, of ref: String) { elements[ref]?.source = state }

@@ -67,13 +67,18 @@ public enum WebSocketEvent: Hashable, Sendable {
 
 /// Connects to nothing, and says so to the script.
 public struct NoWebSockets: WebSocketing {
-  public init() {}
+  private let advice: String
+
+  public init() { advice = "" }
+
+  /// - Parameter advice: how to have web sockets, in the words of the program.
+  package init(advice: String) { self.advice = advice.isEmpty ? "" : "; \(advice)" }
 
   public func run(
     _ request: WebSocketRequest, commands: AsyncStream<WebSocketCommand>,
     receive: @escaping @Sendable (WebSocketEvent) async -> Void
   ) async {
-    await receive(.failed("this host has no web sockets: \(request.url) was not opened"))
+    await receive(.failed("this host has no web sockets: \(request.url) was not opened\(advice)"))
     await receive(.closed(code: 1006, reason: "", wasClean: false))
   }
 }

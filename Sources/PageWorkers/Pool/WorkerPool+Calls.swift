@@ -52,6 +52,14 @@ extension WorkerPool {
     barred.strike(residence.digest, url: residence.location, reason, at: configuration.now())
   }
 
+  /// Ends a page, once everything that happened to it was told.
+  ///
+  /// - Throws: ``PageFault``, ``WorkerError``.
+  package func end(_ page: UInt64) async throws -> PageReply {
+    defer { forget(page) }
+    return try await call(page) { .end(call: $0, page: page) }.0
+  }
+
   /// Ends a page.
   package func close(_ page: UInt64) async {
     guard let residence = residences[page], let worker = workers[residence.worker] else { return }

@@ -25,8 +25,8 @@ extension WorkerPool {
 
   private func ask(_ question: UInt64, _ asked: PageQuestion, _ payload: [UInt8], _ page: UInt64, _ id: Int) {
     guard let worker = workers[id], worker.questions[question] == nil else { return }
-    let link = worker.link
-    let isKnown = residences[page]?.worker == id && worker.questions.count < Self.questionLimit
+    let (link, limit) = (worker.link, configuration.questions)
+    let isKnown = residences[page]?.worker == id && worker.questions.count < limit
     workers[id]?.questions[question] = Task { [weak self, delegate] in
       @Sendable func send(_ answer: PageAnswer, _ bytes: [UInt8]) async throws {
         try Task.checkCancellation()
@@ -35,7 +35,7 @@ extension WorkerPool {
       if isKnown, let delegate {
         await delegate.answer(asked, payload, of: page, send)
       } else {
-        try? await send(.failed("the page asks for more than \(Self.questionLimit) things at once"), [])
+        try? await send(.failed("the page asks for more than \(limit) things at once"), [])
       }
       try? await send(.end, [])
       await self?.finish(question, of: id)

@@ -10,6 +10,22 @@ extension WorkerPool {
     admission.serve(workers: workers.values.count { $0.state == .ready && $0.link.end == nil })
   }
 
+  /// Waits until a worker is ready.
+  ///
+  /// - Returns: what it has given up, and what it could not.
+  /// - Throws: ``WorkerError/cannotStart(_:)`` if none is ready in time, or none can be.
+  package func ready(within limit: Duration) async throws -> ConfinementReport {
+    let deadline = ContinuousClock.now + limit
+    while true {
+      let sound = workers.values.filter { $0.state == .ready && $0.link.end == nil }
+      if let report = sound.lazy.compactMap(\.report).first { return report }
+      guard !isStopping, !hasGivenUp, .now < deadline else {
+        throw WorkerError.cannotStart(startProblem ?? "none was ready within \(limit.inSeconds)")
+      }
+      await wait(until: deadline)
+    }
+  }
+
   /// - Throws: ``WorkerError/noWorker`` if none is ready in time, ``WorkerError/noMemory(limit:)`` if none has room.
   func worker(for digest: SHA256Digest) async throws -> Worker {
     let began = ContinuousClock.now

@@ -18,10 +18,30 @@ package actor WorkerPool: Service {
     package var waitingTime: Duration = .seconds(5)
     /// What knows `worker`.
     package var executable = "/proc/self/exe"
+    /// What workers are called in the list of processes.
+    package var program = "renderhost"
+    /// Whether ended workers are replaced, and others are ready in time for those that may have to go. If not, whoever
+    /// waits for a worker is told why there is none.
+    package var keepsWorkers = true
+    /// What one worker may ask for at once.
+    package var questions = 256
     /// Texts of framework files.
     package var frameworks: [BundleType: String] = [:]
     /// Texts of scripts that run in a page before its bundle.
     package var preludes: [BundleType: String] = [:]
+    /// How to give the framework for a type, in the words of the program.
+    package var frameworkAdvice: @Sendable (BundleType) -> String = {
+      "name its file with renderhost's --framework \($0.rawValue)=FILE"
+    }
+    /// The same for preludes.
+    package var preludeAdvice: @Sendable (BundleType) -> String = {
+      "name its file with renderhost's --prelude \($0.rawValue)=FILE"
+    }
+    /// How to have web sockets, which pages in workers have none of; empty where there is no way.
+    package var socketAdvice = ""
+    /// Engines that a worker keeps ready for its next page. They have run a page before: the refs of the next one's
+    /// elements do not begin anew.
+    package var readyEngines = 1
     package var environment: ScriptValue = [:]
     /// Whether pages' requests are answered twice where they say nothing of it.
     package var refreshesAlways = false
@@ -82,7 +102,7 @@ package actor WorkerPool: Service {
   /// In a row: workers that have ended before they were ready.
   var failedStarts = 0
   /// Why the last of those was not ready.
-  private var startProblem: String?
+  private(set) var startProblem: String?
   /// By the workers' places.
   private var kills: [Int: Int] = [:]
   /// Places that were ever taken.
@@ -96,7 +116,6 @@ package actor WorkerPool: Service {
 
   /// Bundles whose workers are remembered.
   static let homesLimit = 10_000
-  static let questionLimit = 256
 
   /// - Parameter killed: told why a worker was killed or has ended, and of the bundles that are to blame.
   package init(
@@ -107,7 +126,7 @@ package actor WorkerPool: Service {
     self.configuration = configuration
     admission = PageAdmission(waitingLimit: configuration.waitingCalls, waitingTime: configuration.waitingTime)
     self.logger = logger
-    spawner = ProcessSpawner(executable: configuration.executable)
+    spawner = ProcessSpawner(executable: configuration.executable, program: configuration.program)
     barred = configuration.barring
     (orders, order) = AsyncStream.makeStream(of: Duration.self)
   }
@@ -144,6 +163,7 @@ package actor WorkerPool: Service {
   /// Orders workers until there are as many as are wanted, and one for each that may have to go.
   func fill() {
     guard !isStopping else { return }
+    guard configuration.keepsWorkers || lastID == 0 && failedStarts == 0 else { return wakeWaiters() }
     let sound = workers.values.filter { $0.state != .ending && $0.link.end == nil }
     let doubtful = sound.filter(\.isSuspicious).count
     let wanted = configuration.workers + min(doubtful, configuration.workers)
@@ -155,6 +175,12 @@ package actor WorkerPool: Service {
       count += 1
       order.yield(pause)
     }
+  }
+
+  /// Whether there is no worker, and none will be.
+  var hasGivenUp: Bool {
+    !configuration.keepsWorkers && startsUnderWay == 0 && (lastID > 0 || failedStarts > 0)
+      && workers.values.allSatisfy { $0.state == .ending || $0.link.end != nil }
   }
 
   /// One worker's life.
@@ -207,6 +233,11 @@ package actor WorkerPool: Service {
       pageTime: configuration.pageTime.seconds,
       frameworks: Dictionary(configuration.frameworks.map { ($0.key.rawValue, $0.value) }) { $1 },
       preludes: Dictionary(configuration.preludes.map { ($0.key.rawValue, $0.value) }) { $1 },
+      frameworkAdvice: Dictionary(
+        BundleType.allCases.map { ($0.rawValue, configuration.frameworkAdvice($0)) }
+      ) { $1 },
+      preludeAdvice: Dictionary(BundleType.allCases.map { ($0.rawValue, configuration.preludeAdvice($0)) }) { $1 },
+      socketAdvice: configuration.socketAdvice, readyEngines: configuration.readyEngines,
       environment: configuration.environment.json, refreshesAlways: configuration.refreshesAlways,
       entriesAtOnce: max(1, ProcessInfo.processInfo.activeProcessorCount / configuration.workers),
       memory: configuration.memory)

@@ -42,10 +42,14 @@ final class ProcessSpawner: Sendable {
   private let state = Mutex((jobs: [@Sendable () -> Void](), isStopping: false))
   private let wake = DispatchSemaphore(value: 0)
   private let executable: String
+  private let program: String
 
-  /// - Parameter executable: what knows `worker`; by default this very program.
-  init(executable: String = "/proc/self/exe") {
+  /// - Parameters:
+  ///   - executable: what knows `worker`; by default this very program.
+  ///   - program: what the process is called.
+  init(executable: String = "/proc/self/exe", program: String = "renderhost") {
     self.executable = executable
+    self.program = program
     let thread = Thread { [self] in run() }
     thread.name = "workers.spawn"
     thread.start()
@@ -60,7 +64,9 @@ final class ProcessSpawner: Sendable {
   /// - Throws: ``WorkerError/cannotStart(_:)``.
   func start() async throws -> WorkerProcess {
     try await withCheckedThrowingContinuation { continuation in
-      perform { [executable] in continuation.resume(with: Result { try Self.spawn(executable) }) }
+      perform { [executable, program] in
+        continuation.resume(with: Result { try Self.spawn(executable, as: program) })
+      }
     }
   }
 
@@ -105,7 +111,7 @@ final class ProcessSpawner: Sendable {
     return variables.map { "\($0.key)=\($0.value)" }.sorted()
   }
 
-  private static func spawn(_ executable: String) throws -> WorkerProcess {
+  private static func spawn(_ executable: String, as program: String) throws -> WorkerProcess {
     func failure(_ what: String, _ code: Int32 = errno) -> WorkerError {
       .cannotStart("\(what): \(String(cString: strerror(code)))")
     }
@@ -147,7 +153,7 @@ final class ProcessSpawner: Sendable {
     posix_spawnattr_setsigdefault(&attributes, &signals)
     posix_spawnattr_setflags(
       &attributes, Int16(POSIX_SPAWN_SETPGROUP) | Int16(POSIX_SPAWN_SETSIGMASK) | Int16(POSIX_SPAWN_SETSIGDEF))
-    let words = ["renderhost", "worker", String(getpid())]
+    let words = [program, "worker", String(getpid())]
     let arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
     let variables = environment(
       of: ProcessInfo.processInfo.environment, timeZone: TimeZone.current.identifier)

@@ -13,6 +13,8 @@ package enum Frame {
   package static let pieceLimit = 256 << 10
   /// A message has a page's data some levels down.
   private static let jsonLimits = JSONLimits(depth: JSONLimits.standard.depth + 16, values: 1_000_000)
+  /// The same of what comes from the program that started the worker, which has looked at it.
+  private static let ownLimits = JSONLimits(depth: 512 + 16, values: 5_000_000)
 
   static func encode(_ message: some Encodable, _ payload: [UInt8] = []) throws -> ByteBuffer {
     let head = try JSONEncoder().encode(message)
@@ -26,7 +28,7 @@ package enum Frame {
     return buffer
   }
 
-  /// Decodes a frame on the caller's thread.
+  /// Decodes a frame on the caller's thread, with the limits of what the program that started the worker sends.
   ///
   /// - Parameter buffer: a frame without its first length.
   /// - Throws: ``FrameError``, ``JSONError``, `DecodingError`.
@@ -34,10 +36,10 @@ package enum Frame {
     _ type: Message.Type, _ buffer: ByteBuffer
   ) throws -> (message: Message, payload: [UInt8]) {
     let (head, payload) = try split(buffer)
-    return (try JSONValue(reading: head, limits: jsonLimits).decoded(), payload)
+    return (try JSONValue(reading: head, limits: ownLimits).decoded(), payload)
   }
 
-  /// The same; a long message keeps no other task waiting.
+  /// Decodes a frame, with the limits of what a worker sends; a long message keeps no other task waiting.
   static func decodeInBackground<Message: Decodable & Sendable>(
     _ type: Message.Type, _ buffer: ByteBuffer
   ) async throws -> (message: Message, payload: [UInt8]) {

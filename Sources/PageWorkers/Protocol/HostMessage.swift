@@ -10,6 +10,8 @@ package enum HostMessage: Codable, Sendable {
   case refresh(call: UInt64, page: UInt64, data: JSONValue, PageWait, view: PageView?)
   case show(call: UInt64, page: UInt64, PageView)
   case close(page: UInt64)
+  /// Ends a page; answered once everything that happened to it was told.
+  case end(call: UInt64, page: UInt64)
   /// What no page is using is to be let go of.
   case releaseMemory
   /// To what the worker asked; some come with bytes.
@@ -21,7 +23,7 @@ package enum HostMessage: Codable, Sendable {
     case .open(_, _, let opening): opening.data
     case .fire(_, _, _, _, let event, _, _): event
     case .refresh(_, _, let data, _, _): data
-    case .setUp, .show, .close, .releaseMemory, .answer: nil
+    case .setUp, .show, .close, .end, .releaseMemory, .answer: nil
     }
   }
 }
@@ -34,6 +36,14 @@ package struct WorkerSetUp: Codable, Sendable {
   var frameworks: [String: String]
   /// Texts of scripts that run in a page before its bundle, in the same way.
   var preludes: [String: String]
+  /// How to give the framework for a type of bundles, by the types.
+  var frameworkAdvice: [String: String]
+  /// The same for preludes.
+  var preludeAdvice: [String: String]
+  /// How to have web sockets; empty where there is no way.
+  var socketAdvice: String
+  /// Engines that are kept ready for the next page.
+  var readyEngines: Int
   var environment: JSONValue
   /// How the daemon's loader treats what says nothing of it.
   var refreshesAlways: Bool
@@ -53,13 +63,27 @@ package struct PageOpening: Codable, Sendable {
   var view: PageView?
   /// It is shown once, and ends.
   var isOnce: Bool
+  /// How the page is told of, if it is opened for a program that renders it; `nil` if not.
+  var reporting: PageReporting?
 
   package init(
-    url: String, options: PageRequestOptions, data: JSONValue, wait: PageWait, view: PageView?, isOnce: Bool
+    url: String, options: PageRequestOptions, data: JSONValue, wait: PageWait, view: PageView?, isOnce: Bool,
+    reporting: PageReporting? = nil
   ) {
     (self.url, self.options, self.data) = (url, options, data)
-    (self.wait, self.view, self.isOnce) = (wait, view, isOnce)
+    (self.wait, self.view, self.isOnce, self.reporting) = (wait, view, isOnce, reporting)
   }
+}
+
+/// How a page is told of that is opened for a program that renders it.
+///
+/// Such a page stays when it fails, as one of a program's own would; what happens to it comes as ``PageNotice`` values;
+/// pages that it goes to open in its worker. Where no view is named, its tree is seen, as an `ElementTree.Record`.
+package struct PageReporting: Codable, Hashable, Sendable {
+  /// Whether each change of the tree is told.
+  package var commands: Bool
+
+  package init(commands: Bool) { self.commands = commands }
 }
 
 /// How long a page is waited for before it is looked at.
@@ -97,6 +121,12 @@ package struct PageView: Codable, Hashable, Sendable {
   package var withStyles: Bool
   /// Where a browser asks for what elements refer to; nil for pictures and fonts in the document itself.
   package var resources: String?
+  /// Of the document; `nil` for the page's URL.
+  package var title: String?
+  /// Whether pictures and fonts are put into the document, if no address is given for them.
+  package var isEmbedding = true
+  /// Bytes of pictures and fonts that are put into the document.
+  package var limit = 16 << 20
 
   package init(format: Format, withStyles: Bool = false, resources: String? = nil) {
     (self.format, self.withStyles, self.resources) = (format, withStyles, resources)

@@ -47,6 +47,10 @@ package struct ScriptFault: Codable, Hashable, Sendable {
     (column, stack) = (exception.column, exception.stack)
   }
 
+  package var exception: ScriptException {
+    ScriptException(message: message, url: url, line: line, column: column, stack: stack)
+  }
+
   package init(message: String) { self.message = message }
 }
 

@@ -16,6 +16,10 @@ import Synchronization
     let registry: PageRegistry
     let errors: RecordedExceptions
     var relaying: Task<Void, Never>?
+    /// Whether it was opened for a program that renders it.
+    let isReported: Bool
+    /// The pages that it goes to; `nil` if it goes nowhere by itself.
+    let stack: PageStack?
   }
 
   nonisolated init(_ setUp: WorkerSetUp, socket: WorkerSocket, relay: HostRelay, entries: EntryTable) throws {
@@ -28,14 +32,15 @@ import Synchronization
     var scripts = FrameworkPool.Configuration()
     // A page that takes too much is stopped before the daemon has to stop all.
     scripts.limits = ScriptLimits(time: .seconds(setUp.pageTime), residentBytes: setUp.memory / 4 * 3)
+    scripts.ready = setUp.readyEngines
     scripts.entriesAtOnce = setUp.entriesAtOnce
     scripts.environment = ScriptValue(setUp.environment)
     scripts.observer = entries
-    scripts.frameworkAdvice = { "name its file with renderhost's --framework \($0.rawValue)=FILE" }
+    scripts.frameworkAdvice = { setUp.frameworkAdvice[$0.rawValue] ?? "" }
     for (name, text) in setUp.frameworks {
       if let type = BundleType(rawValue: name) { scripts.frameworks[type] = text }
     }
-    scripts.preludeAdvice = { "name its file with renderhost's --prelude \($0.rawValue)=FILE" }
+    scripts.preludeAdvice = { setUp.preludeAdvice[$0.rawValue] ?? "" }
     for (name, text) in setUp.preludes {
       if let type = BundleType(rawValue: name) { scripts.preludes[type] = text }
     }
@@ -43,7 +48,7 @@ import Synchronization
     self.roots = roots
     let handlers = PageHandlers(
       images: DefaultImageLoader(resources), exceptions: RecordedExceptions(), navigator: NoNavigation(),
-      storage: MemoryStorage(), modals: SilentModals())
+      storage: MemoryStorage(), modals: SilentModals(), sockets: NoWebSockets(advice: setUp.socketAdvice))
     environment = PageEnvironment(
       resources: resources, bundles: nil, registry: PageRegistry(defaults: handlers),
       configuration: DefaultConfiguration(ScriptValue(setUp.environment).object ?? [:]),
@@ -60,7 +65,10 @@ import Synchronization
     let registry = PageRegistry(parent: environment.registry)
     registry.register(RelayedResources(relay: relay, page: number) as any ResourceRequestHandling)
     registry.register(RelayedStorage(relay: relay, page: number) as any StorageProviding, as: \.storage)
-    if !opening.isOnce {
+    let stack = opening.reporting.map { _ in PageStack() }
+    if let stack {
+      registry.register(stack as any Navigating, as: \.navigator)
+    } else if !opening.isOnce {
       registry.register(RelayedNavigation(socket: socket, page: number) as any Navigating, as: \.navigator)
     }
     let errors = RecordedExceptions()
@@ -68,19 +76,32 @@ import Synchronization
     roots[registry] = number
     let page = RelayedPage(
       environment: environment, registry: registry, root: number, relay: relay, entries: entries)
-    pages[number] = Resident(page: page, registry: registry, errors: errors)
-    if !opening.isOnce { pages[number]?.relaying = relayEvents(of: page, number) }
+    pages[number] = Resident(
+      page: page, registry: registry, errors: errors, isReported: opening.reporting != nil, stack: stack)
+    if let reporting = opening.reporting {
+      errors.tell(besides: page.id) { [socket] fault in
+        socket.post(.event(page: number, name: PageNotice.name), PageNotice.thrown(fault).text)
+      }
+      pages[number]?.relaying = relayNotices(of: page, number, reporting)
+    } else if !opening.isOnce {
+      pages[number]?.relaying = relayEvents(of: page, number)
+    }
     do {
       try page.begin(url)
       var options = PageOptions(
         bundleURL: opening.options.bundleUrl ?? url.text,
         config: opening.options.config?.mapValues { ScriptValue($0) } ?? [:])
       if let type = opening.options.type { options.type = BundleType(rawValue: type) }
-      try await page.render(
-        String(decoding: source, as: UTF8.self), options: options, data: ScriptValue(opening.data))
+      do {
+        try await page.render(
+          String(decoding: source, as: UTF8.self), options: options, data: ScriptValue(opening.data))
+      } catch is PageError where opening.reporting != nil {
+        // A notice has told why; what there is of it is seen.
+        return (reply(page, errors, since: 0, PendingWork()), try await view(page, nil, isReported: true))
+      }
       let pending = await page.settle(opening.wait)
-      if let failure = page.failure { throw failure }
-      let seen = await view(page, opening.view)
+      if let failure = page.failure, opening.reporting == nil { throw failure }
+      let seen = try await view(page, opening.view, isReported: opening.reporting != nil)
       let reply = reply(page, errors, since: 0, pending)
       if opening.isOnce { await close(number) }
       return (reply, seen)
@@ -98,18 +119,50 @@ import Synchronization
   ) async throws -> (PageReply, [UInt8]) {
     guard let resident = pages[number] else { throw PageFault.unknownPage }
     let before = resident.errors.count
-    try await body(resident.page)
+    do {
+      try await body(resident.page)
+    } catch  where resident.isReported {
+      throw PageFault.refused("\(error)")
+    }
     let pending = await resident.page.settle(wait ?? PageWait(settle: 0, timers: PendingWork.timerLimit.seconds))
-    if let failure = resident.page.failure { throw failure }
-    let seen = await view(resident.page, wanted)
+    if let failure = resident.page.failure, !resident.isReported { throw failure }
+    let seen = try await view(resident.page, wanted, isReported: resident.isReported)
     return (reply(resident.page, resident.errors, since: before, pending), seen)
   }
 
   func close(_ number: UInt64) async {
     guard let resident = pages.removeValue(forKey: number) else { return }
+    await close(resident)
+  }
+
+  /// Ends a page, and waits until everything that happened to it was told.
+  ///
+  /// - Throws: ``PageFault/unknownPage``.
+  func end(_ number: UInt64) async throws -> PageReply {
+    guard let resident = pages.removeValue(forKey: number) else { throw PageFault.unknownPage }
+    let reply = reply(resident.page, resident.errors, since: resident.errors.count, PendingWork())
+    await close(resident)
+    return reply
+  }
+
+  private func close(_ resident: Resident) async {
     roots[resident.registry] = nil
     await resident.page.destroy()
+    await resident.stack?.empty()
     await resident.relaying?.value
+  }
+
+  private func relayNotices(
+    of page: RelayedPage, _ number: UInt64, _ reporting: PageReporting
+  ) -> Task<Void, Never> {
+    let (events, socket) = (page.events, socket)
+    return Task.detached {
+      for await event in events {
+        for notice in PageNotice(event, reporting)?.pieces ?? [] {
+          await socket.send(.event(page: number, name: PageNotice.name), notice.text)
+        }
+      }
+    }
   }
 
   private func relayEvents(of page: RelayedPage, _ number: UInt64) -> Task<Void, Never> {
@@ -122,13 +175,16 @@ import Synchronization
     }
   }
 
-  private func view(_ page: PageInstance, _ wanted: PageView?) async -> [UInt8] {
-    guard let wanted else { return [] }
+  private func view(_ page: PageInstance, _ wanted: PageView?, isReported: Bool) async throws -> [UInt8] {
+    guard let wanted else { return isReported ? Array(try JSONEncoder().encode(ElementTree.Record(page.tree))) : [] }
     switch wanted.format {
     case .json: return page.tree.json.text
     case .outline: return Array(page.tree.outline(withStyles: wanted.withStyles).utf8)
     case .html:
-      guard let prefix = wanted.resources else { return Array(await page.preview(limit: 16 << 20).html.utf8) }
+      guard let prefix = wanted.resources else {
+        let preview = await page.preview(title: wanted.title, embedding: wanted.isEmbedding, limit: wanted.limit)
+        return Array(preview.html.utf8)
+      }
       return Array(page.linkedPreview(resources: prefix).html.utf8)
     }
   }
@@ -161,6 +217,12 @@ final class RegistryTable: Sendable {
 final class RecordedExceptions: ScriptExceptionHandling {
   private static let limit = 20
   private let state = Mutex((faults: [ScriptFault](), count: 0))
+  private let listener = Mutex<(page: String, tell: @Sendable (ScriptFault) -> Void)?>(nil)
+
+  /// - Parameter page: one that tells what it throws by itself.
+  func tell(besides page: String, _ body: @escaping @Sendable (ScriptFault) -> Void) {
+    listener.withLock { $0 = (page, body) }
+  }
 
   func handle(_ exception: ScriptException, page: String, url: PageURL?) {
     state.withLock { state in
@@ -168,6 +230,7 @@ final class RecordedExceptions: ScriptExceptionHandling {
       state.faults.append(ScriptFault(exception))
       if state.faults.count > Self.limit { state.faults.removeFirst() }
     }
+    if let listener = listener.withLock(\.self), listener.page != page { listener.tell(ScriptFault(exception.located)) }
   }
 
   var latest: [ScriptFault] { state.withLock(\.faults) }

@@ -2,25 +2,31 @@ import CLinux
 import Foundation
 import PageKit
 
-/// A worker process: runs pages for the daemon that started it, and has nothing else.
+/// A worker process: runs pages for the program that started it, and has nothing else.
 package enum WorkerMain {
-  /// Where the daemon's socket and the board are.
+  /// Where the program's socket and the board are.
   static let socketDescriptor: Int32 = 3
   static let boardDescriptor: Int32 = 4
 
   /// To be called first of all, with no other thread there: `renderhost worker PARENT`, or `renderhost worker --check`.
-  package static func run() -> Never {
+  package static func runOrCheck() -> Never {
     let arguments = Array(CommandLine.arguments.dropFirst(2))
     switch arguments.first {
     case "--check":
       if let check = ConfinementCheck(arguments.dropFirst()) { check.run() }
       refuse(ConfinementCheck.usage)
     case "--attempt": ConfinementCheck.attempt(Array(arguments.dropFirst()))
-    default: break
+    default: run(for: "renderhost", advice: "; \(ConfinementCheck.usage)")
     }
-    guard let parent = arguments.first.flatMap({ pid_t($0) }),
+  }
+
+  /// To be called first of all, with no other thread there: `PROGRAM worker PARENT`.
+  ///
+  /// - Parameter advice: what is said besides to somebody who calls it by hand.
+  package static func run(for program: String, advice: String = "") -> Never {
+    guard let parent = CommandLine.arguments.dropFirst(2).first.flatMap({ pid_t($0) }),
       let board = EntryBoard(descriptor: boardDescriptor, isWritable: true)
-    else { refuse("renderhost worker is started by renderhost, not by hand; \(ConfinementCheck.usage)") }
+    else { refuse("\(program) worker is started by \(program), not by hand\(advice)") }
     close(boardDescriptor)
     // The file of it is opened the first time, and cannot be later.
     _ = ScriptLimits.residentBytesNow()

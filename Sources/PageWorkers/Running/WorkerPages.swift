@@ -42,6 +42,7 @@ final class WorkerPages: Sendable {
     switch message {
     case .setUp, .answer: break
     case .close(let page): await house.close(page)
+    case .end(let call, let page): await answer(call) { (try await house.end(page), []) }
     case .releaseMemory:
       await house.environment.frameworks.releaseMemory()
       malloc_trim(0)

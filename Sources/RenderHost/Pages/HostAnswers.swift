@@ -15,8 +15,6 @@ struct HostAnswers: Sendable {
   private static let valueLimit = 256 << 10
   /// Bytes of one answer.
   private static let bodyLimit: Int64 = 32 << 20
-  /// How long an answer waits for the long ones of its page before it.
-  private static let longAnswerWait = Duration.seconds(120)
   /// What a page must not say of its connection, or of whose server it is.
   private static let ownFields: Set<String> = [
     "host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "expect", "keep-alive",
@@ -113,36 +111,10 @@ struct HostAnswers: Sendable {
     try await Self.send(Body(bundle.bytes), to: page, send) { .bundle(hasMore: $0) }
   }
 
-  /// Sends a body in pieces, the next one when the worker has taken the one before it: of each answer the daemon has no
-  /// more than a few pieces in memory.
-  ///
-  /// - Throws: ``TransportError/tooLarge(url:limit:)`` if it has more bytes than one answer may have.
   private static func send(
     _ body: Body, to page: PageNumbers.Page, _ send: Send, _ head: (_ hasMore: Bool) -> PageAnswer
   ) async throws {
-    let reader = body.reader()
-    var count: Int64 = 0
-    var isFirst = true
-    var pass: FairGate<Int>.Pass?
-    defer { if let pass { page.longAnswers.leave(pass) } }
-    var chunk = try await reader.nextChunk()
-    repeat {
-      let next = chunk == nil ? nil : try await reader.nextChunk()
-      var rest = (chunk ?? [])[...]
-      count += Int64(rest.count)
-      guard count <= bodyLimit else { throw TransportError.tooLarge(url: body.url, limit: bodyLimit) }
-      if pass == nil, count > Frame.pieceLimit {
-        pass = try await page.longAnswers.enter(for: 0, until: .now + longAnswerWait)
-      }
-      repeat {
-        let piece = Array(rest.prefix(Frame.pieceLimit))
-        rest = rest.dropFirst(piece.count)
-        let hasMore = !rest.isEmpty || next != nil
-        try await send(isFirst ? head(hasMore) : .piece(hasMore: hasMore), piece)
-        isFirst = false
-      } while !rest.isEmpty
-      chunk = next
-    } while chunk != nil
+    try await PageAnswer.send(body, limit: bodyLimit, longAnswers: page.longAnswers, send, head)
   }
 
   // MARK: Storage

@@ -173,6 +173,28 @@ struct RenderCommand: AsyncParsableCommand {
   @Flag(name: .long, help: "Leave the network alone: show what is stored.")
   var offline = false
 
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "Memory that the page's process may have: 256MB, 1GB. (default: 512MB)",
+      discussion: "A page that wants more is stopped, and the exit status is 1.", valueName: "size"))
+  var memory: SizeArgument?
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "Time that a script may run until it lets others have a turn: 500ms, 10s. (default: 5s)",
+      discussion: "A page whose script takes longer is stopped, and the exit status is 1.", valueName: "time"))
+  var pageTime: TimeArgument?
+
+  @Flag(
+    name: .long,
+    help: """
+      Run the page in the command's own process: with web sockets, but without confinement, without a limit of memory, \
+      and without an end for promises that follow each other for ever. For bundles that you trust.
+      """)
+  var inProcess = false
+
   @OptionGroup var source: SourceOptions
   @OptionGroup var store: StoreOptions
 
@@ -184,11 +206,28 @@ struct RenderCommand: AsyncParsableCommand {
       throw ValidationError("--ephemeral uses no store: it cannot be used with --store.")
     }
     guard (0...3600).contains(wait) else { throw ValidationError("--wait must be from 0 to 3600 seconds.") }
+    guard !inProcess || memory == nil else {
+      throw ValidationError("--memory limits the page's process: it cannot be used with --in-process.")
+    }
+    guard (memory?.bytes ?? .max) >= Self.leastMemory else {
+      throw ValidationError("--memory must be at least \(Self.leastMemory >> 20)MB.")
+    }
+    guard (pageTime?.duration ?? .seconds(1)) >= .milliseconds(10), (pageTime?.duration ?? .zero) <= .seconds(3600)
+    else {
+      throw ValidationError("--page-time must be from 10ms to 3600s.")
+    }
     guard !styles || format == .outline else { throw ValidationError("--styles belongs to --format outline.") }
     guard !watch || !store.json else {
       throw ValidationError("--json prints one object: it cannot be used with --watch.")
     }
     if let data, !data.hasPrefix("@") { _ = try PageData.read(data) }
+  }
+
+  /// Less is not enough for a process that has not opened a page yet.
+  private static let leastMemory: Int64 = 128 << 20
+
+  private var limits: WorkerLimits {
+    WorkerLimits(time: pageTime?.duration ?? .seconds(5), memory: inProcess ? nil : memory?.bytes ?? 512 << 20)
   }
 
   func run() async throws {
@@ -299,6 +338,7 @@ struct RenderCommand: AsyncParsableCommand {
     }
     configuration.device = DefaultConfiguration(
       texts: Dictionary(environment.map { ($0.key, $0.value) }) { _, last in last })
+    configuration.scripts.limits.time = limits.time
     // One page is opened: no engine need be ready for the next.
     configuration.scripts.ready = 0
     return configuration
@@ -334,11 +374,12 @@ struct RenderCommand: AsyncParsableCommand {
     let notice = isFile ? nil : WaitNotice(.error, "the server")
     defer { notice?.end() }
     let (url, timeWaited) = try await target.url(host)
-    let rendering = await Rendering.run(
+    let rendering = try await Rendering.run(
       .init(
         url: url, timeWaited: timeWaited, isFile: isFile, data: try data.map { try PageData.read($0) } ?? [:],
         events: fire, wait: .seconds(wait), timers: timers?.duration ?? PendingWork.timerLimit,
-        htmlEmbedding: format == .html ? embed : nil, notice: notice),
+        htmlEmbedding: format == .html ? embed : nil, keepsCommands: format == .commands, limits: limits,
+        isInProcess: inProcess, notice: notice),
       on: host)
     for fault in rendering.faults { fault.write(to: .error) }
     if let note = rendering.note {

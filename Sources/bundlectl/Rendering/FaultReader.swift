@@ -16,11 +16,6 @@ actor FaultReader {
     self.source = source
   }
 
-  func fault(of error: PageError) async -> RenderFault {
-    guard case .script(_, .exception(let exception)) = error else { return RenderFault("\(error)", url: url.text) }
-    return await fault(of: exception)
-  }
-
   func fault(of exception: ScriptException) async -> RenderFault {
     await look()
     let mapped = map.map { exception.mapped(through: $0, of: url.text) } ?? exception.located

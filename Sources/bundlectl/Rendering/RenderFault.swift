@@ -1,8 +1,8 @@
 import PageKit
 
 /// Something that went wrong while a page was rendered.
-struct RenderFault: Encodable {
-  let message: String
+struct RenderFault: Encodable, Error {
+  var message: String
   let url: String?
   let line: Int?
   let column: Int?
@@ -40,7 +40,7 @@ struct RenderFault: Encodable {
     terminal.line("bundlectl: \(terminal.styled(message, .red))")
     if let url, let line {
       terminal.line("  at \(terminal.styled("\(Self.plain(url)):\(line)\(column.map { ":\($0)" } ?? "")", .bold))")
-    } else if let url, !message.contains(url) {
+    } else if let url, !message.contains(url), !message.contains(Self.plain(url)) {
       terminal.line("  at \(terminal.styled(Self.plain(url), .bold))")
     }
     if let code, let line, code.count <= Self.codeLimit {

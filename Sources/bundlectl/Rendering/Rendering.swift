@@ -1,6 +1,6 @@
 import Foundation
 import PageKit
-import Synchronization
+import PageWorkers
 
 /// A page, opened as an app opens it, and everything that came of it.
 struct Rendering {
@@ -34,7 +34,7 @@ struct Rendering {
   /// A render command in a line.
   typealias RenderCommandText = String
 
-  struct Request {
+  struct Request: Sendable {
     var url: PageURL
     /// How long the server was waited for already.
     var timeWaited: Duration
@@ -47,54 +47,105 @@ struct Rendering {
     var timers: Duration
     /// The document for a browser: nil for none, else whether pictures stand in it.
     var htmlEmbedding: Bool?
+    /// Whether each change of the tree is kept.
+    var keepsCommands: Bool
+    var limits: WorkerLimits
+    /// Runs the page in this process.
+    var isInProcess: Bool
     /// Shown until the page's bundle is here.
     var notice: WaitNotice?
+
+    var reporting: PageReporting { PageReporting(commands: keepsCommands) }
   }
 
   /// Opens the page, fires the events, and ends it; what the script logs goes to standard error meanwhile.
-  static func run(_ request: Request, on host: PageHost) async -> Rendering {
+  ///
+  /// - Throws: ``CommandError`` if there is nothing that the page's script could run in.
+  static func run(_ request: Request, on host: PageHost) async throws -> Rendering {
+    let listener = NoticeListener(request.notice)
+    let page: any RenderedPage =
+      if request.isInProcess {
+        await OwnPage(request, on: host, listener)
+      } else {
+        WorkerPage(request, on: host, listener, request.limits)
+      }
+    do {
+      return try await run(request, page, listener, on: host)
+    } catch {
+      await page.end()
+      throw error
+    }
+  }
+
+  private static func run(
+    _ request: Request, _ page: any RenderedPage, _ listener: NoticeListener, on host: PageHost
+  ) async throws -> Rendering {
     let url = request.url
     var result = Rendering(bundle: .init(name: nil, url: url.text))
-    let thrown = ThrownExceptions()
-    let token = host.pages.registry.register(thrown as any ScriptExceptionHandling, as: \.exceptions)
-    defer { token.remove() }
-    let page = await host.page()
-    let reader = FaultReader(host.resources, url: url) {
-      if request.isFile { return url.filePath.flatMap { try? String(contentsOfFile: $0, encoding: .utf8) } }
-      return await page.bundle.map { String(decoding: $0.bytes, as: UTF8.self) }
-    }
-    let listener = Task { await listen(to: page, reader, request.notice) }
-    let fault = await open(page, request)
+    let fault = try await page.open()
     if let fault { result.faults.append(fault) }
-    let phase = await page.phase
-    if phase == .live || phase == .empty {
-      result.pending = await page.settle(within: request.wait, timers: request.timers)
-      for event in request.events {
-        guard let fault = await fire(event, page) else {
-          result.pending = await page.settle(within: request.wait, timers: request.timers)
-          continue
-        }
+    var look = await page.look()
+    for event in look.hasRun ? request.events : [] {
+      if var fault = await fire(event, page, look) {
+        fault.message = "--fire \(event.ref):\(event.type): \(fault.message)"
+        result.faults.append(fault)
+      }
+      look = await page.look()
+    }
+    if let isEmbedding = request.htmlEmbedding, look.tree.body != nil {
+      do {
+        result.html = try await page.html(title: url.readable, embedding: isEmbedding)
+      } catch let fault as RenderFault {
         result.faults.append(fault)
       }
     }
-    (result.timings, result.messages) = await (page.timings, page.messages)
-    if let isEmbedding = request.htmlEmbedding, await page.tree.body != nil {
-      result.html = await page.preview(title: url.readable, embedding: isEmbedding).html
-    }
-    let hasFailed = await page.phase == .failed || fault != nil
-    result.state = await hasFailed ? .failed : page.tree.body == nil ? .empty : .rendered
+    let hasFailed = look.phase == .failed || fault != nil
+    result.state = hasFailed ? .failed : look.tree.body == nil ? .empty : .rendered
     if result.state == .empty {
       result.faults.append(RenderFault("the page has made no body: there is nothing to see", url: url.text))
     }
-    (result.tree, result.source, result.note) = await (page.tree, page.bundle?.source, page.bundle?.note)
-    result.bundle.name = await name(of: url, in: page.view?.release, host)
-    result.bundle.md5 = await page.bundle?.md5.hex ?? (request.isFile ? RenderReport.Bundle.md5(of: url) : nil)
-    await page.destroy()
-    let heard = await listener.value
+    (result.tree, result.timings, result.messages, result.pending) = (
+      look.tree, look.timings, look.messages, look.pending
+    )
+    (result.source, result.note) = (look.bundle?.source, look.bundle?.note)
+    result.bundle.name = await name(of: url, in: look.bundle?.view?.release, host)
+    result.bundle.md5 = look.bundle?.md5.hex ?? (request.isFile ? RenderReport.Bundle.md5(of: url) : nil)
+    let reader = FaultReader(host.resources, url: url) { await page.source() }
+    await page.end()
+    let heard = listener.finish()
     (result.commands, result.missing, result.logged) = (heard.commands, heard.missing, heard.logged)
     // What the script threw came before what was wrong with the asking.
-    result.faults = heard.faults + thrown.faults(besides: page.id) + result.faults
+    result.faults = await faults(heard, reader, request) + result.faults
     return result
+  }
+
+  /// What was wrong with the page, with its places in the bundle's sources.
+  private static func faults(
+    _ heard: NoticeListener.Heard, _ reader: FaultReader, _ request: Request
+  ) async -> [RenderFault] {
+    var faults: [RenderFault] = []
+    for wrong in heard.wrong {
+      switch wrong {
+      case .exception(let exception): faults.append(await reader.fault(of: exception))
+      case .failed(let failure):
+        if let stop = failure.stop {
+          faults.append(request.limits.fault(stop, request.url))
+        } else if let exception = failure.exception {
+          faults.append(await reader.fault(of: exception.exception))
+        } else {
+          faults.append(RenderFault(failure.text, url: request.url.text))
+        }
+      }
+    }
+    faults += heard.thrown.map { RenderFault($0) }
+    if heard.hasMoreFaults {
+      faults.append(RenderFault("there were more errors than are kept: these are the first \(faults.count)"))
+    }
+    if heard.hasMoreCommands {
+      faults.append(
+        RenderFault("the page changed its tree more often than is kept: the first \(heard.commands.count) changes are"))
+    }
+    return faults
   }
 
   /// The name that a release, or any that is stored, has for a page.
@@ -106,105 +157,8 @@ struct Rendering {
     return try? await store.bundle(at: identity.reduced(url), in: release)?.bundle.name
   }
 
-  private static func open(_ page: PageInstance, _ request: Request) async -> RenderFault? {
-    do {
-      if request.isFile, let path = request.url.filePath {
-        let bytes = try Self.read(path)
-        if let fault = BundleFault(in: bytes) {
-          return RenderFault("\(request.url.readable) is no bundle: \(fault)", url: request.url.text)
-        }
-        try await page.render(String(decoding: bytes, as: UTF8.self), at: request.url, data: request.data)
-      } else {
-        var options = PageOptions()
-        options.timeWaited = request.timeWaited
-        try await page.renderByURL(request.url.text, options: options, data: request.data)
-      }
-      return nil
-    } catch is PageError {
-      // The page's events tell.
-      return nil
-    } catch {
-      return RenderFault("\(request.url.readable) cannot be read: \(error)", url: request.url.text)
-    }
-  }
-
-  /// Also what has no length of its own: a pipe, or a device.
-  ///
-  /// - Throws: ``CommandError``.
-  private static func read(_ path: String) throws -> [UInt8] {
-    guard let file = fopen(path, "r") else { throw CommandError(String(cString: strerror(errno))) }
-    defer { fclose(file) }
-    let limit = Int(ManifestLimits.standard.fileBytes)
-    var bytes: [UInt8] = []
-    while bytes.count <= limit {
-      let piece = [UInt8](unsafeUninitializedCapacity: 64 << 10) { buffer, count in
-        count = fread(buffer.baseAddress, 1, buffer.count, file)
-      }
-      if piece.isEmpty { break }
-      bytes += piece
-    }
-    guard ferror(file) == 0 else { throw CommandError(String(cString: strerror(errno))) }
-    guard bytes.count <= limit else { throw CommandError("it has more than the limit of \(limit) bytes") }
-    return bytes
-  }
-
-  private static func fire(_ event: FiredEvent, _ page: PageInstance) async -> RenderFault? {
-    if let fault = event.fault(in: await page.tree) {
-      return RenderFault("--fire \(event.ref):\(event.type): \(fault)")
-    }
-    do {
-      try await page.fireEvent(event.ref, event.type)
-    } catch {
-      return RenderFault("--fire \(event.ref):\(event.type): \(error)")
-    }
-    return nil
-  }
-
-  /// What a page's events say.
-  private struct Heard {
-    var commands: [RenderCommandText] = []
-    var faults: [RenderFault] = []
-    var missing: [MissingPart] = []
-    var logged: [String: Int] = [:]
-  }
-
-  private static func listen(to page: PageInstance, _ reader: FaultReader, _ notice: WaitNotice?) async -> Heard {
-    var heard = Heard()
-    func say(_ level: String, _ text: String) {
-      Terminal.error.line("\(Terminal.error.styled("\(level):", .dim)) \(text)")
-    }
-    for await event in page.events {
-      switch event {
-      case .phase(.loading): break
-      default: notice?.end()
-      }
-      switch event {
-      case .commands(let done): heard.commands += done.map(\.description)
-      case .log(let level, let text):
-        heard.logged[level, default: 0] += 1
-        say(level, text)
-      case .missing(let part):
-        heard.missing.append(part)
-        say("warn", "\(part)")
-      case .message(let message): Terminal.error.line(message.outlineText)
-      case .exception(let exception): heard.faults.append(await reader.fault(of: exception))
-      case .failed(let error): heard.faults.append(await reader.fault(of: error))
-      default: break
-      }
-    }
-    return heard
-  }
-}
-
-/// What scripts throw; a page's own comes with its events, that of pages it embeds or pushes only here.
-private final class ThrownExceptions: ScriptExceptionHandling {
-  private let found = Mutex<[(page: String, fault: RenderFault)]>([])
-
-  func faults(besides page: String) -> [RenderFault] {
-    found.withLock { $0.filter { $0.page != page }.map(\.fault) }
-  }
-
-  func handle(_ exception: ScriptException, page: String, url: PageURL?) {
-    found.withLock { $0.append((page, RenderFault(exception.located))) }
+  private static func fire(_ event: FiredEvent, _ page: any RenderedPage, _ look: PageLook) async -> RenderFault? {
+    if let fault = event.fault(in: look.tree) { return RenderFault(fault) }
+    return await page.fire(event)
   }
 }

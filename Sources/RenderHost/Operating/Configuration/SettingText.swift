@@ -3,19 +3,7 @@ import PageCore
 /// Reads the values that people write.
 enum SettingText {
   /// Bytes, or with a unit of powers of 1024: `65536`, `256MB`, `1.5GiB`.
-  static func size(_ text: String) -> Int64? {
-    let units: [(String, Double)] = [
-      ("kib", 1024), ("mib", 1_048_576), ("gib", 1_073_741_824),
-      ("kb", 1024), ("mb", 1_048_576), ("gb", 1_073_741_824),
-      ("k", 1024), ("m", 1_048_576), ("g", 1_073_741_824), ("b", 1), ("", 1),
-    ]
-    let text = text.lowercased()
-    for (unit, scale) in units where text.hasSuffix(unit) {
-      guard let number = Double(decimal: text.dropLast(unit.count)), number * scale < 1e15 else { return nil }
-      return Int64((number * scale).rounded())
-    }
-    return nil
-  }
+  static func size(_ text: String) -> Int64? { Int64(size: text) }
 
   /// A host as it stands before a port: an IPv6 address in brackets. RFC 3986 §3.2.2.
   static func bracketed(_ host: String) -> String { host.contains(":") ? "[\(host)]" : host }

@@ -1,0 +1,101 @@
+import Foundation
+import PageKit
+
+/// What happens to a page, as a program is told that renders it.
+package enum PageNotice: Codable, Sendable {
+  /// Its bundle is being waited for no more.
+  case begun
+  /// What its script did to the tree, a command a line.
+  case commands([String])
+  case log(level: String, text: String)
+  case missing(Missing)
+  case message(PageMessage)
+  /// Its script threw; the page goes on.
+  case exception(ScriptFault)
+  /// The page could not open, or was stopped.
+  case failed(PageFailureNotice)
+  /// The script of a page threw that it embeds or has gone to.
+  case thrown(ScriptFault)
+
+  /// A ``MissingPart``, as it goes over the socket.
+  package struct Missing: Codable, Sendable {
+    private var component: String?
+    private var owner: String?
+    private var method: String?
+
+    init(_ part: MissingPart) {
+      switch part {
+      case .component(let type): component = type
+      case .module(let name): owner = name
+      case .method(let owner, let name): (self.owner, method) = (owner, name)
+      }
+    }
+
+    package var part: MissingPart {
+      if let component { return .component(component) }
+      return method.map { .method(of: owner ?? "", $0) } ?? .module(owner ?? "")
+    }
+  }
+
+  /// - Returns: `nil` for what the program has no use for.
+  package init?(_ event: PageEvent, _ reporting: PageReporting) {
+    switch event {
+    case .phase(.loading), .phase(.destroyed), .rendered, .refreshed, .image, .source, .fallback, .updateAvailable,
+      .destroyed:
+      return nil
+    case .phase: self = .begun
+    case .commands(let commands):
+      guard reporting.commands else { return nil }
+      self = .commands(commands.map(\.description))
+    case .log(let level, let text): self = .log(level: level, text: text)
+    case .missing(let part): self = .missing(Missing(part))
+    case .message(let message): self = .message(message)
+    case .exception(let exception): self = .exception(ScriptFault(exception))
+    case .failed(let error): self = .failed(PageFailureNotice(error))
+    }
+  }
+
+  /// The name of the event that a notice is sent as.
+  static let name = "notice"
+  /// Commands that are told at once: a message has an end.
+  static let commandsAtOnce = 1_000
+
+  /// The same in messages that are not too long.
+  var pieces: [PageNotice] {
+    guard case .commands(let commands) = self, commands.count > Self.commandsAtOnce else { return [self] }
+    return stride(from: 0, to: commands.count, by: Self.commandsAtOnce).map {
+      .commands(Array(commands[$0..<min($0 + Self.commandsAtOnce, commands.count)]))
+    }
+  }
+
+  /// Its text as JSON.
+  var text: [UInt8] { (try? JSONEncoder().encode(self)).map { Array($0) } ?? [] }
+
+  /// - Returns: `nil` for an event that is no notice.
+  package init?(event name: String, _ details: [UInt8]) {
+    guard name == Self.name, let value = try? JSONValue(reading: details).decoded(as: PageNotice.self) else {
+      return nil
+    }
+    self = value
+  }
+}
+
+/// Why a page could not open, or was stopped.
+package struct PageFailureNotice: Codable, Sendable {
+  /// What its script threw.
+  package var exception: ScriptFault?
+  /// Why its script was stopped.
+  package var stop: KillReason?
+  package var text: String
+
+  init(_ error: PageError) {
+    text = "\(error)"
+    guard case .script(_, let error) = error else { return }
+    switch error {
+    case .exception(let exception): self.exception = ScriptFault(exception)
+    case .timeLimit(let limit): stop = .time(took: nil, limit: limit.seconds)
+    case .memoryLimit(let limit, let found): stop = .memory(found: found, limit: limit)
+    default: break
+    }
+  }
+}

@@ -1,0 +1,105 @@
+import PageKit
+import PageWorkers
+import Synchronization
+
+/// Hears what happens to a page that is rendered: says what its script logs and shows, and keeps the rest. However much
+/// a page says, there is an end of what is kept.
+final class NoticeListener: Sendable {
+  /// Errors that are kept.
+  fileprivate static let faultLimit = 1_000
+  /// Bytes of the commands that are kept.
+  fileprivate static let commandLimit = 64 << 20
+  fileprivate static let missingLimit = 1_000
+  fileprivate static let levelLimit = 100
+
+  /// What was wrong with a page, in its order.
+  enum Wrong: Sendable {
+    case exception(ScriptException)
+    case failed(PageFailureNotice)
+  }
+
+  struct Heard: Sendable {
+    var commands: [Rendering.RenderCommandText] = []
+    var wrong: [Wrong] = []
+    /// What pages have thrown that the page embeds or has gone to.
+    var thrown: [ScriptException] = []
+    var missing: [MissingPart] = []
+    /// Lines that the page logged, by their level.
+    var logged: [String: Int] = [:]
+    /// Whether there were more commands, or more errors, than are kept.
+    var hasMoreCommands = false
+    var hasMoreFaults = false
+    fileprivate var commandBytes = 0
+  }
+
+  private let state = Mutex(Heard())
+  private let notice: WaitNotice?
+
+  /// - Parameter notice: shown until the page's bundle is here.
+  init(_ notice: WaitNotice?) { self.notice = notice }
+
+  /// What was heard until now; nothing is waited for any more.
+  func finish() -> Heard {
+    notice?.end()
+    return state.withLock(\.self)
+  }
+
+  func hear(_ event: PageNotice) {
+    notice?.end()
+    state.withLock { $0.keep(event) }
+    switch event {
+    case .log(let level, let text): Self.say(level, text)
+    case .missing(let missing): Self.say("warn", "\(missing.part)")
+    case .message(let message): Terminal.error.line(message.outlineText)
+    case .begun, .commands, .exception, .failed, .thrown: break
+    }
+  }
+
+  private static func say(_ level: String, _ text: String) {
+    Terminal.error.line("\(Terminal.error.styled("\(level):", .dim)) \(text)")
+  }
+}
+
+extension NoticeListener.Heard {
+  fileprivate mutating func keep(_ event: PageNotice) {
+    switch event {
+    case .begun, .message: break
+    case .commands(let done):
+      for command in done {
+        commandBytes += command.utf8.count + MemoryLayout<String>.stride
+        guard commandBytes <= NoticeListener.commandLimit else { return hasMoreCommands = true }
+        commands.append(command)
+      }
+    case .log(let level, _):
+      if logged.count < NoticeListener.levelLimit || logged[level] != nil { logged[level, default: 0] += 1 }
+    case .missing(let missing):
+      if self.missing.count < NoticeListener.missingLimit { self.missing.append(missing.part) }
+    case .exception(let fault): keep(NoticeListener.Wrong.exception(fault.exception))
+    case .failed(let failure): keep(NoticeListener.Wrong.failed(failure))
+    case .thrown(let fault):
+      guard thrown.count < NoticeListener.faultLimit else { return hasMoreFaults = true }
+      thrown.append(fault.exception)
+    }
+  }
+
+  private mutating func keep(_ wrong: NoticeListener.Wrong) {
+    guard self.wrong.count < NoticeListener.faultLimit else { return hasMoreFaults = true }
+    self.wrong.append(wrong)
+  }
+}
+
+/// What scripts throw; a page's own comes with its events, that of pages it embeds or pushes only here.
+final class ThrownExceptions: ScriptExceptionHandling {
+  private let listener: NoticeListener
+  private let page = Mutex<String?>(nil)
+
+  init(_ listener: NoticeListener) { self.listener = listener }
+
+  /// - Parameter page: one whose events tell what it throws.
+  func leaveOut(_ page: String) { self.page.withLock { $0 = page } }
+
+  func handle(_ exception: ScriptException, page: String, url: PageURL?) {
+    guard page != self.page.withLock(\.self) else { return }
+    listener.hear(.thrown(ScriptFault(exception.located)))
+  }
+}

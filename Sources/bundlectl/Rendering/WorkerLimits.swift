@@ -1,0 +1,41 @@
+import PageKit
+import PageWorkers
+
+/// What the process of a page may take.
+struct WorkerLimits: Hashable, Sendable {
+  /// Of one entry into a script.
+  var time: Duration
+  /// Resident bytes of the process; nil for a page in this one, which has no limit.
+  var memory: Int64?
+
+  /// Why a page had to be stopped, with the limit and the option for it.
+  func fault(_ reason: KillReason, _ url: PageURL) -> RenderFault {
+    let page = url.readable
+    let text =
+      switch reason {
+      case .time:
+        "\(page) was stopped: a script of it ran for longer than \(time.inSeconds), which is the limit (--page-time)"
+      case .memory:
+        "\(page) was stopped: it wanted more memory than the \((memory ?? 0) >> 20) MiB that its process may have (--memory)"
+      case .silence:
+        "\(page) was stopped: its process did not answer, long after the limit of \(time.inSeconds) for a script (--page-time)"
+      case .malformed, .ended, .shutdown: "\(page) was stopped: \(reason)"
+      }
+    return RenderFault(text, url: url.text)
+  }
+
+  /// Why a worker did not do what was asked of it.
+  func fault(_ error: any Error, _ url: PageURL) -> RenderFault {
+    switch error {
+    case PageFault.stopped(let reason), WorkerError.ended(let reason, _): return fault(reason, url)
+    case PageFault.script(let thrown): return RenderFault(thrown.exception)
+    case PageFault.refused(let reason): return RenderFault(reason)
+    case PageFault.unknownPage: return RenderFault("\(url.readable): the page has ended", url: url.text)
+    case WorkerError.noMemory:
+      return RenderFault(
+        "\(url.readable) cannot be opened: the \((memory ?? 0) >> 20) MiB that its process may have are too few (--memory)",
+        url: url.text)
+    default: return RenderFault("\(url.readable) cannot be opened: \(error)", url: url.text)
+    }
+  }
+}

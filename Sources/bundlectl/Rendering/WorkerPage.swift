@@ -1,0 +1,176 @@
+import Foundation
+import Logging
+import PageKit
+import PageWorkers
+
+/// A page whose script runs in a confined process of its own, which ends with the page.
+actor WorkerPage: RenderedPage {
+  private let request: Rendering.Request
+  private let host: PageHost
+  private let answers: WorkerAnswers
+  private let pool: WorkerPool
+  private let limits: WorkerLimits
+  private var running: Task<Void, Never>?
+  private var state = PageLook()
+  private var bytes: [UInt8]?
+  /// Whether the worker has the page.
+  private var isThere = false
+  /// From the beginning until the worker began with the page.
+  private var offset = Duration.zero
+  private var bundleTime = Duration.zero
+
+  /// What the worker calls the page.
+  private static let number: UInt64 = 1
+  /// How long a worker may take until it is ready.
+  private static let startLimit: Duration = .seconds(60)
+  /// What there must be no way around for a page. The other steps take away what the filter of system calls refuses too.
+  private static let needed = ["privileges": "new-privileges", "files": "files", "system calls": "system-calls"]
+
+  /// - Parameter executable: what is started as `… worker`; by default this very program.
+  init(
+    _ request: Rendering.Request, on host: PageHost, _ listener: NoticeListener, _ limits: WorkerLimits,
+    executable: String = "/proc/self/exe"
+  ) {
+    (self.request, self.host, self.limits) = (request, host, limits)
+    answers = WorkerAnswers(host, listener)
+    var configuration = WorkerPool.Configuration()
+    configuration.workers = 1
+    configuration.keepsWorkers = false
+    configuration.pageTime = limits.time
+    if let memory = limits.memory { configuration.memory = memory }
+    configuration.program = "bundlectl"
+    configuration.executable = executable
+    configuration.readyEngines = 0
+    configuration.questions = 10_000
+    configuration.frameworks = host.configuration.scripts.frameworks
+    configuration.frameworkAdvice = host.configuration.scripts.frameworkAdvice
+    configuration.preludes = host.configuration.scripts.preludes
+    configuration.preludeAdvice = host.configuration.scripts.preludeAdvice
+    configuration.socketAdvice = "--in-process has them"
+    configuration.environment = host.configuration.device.environment
+    configuration.refreshesAlways = host.configuration.resources.behavior.refresh == .always
+    // What becomes of the worker is said in the page's own words.
+    pool = WorkerPool(configuration, logger: Logger(label: "bundlectl") { _ in SwiftLogNoOpLogHandler() })
+  }
+
+  func open() async throws -> RenderFault? {
+    let began = ContinuousClock.now
+    await pool.attach(answers)
+    running = Task { [pool] in try? await pool.run() }
+    let bytes: [UInt8]
+    do {
+      bytes = try await load()
+    } catch {
+      state.phase = .failed
+      return error as? RenderFault ?? RenderFault("\(error)", url: request.url.text)
+    }
+    self.bytes = bytes
+    answers.show(state.bundle?.view)
+    bundleTime = .now - began
+    try await waitUntilReady()
+    offset = .now - began
+    let opening = PageOpening(
+      url: request.url.text, options: PageRequestOptions(), data: request.data.json, wait: wait, view: nil,
+      isOnce: false, reporting: request.reporting)
+    let fault = await doing {
+      let digest = try ContentDigests(of: bytes).sha256
+      return try await self.pool.open(Self.number, opening, bytes, digest, location: self.request.url.text)
+    }
+    isThere = fault == nil
+    return fault
+  }
+
+  /// - Throws: ``RenderFault``, and why a bundle cannot be had.
+  private func load() async throws -> [UInt8] {
+    if request.isFile, let path = request.url.filePath { return try request.fileBytes(at: path) }
+    var options = OpenOptions()
+    options.timeWaited = request.timeWaited
+    let bundle = try await host.bundles.load(request.url, options: options)
+    state.bundle = bundle
+    return bundle.bytes
+  }
+
+  /// - Throws: ``CommandError`` if no worker can be had, or none that has given up what it must.
+  private func waitUntilReady() async throws {
+    do {
+      let report = try await pool.ready(within: Self.startLimit)
+      if let refusal = Self.refusal(report) { throw refusal }
+    } catch WorkerError.cannotStart(let reason) {
+      throw CommandError("no process can be had for the page: \(reason); \(Self.advice)")
+    }
+  }
+
+  private static let advice = "--in-process runs the page without one"
+
+  /// Why no page is opened in a worker; `nil` if it has given up all that it must.
+  static func refusal(_ report: ConfinementReport) -> CommandError? {
+    for (what, step) in needed.sorted(by: { $0.key < $1.key }) {
+      guard let reason = report.kept[step] else { continue }
+      return CommandError("no process can be kept from \(what) that the page has no need of: \(reason); \(advice)")
+    }
+    return nil
+  }
+
+  private var wait: PageWait { PageWait(settle: request.wait.seconds, timers: request.timers.seconds) }
+
+  /// Does something to the page, and keeps how it is then.
+  private func doing(_ body: () async throws -> (PageReply, [UInt8])) async -> RenderFault? {
+    do {
+      let (reply, tree) = try await body()
+      try await take(reply, tree)
+      return nil
+    } catch PageFault.refused(let reason) {
+      return RenderFault(reason)
+    } catch {
+      state.phase = .failed
+      return limits.fault(error, request.url)
+    }
+  }
+
+  private func take(_ reply: PageReply, _ tree: [UInt8]) async throws {
+    state.phase = PagePhase(rawValue: reply.phase) ?? .failed
+    state.hasRun = state.hasRun || state.phase == .live || state.phase == .empty
+    (state.messages, state.pending) = (reply.messages, reply.pending)
+    var timings = PageTimings()
+    timings.bundleReady = bundleTime
+    func stage(_ name: String) -> Duration? { reply.timings[name].map { offset + .seconds($0) } }
+    (timings.createInstance, timings.firstElement) = (stage("createInstance"), stage("firstElement"))
+    (timings.evaluated, timings.createFinish) = (stage("evaluated"), stage("createFinish"))
+    timings.interaction = stage("interaction")
+    (timings.requests, timings.hits, timings.bytes) = (reply.requests, reply.hits, reply.bytes)
+    state.timings = timings
+    state.tree = try await ElementTree.Record.decode(tree).tree
+  }
+
+  func fire(_ event: FiredEvent) async -> RenderFault? {
+    let (wait, number) = (wait, Self.number)
+    return await doing {
+      try await pool.call(number, extra: wait.settle) {
+        .fire(call: $0, page: number, ref: event.ref, type: event.type, event: .object([:]), wait, view: nil)
+      }
+    }
+  }
+
+  func look() -> PageLook { state }
+
+  func html(title: String, embedding: Bool) async throws -> String {
+    var view = PageView(format: .html)
+    (view.title, view.isEmbedding, view.limit) = (title, embedding, 64 << 20)
+    do {
+      let number = Self.number
+      let (_, html) = try await pool.call(number, extra: 60) { [view] in .show(call: $0, page: number, view) }
+      return String(decoding: html, as: UTF8.self)
+    } catch {
+      throw limits.fault(error, request.url)
+    }
+  }
+
+  func source() -> String? { bytes.map { String(decoding: $0, as: UTF8.self) } }
+
+  func end() async {
+    // A worker that has gone has told what it could.
+    if isThere { _ = try? await pool.end(Self.number) }
+    running?.cancel()
+    await running?.value
+  }
+}

@@ -1,0 +1,304 @@
+import Foundation
+import PageKit
+import PageTesting
+import PageWorkers
+import Testing
+
+@testable import bundlectl
+
+/// Pages whose scripts run in a process of their own: what hostile ones come to, and that others look the same there.
+struct RenderWorkerTests {
+  private static let head = "// { \"framework\": \"Vanilla\" }\n"
+  private static let body = head + "var d = weex.document, b = d.createBody('div'); d.documentElement.appendChild(b)\n"
+
+  // MARK: Hostile pages
+
+  struct Hostile: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let script: String
+    /// What the sentence has behind the page's URL.
+    let reason: [String]
+
+    // On a busy machine the process may be lost before its script has used its time: that sentence has the same limit.
+    static let time = ["0.5 s", "(--page-time)"]
+    static let memory = ["it wanted more memory than the 256 MiB that its process may have (--memory)"]
+  }
+
+  private static let hostile = [
+    Hostile(testDescription: "an endless loop", script: "while (true) {}", reason: Hostile.time),
+    Hostile(
+      testDescription: "promises that follow each other for ever",
+      script: ";(function f() { Promise.resolve().then(f) })()", reason: Hostile.time),
+    Hostile(
+      testDescription: "a loop that allocates",
+      script: "var a = []; while (true) a.push(new Array(100000).fill(a.length))", reason: Hostile.memory),
+    Hostile(
+      testDescription: "promises that allocate",
+      script: "var a = []; (function f() { a.push(new Uint8Array(1 << 20).fill(1)); Promise.resolve().then(f) })()",
+      reason: Hostile.memory),
+  ]
+
+  /// What a look at the worker may come too late for, and what a debug build has of its own.
+  private static let margin: Int64 = 256 << 20
+
+  @Test("a hostile page ends in bounded time and memory, with its URL, the limit and the option", arguments: hostile)
+  func hostilePages(_ page: Hostile) async throws {
+    try await Site.running { (site: Site) async throws in
+      try site.write(Self.body + page.script, to: "hostile.js")
+      let path = site.folder.file("hostile.js")
+      // A page that allocates is to reach its memory first, however slow the machine is.
+      let time = page.reason == Hostile.time ? "500ms" : "60s"
+      let result = try await MeasuredCommand.run(
+        ["render", path, "--store", site.store, "--memory", "256MB", "--page-time", time])
+      #expect(result.status == 1)
+      #expect(result.error.hasPrefix("bundlectl: \(path) was stopped: "), "\(result.error)")
+      #expect(result.error.split(separator: "\n").count == 1, "\(result.error)")
+      for part in page.reason { #expect(result.error.contains(part), "\(result.error)") }
+      #expect(result.peakBytes < 256 << 20 + Self.margin, "\(result.peakBytes >> 20) MiB")
+      print("\(page.testDescription): \(result.peakBytes >> 20) MiB, \(result.time)")
+    }
+  }
+
+  @Test("a hostile page of a server is named by its URL, and --json has its end as an error")
+  func hostileReport() async throws {
+    try await Site.running { (site: Site) async throws in
+      try site.publish(["a.js": Self.body + ";(function f() { Promise.resolve().then(f) })()"])
+      let url = site.origin.url(for: "/b/a.js")
+      let result = try await Command.run(
+        "render", url, "--store", site.store, "--page-time", "300ms", "--json", "--manifest", site.manifest)
+      #expect(result.status == 1)
+      #expect(try result.json["state"] as? String == "failed")
+      let errors = try #require(try result.json["errors"] as? [[String: Any]])
+      let message = try #require(errors.first?["message"] as? String)
+      #expect(errors.count == 1 && message.hasPrefix("\(url) was stopped: ") && message.contains("(--page-time)"))
+    }
+  }
+
+  @Test("a page that hangs when an event is fired is stopped too, and what it showed is shown")
+  func hangingEvents() async throws {
+    try await Site.running { (site: Site) async throws in
+      try site.write(
+        Self.body + "b.addEvent('click', function f() { Promise.resolve().then(f) })", to: "a.js")
+      let result = try await Command.run(
+        "render", site.folder.file("a.js"), "--store", site.store, "--page-time", "500ms", "--fire", "_root:click")
+      #expect(result.status == 1)
+      #expect(result.error.contains("was stopped: ") && result.error.contains("(--page-time)"), "\(result.error)")
+      #expect(result.output.hasPrefix("div #_root @click"))
+    }
+  }
+
+  // MARK: Without a process
+
+  @Test(
+    "where no process can be had, a sentence says why and how to go on", arguments: ["/bin/false", "/nowhere/at/all"])
+  func withoutAProcess(_ executable: String) async throws {
+    let folder = try TemporaryDirectory()
+    try Data(Self.body.utf8).write(to: URL(fileURLWithPath: folder.file("a.js")))
+    let host = try PageHost(HostConfiguration(store: StoreDirectory(folder.file("store"))))
+    let limits = WorkerLimits(time: .seconds(5), memory: 256 << 20)
+    let request = Rendering.Request(
+      url: try #require(PageURL(filePath: folder.file("a.js"))), timeWaited: .zero, isFile: true, data: [:], events: [],
+      wait: .seconds(1), timers: .zero, htmlEmbedding: nil, keepsCommands: false, limits: limits, isInProcess: false,
+      notice: nil)
+    let page = WorkerPage(request, on: host, NoticeListener(nil), limits, executable: executable)
+    do {
+      _ = try await page.open()
+      Issue.record("the page was opened")
+    } catch let error as CommandError {
+      #expect(error.description.hasPrefix("no process can be had for the page: "), "\(error)")
+      #expect(error.description.hasSuffix("; --in-process runs the page without one"), "\(error)")
+    }
+    await page.end()
+    await host.shutDown()
+  }
+
+  @Test("a process that keeps files, privileges or system calls runs no page; one that keeps a network of its own does")
+  func withoutConfinement() throws {
+    func refusal(_ step: String) throws -> String? {
+      let report = #"{"dropped": [], "kept": {"\#(step)": "Function not implemented"}}"#
+      return WorkerPage.refusal(try JSONDecoder().decode(ConfinementReport.self, from: Data(report.utf8)))?.description
+    }
+    for (step, what) in [("files", "files"), ("new-privileges", "privileges"), ("system-calls", "system calls")] {
+      #expect(
+        try refusal(step)
+          == "no process can be kept from \(what) that the page has no need of: Function not implemented; --in-process runs the page without one"
+      )
+    }
+    // The filter of system calls lets no socket be made.
+    #expect(try refusal("network") == nil)
+  }
+
+  @Test("a page whose process ends by itself is said to be stopped, with how it ended")
+  func anEndedProcess() async throws {
+    try await Site.running { (site: Site) async throws in
+      try site.write(Self.body, to: "a.js")
+      // The script engine cannot reserve its addresses.
+      let result = try await Command.start(
+        shell: "ulimit -v 4000000; \(Command.executable.path) render \(site.folder.file("a.js")) --ephemeral"
+      ).result()
+      #expect(result.status == 1 && !result.wasKilled && result.output.isEmpty)
+      #expect(result.error.hasPrefix("bundlectl: \(site.folder.file("a.js")) was stopped: "), "\(result.error)")
+      #expect(result.error.contains("by signal") && result.error.split(separator: "\n").count == 1, "\(result.error)")
+    }
+  }
+
+  @Test(
+    "limits that cannot be used are wrong usage",
+    arguments: [
+      (["--memory", "1GB", "--in-process"], "cannot be used with --in-process"),
+      (["--memory", "1MB"], "at least 128MB"), (["--memory", "much"], "--memory"),
+      (["--page-time", "1ms"], "from 10ms"),
+    ])
+  func wrongLimits(_ options: [String], _ text: String) async throws {
+    let result = try await Command.start(["render", "a.js"] + options).result()
+    #expect(result.status == 64)
+    #expect(result.error.contains(text), "\(result.error)")
+  }
+
+  @Test("a worker is not started by hand")
+  func byHand() async throws {
+    let result = try await Command.run("worker")
+    #expect(result.status == 64)
+    #expect(result.error == "bundlectl worker is started by bundlectl, not by hand\n")
+    #expect(try await !Command.run("--help").output.contains("worker"))
+  }
+
+  // MARK: The same in both ways
+
+  /// Something of everything that `render` shows.
+  private static let page =
+    body + """
+      var s = weex.requireModule('storage'), m = weex.requireModule('modal'), n = 0
+      var t = d.createElement('text', { attr: { value: 'user: ' + weex.config.env.platform }, style: { color: 'red' } })
+      t.addEvent('click', function () { n += 1; t.setAttr('value', 'clicks: ' + n); if (n > 1) missing() })
+      b.appendChild(t)
+      b.appendChild(d.createElement('image', { attr: { src: 'i.svg' } }))
+      b.appendChild(d.createElement('image', { attr: { src: 'none.svg' } }))
+      b.appendChild(d.createElement('embed', { attr: { src: 'part.js' } }))
+      b.appendChild(d.createElement('tabbar'))
+      weex.requireModule('titleBar')
+      m.toast({ message: 'shown' })
+      m.confirm({ message: 'sure?' }, function (r) { b.setAttr('said', r) })
+      s.setItem('k', 'v', function () { s.getItem('k', function (e) { b.setAttr('stored', e.data) }) })
+      weex.requireModule('stream').fetch({ url: 'list.json', type: 'json' }, function (r) { b.setAttr('list', r.data) })
+      setTimeout(function () { b.setAttr('late', 1) }, 100)
+      setTimeout(function () { b.setAttr('later', 1) }, 5000)
+      setInterval(function () {}, 50)
+      console.log('said', { a: 1 }); console.warn('careful'); console.error(new TypeError('bad'))
+      """
+
+  private static let part =
+    body + """
+      b.appendChild(d.createElement('text', { attr: { value: 'inside' } }))
+      setTimeout(function () { gone() }, 1)
+      """
+
+  /// Runs `render` with and without a process for the page, from an empty state.
+  private static func both(
+    _ target: String, _ more: [String]
+  ) async throws -> (worker: Command.Result, own: Command.Result) {
+    let arguments = ["render", target, "--ephemeral"] + more
+    let worker = try await Command.start(arguments).result()
+    return (worker, try await Command.start(arguments + ["--in-process"]).result())
+  }
+
+  private static func expectSame(_ results: (worker: Command.Result, own: Command.Result), _ comment: String) {
+    #expect(results.worker.status == results.own.status, "\(comment): \(results.worker.error)")
+    // What comes from timers and requests changes the tree in any order.
+    func lines(_ text: String) -> [String] {
+      let lines = text.split(separator: "\n").map(String.init)
+      return comment.contains("commands") ? lines.sorted() : lines
+    }
+    #expect(lines(results.worker.output) == lines(results.own.output), "\(comment)")
+    // Lines of pages that load at the same time may come in another order.
+    #expect(
+      results.worker.error.split(separator: "\n").sorted() == results.own.error.split(separator: "\n").sorted(),
+      "\(comment)")
+    #expect(!results.worker.output.isEmpty || !results.worker.error.isEmpty, "\(comment)")
+  }
+
+  @Test(
+    "a file is rendered to the same with and without --in-process",
+    arguments: [
+      [], ["--styles"], ["--json"], ["--format", "json"], ["--format", "html"], ["--format", "html", "--no-embed"],
+      ["--format", "commands"], ["--fire", "3:click"], ["--fire", "3:click", "--fire", "3:click", "--json"],
+      ["--fire", "99:click"], ["--fire", "3:swipe"], ["--fail-on", "error"], ["--fail-on", "warning"],
+      ["--env", "platform=android", "--env", "scale=3"], ["--data", #"{"user":{"name":"ann"}}"#, "--json"],
+      ["--offline"],
+    ])
+  func sameForFiles(_ options: [String]) async throws {
+    try await Site.running { (site: Site) async throws in
+      try site.write(Self.page, to: "a.js")
+      try site.write(Self.part, to: "part.js")
+      try site.write("<svg width='4' height='3'></svg>", to: "i.svg")
+      try site.write(#"{"a": [1, 2]}"#, to: "list.json")
+      Self.expectSame(try await Self.both(site.folder.file("a.js"), options), "\(options)")
+    }
+  }
+
+  @Test(
+    "timers are waited for, or not, as long with and without --in-process",
+    arguments: [[], ["--timers", "0"], ["--timers", "200s", "--wait", "0.2"]])
+  func sameForTimers(_ options: [String]) async throws {
+    try await Site.running { (site: Site) async throws in
+      try site.write(Self.body + "setTimeout(function () {}, 100000); setInterval(function () {}, 100000)", to: "a.js")
+      let results = try await Self.both(site.folder.file("a.js"), options)
+      Self.expectSame(results, "\(options)")
+      let text = options.count > 2 ? "still waits for 1 timer" : "not waited for: 1 timer"
+      #expect(results.worker.error.contains(text))
+    }
+  }
+
+  @Test(
+    "what is wrong with a file is said in the same words with and without --in-process",
+    arguments: [
+      "", "<html></html>", "var a = 1", "// { \"framework\": \"Zork\" }\nvar a = 1",
+      "// { \"framework\": \"Vue\" }\nvar a = 1",
+      head + "var a = 1", head + "\nvar 天气 = '🙂' = 2", body + "missing()", body + "Promise.reject(new Error('lost'))",
+      head + ";missing()\n//# sourceMappingURL=a.js.map", body + "while (true) {}",
+      body + "weex.requireModule('navigator').push({ url: 'next.js' }, function () {})",
+      body + "b.appendChild(d.createElement('embed', { attr: { src: 'none.js' } }))",
+    ])
+  func sameForFaults(_ script: String) async throws {
+    try await Site.running { (site: Site) async throws in
+      try site.write(script, to: "a.js")
+      try site.write(Self.body + "missing()", to: "next.js")
+      try site.write(#"{"version":3,"sources":["src/page.ts"],"mappings":";CAEE"}"#, to: "a.js.map")
+      try site.write("one\ntwo\n  missing()\n", to: "src/page.ts")
+      for options in [[], ["--json"]] {
+        let results = try await Self.both(site.folder.file("a.js"), options + ["--page-time", "500ms"])
+        Self.expectSame(results, "\(options)")
+      }
+    }
+  }
+
+  @Test(
+    "a server's bundle is rendered to the same with and without --in-process",
+    arguments: [
+      ["--json"], ["--policy", "networkOnly"], ["--policy", "cacheOnly"], ["--policy", "cacheFirst", "--json"],
+      ["--offline"], ["--deadline", "5s", "--format", "html"],
+    ])
+  func sameForServers(_ options: [String]) async throws {
+    try await Site.running { (site: Site) async throws in
+      try site.publish(["a.js": Self.page, "part.js": Self.part, "i.svg": "<svg width='4' height='3'></svg>"])
+      site.origin.serve("/b/list.json", Array(#"{"a": [1, 2]}"#.utf8))
+      for target in ["a", site.origin.url(for: "/b/a.js"), site.origin.url(for: "/b/none.js")] {
+        let results = try await Self.both(target, options + ["--manifest", site.manifest])
+        Self.expectSame(results, "\(target) \(options)")
+      }
+    }
+  }
+
+  @Test("the stages of --timings are the same in both ways, each later than the one before")
+  func sameStages() async throws {
+    try await Site.running { (site: Site) async throws in
+      try site.write(Self.body, to: "a.js")
+      let results = try await Self.both(site.folder.file("a.js"), ["--json", "--timings"])
+      let worker = try #require(try results.worker.json["timings"] as? [String: Any])
+      let own = try #require(try results.own.json["timings"] as? [String: Any])
+      #expect(Set(worker.keys) == Set(own.keys))
+      let stages = ["bundle", "createInstance", "evaluated", "createFinish"].compactMap { worker[$0] as? Double }
+      #expect(stages.count == 4 && stages == stages.sorted(), "\(worker)")
+    }
+  }
+}
