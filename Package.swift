@@ -302,6 +302,14 @@ if Context.environment["PAGEKIT_FUZZ"] != nil {
         name: "PageKit", dependencies: ["HTTPCaching", "PageCore", "PageLoading", "PageRuntime", "ScriptEngine"],
         path: "Tests/Fuzzing/PageKit", swiftSettings: counted),
       .target(
+        name: "PageWorkers",
+        dependencies: ["PageCore", "PageKit", .product(name: "NIOCore", package: "swift-nio")],
+        sources: [
+          "Confinement/ConfinementReport.swift", "Pool/BarredBundles.swift", "Pool/WorkerError.swift",
+          "Protocol/Frame.swift", "Protocol/HostMessage.swift", "Protocol/PageAnswer.swift",
+          "Protocol/PageNotice.swift", "Protocol/PageQuestion.swift", "Protocol/WorkerMessage.swift",
+        ], swiftSettings: counted),
+      .target(
         name: "RenderHost",
         dependencies: [
           "PageCore", "PageKit",
@@ -313,15 +321,11 @@ if Context.environment["PAGEKIT_FUZZ"] != nil {
         sources: [
           "Operating/Limits/RequestBytesHandler.swift", "Operating/Limits/RequestHeadHandler.swift",
           "Operating/Limits/RequestTargetForm.swift", "Operating/Server/BytePipe.swift",
-          "Workers/Confinement/ConfinementReport.swift", "Workers/Pool/BarredBundles.swift",
-          "Workers/Pool/WorkerError.swift", "Workers/Protocol/Frame.swift", "Workers/Protocol/HostMessage.swift",
-          "Workers/Protocol/PageAnswer.swift", "Workers/Protocol/PageQuestion.swift",
-          "Workers/Protocol/WorkerMessage.swift",
         ], swiftSettings: counted),
       .executableTarget(
         name: "Fuzzing",
         dependencies: [
-          "HTTPCaching", "PageCore", "PageRuntime", "PageStore", "RenderHost",
+          "HTTPCaching", "PageCore", "PageRuntime", "PageStore", "PageWorkers", "RenderHost",
           .product(name: "HTTPTypes", package: "swift-http-types"),
           .product(name: "NIOCore", package: "swift-nio"),
           .product(name: "NIOEmbedded", package: "swift-nio"),

@@ -3,7 +3,7 @@ import NIOCore
 import NIOEmbedded
 import PageCore
 
-@testable import RenderHost
+@testable import PageWorkers
 
 /// Bytes of a worker's socket: frames are the same however they are cut, and a message that is read and written again
 /// reads the same.
