@@ -32,10 +32,10 @@ extension WorkerPool {
     guard let residence = residences[page], let worker = workers[residence.worker] else { throw PageFault.unknownPage }
     workers[worker.id]?.calls += 1
     defer { workers[worker.id]?.calls -= 1 }
+    // Scripts that run for too long are stopped before; a worker that hardly gets any of the processor is not to blame.
+    let limit = Watch.Limits(time: configuration.pageTime.seconds, memory: configuration.memory).wait + extra
     do {
-      return try await worker.link.call(
-        page, within: configuration.pageTime * (PageAdmission.callsPerWorker + 2) + .seconds(5 + extra), payload,
-        message)
+      return try await worker.link.call(page, within: .seconds(limit), payload, message)
     } catch let fault as PageFault {
       // The engine has spared the worker; the bundle is no better for that.
       if case .stopped(let reason) = fault { strike(page, reason) }

@@ -2,8 +2,8 @@ import Foundation
 import PageKit
 
 extension WorkerPool {
-  /// How long a worker may take until it is ready.
-  private static let startLimit: Duration = .seconds(20)
+  /// How long a worker may take until it is ready, on a busy machine too.
+  private static let startLimit: Duration = .seconds(60)
   /// Between two times that a worker is told to let go of memory.
   private static let reliefPause: Duration = .seconds(2)
 
