@@ -1,3 +1,5 @@
+import Foundation
+import PageCore
 import PageTesting
 import ScriptEngine
 import Testing
@@ -91,5 +93,44 @@ struct ElementTreeTests {
       #expect(parent.children.count { $0 == element.ref } == 1)
       #expect(element.depth == parent.depth + 1)
     }
+  }
+
+  @Test("a tree is the same after it was a record")
+  func aRecordKeepsTheTree() async throws {
+    let tree = try Self.tree()
+    let record = Array(try JSONEncoder().encode(ElementTree.Record(tree)))
+    let read = try await ElementTree.Record.decode(record).tree()
+    #expect(read.root == tree.root)
+    #expect(read.preorder(from: "_root") == tree.preorder(from: "_root"))
+    #expect(read.count == tree.count)
+  }
+
+  @Test(
+    "elements that make no tree are refused",
+    arguments: [
+      ("an element below itself", [("a", "b", 0, ["b"]), ("b", "a", 1, ["a"])], ElementTreeError.cycle("a")),
+      ("an element twice below another", [("a", nil, 0, ["b", "b"]), ("b", "a", 1, [])], .duplicate("b")),
+      ("an element below two", [("a", nil, 0, ["b", "c"]), ("b", "a", 1, ["c"]), ("c", "a", 1, [])], .duplicate("c")),
+      ("a child that is not there", [("a", nil, 0, ["b"])], .unknown("b")),
+      ("a parent that does not know of it", [("a", nil, 0, []), ("b", "a", 1, [])], .unknown("b")),
+      ("one ref for two", [("a", nil, 0, []), ("a", nil, 0, [])], .duplicate("a")),
+      ("a depth that no tree has", [("a", nil, .max, [])], .tooDeep(1_000)),
+      ("no body", [("b", nil, 0, [])], .unknown("a")),
+    ] as [(String, [(String, String?, Int, [String])], ElementTreeError)])
+  func noTree(
+    _ what: String, _ elements: [(ref: String, parent: String?, depth: Int, children: [String])],
+    _ error: ElementTreeError
+  ) async throws {
+    let list: [JSONValue] = elements.map { element in
+      .object([
+        "ref": .string(element.ref), "type": .string("div"), "attributes": .object([:]), "style": .object([:]),
+        "events": .array([]),
+        "parent": element.parent.map { .string($0) } ?? .null, "depth": .integer(Int64(element.depth)),
+        "children": .array(element.children.map { .string($0) }),
+      ])
+    }
+    let record = try await ElementTree.Record.decode(
+      JSONValue.object(["root": .string("a"), "elements": .array(list)]).text)
+    #expect(throws: error) { try record.tree() }
   }
 }

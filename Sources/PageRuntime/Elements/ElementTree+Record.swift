@@ -51,15 +51,11 @@ extension ElementTree {
     }
 
     /// The tree, for looking at it.
-    package var tree: ElementTree {
-      ElementTree(root: root, elements: elements.map(\.element))
+    ///
+    /// - Throws: ``ElementTreeError`` if the elements make no tree: a process that was taken over may send any.
+    package func tree() throws -> ElementTree {
+      try ElementTree(root: root, elements: elements.map(\.element))
     }
-  }
-
-  fileprivate init(root: String?, elements: [Element]) {
-    self.init()
-    for element in elements { restore(element) }
-    restore(root: root)
   }
 }
 

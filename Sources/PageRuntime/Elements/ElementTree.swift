@@ -71,10 +71,32 @@ public struct ElementTree: Hashable, Sendable {
     return result
   }
 
-  /// Puts an element of a record in, as it was.
-  mutating func restore(_ element: Element) { elements[element.ref] = element }
-
-  mutating func restore(root: String?) { self.root = root }
+  /// A tree of elements that are there already.
+  ///
+  /// - Throws: ``ElementTreeError`` if they make no tree.
+  init(root: String?, elements: [Element]) throws {
+    self.init()
+    for element in elements {
+      guard (0...limits.depth).contains(element.depth) else { throw ElementTreeError.tooDeep(limits.depth) }
+      guard self.elements.updateValue(element, forKey: element.ref) == nil else {
+        throw ElementTreeError.duplicate(element.ref)
+      }
+    }
+    var children: Set<String> = []
+    for element in elements {
+      for ref in element.children {
+        let child = try self.element(ref)
+        guard children.insert(ref).inserted else { throw ElementTreeError.duplicate(ref) }
+        // Depth grows along every branch: none comes back to where it began.
+        guard child.parent == element.ref, child.depth == element.depth + 1 else { throw ElementTreeError.cycle(ref) }
+      }
+    }
+    for element in elements where element.parent != nil && !children.contains(element.ref) {
+      throw ElementTreeError.unknown(element.ref)
+    }
+    if let root { _ = try element(root) }
+    self.root = root
+  }
 
   mutating func setImage(_ state: ImageState?, of ref: String) { elements[ref]?.image = state }
 
