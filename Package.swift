@@ -307,7 +307,7 @@ if Context.environment["PAGEKIT_FUZZ"] != nil {
         sources: [
           "Confinement/ConfinementReport.swift", "Pool/BarredBundles.swift", "Pool/WorkerError.swift",
           "Protocol/Frame.swift", "Protocol/HostMessage.swift", "Protocol/PageAnswer.swift",
-          "Protocol/PageNotice.swift", "Protocol/PageQuestion.swift", "Protocol/WorkerMessage.swift",
+          "Protocol/PageQuestion.swift", "Protocol/WorkerMessage.swift",
         ], swiftSettings: counted),
       .target(
         name: "RenderHost",

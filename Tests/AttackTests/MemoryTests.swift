@@ -5,9 +5,11 @@ import TestServers
 import Testing
 
 /// What attacks cost the daemon in memory, its workers not counted; the peaks are printed as a table.
-@Suite(.serialized, .timeLimit(.minutes(10)))
+@Suite(.serialized, .timeLimit(.minutes(20)))
 struct MemoryTests {
   private static let size = 31 << 20
+  /// For pages: their worker makes a script's text of each answer.
+  private static let answerSize = 12 << 20
   /// What the daemon may grow by, whatever is asked for.
   private static let budget = 128 << 20
 
@@ -18,7 +20,7 @@ struct MemoryTests {
     d.documentElement.appendChild(body); body.appendChild(text)
     var count = 0, stream = weex.requireModule('stream')
     for (var i = 0; i < 8; i++) {
-      stream.fetch({ url: 'ORIGIN/large?' + i, type: 'text' }, function () {
+      stream.fetch({ url: 'ORIGIN/answer?' + i, type: 'text' }, function () {
         count++; text.setAttr('value', count + ' answers')
       })
     }
@@ -26,7 +28,7 @@ struct MemoryTests {
 
   @Test("eight long answers at once for each of three pages go through the daemon in pieces")
   func longAnswersForPagesGoThroughInPieces() async throws {
-    try await measured("24 fetches of 31 MB by three pages") { daemon, _ in
+    try await measured("24 fetches of 12 MB by three pages") { daemon, _ in
       var pages: [String] = []
       for _ in 1...3 {
         let answer = try await daemon.post("/pages", #"{"name":"greedy"}"#)
@@ -36,7 +38,7 @@ struct MemoryTests {
       }
       for page in pages {
         // One that takes more than its share of the worker's memory is stopped.
-        try await daemon.until("all answers have come, or the page was stopped", within: .seconds(240)) {
+        try await daemon.until("all answers have come, or the page was stopped", within: .seconds(480)) {
           let answer = try await daemon.get("/pages/\(page)")
           return answer.status == 404 || answer.text.contains("8 answers")
         }
@@ -99,6 +101,7 @@ struct MemoryTests {
     let folder = try TemporaryDirectory()
     let origin = try await FaultOrigin.start()
     origin.serve("/large", [UInt8](repeating: 65, count: Self.size), headers: [.cacheControl: control])
+    origin.serve("/answer", [UInt8](repeating: 65, count: Self.answerSize), headers: [.cacheControl: control])
     let bundles = folder.file("bundles")
     try FileManager.default.createDirectory(atPath: bundles, withIntermediateDirectories: true)
     let script = Self.greedy.replacing("ORIGIN", with: origin.url(for: ""))
