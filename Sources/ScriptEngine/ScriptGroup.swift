@@ -1,25 +1,25 @@
 import CJavaScriptCore
 
-/// Contexts that share one engine: what runs in one waits for what runs in another.
+/// Contexts that share one engine and one thread: what runs in one waits for what runs in another.
 ///
 ///     let group = try ScriptGroup.make()
 ///     let sum = try await group.perform { try $0.makeContext(named: "sum").evaluate("1 + 2").value() }
 public actor ScriptGroup {
-  private nonisolated let queue: ScriptQueue
+  private nonisolated let thread: ScriptThread
   let limiter: ScriptLimiter
   private nonisolated let interruption: Interruption
   private let raw: JSContextGroupRef
   private var contexts: [ContextID: ScriptContext] = [:]
   private var lastID = 0
 
-  public nonisolated var unownedExecutor: UnownedSerialExecutor { queue.asUnownedSerialExecutor() }
+  public nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
   /// Names a context from any thread.
   public struct ContextID: Hashable, Sendable {
     fileprivate let number: Int
   }
 
-  /// A group with an engine of its own.
+  /// A group with an engine and a thread of its own.
   ///
   /// - Throws: ``ScriptError/engine(_:)``.
   // Swift 6.3's optimiser fails (“circular reference”) where another module's code comes to allocate this class, with
@@ -35,16 +35,17 @@ public actor ScriptGroup {
     self.raw = raw
     interruption = Interruption()
     limiter = ScriptLimiter(group: raw, limits: limits, interruption: interruption)
-    queue = ScriptQueue()
+    thread = ScriptThread()
   }
 
   isolated deinit {
     for context in contexts.values { context.close() }
     contexts = [:]
     JSContextGroupRelease(raw)
+    thread.stop()
   }
 
-  /// Does something with the group's contexts, on a thread for scripts, under its limits.
+  /// Does something with the group's contexts, on its thread, under its limits.
   ///
   /// - Throws: what `body` throws; ``ScriptError`` where a script fails.
   public func perform<Result: Sendable>(

@@ -1,4 +1,3 @@
-import Foundation
 import Testing
 
 @testable import ScriptEngine
@@ -60,21 +59,5 @@ struct ScriptGroupTests {
       }
     }
     #expect(await group.contextCount == 0)
-  }
-
-  @Test("groups that have nothing to do have no threads")
-  func idleGroupsHaveNoThreads() async throws {
-    let groups = try (0..<100).map { _ in try ScriptGroup.make() }
-    for group in groups {
-      let value = try await group.perform { try $0.makeContext(named: "a").evaluate("1 + 1").value() }
-      #expect(value == 2)
-    }
-    let folder = "/proc/self/task"
-    let names = try FileManager.default.contentsOfDirectory(atPath: folder).map {
-      (try? String(contentsOfFile: "\(folder)/\($0)/comm", encoding: .utf8)) ?? ""
-    }
-    // Those of other tests are among them.
-    #expect((1..<60).contains(names.count { $0.hasPrefix("pagekit.script") }))
-    withExtendedLifetime(groups) {}
   }
 }
