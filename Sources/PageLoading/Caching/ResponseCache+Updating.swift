@@ -4,43 +4,56 @@ import Logging
 import PageCore
 
 extension ResponseCache {
-  /// The bytes were confirmed: a response gets these fields.
+  /// Stores a response with the fields that confirmed its bytes.
   ///
   /// - Parameter vary: whom it is for from now on; `nil` for the same as before.
   public func update(
     _ response: CachedResponse, fields: HTTPFields, times: ExchangeTimes, vary: VaryKey? = nil
   ) async -> CachedResponse {
-    let entry = response.entry
-    let head = head(
-      status: entry.head.status, fields: fields, times: times, vary: vary ?? entry.head.vary, extent: entry.head.extent,
-      userInfo: entry.head.userInfo)
-    func updated(_ entry: ResponseEntry) -> CachedResponse {
-      // They may have come into memory since the response was looked up.
-      let bytes = response.bytes ?? memory.variants(for: entry.key).first { $0.entry.id == entry.id }?.bytes
-      return CachedResponse(entry, bytes: bytes, policy: policy, epoch: memory.epoch(of: entry.key))
-    }
-    var isStored = entry.id < 0
-    var fresh = ResponseEntry(
-      id: entry.id, key: entry.key, head: head, digest: entry.digest, isKept: entry.isKept, storedAt: entry.storedAt)
-    let epoch = memory.epoch(of: entry.key)
-    if entry.id > 0 {
+    let confirmed = confirmed(response, fields: fields, times: times, vary: vary)
+    var fresh = confirmed.entry
+    var isStored = fresh.id < 0
+    let epoch = memory.epoch(of: fresh.key)
+    if fresh.id > 0 {
       do {
-        if let stored = try await store.update(entry, head: head) { (fresh, isStored) = (stored, true) }
+        if let stored = try await store.update(response.entry, head: fresh.head) { (fresh, isStored) = (stored, true) }
       } catch {
         isStored = true
-        logger.warning("a stored response cannot be updated: \(error)", metadata: ["key": "\(entry.key)"])
+        logger.warning("a stored response cannot be updated: \(error)", metadata: ["key": "\(fresh.key)"])
       }
     }
-    let result = updated(fresh)
+    let result = self.response(fresh, bytes: response.bytes)
     if !isStored {
       // It was removed meanwhile.
-      memory.remove(entry.key, ids: [entry.id])
-    } else if entry.id > 0, result.bytes != nil {
+      memory.remove(fresh.key, ids: [fresh.id])
+    } else if fresh.id > 0, result.bytes != nil {
       memory.insert(result, since: epoch)
     } else {
       memory.replace(result)
     }
     return result
+  }
+
+  /// A response with the fields that confirmed its bytes, for the request that they answer alone: what is stored stays
+  /// as it is.
+  ///
+  /// - Parameter vary: whom it is for; `nil` for the same as before.
+  func confirmed(
+    _ response: CachedResponse, fields: HTTPFields, times: ExchangeTimes, vary: VaryKey? = nil
+  ) -> CachedResponse {
+    let entry = response.entry
+    let head = head(
+      status: entry.head.status, fields: fields, times: times, vary: vary ?? entry.head.vary, extent: entry.head.extent,
+      userInfo: entry.head.userInfo)
+    let fresh = ResponseEntry(
+      id: entry.id, key: entry.key, head: head, digest: entry.digest, isKept: entry.isKept, storedAt: entry.storedAt)
+    return self.response(fresh, bytes: response.bytes)
+  }
+
+  private func response(_ entry: ResponseEntry, bytes: [UInt8]?) -> CachedResponse {
+    // They may have come into memory since the response was looked up.
+    let bytes = bytes ?? memory.variants(for: entry.key).first { $0.entry.id == entry.id }?.bytes
+    return CachedResponse(entry, bytes: bytes, policy: policy, epoch: memory.epoch(of: entry.key))
   }
 
   /// What is stored for the keys may not be used without asking from now on.

@@ -212,7 +212,10 @@ extension ResourceLoader {
       cached.stored.answers(request.headerFields) ? nil : VaryKey(vary: fields, request: request.headerFields)
     }
     return await turns.run(cached.entry.key) { [self] in
-      guard generations.claim(generation, for: cached.entry.key, tags: tags) else { return cached }
+      guard generations.claim(generation, for: cached.entry.key, tags: tags) else {
+        // RFC 9111 §4.3.4: whoever asked gets the confirmation's fields; what was purged meanwhile stays purged.
+        return cache.confirmed(cached, fields: fields, times: times, vary: vary)
+      }
       return await cache.update(cached, fields: fields, times: times, vary: vary)
     }
   }

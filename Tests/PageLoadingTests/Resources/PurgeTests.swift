@@ -105,6 +105,25 @@ struct PurgeTests {
     }
   }
 
+  @Test("An answer whose 304 was overtaken by a purge has the fields of that 304", arguments: Choice.allCases)
+  func anOvertaken304GivesItsFields(_ choice: Choice) async throws {
+    try await ResourceFixture.running { fixture in
+      serve(fixture, "text", "max-age=60")
+      try await fixture.load("/a")
+      fixture.origin.respond("/a") { _ in
+        OriginResponse(status: .notModified, headers: [.eTag: "\"text\"", .cacheControl: "max-age=7"])
+      }
+      fixture.origin.hold("/a")
+      let check = Task { try await fixture.load("/a", .reloadRevalidatingCacheData) }
+      try await fixture.origin.waitForRequests(2, to: "/a")
+      try await fixture.loader.purge(try choice.selection(fixture), isSoft: true)
+      fixture.origin.release("/a")
+      let answer = try await check.value
+      #expect((answer.text, answer.fields[.cacheControl]) == ("text", "max-age=7"))
+      try await fixture.waitUntilIdle()
+    }
+  }
+
   @Test(arguments: Choice.allCases, [true, false])
   func whatIsBeingStoredDuringAPurgeIsMetToo(_ choice: Choice, _ isSoft: Bool) async throws {
     try await ResourceFixture.running { fixture in
