@@ -40,7 +40,9 @@ extension ResourceLoader {
   {
     let number = gate.number()
     state.withLock { $0.waiting[key] = number }
+    // What answers here, and what a HEAD confirms, never enters with it.
     defer {
+      gate.forget(number)
       state.withLock { state in
         if state.waiting[key] == number { state.waiting[key] = nil }
       }

@@ -58,7 +58,7 @@ final class TransferGate: Sendable {
     self.waitingLimit = waitingLimit
   }
 
-  /// A number to wait by; whoever takes one enters with it.
+  /// A number to wait by, and to be raised by before it enters; to be forgotten by who took it.
   func number() -> UInt64 {
     state.withLock { state in
       defer { state.nextNumber += 1 }
@@ -66,6 +66,9 @@ final class TransferGate: Sendable {
       return state.nextNumber
     }
   }
+
+  /// The number is not used any more, whether it entered or not.
+  func forget(_ number: UInt64) { state.withLock { $0.expected[number] = nil } }
 
   /// Waits until it may run.
   ///
@@ -107,8 +110,10 @@ final class TransferGate: Sendable {
     }
   }
 
-  /// Who waits, and the tickets there are for them.
-  var counts: (waiting: Int, tickets: Int) { state.withLock { ($0.waiting.count, $0.queue.count) } }
+  /// Numbers that have not entered yet, those that wait, and the tickets there are for them.
+  var counts: (expected: Int, waiting: Int, tickets: Int) {
+    state.withLock { ($0.expected.count, $0.waiting.count, $0.queue.count) }
+  }
 
   private func leave() {
     let next: CheckedContinuation<Admission, Never>? = state.withLock { state in

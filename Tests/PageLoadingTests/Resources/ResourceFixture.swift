@@ -145,7 +145,7 @@ struct ResourceFixture {
   func waitUntilIdle() async throws {
     await loader.finishBackgroundWork()
     try await eventually("nothing is under way") {
-      loader.generations.activeCount == 0 && loader.turns.count == 0
+      loader.generations.activeCount == 0 && loader.turns.count == 0 && loader.gate.counts.expected == 0
         && loader.state.withLock { $0.incoming.isEmpty && $0.waiting.isEmpty }
     }
   }

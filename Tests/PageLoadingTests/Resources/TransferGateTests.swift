@@ -153,4 +153,15 @@ struct TransferGateTests {
       #expect(fixture.origin.requests.map(\.path) == ["/first", "/wanted", "/other"])
     }
   }
+
+  @Test("A request that a handler answers leaves no number at the gate")
+  func handlersLeaveNoNumberBehind() async throws {
+    try await ResourceFixture.running { fixture in
+      let handler = ResourceOrigin(name: "handler") { _ in HandledResponse(bytes: Array("answer".utf8)) }
+      for await update in fixture.loader.updates(for: fixture.request("/a"), from: handler) {
+        #expect(try await update.line == "network: answer")
+      }
+      try await fixture.waitUntilIdle()
+    }
+  }
 }

@@ -108,6 +108,7 @@ struct ValidatorBeliefTests {
       #expect(answer.source == .revalidated)
       #expect(answer.bytes == bytes)
       #expect(fixture.origin.requests.map(\.method) == [.get, .get, .head])
+      try await fixture.waitUntilIdle()
     }
   }
 
