@@ -32,7 +32,6 @@ final class IncomingResponse: Sendable {
 
   /// Bytes kept in memory once the disk is full.
   private static let overflowLimit = 8 << 20
-  private static let pieceSize = 64 << 10
 
   /// - Parameters:
   ///   - request: what was asked.
@@ -167,7 +166,7 @@ final class IncomingResponse: Sendable {
         (position < state.available, state.overflowBytes(at: position, spooled: spool.count), state.end)
       }
       if let overflow { return overflow }
-      if isThere { return try spool.read(at: position, upTo: Self.pieceSize) }
+      if isThere { return try spool.read(at: position, upTo: Body.chunkSize) }
       if let end {
         _ = try end.get()
         return nil

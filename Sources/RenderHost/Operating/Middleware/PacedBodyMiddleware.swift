@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import PageCore
 
 /// Writes long bodies at their client's pace.
 ///
@@ -9,7 +10,7 @@ import NIOCore
 /// that write wait.
 struct PacedBodyMiddleware: RouterMiddleware {
   /// Bodies up to this length go out at once, longer ones in pieces of at most so many bytes.
-  static let pieceSize = 64 << 10
+  static let pieceSize = Body.chunkSize
 
   func handle(
     _ request: Request, context: HostRequestContext, next: (Request, HostRequestContext) async throws -> Response
