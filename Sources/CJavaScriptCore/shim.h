@@ -16,4 +16,13 @@ extern void JSSynchronousGarbageCollectForDebugging(JSContextRef context);
 extern JSObjectRef JSGetMemoryUsageStatistics(JSContextRef context);
 extern int jsc_options_set_boolean(const char *name, int value);
 
+// WTF::releaseFastMallocFreeMemoryForThisThread(), which the library exports and does not promise.
+extern void pk_release_free_memory(void)
+    __asm__("_ZN3WTF40releaseFastMallocFreeMemoryForThisThreadEv") __attribute__((weak));
+
+// Gives back the memory that the engine's allocator keeps for this thread alone; nothing where the library cannot.
+static inline void pk_release_free_memory_of_this_thread(void) {
+  if (pk_release_free_memory) pk_release_free_memory();
+}
+
 #endif
