@@ -2,6 +2,7 @@ import Foundation
 import Logging
 import PageKit
 import PageTesting
+import Synchronization
 import Testing
 
 @testable import PageWorkers
@@ -175,13 +176,13 @@ import Testing
     try await PageFarm.running(["counter": Script.counter]) { farm in
       var configuration = WorkerPool.Configuration()
       (configuration.workers, configuration.executable) = (1, program)
-      let record = HostRecord()
+      let reasons = Mutex<[String]>([])
       let pool = WorkerPool(
         configuration, logger: .init(label: "test") { _ in SwiftLogNoOpLogHandler() },
-        killed: record.killed(_:bundles:))
+        killed: { reason, _ in reasons.withLock { $0.append("\(reason)") } })
       let running = Task { try await pool.run() }
-      try await farm.until { await pool.status().workers.contains { $0.kills >= 2 } }
-      #expect(record.failures.latest.first?.message.contains("is no message") == true)
+      try await farm.until { reasons.withLock { $0.count >= 2 } }
+      #expect(reasons.withLock { $0.allSatisfy { $0.contains("is no message") } })
       #expect(await pool.status().ready == 0)
       running.cancel()
       try? await running.value
