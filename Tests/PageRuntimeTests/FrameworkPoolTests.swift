@@ -92,4 +92,16 @@ struct FrameworkPoolTests {
     await pool.releaseMemory()
     #expect(try await pool.group(for: Self.purpose()).isReusable)
   }
+
+  @Test("groups that are made at the same time count as groups with pages")
+  func groupsMadeAtOnceAreCounted() async throws {
+    let pool = FrameworkPool()
+    let groups = try await withThrowingTaskGroup(of: FrameworkGroup.self) { group in
+      for number in 0..<FrameworkPool.fullGroups + 12 {
+        group.addTask { try await pool.group(for: Self.purpose(source: "\(number)")) }
+      }
+      return try await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(groups.count { $0.isReusable } <= FrameworkPool.fullGroups + 1)
+  }
 }

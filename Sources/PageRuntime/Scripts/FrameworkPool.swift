@@ -51,6 +51,7 @@ public actor FrameworkPool {
   private var made: [Made] = []
   private var waiting: [BundleType: [FrameworkGroup]] = [:]
   private var booting: [BundleType: Task<Void, Never>] = [:]
+  private var bootsUnderWay = 0
   /// Those used longest ago first.
   private var kept: [(purpose: Purpose, group: FrameworkGroup)] = []
 
@@ -181,9 +182,11 @@ public actor FrameworkPool {
     if type != .vanilla, let text = configuration.frameworks[type] {
       source = [("\(type.rawValue.lowercased())-framework.js", text)]
     } else {
-      isReusable = busyCount < Self.fullGroups
+      isReusable = busyCount + bootsUnderWay < Self.fullGroups
       source = BuiltInFramework.sources(isSealed: isReusable)
     }
+    bootsUnderWay += 1
+    defer { bootsUnderWay -= 1 }
     let group = try await FrameworkGroup.boot(
       source, for: type, environment: configuration.environment, components: DefaultComponents.table.descriptions,
       isReusable: isReusable, limits: configuration.limits, turns: turns, observer: configuration.observer)
