@@ -92,7 +92,7 @@ struct LoadBenchmark {
         "curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", host.server.origin + "/pages/\($0)",
       ]) == "200"
     }
-    table.add("pages opened until one is refused", "\(opened.count), in \(elapsed)")
+    table.add("pages opened until one is refused", "\(opened.count), in \(Figures.time(elapsed / .seconds(1)))")
     table.add("the refusal", last.replacing("\n", with: " "))
     table.add("of those, still open at the end", "\(alive.count)")
     table.add("memory (PSS) of each", "\(((bytes - idle) >> 10) / Int64(max(1, opened.count))) KiB")

@@ -19,7 +19,7 @@ struct RunningHost {
     server = try LocalServer(program, cores: cores, log: log) { port in
       [
         "--bundles", bundles, "--store", store, "--listen", "127.0.0.1:\(port)", "--workers", "\(workers)",
-        "--connections-per-address", "2048", "--log-level", "warning",
+        "--connections-per-address", "2048", "--max-pages", "2000", "--log-level", "warning",
       ] + (more ?? [])
     }
     let deadline = ContinuousClock.now + .seconds(20)
