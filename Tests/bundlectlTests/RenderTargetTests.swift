@@ -37,7 +37,8 @@ struct RenderTargetTests {
       #expect(site.origin.requests.count { $0.path == "/b/home.js" } == 1)
       try await site.origin.stop()
       let offline = try await render()
-      #expect(offline["source"] as? String == "store")
+      // If the deadline comes while the server is found to be away, the bytes are read twice, the second time from memory.
+      #expect(["store", "memory"].contains(offline["source"] as? String))
       #expect(Self.shown(offline) == "one \(site.origin.url(for: "/b/home.js"))")
     }
   }
