@@ -15,6 +15,7 @@ let package = Package(
   products: [
     .library(name: "PageKit", targets: ["PageKit"]),
     .library(name: "HTTPCaching", targets: ["HTTPCaching"]),
+    .library(name: "HTTPCache", targets: ["HTTPCache", "CurlTransport"]),
     .library(name: "PageTesting", targets: ["PageTesting"]),
     .executable(name: "bundlectl", targets: ["bundlectl"]),
     .executable(name: "renderhost", targets: ["RenderHostCommand"]),
@@ -55,46 +56,59 @@ let package = Package(
       ],
       swiftSettings: strict),
     .target(
-      name: "PageCore",
+      name: "HTTPTransport",
       dependencies: [
         "HTTPCaching", "CCrypto",
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "RawStructuredFieldValues", package: "swift-http-structured-headers"),
       ],
       swiftSettings: strict),
     .target(
       name: "CurlTransport",
       dependencies: [
-        "PageCore", "CCurl", "CZlib", "CBrotli", "CZstd",
+        "HTTPCaching", "HTTPTransport", "CCurl", "CZlib", "CBrotli", "CZstd",
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
       swiftSettings: strict),
     .target(
-      name: "PageStore",
+      name: "DiskStorage",
       dependencies: [
-        "PageCore", "HTTPCaching", "CLinux",
+        "HTTPTransport", "CLinux",
+        .product(name: "DequeModule", package: "swift-collections"),
+        .product(name: "GRDB", package: "GRDB.swift"),
+        .product(name: "SystemPackage", package: "swift-system"),
+      ],
+      swiftSettings: strict),
+    .target(
+      name: "HTTPCache",
+      dependencies: [
+        "HTTPCaching", "HTTPTransport", "DiskStorage", "CLinux",
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "HeapModule", package: "swift-collections"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "SystemPackage", package: "swift-system"),
       ],
       swiftSettings: strict),
     .target(
-      name: "PageLoading",
+      name: "Bundles",
       dependencies: [
-        "PageCore", "HTTPCaching",
+        "HTTPCaching", "HTTPTransport", "DiskStorage", "CLinux",
+        .product(name: "DequeModule", package: "swift-collections"),
+        .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "HeapModule", package: "swift-collections"),
         .product(name: "Logging", package: "swift-log"),
-        .product(name: "RawStructuredFieldValues", package: "swift-http-structured-headers"),
+        .product(name: "SystemPackage", package: "swift-system"),
       ],
       swiftSettings: strict),
     .target(name: "ScriptEngine", dependencies: ["CJavaScriptCore"], swiftSettings: strict),
     .target(
       name: "PageRuntime",
       dependencies: [
-        "HTTPCaching", "PageCore", "PageLoading", "ScriptEngine",
+        "Bundles", "HTTPCache", "HTTPCaching", "HTTPTransport", "ScriptEngine",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
       ],
@@ -107,7 +121,7 @@ let package = Package(
     .target(
       name: "WebSocketTransport",
       dependencies: [
-        "PageCore", "PageRuntime",
+        "HTTPTransport", "PageRuntime",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
@@ -118,7 +132,8 @@ let package = Package(
     .target(
       name: "PageKit",
       dependencies: [
-        "HTTPCaching", "PageCore", "CurlTransport", "PageStore", "PageLoading", "PageRuntime", "ScriptEngine",
+        "Bundles", "CurlTransport", "DiskStorage", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageRuntime",
+        "ScriptEngine",
         "WebSocketTransport", "CCrypto",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
@@ -127,7 +142,7 @@ let package = Package(
     .target(
       name: "PageTesting",
       dependencies: [
-        "HTTPCaching", "PageCore",
+        "HTTPCache", "HTTPCaching", "HTTPTransport",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -186,7 +201,7 @@ let package = Package(
     .testTarget(name: "ScriptEngineTests", dependencies: ["ScriptEngine"], swiftSettings: relaxed),
     .testTarget(
       name: "PageRuntimeTests",
-      dependencies: ["PageRuntime", "PageStore", "CurlTransport", "PageTesting", "TestServers", "WebSocketTransport"],
+      dependencies: ["PageRuntime", "Bundles", "CurlTransport", "PageTesting", "TestServers", "WebSocketTransport"],
       exclude: ["Fixtures"], swiftSettings: relaxed),
     .testTarget(
       name: "WebSocketTransportTests",
@@ -213,7 +228,12 @@ let package = Package(
       ], swiftSettings: relaxed),
     .testTarget(
       name: "AttackTests", dependencies: ["PageTesting", "TestServers", "RenderHostCommand"], swiftSettings: relaxed),
-    .testTarget(name: "PageCoreTests", dependencies: ["PageCore", "PageTesting"], swiftSettings: relaxed),
+    // Files, clocks and damage that several test targets need.
+    .target(
+      name: "TestSupport", dependencies: ["HTTPCaching", "HTTPTransport", "PageTesting"], path: "Tests/TestSupport",
+      swiftSettings: relaxed),
+    .testTarget(name: "HTTPTransportTests", dependencies: ["HTTPTransport", "PageTesting"], swiftSettings: relaxed),
+    .testTarget(name: "DiskStorageTests", dependencies: ["DiskStorage"], swiftSettings: relaxed),
     // Real servers that several test targets start.
     .target(
       name: "TestServers",
@@ -230,9 +250,9 @@ let package = Package(
       name: "CurlTransportTests", dependencies: ["CurlTransport", "PageTesting", "TestServers"],
       swiftSettings: relaxed),
     .testTarget(
-      name: "PageStoreTests",
+      name: "HTTPCacheTests",
       dependencies: [
-        "PageStore", "PageTesting", "ResponseWriterTool",
+        "HTTPCache", "CurlTransport", "PageTesting", "TestSupport", "ResponseWriterTool",
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
@@ -243,20 +263,22 @@ let package = Package(
     .executableTarget(
       name: "ResponseWriterTool",
       dependencies: [
-        "HTTPCaching", "PageCore", "PageStore", "PageTesting",
+        "HTTPCache", "HTTPCaching", "HTTPTransport", "PageTesting",
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
       path: "Tests/ResponseWriterTool", swiftSettings: relaxed),
     .testTarget(
-      name: "PageLoadingTests",
+      name: "BundlesTests",
       dependencies: [
-        "PageLoading", "PageStore", "CurlTransport", "PageTesting", "PageOpenerTool",
+        "Bundles", "HTTPCache", "CurlTransport", "PageTesting", "TestSupport", "PageOpenerTool",
+        .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
+        .product(name: "SystemPackage", package: "swift-system"),
       ], swiftSettings: relaxed),
     // A process of its own, to be killed while it preloads releases and opens pages.
     .executableTarget(
-      name: "PageOpenerTool", dependencies: ["CurlTransport", "PageCore", "PageLoading", "PageStore"],
+      name: "PageOpenerTool", dependencies: ["Bundles", "CurlTransport", "HTTPCache", "HTTPTransport"],
       path: "Tests/PageOpenerTool", swiftSettings: relaxed),
     .testTarget(
       name: "PageTestingTests",
@@ -280,7 +302,7 @@ let package = Package(
 if Context.environment["PAGEKIT_FUZZ"] != nil {
   let counted = strict + [.unsafeFlags(["-Xfrontend", "-sanitize=fuzzer"])]
   let wholeModules = package.targets.filter {
-    ["CCrypto", "HTTPCaching", "PageCore", "PageLoading"].contains($0.name)
+    ["CCrypto", "CLinux", "HTTPCaching", "HTTPTransport", "DiskStorage", "HTTPCache", "Bundles"].contains($0.name)
   }
   for target in wholeModules where target.type == .regular { target.swiftSettings = counted }
   package.products = []
@@ -288,22 +310,19 @@ if Context.environment["PAGEKIT_FUZZ"] != nil {
     wholeModules + [
       .target(name: "ScriptEngine", sources: ["ScriptError.swift"], swiftSettings: counted),
       .target(
-        name: "PageStore",
-        dependencies: ["HTTPCaching", "PageCore", .product(name: "HTTPTypes", package: "swift-http-types")],
-        sources: ["Responses/ResponseFront.swift"], swiftSettings: counted),
-      .target(
-        name: "PageRuntime", dependencies: ["PageCore"],
+        name: "PageRuntime", dependencies: ["HTTPTransport"],
         sources: [
           "Pages/PageMessage.swift", "Pages/PendingWork.swift", "SourceMaps/MappingsReader.swift",
           "SourceMaps/SourceMap.swift", "SourceMaps/SourceMap+Reading.swift", "SourceMaps/SourceMapReference.swift",
         ], swiftSettings: counted),
       // In the place of the module that has all of these and more.
       .target(
-        name: "PageKit", dependencies: ["HTTPCaching", "PageCore", "PageLoading", "PageRuntime", "ScriptEngine"],
+        name: "PageKit",
+        dependencies: ["Bundles", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageRuntime", "ScriptEngine"],
         path: "Tests/Fuzzing/PageKit", swiftSettings: counted),
       .target(
         name: "PageWorkers",
-        dependencies: ["PageCore", "PageKit", .product(name: "NIOCore", package: "swift-nio")],
+        dependencies: ["HTTPTransport", "PageKit", .product(name: "NIOCore", package: "swift-nio")],
         sources: [
           "Confinement/ConfinementReport.swift", "Pool/BarredBundles.swift", "Pool/WorkerError.swift",
           "Protocol/Frame.swift", "Protocol/HostMessage.swift", "Protocol/PageAnswer.swift",
@@ -312,7 +331,7 @@ if Context.environment["PAGEKIT_FUZZ"] != nil {
       .target(
         name: "RenderHost",
         dependencies: [
-          "PageCore", "PageKit",
+          "HTTPTransport", "PageKit",
           .product(name: "DequeModule", package: "swift-collections"),
           .product(name: "HTTPTypes", package: "swift-http-types"),
           .product(name: "NIOCore", package: "swift-nio"),
@@ -325,7 +344,7 @@ if Context.environment["PAGEKIT_FUZZ"] != nil {
       .executableTarget(
         name: "Fuzzing",
         dependencies: [
-          "HTTPCaching", "PageCore", "PageRuntime", "PageStore", "PageWorkers", "RenderHost",
+          "Bundles", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageRuntime", "PageWorkers", "RenderHost",
           .product(name: "HTTPTypes", package: "swift-http-types"),
           .product(name: "NIOCore", package: "swift-nio"),
           .product(name: "NIOEmbedded", package: "swift-nio"),

@@ -1,6 +1,6 @@
 import CCurl
+import HTTPTransport
 import HTTPTypes
-import PageCore
 
 /// What libcurl is told of a transfer.
 extension ActiveTransfer {

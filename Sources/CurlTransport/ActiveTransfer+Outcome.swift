@@ -1,6 +1,6 @@
 import CCurl
+import HTTPTransport
 import HTTPTypes
-import PageCore
 
 /// What libcurl tells of a transfer at its end.
 extension ActiveTransfer {

@@ -1,6 +1,6 @@
 import CCurl
+import HTTPTransport
 import HTTPTypes
-import PageCore
 
 /// A transfer while libcurl has it: its handle, its options and its callbacks. Lives on the curl thread.
 final class ActiveTransfer {

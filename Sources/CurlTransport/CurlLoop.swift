@@ -1,5 +1,5 @@
 import CCurl
-import PageCore
+import HTTPTransport
 
 /// The curl thread: owns every transfer's handle, and is the only one that calls libcurl for it.
 final class CurlLoop {

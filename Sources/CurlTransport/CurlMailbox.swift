@@ -1,5 +1,5 @@
 import CCurl
-import PageCore
+import HTTPTransport
 import Synchronization
 
 /// What other threads may ask of the curl thread.

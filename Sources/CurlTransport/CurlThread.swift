@@ -1,5 +1,5 @@
 import Foundation
-import PageCore
+import HTTPTransport
 import Synchronization
 
 /// The thread on which libcurl runs. Its end can be waited for: with it ends what OpenSSL keeps for a thread.

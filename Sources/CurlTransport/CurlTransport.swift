@@ -1,7 +1,7 @@
 import CCurl
 import Foundation
+import HTTPTransport
 import HTTPTypes
-import PageCore
 
 /// HTTP through libcurl: one thread owns one `curl_multi`, everything else sends it messages.
 ///

@@ -1,5 +1,5 @@
+import HTTPTransport
 import HTTPTypes
-import PageCore
 
 /// Makes a response head of the lines libcurl hands over, and trailers of those after it.
 struct ResponseHeadParser {

@@ -1,5 +1,5 @@
+import HTTPTransport
 import HTTPTypes
-import PageCore
 import Synchronization
 
 /// One request and its answer, between the curl thread that fills it and the task that reads it.

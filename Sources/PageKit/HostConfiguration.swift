@@ -1,10 +1,11 @@
+import Bundles
+import DiskStorage
 import Foundation
+import HTTPCache
+import HTTPTransport
 import HTTPTypes
 import Logging
-import PageCore
-import PageLoading
 import PageRuntime
-import PageStore
 import WebSocketTransport
 
 /// Everything a host may be told; all has a default.

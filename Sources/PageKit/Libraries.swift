@@ -1,6 +1,6 @@
+import Bundles
 import CCrypto
 import CurlTransport
-import PageStore
 
 /// The libraries PageKit runs with.
 public enum Libraries {

@@ -1,4 +1,3 @@
-import PageLoading
 import PageRuntime
 
 extension PageHost {

@@ -1,5 +1,5 @@
-import PageCore
-import PageLoading
+import HTTPCache
+import HTTPTransport
 import PageRuntime
 
 /// One user after the other, and what the system wants back.

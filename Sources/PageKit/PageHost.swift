@@ -1,9 +1,10 @@
+import Bundles
 import CurlTransport
+import DiskStorage
+import HTTPCache
+import HTTPTransport
 import Logging
-import PageCore
-import PageLoading
 import PageRuntime
-import PageStore
 import Synchronization
 import WebSocketTransport
 

@@ -1,6 +1,7 @@
 import CurlTransport
 import Foundation
-import PageCore
+import HTTPCache
+import HTTPTransport
 import Synchronization
 
 /// The cookie jars of a host's users: one for each partition that was used.

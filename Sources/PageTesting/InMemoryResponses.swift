@@ -1,5 +1,7 @@
+import DiskStorage
+import HTTPCache
 import HTTPCaching
-import PageCore
+import HTTPTransport
 import Synchronization
 
 /// What an ``InMemoryResponseStore`` has.

@@ -1,7 +1,7 @@
+import DiskStorage
 import Foundation
+import HTTPTransport
 import Logging
-import PageCore
-import PageStore
 import PageWorkers
 
 /// Everything the daemon may be told. Flags come first, then the environment, then a file.

@@ -1,6 +1,6 @@
 import CurlTransport
+import HTTPTransport
 import HTTPTypes
-import PageCore
 import Testing
 
 /// A whole answer in memory.

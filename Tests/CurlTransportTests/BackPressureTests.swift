@@ -1,5 +1,5 @@
 import CurlTransport
-import PageCore
+import HTTPTransport
 import PageTesting
 import Testing
 

@@ -1,5 +1,5 @@
+import HTTPTransport
 import HTTPTypes
-import PageCore
 import PageTesting
 
 /// Makes chunks one by one when it is asked, and tells how often it was.

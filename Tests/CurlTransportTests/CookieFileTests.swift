@@ -1,7 +1,8 @@
 import CurlTransport
 import Foundation
+import HTTPCaching
+import HTTPTransport
 import HTTPTypes
-import PageCore
 import PageTesting
 import Testing
 

@@ -1,6 +1,7 @@
 import CurlTransport
+import HTTPCaching
+import HTTPTransport
 import HTTPTypes
-import PageCore
 import PageTesting
 import Testing
 

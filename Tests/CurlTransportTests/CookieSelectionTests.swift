@@ -1,6 +1,7 @@
 import Dispatch
+import HTTPCaching
+import HTTPTransport
 import HTTPTypes
-import PageCore
 import PageTesting
 import Testing
 

@@ -1,6 +1,6 @@
 import CurlTransport
+import HTTPTransport
 import HTTPTypes
-import PageCore
 import PageTesting
 import Testing
 

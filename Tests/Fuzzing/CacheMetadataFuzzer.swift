@@ -1,9 +1,9 @@
 import Foundation
+import HTTPTransport
 import HTTPTypes
-import PageCore
 
+@testable import HTTPCache
 @testable import HTTPCaching
-@testable import PageStore
 
 /// What is read back of a stored response, and the fields of responses and requests that a cache goes by.
 enum CacheMetadataFuzzer: Fuzzer {

@@ -1,7 +1,7 @@
 import Foundation
+import HTTPTransport
 import NIOCore
 import NIOEmbedded
-import PageCore
 
 @testable import PageWorkers
 

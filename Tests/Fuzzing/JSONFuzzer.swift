@@ -1,4 +1,4 @@
-import PageCore
+import HTTPTransport
 
 /// Texts of JSON: what is read and written again reads the same.
 enum JSONFuzzer: Fuzzer {

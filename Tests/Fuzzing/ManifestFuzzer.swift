@@ -1,5 +1,6 @@
+import Bundles
 import Foundation
-import PageCore
+import HTTPTransport
 
 /// Manifests of every dialect, and the files that have a release's name.
 enum ManifestFuzzer: Fuzzer {

@@ -1,7 +1,7 @@
+import HTTPTransport
 import NIOCore
 import NIOEmbedded
 import NIOHTTP1
-import PageCore
 
 @testable import RenderHost
 

@@ -1,8 +1,9 @@
+import Bundles
 import CurlTransport
+import DiskStorage
 import Foundation
-import PageCore
-import PageLoading
-import PageStore
+import HTTPCache
+import HTTPTransport
 import Synchronization
 
 /// One process of an app, without a script engine: it preloads releases, opens pages, and asks for their files.
@@ -73,7 +74,7 @@ final class PageOpener: Sendable {
   private func file(_ number: String, _ name: String) async throws {
     guard let page = pages.withLock({ $0[number] }) else { throw UnknownCommand() }
     var request = ResourceRequest(try url(name).text)
-    request.view = page.view
+    request.snapshot = page.view
     print("file", number, name, try Self.digest(try await resources.response(for: request).body.collect()))
   }
 

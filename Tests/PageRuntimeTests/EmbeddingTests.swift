@@ -1,5 +1,5 @@
+import HTTPTransport
 import HTTPTypes
-import PageCore
 import PageTesting
 import ScriptEngine
 import Testing

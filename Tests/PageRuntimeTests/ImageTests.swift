@@ -1,6 +1,6 @@
 import Foundation
-import PageCore
-import PageLoading
+import HTTPCache
+import HTTPTransport
 import PageTesting
 import ScriptEngine
 import Testing

@@ -1,8 +1,7 @@
 import CurlTransport
 import Foundation
-import PageCore
-import PageLoading
-import PageStore
+import HTTPCache
+import HTTPTransport
 import PageTesting
 import ScriptEngine
 import Testing

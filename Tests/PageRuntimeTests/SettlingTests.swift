@@ -1,4 +1,4 @@
-import PageCore
+import HTTPTransport
 import PageTesting
 import ScriptEngine
 import Testing

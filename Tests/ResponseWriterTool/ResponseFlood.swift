@@ -1,8 +1,8 @@
 import Foundation
+import HTTPCache
 import HTTPCaching
+import HTTPTransport
 import HTTPTypes
-import PageCore
-import PageStore
 import PageTesting
 
 /// Responses one after the other. The key of each tells the length and the digest of its body.

@@ -1,6 +1,6 @@
 import Foundation
+import HTTPTransport
 import HTTPTypes
-import PageCore
 import Synchronization
 
 /// Cookies as libcurl keeps them, for the transfers of one or more ``CurlTransport``.

@@ -1,4 +1,4 @@
-import PageCore
+import HTTPTransport
 
 /// Where a request goes, as cookies see it.
 struct CookieTarget: Hashable, Sendable {

@@ -1,6 +1,6 @@
 import CCurl
 import Foundation
-import PageCore
+import HTTPTransport
 
 /// libcurl's cookies, which the transfers of several curl threads may have in common.
 final class CookieShare: Sendable {

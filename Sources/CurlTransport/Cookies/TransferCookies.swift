@@ -1,6 +1,6 @@
 import CCurl
+import HTTPTransport
 import HTTPTypes
-import PageCore
 
 /// What one transfer has to do with a ``CookieJar``. Lives on the curl thread.
 struct TransferCookies {

@@ -1,4 +1,4 @@
-import PageCore
+import HTTPTransport
 
 /// Undoes gzip, Brotli and Zstandard with zlib, libbrotli and libzstd.
 ///

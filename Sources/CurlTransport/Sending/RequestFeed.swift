@@ -1,5 +1,5 @@
+import HTTPTransport
 import HTTPTypes
-import PageCore
 import Synchronization
 
 /// A streamed body on its way: filled by the producer's task, emptied by the curl thread.

@@ -1,5 +1,5 @@
+import HTTPTransport
 import HTTPTypes
-import PageCore
 
 /// The lines of a request's head as libcurl takes them: fields to send, and fields not to add of its own accord.
 enum RequestLines {

@@ -1,5 +1,5 @@
+import HTTPTransport
 import HTTPTypes
-import PageCore
 
 /// How a request says what it asks for.
 enum RequestTarget: Equatable {

@@ -1,4 +1,4 @@
-import PageCore
+import HTTPTransport
 
 /// How an element that shows another page (`embed`) or a document (`web`) fares.
 public enum SourceState: Hashable, Sendable {

@@ -1,7 +1,7 @@
 import Foundation
+import HTTPCache
 import HTTPCaching
-import PageCore
-import PageLoading
+import HTTPTransport
 
 /// Keeps scripts' values in a region of the response cache, where nothing evicts them.
 public struct CacheStorage: StorageProviding {

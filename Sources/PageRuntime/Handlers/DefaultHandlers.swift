@@ -1,6 +1,6 @@
 import Foundation
+import HTTPTransport
 import Logging
-import PageCore
 import ScriptEngine
 
 /// Writes scripts' errors to a log.

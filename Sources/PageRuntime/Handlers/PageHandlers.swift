@@ -1,4 +1,4 @@
-import PageLoading
+import HTTPCache
 
 /// The handlers of a page, each for one job.
 public struct PageHandlers: Sendable {

@@ -1,5 +1,5 @@
-import PageCore
-import PageLoading
+import HTTPCache
+import HTTPTransport
 
 /// Handlers of requests. Of those that match a request the newest comes first.
 extension PageRegistry {

@@ -1,4 +1,4 @@
-import PageCore
+import HTTPTransport
 import ScriptEngine
 
 /// Pages one upon the other: what `navigator` pushes and pops. The topmost is the one that is seen.

@@ -1,4 +1,4 @@
-import PageLoading
+import HTTPCache
 
 /// Changes requests on their way out, and answers on their way back.
 ///

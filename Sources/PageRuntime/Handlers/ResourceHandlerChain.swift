@@ -1,5 +1,5 @@
-import PageCore
-import PageLoading
+import HTTPCache
+import HTTPTransport
 
 /// The handlers of one request, newest first, and behind them the loader.
 public struct ResourceHandlerChain: Sendable {

@@ -1,5 +1,5 @@
-import PageCore
-import PageLoading
+import HTTPCache
+import HTTPTransport
 
 /// Stands between pages and the loader, and sees every update on its way back. Most handlers are simpler as a
 /// ``RequestTransform``, or as ``ResourceAnswering``.

@@ -1,6 +1,6 @@
+import HTTPCache
+import HTTPTransport
 import HTTPTypes
-import PageCore
-import PageLoading
 
 /// Loads pictures as the page's other requests are loaded: from the cache and the network, equal ones once. What they
 /// are is told by their bytes.

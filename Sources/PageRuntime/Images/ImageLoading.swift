@@ -1,5 +1,5 @@
-import PageCore
-import PageLoading
+import HTTPCache
+import HTTPTransport
 
 /// Loads pictures for image elements.
 public protocol ImageLoading: Sendable {

@@ -1,5 +1,5 @@
 import Foundation
-import PageLoading
+import HTTPCache
 
 /// A picture's size in pixels, read from its head without decoding it.
 public struct ImageSize: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import PageLoading
+import HTTPCache
 
 /// How an image element's picture fares.
 public enum ImageState: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import PageCore
+import HTTPTransport
 import ScriptEngine
 
 /// `navigator`, and `event` with `openURL`: from page to page.

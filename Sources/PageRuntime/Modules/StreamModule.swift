@@ -1,7 +1,7 @@
 import Foundation
+import HTTPCache
+import HTTPTransport
 import HTTPTypes
-import PageCore
-import PageLoading
 import ScriptEngine
 
 /// `stream`: what pages fetch for themselves.

@@ -1,4 +1,4 @@
-import PageCore
+import HTTPTransport
 import ScriptEngine
 
 /// `webSocket`: one connection for each page, as in the SDK; a new one takes the place of the one before.

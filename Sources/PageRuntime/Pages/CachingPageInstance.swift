@@ -1,5 +1,5 @@
-import PageCore
-import PageLoading
+import Bundles
+import HTTPTransport
 import ScriptEngine
 
 /// A page that opens from the local store where the server's MD5 says that it may.

@@ -1,4 +1,4 @@
-import PageCore
+import HTTPTransport
 
 /// Something that a page wants and that nobody registered.
 public enum MissingPart: Hashable, Sendable, CustomStringConvertible {

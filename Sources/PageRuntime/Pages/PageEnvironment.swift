@@ -1,5 +1,6 @@
-import PageCore
-import PageLoading
+import Bundles
+import HTTPCache
+import HTTPTransport
 import ScriptEngine
 import Synchronization
 

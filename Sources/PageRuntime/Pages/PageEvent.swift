@@ -1,5 +1,5 @@
-import PageCore
-import PageLoading
+import Bundles
+import HTTPTransport
 import ScriptEngine
 
 /// What happens to a page, in order.

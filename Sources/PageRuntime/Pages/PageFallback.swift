@@ -1,4 +1,4 @@
-import PageCore
+import HTTPTransport
 import ScriptEngine
 
 /// What is shown in the place of a page that cannot open.

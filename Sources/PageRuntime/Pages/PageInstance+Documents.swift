@@ -1,6 +1,6 @@
+import HTTPCache
+import HTTPTransport
 import HTTPTypes
-import PageCore
-import PageLoading
 import ScriptEngine
 
 extension PageInstance {

@@ -1,6 +1,6 @@
+import HTTPCache
+import HTTPTransport
 import HTTPTypes
-import PageCore
-import PageLoading
 import ScriptEngine
 
 /// A request took longer than the script allows.
@@ -15,7 +15,7 @@ extension PageInstance {
   /// What the handlers, and behind them the loader, answer to a request of this page.
   public func updates(for request: ResourceRequest) -> AsyncStream<LoadUpdate> {
     var request = rewritten(request)
-    request.view = request.view ?? view
+    request.snapshot = request.snapshot ?? view
     let target = resolve(SchemeRelativeRewriter().rewrite(request.reference, for: request))
     timings.requests += 1
     return registry.requests.start(request, target, page: id, environment.resources)(request)

@@ -1,5 +1,4 @@
-import PageCore
-import PageLoading
+import HTTPTransport
 import ScriptEngine
 
 extension PageInstance {

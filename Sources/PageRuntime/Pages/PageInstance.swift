@@ -1,7 +1,8 @@
+import Bundles
 import Foundation
+import HTTPCache
+import HTTPTransport
 import HTTPTypes
-import PageCore
-import PageLoading
 import ScriptEngine
 
 /// A page: its script, its elements, its life.

@@ -1,4 +1,4 @@
-import PageCore
+import HTTPTransport
 
 /// A message that a page has shown with the module `modal`, or a question it has asked.
 public struct PageMessage: Hashable, Sendable, Codable {

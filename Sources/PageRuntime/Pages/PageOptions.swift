@@ -1,4 +1,4 @@
-import PageLoading
+import Bundles
 import ScriptEngine
 
 /// What a page is opened with, besides its URL and its data.

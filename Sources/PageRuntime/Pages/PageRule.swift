@@ -1,5 +1,5 @@
 import Foundation
-import PageLoading
+import HTTPCache
 import ScriptEngine
 
 /// A rule that a page has added with `dom.addRule`: a font, as a rule.

@@ -1,4 +1,4 @@
-import PageCore
+import HTTPTransport
 
 /// What a page still had under way when waiting for it ended.
 public struct PendingWork: Hashable, Sendable, Codable {

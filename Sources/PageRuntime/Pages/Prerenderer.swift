@@ -1,5 +1,5 @@
 import Foundation
-import PageCore
+import HTTPTransport
 import ScriptEngine
 
 /// Pages that are rendered before anybody wants to see them. Each is there for a while, and for one who opens the same

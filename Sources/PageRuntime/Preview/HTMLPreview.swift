@@ -1,4 +1,4 @@
-import PageCore
+import HTTPTransport
 import ScriptEngine
 
 /// A page's elements as a document that a browser shows: for looking at, not for using.

@@ -1,6 +1,6 @@
+import Bundles
 import Foundation
-import PageCore
-import PageLoading
+import HTTPTransport
 
 /// What a text is that cannot be a bundle.
 public enum BundleFault: String, Hashable, Sendable, CustomStringConvertible {

@@ -1,5 +1,5 @@
 import Foundation
-import PageCore
+import HTTPTransport
 
 /// Which framework a bundle is written for.
 public enum BundleType: String, Hashable, Sendable, CaseIterable {

@@ -1,4 +1,4 @@
-import PageCore
+import HTTPTransport
 import ScriptEngine
 import Synchronization
 

@@ -1,5 +1,6 @@
 import Foundation
-import PageCore
+import HTTPCache
+import HTTPTransport
 import ScriptEngine
 
 /// Script groups with a framework booted in them: some are kept ready, so that a page need not wait for one, and some

@@ -1,5 +1,5 @@
 import Foundation
-import PageCore
+import HTTPTransport
 import ScriptEngine
 
 /// What scripts expect of a global object that the language itself does not have.

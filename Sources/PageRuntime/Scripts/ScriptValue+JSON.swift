@@ -1,5 +1,5 @@
 import Foundation
-import PageCore
+import HTTPTransport
 import ScriptEngine
 
 extension ScriptValue {

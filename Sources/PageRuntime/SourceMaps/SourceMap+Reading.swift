@@ -1,4 +1,4 @@
-import PageCore
+import HTTPTransport
 
 extension SourceMap {
   /// Reads a map's JSON: a plain one, or one of sections.

@@ -1,4 +1,4 @@
-import PageCore
+import HTTPTransport
 
 /// Where the parts of a generated script come from. ECMA-426, "Source Map v3".
 public struct SourceMap: Hashable, Sendable {

@@ -1,6 +1,6 @@
 import Foundation
-import PageCore
-import PageLoading
+import HTTPCache
+import HTTPTransport
 
 /// Finds and reads the map that a script names at its end: in a `data:` URL, beside it, or anywhere on the network.
 public struct SourceMapLookup: Sendable {

@@ -27,7 +27,7 @@ struct ResourceRoutes: Sendable {
     }
     let page = try await parameters["page"].asyncMap { try await directory.page(String($0)) }
     var wanted = ResourceRequest(reference, base: page.flatMap { PageURL($0.location) }, type: .image)
-    wanted.view = page?.bundle.view
+    wanted.snapshot = page?.bundle.view
     wanted = try directory.answers.permitted(wanted)
     let loaded: Loaded
     do {

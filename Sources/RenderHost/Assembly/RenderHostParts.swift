@@ -1,9 +1,8 @@
 import Foundation
+import HTTPTransport
 import Hummingbird
 import Logging
-import PageCore
 import PageKit
-import PageLoading
 import PageWorkers
 import ServiceLifecycle
 

@@ -1,7 +1,7 @@
+import HTTPTransport
 import HTTPTypes
 import Hummingbird
 import NIOCore
-import PageCore
 import Synchronization
 
 /// A request's body on its way to the origin: each piece is asked of the client when the one before it has gone.

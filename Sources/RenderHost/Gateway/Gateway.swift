@@ -1,9 +1,9 @@
+import HTTPCache
 import HTTPCaching
+import HTTPTransport
 import HTTPTypes
 import Hummingbird
 import Logging
-import PageCore
-import PageLoading
 
 /// A shared cache in front of origins: decides with `HTTPCaching`, keeps in stores of its own, asks with libcurl.
 struct Gateway: Sendable {

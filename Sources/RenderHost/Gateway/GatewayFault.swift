@@ -1,9 +1,9 @@
+import HTTPCache
 import HTTPCaching
+import HTTPTransport
 import HTTPTypes
 import Hummingbird
-import PageCore
 import PageKit
-import PageLoading
 
 /// Why the gateway has no answer of the origin. RFC 9110 §15.6.3 to §15.6.5.
 struct GatewayFault: Error, HTTPResponseError {

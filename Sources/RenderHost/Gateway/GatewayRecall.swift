@@ -1,6 +1,6 @@
+import HTTPCache
 import HTTPTypes
 import Hummingbird
-import PageLoading
 
 /// Lets the gateway's listener give a stored answer again to who asks in the same words.
 enum GatewayRecall {

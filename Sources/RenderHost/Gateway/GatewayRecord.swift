@@ -1,6 +1,6 @@
 import CoreMetrics
+import HTTPTransport
 import Logging
-import PageCore
 
 /// What is counted of one origin.
 struct GatewayRecord: Sendable {

@@ -1,6 +1,6 @@
 import CoreMetrics
-import PageCore
-import PageLoading
+import HTTPCache
+import HTTPTransport
 import Synchronization
 
 /// What the gateway says of its origins, for the dashboard and for metrics.

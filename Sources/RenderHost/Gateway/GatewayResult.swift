@@ -1,6 +1,6 @@
+import HTTPCache
 import HTTPCaching
 import PageKit
-import PageLoading
 
 /// What became of a request, for who counts.
 enum GatewayResult: String, CaseIterable, Sendable {

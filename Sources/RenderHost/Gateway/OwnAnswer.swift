@@ -1,7 +1,7 @@
+import HTTPTransport
 import HTTPTypes
 import Hummingbird
 import NIOCore
-import PageCore
 
 /// What the gateway says where it is the last to get a request. RFC 9110 §9.3.7, §9.3.8.
 enum OwnAnswer {

@@ -1,5 +1,5 @@
+import HTTPTransport
 import HTTPTypes
-import PageCore
 
 /// What in a request's head cannot go on as it came, or means nothing.
 enum UnclearText {

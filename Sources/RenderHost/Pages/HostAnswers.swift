@@ -53,7 +53,7 @@ struct HostAnswers: Sendable {
   ) async throws {
     guard var request = question.request(body: body) else { throw LoadError.invalidReference(question.reference) }
     request.base = request.base ?? PageURL(page.location)
-    request.view = page.view
+    request.snapshot = page.view
     request.fields = HTTPFields(request.fields.filter { !Self.ownFields.contains($0.name.canonicalName) })
     request = try permitted(request)
     for await update in host.resources.updates(for: request) {

@@ -1,5 +1,5 @@
+import DiskStorage
 import NIOCore
-import PageStore
 
 /// Answers under the very bytes of the request heads that they were given to.
 ///

@@ -1,6 +1,6 @@
+import HTTPTransport
 import Hummingbird
 import Logging
-import PageCore
 import PageKit
 import ServiceLifecycle
 

@@ -1,13 +1,13 @@
+import Bundles
 import CoreMetrics
 import Foundation
 import HTTPCaching
+import HTTPTransport
 import HTTPTypes
 import Hummingbird
 import Logging
 import NIOCore
-import PageCore
 import PageKit
-import PageLoading
 
 /// The routes of what is served: the manifest, the checksums, bundles and files by their names and by their digests.
 struct ServingRoutes: Sendable {

@@ -56,7 +56,7 @@ final class WorkerAnswers: WorkerPoolDelegate {
     _ send: @escaping @Sendable (PageAnswer, [UInt8]) async throws -> Void
   ) async throws {
     guard var request = question.request(body: body) else { throw LoadError.invalidReference(question.reference) }
-    request.view = view.withLock(\.self)
+    request.snapshot = view.withLock(\.self)
     for await update in host.resources.updates(for: request) {
       switch update {
       case .cached(let loaded): try await relay(.cached, loaded, send)

@@ -1,4 +1,4 @@
-import PageLoading
+import HTTPCache
 import PageTesting
 import ScriptEngine
 import Testing

@@ -1,7 +1,6 @@
 import Foundation
+import HTTPTransport
 import HTTPTypes
-import PageCore
-import PageLoading
 import PageTesting
 import ScriptEngine
 import Testing

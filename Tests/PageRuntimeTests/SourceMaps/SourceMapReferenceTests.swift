@@ -1,7 +1,7 @@
 import CurlTransport
 import Foundation
-import PageCore
-import PageLoading
+import HTTPCache
+import HTTPTransport
 import PageTesting
 import ScriptEngine
 import Testing

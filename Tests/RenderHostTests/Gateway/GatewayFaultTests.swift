@@ -1,7 +1,6 @@
+import HTTPTransport
 import HTTPTypes
-import PageCore
 import PageKit
-import PageLoading
 import Testing
 
 @testable import RenderHost

@@ -1,9 +1,11 @@
+import DiskStorage
 import Foundation
+import HTTPCache
 import HTTPCaching
+import HTTPTransport
 import HTTPTypes
 import Logging
 import PageKit
-import PageLoading
 import PageTesting
 import ServiceLifecycle
 import TestServers

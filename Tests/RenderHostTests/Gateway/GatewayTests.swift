@@ -1,5 +1,5 @@
+import HTTPCache
 import HTTPTypes
-import PageLoading
 import PageTesting
 import Synchronization
 import TestServers

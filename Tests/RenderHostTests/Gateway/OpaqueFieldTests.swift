@@ -1,8 +1,8 @@
+import HTTPTransport
 import HTTPTypes
 import NIOCore
 import NIOEmbedded
 import NIOHTTP1
-import PageCore
 import PageTesting
 import TestServers
 import Testing

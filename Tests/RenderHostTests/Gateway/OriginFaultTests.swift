@@ -1,7 +1,7 @@
 import CurlTransport
+import HTTPTransport
 import HTTPTypes
 import PageKit
-import PageLoading
 import PageTesting
 import TestServers
 import Testing

@@ -1,7 +1,7 @@
 import Foundation
 import HTTPCaching
+import HTTPTransport
 import HTTPTypes
-import PageCore
 import PageKit
 import Testing
 

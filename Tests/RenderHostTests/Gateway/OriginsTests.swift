@@ -1,7 +1,8 @@
 import Foundation
+import HTTPCache
 import HTTPCaching
+import HTTPTransport
 import HTTPTypes
-import PageCore
 import PageKit
 import PageTesting
 import TestServers

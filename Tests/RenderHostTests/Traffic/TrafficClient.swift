@@ -1,7 +1,7 @@
 import CurlTransport
 import Foundation
+import HTTPTransport
 import HTTPTypes
-import PageCore
 import Synchronization
 
 @testable import RenderHost

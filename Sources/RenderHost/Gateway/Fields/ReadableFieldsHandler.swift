@@ -1,7 +1,7 @@
+import HTTPTransport
 import HTTPTypes
 import NIOCore
 import NIOHTTPTypes
-import PageCore
 
 /// Writes fields as they can be written over HTTP/2, whose fields are UTF-8 in swift-nio: each byte that is none becomes a
 /// letter of ISO 8859-1.

@@ -1,7 +1,7 @@
 import DequeModule
 import Foundation
+import HTTPTransport
 import HTTPTypes
-import PageCore
 import Synchronization
 
 /// Gives answers of an origin that sends no validators an `ETag` made of their content, so that who has it need not get

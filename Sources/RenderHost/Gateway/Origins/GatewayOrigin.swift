@@ -1,13 +1,13 @@
 import CurlTransport
+import DiskStorage
+import HTTPCache
 import HTTPCaching
+import HTTPTransport
 import HTTPTypes
 import Hummingbird
 import Logging
 import NIOCore
-import PageCore
 import PageKit
-import PageLoading
-import PageStore
 
 /// One server behind the gateway, with a cache of its own.
 struct GatewayOrigin: Sendable {

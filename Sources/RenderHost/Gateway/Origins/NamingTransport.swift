@@ -1,6 +1,6 @@
 import HTTPCaching
+import HTTPTransport
 import HTTPTypes
-import PageCore
 
 /// Writes into every answer as it comes by which way it came, and when, where it does not say so itself; what is stored
 /// keeps it. RFC 9110 §6.6.1, §7.6.3.

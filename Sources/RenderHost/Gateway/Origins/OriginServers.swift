@@ -1,6 +1,5 @@
+import HTTPTransport
 import HTTPTypes
-import PageCore
-import PageLoading
 import Synchronization
 
 /// The servers of one origin: a request goes to the one whose turn it is, and to another if that cannot be reached.

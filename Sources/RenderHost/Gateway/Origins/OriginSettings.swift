@@ -1,7 +1,7 @@
+import HTTPCache
+import HTTPTransport
 import HTTPTypes
-import PageCore
 import PageKit
-import PageLoading
 
 /// What the gateway is told of one origin.
 public struct OriginSettings: Sendable {

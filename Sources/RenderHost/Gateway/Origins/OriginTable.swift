@@ -1,4 +1,4 @@
-import PageCore
+import HTTPTransport
 
 /// Which origin answers a request: the one whose host fits best, and of those with the same host the one with the
 /// longest prefix.

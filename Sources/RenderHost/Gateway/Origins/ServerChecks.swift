@@ -1,7 +1,6 @@
+import HTTPTransport
 import HTTPTypes
 import Logging
-import PageCore
-import PageLoading
 
 /// Asks the servers of an origin from time to time whether they are there: those that are not get no requests, and those
 /// that are back get them at once.

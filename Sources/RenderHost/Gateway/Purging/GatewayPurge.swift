@@ -1,7 +1,7 @@
 import CoreMetrics
-import PageCore
+import HTTPCache
+import HTTPTransport
 import PageKit
-import PageLoading
 
 /// Purges what the gateway keeps of its origins.
 struct GatewayPurge: Sendable {

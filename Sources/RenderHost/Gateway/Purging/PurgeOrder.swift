@@ -1,6 +1,6 @@
 import Foundation
 import HTTPCaching
-import PageCore
+import HTTPTransport
 
 /// What an admin wants purged: `{"url": "…"}`, `{"prefix": "…"}`, `{"tag": "…"}`, `{"tags": […]}` or `{"all": true}`,
 /// each with `"soft": true` or without.

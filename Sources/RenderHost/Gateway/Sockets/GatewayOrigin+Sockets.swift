@@ -1,10 +1,10 @@
+import HTTPCache
 import HTTPCaching
+import HTTPTransport
 import HTTPTypes
 import Hummingbird
 import NIOCore
 import NIOHTTP1
-import PageCore
-import PageLoading
 import ServiceLifecycle
 
 /// Web sockets through the gateway (RFC 9110 §7.8): the origin is asked on a connection of its own, and what it and the

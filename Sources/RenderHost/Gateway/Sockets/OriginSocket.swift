@@ -1,6 +1,6 @@
+import HTTPCache
 import NIOCore
 import NIOHTTP1
-import PageLoading
 
 /// A connection to an origin that was asked for a web socket; closed when it is let go of.
 final class OriginSocket: Sendable {

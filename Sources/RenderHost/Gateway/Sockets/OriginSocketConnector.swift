@@ -1,10 +1,10 @@
 import Foundation
+import HTTPTransport
 import HTTPTypes
 import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
-import PageCore
 import PageKit
 import Synchronization
 

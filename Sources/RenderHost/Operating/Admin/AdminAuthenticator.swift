@@ -1,6 +1,6 @@
 import CCrypto
+import HTTPTransport
 import HTTPTypes
-import PageCore
 
 /// Compares the token that callers show.
 struct AdminAuthenticator: Sendable {

@@ -1,7 +1,7 @@
+import HTTPCache
+import HTTPTransport
 import HTTPTypes
-import PageCore
 import PageKit
-import PageLoading
 
 /// The origins of the gateway, as the settings' file has them under `origins`.
 enum OriginsFile {

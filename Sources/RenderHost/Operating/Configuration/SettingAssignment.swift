@@ -1,8 +1,8 @@
+import DiskStorage
 import Foundation
+import HTTPTransport
 import Logging
-import PageCore
 import PageKit
-import PageStore
 
 /// One value that was given, on its way into ``Settings``.
 struct SettingAssignment {

@@ -1,4 +1,4 @@
-import PageCore
+import HTTPTransport
 
 /// Reads the values that people write.
 enum SettingText {

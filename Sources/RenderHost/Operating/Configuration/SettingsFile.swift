@@ -1,5 +1,5 @@
 import Foundation
-import PageCore
+import HTTPTransport
 
 /// The settings a JSON file holds: an object whose keys are the flags' names, and `origins`.
 struct SettingsFile {

@@ -1,4 +1,4 @@
-import PageCore
+import HTTPTransport
 
 /// One object of the settings' file, whose members are taken one by one; what nobody takes is no setting.
 struct SettingsObject {

@@ -1,6 +1,6 @@
+import DiskStorage
+import HTTPTransport
 import Logging
-import PageCore
-import PageStore
 
 /// The settings as they are shown: every one, its value, and where it came from; secrets are masked.
 package struct SettingsReport: Sendable {

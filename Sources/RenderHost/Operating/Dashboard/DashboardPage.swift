@@ -1,9 +1,9 @@
 import CCrypto
 import Foundation
+import HTTPTransport
 import HTTPTypes
 import Hummingbird
 import NIOCore
-import PageCore
 
 /// The dashboard: one page, with its style and its script in it, and nothing from elsewhere.
 struct DashboardPage: Sendable {

@@ -1,7 +1,7 @@
 import HTTPCaching
+import HTTPTransport
 import HTTPTypes
 import NIOCore
-import PageLoading
 
 /// Refuses a connection: says so in plain HTTP where there is no TLS, and closes.
 ///

@@ -1,6 +1,6 @@
+import HTTPTransport
 import NIOCore
 import NIOHTTP1
-import PageCore
 
 /// Stands before HTTP's decoder and behind its encoder, and does what has to be done to bytes:
 ///

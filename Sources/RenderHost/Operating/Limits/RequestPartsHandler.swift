@@ -1,10 +1,10 @@
 import CoreMetrics
 import HTTPCaching
+import HTTPTransport
 import HTTPTypes
 import NIOCore
 import NIOHTTP1
 import NIOHTTPTypes
-import PageLoading
 
 /// Holds the parts of requests to their limits: a body that is sent too slowly, a head that is too long or too slow;
 /// and closes a connection whose answer says so.

@@ -1,7 +1,7 @@
+import HTTPTransport
 import HTTPTypes
 import Hummingbird
 import NIOCore
-import PageCore
 
 /// Writes long bodies at their client's pace.
 ///

@@ -1,6 +1,6 @@
 import Foundation
+import HTTPTransport
 import NIOCore
-import PageCore
 
 /// Bytes as they go over the wire, in one encoding, with what their head says of them. RFC 9110 §8.
 final class Representation: Sendable {

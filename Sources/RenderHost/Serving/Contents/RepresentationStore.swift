@@ -1,10 +1,10 @@
+import Bundles
 import CurlTransport
+import DiskStorage
+import HTTPTransport
 import Logging
 import NIOCore
 import NIOPosix
-import PageCore
-import PageLoading
-import PageStore
 import Synchronization
 
 /// Gives contents in the encodings they are asked for: from memory, the store, or made once.

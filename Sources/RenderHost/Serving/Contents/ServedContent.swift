@@ -1,6 +1,6 @@
+import Bundles
+import HTTPTransport
 import NIOCore
-import PageCore
-import PageLoading
 
 /// Bytes that are served, by whichever names; what identifies them is their SHA-256.
 struct ServedContent: Sendable {

@@ -1,4 +1,4 @@
-import PageLoading
+import HTTPCache
 
 /// What files are sent as.
 enum ServedMediaType {

@@ -1,8 +1,8 @@
 import CurlTransport
+import DiskStorage
 import Foundation
+import HTTPTransport
 import Logging
-import PageCore
-import PageStore
 
 /// Encoded bytes in the store's folder: `variants/ab/abcd….br`, named by the SHA-256 of what they decode to.
 ///

@@ -1,5 +1,5 @@
+import DiskStorage
 import Foundation
-import PageStore
 import Synchronization
 
 /// What happens in a folder and all below it, by inotify(7), and what happens to the folder itself.

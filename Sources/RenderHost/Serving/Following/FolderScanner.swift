@@ -1,7 +1,7 @@
+import Bundles
+import DiskStorage
 import Foundation
-import PageCore
-import PageLoading
-import PageStore
+import HTTPTransport
 
 /// Makes a manifest of a folder, reading only files that were changed since it last did. Blocks its thread.
 struct FolderScanner: Sendable {

@@ -1,6 +1,6 @@
+import DiskStorage
 import Foundation
-import PageCore
-import PageStore
+import HTTPTransport
 
 /// A folder as a source of releases: its manifest is a file in the store's folder, which is made of what is there.
 public struct FolderSource: Sendable {

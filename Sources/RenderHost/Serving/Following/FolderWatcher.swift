@@ -1,7 +1,8 @@
+import Bundles
 import Foundation
+import HTTPTransport
 import Logging
 import NIOPosix
-import PageCore
 import ServiceLifecycle
 
 /// Publishes a folder: makes a release of what is in it at the start, and of every change.

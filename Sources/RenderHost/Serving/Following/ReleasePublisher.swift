@@ -1,8 +1,8 @@
+import Bundles
 import CoreMetrics
+import HTTPTransport
 import Logging
-import PageCore
 import PageKit
-import PageLoading
 
 /// Brings the source's release into the store, whole, and has it served then.
 struct ReleasePublisher: Sendable {

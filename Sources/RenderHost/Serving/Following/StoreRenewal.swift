@@ -1,5 +1,5 @@
+import Bundles
 import PageKit
-import PageStore
 import ServiceLifecycle
 
 /// Has the release brought in again when the store was found removed or damaged while the host runs.

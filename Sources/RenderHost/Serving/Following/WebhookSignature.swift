@@ -1,5 +1,5 @@
 import CCrypto
-import PageCore
+import HTTPTransport
 
 /// The signature of a webhook call: HMAC-SHA256 of its body under a shared secret, RFC 2104.
 struct WebhookSignature: Sendable {

@@ -1,5 +1,6 @@
+import Bundles
 import HTTPCaching
-import PageCore
+import HTTPTransport
 
 /// A release was switched to: what it is, and what it changes.
 struct ReleaseEvent: Hashable, Sendable, Encodable {

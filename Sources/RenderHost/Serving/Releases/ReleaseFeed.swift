@@ -1,5 +1,6 @@
+import Bundles
 import Foundation
-import PageCore
+import HTTPTransport
 import Synchronization
 
 /// The release that is served, those before it, and the way to learn of the next.

@@ -1,9 +1,9 @@
 import Foundation
 import HTTPCaching
+import HTTPTransport
 import HTTPTypes
 import Hummingbird
 import NIOCore
-import PageCore
 import ServiceLifecycle
 
 /// The routes that tell of releases: which is served, which were, and when there is a new one.

@@ -1,5 +1,6 @@
+import Bundles
 import HTTPCaching
-import PageCore
+import HTTPTransport
 
 /// A bundle or file of a release, as it is served.
 struct ServedEntry: Sendable {

@@ -1,6 +1,8 @@
+import Bundles
+import DiskStorage
 import Foundation
 import HTTPCaching
-import PageCore
+import HTTPTransport
 
 /// A release as it is served: a snapshot that never changes. Whoever holds it sees all of it and nothing else.
 final class ServedRelease: Sendable {

@@ -1,0 +1,222 @@
+import DiskStorage
+import Foundation
+import HTTPCaching
+import HTTPTransport
+import HTTPTypes
+
+/// Gets one bundle's bytes into a download: resumed where a part is there, decoded, checked and digested while they
+/// stream, tried again where that can help.
+public struct BundleFetcher: Sendable {
+  let client: OriginClient
+  private let store: any BundleStoring
+  private let decoding: any ContentDecoding
+  private let retry: RetryPolicy
+  private let fileLimit: Int64
+  private let sleep: @Sendable (Duration) async throws -> Void
+
+  /// - Parameters:
+  ///   - fileLimit: bytes of one decoded bundle or file.
+  ///   - sleep: how to wait between tries.
+  public init(
+    client: OriginClient, store: any BundleStoring, decoding: any ContentDecoding, retry: RetryPolicy = .standard,
+    fileLimit: Int64 = ManifestLimits.standard.fileBytes,
+    sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+  ) {
+    self.client = client
+    self.store = store
+    self.decoding = decoding
+    self.retry = retry
+    self.fileLimit = fileLimit
+    self.sleep = sleep
+  }
+
+  /// Bytes that are what they should be, not in the store yet.
+  struct Fetched: Sendable {
+    let download: any BundleDownload
+    let digests: ContentDigests
+    /// Whether it continued what a former attempt had left.
+    let wasResumed: Bool
+  }
+
+  /// - Parameters:
+  ///   - began: told where a try begins, behind the wire bytes that are here, and how many there are, where the answer
+  ///     tells.
+  ///   - received: told of wire bytes as they come; negative when they turn out useless.
+  ///   - retries: told when a try has failed and another follows.
+  /// - Throws: ``BundleError``, ``StoreError``, `CancellationError`.
+  func fetch(
+    _ target: FetchTarget, began: @escaping @Sendable (Int64, Int64?) -> Void = { _, _ in },
+    received: @escaping @Sendable (Int) -> Void = { _ in },
+    retries: @Sendable (PreloadUpdate.Retry) -> Void = { _ in }
+  ) async throws -> Fetched {
+    if target.url.isFile { return try await readFile(target, received: received) }
+    client.activity.begin(target.url)
+    defer { client.activity.end(target.url) }
+    var tries = 0
+    var mode = Mode.normal
+    // A connection over which nothing came may stay so.
+    var hasStalled = false
+    while true {
+      try Task.checkCancellation()
+      let download = try store.download(for: target.expected, url: target.url)
+      tries += 1
+      do {
+        return try await attempt(
+          target, download: download, mode: mode, onFreshConnection: hasStalled || mode == .pastCaches, began: began,
+          received: received)
+      } catch is AskForWhole {
+        // The part that was here fits nothing the server has: not a failure of its own.
+        download.discard()
+        download.close()
+        tries -= 1
+        mode = mode == .normal ? .whole : mode
+      } catch let error as BundleError {
+        download.discard()
+        download.close()
+        // Once more past all caches: one of them may hold what the server no longer has.
+        guard error.mayBeOutdatedManifest, mode != .pastCaches else { throw error.withTries(tries) }
+        mode = .pastCaches
+      } catch {
+        download.close()
+        if error is CancellationError || Task.isCancelled { throw CancellationError() }
+        if case ContentError.corruptEncoding = error { download.discard() }
+        if error is StoreError { throw error }
+        if case TransportError.tooSlow = error { hasStalled = true }
+        switch retry.decision(after: error, tried: tries, jitter: .random(in: 0...1)) {
+        case .retry(let delay):
+          let reason = "\(error)".replacing("\(target.url): ", with: "")
+          retries(.init(number: tries + 1, limit: retry.attempts, delay: delay, reason: reason))
+          try await sleep(delay)
+        case .giveUp: throw BundleError.failed(bundle: target.name, tries: tries, error)
+        }
+      }
+    }
+  }
+
+  private enum Mode {
+    case normal
+    /// Without a range.
+    case whole
+    case pastCaches
+  }
+
+  private struct AskForWhole: Error {}
+
+  private func attempt(
+    _ target: FetchTarget, download: any BundleDownload, mode: Mode, onFreshConnection: Bool,
+    began: @Sendable (Int64, Int64?) -> Void, received: @Sendable (Int) -> Void
+  ) async throws -> Fetched {
+    var held = mode == .normal ? download.held : nil
+    if let (head, wireBytes) = held {
+      if head.url != target.url {
+        held = nil
+      } else if wireBytes == head.wireSize || head.encoding == nil && wireBytes == target.expected.size {
+        // Everything was here before the process ended.
+        began(wireBytes, head.wireSize)
+        return try resumed(target, head: head, download: download)
+      }
+    }
+    var fields: HTTPFields = [.acceptEncoding: decoding.acceptEncoding]
+    if let held { for field in RangeDecision.fields(after: held) { fields.append(field) } }
+    if mode == .pastCaches { fields[.cacheControl] = "no-cache" }
+    let response = try await client.send(
+      .get, target.url, fields: fields, bodyLimit: fileLimit, onFreshConnection: onFreshConnection)
+    client.activity.note(target.url)
+    let answer = response.head.headerFields
+    let intake: Intake
+    switch RangeDecision(for: response.head, held: held) {
+    case .fail: throw HTTPFault(response.head, url: target.url, now: .now)
+    case .askForWhole: throw AskForWhole()
+    case .startOver:
+      let head = DownloadHead(
+        url: target.url, etag: answer[.eTag], lastModified: answer[.lastModified],
+        encoding: answer[.contentEncoding].flatMap { $0.isEmpty || $0 == "identity" ? nil : $0 },
+        wireSize: answer[.contentLength].flatMap { Int64($0) })
+      intake = try makeIntake(target, head: head, contentType: answer[.contentType], download: download)
+      try download.begin(head)
+      began(0, head.wireSize)
+      held = nil
+    case .append:
+      guard let held else { throw AskForWhole() }
+      intake = try makeIntake(target, head: held.head, contentType: answer[.contentType], download: download)
+      try download.resume()
+      try intake.receiveHeld()
+      began(held.wireBytes, held.head.wireSize)
+    }
+    for try await chunk in response.body {
+      client.activity.note(target.url)
+      received(chunk.count)
+      try intake.receive(chunk)
+    }
+    // Without a promise from elsewhere, the one that came with the answer counts.
+    let promised =
+      target.expected.md5 == nil ? AnswerDigest(answer, isEncoded: answer[.contentEncoding] != nil)?.expected : nil
+    let digests = try intake.finish(promised: promised)
+    return Fetched(download: download, digests: digests, wasResumed: held != nil)
+  }
+
+  private func makeIntake(
+    _ target: FetchTarget, head: DownloadHead, contentType: String?, download: any BundleDownload
+  ) throws -> Intake {
+    try Intake(
+      target, head: head, contentType: contentType, into: download, decoding: decoding, fileLimit: fileLimit)
+  }
+
+  private func resumed(
+    _ target: FetchTarget, head: DownloadHead, download: any BundleDownload
+  ) throws -> Fetched {
+    do {
+      let intake = try makeIntake(target, head: head, contentType: nil, download: download)
+      try download.resume()
+      try intake.receiveHeld()
+      let digests = try intake.finish()
+      return Fetched(download: download, digests: digests, wasResumed: true)
+    } catch is BundleError {
+      throw AskForWhole()
+    } catch is ContentError {
+      throw AskForWhole()
+    }
+  }
+
+  // MARK: Files
+
+  private static let readSize = 256 << 10
+
+  private func readFile(
+    _ target: FetchTarget, received: @Sendable (Int) -> Void
+  ) async throws -> Fetched {
+    let path = target.url.filePath ?? target.url.text
+    let download = try store.download(for: target.expected, url: target.url)
+    do {
+      let head = DownloadHead(url: target.url)
+      let intake = try makeIntake(target, head: head, contentType: nil, download: download)
+      try download.begin(head)
+      let file: FileHandle
+      do {
+        file = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
+      } catch {
+        let reason = FileManager.default.fileExists(atPath: path) ? "it may not be read" : "there is no such file"
+        throw BundleError.unreadableFile(bundle: target.name, path: path, reason: reason)
+      }
+      defer { try? file.close() }
+      while let chunk = try file.read(upToCount: Self.readSize), !chunk.isEmpty {
+        try Task.checkCancellation()
+        received(chunk.count)
+        try intake.receive(Array(chunk))
+      }
+      let digests = try intake.finish()
+      return Fetched(download: download, digests: digests, wasResumed: false)
+    } catch {
+      download.discard()
+      download.close()
+      throw error
+    }
+  }
+}
+
+extension BundleError {
+  fileprivate func withTries(_ tries: Int) -> BundleError {
+    guard case .mismatch(let bundle, let url, let difference, _) = self else { return self }
+    return .mismatch(bundle: bundle, url: url, difference: difference, tries: tries)
+  }
+}

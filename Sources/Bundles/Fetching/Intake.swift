@@ -1,0 +1,80 @@
+import HTTPTransport
+
+/// Takes one body in: keeps its wire bytes, decodes, checks and digests what it decodes to.
+final class Intake {
+  private let target: FetchTarget
+  private let download: any BundleDownload
+  private let head: DownloadHead
+  private let decoder: (any BodyDecoding)?
+  private let limit: Int64
+  private let contentType: String?
+  private var digester: ContentDigester
+  private var script: ScriptCheck?
+
+  init(
+    _ target: FetchTarget, head: DownloadHead, contentType: String?, into download: any BundleDownload,
+    decoding: any ContentDecoding, fileLimit: Int64
+  ) throws {
+    self.target = target
+    self.head = head
+    self.contentType = contentType
+    self.download = download
+    // One byte more than promised is enough to know that the promise is broken.
+    let limit = min(fileLimit, target.expected.size.map { $0 + 1 } ?? fileLimit)
+    self.limit = limit
+    decoder = try head.encoding.map { try decoding.decoder(for: $0, url: head.url.text, limit: limit) }
+    digester = try ContentDigester()
+    script = target.kind == .bundle ? ScriptCheck() : nil
+  }
+
+  func receive(_ wire: [UInt8]) throws {
+    try download.append(wire: wire)
+    try digest(wire)
+  }
+
+  /// The same for wire bytes that were kept before.
+  func receiveHeld() throws {
+    try download.readHeld { try digest($0) }
+  }
+
+  private func digest(_ wire: [UInt8]) throws {
+    var content = wire
+    if let decoder {
+      content = try decoder.decode(wire)
+      try download.append(content: content)
+    }
+    digester.update(content)
+    if let fault = script?.receive(content) { throw error(fault) }
+    guard digester.size <= limit else { throw tooLong() }
+  }
+
+  private func tooLong() -> BundleError {
+    if let size = target.expected.size, digester.size > size {
+      return .mismatch(
+        bundle: target.name, url: target.url,
+        difference: "the server says \(size) bytes, the download has more", tries: 1)
+    }
+    return .tooLarge(bundle: target.name, url: target.url, limit: limit)
+  }
+
+  /// - Throws: where the body is no script, or not the bytes that were promised.
+  ///
+  /// - Parameter promised: what the answer itself promised, where nothing else was expected.
+  func finish(promised: ExpectedContent? = nil) throws -> ContentDigests {
+    try decoder?.finish()
+    if let fault = script?.finish() { throw error(fault) }
+    let digests = try digester.finish()
+    if let difference = (promised ?? target.expected).mismatch(with: digests) {
+      throw BundleError.mismatch(bundle: target.name, url: target.url, difference: difference, tries: 1)
+    }
+    return digests
+  }
+
+  private func error(_ fault: ScriptCheck.Fault) -> BundleError {
+    switch fault {
+    case .html: .html(bundle: target.name, url: target.url, contentType: contentType)
+    case .empty: .empty(bundle: target.name, url: target.url)
+    case .notUTF8: .notUTF8(bundle: target.name, url: target.url)
+    }
+  }
+}

@@ -1,0 +1,87 @@
+import HTTPTransport
+
+extension Manifest: Encodable {
+  enum Key {
+    static let schema = AnyKey("schema")
+    static let release = AnyKey("release")
+    static let sequence = AnyKey("sequence")
+    static let base = AnyKey("base")
+    static let bundles = AnyKey("bundles")
+    static let files = AnyKey("files")
+    static let identity = AnyKey("identity")
+    static let all: Set<String> = ["schema", "release", "sequence", "base", "bundles", "files", "identity"]
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: AnyKey.self)
+    try container.encode(Self.supportedSchema, forKey: Key.schema)
+    try container.encode(release, forKey: Key.release)
+    try container.encode(sequence, forKey: Key.sequence)
+    try container.encode(base, forKey: Key.base)
+    try container.encode(bundles, forKey: Key.bundles)
+    if !files.isEmpty {
+      var list = container.nestedUnkeyedContainer(forKey: Key.files)
+      for file in files { try file.encodeFields(to: list.superEncoder(), asFile: true) }
+    }
+    try container.encodeIfPresent(identity, forKey: Key.identity)
+    for (key, value) in additional { try container.encode(value, forKey: AnyKey(key)) }
+  }
+}
+
+extension Manifest.Entry: Codable {
+  private enum Key {
+    static let name = AnyKey("name")
+    static let path = AnyKey("path")
+    static let size = AnyKey("size")
+    static let md5 = AnyKey("md5")
+    static let sha256 = AnyKey("sha256")
+    static let preload = AnyKey("preload")
+    static let prefetch = AnyKey("prefetch")
+    static let all: Set<String> = ["name", "path", "size", "md5", "sha256", "preload", "prefetch"]
+  }
+
+  /// Reads a bundle or a file; an entry without a name is called by its path.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: AnyKey.self)
+    path = try container.decode(String.self, forKey: Key.path)
+    name = try container.decodeIfPresent(String.self, forKey: Key.name) ?? path
+    size = try container.decodeIfPresent(Int64.self, forKey: Key.size)
+    md5 = try container.decode(MD5Digest.self, forKey: Key.md5)
+    sha256 = try container.decodeIfPresent(SHA256Digest.self, forKey: Key.sha256)
+    let time = try container.decodeIfPresent(String.self, forKey: Key.preload) ?? Manifest.Preload.launch.rawValue
+    guard let preload = Manifest.Preload(rawValue: time) else {
+      throw DecodingError.dataCorruptedError(
+        forKey: Key.preload, in: container,
+        debugDescription: "\(time.quotedForMessage) is none of \"launch\", \"idle\" and \"demand\"")
+    }
+    self.preload = preload
+    prefetch = try container.decodeIfPresent([String].self, forKey: Key.prefetch) ?? []
+    additional = try container.decodeAdditional(except: Key.all)
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    try encodeFields(to: encoder, asFile: false)
+  }
+
+  fileprivate func encodeFields(to encoder: any Encoder, asFile: Bool) throws {
+    var container = encoder.container(keyedBy: AnyKey.self)
+    if !asFile || name != path { try container.encode(name, forKey: Key.name) }
+    try container.encode(path, forKey: Key.path)
+    try container.encodeIfPresent(size, forKey: Key.size)
+    try container.encode(md5, forKey: Key.md5)
+    try container.encodeIfPresent(sha256, forKey: Key.sha256)
+    if preload != .launch { try container.encode(preload, forKey: Key.preload) }
+    if !prefetch.isEmpty { try container.encode(prefetch, forKey: Key.prefetch) }
+    for (key, value) in additional { try container.encode(value, forKey: AnyKey(key)) }
+  }
+}
+
+extension KeyedDecodingContainer where Key == AnyKey {
+  func decodeAdditional(except known: Set<String>) throws -> [String: JSONValue] {
+    var additional: [String: JSONValue] = [:]
+    for key in allKeys where !known.contains(key.stringValue) {
+      additional[key.stringValue] = try decode(JSONValue.self, forKey: key)
+    }
+    return additional
+  }
+}

@@ -1,0 +1,85 @@
+import HTTPTransport
+
+extension Manifest {
+  /// Everything wrong with the manifest, in its order; empty when it may be used.
+  func faults(limits: ManifestLimits) -> [ManifestFault] {
+    var faults: [ManifestFault] = []
+    func fault(_ subject: String, _ reason: String) { faults.append(ManifestFault(subject: subject, reason: reason)) }
+
+    if !Self.isUsableName(release) {
+      fault("the manifest", "\"release\" must be a text of 1 to 200 bytes without control characters")
+    }
+    if sequence < 0 { fault("the manifest", "\"sequence\" is \(sequence), it must not be negative") }
+    let isReference = !base.utf8.contains { $0 <= 32 || $0 == 127 }
+    if !base.isEmpty, !isReference || PageURL("http://host/")?.resolving(base) == nil {
+      fault("the manifest", "\"base\" is \(base.quotedForMessage), which is no http, https or relative URL")
+    }
+    let count = bundles.count + files.count
+    if count > limits.entries {
+      fault("the manifest", "it lists \(count) bundles and files, more than the limit of \(limits.entries)")
+      return faults
+    }
+
+    var names: Set<String> = []
+    var paths: Set<String> = []
+    var total: Int64 = 0
+    for (entries, kind) in [(bundles, "bundle"), (files, "file")] {
+      for entry in entries {
+        let subject = "\(kind) \(entry.name.quotedForMessage)"
+        if entry.name.isEmpty || entry.name.utf8.count > 1024 || entry.name.hasControlCharacters {
+          fault(subject, "its name must be 1 to 1024 bytes without control characters")
+        }
+        if let reason = Self.pathFault(entry.path) {
+          fault(subject, "its path \(entry.path.quotedForMessage) \(reason)")
+        }
+        if kind == "bundle", !names.insert(entry.name).inserted { fault(subject, "its name is listed twice") }
+        if !paths.insert(entry.path).inserted {
+          fault(subject, "its path \(entry.path.quotedForMessage) is listed twice")
+        }
+        guard let size = entry.size else { continue }
+        if size < 0 {
+          fault(subject, "its size is \(size), it must not be negative")
+        } else if size == 0, kind == "bundle" {
+          fault(subject, "its size is 0, an empty script is no page")
+        } else if size > limits.fileBytes {
+          fault(subject, "its size is \(size) bytes, more than the limit of \(limits.fileBytes)")
+        } else {
+          total += size  // cannot overflow: at most `entries` times `fileBytes`, both checked
+        }
+      }
+    }
+    if total > limits.releaseBytes {
+      fault("the manifest", "its bundles and files have \(total) bytes, more than the limit of \(limits.releaseBytes)")
+    }
+    return faults
+  }
+
+  static func isUsableName(_ release: String) -> Bool {
+    !release.isEmpty && release.utf8.count <= 200 && !release.hasControlCharacters
+  }
+
+  /// Why a path may not be used; nil when it stays below its base however a server or a file system reads it.
+  private static func pathFault(_ path: String) -> String? {
+    if path.isEmpty { return "is empty" }
+    if path.utf8.count > 4096 { return "is longer than 4096 bytes" }
+    if path.hasControlCharacters { return "has control characters" }
+    if path.hasPrefix("/") { return "is absolute, it must be relative to \"base\"" }
+    if path.contains("\\") { return "has a backslash" }
+    let segments = path.split(separator: "/", omittingEmptySubsequences: false)
+    for segment in segments {
+      if segment.isEmpty { return "has an empty segment" }
+      let unescaped = segment.replacing("%2e", with: ".").replacing("%2E", with: ".")
+      if unescaped == ".." || unescaped == "." { return "has a segment \"\(segment)\", it must stay below \"base\"" }
+      if segment.utf8.count > 255 { return "has a segment longer than 255 bytes" }
+    }
+    if segments[0].contains(":") { return "begins with a scheme, it must be relative to \"base\"" }
+    if path.contains("%2f") || path.contains("%2F") || path.contains("%5c") || path.contains("%5C") {
+      return "has an escaped separator"
+    }
+    return nil
+  }
+}
+
+extension String {
+  fileprivate var hasControlCharacters: Bool { utf8.contains { $0 < 32 || $0 == 127 } }
+}

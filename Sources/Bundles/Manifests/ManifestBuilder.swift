@@ -1,0 +1,119 @@
+import Foundation
+import HTTPTransport
+
+/// Makes a manifest of the files in a folder.
+package struct ManifestBuilder: Sendable {
+  package let folder: String
+  /// A file that is not part of the release: the manifest itself, where it lies in the folder.
+  package var excluded: String?
+
+  package init(folder: String) { self.folder = folder }
+
+  /// - Parameters:
+  ///   - former: whose settings of each entry are kept.
+  ///   - base: taken as it is.
+  ///   - digests: of the file at a path; nil to read each.
+  /// - Throws: ``FolderError``.
+  package func manifest(
+    following former: Manifest?, base: String, digests known: ((String) throws -> ContentDigests)? = nil
+  ) throws -> Manifest {
+    let digest = known ?? { try digests(of: $0) }
+    return try manifest(of: paths(), following: former, base: base, digests: digest)
+  }
+
+  private func manifest(
+    of paths: [String], following former: Manifest?, base: String, digests: (String) throws -> ContentDigests
+  ) throws -> Manifest {
+    let known = Dictionary(
+      ((former?.bundles ?? []) + (former?.files ?? [])).map { ($0.path, $0) }, uniquingKeysWith: { first, _ in first })
+    var bundles: [Manifest.Entry] = []
+    var files: [Manifest.Entry] = []
+    for path in paths {
+      let isScript = path.hasSuffix(".js")
+      let digests = try digests(path)
+      var entry =
+        known[path]
+        ?? Manifest.Entry(name: isScript ? Manifest.Entry.name(forPath: path) : path, path: path, md5: digests.md5)
+      (entry.size, entry.md5, entry.sha256) = (digests.size, digests.md5, digests.sha256)
+      if isScript { bundles.append(entry) } else { files.append(entry) }
+    }
+    guard !bundles.isEmpty || !files.isEmpty else { throw FolderError("the folder \(folder) has no files") }
+    return Manifest(
+      release: former?.release ?? "", sequence: former?.sequence ?? 0, base: base, bundles: bundles, files: files,
+      additional: former?.additional ?? [:])
+  }
+
+  /// The digests of a file, which must be a script where its name says so.
+  package func digests(of path: String) throws -> ContentDigests {
+    let bytes = try read(path)
+    if path.hasSuffix(".js") { try checkScript(bytes, path) }
+    return try ContentDigests(of: bytes)
+  }
+
+  /// Below the folder, sorted; hidden files are left out.
+  ///
+  /// - Throws: naming what cannot be published, so that no release lacks something in silence.
+  private func paths() throws -> [String] {
+    let excluded = excluded.map { URL(fileURLWithPath: $0).standardizedFileURL.path }
+    var found: [String] = []
+    try walk("", excluding: excluded, &found)
+    return found.sorted()
+  }
+
+  private func walk(_ path: String, excluding excluded: String?, _ found: inout [String]) throws {
+    let full = path.isEmpty ? folder : "\(folder)/\(path)"
+    for name in try Self.names(in: full) where !name.hasPrefix(".") {
+      let child = path.isEmpty ? name : "\(path)/\(name)"
+      var status = stat()
+      guard lstat("\(folder)/\(child)", &status) == 0 else { throw FolderError("\(folder)/\(child) cannot be read") }
+      switch status.st_mode & S_IFMT {
+      case S_IFDIR:
+        try walk(child, excluding: excluded, &found)
+      case S_IFREG:
+        if URL(fileURLWithPath: "\(folder)/\(child)").standardizedFileURL.path != excluded { found.append(child) }
+      case S_IFLNK:
+        throw FolderError("\(folder)/\(child) is a symbolic link: a release is made of files")
+      default:
+        throw FolderError("\(folder)/\(child) is no file")
+      }
+    }
+  }
+
+  private static func names(in folder: String) throws -> [String] {
+    guard let stream = opendir(folder) else {
+      throw FolderError("the folder \(folder) cannot be read: \(String(cString: strerror(errno)))")
+    }
+    defer { closedir(stream) }
+    var names: [String] = []
+    while let entry = readdir(stream) {
+      let name = withUnsafePointer(to: &entry.pointee.d_name) { tuple in
+        tuple.withMemoryRebound(to: CChar.self, capacity: 256) { String(validatingCString: $0) }
+      }
+      guard let name else { throw FolderError("the folder \(folder) has a file whose name is not UTF-8") }
+      if name != ".", name != ".." { names.append(name) }
+    }
+    return names
+  }
+
+  private func read(_ path: String) throws -> [UInt8] {
+    do {
+      return Array(try Data(contentsOf: URL(fileURLWithPath: folder + "/" + path)))
+    } catch {
+      throw FolderError("\(folder)/\(path) cannot be read: \(error.localizedDescription)")
+    }
+  }
+
+  /// What no client would run must not be published.
+  private func checkScript(_ bytes: [UInt8], _ path: String) throws {
+    if let fault = ScriptCheck.fault(of: bytes) {
+      throw FolderError("\(folder)/\(path) is no script: it is \(fault)")
+    }
+  }
+}
+
+/// Why no release can be made of a folder.
+package struct FolderError: Error, Hashable, CustomStringConvertible {
+  package let description: String
+
+  package init(_ description: String) { self.description = description }
+}

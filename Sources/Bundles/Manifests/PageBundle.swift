@@ -1,0 +1,113 @@
+import HTTPTransport
+
+/// A bundle or file of a release, with its place in the world: what is fetched, stored and opened.
+public struct PageBundle: Hashable, Sendable {
+  public enum Kind: String, Hashable, Sendable, Codable {
+    /// The script of a page.
+    case bundle
+    /// A picture, font or data that belongs to the release.
+    case file
+  }
+
+  public let kind: Kind
+  public let name: String
+  /// Where it is fetched from, and by which it is asked for.
+  public let url: PageURL
+  /// In bytes, where the manifest tells.
+  public let size: Int64?
+  public let md5: MD5Digest
+  public let sha256: SHA256Digest?
+  public let preload: Manifest.Preload
+  public let prefetch: [String]
+  /// Whether its release may be switched to without it, where its bytes are not those that the manifest promises.
+  public let isOptional: Bool
+
+  public init(
+    kind: Kind, name: String, url: PageURL, size: Int64?, md5: MD5Digest, sha256: SHA256Digest? = nil,
+    preload: Manifest.Preload = .launch, prefetch: [String] = [], isOptional: Bool = false
+  ) {
+    self.kind = kind
+    self.name = name
+    self.url = url
+    self.size = size
+    self.md5 = md5
+    self.sha256 = sha256
+    self.preload = preload
+    self.prefetch = prefetch
+    self.isOptional = isOptional
+  }
+
+  /// What its bytes must digest to.
+  public var expected: ExpectedContent { ExpectedContent(md5: md5, sha256: sha256, size: size) }
+}
+
+extension Manifest {
+  /// The release's bundles and then its files, located against the manifest's own URL.
+  ///
+  /// - Throws: ``ManifestError`` where `base` leads to no `http`, `https` or `file` URL, or from the
+  ///   network to files of this machine.
+  public func located(at manifestURL: PageURL) throws -> [PageBundle] {
+    let folder = base.isEmpty || base.hasSuffix("/") ? base : base + "/"
+    guard let base = manifestURL.resolving(folder.isEmpty ? "." : folder), manifestURL.isFile || !base.isFile else {
+      throw ManifestError.invalid([
+        ManifestFault(
+          subject: "the manifest",
+          reason: "\"base\" is \(self.base.quotedForMessage), which is no http, https or relative URL")
+      ])
+    }
+    var located: [PageBundle] = []
+    located.reserveCapacity(bundles.count + files.count)
+    for (entries, kind) in [(bundles, PageBundle.Kind.bundle), (files, .file)] {
+      for entry in entries {
+        // The path is a name below the base, not a reference: what would be syntax in it is escaped.
+        guard let url = PageURL(base.prefix + PageURL.escapingPath(entry.path)) else {
+          throw ManifestError.invalid([
+            ManifestFault(
+              subject: "\(kind.rawValue) \(entry.name.quotedForMessage)",
+              reason: "its path \(entry.path.quotedForMessage) makes no URL")
+          ])
+        }
+        located.append(
+          PageBundle(
+            kind: kind, name: entry.name, url: url, size: entry.size, md5: entry.md5, sha256: entry.sha256,
+            preload: entry.preload, prefetch: entry.prefetch,
+            isOptional: kind == .file && !dialect.hasReliableFileDigests))
+      }
+    }
+    return located
+  }
+}
+
+extension PageURL {
+  /// The URL up to its last slash, without a query.
+  fileprivate var prefix: String {
+    let path = text.prefix { $0 != "?" }
+    return String(path[...(path.lastIndex(of: "/") ?? path.index(before: path.endIndex))])
+  }
+
+  /// Escapes what is not allowed in a path; existing escapes stay.
+  fileprivate static func escapingPath(_ path: String) -> String {
+    var escaped: [UInt8] = []
+    let utf8 = Array(path.utf8)
+    for (index, byte) in utf8.enumerated() {
+      let isEscape =
+        byte == UInt8(ascii: "%") && index + 2 < utf8.count && utf8[index + 1].isHex && utf8[index + 2].isHex
+      if isEscape || byte.isPathCharacter {
+        escaped.append(byte)
+      } else {
+        escaped += Array("%\(Hex.encode([byte]).uppercased())".utf8)
+      }
+    }
+    return String(decoding: escaped, as: UTF8.self)
+  }
+}
+
+extension UInt8 {
+  fileprivate var isHex: Bool { (48...57).contains(self) || (65...70).contains(self) || (97...102).contains(self) }
+
+  /// RFC 3986 §3.3: unreserved, sub-delims, ":", "@" and the separator.
+  fileprivate var isPathCharacter: Bool {
+    (48...57).contains(self) || (65...90).contains(self) || (97...122).contains(self)
+      || "-._~!$&'()*+,;=:@/".utf8.contains(self)
+  }
+}

@@ -1,0 +1,417 @@
+import HTTPTransport
+import Logging
+import Synchronization
+
+/// One opening of a page's bundle, from the look into the store to its bytes.
+///
+/// The walk asks and fetches as ``BundleDecision`` says; the deadline may end the wait for it, and what is stored is run
+/// meanwhile.
+final class BundleOpening: Sendable {
+  private let url: PageURL
+  private let options: OpenOptions
+  private let policy: OpenPolicy
+  private let loader: BundleLoader
+  private let deadline: OpeningDeadline
+  private let state = Mutex(State())
+
+  private struct State {
+    var answer = ServerAnswer(word: .notAsked, note: "the server was not asked")
+    /// Whose progress is the opening's.
+    var waitingFor: Set<PageURL> = []
+    var failure: (any Error)?
+    var isBehind = false
+  }
+
+  init(_ url: PageURL, _ options: OpenOptions, policy: OpenPolicy, of loader: BundleLoader) {
+    self.url = url
+    self.options = options
+    self.policy = policy
+    self.loader = loader
+    deadline = OpeningDeadline(
+      began: loader.time.now(), waited: options.timeWaited, total: policy.deadline,
+      idle: loader.configuration.idleLimit)
+  }
+
+  // MARK: Within the deadline
+
+  /// - Throws: ``BundleError``, ``ReleaseError``, ``StoreError``, `CancellationError`.
+  func run() async throws -> LoadedBundle {
+    let walk = Task { try await self.walk() }
+    let bundle = try await withTaskCancellationHandler {
+      try await wait(for: walk)
+    } onCancel: {
+      if !state.withLock(\.isBehind) { walk.cancel() }
+    }
+    if policy == .staleWhileRevalidate, bundle.source == .store || bundle.source == .memory, !bundle.isVerified {
+      let refresh = BundleOpening(url, options, policy: .networkFirst(), of: loader)
+      loader.goOn(Task { try await refresh.walk() }, behind: bundle)
+    }
+    return bundle
+  }
+
+  private func wait(for walk: Task<LoadedBundle, any Error>) async throws -> LoadedBundle {
+    var canShow = try await canShowStored()
+    while true {
+      let expiry = expiry(canShow)
+      if expiry > loader.time.now() {
+        if let bundle = try await within(until: expiry, on: loader.time, { try await walk.valueForWaiter() }) {
+          return bundle
+        }
+        continue
+      }
+      if canShow {
+        if let bundle = try await showStored() {
+          state.withLock { $0.isBehind = true }
+          loader.goOn(walk, behind: bundle)
+          return bundle
+        }
+        canShow = false
+      } else {
+        walk.cancel()
+        // It may have ended just now.
+        if let bundle = try? await walk.value { return bundle }
+        throw state.withLock(\.failure)
+          ?? BundleError.noProgress(bundle: name, url: url, after: loader.configuration.idleLimit)
+      }
+    }
+  }
+
+  private func expiry(_ canShow: Bool) -> Duration {
+    let activity = loader.contents.downloader.client.activity
+    let progress = state.withLock(\.waitingFor).compactMap { activity.last($0) }.max()
+    return deadline.expiry(canShow: canShow, progress: progress)
+  }
+
+  private func canShowStored() async throws -> Bool {
+    guard policy.allowsUnconfirmed, options.view == nil, !options.ignoresStore else { return false }
+    return StoredChoice.best(among: try await candidates(), loader.configuration.consistency) != nil
+  }
+
+  /// The time is up: what is stored, without what the server would still have said or sent.
+  ///
+  /// - Returns: `nil` if nothing stored is sound.
+  private func showStored() async throws -> LoadedBundle? {
+    var answer = state.withLock(\.answer)
+    let waited = (deadline.total ?? deadline.idle).inSeconds
+    switch answer.word {
+    case .notAsked, .notListed:
+      answer.word = .unknown
+      answer.note = "the server's MD5s were not known after \(waited)"
+    case .untold:
+      answer.note = "the server tells no MD5 of this bundle, and its bytes were not here after \(waited)"
+    case .expects, .hints:
+      answer.note = "the server's newer bytes were not here after \(waited); the download goes on"
+    case .unknown, .gone: break
+    }
+    while let choice = StoredChoice.best(among: try await candidates(), loader.configuration.consistency),
+      let blob = choice.blob
+    {
+      let decision = BundleDecision(
+        for: .init(stored: .blob(blob), server: answer.word, fetchHasFailed: true, policy: policy))
+      guard case .runStored(_, let standing) = decision else { return nil }
+      if let bundle = try await read(choice, blob, as: standing, answer) { return bundle }
+      try await loader.store.quarantine(blob)
+    }
+    return nil
+  }
+
+  // MARK: The walk
+
+  /// Asks and fetches until there are bytes that may be run.
+  func walk() async throws -> LoadedBundle {
+    var damaged: Blob?
+    var hasFailed = false
+    while true {
+      let answer = state.withLock(\.answer)
+      let candidates = options.ignoresStore ? [] : try await candidates()
+      let choice = choice(among: candidates, answer)
+      let blob = choice?.blob
+      let stored: BundleDecision.Situation.Stored =
+        damaged.map { .damaged($0) } ?? blob.map { .blob($0) } ?? .nothing
+      // In place of a given release's bytes no others may run.
+      let isHeld = options.view != nil && answer.release != nil
+      let situation = BundleDecision.Situation(
+        stored: stored, server: answer.word, fetchHasFailed: hasFailed, policy: isHeld ? .networkOnly : policy)
+      switch BundleDecision(for: situation) {
+      case .runStored(let blob, let standing):
+        if let choice, let bundle = try await read(choice, blob, as: standing, answer) { return bundle }
+        damaged = blob
+      case .quarantine(let blob):
+        try await loader.store.quarantine(blob)
+        damaged = nil
+      case .askServer: await note(serverAnswer())
+      case .askOtherSources: await note(otherSources())
+      case .fetch(let expected):
+        do {
+          return try await fetch(expected, answer, candidates, seen: blob)
+        } catch let error as CancellationError {
+          throw error
+        } catch {
+          if let fresh = await freshAnswer(contradicting: error, since: answer), fresh.bundle != answer.bundle {
+            // The 304 was wrong: the manifest has moved on.
+            note(fresh)
+            continue
+          }
+          hasFailed = true
+          state.withLock { state in
+            state.failure = error
+            state.answer.note = "\(error)"
+          }
+        }
+      case .fail:
+        throw state.withLock(\.failure) ?? BundleError.notStored(bundle: name)
+      }
+    }
+  }
+
+  private var name: String { url.text }
+
+  private func note(_ answer: ServerAnswer) { state.withLock { $0.answer = answer } }
+
+  private func waitsFor(_ url: PageURL) { state.withLock { _ = $0.waitingFor.insert(url) } }
+
+  // MARK: The store
+
+  /// Everything stored for the page, also under its URL without the parameters that do not count.
+  private func candidates() async throws -> [StoredCandidate] {
+    let (store, source) = (loader.store, loader.verifier?.source)
+    if let view = options.view {
+      guard let entry = try await entry(in: view.release) else {
+        return try await store.candidates(at: url, of: source).filter { $0.place == .unlisted }
+      }
+      return [
+        StoredCandidate(
+          place: .current, release: view.release, bundle: entry.bundle, blob: entry.blob, hasAllFiles: true)
+      ]
+    }
+    let exact = try await store.candidates(at: url, of: source)
+    let path = PageIdentity.ignoringAllParameters.reduced(url)
+    guard path != url else { return exact }
+    var reduced: [StoredCandidate] = []
+    for candidate in try await store.candidates(at: path, of: source) {
+      guard let release = candidate.release, try await identity(of: release).reduced(url) == path else { continue }
+      reduced.append(candidate)
+    }
+    return exact.filter { $0.release != nil } + reduced + exact.filter { $0.release == nil }
+  }
+
+  private func identity(of release: StoredRelease) async throws -> PageIdentity {
+    try await loader.store.identity(of: release) ?? loader.configuration.identity
+  }
+
+  /// The page's entry in one release.
+  private func entry(in release: StoredRelease) async throws -> StoredBundle? {
+    if let exact = try await loader.store.bundle(at: url, in: release) { return exact }
+    return try await loader.store.bundle(at: try await identity(of: release).reduced(url), in: release)
+  }
+
+  /// The bytes of the release that the server means; where they are not here, those that may stand in for them.
+  private func choice(among candidates: [StoredCandidate], _ answer: ServerAnswer) -> StoredCandidate? {
+    if let release = answer.release,
+      let meant = candidates.first(where: { $0.release?.id == release.id && $0.blob != nil })
+    {
+      return meant
+    }
+    return StoredChoice.best(among: candidates, loader.configuration.consistency)
+  }
+
+  /// - Returns: `nil` if the bytes are not what they should be.
+  private func read(
+    _ choice: StoredCandidate, _ blob: Blob, as standing: BundleDecision.Standing, _ answer: ServerAnswer
+  ) async throws -> LoadedBundle? {
+    let view = try await view(of: choice.release)
+    do {
+      let found = try await loader.store.bytes(of: blob)
+      let source: LoadedBundle.Source =
+        switch standing {
+        case .stale: .stale
+        case .gone: .kept
+        case .verified, .unverified: found.isFromMemory ? .memory : .store
+        }
+      let isVerified = standing == .verified && answer.isServers
+      return LoadedBundle(
+        url: url, bytes: found.bytes, source: source, md5: blob.md5, isVerified: isVerified,
+        note: isVerified ? nil : answer.note, view: view)
+    } catch let error as BlobError {
+      loader.logger.warning("\(error)", metadata: ["url": "\(url)"])
+      return nil
+    }
+  }
+
+  private func view(of release: StoredRelease?) async throws -> ReleaseView? {
+    guard let release else { return nil }
+    if let view = options.view, view.release.id == release.id { return view }
+    return try await loader.store.view(of: release)
+  }
+
+  // MARK: The network
+
+  private func fetch(
+    _ expected: ExpectedContent, _ answer: ServerAnswer, _ candidates: [StoredCandidate], seen: Blob?
+  ) async throws -> LoadedBundle {
+    if let bundle = answer.bundle, let release = answer.release {
+      return try await fetch(bundle, of: release, answer, seen: seen)
+    }
+    // Without the server's word the stored release tells what is expected.
+    if answer.word == .unknown, let known = candidates.first(where: { $0.release != nil && $0.blob == nil }),
+      let release = known.release
+    {
+      do {
+        return try await fetch(known.bundle, of: release, answer, seen: seen)
+      } catch let error as BundleError where error.mayBeOutdatedManifest {
+        // The server has moved on: its bytes are of no release that is known here.
+      }
+    }
+    waitsFor(url)
+    let target = FetchTarget(kind: .bundle, name: name, url: url, expected: expected)
+    let delivery = try await loader.contents.downloader.download(target, for: nil) { [loader, url, options] in
+      guard !options.ignoresStore else { return nil }
+      let unlisted = try await loader.store.candidates(at: url, of: loader.verifier?.source).last { $0.release == nil }
+      return unlisted?.blob.flatMap { $0 != seen && expected.matches($0) ? $0 : nil }
+    }
+    if answer.word == .untold { await loader.checksums.note(delivery.blob.md5, of: url) }
+    let isVerified = expected.md5 != nil || expected.sha256 != nil
+    return try await loaded(delivery, isVerified: isVerified && answer.isServers, answer, view: nil)
+  }
+
+  private func fetch(
+    _ bundle: PageBundle, of release: StoredRelease, _ answer: ServerAnswer, seen: Blob?
+  ) async throws -> LoadedBundle {
+    let view = try await view(of: release)
+    waitsFor(bundle.url)
+    let isForced = options.ignoresStore
+    let delivery = try await loader.contents.fetch(bundle, of: release) { [store = loader.store] in
+      // Another opening, or the preloader, may have brought it meanwhile.
+      guard !isForced, let blob = try await store.bundle(at: bundle.url, in: release)?.blob, blob != seen else {
+        return nil
+      }
+      return blob
+    }
+    return try await loaded(delivery, isVerified: answer.isServers && answer.bundle != nil, answer, view: view)
+  }
+
+  private func loaded(
+    _ delivery: BundleDownloader.Delivery, isVerified: Bool, _ answer: ServerAnswer, view: ReleaseView?
+  ) async throws -> LoadedBundle {
+    LoadedBundle(
+      url: url, bytes: try await loader.store.bytes(of: delivery.blob).bytes,
+      source: delivery.wasFetched ? .network : .store, md5: delivery.blob.md5, isVerified: isVerified,
+      note: isVerified ? nil : answer.note, view: view)
+  }
+
+  // MARK: The server's word
+
+  /// What the server said of one bundle, and where it said so.
+  private struct ServerAnswer {
+    var word: BundleDecision.ServerWord
+    /// The manifest's entry, and the release it is in.
+    var bundle: PageBundle?
+    var release: StoredRelease?
+    /// Why the word is unknown, or not the server's, in a sentence.
+    var note: String?
+    /// False where the page is held to an older release.
+    var isServers = true
+  }
+
+  private func serverAnswer() async -> ServerAnswer {
+    if let view = options.view {
+      guard let entry = try? await entry(in: view.release) else { return ServerAnswer(word: .notListed) }
+      let isServers = await loader.verifier?.known?.release.id == view.release.id
+      return ServerAnswer(
+        word: .expects(entry.bundle.expected), bundle: entry.bundle, release: view.release,
+        note: isServers ? nil : "the page around it is of release \(view.release.name)", isServers: isServers)
+    }
+    guard let verifier = loader.verifier else { return ServerAnswer(word: .notListed) }
+    if policy != .networkOnly, let held = try? await heldAnswer(verifier) { return held }
+    let answer = await manifestAnswer(verifier)
+    return (try? await pinned(verifier, unless: answer)) ?? answer
+  }
+
+  /// How long the server may take to say its MD5s, counted from the opening's beginning.
+  private var patience: Duration { policy.deadline ?? loader.configuration.idleLimit }
+
+  private func manifestAnswer(_ verifier: LaunchVerifier) async -> ServerAnswer {
+    waitsFor(verifier.source)
+    do {
+      // Where nothing is stored, the bundle is asked for without its MD5 before the user's patience is used up.
+      guard
+        let verified = try await within(
+          until: deadline.began + patience, on: loader.time, { try await verifier.verified() })
+      else {
+        return ServerAnswer(word: .unknown, note: "the server's MD5s were not known after \(patience.inSeconds)")
+      }
+      return self.answer(from: verified)
+    } catch SourceError.noManifest {
+      return ServerAnswer(word: .notListed)
+    } catch {
+      return ServerAnswer(word: .unknown, note: "\(error)")
+    }
+  }
+
+  private func answer(from verified: Verified) -> ServerAnswer {
+    guard let bundle = verified.page(at: url, identity: loader.configuration.identity) else {
+      return ServerAnswer(word: .notListed)
+    }
+    return ServerAnswer(word: .expects(bundle.expected), bundle: bundle, release: verified.release)
+  }
+
+  /// The bundle of a held release: whatever the server would say, it is the one to show.
+  private func heldAnswer(_ verifier: LaunchVerifier) async throws -> ServerAnswer? {
+    guard !options.ignoresStore, let source = try await loader.store.source(verifier.source), source.isHeld,
+      let current = source.current
+    else { return nil }
+    let known = await verifier.known?.page(at: url, identity: loader.configuration.identity)
+    return try await pinned(to: current, because: "release \(current.name) is held", server: known)
+  }
+
+  /// The current release's bundle, where a newer release must not show before it is complete, or is held back.
+  private func pinned(_ verifier: LaunchVerifier, unless answer: ServerAnswer) async throws -> ServerAnswer? {
+    guard !options.ignoresStore, let source = try await loader.store.source(verifier.source),
+      loader.configuration.consistency == .release || source.isHeld, let current = source.current,
+      let incoming = source.incoming
+    else { return nil }
+    let reason =
+      source.isHeld ? "release \(current.name) is held" : "release \(incoming.name) is still coming in"
+    return try await pinned(to: current, because: reason, server: answer.bundle)
+  }
+
+  /// - Parameter server: the server's entry of the page, as far as it is known.
+  private func pinned(
+    to current: StoredRelease, because reason: String, server: PageBundle?
+  ) async throws -> ServerAnswer? {
+    guard let pinned = try await entry(in: current) else { return nil }
+    return ServerAnswer(
+      word: .expects(pinned.bundle.expected), bundle: pinned.bundle, release: current, note: reason,
+      isServers: server?.md5 == pinned.bundle.md5)
+  }
+
+  /// The server's word without conditions, where bytes contradict a manifest it called unchanged.
+  private func freshAnswer(contradicting error: any Error, since answer: ServerAnswer) async -> ServerAnswer? {
+    guard (error as? BundleError)?.mayBeOutdatedManifest == true, answer.bundle != nil, options.view == nil,
+      let verifier = loader.verifier
+    else { return nil }
+    return (try? await verifier.verifiedUnconditionally()).map { self.answer(from: $0) }
+  }
+
+  private func otherSources() async -> ServerAnswer {
+    guard !url.isFile else { return ServerAnswer(word: .unknown) }
+    do {
+      let found = try await within(until: deadline.began + patience, on: loader.time) { [loader, url] in
+        try await loader.checksums.checksum(of: url)
+      }
+      switch found {
+      case .some(.promised(let expected)?): return ServerAnswer(word: .expects(expected))
+      case .some(.hinted(let md5)?): return ServerAnswer(word: .hints(md5))
+      case .some(.gone(let status)?):
+        return ServerAnswer(
+          word: .gone,
+          note: "the server has \(url) no more (it answers \(status)); these are the bytes it had")
+      case .some(nil): return ServerAnswer(word: .untold, note: "the server tells no MD5 of this bundle")
+      case nil:
+        return ServerAnswer(word: .unknown, note: "the server's MD5 was not known after \(patience.inSeconds)")
+      }
+    } catch {
+      return ServerAnswer(word: .unknown, note: "\(error)")
+    }
+  }
+}

@@ -1,0 +1,97 @@
+import HTTPTransport
+
+/// Fetches the bytes of a release's bundles and files, also where the server has a later release by now: then by their
+/// digest, if the server keeps them so (`/blobs/SHA256`).
+struct ReleaseContents: Sendable {
+  let store: any BundleStoring
+  let downloader: BundleDownloader
+  let verifier: LaunchVerifier?
+
+  /// Brings an entry's bytes into the store.
+  ///
+  /// - Parameter recent: looks for what may have come in since the caller looked.
+  /// - Throws: ``BundleError``, ``ReleaseError``, ``StoreError``, `CancellationError`.
+  func fetch(
+    _ entry: PageBundle, of release: StoredRelease, recent: @escaping @Sendable () async throws -> Blob?
+  ) async throws -> BundleDownloader.Delivery {
+    let target = FetchTarget(entry)
+    let byDigest = Self.byDigest(entry, of: release)
+    if let byDigest, try await latest(of: release) != nil,
+      let delivery = try? await downloader.download(byDigest, for: release, recent: recent)
+    {
+      return delivery
+    }
+    do {
+      return try await downloader.download(target, for: release, recent: recent)
+    } catch let error as BundleError where error.meansOtherBytes {
+      if let byDigest, let delivery = try? await downloader.download(byDigest, for: release, recent: recent) {
+        return delivery
+      }
+      guard let latest = try await latest(of: release) else { throw error }
+      throw superseded(entry, of: release, by: latest, error)
+    }
+  }
+
+  /// The same for a file that a page of the release asks for: where the server has other bytes, it is asked for its
+  /// manifest anew, so that the error names the release that it has by now.
+  ///
+  /// - Throws: ``BundleError``, ``ReleaseError``, ``StoreError``, `CancellationError`.
+  func fetchFile(
+    _ entry: PageBundle, of release: StoredRelease, recent: @escaping @Sendable () async throws -> Blob?
+  ) async throws -> BundleDownloader.Delivery {
+    do {
+      return try await fetch(entry, of: release, recent: recent)
+    } catch let error as BundleError where error.meansOtherBytes {
+      _ = try? await verifier?.verifiedUnconditionally()
+      guard let latest = try await latest(of: release) else { throw error }
+      throw superseded(entry, of: release, by: latest, error)
+    }
+  }
+
+  private func superseded(
+    _ entry: PageBundle, of release: StoredRelease, by latest: StoredRelease, _ error: BundleError
+  ) -> ReleaseError {
+    .superseded(entry: entry.name, release: release.name, latest: latest.name, reason: "\(error)")
+  }
+
+  /// The release that has taken this one's place at the server; `nil` if none is known.
+  private func latest(of release: StoredRelease) async throws -> StoredRelease? {
+    guard let latest = try await store.source(release.source)?.latest, latest.id != release.id else { return nil }
+    return latest
+  }
+
+  private static func byDigest(_ entry: PageBundle, of release: StoredRelease) -> FetchTarget? {
+    guard let sha256 = entry.sha256, !release.source.isFile,
+      let url = release.source.resolving("/blobs/\(sha256.hex)")
+    else { return nil }
+    return FetchTarget(kind: entry.kind, name: entry.name, url: url, expected: entry.expected)
+  }
+}
+
+/// Why a page cannot have a part of its release.
+public enum ReleaseError: Error, Hashable, CustomStringConvertible {
+  /// The server has a later release, and the bytes of this one are neither here nor there.
+  case superseded(entry: String, release: String, latest: String, reason: String)
+  /// The network may not be asked.
+  case notStored(entry: String, release: String)
+
+  public var description: String {
+    switch self {
+    case .superseded(let entry, let release, let latest, let reason):
+      "\(entry.quotedForMessage) of release \(release) cannot be had: the server has release \(latest) now, and a page never mixes the two; reload the page (\(reason))"
+    case .notStored(let entry, let release):
+      "\(entry.quotedForMessage) of release \(release) is not in the store, and the network may not be asked"
+    }
+  }
+}
+
+extension BundleError {
+  /// Whether the server has other bytes than those asked for, or none.
+  fileprivate var meansOtherBytes: Bool {
+    switch self {
+    case .mismatch, .html, .empty, .notUTF8: true
+    case .failed(_, _, let error): [404, 410].contains((error as? HTTPFault)?.status ?? 0)
+    case .tooLarge, .notStored, .unreadableFile, .noProgress: false
+    }
+  }
+}

@@ -1,0 +1,153 @@
+import Foundation
+import HTTPCaching
+import HTTPTransport
+import HTTPTypes
+import Logging
+import Synchronization
+
+/// Listens to a server's release events, and connects again whenever the connection ends.
+struct ReleaseListener: Sendable {
+  let url: PageURL
+  /// Whose releases they are.
+  let source: PageURL
+  let store: any BundleStoring
+  let client: OriginClient
+  let schedule: PreloadSchedule
+  let sleep: @Sendable (Duration) async throws -> Void
+  let logger: Logger
+
+  /// A connection that lasted so long was a good one: the pauses begin anew.
+  private static let proof: Duration = .seconds(10)
+
+  /// A connection on which nothing has come for so long is given up; renderhost sends something every 15 seconds.
+  static let silence: Duration = .seconds(60)
+
+  /// HTML, “Server-sent events”, §9.2.4.
+  private static let lastEventID = HTTPField.Name("Last-Event-ID")
+
+  /// What an event tells of a release, as renderhost writes it.
+  private struct News: Decodable {
+    let release: String
+    let sequence: Int64
+  }
+
+  private enum Fault: Error, CustomStringConvertible {
+    case notEvents(PageURL, contentType: String?)
+    case silent(PageURL)
+    case ended(PageURL)
+
+    var isPassing: Bool { if case .notEvents = self { false } else { true } }
+
+    var description: String {
+      switch self {
+      case .notEvents(let url, let type):
+        "\(url): expected text/event-stream, found \(type ?? "no Content-Type")"
+      case .silent(let url): "\(url): nothing has come for \(ReleaseListener.silence.inSeconds)"
+      case .ended(let url): "\(url): the server has ended the stream"
+      }
+    }
+  }
+
+  /// Returns when the task is cancelled, or when the server answers 204: HTML, “Server-sent events”, §9.2.3.
+  ///
+  /// - Parameter announce: called for each release that the store does not know yet.
+  func listen(_ announce: @escaping @Sendable () -> Void) async {
+    let stream = Stream()
+    var failures = 0
+    while !Task.isCancelled {
+      let seenReturns = client.reachability.returns.count
+      let start = ContinuousClock.now
+      do {
+        guard let response = try await connect(after: stream.begin()) else { return }
+        try await read(response.body, into: stream, announce)
+      } catch {
+        guard !Task.isCancelled else { return }
+        failures = .now - start < Self.proof ? failures + 1 : 1
+        logger.debug("release events: \(error)", metadata: ["failures": "\(failures)"])
+        let pause = schedule.pause(
+          after: failures, isPassing: (error as? Fault)?.isPassing ?? RetryPolicy.mayPass(error),
+          asked: stream.reconnectionTime ?? RetryPolicy.retryAfter(error), jitter: .random(in: 0...1))
+        let isOffline = client.reachability.setting == .offline
+        await PreloadRest(duration: isOffline ? nil : pause, sleep: sleep, spread: schedule.firstPause)
+          .wait(until: [(client.reachability.returns, seenReturns)])
+      }
+    }
+  }
+
+  private func connect(after id: String) async throws -> TransportResponse? {
+    var fields: HTTPFields = [.accept: "text/event-stream", .cacheControl: "no-store"]
+    if !id.isEmpty, let name = Self.lastEventID { fields[name] = id }
+    var limits = client.limits
+    // It is meant to be slow, and to last.
+    (limits.lowSpeedBytesPerSecond, limits.total) = (0, nil)
+    let response = try await client.send(.get, url, fields: fields, limits: limits)
+    switch response.head.status.code {
+    case 204: return nil
+    case 200:
+      let type = response.head.headerFields[.contentType]
+      guard type?.prefix(while: { $0 != ";" }).trimmingSpaces.lowercased() == "text/event-stream",
+        [nil, "identity"].contains(response.head.headerFields[.contentEncoding])
+      else { throw Fault.notEvents(url, contentType: type) }
+      return response
+    default: throw HTTPFault(response.head, url: url, now: .now)
+    }
+  }
+
+  /// Throws when the stream has ended, or has been silent for too long.
+  private func read(
+    _ body: Body, into stream: Stream, _ announce: @escaping @Sendable () -> Void
+  ) async throws {
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask {
+        for try await chunk in body {
+          for event in stream.receive(chunk) where await isNews(event) { announce() }
+        }
+        throw Fault.ended(url)
+      }
+      group.addTask {
+        while true {
+          let seen = stream.heard
+          try await Task.sleep(until: seen + Self.silence, clock: .continuous)
+          if stream.heard == seen { throw Fault.silent(url) }
+        }
+      }
+      defer { group.cancelAll() }
+      try await group.next()
+    }
+  }
+
+  /// An event of another shape than renderhost's counts as news: the server is asked then.
+  private func isNews(_ event: ServerSentEvent) async -> Bool {
+    guard let news = try? JSONValue(reading: Array(event.data.utf8)).decoded(as: News.self),
+      let latest = try? await store.source(source)?.latest
+    else { return true }
+    return latest.name != news.release || latest.sequence != news.sequence
+  }
+}
+
+/// Where a listener is in the server's events, from one connection to the next.
+private final class Stream: Sendable {
+  private let state = Mutex((parser: EventStreamParser(), heard: ContinuousClock.now))
+
+  /// A new connection begins.
+  ///
+  /// - Returns: the `Last-Event-ID`; empty for none.
+  func begin() -> String {
+    state.withLock { state in
+      state.parser = EventStreamParser(after: state.parser)
+      state.heard = .now
+      return state.parser.lastEventID
+    }
+  }
+
+  func receive(_ bytes: [UInt8]) -> [ServerSentEvent] {
+    state.withLock { state in
+      state.heard = .now
+      return state.parser.receive(bytes)
+    }
+  }
+
+  /// When something came last.
+  var heard: ContinuousClock.Instant { state.withLock(\.heard) }
+  var reconnectionTime: Duration? { state.withLock(\.parser.reconnectionTime) }
+}

@@ -1,0 +1,93 @@
+import Foundation
+import HTTPTransport
+
+/// A preload that goes on by itself: one round after the other, as its schedule says.
+struct PreloadRounds: Sendable {
+  let run: PreloadRun
+  let schedule: PreloadSchedule
+  let sleep: @Sendable (Duration) async throws -> Void
+  /// Sent when the server says that there is something new.
+  private let news = Signal()
+
+  init(run: PreloadRun, schedule: PreloadSchedule, sleep: @escaping @Sendable (Duration) async throws -> Void) {
+    self.run = run
+    self.schedule = schedule
+    self.sleep = sleep
+  }
+
+  private var reachability: Reachability { run.downloader.client.reachability }
+
+  func report() async -> PreloadReport {
+    await withTaskGroup(of: Void.self) { group in
+      if let events = schedule.events {
+        let listener = ReleaseListener(
+          url: events, source: run.verifier.source, store: run.store, client: run.downloader.client,
+          schedule: schedule, sleep: sleep, logger: run.logger)
+        group.addTask { [news] in await listener.listen { news.send() } }
+      }
+      defer { group.cancelAll() }
+      return await rounds()
+    }
+  }
+
+  private func rounds() async -> PreloadReport {
+    var report = PreloadReport()
+    var pacing = PreloadPacing(schedule)
+    var question = PreloadRun.Question.oncePerLaunch
+    while true {
+      let seenNews = news.count
+      let outcome = await run.round(question, &report)
+      let seenReturns = reachability.returns.count
+      let step = pacing.step(
+        after: outcome, isOffline: reachability.setting == .offline, jitter: .random(in: 0...1))
+      guard !Task.isCancelled, case .pause(let duration, let endsOnReturn) = step else { return report }
+      run.feed.wait(
+        .init(missing: report.failures, until: duration.map { Date(timeIntervalSinceNow: $0.seconds) }))
+      let rest = PreloadRest(duration: duration, sleep: sleep, spread: schedule.firstPause)
+      await rest.wait(
+        until: [endsOnReturn ? (reachability.returns, seenReturns) : nil, (news, seenNews)].compactMap(\.self))
+      guard !Task.isCancelled else { return report }
+      switch outcome {
+      case .complete:
+        // What is counted from here on belongs to another look.
+        report = PreloadReport()
+        question = .anew
+      // Only a newer manifest helps.
+      case .failed(isPassing: false, _, _): question = .anew
+      // A look that found nobody is made again.
+      case .failed: question = question == .anew || news.count > seenNews ? .anew : .onceMore
+      }
+      run.feed.goOn()
+    }
+  }
+}
+
+/// A pause that may end early.
+struct PreloadRest: Sendable {
+  /// `nil` to wait for signals alone.
+  let duration: Duration?
+  let sleep: @Sendable (Duration) async throws -> Void
+  /// What wakes many clients at once is acted on after a part of this.
+  let spread: Duration
+
+  /// Returns when the time is over, when a signal is sent more often than was seen, or when the task is cancelled.
+  func wait(until signals: [(signal: Signal, seen: UInt64)]) async {
+    let wasWoken = await withTaskGroup(of: Bool.self) { group in
+      for (signal, seen) in signals {
+        group.addTask {
+          await signal.wait(beyond: seen)
+          return true
+        }
+      }
+      if let duration {
+        group.addTask { [sleep] in
+          try? await sleep(duration)
+          return false
+        }
+      }
+      defer { group.cancelAll() }
+      return await group.next() ?? false
+    }
+    if wasWoken, !Task.isCancelled { try? await sleep(spread * Double.random(in: 0...1)) }
+  }
+}

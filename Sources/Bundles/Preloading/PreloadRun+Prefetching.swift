@@ -1,0 +1,29 @@
+import HTTPTransport
+import Logging
+
+extension PreloadRun {
+  /// What the bundles will ask for comes with them, and is kept.
+  func prefetch(for release: StoredRelease, _ report: inout PreloadReport) async throws {
+    guard let prefetcher else { return }
+    let listed = try await store.recordedContents(of: release).filter { $0.blob != nil }
+    let all = Set(listed.flatMap(\.bundle.prefetch))
+    // What an earlier round has brought, or has been refused, is not asked for again.
+    let references = Array(all.subtracting(report.settledPrefetches))
+    var former: [String] = []
+    if report.activated, let previous = try await store.source(release.source)?.previous {
+      former = try await store.recordedContents(of: previous).flatMap(\.bundle.prefetch).filter { !all.contains($0) }
+    }
+    guard !references.isEmpty || !former.isEmpty else { return }
+    feed.setTotals { $0.phase = .prefetching }
+    let base = release.source.isFile ? nil : release.source
+    let result = await prefetcher.prefetch(references, base: base, dropping: former)
+    report.prefetched += result.kept
+    report.prefetchSkipped += result.skipped
+    report.prefetchFailures.removeAll { failure in references.contains { failure.hasPrefix("\($0): ") } }
+    report.prefetchFailures += result.failures
+    report.settledPrefetches.formUnion(references)
+    report.settledPrefetches.subtract(result.passing)
+    report.lacksPrefetches = !result.passing.isEmpty
+    for failure in result.failures { logger.notice("prefetching failed: \(failure)") }
+  }
+}

@@ -1,0 +1,288 @@
+import HTTPTransport
+import Logging
+
+/// One round of a preload, from the question to the server to the switch.
+struct PreloadRun: Sendable {
+  let store: any BundleStoring
+  let verifier: LaunchVerifier
+  let downloader: BundleDownloader
+  let options: Preloader.Options
+  let prefetcher: (any Prefetching)?
+  let feed: PreloadFeed
+  let news: Broadcast<BundleNews>?
+  let logger: Logger
+
+  /// What the server is asked.
+  enum Question: Hashable, Sendable {
+    /// Nothing where this launch has an answer.
+    case oncePerLaunch
+    /// The same, also soon after a failure.
+    case onceMore
+    /// Whether there is something new.
+    case anew
+  }
+
+  /// What goes wrong for the whole run is called this among the failures.
+  private static let manifestName = "manifest"
+
+  /// - Parameter report: of this round alone; or of earlier ones too, that could not bring everything.
+  func round(_ question: Question, _ report: inout PreloadReport) async -> PreloadPacing.Outcome {
+    let start = ContinuousClock.now
+    let requestsBefore = downloader.client.counter.value
+    let done = report.done
+    (report.failures, report.leftOut) = ([], [])
+    (report.isInterrupted, report.notFetched, report.held) = (false, 0, nil)
+    var asked: Duration?
+    do {
+      let known = try await release(question)
+      if let failure = known.failure {
+        report.failures.append(
+          .init(
+            name: Self.manifestName, error: "\(failure); the stored release \(known.release.name) stays",
+            isPassing: RetryPolicy.mayPass(failure)))
+        asked = RetryPolicy.retryAfter(failure)
+      }
+      try await bring(known, &report, &asked)
+    } catch is CancellationError {
+      report.isInterrupted = true
+    } catch {
+      report.failures.append(.init(name: Self.manifestName, error))
+      asked = RetryPolicy.retryAfter(error)
+    }
+    report.requests += downloader.client.counter.value - requestsBefore
+    report.elapsed += ContinuousClock.now - start
+    return report.outcome(since: done, asked: asked)
+  }
+
+  /// The server's release; with the server away the stored one, and why.
+  private func release(_ question: Question) async throws -> Known {
+    if options.isOffline {
+      guard let stored = try await store.source(verifier.source)?.latest else {
+        throw SourceError.notStored(verifier.source)
+      }
+      return Known(release: stored)
+    }
+    do {
+      let verified =
+        switch question {
+        case .oncePerLaunch: try await verifier.verified()
+        case .onceMore: try await verifier.verified(resting: false)
+        case .anew: try await verifier.refresh()
+        }
+      return Known(release: verified.release, isFromNotModified: verified.isUnchanged)
+    } catch let error as SourceError {
+      guard let stored = try await store.source(verifier.source)?.latest else { throw error }
+      return Known(release: stored, failure: error)
+    }
+  }
+
+  private struct Known {
+    let release: StoredRelease
+    /// The server said 304.
+    var isFromNotModified = false
+    /// Why the server's word is not known.
+    var failure: SourceError?
+  }
+
+  private func bring(_ known: Known, _ report: inout PreloadReport, _ asked: inout Duration?) async throws {
+    var release = known.release
+    let isReachable = report.failures.isEmpty && !options.isOffline
+    var outcome = try await fetchMissing(of: release, isReachable: isReachable, &report)
+    if outcome.isContradicted, known.isFromNotModified,
+      let fresh = try? await verifier.verifiedUnconditionally().release, fresh.id != release.id
+    {
+      // The server called an old manifest unchanged, and its bytes gave that away.
+      logger.notice("a 304 was contradicted by the bytes; the manifest was fetched again")
+      release = fresh
+      (report.failures, report.leftOut) = ([], [])
+      outcome = try await fetchMissing(of: release, isReachable: isReachable, &report)
+    }
+    report.failures += outcome.failures
+    asked = outcome.retryAfter ?? asked
+    feed.setTotals { $0.phase = .activating }
+    var hasSwitched = false
+    if outcome.isComplete {
+      hasSwitched = try await store.activate(release, leavingIdle: outcome.left > 0)
+      report.activated = report.activated || hasSwitched
+      if hasSwitched { news?.send(.release(release)) }
+      let source = try await store.source(release.source)
+      if let source, source.isHeld, source.current?.id != release.id { report.held = source.current?.name }
+    }
+    if isReachable { try await prefetch(for: release, &report) }
+    guard hasSwitched else { return }
+    let sources = try await store.sources()
+    if sources.count > 1 || sources.first?.previous != nil {
+      // The store must not grow without end; a collection that fails can wait for the next time.
+      _ = try? await store.collectGarbage(keepingPrevious: true, dryRun: false)
+    }
+  }
+
+  private struct Outcome {
+    var failures: [PreloadReport.Failure] = []
+    var retryAfter: Duration?
+    var isComplete = false
+    /// Bytes are not what a manifest promises that the server called unchanged.
+    var isContradicted = false
+    /// Idle bundles that the data saver did not allow.
+    var left = 0
+  }
+
+  private func fetchMissing(
+    of release: StoredRelease, isReachable: Bool, _ report: inout PreloadReport
+  ) async throws -> Outcome {
+    let contents = try await store.contents(of: release)
+    let stored = Set(contents.lazy.filter { $0.blob != nil }.map(\.bundle))
+    let diff = ManifestDiff(of: contents.map(\.bundle), only: options.only) { stored.contains($0) }
+    let names = Set(contents.map(\.bundle.name))
+    let unknown = (options.only ?? []).subtracting(names).sorted()
+    report.count(diff, of: release, contents)
+    var outcome = Outcome()
+    outcome.failures = unknown.map {
+      .init(name: $0, error: "release \(release.name) has no bundle or file \($0.quotedForMessage)")
+    }
+    guard isReachable || verifier.source.isFile && !options.isOffline else {
+      let reason = options.isOffline ? "the network may not be asked" : "the server's manifest cannot be had"
+      // They can be had as soon as the manifest can.
+      let isPassing = report.failures.contains(where: \.isPassing)
+      func failures(_ list: [ManifestDiff.Fetch]) -> [PreloadReport.Failure] {
+        list.flatMap(\.bundles).map {
+          .init(
+            name: $0.name, error: "\($0.name.quotedForMessage) is not in the store, and \(reason)",
+            isPassing: isPassing)
+        }
+      }
+      let required = diff.fetch.filter { !$0.isOptional }
+      outcome.failures += failures(required)
+      report.leftOut += failures(diff.fetch.filter(\.isOptional))
+      outcome.isComplete =
+        required.isEmpty && stored.count + report.leftOut.count + diff.onDemand.count == contents.count
+      return outcome
+    }
+    if !diff.fetch.isEmpty, let reason = store.readOnlyReason { throw PreloadError.readOnly(reason: reason) }
+    try checkSpace(for: diff)
+    let tally = PreloadTally(limit: options.releaseLimit)
+    let wanted = diff.fetch.filter { item in
+      guard item.isOptional, let fault = downloader.knownFault(of: item.expected, in: release) else { return true }
+      tally.leaveOut(item, fault, isMismatch: false)
+      return false
+    }
+    feed.setBundles(
+      wanted.map {
+        .init(name: $0.bundles[0].name, kind: $0.bundles[0].kind, size: $0.expected.size, state: .waiting)
+      }
+    ) { totals in
+      totals.phase = .fetching
+      totals.release = release.name
+      totals.toFetch = wanted.count
+      (totals.fetched, totals.failed, totals.bytes) = (0, 0, 0)
+      totals.upToDate = diff.keep.count
+      totals.bytesToFetch = diff.bytesToFetch
+    }
+    do {
+      try await fetch(wanted, of: release, tally)
+    } catch {
+      let result = tally.result
+      report.add(result)
+      report.failures += result.failures
+      report.notFetched =
+        diff.fetch.reduce(0) { $0 + $1.bundles.count } - result.doneBundles - result.left - result.failures.count
+        - result.leftOut.count
+      throw error
+    }
+    let result = tally.result
+    report.add(result)
+    outcome.failures += result.failures
+    outcome.retryAfter = result.retryAfter
+    outcome.isContradicted = result.hasMismatch
+    outcome.left = result.left
+    report.onDemand += result.left
+    outcome.isComplete =
+      outcome.failures.isEmpty
+      && diff.keep.count + diff.onDemand.count + result.doneBundles + result.left + result.leftOut.count
+        == contents.count
+    return outcome
+  }
+
+  private func checkSpace(for diff: ManifestDiff) throws {
+    // Encoded downloads are on disk twice while they come in; a little is left for the database and for others.
+    let needed = diff.bytesToFetch + diff.bytesToFetch / 4 + (16 << 20)
+    let available = try store.availableBytes()
+    guard diff.fetch.isEmpty || needed <= available else {
+      throw PreloadError.notEnoughSpace(needed: needed, available: available)
+    }
+  }
+
+  /// At most `jobs` downloads at once, in the list's order. What is downloaded waits for the disk beside the next ones.
+  private func fetch(_ list: [ManifestDiff.Fetch], of release: StoredRelease, _ tally: PreloadTally) async throws {
+    let (freeSlots, slot) = AsyncStream.makeStream(of: Void.self)
+    for _ in 0..<options.jobs { slot.yield() }
+    var slots = freeSlots.makeAsyncIterator()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      var started = 0
+      for (index, item) in list.enumerated() {
+        guard await slots.next() != nil, !tally.mustStop else { break }
+        if item.bundles.allSatisfy({ $0.preload == .idle }), !mayDoIdleWork {
+          tally.leave(item)
+          slot.yield()
+          continue
+        }
+        let ticket = SlotTicket(slot)
+        group.addTask { try await fetch(item, at: index, of: release, tally, ticket) }
+        started += 1
+        if started > Self.outstandingLimit { try await group.next() }
+      }
+      try await group.waitForAll()
+    }
+    try tally.checkLimit()
+    try Task.checkCancellation()
+  }
+
+  private var mayDoIdleWork: Bool { prefetcher?.saver.allowsIdleWork ?? true }
+
+  /// Downloads and commits together: each has files open.
+  private static let outstandingLimit = 128
+
+  private func fetch(
+    _ item: ManifestDiff.Fetch, at index: Int, of release: StoredRelease, _ tally: PreloadTally, _ ticket: SlotTicket
+  )
+    async throws
+  {
+    defer { ticket.giveBack() }
+    feed.setState(.fetching(0), of: index)
+    var lastError: (any Error)?
+    // Equal content under several URLs: the first that has it serves all.
+    for bundle in item.bundles {
+      do {
+        let isFile = bundle.url.isFile
+        let delivery = try await downloader.download(
+          FetchTarget(bundle), for: release,
+          began: { position, size in if !isFile { feed.began(at: position, size: size, by: index) } },
+          received: { bytes in
+            if !isFile { tally.receive(bytes) }
+            feed.received(bytes, by: index)
+          },
+          retries: { feed.retries($0, by: index) },
+          fetched: { ticket.giveBack() })
+        tally.done(item, size: delivery.blob.size, wasResumed: delivery.wasResumed)
+        if bundle.preload == .idle { prefetcher?.saver.spend(delivery.blob.size) }
+        feed.setState(.done, of: index)
+        try tally.checkLimit()
+        return
+      } catch let error as BundleError {
+        lastError = error
+      } catch {
+        tally.stop()
+        throw error
+      }
+    }
+    guard let lastError else { return }
+    logger.debug("\(lastError)")
+    if item.isOptional, let fault = lastError as? BundleError, !RetryPolicy.mayPass(fault) {
+      downloader.noteFault(of: item.expected, in: release, "\(fault)")
+      tally.leaveOut(item, "\(fault)", isMismatch: fault.mayBeOutdatedManifest)
+    } else {
+      tally.failed(item, lastError)
+    }
+    feed.setState(.failed("\(lastError)"), of: index)
+  }
+}

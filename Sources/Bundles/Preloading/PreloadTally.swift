@@ -1,0 +1,117 @@
+import HTTPTransport
+import Synchronization
+
+/// Counts what the workers of one run did.
+final class PreloadTally: Sendable {
+  struct Result: Sendable {
+    var bytes: Int64 = 0
+    var size: Int64 = 0
+    var done: [PageBundle.Kind: Int] = [:]
+    var copied: [PageBundle.Kind: Int] = [:]
+    var resumed = 0
+    /// Not fetched, since nobody waits for them.
+    var left = 0
+    var failures: [PreloadReport.Failure] = []
+    /// The longest time for which a server asks to be left alone.
+    var retryAfter: Duration?
+    /// Optional files that the server does not have as the manifest says.
+    var leftOut: [PreloadReport.Failure] = []
+    var hasMismatch = false
+    var mustStop = false
+
+    var doneBundles: Int { done.values.reduce(0, +) + copied.values.reduce(0, +) }
+  }
+
+  private let state = Mutex(Result())
+  private let limit: Int64
+
+  init(limit: Int64) { self.limit = limit }
+
+  var result: Result { state.withLock { $0 } }
+
+  /// Whether an error ends the whole run.
+  var mustStop: Bool { state.withLock(\.mustStop) }
+  func stop() { state.withLock { $0.mustStop = true } }
+
+  /// Content is no smaller than what it came as: with too much of that there is nothing to wait for.
+  func receive(_ bytes: Int) {
+    state.withLock { state in
+      state.bytes += Int64(bytes)
+      if state.bytes > limit { state.mustStop = true }
+    }
+  }
+
+  func done(_ item: ManifestDiff.Fetch, size: Int64, wasResumed: Bool) {
+    state.withLock { state in
+      state.size += size
+      for bundle in item.bundles {
+        if bundle.url.isFile {
+          state.copied[bundle.kind, default: 0] += 1
+        } else {
+          state.done[bundle.kind, default: 0] += 1
+        }
+        if wasResumed, bundle.kind == .bundle { state.resumed += 1 }
+      }
+    }
+  }
+
+  func leave(_ item: ManifestDiff.Fetch) { state.withLock { $0.left += item.bundles.count } }
+
+  /// An optional file that the server does not have as the manifest says.
+  func leaveOut(_ item: ManifestDiff.Fetch, _ reason: String, isMismatch: Bool) {
+    state.withLock { state in
+      state.leftOut += item.bundles.map { .init(name: $0.name, error: reason) }
+      state.hasMismatch = state.hasMismatch || isMismatch
+    }
+  }
+
+  func failed(_ item: ManifestDiff.Fetch, _ error: any Error) {
+    state.withLock { state in
+      state.failures += item.bundles.map { .init(name: $0.name, error) }
+      if let asked = RetryPolicy.retryAfter(error) { state.retryAfter = max(asked, state.retryAfter ?? .zero) }
+      state.hasMismatch = state.hasMismatch || (error as? BundleError)?.mayBeOutdatedManifest == true
+    }
+  }
+
+  func checkLimit() throws {
+    guard state.withLock({ max($0.size, $0.bytes) }) <= limit else { throw PreloadError.releaseTooLarge(limit: limit) }
+  }
+}
+
+extension PreloadReport {
+  /// What has come in.
+  var done: Int { downloaded + copied + filesDownloaded + filesCopied + prefetched }
+
+  /// What became of a round.
+  ///
+  /// - Parameters:
+  ///   - before: what had come in before it.
+  ///   - asked: the longest time for which a server asks to be left alone.
+  func outcome(since before: Int, asked: Duration?) -> PreloadPacing.Outcome {
+    guard !failures.isEmpty || lacksPrefetches || isInterrupted else { return .complete }
+    let isPassing = lacksPrefetches || isInterrupted || failures.contains(where: \.isPassing)
+    return .failed(isPassing: isPassing, hasProgress: done > before, asked: asked)
+  }
+
+  mutating func count(_ diff: ManifestDiff, of release: StoredRelease, _ contents: [StoredBundle]) {
+    self.release = release.name
+    sequence = release.sequence
+    bundles = contents.count { $0.bundle.kind == .bundle }
+    files = contents.count - bundles
+    // Counted a second time when the manifest had to be fetched again: what came in this run is not up to date.
+    let bundlesKept = diff.keep.count { $0.kind == .bundle }
+    upToDate = max(0, bundlesKept - downloaded - copied)
+    filesUpToDate = max(0, diff.keep.count - bundlesKept - filesDownloaded - filesCopied)
+    onDemand = diff.onDemand.count
+  }
+
+  mutating func add(_ result: PreloadTally.Result) {
+    downloaded += result.done[.bundle] ?? 0
+    filesDownloaded += result.done[.file] ?? 0
+    copied += result.copied[.bundle] ?? 0
+    filesCopied += result.copied[.file] ?? 0
+    resumed += result.resumed
+    bytesDownloaded += result.bytes
+    leftOut += result.leftOut
+  }
+}

@@ -1,0 +1,82 @@
+import DiskStorage
+import Foundation
+import HTTPTransport
+import SystemPackage
+
+/// The files of blobs: `blobs/ab/abcd…`, read-only, named by the SHA-256 of their bytes.
+struct BlobDirectory: Sendable {
+  let root: StorePath
+  /// A folder that cannot be written, which has the files that are not in `root`.
+  let base: StorePath?
+
+  init(root: StorePath, over base: StorePath? = nil) {
+    self.root = root
+    self.base = base
+  }
+
+  /// Bytes of a file that is looked at to know what it is.
+  private static let identifyLimit = 256 << 20
+
+  /// Where the file is, or belongs.
+  func path(of digest: SHA256Digest) -> StorePath {
+    let own = ownPath(of: digest)
+    guard let base, FileSystem.status(own) == nil else { return own }
+    let below = Self.path(of: digest, in: base)
+    return FileSystem.status(below) == nil ? own : below
+  }
+
+  /// Where the file belongs in `root`.
+  func ownPath(of digest: SHA256Digest) -> StorePath { Self.path(of: digest, in: root) }
+
+  private static func path(of digest: SHA256Digest, in root: StorePath) -> StorePath {
+    let name = digest.hex
+    return root.appending(String(name.prefix(2))).appending(name)
+  }
+
+  /// The bytes of a blob, read and digested.
+  ///
+  /// - Throws: ``BlobError``.
+  func read(_ blob: Blob) throws -> [UInt8] {
+    let path = path(of: blob.sha256)
+    guard let file = try? FileSystem.open(path, .readOnly) else {
+      throw BlobError.missing(blob.sha256, path: path.string)
+    }
+    return try file.closeAfter {
+      // A file that grew must not make us read without end, nor a size that was never written.
+      let limit = Int(max(0, min(blob.size, FileSystem.status(file)?.size ?? 0))) + 1
+      let bytes = try [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
+        var target = UnsafeMutableRawBufferPointer(buffer)
+        while !target.isEmpty {
+          let read = try file.read(into: target)
+          if read == 0 { break }
+          target = UnsafeMutableRawBufferPointer(rebasing: target[read...])
+          count += read
+        }
+      }
+      var digester = try Digester.sha256()
+      digester.update(bytes)
+      let found = try digester.finish()
+      guard found == blob.sha256 else {
+        throw BlobError.corrupt(blob.sha256, path: path.string, found: found, size: Int64(bytes.count))
+      }
+      return bytes
+    }
+  }
+
+  /// What a file that is named like a blob really holds; nil where its bytes are not what its name says.
+  func identify(_ digest: SHA256Digest, at path: StorePath) -> (blob: Blob, status: FileStatus)? {
+    guard let bytes = FileSystem.contents(of: path, upTo: Self.identifyLimit), let status = FileSystem.status(path),
+      let found = try? ContentDigests(of: bytes), found.sha256 == digest
+    else { return nil }
+    return (Blob(found), status)
+  }
+
+  /// Every file of `root` that is named like a blob.
+  func all() -> [(digest: SHA256Digest, path: StorePath)] {
+    FileSystem.names(in: root).flatMap { folder in
+      FileSystem.names(in: root.appending(folder)).compactMap { name in
+        SHA256Digest(hex: name).map { ($0, root.appending(folder).appending(name)) }
+      }
+    }
+  }
+}

@@ -1,0 +1,70 @@
+import DiskStorage
+import Foundation
+import GRDB
+import HTTPTransport
+import SystemPackage
+
+/// A row of `blob`: the blob, and what its file looked like when it was written.
+struct BlobRecord {
+  let blob: Blob
+  let inode: Int64
+  /// Nanoseconds since 1970.
+  let modified: Int64
+
+  init(blob: Blob, status: FileStatus) {
+    self.blob = blob
+    inode = Int64(bitPattern: status.inode)
+    modified = status.modified
+  }
+
+  init(_ row: Row, prefix: String = "") throws {
+    blob = Blob(
+      sha256: try row.decode(SHA256Digest.self, forColumn: prefix + "sha256"),
+      md5: try row.decode(MD5Digest.self, forColumn: prefix + "md5"),
+      size: try row.decode(Int64.self, forColumn: prefix + "size"))
+    inode = try row.decode(Int64.self, forColumn: prefix + "inode")
+    modified = try row.decode(Int64.self, forColumn: prefix + "modified")
+  }
+
+  static func fetch(_ db: Database, where condition: String, _ arguments: [SHA256Digest]) throws -> [BlobRecord] {
+    try Row.fetchAll(db, sql: "SELECT * FROM blob WHERE \(condition)", arguments: StatementArguments(arguments))
+      .map { try BlobRecord($0) }
+  }
+
+  func save(_ db: Database) throws {
+    let statement = try db.cachedStatement(
+      sql: """
+        INSERT INTO blob (sha256, md5, size, inode, modified, storedAt) VALUES (?, ?, ?, ?, ?, ?)
+        ON CONFLICT (sha256) DO UPDATE SET inode = excluded.inode, modified = excluded.modified
+        """)
+    try statement.execute(
+      arguments: [blob.sha256, blob.md5, blob.size, inode, modified, Date().timeIntervalSince1970])
+  }
+
+  /// What a look at the file tells, without reading it.
+  enum Condition {
+    case untouched
+    /// Written, replaced or restored since: only its bytes can tell.
+    case touched
+    case missing
+  }
+
+  func condition(in directory: BlobDirectory) -> Condition {
+    // A link, a folder or a FIFO in its place is not the file.
+    guard let status = FileSystem.status(directory.path(of: blob.sha256)), status.kind == .file else {
+      return .missing
+    }
+    let isUntouched =
+      status.size == blob.size && Int64(bitPattern: status.inode) == inode && status.modified == modified
+    return isUntouched ? .untouched : .touched
+  }
+
+  /// Whether the file is there and, where it was touched, still has the right bytes.
+  func isInPlace(in directory: BlobDirectory) -> Bool {
+    switch condition(in: directory) {
+    case .untouched: true
+    case .touched: (try? directory.read(blob)) != nil
+    case .missing: false
+    }
+  }
+}

@@ -1,0 +1,220 @@
+import DiskStorage
+import Foundation
+import GRDB
+import HTTPTransport
+import SystemPackage
+
+extension BundleStore {
+  /// Removes releases that are neither current nor incoming nor viewed by an open page of any process (nor, if the
+  /// previous one is kept, that one or one whose place was taken within the store's `releaseGrace`), what is over the
+  /// store's quotas, blobs that nothing names, downloads that no process is at and that are not older than a day when the
+  /// previous release is kept, and, with everything else, what was quarantined.
+  public func collectGarbage(keepingPrevious: Bool, dryRun: Bool) async throws -> GarbageReport {
+    try await collectGarbage(keepingPrevious: keepingPrevious, dryRun: dryRun, quotas: quotas)
+  }
+
+  /// The same with other quotas.
+  public func collectGarbage(
+    keepingPrevious: Bool, dryRun: Bool, quotas: StoreQuotas
+  ) async throws -> GarbageReport {
+    try await writeHoldingLock(.exclusive) { [self] writer in
+      var report = GarbageReport()
+      var reserved: [ReleaseLeases.Reservation] = []
+      var hasRemoved = false
+      defer { for reservation in reserved { reservation.end(removing: hasRemoved) } }
+      let unnamed = try writer.write { db -> [SHA256Digest] in
+        var unnamed: [SHA256Digest] = []
+        try db.inSavepoint {
+          var kept = try collectReleases(keepingPrevious: keepingPrevious, db, &report, &reserved)
+          if let quota = quotas.releases { try evict(&kept, over: quota, db, &report, &reserved) }
+          report.kept += kept.map { .init(name: $0.name, reason: $0.retention.description, bytes: $0.bytes) }
+          try db.execute(
+            sql: "DELETE FROM source WHERE NOT EXISTS (SELECT 1 FROM \"release\" WHERE source = source.id)")
+          try collectUnlisted(quota: quotas.unlisted, db, &report)
+          unnamed = try Self.deleteUnnamedBlobs(db)
+          return dryRun ? .rollback : .commit
+        }
+        return unnamed
+      }
+      hasRemoved = !dryRun
+      let named = Set(try writer.read { try SHA256Digest.fetchAll($0, sql: "SELECT sha256 FROM blob") })
+        .subtracting(unnamed)
+      collectFiles(named: named, keepingPrevious: keepingPrevious, dryRun: dryRun, &report)
+      if !dryRun {
+        let releases = try writer.read { try Int64.fetchAll($0, sql: "SELECT id FROM \"release\"") }
+        try leases.removeFiles(exceptOf: Set(releases))
+      }
+      return report
+    }
+  }
+
+  // MARK: Releases
+
+  private struct Found {
+    let id: Int64
+    let source: Int64
+    let name: String
+    let usedAt: Double
+    let bytes: Int64
+    var retention: Retention
+  }
+
+  /// - Returns: what stays.
+  private func collectReleases(
+    keepingPrevious: Bool, _ db: Database, _ report: inout GarbageReport,
+    _ reserved: inout [ReleaseLeases.Reservation]
+  ) throws -> [Found] {
+    let now = now()
+    let rows = try Row.fetchAll(
+      db,
+      sql: """
+        SELECT "release".id, "release".name, "release".source, source.url, source.usedAt,
+          source.current, source.previous, source.heldSince, "release".activatedAt,
+          (SELECT MIN(later.activatedAt) FROM "release" AS later
+           WHERE later.source = "release".source AND later.activatedAt > "release".activatedAt) AS replacedAt
+        FROM "release" JOIN source ON source.id = "release".source ORDER BY source.url, "release".id DESC
+        """)
+    if !keepingPrevious { try db.execute(sql: "UPDATE source SET previous = NULL") }
+    let found = try rows.map { row in
+      let (id, current, previous): (Int64, Int64?, Int64?) = (row["id"], row["current"], row["previous"])
+      let (activatedAt, replacedAt): (Double?, Double?) = (row["activatedAt"], row["replacedAt"])
+      let role: ReleaseSummary.Role =
+        id == current ? .current : id == previous ? .previous : activatedAt == nil ? .incoming : .former
+      let situation = Retention.Situation(
+        role: role, isHeld: row["heldSince"] != nil, replacedFor: replacedAt.map { now - $0 } ?? .infinity,
+        grace: releaseGrace, keepsPrevious: keepingPrevious)
+      let source = PageURL(normalised: row["url"])
+      return (
+        Found(
+          id: id, source: row["source"], name: "release \(row["name"] as String) of \(source.filePath ?? source.text)",
+          usedAt: row["usedAt"], bytes: try Self.bytes(of: id, db), retention: .viewed),
+        Retention(of: situation)
+      )
+    }
+    let free = try leases.reserve(found.filter { $0.1 == nil }.map(\.0.id))
+    reserved.append(free)
+    var kept: [Found] = []
+    for (release, retention) in found {
+      if free.releases.contains(release.id) {
+        try db.execute(sql: "DELETE FROM \"release\" WHERE id = ?", arguments: [release.id])
+        report.releases += 1
+        report.removed.append(.init(name: release.name, reason: "another took its place", bytes: release.bytes))
+      } else {
+        kept.append(release)
+        kept[kept.count - 1].retention = retention ?? .viewed
+      }
+    }
+    return kept
+  }
+
+  /// Removes what others have replaced, and then the sources that were used longest ago, until the rest is within the
+  /// quota.
+  private func evict(
+    _ kept: inout [Found], over quota: Int64, _ db: Database, _ report: inout GarbageReport,
+    _ reserved: inout [ReleaseLeases.Reservation]
+  ) throws {
+    let lastUsed = kept.max { ($0.usedAt, $0.id) < ($1.usedAt, $1.id) }?.source
+    func rank(_ found: Found) -> Int? { found.retention.evictionRank(isLastUsed: found.source == lastUsed) }
+    let order = kept.filter { rank($0) != nil }.sorted {
+      (rank($0) ?? 0, $0.usedAt, $0.id) < (rank($1) ?? 0, $1.usedAt, $1.id)
+    }
+    for found in order where try Self.bytesOfReleases(db) > quota {
+      if found.retention == .current, kept.contains(where: { $0.source == found.source && $0.id != found.id }) {
+        continue
+      }
+      let reservation = try leases.reserve([found.id])
+      guard !reservation.releases.isEmpty else { continue }
+      reserved.append(reservation)
+      try db.execute(
+        sql: """
+          UPDATE source SET current = NULLIF(current, ?1), previous = NULLIF(previous, ?1) WHERE id = ?2
+          """, arguments: [found.id, found.source])
+      try db.execute(sql: "DELETE FROM \"release\" WHERE id = ?", arguments: [found.id])
+      kept.removeAll { $0.id == found.id }
+      report.releases += 1
+      report.removed.append(
+        .init(name: found.name, reason: "used longest ago, and releases have \(quota) bytes", bytes: found.bytes))
+    }
+  }
+
+  private static func bytesOfReleases(_ db: Database) throws -> Int64 {
+    try Int64.fetchOne(
+      db,
+      sql: """
+        SELECT COALESCE(SUM(size), 0) FROM blob WHERE EXISTS (SELECT 1 FROM entry WHERE entry.blob = blob.sha256)
+        """) ?? 0
+  }
+
+  // MARK: Bundles outside manifests
+
+  private func collectUnlisted(quota: Int64?, _ db: Database, _ report: inout GarbageReport) throws {
+    let evicted = try quota.map { try Self.unlistedToEvict(over: $0, db) } ?? []
+    for (url, bytes) in evicted {
+      try db.execute(sql: "DELETE FROM unlisted WHERE url = ?", arguments: [url])
+      report.removed.append(
+        .init(name: url, reason: "in no manifest, and used longest ago", bytes: bytes))
+    }
+    report.unlisted = evicted.count
+    let rest = try Row.fetchAll(
+      db,
+      sql: """
+        SELECT unlisted.url, blob.size FROM unlisted JOIN blob ON blob.sha256 = unlisted.blob ORDER BY unlisted.url
+        """)
+    report.kept += rest.map {
+      .init(name: $0["url"], reason: "in no manifest, within what such bundles may take", bytes: $0["size"])
+    }
+  }
+
+  // MARK: Files
+
+  private func collectFiles(
+    named: Set<SHA256Digest>, keepingPrevious: Bool, dryRun: Bool, _ report: inout GarbageReport
+  ) {
+    for (digest, path) in blobs.all() where !named.contains(digest) {
+      report.blobs += 1
+      remove(path, dryRun: dryRun, &report)
+    }
+    for name in FileSystem.names(in: work.partial) {
+      let path = work.partial.appending(name)
+      if let reason = reasonToKeep(download: path, atOnce: !keepingPrevious) {
+        let size = FileSystem.status(path)?.size ?? 0
+        report.kept.append(.init(name: "download \(name)", reason: reason, bytes: size))
+      } else {
+        report.partials += 1
+        remove(path, dryRun: dryRun, &report)
+      }
+    }
+    for name in FileSystem.names(in: work.quarantine) {
+      let path = work.quarantine.appending(name)
+      if keepingPrevious {
+        let size = FileSystem.status(path)?.size ?? 0
+        report.kept.append(.init(name: "quarantined \(name)", reason: "for who wants to look at it", bytes: size))
+      } else {
+        report.quarantined += 1
+        remove(path, dryRun: dryRun, &report)
+      }
+    }
+  }
+
+  /// Returns `nil` for what no process is at; a download's head and content go when its wire file has gone.
+  private func reasonToKeep(download path: StorePath, atOnce: Bool) -> String? {
+    // No download is a link, a folder or a FIFO.
+    guard FileSystem.status(path)?.kind == .file else { return nil }
+    guard let file = try? FileSystem.open(path, .readOnly) else { return "it cannot be opened" }
+    defer { try? file.close() }
+    let name = path.lastName
+    if let suffix = [".json", ".content"].first(where: { name.hasSuffix($0) }) {
+      let wire = path.folder.appending(String(name.dropLast(suffix.count)))
+      return FileSystem.status(wire) == nil ? nil : "it belongs to a download that is not complete"
+    }
+    guard flock(file.rawValue, LOCK_EX | LOCK_NB) == 0 else { return "a process is at it" }
+    let day: Int64 = 86_400 * 1_000_000_000
+    let age = Int64(now() * 1e9) - (FileSystem.status(file)?.modified ?? 0)
+    return atOnce || age > day ? nil : "it can go on where it ended, for a day"
+  }
+
+  private func remove(_ path: StorePath, dryRun: Bool, _ report: inout GarbageReport) {
+    report.bytes += FileSystem.status(path)?.size ?? 0
+    if !dryRun { FileSystem.removeAll(path) }
+  }
+}

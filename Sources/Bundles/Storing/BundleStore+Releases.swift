@@ -1,0 +1,265 @@
+import DiskStorage
+import Foundation
+import GRDB
+import HTTPCaching
+import HTTPTransport
+import SystemPackage
+
+extension BundleStore {
+  public func source(_ url: PageURL) async throws -> StoredSource? {
+    let found = try await read { db in
+      try Row.fetchOne(db, sql: "SELECT * FROM source WHERE url = ?", arguments: [url.text])
+        .map { try Self.source($0, db) }
+    }
+    if let found { await noteUse(of: .source(url), last: found.usedAt ?? 0) }
+    return found
+  }
+
+  public func sources() async throws -> [StoredSource] {
+    try await read { db in
+      try Row.fetchAll(db, sql: "SELECT * FROM source ORDER BY url").map { try Self.source($0, db) }
+        // A forgotten one may have releases that a page views.
+        .filter { $0.latest != nil }
+    }
+  }
+
+  private static func source(_ row: Row, _ db: Database) throws -> StoredSource {
+    let url = PageURL(normalised: row["url"])
+    let (current, previous): (Int64?, Int64?) = (row["current"], row["previous"])
+    func release(where condition: String, _ arguments: StatementArguments) throws -> StoredRelease? {
+      try Row.fetchOne(
+        db,
+        sql: """
+          SELECT \(releaseColumns) FROM "release" WHERE \(condition) ORDER BY id DESC LIMIT 1
+          """, arguments: arguments
+      ).map { try Self.release($0, of: url) }
+    }
+    let id: Int64 = row["id"]
+    return StoredSource(
+      url: url,
+      current: try current.flatMap { try release(where: "id = ?", [$0]) },
+      previous: try previous.flatMap { try release(where: "id = ?", [$0]) },
+      incoming: try release(where: "source = ? AND activatedAt IS NULL", [id]),
+      heldSince: row["heldSince"], usedAt: row["usedAt"])
+  }
+
+  static let releaseColumns = "id, name, sequence, digest, etag, lastModified, activatedAt"
+
+  static func release(_ row: Row, of source: PageURL) throws -> StoredRelease {
+    StoredRelease(
+      id: row["id"], source: source, name: row["name"], sequence: row["sequence"],
+      digest: try row.decode(SHA256Digest.self, forColumn: "digest"),
+      validators: Validators(etag: row["etag"], lastModified: row["lastModified"]), activatedAt: row["activatedAt"])
+  }
+
+  public func manifestBytes(of release: StoredRelease) async throws -> [UInt8] {
+    let data = try await read { db in
+      try Data.fetchOne(db, sql: "SELECT manifest FROM \"release\" WHERE id = ?", arguments: [release.id])
+    }
+    guard let data else { throw StoreError.releaseGone(name: release.name) }
+    return Array(data)
+  }
+
+  public func register(
+    _ manifest: Manifest, bytes: [UInt8], bundles: [PageBundle], for source: PageURL, validators: Validators
+  ) async throws -> StoredRelease {
+    var digester = try Digester.sha256()
+    digester.update(bytes)
+    let digest = try digester.finish()
+    if let known = try await self.source(source)?.latest, known.digest == digest {
+      if known.validators != validators { try await setValidators(validators, of: known) }
+      let isNamed = manifest.release == known.name || manifest.release == Manifest.unnamed
+      return isNamed ? known : try await rename(known, to: manifest.release)
+    }
+    // Blobs are taken over between looking at them and naming them.
+    return try await writeHoldingLock(.shared) { [self] writer in
+      var superseded: [ReleaseLeases.Reservation] = []
+      do {
+        let release = try writer.write { db in
+          try Self.register(manifest, bytes, digest, bundles, source, validators, now(), db) { releases in
+            superseded.append(try removeUnlessLeased(releases, db))
+          }
+        }
+        for reservation in superseded { reservation.end(removing: true) }
+        return release
+      } catch {
+        for reservation in superseded { reservation.end(removing: false) }
+        throw error
+      }
+    }
+  }
+
+  /// Removes releases from the database. Those that a page views stay for the collector, marked as never activated.
+  func removeUnlessLeased(_ releases: [Int64], _ db: Database) throws -> ReleaseLeases.Reservation {
+    let reservation = try leases.reserve(releases)
+    for id in releases {
+      try db.execute(
+        sql: reservation.releases.contains(id)
+          ? "DELETE FROM \"release\" WHERE id = ?"
+          : "UPDATE \"release\" SET activatedAt = COALESCE(activatedAt, 0) WHERE id = ?",
+        arguments: [id])
+    }
+    return reservation
+  }
+
+  /// A name that is not in the manifest itself may have come only now.
+  private func rename(_ release: StoredRelease, to name: String) async throws -> StoredRelease {
+    try await write { db in
+      try db.execute(sql: "UPDATE \"release\" SET name = ? WHERE id = ?", arguments: [name, release.id])
+    }
+    return StoredRelease(
+      id: release.id, source: release.source, name: name, sequence: release.sequence, digest: release.digest,
+      validators: release.validators, activatedAt: release.activatedAt)
+  }
+
+  public func identity(of release: StoredRelease) async throws -> PageIdentity? {
+    struct Part: Decodable {
+      let identity: PageIdentity?
+    }
+    // Few manifests have the member, and reading a long one takes a while.
+    let data = try await read { db in
+      try Data.fetchOne(
+        db, sql: "SELECT manifest FROM \"release\" WHERE id = ? AND instr(manifest, CAST('\"identity\"' AS BLOB)) > 0",
+        arguments: [release.id])
+    }
+    return data.flatMap { try? JSONDecoder().decode(Part.self, from: $0) }?.identity
+  }
+
+  public func lease(_ release: StoredRelease) async throws -> any ReleaseLease {
+    let lease: any ReleaseLease = !isWritable ? UnlockedLease() : try await leases.lease(release.id)
+    let isThere = try await read { db in
+      try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM \"release\" WHERE id = ?)", arguments: [release.id])
+    }
+    guard isThere == true else { throw StoreError.releaseGone(name: release.name) }
+    return lease
+  }
+
+  /// - Parameter remove: gets the releases whose place is taken.
+  private static func register(
+    _ manifest: Manifest, _ bytes: [UInt8], _ digest: SHA256Digest, _ bundles: [PageBundle], _ source: PageURL,
+    _ validators: Validators, _ now: Double, _ db: Database, remove: ([Int64]) throws -> Void
+  ) throws -> StoredRelease {
+    try db.execute(
+      sql: "INSERT OR IGNORE INTO source (url, usedAt) VALUES (?, ?)", arguments: [source.text, now])
+    let sourceID = try Int64.fetchOne(db, sql: "SELECT id FROM source WHERE url = ?", arguments: [source.text])
+    let known = try Row.fetchOne(
+      db, sql: "SELECT id, activatedAt FROM \"release\" WHERE source = ? AND digest = ?",
+      arguments: [sourceID, digest])
+    let current = try Int64.fetchOne(db, sql: "SELECT current FROM source WHERE id = ?", arguments: [sourceID])
+    let knownID: Int64? = known?["id"]
+    let id: Int64
+    if let knownID, knownID == current {
+      // The server has taken back what came after it.
+      try remove(
+        Int64.fetchAll(
+          db, sql: "SELECT id FROM \"release\" WHERE source = ? AND activatedAt IS NULL", arguments: [sourceID]))
+      id = knownID
+    } else if let knownID, known?["activatedAt"] == nil {
+      // Another process has registered it meanwhile.
+      id = knownID
+    } else {
+      if let knownID {
+        // The server has gone back to a former release: it comes in anew, with what is known of its bytes.
+        try db.execute(sql: "UPDATE source SET previous = NULL WHERE previous = ?", arguments: [knownID])
+        try db.execute(sql: "UPDATE \"release\" SET digest = randomblob(32) WHERE id = ?", arguments: [knownID])
+      }
+      try db.execute(
+        sql: """
+          INSERT INTO "release" (source, name, sequence, manifest, digest, etag, lastModified, registeredAt)
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+          """,
+        arguments: [
+          sourceID, manifest.release, manifest.sequence, Data(bytes), digest, validators.etag,
+          validators.lastModified, now,
+        ])
+      id = db.lastInsertedRowID
+      try insertEntries(bundles, release: id, source: sourceID, db)
+      // An older one that never became complete is of no use any more.
+      let outdated = try Int64.fetchAll(
+        db, sql: "SELECT id FROM \"release\" WHERE source = ? AND activatedAt IS NULL AND id < ?",
+        arguments: [sourceID, id])
+      try remove(outdated + (knownID.map { [$0] } ?? []))
+    }
+    try db.execute(
+      sql: "UPDATE \"release\" SET etag = ?, lastModified = ? WHERE id = ?",
+      arguments: [validators.etag, validators.lastModified, id])
+    return StoredRelease(
+      id: id, source: source, name: manifest.release, sequence: manifest.sequence, digest: digest,
+      validators: validators)
+  }
+
+  private static func insertEntries(_ bundles: [PageBundle], release: Int64, source: Int64?, _ db: Database) throws {
+    // An MD5 alone is taken for the same bytes only within one source: nobody else can make them collide.
+    let rows = try Row.fetchAll(
+      db,
+      sql: """
+        SELECT DISTINCT entry.md5, entry.blob FROM entry JOIN "release" ON "release".id = entry."release"
+        WHERE "release".source = ? AND entry.blob IS NOT NULL
+        """, arguments: [source])
+    var known: [MD5Digest: SHA256Digest] = [:]
+    for row in rows {
+      known[try row.decode(MD5Digest.self, forColumn: "md5")] = try row.decode(SHA256Digest.self, forColumn: "blob")
+    }
+    let byDigest = try db.makeStatement(sql: "SELECT sha256 FROM blob WHERE sha256 = ? AND md5 = ?")
+    let insert = try db.makeStatement(
+      sql: """
+        INSERT INTO entry ("release", position, kind, name, url, size, md5, sha256, preload, prefetch, blob, isOptional)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        """)
+    for (position, bundle) in bundles.enumerated() {
+      let blob: SHA256Digest? =
+        if let sha256 = bundle.sha256 {
+          try SHA256Digest.fetchOne(byDigest, arguments: [sha256, bundle.md5])
+        } else {
+          known[bundle.md5]
+        }
+      try insert.execute(arguments: [
+        release, position, bundle.kind.rawValue, bundle.name, bundle.url.text, bundle.size, bundle.md5, bundle.sha256,
+        bundle.preload.rawValue, bundle.prefetch.isEmpty ? nil : bundle.prefetch.joined(separator: "\n"), blob,
+        bundle.isOptional,
+      ])
+    }
+  }
+
+  public func setValidators(_ validators: Validators, of release: StoredRelease) async throws {
+    try await write { db in
+      try db.execute(
+        sql: "UPDATE \"release\" SET etag = ?, lastModified = ? WHERE id = ?",
+        arguments: [validators.etag, validators.lastModified, release.id])
+    }
+  }
+
+  public func activate(_ release: StoredRelease, leavingIdle: Bool) async throws -> Bool {
+    try await write { [now] db in
+      let row = try Row.fetchOne(
+        db,
+        sql: """
+          SELECT source.id, source.current, source.heldSince FROM source
+          JOIN "release" ON "release".source = source.id WHERE "release".id = ?
+          """, arguments: [release.id])
+      guard let row else { throw StoreError.releaseGone(name: release.name) }
+      let (source, current, heldSince): (Int64, Int64?, Double?) = (row["id"], row["current"], row["heldSince"])
+      guard current != release.id, heldSince == nil,
+        try Self.missing(in: release.id, leavingIdle: leavingIdle, limit: 1, db).isEmpty
+      else { return false }
+      try Self.makeCurrent(release.id, of: source, at: now(), db)
+      return true
+    }
+  }
+
+  /// Names of what must be there before a release can be switched to, and is not.
+  static func missing(in release: Int64, leavingIdle: Bool, limit: Int = -1, _ db: Database) throws -> [String] {
+    try String.fetchAll(
+      db,
+      sql: """
+        SELECT name FROM entry WHERE "release" = ? AND blob IS NULL AND NOT isOptional AND preload <> 'demand'
+        AND NOT (preload = 'idle' AND ?) ORDER BY position LIMIT ?
+        """, arguments: [release, leavingIdle, limit])
+  }
+
+  static func makeCurrent(_ release: Int64, of source: Int64, at now: Double, _ db: Database) throws {
+    try db.execute(
+      sql: "UPDATE source SET previous = current, current = ? WHERE id = ?", arguments: [release, source])
+    try db.execute(sql: "UPDATE \"release\" SET activatedAt = ? WHERE id = ?", arguments: [now, release])
+  }
+}

@@ -1,0 +1,170 @@
+import DiskStorage
+import Dispatch
+import Foundation
+import GRDB
+import HTTPTransport
+import Synchronization
+import SystemPackage
+
+/// Makes finished downloads durable and then known, as many at once as have come while it was busy.
+///
+/// The order for each batch: rename into `blobs/`, flush to disk, commit. A crash before the commit leaves a file that
+/// nothing names; the next writer of these bytes replaces it, the collector removes it.
+final class Committer: Sendable {
+  /// What the bytes are to be known as.
+  enum Meaning: Sendable {
+    case listed(release: Int64)
+    case unlisted(PageURL)
+  }
+
+  private struct Job: Sendable {
+    let download: Download
+    let digests: ContentDigests
+    let meaning: Meaning
+    let continuation: CheckedContinuation<Void, any Error>
+  }
+
+  private struct State {
+    var waiting: [Job] = []
+    var isRunning = false
+  }
+
+  /// From this many files on one flush of the file system is cheaper than one of each file and its folder.
+  private static let flushAllFrom = 4
+  /// Jobs in one transaction.
+  private static let batchLimit = 256
+
+  private let directory: StoreDirectory
+  private let blobs: BlobDirectory
+  private let keeper: DatabaseKeeper
+  /// Seconds since 1970.
+  private let now: @Sendable () -> Double
+  private let queue = DispatchQueue(label: "pagekit.store.commit")
+  private let state = Mutex(State())
+
+  init(directory: StoreDirectory, keeper: DatabaseKeeper, now: @escaping @Sendable () -> Double) {
+    self.directory = directory
+    self.keeper = keeper
+    self.now = now
+    blobs = BlobDirectory(root: directory.blobs)
+  }
+
+  func commit(_ download: Download, digests: ContentDigests, as meaning: Meaning) async throws {
+    try await withCheckedThrowingContinuation { continuation in
+      let job = Job(download: download, digests: digests, meaning: meaning, continuation: continuation)
+      let mustStart = state.withLock { state in
+        state.waiting.append(job)
+        defer { state.isRunning = true }
+        return !state.isRunning
+      }
+      if mustStart { queue.async { self.run() } }
+    }
+  }
+
+  private func run() {
+    while let batch = nextBatch() {
+      for (job, result) in zip(batch, commit(batch)) {
+        job.continuation.resume(with: result)
+      }
+    }
+  }
+
+  private func nextBatch() -> [Job]? {
+    state.withLock { state in
+      guard !state.waiting.isEmpty else {
+        state.isRunning = false
+        return nil
+      }
+      defer { state.waiting.removeFirst(min(Self.batchLimit, state.waiting.count)) }
+      return Array(state.waiting.prefix(Self.batchLimit))
+    }
+  }
+
+  private func commit(_ batch: [Job]) -> [Result<Void, any Error>] {
+    do {
+      let writer = try keeper.current().writer(of: directory)
+      return try StoreLock(path: directory.lock).with(.shared) {
+        let known = try knownBlobs(batch, writer)
+        var moved: [SHA256Digest: FileStatus] = [:]
+        var results = batch.map { job in
+          Result<Void, any Error> {
+            let digest = job.digests.sha256
+            guard !known.contains(digest), moved[digest] == nil else { return job.download.finish(moved: false) }
+            moved[digest] = try move(job)
+          }
+        }
+        try flush(Array(moved.keys))
+        let placed = zip(batch, results).filter { if case .success = $1 { true } else { false } }.map(\.0)
+        try writer.write { db in
+          for job in placed { try insert(job, status: moved[job.digests.sha256], db) }
+        }
+        for (index, job) in batch.enumerated() where moved[job.digests.sha256] != nil {
+          // Kept open until now, so that no other process went on writing to it.
+          if case .success = results[index] { results[index] = .success(job.download.finish(moved: true)) }
+        }
+        return results
+      }
+    } catch {
+      return batch.map { _ in .failure(error) }
+    }
+  }
+
+  /// Which of the blobs are named by the database, with their file in place.
+  private func knownBlobs(_ batch: [Job], _ writer: any DatabaseWriter) throws -> Set<SHA256Digest> {
+    let wanted = Set(batch.map(\.digests.sha256))
+    return try writer.read { db in
+      let rows = try BlobRecord.fetch(
+        db, where: "sha256 IN (\(databaseQuestionMarks(count: wanted.count)))", Array(wanted))
+      return Set(rows.filter { $0.isInPlace(in: blobs) }.map(\.blob.sha256))
+    }
+  }
+
+  private func move(_ job: Job) throws -> FileStatus {
+    let (file, source) = try job.download.content()
+    let target = blobs.path(of: job.digests.sha256)
+    try directory.repairing {
+      try directory.makeWay(for: .folder, at: target.folder)
+      try FileSystem.makeFolder(target.folder)
+      try directory.makeWay(for: .file, at: target)
+      try FileSystem.rename(source, to: target)
+    }
+    _ = fchmod(file.rawValue, 0o444)
+    guard let status = FileSystem.status(file), status.size == job.digests.size else {
+      throw StoreError.notWritable(path: target.string, reason: "its size changed while it was stored")
+    }
+    return status
+  }
+
+  private func flush(_ moved: [SHA256Digest]) throws {
+    guard !moved.isEmpty else { return }
+    if moved.count >= Self.flushAllFrom {
+      return try FileSystem.synchroniseFileSystem(of: directory.blobs)
+    }
+    for digest in moved {
+      let path = blobs.path(of: digest)
+      try FileSystem.withFile(path, .readOnly) { try FileSystem.synchronise($0, path: path) }
+    }
+    for folder in Set(moved.map { blobs.path(of: $0).folder }).union([directory.blobs]) {
+      try FileSystem.synchroniseFolder(folder)
+    }
+  }
+
+  private func insert(_ job: Job, status: FileStatus?, _ db: Database) throws {
+    if let status {
+      try BlobRecord(blob: Blob(job.digests), status: status).save(db)
+    }
+    switch job.meaning {
+    case .listed(let release):
+      // Without the hint SQLite looks through the whole release: 500 bundles would be 250,000 rows, 100,000 a day's work.
+      let update = try db.cachedStatement(
+        sql: """
+          UPDATE entry INDEXED BY entryByMD5 SET blob = ?1 WHERE "release" = ?2 AND md5 = ?3 AND (sha256 IS NULL OR sha256 = ?1)
+          """)
+      try update.execute(arguments: [job.digests.sha256, release, job.digests.md5])
+    case .unlisted(let url):
+      try db.execute(
+        sql: "INSERT OR REPLACE INTO unlisted (url, blob, storedAt, usedAt) VALUES (?1, ?2, ?3, ?3)",
+        arguments: [url.text, job.digests.sha256, now()])
+    }
+  }
+}

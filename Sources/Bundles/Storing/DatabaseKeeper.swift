@@ -1,0 +1,101 @@
+import DiskStorage
+import HTTPTransport
+import Logging
+import Synchronization
+import SystemPackage
+
+/// The store's open database. Where it was damaged, or was removed or replaced with the store's folder, another one is
+/// opened in its place. Its methods may block.
+final class DatabaseKeeper: Sendable {
+  private struct Opened {
+    let database: StoreDatabase
+    /// As it was when it was opened.
+    let file: FileStatus?
+  }
+
+  /// `nil` for a database that stays, whatever becomes of its file.
+  private let recovery: Recovery?
+  private let opened: Mutex<Opened>
+  /// Tells of each database that took another's place.
+  let renewals = Broadcast<Void>()
+  private let renewalCount = Atomic<Int>(0)
+
+  /// - Throws: ``StoreError``.
+  init(_ recovery: Recovery) throws {
+    self.recovery = recovery
+    opened = Mutex(try Self.open(recovery))
+  }
+
+  init(_ database: StoreDatabase) {
+    recovery = nil
+    opened = Mutex(Opened(database: database, file: nil))
+  }
+
+  private static func open(_ recovery: Recovery) throws -> Opened {
+    let database = try recovery.openDatabase()
+    return Opened(database: database, file: FileSystem.status(recovery.directory.databaseFile))
+  }
+
+  /// The database as it was opened last. Does not block.
+  ///
+  /// - Returns: `nil` if it is not in its place any more, or another one is being opened.
+  var inPlace: StoreDatabase? {
+    let database = opened.withLockIfAvailable { opened -> StoreDatabase? in
+      guard let recovery, !isInPlace(opened.file, recovery) else { return opened.database }
+      return nil
+    }
+    return database ?? nil
+  }
+
+  /// What was opened last, whether it is in its place or not.
+  var latest: StoreDatabase { opened.withLock(\.database) }
+
+  private func isInPlace(_ file: FileStatus?, _ recovery: Recovery) -> Bool {
+    guard let file, let found = FileSystem.status(recovery.directory.databaseFile) else { return false }
+    return file.isSameFile(as: found)
+  }
+
+  /// The database in the store's folder, opened or made anew where it has gone.
+  ///
+  /// - Throws: ``StoreError``.
+  func current() throws -> StoreDatabase {
+    try renewed { opened, recovery in
+      !isInPlace(opened.file, recovery)
+    } beforehand: { recovery in
+      recovery.logger.error(
+        "the store \(recovery.directory.path) was removed or replaced while it was in use; what is missing is fetched again"
+      )
+      try recovery.directory.create()
+    }
+  }
+
+  /// Puts a damaged database aside, and opens another one; unless that was done since.
+  ///
+  /// - Throws: ``StoreError``.
+  func replace(_ damaged: StoreDatabase, because reason: String) throws {
+    _ = try renewed { opened, recovery in
+      opened.database.reader === damaged.reader && isInPlace(opened.file, recovery)
+    } beforehand: { recovery in
+      try recovery.putAside(reason)
+    }
+  }
+
+  private func renewed(
+    if isDue: (Opened, Recovery) -> Bool, beforehand prepare: (Recovery) throws -> Void
+  ) throws -> StoreDatabase {
+    try opened.withLock { opened in
+      guard let recovery, isDue(opened, recovery) else { return opened.database }
+      try prepare(recovery)
+      // Who uses the former one goes on with it.
+      opened = try Self.open(recovery)
+      renewalCount.add(1, ordering: .acquiringAndReleasing)
+      renewals.send(())
+      return opened.database
+    }
+  }
+
+  var canRecover: Bool { recovery != nil }
+
+  /// How many databases have taken another's place.
+  var generation: Int { renewalCount.load(ordering: .acquiring) }
+}

@@ -1,0 +1,205 @@
+import DiskStorage
+import Foundation
+import HTTPTransport
+import Synchronization
+import SystemPackage
+
+/// A download in `partial/`: the wire bytes, their head in a file beside them, and the decoded content where the two
+/// differ. Named by the expected digest, so that a later process finds it.
+final class Download: BundleDownload {
+  let directory: StoreDirectory
+  private let name: String
+  private let state: Mutex<State>
+
+  private struct State {
+    /// The wire file, locked: one process at a time goes on with a download.
+    var wire: FileDescriptor?
+    var content: FileDescriptor?
+    var head: DownloadHead?
+    var held: (head: DownloadHead, wireBytes: Int64)?
+  }
+
+  private static let readSize = 256 << 10
+  /// More bytes than this are not a part of a bundle or file.
+  private static let heldLimit: Int64 = 1 << 30
+  private static let headLimit = 1 << 20
+
+  /// Opens what a former attempt left, or something new; a private file where another process is at it.
+  init(named name: String, in directory: StoreDirectory) throws {
+    self.directory = directory
+    if let (file, status) = try Self.openLocked(directory.partial.appending(name), in: directory) {
+      self.name = name
+      var state = State(wire: file)
+      let head = Self.readHead(directory.partial.appending(name + ".json"))
+      if let head, (1...Self.heldLimit).contains(status.size) { state.held = (head, status.size) }
+      self.state = Mutex(state)
+    } else {
+      self.name = "\(name).\(UUID().uuidString)"
+      guard let (file, _) = try Self.openLocked(directory.partial.appending(self.name), in: directory) else {
+        throw StoreError.notWritable(path: directory.partial.string, reason: "a new file is locked already")
+      }
+      state = Mutex(State(wire: file))
+    }
+  }
+
+  deinit { close() }
+
+  private var wirePath: StorePath { directory.partial.appending(name) }
+  private var headPath: StorePath { directory.partial.appending(name + ".json") }
+  private var contentPath: StorePath { directory.partial.appending(name + ".content") }
+
+  /// Nil when another process has the file.
+  private static func openLocked(
+    _ path: StorePath, in directory: StoreDirectory
+  ) throws -> (FileDescriptor, FileStatus)? {
+    while true {
+      let file = try directory.open(own: path)
+      guard flock(file.rawValue, LOCK_EX | LOCK_NB) == 0 else {
+        try? file.close()
+        return nil
+      }
+      // It may have become a blob, or been collected, between opening and locking.
+      if let mine = FileSystem.status(file), let named = FileSystem.status(path), mine.isSameFile(as: named) {
+        // What is written here must not be in a file elsewhere that has this name, too.
+        if FileSystem.nameCount(file) == 1 { return (file, mine) }
+        try directory.putAside(path)
+      }
+      FileSystem.closeLocked(file)
+    }
+  }
+
+  private static func readHead(_ path: StorePath) -> DownloadHead? {
+    FileSystem.contents(of: path, upTo: headLimit).flatMap {
+      try? JSONDecoder().decode(DownloadHead.self, from: Data($0))
+    }
+  }
+
+  // MARK: BundleDownload
+
+  var held: (head: DownloadHead, wireBytes: Int64)? { state.withLock(\.held) }
+
+  func readHeld(_ body: ([UInt8]) throws -> Void) throws {
+    // Not under the lock: whoever reads may write the decoded content meanwhile.
+    guard let (wire, size) = state.withLock({ state in state.wire.map { ($0, state.held?.wireBytes ?? 0) } }) else {
+      return
+    }
+    var offset: Int64 = 0
+    while offset < size {
+      let wanted = Int(min(Int64(Self.readSize), size - offset))
+      let piece = try [UInt8](unsafeUninitializedCapacity: wanted) { buffer, count in
+        count = try wire.read(fromAbsoluteOffset: offset, into: UnsafeMutableRawBufferPointer(buffer))
+      }
+      guard !piece.isEmpty else { break }
+      offset += Int64(piece.count)
+      try body(piece)
+    }
+  }
+
+  func begin(_ head: DownloadHead) throws {
+    try state.withLock { state in
+      guard let wire = state.wire else { return }
+      // Emptied before the head changes: a crash in between must not join bytes with a head they did not come with.
+      try Self.truncate(wire, to: 0, path: wirePath)
+      state.head = head
+      state.held = nil
+      try openContent(&state)
+      let data = try JSONEncoder().encode(head)
+      let file = try directory.make(own: headPath)
+      try file.closeAfter { try FileSystem.writeAll(Array(data), to: file, path: headPath) }
+    }
+  }
+
+  func resume() throws {
+    try state.withLock { state in
+      guard let wire = state.wire, let held = state.held else { return }
+      state.head = held.head
+      try Self.truncate(wire, to: held.wireBytes, path: wirePath)
+      try openContent(&state)
+    }
+  }
+
+  private static func truncate(_ file: FileDescriptor, to size: Int64, path: StorePath) throws {
+    do {
+      try file.resize(to: size)
+      try file.seek(offset: size, from: .start)
+    } catch let error as Errno {
+      throw StoreError.notWritable(path: path.string, reason: error.description)
+    }
+  }
+
+  private func openContent(_ state: inout State) throws {
+    try? state.content?.close()
+    state.content = nil
+    guard state.head?.encoding != nil else { return }
+    state.content = try directory.make(own: contentPath)
+  }
+
+  func append(wire bytes: [UInt8]) throws {
+    try state.withLock { state in
+      guard let wire = state.wire else { return }
+      try FileSystem.writeAll(bytes, to: wire, path: wirePath)
+    }
+  }
+
+  func append(content bytes: [UInt8]) throws {
+    try state.withLock { state in
+      guard let content = state.content else { return }
+      try FileSystem.writeAll(bytes, to: content, path: contentPath)
+    }
+  }
+
+  func discard() {
+    state.withLock { state in
+      guard let wire = state.wire else { return }
+      FileSystem.remove(headPath)
+      FileSystem.remove(contentPath)
+      try? Self.truncate(wire, to: 0, path: wirePath)
+      state.held = nil
+      state.head = nil
+    }
+  }
+
+  func close() {
+    state.withLock { state in
+      // An empty file is of no use to anyone; a private one cannot be found again.
+      let isUseless = state.head == nil && state.held == nil || name.contains(".")
+      if let wire = state.wire, isUseless || FileSystem.status(wire)?.size == 0 { removeFiles() }
+      if let wire = state.wire { FileSystem.closeLocked(wire) }
+      try? state.content?.close()
+      (state.wire, state.content) = (nil, nil)
+    }
+  }
+
+  // MARK: For the store
+
+  /// The file that holds the content, still open.
+  func content() throws -> (file: FileDescriptor, path: StorePath) {
+    try state.withLock { state in
+      guard let wire = state.wire else {
+        throw StoreError.notWritable(path: wirePath.string, reason: "the download was closed")
+      }
+      return state.content.map { ($0, contentPath) } ?? (wire, wirePath)
+    }
+  }
+
+  /// Its content is in the store now; nothing of the download is needed any more.
+  ///
+  /// - Parameter moved: the content's file has become the blob, so that its name may be another process's by now.
+  func finish(moved: Bool) {
+    state.withLock { state in
+      guard let wire = state.wire else { return }
+      FileSystem.remove(headPath)
+      if state.content != nil || !moved { FileSystem.remove(wirePath) }
+      if state.content != nil, !moved { FileSystem.remove(contentPath) }
+      FileSystem.closeLocked(wire)
+      try? state.content?.close()
+      (state.wire, state.content) = (nil, nil)
+    }
+  }
+
+  private func removeFiles() {
+    FileSystem.remove(headPath)
+    FileSystem.remove(contentPath)
+    FileSystem.remove(wirePath)
+  }
+}

@@ -1,0 +1,79 @@
+import HTTPTransport
+import HTTPTypes
+
+/// Where the server's MD5 of a bundle comes from when no manifest lists it.
+public enum ChecksumSource: String, Hashable, Sendable, CaseIterable {
+  /// A file beside the bundle: `home.js.md5`, as `md5sum` writes it.
+  case md5File
+  /// A HEAD whose `Content-MD5` or `Repr-Digest` tells it, or whose `ETag` looks like it.
+  case head
+
+  /// All, in the order in which they are asked.
+  public static let standard: [ChecksumSource] = [.md5File, .head]
+}
+
+/// What a server says of one bundle's bytes.
+enum ServerChecksum: Equatable, Sendable {
+  case promised(ExpectedContent)
+  /// An ETag that looks like an MD5: equality tells, difference does not.
+  case hinted(MD5Digest)
+  /// There is no such bundle any more: 404 or 410.
+  case gone(status: Int)
+}
+
+/// Asks the checksum sources in their order.
+struct ChecksumLookup: Sendable {
+  let client: OriginClient
+  let order: [ChecksumSource]
+
+  /// An MD5 with a file name behind it.
+  private static let fileLimit: Int64 = 8 << 10
+
+  /// - Returns: nil where every source is silent.
+  /// - Throws: only where the server cannot be reached at all.
+  func checksum(of url: PageURL) async throws -> ServerChecksum? {
+    for source in order {
+      let found: ServerChecksum? =
+        switch source {
+        case .md5File: try await md5File(of: url)
+        case .head: try await head(of: url)
+        }
+      if let found { return found }
+    }
+    return nil
+  }
+
+  private func md5File(of url: PageURL) async throws -> ServerChecksum? {
+    guard let file = Self.md5FileURL(for: url) else { return nil }
+    let response = try await client.send(.get, file, fields: [.cacheControl: "no-cache"], bodyLimit: Self.fileLimit)
+    guard response.head.status == .ok,
+      let bytes = try? await response.body.collect(upTo: Self.fileLimit)
+    else { return nil }
+    return Self.md5(inFile: String(decoding: bytes, as: UTF8.self)).map { .promised(ExpectedContent(md5: $0)) }
+  }
+
+  private func head(of url: PageURL) async throws -> ServerChecksum? {
+    let fields: HTTPFields = [.acceptEncoding: "identity", .cacheControl: "no-cache"]
+    let response = try await client.send(.head, url, fields: fields)
+    if [404, 410].contains(response.head.status.code) { return .gone(status: response.head.status.code) }
+    guard response.head.status == .ok else { return nil }
+    switch AnswerDigest(response.head.headerFields, isEncoded: response.head.headerFields[.contentEncoding] != nil) {
+    case .promised(let expected): return .promised(expected)
+    case .hinted(let md5): return .hinted(md5)
+    case nil: return nil
+    }
+  }
+
+  /// The query stays behind the name.
+  static func md5FileURL(for url: PageURL) -> PageURL? {
+    let end = url.text.firstIndex(of: "?") ?? url.text.endIndex
+    return PageURL(url.text[..<end] + ".md5" + url.text[end...])
+  }
+
+  /// The first word of the first line, as `md5sum` writes it, or after `MD5 (name) =`, as BSD does.
+  static func md5(inFile text: String) -> MD5Digest? {
+    guard let line = text.split(whereSeparator: \.isNewline).first else { return nil }
+    let words = line.split(whereSeparator: { $0 == " " || $0 == "\t" })
+    return words.first.flatMap { MD5Digest(hex: $0.drop { $0 == "\\" }) } ?? words.last.flatMap { MD5Digest(hex: $0) }
+  }
+}

@@ -1,0 +1,199 @@
+import Dispatch
+import Foundation
+import HTTPCaching
+import HTTPTransport
+import HTTPTypes
+
+/// Asks a source for its manifest: one conditional GET, or a look at a file.
+package struct ManifestFetcher: Sendable {
+  let source: PageURL
+  private let client: OriginClient
+  private let decoding: any ContentDecoding
+  private let limits: ManifestLimits
+  private let retry: RetryPolicy
+  private let sleep: @Sendable (Duration) async throws -> Void
+
+  /// - Parameter sleep: how to wait between tries.
+  package init(
+    source: PageURL, client: OriginClient, decoding: any ContentDecoding, limits: ManifestLimits = .standard,
+    retry: RetryPolicy = .standard,
+    sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+  ) {
+    self.source = source
+    self.client = client
+    self.decoding = decoding
+    self.limits = limits
+    self.retry = retry
+    self.sleep = sleep
+  }
+
+  package enum Answer: Sendable {
+    /// What was seen last is still valid.
+    case unchanged(Validators)
+    case manifest(Manifest, bytes: [UInt8], bundles: [PageBundle], Validators)
+  }
+
+  /// - Parameters:
+  ///   - validators: of what is stored; empty to ask without conditions.
+  /// - Throws: ``SourceError``, `CancellationError`.
+  package func fetch(validators: Validators = Validators()) async throws -> Answer {
+    do {
+      return try await named(source.isFile ? try await readFile() : try await downloadPatiently(validators))
+    } catch let error as CancellationError {
+      throw error
+    } catch let error as ManifestError {
+      throw SourceError.badManifest(source, error)
+    } catch let fault as HTTPFault where [404, 410].contains(fault.status) {
+      throw SourceError.noManifest(source, status: fault.status)
+    } catch {
+      throw SourceError.unreachable(source, error)
+    }
+  }
+
+  private func readFile() async throws -> Answer {
+    let path = source.filePath ?? source.text
+    let file: FileHandle
+    do {
+      file = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
+    } catch {
+      throw ManifestFileError(path: path, exists: FileManager.default.fileExists(atPath: path))
+    }
+    defer { try? file.close() }
+    // Reading a folder fails only here.
+    guard let data = try? file.read(upToCount: Int(clamping: limits.manifestBytes) + 1) ?? Data() else {
+      throw ManifestFileError(path: path, exists: true)
+    }
+    return try await parse(Array(data), Validators())
+  }
+
+  private func downloadPatiently(_ validators: Validators) async throws -> Answer {
+    var tried = 0
+    while true {
+      do {
+        return try await download(validators)
+      } catch {
+        tried += 1
+        guard case .retry(let delay) = retry.decision(after: error, tried: tried, jitter: .random(in: 0...1)) else {
+          throw error
+        }
+        try await sleep(delay)
+      }
+    }
+  }
+
+  private func download(_ validators: Validators) async throws -> Answer {
+    var fields: HTTPFields = [.acceptEncoding: decoding.acceptEncoding, .cacheControl: "no-cache"]
+    // RFC 9110 §13.1.3: the date counts only where there is no ETag, but old servers know nothing else.
+    fields[.ifNoneMatch] = validators.etag
+    fields[.ifModifiedSince] = validators.lastModified
+    client.activity.begin(source)
+    defer { client.activity.end(source) }
+    let response = try await client.send(.get, source, fields: fields, bodyLimit: limits.manifestBytes)
+    client.activity.note(source)
+    let answer = response.head.headerFields
+    let new = Validators(etag: answer[.eTag], lastModified: answer[.lastModified])
+    switch response.head.status.code {
+    case 304 where !validators.isEmpty:
+      return .unchanged(
+        Validators(etag: new.etag ?? validators.etag, lastModified: new.lastModified ?? validators.lastModified))
+    case 200:
+      var bytes: [UInt8] = []
+      for try await chunk in response.body {
+        client.activity.note(source)
+        bytes += chunk
+        guard Int64(bytes.count) <= limits.manifestBytes else {
+          throw TransportError.tooLarge(url: source.text, limit: limits.manifestBytes)
+        }
+      }
+      if let encoding = answer[.contentEncoding] {
+        let decoder = try decoding.decoder(for: encoding, url: source.text, limit: limits.manifestBytes)
+        bytes = try decoder.decode(bytes)
+        try decoder.finish()
+      }
+      return try await parse(bytes, new)
+    default:
+      throw HTTPFault(response.head, url: source, now: .now)
+    }
+  }
+
+  /// How long a page may wait for a name that only people read.
+  private static let namePatience: Duration = .seconds(2)
+  private static let nameLimit: Int64 = 64 << 10
+
+  /// The answer with the release's name from the file beside the manifest, where the dialect has it there. Without that
+  /// file the release has no name of its own.
+  private func named(_ answer: Answer) async throws -> Answer {
+    guard case .manifest(var manifest, let bytes, let bundles, let validators) = answer,
+      let file = manifest.dialect.nameFile, let url = source.resolving(file),
+      let content = try await within(Self.namePatience, { await nameFile(at: url) }) ?? nil,
+      manifest.takeName(from: content)
+    else { return answer }
+    return .manifest(manifest, bytes: bytes, bundles: bundles, validators)
+  }
+
+  private func nameFile(at url: PageURL) async -> [UInt8]? {
+    if let path = url.filePath {
+      guard let file = FileHandle(forReadingAtPath: path) else { return nil }
+      defer { try? file.close() }
+      return (try? file.read(upToCount: Int(Self.nameLimit))).map { Array($0) }
+    }
+    let fields: HTTPFields = [.cacheControl: "no-cache"]
+    guard let response = try? await client.send(.get, url, fields: fields, bodyLimit: Self.nameLimit),
+      response.head.status == .ok
+    else { return nil }
+    return try? await response.body.collect(upTo: Self.nameLimit)
+  }
+
+  /// A manifest of many entries takes a second.
+  private static let queue = DispatchQueue(label: "pagekit.manifests")
+
+  private func parse(_ bytes: [UInt8], _ validators: Validators) async throws -> Answer {
+    try await Self.queue.result { [limits, source] in
+      let manifest = try Manifest(reading: bytes, limits: limits)
+      return .manifest(manifest, bytes: bytes, bundles: try manifest.located(at: source), validators)
+    }
+  }
+}
+
+/// Why a source gave no manifest.
+public enum SourceError: Error, CustomStringConvertible {
+  case unreachable(PageURL, any Error)
+  case badManifest(PageURL, ManifestError)
+  /// The server says that there is none: 404 or 410. Bundles are then checked one by one.
+  case noManifest(PageURL, status: Int)
+  /// The network may not be asked, and the store knows nothing of the source.
+  case notStored(PageURL)
+  /// The server has sent nothing for this long.
+  case noProgress(PageURL, after: Duration)
+
+  public var description: String {
+    switch self {
+    case .unreachable(let source, let error):
+      let text = "\(error)"
+      return text.contains(source.text) ? "manifest: \(text)" : "manifest \(source.readable): \(text)"
+    case .badManifest(let source, let error): return "manifest \(source.readable): \(error)"
+    case .noManifest(let source, let status):
+      return "manifest \(source.readable): the server answers \(status): there is no manifest at this URL"
+    case .noProgress(let source, let limit):
+      return "manifest \(source.readable): the server has sent nothing for \(limit.inSeconds)"
+    case .notStored(let source): return "the store has nothing of \(source.readable), and the network may not be asked"
+    }
+  }
+}
+
+extension SourceError: RetryableError {
+  package var isRetryable: Bool {
+    if case .unreachable(_, let cause) = self { RetryPolicy.mayPass(cause) } else { false }
+  }
+
+  package var retryAfter: Duration? {
+    if case .unreachable(_, let cause) = self { RetryPolicy.retryAfter(cause) } else { nil }
+  }
+}
+
+private struct ManifestFileError: Error, CustomStringConvertible {
+  let path: String
+  let exists: Bool
+
+  var description: String { exists ? "the file cannot be read" : "there is no such file" }
+}

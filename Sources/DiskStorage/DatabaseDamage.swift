@@ -1,0 +1,25 @@
+import GRDB
+
+/// What SQLite's errors say of a file that only we write.
+package enum DatabaseDamage {
+  /// Whether an error says that the database is none, or not the one that was written: what is asked of it is always
+  /// the same.
+  package static func isDamage(_ error: any Error) -> Bool {
+    if error is RowDecodingError { return true }
+    guard let error = error as? DatabaseError else { return false }
+    switch error.resultCode {
+    case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_CONSTRAINT, .SQLITE_MISMATCH, .SQLITE_FORMAT, .SQLITE_TOOBIG:
+      return true
+    case .SQLITE_IOERR: return error.extendedResultCode == .SQLITE_IOERR_SHORT_READ
+    case .SQLITE_ERROR:
+      let message = error.message ?? ""
+      return ["no such ", "unsupported file format", "malformed"].contains { message.hasPrefix($0) }
+        || message.contains("already exists")
+    default: return false
+    }
+  }
+
+  package static func reason(_ error: any Error) -> String {
+    (error as? DatabaseError)?.message ?? "it has values that were never written"
+  }
+}

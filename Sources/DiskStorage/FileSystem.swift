@@ -1,0 +1,324 @@
+import CLinux
+import Foundation
+import HTTPTransport
+import SystemPackage
+
+/// The few system calls that a store is made of, each with its error in words. No symbolic link below a store's folder is
+/// followed by any of them.
+package enum FileSystem {
+  // MARK: Folders
+
+  /// Does something in the folder that a place is in: an open folder, and the place's name there.
+  ///
+  /// - Throws: `Errno` where there is no such folder, or a link stands in the place of one.
+  private static func inFolder<Result>(
+    of path: StorePath, _ body: (_ folder: CInt, _ name: String) throws -> Result
+  ) throws -> Result {
+    guard let name = path.names.last else { return try body(AT_FDCWD, path.string) }
+    var folder = try descriptor { Foundation.open(path.root.string, folderFlags) }
+    defer { Foundation.close(folder) }
+    for name in path.names.dropLast() {
+      let inner = try descriptor { openat(folder, name, folderFlags | O_NOFOLLOW) }
+      Foundation.close(folder)
+      folder = inner
+    }
+    return try body(folder, name)
+  }
+
+  #if os(Linux)
+    /// A folder that is only passed through need not be readable.
+    private static let folderFlags = pk_open_path | O_DIRECTORY | O_CLOEXEC
+  #else
+    private static let folderFlags = O_SEARCH | O_DIRECTORY | O_CLOEXEC
+  #endif
+
+  private static func descriptor(_ open: () -> CInt) throws -> CInt {
+    let descriptor = open()
+    guard descriptor >= 0 else { throw Errno(rawValue: errno) }
+    return descriptor
+  }
+
+  /// Makes a folder where there is none.
+  package static func makeFolder(_ path: StorePath, permissions: mode_t = 0o755) throws {
+    do {
+      try inFolder(of: path) { folder, name in
+        guard mkdirat(folder, name, permissions) == 0 || errno == EEXIST else { throw Errno(rawValue: errno) }
+      }
+    } catch let error as Errno {
+      throw writeError(error, path)
+    }
+  }
+
+  /// Makes a folder with those that it is in.
+  package static func makeFolders(_ path: StorePath) throws {
+    do {
+      try FileManager.default.createDirectory(atPath: path.root.string, withIntermediateDirectories: true)
+    } catch {
+      throw StoreError.notWritable(path: path.root.string, reason: (error as NSError).plainReason)
+    }
+    for count in path.names.indices {
+      try makeFolder(StorePath(path.root, Array(path.names[...count])))
+    }
+  }
+
+  /// Names in a folder, none when it cannot be read.
+  package static func names(in folder: StorePath) -> [String] {
+    guard let file = try? open(folder, .readOnly, options: .directory) else { return [] }
+    return names(in: file)
+  }
+
+  /// - Parameter folder: is closed.
+  private static func names(in folder: FileDescriptor) -> [String] {
+    guard let stream = fdopendir(folder.rawValue) else {
+      try? folder.close()
+      return []
+    }
+    defer { closedir(stream) }
+    var names: [String] = []
+    while let entry = readdir(stream) {
+      let name = withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+      if name != ".", name != ".." { names.append(name) }
+    }
+    return names
+  }
+
+  // MARK: Files
+
+  /// Opens, hands over, and closes.
+  package static func withFile<Result>(
+    _ path: StorePath, _ mode: FileDescriptor.AccessMode, options: FileDescriptor.OpenOptions = [],
+    permissions: FilePermissions? = nil, _ body: (FileDescriptor) throws -> Result
+  ) throws -> Result {
+    let file = try open(path, mode, options: options, permissions: permissions)
+    return try file.closeAfter { try body(file) }
+  }
+
+  /// Opens a regular file, or with `.directory` a folder. A symbolic link, a FIFO or a device in its place is neither
+  /// followed nor waited for.
+  ///
+  /// - Parameter followsLink: a symbolic link in the place of the file itself is followed after all.
+  /// - Throws: ``StoreError``.
+  package static func open(
+    _ path: StorePath, _ mode: FileDescriptor.AccessMode, options: FileDescriptor.OpenOptions = [],
+    permissions: FilePermissions? = nil, followsLink: Bool = false
+  ) throws -> FileDescriptor {
+    let file: FileDescriptor
+    do {
+      file = try opened(path, mode, options: options, permissions: permissions, followsLink: followsLink)
+    } catch let error as Errno {
+      throw mode == .readOnly
+        ? StoreError.notReadable(path: path.string, reason: error.description) : writeError(error, path)
+    }
+    let kind = status(file)?.kind
+    guard kind == (options.contains(.directory) ? .folder : .file) else {
+      try? file.close()
+      throw mode == .readOnly
+        ? StoreError.notReadable(path: path.string, reason: "it is not a regular file")
+        : StoreError.notWritable(path: path.string, reason: "it is not a regular file")
+    }
+    return file
+  }
+
+  /// Opens whatever stands there.
+  ///
+  /// - Throws: `Errno`.
+  package static func opened(
+    _ path: StorePath, _ mode: FileDescriptor.AccessMode, options: FileDescriptor.OpenOptions = [],
+    permissions: FilePermissions? = nil, followsLink: Bool = false
+  ) throws -> FileDescriptor {
+    // The store's own folder may be a link.
+    let options = options.union([.closeOnExec, .nonBlocking]).union(
+      followsLink || path.names.isEmpty ? [] : .noFollow)
+    let flags = mode.rawValue | options.rawValue
+    return try inFolder(of: path) { folder, name in
+      FileDescriptor(
+        rawValue: try descriptor { openat(folder, name, flags, mode_t(permissions?.rawValue ?? 0o600)) })
+    }
+  }
+
+  /// The bytes of a file that is no longer than `limit`; `nil` for every other, and for what is not a regular file.
+  package static func contents(of path: StorePath, upTo limit: Int, followsLink: Bool = false) -> [UInt8]? {
+    guard let file = try? open(path, .readOnly, followsLink: followsLink) else { return nil }
+    defer { try? file.close() }
+    guard let size = status(file)?.size, size <= limit else { return nil }
+    return try? file.readChunk(at: 0, count: Int(size))
+  }
+
+  package static func writeAll(_ bytes: [UInt8], to file: FileDescriptor, path: StorePath) throws {
+    do {
+      try file.writeAll(bytes)
+    } catch let error as Errno {
+      throw writeError(error, path)
+    }
+  }
+
+  /// Unlocks and closes. Closing alone would leave the lock to a child process that is just being started.
+  package static func closeLocked(_ file: FileDescriptor) {
+    flock(file.rawValue, LOCK_UN)
+    try? file.close()
+  }
+
+  // MARK: Durability
+
+  /// The file's bytes and metadata have reached the disk when this returns.
+  package static func synchronise(_ file: FileDescriptor, path: StorePath) throws {
+    guard fsync(file.rawValue) == 0 else { throw writeError(Errno(rawValue: errno), path) }
+  }
+
+  /// The names in the folder have reached the disk when this returns.
+  package static func synchroniseFolder(_ folder: StorePath) throws {
+    try withFile(folder, .readOnly, options: .directory) { try synchronise($0, path: folder) }
+  }
+
+  /// Everything written to the folder's file system so far has reached the disk when this returns.
+  package static func synchroniseFileSystem(of folder: StorePath) throws {
+    #if os(Linux)
+      try withFile(folder, .readOnly, options: .directory) { descriptor in
+        guard syncfs(descriptor.rawValue) == 0 else { throw writeError(Errno(rawValue: errno), folder) }
+      }
+    #else
+      sync()
+    #endif
+  }
+
+  // MARK: Names
+
+  package static func rename(_ source: StorePath, to target: StorePath) throws {
+    do {
+      try inFolder(of: source) { sourceFolder, sourceName in
+        try inFolder(of: target) { folder, name in
+          guard renameat(sourceFolder, sourceName, folder, name) == 0 else { throw Errno(rawValue: errno) }
+        }
+      }
+    } catch let error as Errno {
+      throw writeError(error, target)
+    }
+  }
+
+  /// Gives a file another name.
+  ///
+  /// - Returns: whether that could be done.
+  package static func link(_ source: StorePath, to target: StorePath) -> Bool {
+    let result = try? inFolder(of: source) { sourceFolder, sourceName in
+      try inFolder(of: target) { linkat(sourceFolder, sourceName, $0, $1, 0) }
+    }
+    return result == 0
+  }
+
+  /// Whether there was something to remove.
+  @discardableResult
+  package static func remove(_ path: StorePath) -> Bool {
+    (try? inFolder(of: path) { unlinkat($0, $1, 0) }) == 0
+  }
+
+  /// Removes a file, or a folder with all that is in it. Links are not followed.
+  package static func removeAll(_ path: StorePath) {
+    guard status(path)?.kind == .folder else {
+      remove(path)
+      return
+    }
+    var hasFolders = true
+    while hasFolders {
+      hasFolders = false
+      for name in names(in: path) where !remove(path.appending(name)) {
+        // What is in a folder is moved up: however deep it lies, no more than a few are open at once.
+        let inner = path.appending(name)
+        for name in names(in: inner) where !remove(inner.appending(name)) {
+          let isMoved = (try? rename(inner.appending(name), to: path.appending(UUID().uuidString))) != nil
+          hasFolders = hasFolders || isMoved
+        }
+        removeEmptyFolder(inner)
+      }
+    }
+    removeEmptyFolder(path)
+  }
+
+  private static func removeEmptyFolder(_ path: StorePath) {
+    _ = try? inFolder(of: path) { unlinkat($0, $1, AT_REMOVEDIR) }
+  }
+
+  // MARK: Status
+
+  /// What stands at a place, also where it is a link; `nil` where there is nothing.
+  package static func status(_ path: StorePath) -> FileStatus? {
+    var status = stat()
+    // The store's own folder may be a link.
+    let flags = path.names.isEmpty ? 0 : AT_SYMLINK_NOFOLLOW
+    guard (try? inFolder(of: path) { fstatat($0, $1, &status, flags) }) == 0 else { return nil }
+    return FileStatus(status)
+  }
+
+  /// How many names an open file has; 0 where that cannot be known.
+  package static func nameCount(_ file: FileDescriptor) -> Int {
+    var status = stat()
+    return fstat(file.rawValue, &status) == 0 ? Int(status.st_nlink) : 0
+  }
+
+  package static func status(_ file: FileDescriptor) -> FileStatus? {
+    var status = stat()
+    guard fstat(file.rawValue, &status) == 0 else { return nil }
+    return FileStatus(status)
+  }
+
+  /// Bytes that a process without privileges can still write on the path's file system.
+  package static func availableBytes(at path: FilePath) throws -> Int64 {
+    var status = statvfs()
+    guard statvfs(path.string, &status) == 0 else {
+      throw StoreError.notReadable(path: path.string, reason: Errno(rawValue: errno).description)
+    }
+    return Int64(
+      clamping: UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize)).partialValue)
+  }
+
+  package static func writeError(_ error: Errno, _ path: StorePath) -> StoreError {
+    error == .noSpace || error.rawValue == EDQUOT
+      ? .diskFull(path: path.string) : .notWritable(path: path.string, reason: error.description)
+  }
+}
+
+/// What identifies a file and tells whether it was written to.
+package struct FileStatus: Hashable, Sendable {
+  package let device: UInt64
+  package let inode: UInt64
+  /// In bytes.
+  package let size: Int64
+  /// Nanoseconds since 1970.
+  package let modified: Int64
+  package let kind: Kind
+
+  package enum Kind: Hashable, Sendable {
+    case file
+    case folder
+    /// A symbolic link, a FIFO, a socket or a device.
+    case other
+  }
+
+  package var isFolder: Bool { kind == .folder }
+
+  /// Of the file itself, also where it is a symbolic link; nil where there is none.
+  package init?(ofLink path: String) {
+    var status = stat()
+    guard lstat(path, &status) == 0 else { return nil }
+    self.init(status)
+  }
+
+  package init(_ status: stat) {
+    kind =
+      switch status.st_mode & S_IFMT {
+      case S_IFREG: .file
+      case S_IFDIR: .folder
+      default: .other
+      }
+    device = UInt64(status.st_dev)
+    inode = UInt64(status.st_ino)
+    size = Int64(status.st_size)
+    #if os(Linux)
+      let time = status.st_mtim
+    #else
+      let time = status.st_mtimespec
+    #endif
+    modified = Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
+  }
+
+  package func isSameFile(as other: FileStatus) -> Bool { device == other.device && inode == other.inode }
+}

@@ -1,0 +1,41 @@
+import Foundation
+import HTTPTransport
+import SystemPackage
+
+/// The advisory lock between the processes that use a store.
+///
+/// From the check that a blob exists to the commit that names it a writer holds it shared; the collector removes
+/// files only while it holds it exclusively.
+package struct StoreLock: Sendable {
+  package let path: StorePath
+
+  package init(path: StorePath) { self.path = path }
+
+  package enum Mode {
+    case shared
+    case exclusive
+  }
+
+  /// Waits for the lock; blocks its thread.
+  package func with<Result>(_ mode: Mode, _ body: () throws -> Result) throws -> Result {
+    // flock belongs to the open file, so each holder opens its own.
+    let file = try opened()
+    defer { FileSystem.closeLocked(file) }
+    let operation = mode == .shared ? LOCK_SH : LOCK_EX
+    while flock(file.rawValue, operation) != 0 {
+      guard errno == EINTR else {
+        throw StoreError.notWritable(path: path.string, reason: Errno(rawValue: errno).description)
+      }
+    }
+    return try body()
+  }
+
+  private func opened() throws -> FileDescriptor {
+    // A folder is left where it is: somebody has made it so that nothing is stored here.
+    if FileSystem.status(path)?.kind == .other {
+      try FileSystem.rename(path, to: path.extended(by: ".foreign-\(UUID().uuidString)"))
+    }
+    return try FileSystem.open(
+      path, .readWrite, options: .create, permissions: [.ownerReadWrite, .groupRead, .otherRead])
+  }
+}

@@ -1,0 +1,63 @@
+import HTTPTransport
+
+/// Whose responses: those of one partition never answer a request of another.
+public struct CachePartition: Hashable, Sendable, CustomStringConvertible {
+  /// As it is written down.
+  public let text: String
+
+  /// Of everybody: what a shared cache may keep.
+  public static let shared = CachePartition(text: "shared")
+  /// Of the one user of this cache.
+  public static let `private` = CachePartition(text: "private")
+
+  /// Of one of several users, or one account.
+  public static func user(_ name: String) -> CachePartition {
+    CachePartition(text: "private:\(Hex.encode(Array(name.utf8)))")
+  }
+
+  package init(text: String) { self.text = text }
+
+  public var isShared: Bool { self == .shared }
+  public var description: String { text }
+}
+
+/// What responses are found by: whose they are, and the URL or name they have.
+public struct CacheKey: Hashable, Sendable, CustomStringConvertible {
+  public let partition: CachePartition
+  /// A normalised URL; or, for what has none, a name behind `key:`.
+  public let name: String
+
+  public init(_ url: PageURL, in partition: CachePartition = .private) {
+    self.partition = partition
+    name = url.text
+  }
+
+  /// For what a server may answer in another way for each host that it is asked as.
+  ///
+  /// - Parameter host: behind the URL and a space, which no URL has; nil for none.
+  public init(_ url: PageURL, host: String?, in partition: CachePartition) {
+    self.partition = partition
+    name = host.map { "\(url.text) \($0)" } ?? url.text
+  }
+
+  /// For a request with a body, by what its rule made of that.
+  public init(_ url: PageURL, body: String, in partition: CachePartition = .private) {
+    self.partition = partition
+    name = "key:\(url.text) \(body)"
+  }
+
+  /// For what has no URL.
+  public init(named name: String, in partition: CachePartition = .private) {
+    self.partition = partition
+    self.name = "key:\(name)"
+  }
+
+  /// As it was written down.
+  package init?(text: String) {
+    guard let space = text.firstIndex(of: " ") else { return nil }
+    partition = CachePartition(text: String(text[..<space]))
+    name = String(text[text.index(after: space)...])
+  }
+
+  public var description: String { "\(partition.text) \(name)" }
+}

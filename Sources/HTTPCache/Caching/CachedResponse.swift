@@ -1,0 +1,43 @@
+import HTTPCaching
+import HTTPTransport
+import HTTPTypes
+
+/// A stored response, and its bytes where they are in memory.
+public final class CachedResponse: Sendable {
+  public let entry: ResponseEntry
+  /// What decisions need of it.
+  public let stored: StoredResponse
+  /// Checked when they were read; nil where they are on disk only.
+  public let bytes: [UInt8]?
+  let tags: [String]
+  /// What the memory tier said of the key before the store was asked.
+  let epoch: UInt64
+  let standing: Standing
+
+  init(_ entry: ResponseEntry, bytes: [UInt8]?, policy: CachePolicy, epoch: UInt64 = 0) {
+    self.entry = entry
+    self.bytes = bytes
+    self.epoch = epoch
+    standing = Standing(entry)
+    let head = entry.head
+    tags = head.tags
+    stored = StoredResponse(
+      id: entry.id, status: head.status, fields: head.fields, times: head.times, vary: head.vary, extent: head.extent,
+      isInvalidated: head.isInvalidated, staleSince: head.staleSince, policy: policy)
+  }
+
+  /// The same, for a key whose variants are others now.
+  init(again other: CachedResponse) {
+    (entry, stored, bytes, tags, epoch) = (other.entry, other.stored, other.bytes, other.tags, other.epoch)
+    standing = Standing(other.entry)
+  }
+
+  public var userInfo: [String: String] { entry.head.userInfo }
+
+  /// What it takes in memory.
+  var cost: Int {
+    let fields = entry.head.fields.reduce(0) { $0 + $1.name.rawName.utf8.count + $1.value.utf8.count + 64 }
+    let words = entry.head.userInfo.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count + 64 }
+    return (bytes?.count ?? 0) + fields + words + entry.key.name.utf8.count + 512
+  }
+}

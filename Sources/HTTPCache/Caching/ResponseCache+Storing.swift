@@ -1,0 +1,157 @@
+import Foundation
+import HTTPCaching
+import HTTPTransport
+import HTTPTypes
+import Logging
+
+extension ResponseCache {
+  /// For the bytes of a response that will be given to ``commit(_:_:)``. Nil where the store takes none.
+  public func writer() -> (any ResponseWriting)? {
+    do {
+      return try store.writer()
+    } catch {
+      logger.warning("the response store takes nothing: \(error)")
+      return nil
+    }
+  }
+
+  /// A response whose bytes are all there.
+  public struct Arrival: Sendable {
+    public var key: CacheKey
+    /// As it was sent: `Vary` looks at its fields.
+    public var request: HTTPRequest
+    public var status: Int
+    /// Those that may be stored.
+    public var fields: HTTPFields
+    public var times: ExchangeTimes
+    public var extent: Extent
+
+    public init(
+      key: CacheKey, request: HTTPRequest, status: Int, fields: HTTPFields, times: ExchangeTimes, extent: Extent
+    ) {
+      self.key = key
+      self.request = request
+      self.status = status
+      self.fields = fields
+      self.times = times
+      self.extent = extent
+    }
+  }
+
+  /// Makes a response visible, after the app's hook has seen it.
+  ///
+  /// - Returns: nil where it is not stored.
+  @discardableResult
+  public func commit(_ writer: any ResponseWriting, _ arrival: Arrival) async -> CachedResponse? {
+    var proposal = ProposedResponse(
+      request: arrival.request, body: writer,
+      response: HTTPResponse(status: .init(code: arrival.status), headerFields: arrival.fields),
+      storagePolicy: .allowed, userInfo: [:])
+    if let willCache {
+      guard let answer = await willCache(proposal) else {
+        writer.discard()
+        return nil
+      }
+      proposal = answer
+    }
+    return await store(proposal, arrival, writer)
+  }
+
+  /// - Parameter writer: nil where the proposal has bytes of its own.
+  func store(
+    _ proposal: ProposedResponse, _ arrival: Arrival, _ writer: (any ResponseWriting)?
+  ) async -> CachedResponse? {
+    defer { writer?.discard() }
+    var fields = proposal.response.headerFields
+    var extent = arrival.extent
+    if let replacement = proposal.replacement {
+      extent = .whole(Int64(replacement.count))
+      if fields[.contentLength] != nil { fields[.contentLength] = String(replacement.count) }
+    }
+    let count = proposal.replacement.map { Int64($0.count) } ?? writer?.count
+    guard proposal.storagePolicy != .notAllowed, count == extent.count,
+      let vary = VaryKey(vary: fields, request: arrival.request.headerFields)
+    else { return nil }
+    let head = head(
+      status: proposal.response.status.code, fields: fields, times: arrival.times, vary: vary, extent: extent,
+      userInfo: proposal.userInfo)
+    let replaced = await responses(for: arrival.key, fields: arrival.request.headerFields).filter {
+      $0.stored.vary.matches(arrival.request.headerFields)
+    }
+    if proposal.storagePolicy == .allowed,
+      let stored = await storeOnDisk(proposal, head, arrival.key, writer, replacing: replaced)
+    {
+      return stored
+    }
+    return await storeInMemory(
+      head, arrival, memoryBytes(of: proposal, writer, upTo: Int64(memory.capacity / 4)), replacing: replaced,
+      isMeant: proposal.storagePolicy == .memoryOnly)
+  }
+
+  private func storeOnDisk(
+    _ proposal: ProposedResponse, _ head: ResponseHead, _ key: CacheKey, _ writer: (any ResponseWriting)?,
+    replacing replaced: [CachedResponse]
+  ) async -> CachedResponse? {
+    await tellUses()
+    let bytes = memoryBytes(of: proposal, writer, upTo: memoryLimit)
+    let ids = Set(replaced.map(\.entry.id))
+    do {
+      guard let source = try proposal.replacement.map({ try spool($0) }) ?? writer else { return nil }
+      memory.remove(key, ids: ids)
+      let epoch = memory.epoch(of: key)
+      guard let entry = try await store.commit(source, head: head, for: key, replacing: replaced.map(\.entry)) else {
+        return nil
+      }
+      let response = CachedResponse(entry, bytes: bytes, policy: policy)
+      // Others may have read the former ones meanwhile.
+      if bytes != nil { memory.insert(response, replacing: ids, since: epoch) } else { memory.remove(key, ids: ids) }
+      return response
+    } catch {
+      logger.warning("a response cannot be stored: \(error)", metadata: ["key": "\(key)"])
+      return nil
+    }
+  }
+
+  /// - Parameter isMeant: whether it is not there for want of room on disk: what is kept stays then.
+  private func storeInMemory(
+    _ head: ResponseHead, _ arrival: Arrival, _ bytes: [UInt8]?, replacing replaced: [CachedResponse], isMeant: Bool
+  ) async -> CachedResponse? {
+    let ids = replaced.filter { isMeant || !$0.entry.isKept }.map(\.entry.id)
+    _ = try? await store.remove(.entries(ids))
+    memory.remove(arrival.key, ids: Set(replaced.map(\.entry.id)))
+    guard let bytes, let digest = try? ContentDigests(of: bytes).sha256 else { return nil }
+    // Below zero are the names of what is in memory only.
+    let entry = ResponseEntry(
+      id: -.random(in: 1...Int64.max), key: arrival.key, head: head, digest: digest, isKept: false,
+      storedAt: Double(arrival.times.response.secondsSinceEpoch))
+    let response = CachedResponse(entry, bytes: bytes, policy: policy)
+    return memory.insert(response) ? response : nil
+  }
+
+  private func spool(_ bytes: [UInt8]) throws -> any ResponseWriting {
+    let writer = try store.writer()
+    try writer.append(bytes)
+    return writer
+  }
+
+  /// - Returns: `nil` if there are more.
+  private func memoryBytes(
+    of proposal: ProposedResponse, _ writer: (any ResponseWriting)?, upTo limit: Int64
+  ) -> [UInt8]? {
+    if let bytes = proposal.replacement { return Int64(bytes.count) <= limit ? bytes : nil }
+    guard let writer, writer.count <= limit else { return nil }
+    return try? writer.read(at: 0, upTo: Int(writer.count))
+  }
+
+  func head(
+    status: Int, fields: HTTPFields, times: ExchangeTimes, vary: VaryKey, extent: Extent, userInfo: [String: String]
+  ) -> ResponseHead {
+    var head = ResponseHead(
+      status: status, fields: fields, times: times, vary: vary, extent: extent, staleAt: 0, userInfo: userInfo)
+    let stored = StoredResponse(
+      id: 0, status: status, fields: fields, times: times, vary: vary, extent: extent, policy: policy)
+    head.staleAt =
+      times.response.secondsSinceEpoch + Freshness(of: stored, at: times.response, rule: lifetime).remaining
+    return head
+  }
+}

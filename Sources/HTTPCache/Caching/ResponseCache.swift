@@ -1,0 +1,223 @@
+import Foundation
+import HTTPCaching
+import HTTPTransport
+import HTTPTypes
+import Logging
+import Synchronization
+
+/// Responses in memory and, behind that, in a store.
+///
+/// Whatever fails in the store is a miss for who reads, and is logged.
+public final class ResponseCache: Sendable {
+  /// Asked before a response is stored: it may change, restrict or refuse (nil) it.
+  public typealias WillCache = @Sendable (ProposedResponse) async -> ProposedResponse?
+  /// Makes the store of a region.
+  public typealias RegionStores = @Sendable (_ name: String, _ diskCapacity: Int64) throws -> any ResponseStoring
+
+  public let store: any ResponseStoring
+  public let policy: CachePolicy
+  /// How long everything in it is fresh, where no rule of the loader says otherwise.
+  public let lifetime: LifetimeRule
+  let memory: MemoryTier
+  let logger: Logger
+  private let regionStores: RegionStores?
+  private let regionNames: @Sendable () -> [String]
+  private let state = Mutex(State())
+  private let foreignChanges = ForeignChanges()
+
+  private struct State {
+    var willCache: WillCache?
+    var regions: [String: ResponseCache] = [:]
+    /// Which entries were used since the store was told, and in which order.
+    var uses: [Int64: Int] = [:]
+    var useCount = 0
+  }
+
+  /// - Parameters:
+  ///   - memoryCapacity: in bytes; 0 is refused unless `allowingNone`.
+  ///   - regionStores: nil for a cache without regions.
+  ///   - regionNames: of the regions that are stored, open or not.
+  /// - Throws: ``ResponseCacheError/noMemory``.
+  public init(
+    store: any ResponseStoring, memoryCapacity: Int = 4 << 20, allowingNone: Bool = false,
+    policy: CachePolicy = CachePolicy(mode: .private), lifetime: LifetimeRule = .server,
+    regionStores: RegionStores? = nil, regionNames: @escaping @Sendable () -> [String] = { [] },
+    logger: Logger = Logger(label: "pagekit.cache")
+  ) throws {
+    guard memoryCapacity > 0 || allowingNone else { throw ResponseCacheError.noMemory }
+    self.store = store
+    self.policy = policy
+    self.lifetime = lifetime
+    self.regionStores = regionStores
+    self.regionNames = regionNames
+    self.logger = logger
+    memory = MemoryTier(capacity: max(0, memoryCapacity))
+  }
+
+  deinit {
+    let ids = takeUses()
+    if !ids.isEmpty { Task { [store] in try? await store.touch(ids) } }
+  }
+
+  // MARK: Regions
+
+  /// A part with a folder, capacities and lifetimes of its own, to be cleared alone; the same one each time.
+  public func region(
+    _ name: String, memoryCapacity: Int = 1 << 20, diskCapacity: Int64 = 20 << 20, lifetime: LifetimeRule = .server
+  ) throws -> ResponseCache {
+    guard let regionStores else { throw ResponseCacheError.noRegions }
+    return try state.withLock { state in
+      if let known = state.regions[name] { return known }
+      let region = try ResponseCache(
+        store: regionStores(name, diskCapacity), memoryCapacity: memoryCapacity, policy: policy, lifetime: lifetime,
+        logger: logger)
+      state.regions[name] = region
+      return region
+    }
+  }
+
+  /// The stores of all regions, also of those that nobody has opened; and the caches of those that are open.
+  func regions() throws -> [(cache: ResponseCache?, store: any ResponseStoring)] {
+    let open = state.withLock(\.regions)
+    let closed = try regionNames().filter { open[$0] == nil }
+      .compactMap { try regionStores?($0, Int64.max) }
+    return open.values.map { ($0, $0.store) } + closed.map { (nil, $0) }
+  }
+
+  // MARK: Settings
+
+  /// Asked before a response is stored.
+  public var willCache: WillCache? {
+    get { state.withLock(\.willCache) }
+    set { state.withLock { $0.willCache = newValue } }
+  }
+
+  /// In bytes.
+  public var memoryCapacity: Int { memory.capacity }
+
+  /// - Parameter allowingNone: 0 is meant.
+  /// - Throws: ``ResponseCacheError/noMemory``; the capacity stays as it was.
+  public func setMemoryCapacity(_ bytes: Int, allowingNone: Bool = false) throws {
+    guard bytes > 0 || allowingNone else { throw ResponseCacheError.noMemory }
+    memory.capacity = max(0, bytes)
+  }
+
+  /// In bytes; what is kept does not count. The store gives way at once.
+  public func setDiskCapacity(_ bytes: Int64) async throws {
+    await tellUses()
+    try await store.setCapacity(max(0, bytes))
+  }
+
+  /// What is in memory, and what is on disk.
+  public func usage() async throws -> (memory: (entries: Int, bytes: Int), disk: ResponseUsage) {
+    (memory.usage, try await store.usage())
+  }
+
+  /// Responses that had to make room in memory since the cache was made; those on disk are in its usage.
+  package var memoryEvictions: Int { memory.evictions }
+
+  // MARK: Reading
+
+  /// What is in memory for a key and fits the request's fields; nil says nothing of the disk.
+  public func responseInMemory(for key: CacheKey, fields: HTTPFields = [:]) -> CachedResponse? {
+    noticeForeignChanges()
+    let found = memory.variants(for: key).last { $0.stored.answers(fields) }
+    if let found { noteUse(found.entry.id) }
+    return found
+  }
+
+  /// All variants stored for a key; those in memory alone where one of them fits the request.
+  public func responses(for key: CacheKey, fields: HTTPFields = [:]) async -> [CachedResponse] {
+    noticeForeignChanges()
+    let epoch = memory.epoch(of: key)
+    let inMemory = memory.variants(for: key)
+    if inMemory.contains(where: { $0.stored.answers(fields) }) { return inMemory }
+    do {
+      let known = Set(inMemory.map(\.entry.id))
+      return inMemory
+        + (try await store.entries(for: key)).filter { !known.contains($0.id) }.map {
+          CachedResponse($0, bytes: nil, policy: policy, epoch: epoch)
+        }
+    } catch {
+      logger.warning("the response store cannot be read: \(error)")
+      return inMemory
+    }
+  }
+
+  /// The most bytes of a body that is on disk, too, and kept in memory beside it: longer ones are read from their file,
+  /// so that many requests for one cost no more than a chunk each.
+  var memoryLimit: Int64 { min(Int64(memory.capacity / 4), 1 << 20) }
+
+  /// The stored bytes, checked; nil where they have gone.
+  public func body(of response: CachedResponse) async -> (any StoredBody)? {
+    noteUse(response.entry.id)
+    if let bytes = response.bytes { return BytesBody(bytes) }
+    do {
+      guard let body = try await store.body(of: response.entry) else {
+        memory.remove(response.entry.key, ids: [response.entry.id])
+        return nil
+      }
+      if body.count <= memoryLimit, let bytes = try? body.read(at: 0, upTo: Int(body.count)) {
+        memory.insert(CachedResponse(response.entry, bytes: bytes, policy: policy), since: response.epoch)
+        return BytesBody(bytes)
+      }
+      return body
+    } catch {
+      logger.warning("a stored response cannot be read: \(error)")
+      return nil
+    }
+  }
+
+  /// Another process may have removed or replaced what is in memory here.
+  private func noticeForeignChanges() {
+    // What is only in memory is nobody else's.
+    if foreignChanges.areNew(store.changeCount) { memory.removeAll { $0.entry.id > 0 } }
+  }
+
+  /// Whether others' changes were looked for less than a second ago; with the next request they are.
+  var isWatched: Bool { foreignChanges.areKnown }
+
+  /// Lets go of what is in memory, in the regions too: what is stored is read from the disk again, and what is in
+  /// memory only is gone.
+  public func releaseMemory() {
+    memory.removeAll { _ in true }
+    for region in state.withLock({ Array($0.regions.values) }) { region.releaseMemory() }
+  }
+
+  // MARK: Uses
+
+  /// What is given again and again is noted now and then.
+  func noteUse(of standing: Standing, at now: HTTPDate) {
+    guard standing.isNews(at: now.secondsSinceEpoch) else { return }
+    memory.use(standing.key)
+    noteUse(standing.id)
+  }
+
+  private func noteUse(_ id: Int64) {
+    // Below zero are the names of what is in memory only.
+    guard id > 0 else { return }
+    let areMany = state.withLock { state in
+      state.useCount += 1
+      state.uses[id] = state.useCount
+      return state.uses.count >= 256
+    }
+    guard areMany else { return }
+    let ids = takeUses()
+    Task { [store] in try? await store.touch(ids) }
+  }
+
+  /// The last one last.
+  private func takeUses() -> [Int64] {
+    state.withLock { state in
+      defer { state.uses = [:] }
+      return state.uses.sorted { $0.value < $1.value }.map(\.key)
+    }
+  }
+
+  /// Before the store gives way it has to know what was used.
+  func tellUses() async {
+    let ids = takeUses()
+    guard !ids.isEmpty else { return }
+    try? await store.touch(ids)
+  }
+}

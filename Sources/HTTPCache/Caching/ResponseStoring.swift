@@ -1,0 +1,162 @@
+import HTTPCaching
+import HTTPTransport
+import HTTPTypes
+
+/// Where responses are kept between launches. What it loses is a miss, not an error.
+///
+/// Everything it answers was stored completely: a response becomes visible when its writer commits it.
+public protocol ResponseStoring: Sendable {
+  // MARK: Reading
+
+  /// All variants that are stored for a key, the one stored last at the end.
+  func entries(for key: CacheKey) async throws -> [ResponseEntry]
+
+  /// The stored bytes, checked against their digest; nil where they have gone or were changed: the entry is removed
+  /// then.
+  func body(of entry: ResponseEntry) async throws -> (any StoredBody)?
+
+  /// Everything stored, most recently used first.
+  func list() async throws -> [ResponseEntry]
+
+  func usage() async throws -> ResponseUsage
+
+  /// A number that changes when another process has changed what is stored; cheap.
+  func changeCount() -> Int64
+
+  // MARK: Writing
+
+  /// For the bytes of a new response.
+  func writer() throws -> any ResponseWriting
+
+  /// Makes a response visible, in the place of others, and makes room for it.
+  ///
+  /// - Parameter replaced: entries that it stands for from now on; besides, what is stored for the same key and the
+  ///   same values of `Vary` goes, unless this is a part and that is whole.
+  /// - Returns: nil where it is too large for the store, or for what is left on the file system.
+  /// - Throws: ``StoreError``, also where bytes are missing.
+  func commit(_ writer: any ResponseWriting, head: ResponseHead, for key: CacheKey, replacing replaced: [ResponseEntry])
+    async throws -> ResponseEntry?
+
+  /// Gives an entry another head: its bytes were confirmed. Nil where it has gone meanwhile.
+  func update(_ entry: ResponseEntry, head: ResponseHead) async throws -> ResponseEntry?
+
+  /// Marks what is stored for the keys as not to be used without asking.
+  func invalidate(_ keys: [CacheKey]) async throws
+
+  /// Tells that entries were used, the last one last; for what is least used goes first.
+  func touch(_ ids: [Int64]) async throws
+
+  /// Keeps what is and will be stored for a key from being evicted, and makes it durable; or lets go of it.
+  ///
+  /// - Returns: whether anything is stored for the key.
+  func setKept(_ isKept: Bool, for key: CacheKey) async throws -> Bool
+
+  /// Marks entries as stale from a time on, unless they were before; their bytes stay. In steps, between which others
+  /// get on.
+  ///
+  /// - Returns: how many entries were chosen.
+  func markStale(_ selection: ResponseSelection, since time: HTTPDate) async throws -> Int
+
+  // MARK: Removing
+
+  /// In steps, between which others get on: what comes meanwhile may stay.
+  ///
+  /// - Returns: how many entries went.
+  @discardableResult func remove(_ selection: ResponseSelection) async throws -> Int
+
+  /// Makes the store give way until it has at most so many bytes.
+  func setCapacity(_ bytes: Int64) async throws
+}
+
+/// The bytes of a response on their way in. Written by one task; read by any, also meanwhile.
+public protocol ResponseWriting: StoredBody {
+  /// - Throws: ``StoreError``; what was written before can still be read.
+  func append(_ bytes: [UInt8]) throws
+  /// Lets go of what is not to be stored.
+  func discard()
+}
+
+/// What is known of a response besides its bytes.
+public struct ResponseHead: Hashable, Sendable {
+  public var status: Int
+  /// Those that may be stored.
+  public var fields: HTTPFields
+  public var times: ExchangeTimes
+  public var vary: VaryKey
+  public var extent: Extent
+  public var isInvalidated: Bool
+  /// From when on it counts as stale whatever it says; nil where nobody marked it.
+  public var staleSince: HTTPDate?
+  /// When it stops being fresh; seconds since 1970. For what goes first when there is no room.
+  public var staleAt: Int64
+  /// The app's own words on it.
+  public var userInfo: [String: String]
+
+  public init(
+    status: Int, fields: HTTPFields, times: ExchangeTimes, vary: VaryKey, extent: Extent, isInvalidated: Bool = false,
+    staleAt: Int64, userInfo: [String: String] = [:]
+  ) {
+    self.status = status
+    self.fields = fields
+    self.times = times
+    self.vary = vary
+    self.extent = extent
+    self.isInvalidated = isInvalidated
+    self.staleAt = staleAt
+    self.userInfo = userInfo
+  }
+
+  /// What its origin wants it to be purged by.
+  public var tags: [String] { CacheTags.of(fields) }
+
+  /// Stale from a time on, unless it was before.
+  public func marked(staleSince time: HTTPDate) -> ResponseHead {
+    var head = self
+    head.staleSince = min(time, staleSince ?? time)
+    head.staleAt = min(staleAt, time.secondsSinceEpoch)
+    return head
+  }
+}
+
+/// One stored response.
+public struct ResponseEntry: Hashable, Sendable {
+  public let id: Int64
+  public let key: CacheKey
+  public let head: ResponseHead
+  /// Of the stored bytes.
+  public let digest: SHA256Digest
+  /// No eviction takes it.
+  public let isKept: Bool
+  /// Seconds since 1970.
+  public let storedAt: Double
+
+  public init(
+    id: Int64, key: CacheKey, head: ResponseHead, digest: SHA256Digest, isKept: Bool, storedAt: Double
+  ) {
+    self.id = id
+    self.key = key
+    self.head = head
+    self.digest = digest
+    self.isKept = isKept
+    self.storedAt = storedAt
+  }
+}
+
+/// What a store has. Bytes are those of its files; bytes that several entries share count once.
+public struct ResponseUsage: Hashable, Sendable {
+  public var entries: Int
+  public var bytes: Int64
+  public var keptEntries: Int
+  public var keptBytes: Int64
+  public var capacity: Int64
+  /// Responses that had to make room since the store was opened.
+  public var evictions = 0
+
+  public init(entries: Int = 0, bytes: Int64 = 0, keptEntries: Int = 0, keptBytes: Int64 = 0, capacity: Int64 = 0) {
+    self.entries = entries
+    self.bytes = bytes
+    self.keptEntries = keptEntries
+    self.keptBytes = keptBytes
+    self.capacity = capacity
+  }
+}

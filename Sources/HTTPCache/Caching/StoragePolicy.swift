@@ -1,0 +1,36 @@
+import HTTPTransport
+import HTTPTypes
+
+/// Where a response may be kept; the values of `URLCache.StoragePolicy`.
+public enum StoragePolicy: Hashable, Sendable {
+  case allowed
+  case memoryOnly
+  case notAllowed
+}
+
+/// A response that is about to be stored, as the app's hook gets it.
+public struct ProposedResponse: Sendable {
+  public let request: HTTPRequest
+  public let body: any StoredBody
+  /// May be changed; what is stored is this.
+  public var response: HTTPResponse
+  /// Stored instead of `body`.
+  public var replacement: [UInt8]?
+  public var storagePolicy: StoragePolicy
+  /// The app's own words, which come with the response from then on.
+  public var userInfo: [String: String]
+}
+
+/// Why a cache does not do what it was told.
+public enum ResponseCacheError: Error, Hashable, CustomStringConvertible {
+  case noMemory
+  case noRegions
+
+  public var description: String {
+    switch self {
+    case .noMemory:
+      "a memory capacity of 0 would switch the memory cache off: say allowingNone: true where that is meant"
+    case .noRegions: "this cache's store has no regions"
+    }
+  }
+}

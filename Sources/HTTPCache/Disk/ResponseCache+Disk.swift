@@ -1,0 +1,44 @@
+import HTTPCaching
+import HTTPTransport
+import Logging
+import Synchronization
+
+extension ResponseCache {
+  /// A cache in memory and in a folder.
+  ///
+  /// - Parameters:
+  ///   - memoryCapacity: in bytes; 0 is refused unless `allowingNone`.
+  ///   - diskCapacity: in bytes; what is kept does not count.
+  ///   - directory: by default the user's cache folder, and the data folder for what is kept.
+  ///   - policy: whether it is one user's or everybody's.
+  /// - Throws: ``ResponseCacheError``, ``StoreError``.
+  public convenience init(
+    memoryCapacity: Int = 4 << 20, diskCapacity: Int64 = 20 << 20, directory: ResponseDirectory = .standard(),
+    allowingNone: Bool = false, policy: CachePolicy = CachePolicy(mode: .private),
+    logger: Logger = Logger(label: "pagekit.cache")
+  ) throws {
+    let store = try ResponseStore(at: directory, options: .init(capacity: diskCapacity), logger: logger)
+    try self.init(
+      store: store, memoryCapacity: memoryCapacity, allowingNone: allowingNone, policy: policy,
+      regionStores: { name, capacity in
+        try ResponseStore(at: directory.region(name), options: .init(capacity: capacity), logger: logger)
+      }, regionNames: { directory.regionNames }, logger: logger)
+  }
+
+  /// The one that is used unless another is given; made when it is first asked for, in the user's cache folder. It can
+  /// be replaced at any time, for those who ask for it from then on.
+  public static var shared: ResponseCache {
+    get throws {
+      try sharedCache.withLock { shared in
+        if let shared { return shared }
+        let made = try ResponseCache()
+        shared = made
+        return made
+      }
+    }
+  }
+
+  public static func setShared(_ cache: ResponseCache) { sharedCache.withLock { $0 = cache } }
+
+  private static let sharedCache = Mutex<ResponseCache?>(nil)
+}

@@ -1,0 +1,94 @@
+import DiskStorage
+import Foundation
+import HTTPTransport
+import SystemPackage
+
+/// Where the parts of a response store are: what may be lost in one folder, what is kept in another.
+public struct ResponseDirectory: Hashable, Sendable {
+  /// The system may empty it at any time.
+  private(set) var cache: StorePath
+  /// For what is kept.
+  private(set) var durable: StorePath
+  /// Links stand for files of responses: only in the place of a folder that may not be written.
+  private(set) var hasLinks = false
+
+  /// - Parameters:
+  ///   - cache: its path.
+  ///   - durable: nil for the same folder.
+  public init(_ cache: String, durable: String? = nil) {
+    self.cache = StorePath(FilePath(cache).lexicallyNormalized())
+    self.durable = StorePath(FilePath(durable ?? cache).lexicallyNormalized())
+  }
+
+  /// A folder with links in the place of files.
+  init(linksIn folder: String) {
+    self.init(folder)
+    hasLinks = true
+  }
+
+  /// `XDG_CACHE_HOME/pagekit` and `XDG_DATA_HOME/pagekit`, or their usual places in the home folder.
+  public static func standard(
+    environment: [String: String] = ProcessInfo.processInfo.environment
+  ) -> ResponseDirectory {
+    let home = environment["HOME"] ?? NSHomeDirectory()
+    let cache = environment["XDG_CACHE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil } ?? home + "/.cache"
+    return ResponseDirectory(cache + "/pagekit", durable: StoreDirectory.standard(environment: environment).path)
+  }
+
+  /// A part with a folder of its own.
+  public func region(_ name: String) -> ResponseDirectory {
+    // Whatever the name is, it is one component of a path.
+    let component = name.utf8.map { byte -> String in
+      switch byte {
+      case 48...57, 65...90, 97...122, 45, 95: String(UnicodeScalar(byte))
+      default: "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
+      }
+    }.joined()
+    // A path has no empty components.
+    let folder = component.isEmpty ? "%" : component
+    var region = self
+    region.cache = cache.appending(Self.regions).appending(folder)
+    region.durable = durable.appending(Self.regions).appending(folder)
+    return region
+  }
+
+  static let regions = "regions"
+
+  /// The names of the parts that have a folder.
+  public var regionNames: [String] {
+    let folders = Set([cache, durable].flatMap { FileSystem.names(in: $0.appending(Self.regions)) })
+    return folders.compactMap { $0 == "%" ? "" : $0.removingPercentEncoding }.sorted()
+  }
+
+  /// Whether anything was ever stored here.
+  public var hasStore: Bool { FileSystem.status(database) != nil }
+
+  /// Where what is kept lies.
+  public var durablePath: String { durable.string }
+
+  /// SQLite opens it by its path.
+  var database: StorePath { cache.appending("responses.sqlite") }
+  var lock: StorePath { cache.appending("responses.lock") }
+  /// For the bytes of new responses.
+  var partial: StorePath { files(isKept: false).partial }
+
+  func files(isKept: Bool) -> ResponseFiles {
+    ResponseFiles(
+      root: isKept ? durable.appending("kept") : cache.appending("responses"), isDurable: isKept, hasLinks: hasLinks)
+  }
+
+  /// Makes the folders that are missing. What is in them is nobody else's to read: cookies and credentials may be
+  /// among it.
+  func create() throws {
+    let all = [false, true].map { files(isKept: $0) }
+    for folder in all.flatMap({ [$0.root, $0.entries, $0.bodies, $0.partial] }) {
+      if let found = FileSystem.status(folder), found.kind != .folder {
+        try FileSystem.rename(folder, to: folder.extended(by: ".foreign-\(UUID().uuidString)"))
+      }
+      try FileSystem.makeFolders(folder)
+    }
+    for files in all {
+      try FileSystem.withFile(files.root, .readOnly, options: .directory) { _ = fchmod($0.rawValue, 0o700) }
+    }
+  }
+}

@@ -1,0 +1,132 @@
+import DiskStorage
+import Foundation
+import HTTPTransport
+import SystemPackage
+
+/// The files of responses: `entries/ab/…`, one each, and `bodies/ab/…` for longer bytes, which several may share.
+struct ResponseFiles: Sendable {
+  let root: StorePath
+  /// Bytes and names have reached the disk before anything else happens.
+  let isDurable: Bool
+  /// A link may stand for a file.
+  let hasLinks: Bool
+
+  var entries: StorePath { root.appending("entries") }
+  var bodies: StorePath { root.appending("bodies") }
+  /// For files that have no final name yet: on the same file system.
+  var partial: StorePath { root.appending("partial") }
+
+  func entry(_ id: Int64) -> StorePath {
+    let digits = String(UInt64(bitPattern: id), radix: 16)
+    let name = String(repeating: "0", count: 16 - digits.count) + digits
+    return entries.appending(String(name.suffix(2))).appending(name)
+  }
+
+  func body(_ digest: SHA256Digest) -> StorePath {
+    let name = digest.hex
+    return bodies.appending(String(name.prefix(2))).appending(name)
+  }
+
+  // MARK: Writing
+
+  /// Writes a file whole or not at all.
+  func write(_ parts: [[UInt8]], to path: StorePath) throws {
+    try placing(at: path) { temporary in
+      try FileSystem.withFile(
+        temporary, .writeOnly, options: [.create, .truncate], permissions: [.ownerReadWrite]
+      ) { file in
+        for part in parts { try FileSystem.writeAll(part, to: file, path: temporary) }
+        if isDurable { try FileSystem.synchronise(file, path: temporary) }
+      }
+    }
+  }
+
+  /// Writes a file under a name that nothing has used, and that is told to nobody before this returns. What a crash
+  /// leaves of it is nobody's.
+  func create(_ parts: [[UInt8]], at path: StorePath) throws {
+    if isDurable { return try write(parts, to: path) }
+    // Files that are made in one folder and moved to others crowd the part of the disk that is the first folder's.
+    try Self.makingFolders(for: path) {
+      try FileSystem.withFile(path, .writeOnly, options: [.create, .truncate], permissions: [.ownerReadWrite]) { file in
+        try FileSystem.writeAll(parts.reduce(into: []) { $0 += $1 }, to: file, path: path)
+      }
+    }
+  }
+
+  /// Gives bytes that lie in a file of this file system a second name; where that cannot be, copies them.
+  func write(_ body: some StoredBody, linking source: StorePath, to path: StorePath) throws {
+    try placing(at: path) { temporary in
+      if FileSystem.link(source, to: temporary) {
+        guard isDurable else { return }
+        try FileSystem.withFile(temporary, .readOnly) { try FileSystem.synchronise($0, path: temporary) }
+        return
+      }
+      try FileSystem.withFile(
+        temporary, .writeOnly, options: [.create, .truncate], permissions: [.ownerReadWrite]
+      ) { file in
+        var position: Int64 = 0
+        while position < body.count {
+          let piece = try body.read(at: position, upTo: 256 << 10)
+          try FileSystem.writeAll(piece, to: file, path: temporary)
+          position += Int64(piece.count)
+        }
+        if isDurable { try FileSystem.synchronise(file, path: temporary) }
+      }
+    }
+  }
+
+  private func placing(at path: StorePath, _ write: (_ temporary: StorePath) throws -> Void) throws {
+    let temporary = partial.appending(UUID().uuidString)
+    do {
+      try Self.makingFolders(for: temporary) { try write(temporary) }
+      if FileSystem.status(path)?.kind == .folder {
+        try FileSystem.rename(path, to: path.extended(by: ".foreign-\(UUID().uuidString)"))
+      }
+      try Self.makingFolders(for: path) { try FileSystem.rename(temporary, to: path) }
+      // Two names of one file stay both.
+      FileSystem.remove(temporary)
+      guard isDurable else { return }
+      try FileSystem.synchroniseFolder(path.folder)
+      // The folder itself may be new.
+      try FileSystem.synchroniseFolder(path.folder.folder)
+    } catch {
+      FileSystem.remove(temporary)
+      throw error
+    }
+  }
+
+  /// Does it once more where the folder was not there, or a link stood in its place: the system may have emptied the
+  /// cache, and somebody may have exchanged a folder.
+  static func makingFolders(for path: StorePath, _ body: () throws -> Void) throws {
+    do {
+      try body()
+    } catch {
+      // Where the folder is there by now, another task may have made it since: that is worth a second try too.
+      try? makeFolders(for: path)
+      try body()
+    }
+  }
+
+  private static func makeFolders(for path: StorePath) throws {
+    for count in path.folder.names.indices {
+      let folder = StorePath(path.root, Array(path.names[...count]))
+      guard FileSystem.status(folder)?.kind == .other else { continue }
+      try FileSystem.rename(folder, to: folder.extended(by: ".foreign-\(UUID().uuidString)"))
+    }
+    try FileSystem.makeFolders(path.folder)
+  }
+
+  // MARK: Listing
+
+  /// Every file that is named like an entry.
+  func allEntries() -> [StorePath] { Self.all(in: entries) }
+
+  func allBodies() -> [StorePath] { Self.all(in: bodies) }
+
+  private static func all(in folder: StorePath) -> [StorePath] {
+    FileSystem.names(in: folder).flatMap { name in
+      let inner = folder.appending(name)
+      return FileSystem.names(in: inner).map { inner.appending($0) }
+    }
+  }
+}

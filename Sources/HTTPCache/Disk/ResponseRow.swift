@@ -1,0 +1,140 @@
+import Foundation
+import GRDB
+import HTTPCaching
+import HTTPTransport
+
+/// A row of `response`, and what goes with it in the other tables.
+///
+/// Nothing in a damaged database may end the process: every value is decoded with an error where it cannot be.
+struct ResponseRow {
+  let entry: ResponseEntry
+  /// The shared file its bytes are in; nil where they are in its own.
+  let body: SHA256Digest?
+
+  var id: Int64 { entry.id }
+  var isKept: Bool { entry.isKept }
+
+  /// Nil where what was written down is no response.
+  ///
+  /// - Throws: where it is not what was written.
+  private init?(_ row: Row) throws {
+    let sealed = Array(try row.decode(Data.self, forColumn: "front"))
+    guard let (_, bytes) = ResponseFront.open(sealed) else {
+      throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "what is known of a response was changed")
+    }
+    guard let front = try? ResponseFront.decode(bytes),
+      let entry = front.entry(isKept: try row.decode(Bool.self, forColumn: "isKept")),
+      try row.decode(Int64.self, forColumn: "id") == entry.id
+    else { return nil }
+    self.entry = entry
+    body = front.isInline ? nil : front.digest
+  }
+
+  /// In the order in which they were stored, unless the condition names another.
+  static func fetch(
+    _ db: Database, where condition: String, _ arguments: StatementArguments,
+    orderedBy order: String = "storedAt, usedAt"
+  ) throws -> [ResponseRow] {
+    let statement = try db.cachedStatement(
+      sql: "SELECT id, isKept, front FROM response WHERE \(condition) ORDER BY \(order)")
+    return try Row.fetchAll(statement, arguments: arguments).compactMap { try ResponseRow($0) }
+  }
+
+  static func fetch(_ db: Database, id: Int64) throws -> ResponseRow? {
+    try fetch(db, where: "id = ?", [id]).first
+  }
+
+  static func fetch(_ db: Database, key: CacheKey) throws -> [ResponseRow] {
+    // SQLite ends a text at its first zero byte.
+    try fetch(db, where: "key = ?", [key.description]).filter { $0.entry.key == key }
+  }
+
+  // MARK: Changing
+
+  /// Adds a response whose files are in place, or will be when the transaction ends.
+  ///
+  /// - Parameter fileSize: of its own file.
+  static func insert(
+    _ db: Database, _ entry: ResponseEntry, sealed: [UInt8], fileSize: Int, body: SHA256Digest?, usedAt: Int64
+  ) throws {
+    try db.cachedStatement(
+      sql: """
+        INSERT INTO response (id, key, front, fileSize, body, isKept, storedAt, usedAt, staleAt)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+        """
+    ).execute(arguments: [
+      entry.id, entry.key.description, Data(sealed), fileSize, body, entry.isKept, entry.storedAt, usedAt,
+      entry.head.staleAt,
+    ])
+    try ResponseTags.insert(db, entry)
+    var added = Int64(fileSize)
+    if let body {
+      let size = entry.head.extent.count
+      let entries = try Int.fetchOne(
+        db.cachedStatement(
+          sql: """
+            INSERT INTO body (digest, isKept, size, entries) VALUES (?, ?, ?, 1)
+            ON CONFLICT DO UPDATE SET entries = entries + 1 RETURNING entries
+            """), arguments: [body, entry.isKept, size])
+      if entries == 1 { added += size }
+    }
+    try addToTotal(db, isKept: entry.isKept, entries: 1, bytes: added)
+  }
+
+  /// Gives a response another front.
+  static func update(_ db: Database, _ entry: ResponseEntry, sealed: [UInt8], fileSize: Int) throws {
+    let former = try Int64.fetchOne(
+      db.cachedStatement(sql: "SELECT fileSize FROM response WHERE id = ?"), arguments: [entry.id])
+    try db.cachedStatement(sql: "UPDATE response SET front = ?, fileSize = ?, staleAt = ? WHERE id = ?")
+      .execute(arguments: [Data(sealed), fileSize, entry.head.staleAt, entry.id])
+    try ResponseTags.replace(db, entry)
+    try addToTotal(db, isKept: entry.isKept, entries: 0, bytes: Int64(fileSize) &- (former ?? 0))
+  }
+
+  /// Removes the response with this id.
+  ///
+  /// - Returns: where its file is, and its shared body where no other entry has it; nil where there was none.
+  static func delete(_ db: Database, id: Int64) throws -> (isKept: Bool, endedBody: SHA256Digest?)? {
+    let statement = try db.cachedStatement(
+      sql: "DELETE FROM response WHERE id = ? RETURNING isKept, body, fileSize")
+    guard let found = try Row.fetchOne(statement, arguments: [id]) else { return nil }
+    let isKept = try found.decode(Bool.self, forColumn: "isKept")
+    var removed = try found.decode(Int64.self, forColumn: "fileSize")
+    var endedBody: SHA256Digest?
+    if let body = try found.decode(SHA256Digest?.self, forColumn: "body") {
+      let left = try Row.fetchOne(
+        db.cachedStatement(
+          sql: "UPDATE body SET entries = entries - 1 WHERE digest = ? AND isKept = ? RETURNING entries, size"),
+        arguments: [body, isKept])
+      if let left, try left.decode(Int64.self, forColumn: "entries") <= 0 {
+        endedBody = body
+        removed &+= try left.decode(Int64.self, forColumn: "size")
+        try db.cachedStatement(sql: "DELETE FROM body WHERE digest = ? AND isKept = ?")
+          .execute(arguments: [body, isKept])
+      }
+    }
+    try addToTotal(db, isKept: isKept, entries: -1, bytes: 0 &- removed)
+    return (isKept, endedBody)
+  }
+
+  private static func addToTotal(_ db: Database, isKept: Bool, entries: Int, bytes: Int64) throws {
+    try db.cachedStatement(sql: "UPDATE total SET entries = entries + ?, bytes = bytes + ? WHERE isKept = ?")
+      .execute(arguments: [entries, bytes, isKept])
+  }
+
+  /// Bytes of files that may be evicted.
+  static func evictableBytes(_ db: Database) throws -> Int64 {
+    try Int64.fetchOne(db.cachedStatement(sql: "SELECT bytes FROM total WHERE isKept = 0")) ?? 0
+  }
+
+  /// Later than every other use, whatever the clock does.
+  static func nextUse(_ db: Database, at now: Int64) throws -> Int64 {
+    let last = try Int64.fetchOne(
+      db.cachedStatement(
+        sql: """
+          SELECT MAX(last) FROM (SELECT MAX(usedAt) AS last FROM response WHERE isKept = 0
+            UNION ALL SELECT MAX(usedAt) FROM response WHERE isKept = 1)
+          """))
+    return max(now, (last ?? .min) &+ 1)
+  }
+}

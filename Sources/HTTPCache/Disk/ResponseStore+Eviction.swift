@@ -1,0 +1,96 @@
+import DiskStorage
+import Foundation
+import GRDB
+import HTTPTransport
+import Synchronization
+import SystemPackage
+
+/// Files that nothing in the index names any more.
+struct RemovedFiles {
+  private(set) var entries: [(id: Int64, isKept: Bool)] = []
+  private(set) var bodies: [(digest: SHA256Digest, isKept: Bool)] = []
+
+  mutating func delete(_ db: Database, id: Int64) throws {
+    guard let (isKept, endedBody) = try ResponseRow.delete(db, id: id) else { return }
+    entries.append((id, isKept))
+    if let endedBody { bodies.append((endedBody, isKept)) }
+  }
+
+  mutating func add(_ other: RemovedFiles) {
+    entries += other.entries
+    bodies += other.bodies
+  }
+}
+
+extension ResponseStore {
+  /// Makes room where the file system runs low: what is stale goes first, then what is least used.
+  ///
+  /// - Returns: whether there is enough now.
+  func makeRoom(for size: Int64) throws -> Bool {
+    let (wanted, overflow) = options.lowSpace.addingReportingOverflow(size)
+    let missing = (overflow ? .max : wanted) - max(0, options.availableBytes(directory.cache.string))
+    guard missing > 0 else { return true }
+    let freed = try index.write { db in
+      let before = try ResponseRow.evictableBytes(db)
+      // The index itself may need what that frees.
+      try removeFiles(try evict(db, toFree: missing), unnamedIn: db)
+      return before &- (try ResponseRow.evictableBytes(db))
+    }
+    return freed >= missing
+  }
+
+  /// Lets go of what is least used, until what is left fits the capacity and so many bytes are freed besides.
+  ///
+  /// - Parameter missing: bytes to free whatever the capacity; what is stale goes first then.
+  func evict(_ db: Database, toFree missing: Int64) throws -> RemovedFiles {
+    var removed = RemovedFiles()
+    var goal = currentCapacity
+    if missing > 0 { goal = min(goal, try ResponseRow.evictableBytes(db) &- missing) }
+    // Where nothing is missing, what is stale counts for no less.
+    let staleUntil = missing > 0 ? Int64(options.now()) : .min
+    while try ResponseRow.evictableBytes(db) > goal {
+      let next = try Int64.fetchAll(
+        db.cachedStatement(
+          sql: missing > 0
+            ? "SELECT id FROM response WHERE isKept = 0 ORDER BY (staleAt > ?), usedAt LIMIT 64"
+            : "SELECT id FROM response WHERE isKept = 0 AND staleAt >= ? ORDER BY usedAt LIMIT 64"),
+        arguments: [staleUntil])
+      if next.isEmpty {
+        // What was counted is not there.
+        try db.execute(sql: "UPDATE total SET entries = 0, bytes = 0 WHERE isKept = 0")
+        break
+      }
+      for id in next where try ResponseRow.evictableBytes(db) > goal {
+        try removed.delete(db, id: id)
+        evictions.add(1, ordering: .relaxed)
+      }
+    }
+    return removed
+  }
+
+  /// Changes entries, and lets go of others where those have grown beyond the capacity: a head may become longer.
+  func writeWithinCapacity<Value>(_ body: (Database) throws -> Value) throws -> Value {
+    let (value, removed) = try index.write { db in (try body(db), try evict(db, toFree: 0)) }
+    removeFiles(removed)
+    return value
+  }
+
+  /// Removes files that were not named anew meanwhile. Where that fails, a later sweep does it.
+  func removeFiles(_ removed: RemovedFiles) {
+    guard !removed.entries.isEmpty else { return }
+    try? index.write(isChange: false) { try removeFiles(removed, unnamedIn: $0) }
+  }
+
+  func removeFiles(_ removed: RemovedFiles, unnamedIn db: Database) throws {
+    for (id, isKept) in removed.entries {
+      let isNamed = try Bool.fetchOne(
+        db.cachedStatement(sql: "SELECT 1 FROM response WHERE id = ? AND isKept = ?"), arguments: [id, isKept])
+      if isNamed == nil { FileSystem.remove(directory.files(isKept: isKept).entry(id)) }
+    }
+    for (digest, isKept) in removed.bodies {
+      let isNamed = try Bool.fetchOne(
+        db.cachedStatement(sql: "SELECT 1 FROM body WHERE digest = ? AND isKept = ?"), arguments: [digest, isKept])
+      if isNamed == nil { FileSystem.remove(directory.files(isKept: isKept).body(digest)) }
+    }
+  }
+}

@@ -1,0 +1,71 @@
+import Foundation
+import GRDB
+import HTTPCaching
+import HTTPTransport
+
+extension ResponseStore {
+  /// Entries of one transaction: a few milliseconds, for which nobody else writes.
+  private static let stepSize = 128
+
+  /// Does something with the entries that are chosen now, a few at a time.
+  ///
+  /// - Returns: the sum of what the steps return.
+  func inSteps(_ selection: ResponseSelection, _ step: (Database, ArraySlice<Int64>) throws -> Int) async throws -> Int
+  {
+    let (condition, arguments) = selection.condition
+    var rest = try index.read { db in
+      try Int64.fetchAll(db, sql: "SELECT id FROM response WHERE \(condition)", arguments: arguments)[...]
+    }
+    var count = 0
+    while !rest.isEmpty {
+      let ids = rest.prefix(Self.stepSize)
+      count += try writeWithinCapacity { try step($0, ids) }
+      rest = rest.dropFirst(ids.count)
+      await Task.yield()
+    }
+    return count
+  }
+
+  public func markStale(_ selection: ResponseSelection, since time: HTTPDate) async throws -> Int {
+    try await inSteps(selection) { db, ids in
+      var (count, damaged) = (0, RemovedFiles())
+      for id in ids {
+        guard let row = try ResponseRow.fetch(db, id: id) else { continue }
+        count += 1
+        let head = row.entry.head.marked(staleSince: time)
+        if try head == row.entry.head || rewrite(row, db, head: head) != nil { continue }
+        // What cannot be marked must not be used as though it was fresh.
+        try damaged.delete(db, id: id)
+      }
+      try removeFiles(damaged, unnamedIn: db)
+      return count
+    }
+  }
+}
+
+extension ResponseSelection {
+  /// For the table `response`; where a key is meant, also for `kept`.
+  var condition: (sql: String, arguments: StatementArguments) {
+    switch self {
+    case .all: ("1", [])
+    case .partition(let partition): Self.beginning(with: partition.text + " ")
+    case .prefix(let prefix, let partition): Self.beginning(with: "\(partition.text) \(prefix)")
+    case .key(let key): ("key = ?", [key.description])
+    case .entries(let ids): ("id IN (\(ids.map(String.init).joined(separator: ",")))", [])
+    case .since(let time): ("storedAt >= ?", [time])
+    case .stale(let now): ("isKept = 0 AND staleAt <= ?", [now.secondsSinceEpoch])
+    case .tags(let tags):
+      (
+        "id IN (SELECT response FROM tag WHERE tag IN (\(tags.map { _ in "?" }.joined(separator: ","))))",
+        StatementArguments(tags)
+      )
+    }
+  }
+
+  /// A range of the index: SQLite compares the bytes of texts, and no byte of UTF-8 is the highest there is.
+  private static func beginning(with text: String) -> (String, StatementArguments) {
+    var end = Array(text.utf8)
+    if let last = end.popLast() { end.append(last &+ 1) }
+    return ("key >= ? AND key < CAST(? AS TEXT)", [text, Data(end)])
+  }
+}

@@ -1,0 +1,62 @@
+import DiskStorage
+import Foundation
+import GRDB
+import HTTPTransport
+import SystemPackage
+
+extension ResponseStore {
+  /// Sweeps once a day, whichever process is first.
+  func sweepDaily() {
+    let files = directory.files(isKept: false)
+    let stamp = files.root.appending("swept")
+    let day: Int64 = 86_400 * 1_000_000_000
+    if let last = FileSystem.status(stamp), nanoseconds() - last.modified < day { return }
+    sweep(olderThan: 86_400)
+    try? files.write([], to: stamp)
+  }
+
+  private func nanoseconds() -> Int64 { Int64(options.now() * 1e9) }
+
+  /// Removes files that a killed process has left: those the index does not name, and bytes nobody is writing.
+  ///
+  /// - Parameter seconds: 0 for all of them.
+  func sweep(olderThan seconds: Double) {
+    let limit = nanoseconds() - Int64(seconds * 1e9)
+    func isOld(_ path: StorePath) -> Bool {
+      seconds <= 0 || FileSystem.status(path).map { $0.modified <= limit } ?? false
+    }
+    // While the index is locked nobody else gives names to files.
+    try? index.write(isChange: false) { db in
+      for isKept in [false, true] {
+        let files = directory.files(isKept: isKept)
+        sweepPartial(files.partial, isOld)
+        try sweep(files, isKept: isKept, db, isOld)
+      }
+    }
+  }
+
+  private func sweepPartial(_ folder: StorePath, _ isOld: (StorePath) -> Bool) {
+    for name in FileSystem.names(in: folder) {
+      let path = folder.appending(name)
+      guard isOld(path), let file = try? FileSystem.open(path, .readOnly) else { continue }
+      if flock(file.rawValue, LOCK_EX | LOCK_NB) == 0 { FileSystem.remove(path) }
+      FileSystem.closeLocked(file)
+    }
+  }
+
+  private func sweep(
+    _ files: ResponseFiles, isKept: Bool, _ db: Database, _ isOld: (StorePath) -> Bool
+  ) throws {
+    let ids = Set(try Int64.fetchAll(db, sql: "SELECT id FROM response WHERE isKept = ?", arguments: [isKept]))
+    let digests = Set(
+      try SHA256Digest.fetchAll(db, sql: "SELECT digest FROM body WHERE isKept = ?", arguments: [isKept]))
+    for path in files.allEntries() {
+      let id = UInt64(path.lastName, radix: 16).map { Int64(bitPattern: $0) }
+      if id.map({ !ids.contains($0) }) ?? true, isOld(path) { FileSystem.remove(path) }
+    }
+    for path in files.allBodies() {
+      let digest = SHA256Digest(hex: path.lastName)
+      if digest.map({ !digests.contains($0) }) ?? true, isOld(path) { FileSystem.remove(path) }
+    }
+  }
+}

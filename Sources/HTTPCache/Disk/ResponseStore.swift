@@ -1,0 +1,142 @@
+import DiskStorage
+import Foundation
+import GRDB
+import HTTPCaching
+import HTTPTransport
+import Logging
+import Synchronization
+import SystemPackage
+
+/// Responses on disk: a file for each, with what is known of it in front, and an index in SQLite.
+///
+/// Everything may go at any time without harm: what is missing, cut or changed is a miss. Only what is kept lies in the
+/// durable folder, is written through to the disk, and is taken by no eviction. Several processes may use one folder.
+public final class ResponseStore: ResponseStoring {
+  public struct Options: Sendable {
+    /// Bytes of files, those that are kept not counted.
+    public var capacity: Int64
+    /// With fewer bytes free on the file system, the store gives way.
+    public var lowSpace: Int64
+    /// How many bytes are free.
+    public var availableBytes: @Sendable (_ path: String) -> Int64
+    /// Seconds since 1970.
+    public var now: @Sendable () -> Double
+
+    public init(capacity: Int64 = 20 << 20, lowSpace: Int64 = 32 << 20) {
+      self.capacity = capacity
+      self.lowSpace = lowSpace
+      availableBytes = { (try? FileSystem.availableBytes(at: FilePath($0))) ?? .max }
+      now = { Date().timeIntervalSince1970 }
+    }
+  }
+
+  public let directory: ResponseDirectory
+  let options: Options
+  let index: ResponseIndex
+  let logger: Logger
+  private let capacity: Atomic<Int64>
+  let evictions = Atomic<Int>(0)
+  private let session: SessionFolder?
+  private let sharedBodies = SharedBodies()
+
+  /// Longer bytes have a file of their own, which entries with the same bytes share.
+  static let inlineLimit = 4 << 10
+
+  /// - Throws: ``StoreError``.
+  public convenience init(
+    at directory: ResponseDirectory, options: Options = Options(), logger: Logger = Logger(label: "pagekit.responses")
+  ) throws {
+    try self.init(at: directory, options, session: nil, logger)
+  }
+
+  /// Reads what is stored in a folder that may not be written; what is changed is gone with the store.
+  ///
+  /// - Throws: ``StoreError``.
+  public convenience init(
+    reading directory: ResponseDirectory, logger: Logger = Logger(label: "pagekit.responses")
+  ) throws {
+    if let unreadable = directory.unreadable { throw unreadable }
+    let session = try SessionFolder()
+    try self.init(at: directory.linked(into: session.path), Options(), session: session, logger)
+  }
+
+  private init(
+    at directory: ResponseDirectory, _ options: Options, session: SessionFolder?, _ logger: Logger
+  ) throws {
+    self.directory = directory
+    self.session = session
+    self.options = options
+    self.logger = logger
+    capacity = Atomic(options.capacity)
+    index = try ResponseIndex(directory, logger: logger)
+    sweepDaily()
+  }
+
+  var currentCapacity: Int64 { capacity.load(ordering: .relaxed) }
+
+  // MARK: Reading
+
+  public func entries(for key: CacheKey) async throws -> [ResponseEntry] {
+    try index.read { try ResponseRow.fetch($0, key: key) }.map(\.entry)
+  }
+
+  public func body(of entry: ResponseEntry) async throws -> (any StoredBody)? {
+    do {
+      let files = directory.files(isKept: entry.isKept)
+      guard entry.head.extent.count > StoredResponseBody.memoryLimit else {
+        return try StoredResponseBody(entry, in: files)
+      }
+      return try await sharedBodies.body(of: entry, in: files)
+    } catch is StoredResponseBody.Damage {
+      return try removeDamaged(entry)
+    }
+  }
+
+  public func list() async throws -> [ResponseEntry] {
+    try index.read { try ResponseRow.fetch($0, where: "1", [], orderedBy: "usedAt DESC") }.map(\.entry)
+  }
+
+  public func usage() async throws -> ResponseUsage {
+    try index.read { db in
+      var usage = ResponseUsage(capacity: currentCapacity)
+      usage.evictions = evictions.load(ordering: .relaxed)
+      for row in try Row.fetchAll(db, sql: "SELECT isKept, entries, bytes FROM total") {
+        let entries = try row.decode(Int.self, forColumn: "entries")
+        let bytes = try row.decode(Int64.self, forColumn: "bytes")
+        if try row.decode(Bool.self, forColumn: "isKept") {
+          (usage.keptEntries, usage.keptBytes) = (entries, bytes)
+        } else {
+          (usage.entries, usage.bytes) = (entries, bytes)
+        }
+      }
+      return usage
+    }
+  }
+
+  public func changeCount() -> Int64 { index.foreignChanges() }
+
+  // MARK: Writing
+
+  public func writer() throws -> any ResponseWriting { try ResponseSpool(in: directory.partial) }
+
+  public func touch(_ ids: [Int64]) async throws {
+    guard !ids.isEmpty else { return }
+    let now = microseconds()
+    // Nobody else has to look again for that.
+    try index.write(isChange: false) { db in
+      let statement = try db.cachedStatement(sql: "UPDATE response SET usedAt = ? WHERE id = ?")
+      var usedAt = try ResponseRow.nextUse(db, at: now)
+      for id in ids {
+        try statement.execute(arguments: [usedAt, id])
+        usedAt &+= 1
+      }
+    }
+  }
+
+  public func setCapacity(_ bytes: Int64) async throws {
+    capacity.store(bytes, ordering: .relaxed)
+    try index.write { db in try removeFiles(try evict(db, toFree: 0), unnamedIn: db) }
+  }
+
+  func microseconds() -> Int64 { Int64(options.now() * 1e6) }
+}

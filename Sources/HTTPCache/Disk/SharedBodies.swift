@@ -1,0 +1,40 @@
+import Dispatch
+import HTTPTransport
+import Synchronization
+
+/// Stored bytes that are too long for memory: checked once, and read by all who want them at the same time.
+final class SharedBodies: Sendable {
+  private struct Name: Hashable {
+    let digest: SHA256Digest
+    let isKept: Bool
+  }
+
+  private struct Reference: Sendable {
+    weak let body: StoredResponseBody?
+  }
+
+  private let open = Mutex<[Name: Reference]>([:])
+  /// Serial: who wants the same bytes meanwhile finds them checked. Reading and checking them takes a millisecond for
+  /// each MiB, which the threads that all tasks share must not spend.
+  private let queue = DispatchQueue(label: "pagekit.responses.checking")
+
+  /// - Throws: ``StoredResponseBody/Damage``, ``StoreError``.
+  func body(of entry: ResponseEntry, in files: ResponseFiles) async throws -> StoredResponseBody {
+    let name = Name(digest: entry.digest, isKept: entry.isKept)
+    if let body = openBody(name) { return body }
+    return try await queue.result { [self] in
+      if let body = openBody(name) { return body }
+      let body = try StoredResponseBody(entry, in: files)
+      open.withLock { open in
+        open = open.filter { $0.value.body != nil }
+        open[name] = Reference(body: body)
+      }
+      return body
+    }
+  }
+
+  private func openBody(_ name: Name) -> StoredResponseBody? {
+    guard let body = open.withLock({ $0[name]?.body }), body.isUnchanged else { return nil }
+    return body
+  }
+}

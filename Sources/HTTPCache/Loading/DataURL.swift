@@ -1,0 +1,48 @@
+import Foundation
+import HTTPTransport
+
+/// What a `data:` URL holds. RFC 2397.
+struct DataURL {
+  let mediaType: String
+  let bytes: [UInt8]
+
+  /// - Throws: ``LoadError/badDataURL(_:)``.
+  init(_ text: String) throws {
+    let bytes = text.utf8
+    guard let comma = bytes.firstIndex(of: UInt8(ascii: ",")), let colon = bytes.firstIndex(of: UInt8(ascii: ":")),
+      colon < comma
+    else {
+      throw LoadError.badDataURL("it has no comma")
+    }
+    var head = text[bytes.index(after: colon)..<comma]
+    let isBase64 = head.lowercased().hasSuffix(";base64")
+    if isBase64 { head = head.dropLast(7) }
+    mediaType = head.isEmpty ? "text/plain;charset=US-ASCII" : head.hasPrefix(";") ? "text/plain\(head)" : String(head)
+    let payload = text[bytes.index(after: comma)...]
+    if isBase64 {
+      guard let decoded = Base64.decode(payload.removingPercentEncoding ?? String(payload)) else {
+        throw LoadError.badDataURL("its base64 is damaged")
+      }
+      self.bytes = decoded
+    } else {
+      self.bytes = Self.unescaped(payload)
+    }
+  }
+
+  /// Byte by byte: what is escaped need not be text.
+  private static func unescaped(_ text: Substring) -> [UInt8] {
+    var result: [UInt8] = []
+    var rest = text.utf8
+    while let byte = rest.popFirst() {
+      if byte == UInt8(ascii: "%"), let digits = String(rest.prefix(2)), digits.utf8.count == 2,
+        digits.allSatisfy(\.isHexDigit), let value = UInt8(digits, radix: 16)
+      {
+        result.append(value)
+        rest = rest.dropFirst(2)
+      } else {
+        result.append(byte)
+      }
+    }
+    return result
+  }
+}

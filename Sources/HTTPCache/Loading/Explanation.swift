@@ -1,0 +1,87 @@
+import HTTPCaching
+import HTTPTransport
+import HTTPTypes
+
+/// What would be done with a request now, and why. Durations are seconds, times seconds since 1970.
+public struct Explanation: Hashable, Sendable {
+  public enum Decision: String, Hashable, Sendable {
+    case serve, serveStale, revalidate, complete, fetch, refuse
+  }
+
+  public let url: PageURL
+  public let decision: Decision
+  /// In a sentence.
+  public let rule: String
+  /// Where the rule stands; nil where it is the caller's or the app's own.
+  public let clause: String?
+  /// Nil where nothing is stored that the request could be answered with.
+  public let storedAt: Double?
+  public let age: Int64?
+  /// Seconds it stays fresh; nil once it is stale.
+  public let freshFor: Int64?
+  /// Seconds it has been stale; nil while it is fresh.
+  public let staleFor: Int64?
+  public let etag: String?
+  public let lastModified: String?
+  /// Lower-case names of the request fields that chose it.
+  public let vary: [String]
+  public let partition: String
+  public let isKept: Bool
+  /// The behaviour's name.
+  public let behavior: String
+}
+
+extension ResourceLoader {
+  /// What ``response(for:)`` would do now, without doing it.
+  ///
+  /// - Throws: ``LoadError``.
+  public func explain(_ request: ResourceRequest) async throws -> Explanation {
+    guard case .network(let hop, _) = try prepare(request) else {
+      throw LoadError.invalidReference(request.reference)
+    }
+    let found = await cache.responses(for: hop.key, fields: hop.request.headerFields)
+    let now = configuration.now()
+    let decision = hop.behavior.decision(
+      for: hop.request, among: found.map(\.stored), at: now, policy: policy(hop), lifetime: hop.lifetime,
+      isOnline: reachability.isOnline(hop.url))
+    let stored = cache.policy.anyAnswer(to: hop.request, among: found.map(\.stored))
+    let entry = found.first { $0.entry.id == stored?.id }?.entry
+    let freshness = stored.map { Freshness(of: $0, at: now, rule: hop.lifetime) }
+    let isFile =
+      hop.method == .get && hop.behavior.cacheRead != .never
+      ? await (try? releaseFile(at: hop.url, in: hop.snapshot, mayFetch: false)) != nil : false
+    let verdict = isFile ? Verdict.releaseFile : decision.verdict
+    return Explanation(
+      url: hop.url, decision: verdict.decision, rule: verdict.rule, clause: verdict.clause, storedAt: entry?.storedAt,
+      age: freshness?.age, freshFor: freshness.flatMap { $0.isFresh ? $0.remaining : nil },
+      staleFor: freshness.flatMap { $0.isFresh ? nil : -$0.remaining }, etag: stored?.validators.etag,
+      lastModified: stored?.validators.lastModified, vary: stored?.vary.values.keys.sorted() ?? [],
+      partition: hop.key.partition.text, isKept: entry?.isKept ?? false, behavior: hop.behavior.name)
+  }
+}
+
+/// A decision in words.
+private struct Verdict {
+  let decision: Explanation.Decision
+  let rule: String
+  let clause: String?
+
+  static let releaseFile = Verdict(decision: .serve, rule: "it is a file of the current release", clause: nil)
+}
+
+extension CacheDecision {
+  fileprivate var verdict: Verdict {
+    switch self {
+    case .serve(_, _, let reason): Verdict(decision: .serve, rule: reason.rawValue, clause: reason.clause)
+    case .serveStale:
+      Verdict(
+        decision: .serveStale, rule: ServeReason.whileRevalidating.rawValue,
+        clause: ServeReason.whileRevalidating.clause)
+    case .revalidate(_, _, let reason): Verdict(decision: .revalidate, rule: reason.rawValue, clause: reason.clause)
+    case .complete:
+      Verdict(decision: .complete, rule: ForwardReason.partial.rawValue, clause: ForwardReason.partial.clause)
+    case .fetch(_, let reason): Verdict(decision: .fetch, rule: reason.rawValue, clause: reason.clause)
+    case .gatewayTimeout(let reason): Verdict(decision: .refuse, rule: reason.rawValue, clause: reason.clause)
+    }
+  }
+}

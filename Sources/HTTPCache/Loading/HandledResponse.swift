@@ -1,0 +1,129 @@
+import Foundation
+import HTTPTransport
+import HTTPTypes
+
+/// An answer that the app makes, or has changed.
+public struct HandledResponse: Sendable {
+  /// Whether and how it may be stored.
+  public enum Storage: Hashable, Sendable {
+    /// It is for who asked, and for nobody else.
+    case none
+    /// As its own fields say, by RFC 9111.
+    case asTheServerSaid
+    /// Stored, and an answer by itself for so long; whole seconds count. After that it stays for when there is nothing
+    /// better.
+    case lifetime(Duration)
+    /// Stored for when there is nothing better; whoever may ask, asks.
+    case askingEachTime
+  }
+
+  public var status: Int
+  public var fields: HTTPFields
+  public var bytes: [UInt8]
+  public var storage: Storage
+
+  public init(_ status: Int = 200, fields: HTTPFields = [:], bytes: [UInt8] = [], storage: Storage = .none) {
+    self.status = status
+    self.fields = fields
+    self.bytes = bytes
+    self.storage = storage
+  }
+
+  /// A value as JSON.
+  ///
+  /// - Throws: `EncodingError`.
+  public static func json(_ value: some Encodable, status: Int = 200, storage: Storage = .none) throws -> Self {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return HandledResponse(
+      status, fields: [.contentType: "application/json"], bytes: Array(try encoder.encode(value)), storage: storage)
+  }
+
+  /// Its bytes as a value.
+  ///
+  /// - Throws: `DecodingError`.
+  public func json<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value {
+    try JSONDecoder().decode(type, from: Data(bytes))
+  }
+
+  /// Its bytes as text; what is no UTF-8 is replaced.
+  public var text: String { String(decoding: bytes, as: UTF8.self) }
+
+  /// What came from somewhere, with its whole body.
+  ///
+  /// - Throws: ``TransportError``, ``ContentError``.
+  public init(_ loaded: Loaded) async throws {
+    self.init(
+      loaded.status, fields: loaded.response.headerFields, bytes: try await loaded.body.collect(),
+      storage: .asTheServerSaid)
+  }
+}
+
+extension HandledResponse {
+  /// The head of these bytes: without what was said of others, and with what the app says of storing.
+  ///
+  /// - Parameter date: now, as HTTP writes it.
+  func head(at date: String) -> HTTPResponse {
+    var head = HTTPResponse(status: .init(code: (200...599).contains(status) ? status : 500), headerFields: fields)
+    // The bytes are decoded, and may be others than those that came.
+    for name in Self.namesOfBytes + AnswerDigest.fieldNames { head.headerFields[name] = nil }
+    head.headerFields[.contentLength] = String(bytes.count)
+    let control: String
+    switch storage {
+    case .asTheServerSaid:
+      if !head.headerFields.contains(.date) { head.headerFields[.date] = date }
+      return head
+    case .none: control = "no-store"
+    case .lifetime(let duration): control = "max-age=\(max(0, duration.components.seconds))"
+    case .askingEachTime: control = "no-cache"
+    }
+    head.headerFields = HTTPFields(
+      head.headerFields.filter { field in
+        let name = field.name.canonicalName
+        return !name.hasSuffix("cache-control") && !Self.namesOfAge.contains(name)
+      })
+    head.headerFields[.cacheControl] = control
+    head.headerFields[.date] = date
+    return head
+  }
+
+  private static let namesOfBytes: [HTTPField.Name] =
+    [.contentEncoding, .transferEncoding, .contentRange]
+    + [HTTPField.Name("Cache-Status")].compactMap(\.self)
+  /// How old it is, and what a server would know it by again.
+  private static let namesOfAge: Set<String> = ["age", "expires", "pragma", "date", "etag", "last-modified", "vary"]
+
+  /// As a server would send it.
+  func transported(at date: String) -> TransportResponse {
+    TransportResponse(head: head(at: date), body: Body(bytes))
+  }
+}
+
+extension Loaded {
+  /// An answer that the app made itself.
+  ///
+  /// - Parameter url: what it answers.
+  public init(_ response: HandledResponse, url: PageURL? = nil) {
+    var fields = response.fields
+    fields[.contentLength] = String(response.bytes.count)
+    self.init(
+      url: url, response: HTTPResponse(status: .init(code: response.status), headerFields: fields),
+      body: Body(response.bytes), source: .local)
+  }
+
+  /// The same answer with other bytes and fields.
+  public func replaced(by response: HandledResponse) -> Loaded {
+    var fields = response.fields
+    fields[.contentLength] = String(response.bytes.count)
+    fields[.contentEncoding] = nil
+    return Loaded(
+      url: url, response: HTTPResponse(status: .init(code: response.status), headerFields: fields),
+      body: Body(response.bytes), source: source, age: age, generation: generation, cacheStatus: cacheStatus,
+      userInfo: userInfo)
+  }
+}
+
+extension LoadFailure {
+  /// An error of the app's own.
+  public init(_ error: any Error) { self.init(error: error, answer: nil, generation: 0) }
+}

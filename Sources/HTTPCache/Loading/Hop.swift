@@ -1,0 +1,52 @@
+import HTTPCaching
+import HTTPTransport
+import HTTPTypes
+
+/// One request to one URL: a resource request is as many as it has redirects, plus one.
+struct Hop: Sendable {
+  /// As it is sent.
+  var url: PageURL
+  var key: CacheKey
+  /// As the cache's rules see it: a GET also where a rule makes a POST storable.
+  var request: HTTPRequest
+  /// As it is sent.
+  var method: HTTPRequest.Method
+  var body: [UInt8]
+  var stream: RequestStream?
+  var target: String?
+  var host: String?
+  var clientHost: String?
+  var informational: (@Sendable (HTTPResponse) -> Void)?
+  /// The client's own, as far as they may come this far.
+  var fields: HTTPFields
+  var behavior: LoadBehavior
+  var lifetime: LifetimeRule
+  /// A shared cache may store a response with its `Set-Cookie`.
+  var sharesCookies: Bool
+  var priority: LoadPriority
+  var type: ResourceType
+  var keepsContentEncoding: Bool
+  /// What answers instead of the server; nil for the server.
+  var origin: HandlingOrigin?
+  /// Whether the answer may be stored.
+  var isStored = true
+  /// The files that the page sees.
+  var snapshot: (any FileSnapshot)?
+
+  var hasBody: Bool { !body.isEmpty || stream != nil }
+
+  /// What goes over the wire for a request as the cache's rules made it.
+  func outgoing(_ request: HTTPRequest) -> HTTPRequest {
+    var outgoing = request
+    outgoing.method = method
+    if let target { outgoing.path = target }
+    return outgoing
+  }
+}
+
+/// A request as it was prepared: where it goes first, and what it takes along from hop to hop.
+enum PreparedRequest: Sendable {
+  case network(Hop, ResourceRequest)
+  case inline(DataURL)
+  case file(PageURL)
+}

@@ -1,0 +1,212 @@
+import DiskStorage
+import HTTPCaching
+import HTTPTransport
+import HTTPTypes
+import Synchronization
+
+/// A response on its way in: written once into the cache's spool, and read from there by everyone who asked for the
+/// same, each at their own pace.
+///
+/// When the last reader has gone before the end, the transfer is cancelled.
+final class IncomingResponse: Sendable {
+  let head: HTTPResponse
+  /// What was asked.
+  let request: HTTPRequest
+  /// What it had in it that the response was chosen by; nil where nobody else can have asked for the same.
+  let vary: VaryKey?
+  let generation: UInt64
+  private let spool: any ResponseWriting
+  /// Bytes that were here before anything came.
+  let resumedAt: Int64
+  private let state = Mutex(State())
+
+  fileprivate struct State {
+    var available: Int64 = 0
+    var end: Result<CachedResponse?, any Error>?
+    var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
+    var nextWaiter: UInt64 = 0
+    var readers = 0
+    var pump: Task<Void, any Error>?
+    /// What no longer fits on the disk.
+    var overflow: [UInt8] = []
+  }
+
+  /// Bytes kept in memory once the disk is full.
+  private static let overflowLimit = 8 << 20
+
+  /// - Parameters:
+  ///   - request: what was asked.
+  ///   - spool: may hold the beginning already.
+  init(_ head: HTTPResponse, to request: HTTPRequest, generation: UInt64, spool: any ResponseWriting) {
+    self.head = head
+    vary = VaryKey(vary: head.headerFields, request: request.headerFields)
+    self.request = request
+    self.generation = generation
+    self.spool = spool
+    resumedAt = spool.count
+    state.withLock { $0.available = spool.count }
+  }
+
+  // MARK: Writing
+
+  /// Takes all bytes, and then finishes with what `commit` makes of them; what fails is handed to it too.
+  ///
+  /// - Parameters:
+  ///   - tasks: what the taking is one of.
+  ///   - landed: called in any case, before readers see the end.
+  func start(
+    _ body: Body, in tasks: RunningTasks,
+    commit: @escaping @Sendable (_ isWhole: Bool, any ResponseWriting) async -> CachedResponse?,
+    landed: @escaping @Sendable () -> Void
+  ) {
+    let pump = tasks.start { [self] in
+      var failure: (any Error)?
+      do {
+        for try await chunk in body { try receive(chunk) }
+      } catch {
+        failure = error
+      }
+      var stored: CachedResponse?
+      if state.withLock({ $0.overflow.isEmpty }) {
+        stored = await commit(failure == nil, spool)
+      } else {
+        spool.discard()
+      }
+      landed()
+      finish(failure.map { .failure($0) } ?? .success(stored))
+    }
+    state.withLock { state in
+      if state.end == nil { state.pump = pump }
+    }
+  }
+
+  private func receive(_ chunk: [UInt8]) throws {
+    let isOverflowing = state.withLock { !$0.overflow.isEmpty }
+    var isTaken = false
+    if !isOverflowing {
+      do {
+        try spool.append(chunk)
+        isTaken = true
+      } catch is StoreError {}
+    }
+    let waiters = try state.withLock { state in
+      if !isTaken {
+        guard state.overflow.count + chunk.count <= Self.overflowLimit else {
+          throw StoreError.diskFull(path: "the response cache")
+        }
+        state.overflow += chunk
+      }
+      state.available += Int64(chunk.count)
+      return state.takeWaiters()
+    }
+    for waiter in waiters { waiter.resume() }
+  }
+
+  private func finish(_ end: Result<CachedResponse?, any Error>) {
+    let waiters = state.withLock { state in
+      state.end = end
+      state.pump = nil
+      return state.takeWaiters()
+    }
+    for waiter in waiters { waiter.resume() }
+  }
+
+  var isFinished: Bool { state.withLock { $0.end != nil } }
+
+  // MARK: Reading
+
+  /// The body for one reader. Nil when the transfer was given up already.
+  func body() -> Body? {
+    let isOpen = state.withLock { state in
+      // What ended because nobody wanted it any more is no answer to who wants it now.
+      if case .failure(let error)? = state.end, error is CancellationError { return false }
+      if state.end == nil, state.readers == 0, state.pump?.isCancelled ?? false { return false }
+      state.readers += 1
+      return true
+    }
+    guard isOpen else { return nil }
+    let reader = Reader(self)
+    return Body(next: { try await reader.next() })
+  }
+
+  /// What is stored in the end; nil where nothing is. Throws what ended the transfer.
+  func stored() async throws -> CachedResponse? {
+    while true {
+      if let end = state.withLock(\.end) { return try end.get() }
+      try await change(after: .max)
+    }
+  }
+
+  private final class Reader: Sendable {
+    private let incoming: IncomingResponse
+    private let position = Atomic<Int64>(0)
+
+    init(_ incoming: IncomingResponse) { self.incoming = incoming }
+
+    deinit { incoming.leave() }
+
+    func next() async throws -> [UInt8]? {
+      let start = position.load(ordering: .relaxed)
+      guard let chunk = try await incoming.bytes(at: start) else { return nil }
+      position.store(start + Int64(chunk.count), ordering: .relaxed)
+      return chunk
+    }
+  }
+
+  private func leave() {
+    let pump: Task<Void, any Error>? = state.withLock { state in
+      state.readers -= 1
+      return state.readers == 0 && state.end == nil ? state.pump : nil
+    }
+    pump?.cancel()
+  }
+
+  private func bytes(at position: Int64) async throws -> [UInt8]? {
+    while true {
+      let (isThere, overflow, end) = state.withLock { state in
+        (position < state.available, state.overflowBytes(at: position, spooled: spool.count), state.end)
+      }
+      if let overflow { return overflow }
+      if isThere { return try spool.read(at: position, upTo: Body.chunkSize) }
+      if let end {
+        _ = try end.get()
+        return nil
+      }
+      try await change(after: position)
+    }
+  }
+
+  /// Returns when there is more than `position` bytes, or the end.
+  private func change(after position: Int64) async throws {
+    try Task.checkCancellation()
+    let id = state.withLock { state in
+      defer { state.nextWaiter += 1 }
+      return state.nextWaiter
+    }
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let isReady = state.withLock { state in
+          if state.end != nil || state.available > position || Task.isCancelled { return true }
+          state.waiters[id] = continuation
+          return false
+        }
+        if isReady { continuation.resume() }
+      }
+    } onCancel: {
+      state.withLock { $0.waiters.removeValue(forKey: id) }?.resume()
+    }
+    try Task.checkCancellation()
+  }
+}
+
+extension IncomingResponse.State {
+  fileprivate mutating func takeWaiters() -> [CheckedContinuation<Void, Never>] {
+    defer { waiters = [:] }
+    return Array(waiters.values)
+  }
+
+  fileprivate func overflowBytes(at position: Int64, spooled: Int64) -> [UInt8]? {
+    guard !overflow.isEmpty, position >= spooled, position < available else { return nil }
+    return Array(overflow[Int(position - spooled)...])
+  }
+}

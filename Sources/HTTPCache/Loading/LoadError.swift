@@ -1,0 +1,43 @@
+import HTTPCaching
+import HTTPTransport
+
+/// Why a resource cannot be had. What is stored stays as it is.
+public enum LoadError: Error, CustomStringConvertible {
+  /// No rewriter makes a URL of it.
+  case invalidReference(String)
+  /// The behaviour leaves out the network, and nothing stored may be used.
+  case notStored(PageURL, ForwardReason)
+  /// The origin could not be reached a moment ago, and nothing stored may be used.
+  case offline(PageURL)
+  /// The origin could not be reached, and what is stored may not be used without its word: must-revalidate and the like.
+  case unvalidated(PageURL, because: any Error)
+  /// As many requests as may wait for a place among the transfers wait already.
+  case busy(PageURL, limit: Int)
+  case unreadableFile(PageURL, reason: String)
+  case badDataURL(String)
+  case tooLarge(PageURL, limit: Int64)
+
+  public var description: String {
+    switch self {
+    case .invalidReference(let text):
+      "\(text.quotedForMessage) is no URL that can be loaded: give an absolute one, or a base for a relative one"
+    case .notStored(let url, let reason): "\(url): the network may not be asked, and \(reason.rawValue)"
+    case .offline(let url): "\(url): the origin could not be reached a moment ago, and nothing stored may be used"
+    case .unvalidated(let url, let error):
+      "\(url): what is stored may not be used without asking its server (RFC 9111 §5.2.2.2): \(error)"
+    case .busy(let url, let limit): "\(url): \(limit) requests wait for the origin already; try again a little later"
+    case .unreadableFile(let url, let reason): "\(url.readable): \(reason)"
+    case .badDataURL(let reason): "the data: URL cannot be read: \(reason)"
+    case .tooLarge(let url, let limit): "\(url): the answer has more than the limit of \(limit) bytes"
+    }
+  }
+}
+
+extension LoadError: RetryableError {
+  package var isRetryable: Bool {
+    switch self {
+    case .offline, .busy: true
+    default: false
+    }
+  }
+}

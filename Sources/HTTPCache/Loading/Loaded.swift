@@ -1,0 +1,118 @@
+import HTTPCaching
+import HTTPTransport
+import HTTPTypes
+
+/// A response to a resource request, wherever it came from.
+public struct Loaded: Sendable {
+  public enum Source: String, Hashable, Sendable {
+    /// The cache, in memory.
+    case memory
+    /// The cache, on disk.
+    case disk
+    /// The cache, after the origin confirmed it.
+    case revalidated
+    case network
+    /// The release's files.
+    case release
+    /// The URL itself, or a local file.
+    case local
+
+    public var isCache: Bool { self == .memory || self == .disk }
+  }
+
+  /// After redirects.
+  public let url: PageURL?
+  /// With `Age` and `Cache-Status`.
+  public let response: HTTPResponse
+  public let body: Body
+  public let source: Source
+  /// Seconds since the origin made it; nil for what is no HTTP response.
+  public let age: Int64?
+  /// Of two answers for one URL the one with the larger number is the newer.
+  public let generation: UInt64
+  public let cacheStatus: CacheStatus?
+  /// What the app's hook attached when it was stored.
+  public let userInfo: [String: String]
+  /// Of the stored bytes, where it is stored.
+  let digest: SHA256Digest?
+  /// What is coming in and may be stored.
+  let incoming: IncomingResponse?
+  /// Where the same request would be answered so again; nil where it may not be.
+  package internal(set) var standing: StandingAnswer?
+
+  /// What another process has loaded.
+  package init(
+    relayed response: HTTPResponse, url: PageURL?, bytes: [UInt8], source: Source, age: Int64?, generation: UInt64
+  ) {
+    self.init(
+      url: url, response: response, body: Body(bytes), source: source, age: age, generation: generation)
+  }
+
+  init(
+    url: PageURL?, response: HTTPResponse, body: Body, source: Source, age: Int64? = nil,
+    generation: UInt64 = 0, cacheStatus: CacheStatus? = nil, userInfo: [String: String] = [:],
+    digest: SHA256Digest? = nil, incoming: IncomingResponse? = nil
+  ) {
+    self.url = url
+    self.response = response
+    self.body = body
+    self.source = source
+    self.age = age
+    self.generation = generation
+    self.cacheStatus = cacheStatus
+    self.userInfo = userInfo
+    self.digest = digest
+    self.incoming = incoming
+  }
+
+  public var status: Int { response.status.code }
+
+  /// Bytes of the body that were stored before it was asked for the rest of them.
+  package var resumedAt: Int64 { incoming?.resumedAt ?? 0 }
+
+  /// The response's fields, without those that describe encoded bytes where the body is given decoded.
+  package var fieldsOfBody: HTTPFields {
+    guard body.isDecoded else { return response.headerFields }
+    return HTTPFields(response.headerFields.filter { !Self.fieldsOfEncodedBytes.contains($0.name.canonicalName) })
+  }
+
+  private static let fieldsOfEncodedBytes: Set<String> = [
+    "content-encoding", "content-length", "content-md5", "content-digest", "repr-digest",
+  ]
+}
+
+/// What `updates(for:)` yields.
+public enum LoadUpdate: Sendable {
+  /// What was stored.
+  case cached(Loaded)
+  /// The network's answer, whose bytes differ from what was stored.
+  case network(Loaded)
+  /// The network says, or its bytes show, that what was stored is what there is.
+  case notModified(Loaded)
+  /// The network failed, or answered with an error after something stored was given.
+  case failed(LoadFailure)
+}
+
+/// Why a refresh failed.
+public struct LoadFailure: Sendable, CustomStringConvertible {
+  /// The transport's, or nil where there was an answer.
+  public let error: (any Error)?
+  /// An answer with a status of 400 or more.
+  public let answer: Loaded?
+  public let generation: UInt64
+
+  init(error: (any Error)?, answer: Loaded?, generation: UInt64) {
+    self.error = error
+    self.answer = answer
+    self.generation = generation
+  }
+
+  /// An answer that another process was given.
+  package init(relayed answer: Loaded) {
+    self.init(error: nil, answer: answer, generation: answer.generation)
+  }
+
+  public var description: String {
+    if let error { "\(error)" } else { "\(answer?.url?.text ?? ""): the server answers \(answer?.status ?? 0)" }
+  }
+}

@@ -1,0 +1,70 @@
+import HTTPCaching
+import HTTPTransport
+import HTTPTypes
+import Synchronization
+
+/// What requests must have in common to be one at the origin.
+struct FlightKey: Hashable, Sendable {
+  let key: CacheKey
+  let request: HTTPRequest
+  var epoch: UInt64 = 0
+  /// What answers; nil for the server.
+  var origin: String?
+  var isStored = true
+}
+
+extension FlightKey {
+  /// - Parameter names: further fields that the answer is chosen by, in small letters.
+  init(_ hop: Hop, _ request: HTTPRequest, epoch: UInt64 = 0, chosenBy names: Set<String> = []) {
+    var request = request
+    // What belongs to everybody is the same for all who ask, unless its answer says that it varies.
+    if hop.key.partition.isShared {
+      request.headerFields = HTTPFields(
+        request.headerFields.filter {
+          Self.decisive.contains($0.name.canonicalName) || names.contains($0.name.canonicalName)
+        })
+    }
+    self.init(key: hop.key, request: request, epoch: epoch, origin: hop.origin?.name, isStored: hop.isStored)
+  }
+
+  /// Fields that make another answer, or another decision, whatever the answer says.
+  private static let decisive: Set<String> = [
+    "authorization", "cache-control", "pragma", "range", "if-range", "if-match", "if-none-match", "if-modified-since",
+    "if-unmodified-since",
+  ]
+}
+
+/// What came of asking the origin, for all who asked for the same.
+enum Outcome: Sendable {
+  /// It may be stored, and is for everyone.
+  case incoming(IncomingResponse)
+  /// What is stored was confirmed.
+  case confirmed(CachedResponse, status: Int, generation: UInt64)
+  /// What is stored is the better answer.
+  case stale(CachedResponse, ServeReason, status: Int)
+  /// It may not be stored: it is for one alone.
+  case single(SingleAnswer)
+}
+
+/// An answer that only one may have.
+final class SingleAnswer: Sendable {
+  private let answer: Mutex<TransportResponse?>
+  private let request: HTTPRequest
+  let generation: UInt64
+
+  /// - Parameter request: what was asked, with all its fields.
+  init(_ answer: TransportResponse, to request: HTTPRequest, generation: UInt64) {
+    self.answer = Mutex(answer)
+    self.request = request
+    self.generation = generation
+  }
+
+  /// Nil for who has asked for something else, and when another was there first.
+  func take(for request: HTTPRequest) -> TransportResponse? {
+    guard request == self.request else { return nil }
+    return answer.withLock { answer in
+      defer { answer = nil }
+      return answer
+    }
+  }
+}

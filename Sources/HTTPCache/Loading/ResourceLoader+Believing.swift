@@ -1,0 +1,146 @@
+import HTTPCaching
+import HTTPTransport
+import HTTPTypes
+import Logging
+import Synchronization
+
+/// What servers say of bytes is held against the bytes.
+extension ResourceLoader {
+  /// Bytes for which a HEAD is worth its round trip.
+  private static let largeBody: Int64 = 256 << 10
+  private static let rememberedLimit = 10_000
+
+  /// Whether a 304 carries a digest that the stored bytes do not have. One that came with the bytes says nothing new.
+  func contradicts(_ head: HTTPResponse, _ cached: CachedResponse) async -> Bool {
+    var fields = head.headerFields
+    for name in AnswerDigest.fieldNames where fields[name] == cached.stored.fields[name] { fields[name] = nil }
+    guard case .promised(let expected)? = AnswerDigest(fields, isEncoded: false) else { return false }
+    return await differs(cached, from: expected)
+  }
+
+  private func differs(_ cached: CachedResponse, from expected: ExpectedContent) async -> Bool {
+    if let sha256 = expected.sha256 { return sha256 != cached.entry.digest }
+    guard let md5 = expected.md5, let body = await cache.body(of: cached) else { return false }
+    guard var digester = try? Digester.md5() else { return false }
+    do {
+      for try await chunk in Body(body, 0..<body.count) { digester.update(chunk) }
+      return try digester.finish() != md5
+    } catch {
+      return true
+    }
+  }
+
+  /// Whether bytes are those that the answer's `Repr-Digest` promises. RFC 7231 took `Content-MD5` out of HTTP, since
+  /// servers disagreed on what it speaks of.
+  func isAsPromised(_ arrival: ResponseCache.Arrival, _ spool: any ResponseWriting) -> Bool {
+    var fields = arrival.fields
+    if let name = AnswerDigest.contentMD5 { fields[name] = nil }
+    guard arrival.extent.isWhole, case .promised(let expected)? = AnswerDigest(fields, isEncoded: false),
+      var digester = try? ContentDigester()
+    else { return true }
+    var position: Int64 = 0
+    while let chunk = try? spool.read(at: position, upTo: 256 << 10), !chunk.isEmpty {
+      digester.update(chunk)
+      position += Int64(chunk.count)
+    }
+    guard let found = try? digester.finish() else { return true }
+    let isRight = expected.sha256.map { $0 == found.sha256 } ?? true && expected.md5.map { $0 == found.md5 } ?? true
+    if !isRight {
+      configuration.logger.warning(
+        "an answer is not what its own digest promises; it is not stored", metadata: ["key": "\(arrival.key)"])
+    }
+    return isRight
+  }
+
+  /// Whether bytes are encoded as their head says: what is cut or damaged inside its encoding must not take the place of
+  /// something good.
+  func isDecodable(_ arrival: ResponseCache.Arrival, _ spool: any ResponseWriting) -> Bool {
+    guard arrival.extent.isWhole, let encoding = arrival.fields[.contentEncoding], !encoding.isEmpty,
+      let decoder = try? coding.decoder(for: encoding, url: arrival.key.name, limit: configuration.bodyLimit)
+    else { return true }
+    do {
+      var position: Int64 = 0
+      while case let chunk = try spool.read(at: position, upTo: 64 << 10), !chunk.isEmpty {
+        _ = try decoder.decode(chunk)
+        position += Int64(chunk.count)
+      }
+      try decoder.finish()
+      return true
+    } catch {
+      configuration.logger.warning("an answer is not stored: \(error)")
+      return false
+    }
+  }
+
+  /// Whether bytes are of the kind that was asked for, as far as anything of that kind is stored: the login page of a
+  /// network must not take the place of a picture, of JSON or of a font.
+  func mayReplace(_ hop: Hop, _ arrival: ResponseCache.Arrival, _ spool: any ResponseWriting) async -> Bool {
+    guard hop.origin == nil, arrival.extent.isWhole, arrival.status < 400 else { return true }
+    let fields = arrival.request.headerFields
+    let former = await cache.responses(for: arrival.key, fields: fields).last {
+      $0.stored.extent.isWhole && $0.stored.status < 400 && $0.stored.vary.matches(fields)
+    }
+    guard let former, let body = await cache.body(of: former) else { return true }
+    let asked = ContentKind(askedFor: hop.type, accept: hop.fields[.accept])
+    let (stored, new) = (kind(of: body, former.stored.fields), kind(of: spool, arrival.fields))
+    let mayReplace = ContentKind.mayReplace(stored, by: new, askedFor: asked)
+    if !mayReplace {
+      configuration.logger.warning(
+        "an answer is not stored: it is not of the kind that is stored", metadata: ["key": "\(arrival.key)"])
+    }
+    return mayReplace
+  }
+
+  private func kind(of body: any StoredBody, _ fields: HTTPFields) -> ContentKind? {
+    var start = (try? body.read(at: 0, upTo: ContentKind.prefixSize)) ?? []
+    if let encoding = fields[.contentEncoding], !["", "identity"].contains(encoding.lowercased()),
+      let decoder = try? coding.decoder(for: encoding, url: "", limit: configuration.bodyLimit)
+    {
+      start = (try? decoder.decode(start)) ?? []
+    }
+    return ContentKind(type: fields[.contentType], start: start)
+  }
+
+  /// Remembers servers that answer a conditional request with what it was asked about.
+  func noteWhetherConditionsCount(
+    _ head: HTTPResponse, _ request: HTTPRequest, _ cached: CachedResponse?, _ hop: Hop
+  ) {
+    guard let cached, hop.origin == nil, head.status == .ok, Self.isConditional(request),
+      !request.headerFields.contains(.range)
+    else {
+      return
+    }
+    let new = Validators(of: head.headerFields)
+    let isSame = !new.isEmpty && new == cached.stored.validators
+    state.withLock { state in
+      if !isSame {
+        state.ignoresConditions.remove(hop.key)
+      } else if state.ignoresConditions.count < Self.rememberedLimit {
+        state.ignoresConditions.insert(hop.key)
+      }
+    }
+  }
+
+  /// Where a server is known to ignore conditions, a HEAD tells whether something large needs to be fetched again.
+  ///
+  /// - Returns: what is stored, brought up to date; nil where only a GET can tell.
+  func confirmedByHead(
+    _ hop: Hop, _ request: HTTPRequest, _ cached: CachedResponse?, _ generation: UInt64
+  ) async throws -> CachedResponse? {
+    guard let cached, hop.origin == nil, Self.isConditional(request),
+      case .whole(let size) = cached.stored.extent, size >= Self.largeBody, hop.method == .get,
+      state.withLock({ $0.ignoresConditions.contains(hop.key) })
+    else { return nil }
+    var head = hop
+    head.method = .head
+    head.body = []
+    let taker = TimesTaker(configuration.now)
+    let answer = try await transmit(head, CachePolicy.unconditional(hop.request)).head
+    let times = taker.taken()
+    guard answer.status == .ok, Validators(of: answer.headerFields) == cached.stored.validators,
+      let fields = policy(hop).freshening(of: cached.stored, byHead: answer, at: times.response),
+      await !contradicts(answer, cached)
+    else { return nil }
+    return await update(cached, fields, times, generation)
+  }
+}

@@ -1,0 +1,37 @@
+import HTTPTransport
+import HTTPTypes
+
+/// Answers in a server's place: what it says is cached as a server's answer would be.
+public struct ResourceOrigin: Sendable {
+  /// Requests of several callers at once are one where the name is the same.
+  public let name: String
+  let respond: @Sendable (ResourceRequest) async throws -> HandledResponse
+
+  public init(name: String, respond: @escaping @Sendable (ResourceRequest) async throws -> HandledResponse) {
+    self.name = name
+    self.respond = respond
+  }
+}
+
+extension ResourceLoader {
+  /// The same as ``updates(for:)`` with something in the server's place. What is stored answers by the request's
+  /// behaviour before it is asked, and after it has failed; what it answers is stored as it says.
+  ///
+  /// What has no URL that could be cached under is answered, and not stored.
+  public func updates(for request: ResourceRequest, from origin: ResourceOrigin) -> AsyncStream<LoadUpdate> {
+    var handled = request
+    handled.origin = HandlingOrigin(origin, request)
+    return updates(for: handled)
+  }
+}
+
+/// An origin, and the request it is to answer.
+struct HandlingOrigin: Sendable {
+  let name: String
+  let respond: @Sendable () async throws -> HandledResponse
+
+  init(_ origin: ResourceOrigin, _ request: ResourceRequest) {
+    name = origin.name
+    respond = { try await origin.respond(request) }
+  }
+}

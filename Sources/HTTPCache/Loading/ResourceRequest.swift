@@ -1,0 +1,86 @@
+import HTTPTransport
+import HTTPTypes
+
+/// What kind of thing a page asks for; rules may tell them apart.
+public enum ResourceType: String, Hashable, Sendable, CaseIterable {
+  case image
+  case font
+  case script
+  /// `stream.fetch` and the like.
+  case fetch
+  case page
+  case other
+}
+
+/// How much it matters that a request is answered soon.
+public enum LoadPriority: Int, Hashable, Comparable, Sendable {
+  /// Nobody waits for it.
+  case idle
+  case low
+  case normal
+  case high
+
+  public static func < (left: LoadPriority, right: LoadPriority) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// Anything a page asks for.
+public struct ResourceRequest: Sendable {
+  /// As the page wrote it: absolute, `//host/…`, relative, `local://…` or `data:…`.
+  public var reference: String
+  /// What a relative reference counts from: the page's URL.
+  public var base: PageURL?
+  public var type: ResourceType
+  public var method: HTTPRequest.Method
+  public var fields: HTTPFields
+  public var body: [UInt8]
+  /// Compresses the body with gzip, for a server that is known to take that.
+  public var compressesBody: Bool
+  /// Nil for what the rules say.
+  public var behavior: LoadBehavior?
+  public var priority: LoadPriority
+  /// Whose request it is; nil for the loader's own.
+  public var partition: CachePartition?
+  public var followsRedirects: Bool
+  /// The files that the page sees, such as its release's: requests for their URLs are answered from them. `nil` for the
+  /// current ones.
+  public var snapshot: (any FileSnapshot)?
+  /// The body is wanted as the server encoded it.
+  public var keepsContentEncoding: Bool
+  /// The answer may be stored; false for one that only this request is to have.
+  public var isStored = true
+  /// A body in place of `body`, sent once.
+  public var stream: RequestStream?
+  /// Sent as the request's target in the place of the reference's path and query; the reference alone says what is
+  /// looked up.
+  public var target: String?
+  /// The host that a client asks for, where a server behind another name answers: what is stored is for who asks for
+  /// the same. Nil for the reference's own.
+  public var host: String?
+  /// The host and port by which the client knows the server, whether or not the server is told: what an answer says of
+  /// that host is said of the server. `nil` if it is the reference's own.
+  public var clientHost: String?
+  /// Told of interim heads as they come, where this very request goes to the server.
+  public var informational: (@Sendable (HTTPResponse) -> Void)?
+  /// What answers instead of the server; nil for the server.
+  var origin: HandlingOrigin?
+
+  public init(
+    _ reference: String, base: PageURL? = nil, type: ResourceType = .other, method: HTTPRequest.Method = .get,
+    fields: HTTPFields = [:], body: [UInt8] = [], compressesBody: Bool = false, behavior: LoadBehavior? = nil,
+    priority: LoadPriority = .normal, partition: CachePartition? = nil, followsRedirects: Bool = true,
+    keepsContentEncoding: Bool = false
+  ) {
+    self.reference = reference
+    self.base = base
+    self.type = type
+    self.method = method
+    self.fields = fields
+    self.body = body
+    self.compressesBody = compressesBody
+    self.behavior = behavior
+    self.priority = priority
+    self.partition = partition
+    self.followsRedirects = followsRedirects
+    self.keepsContentEncoding = keepsContentEncoding
+  }
+}

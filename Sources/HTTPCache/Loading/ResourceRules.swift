@@ -1,0 +1,34 @@
+import HTTPCaching
+import HTTPTransport
+import HTTPTypes
+
+/// What an app says of some of its resources: the first rule that matches counts.
+public struct ResourceRule: Sendable {
+  public let pattern: URLPattern
+  /// Nil for all.
+  public let types: Set<ResourceType>?
+  public var behavior: LoadBehavior?
+  public var lifetime: LifetimeRule
+  /// A shared partition stores responses with their `Set-Cookie`, so that one client's cookie reaches all.
+  public var sharesCookies = false
+  /// Makes answers to POST storable: what it makes of a request's body is part of the key; nil for this one not.
+  public var postKey: (@Sendable ([UInt8]) -> String?)?
+
+  /// - Parameters:
+  ///   - behavior: nil for the default.
+  ///   - lifetime: how long answers are fresh.
+  public init(
+    _ pattern: URLPattern = .any, types: Set<ResourceType>? = nil, behavior: LoadBehavior? = nil,
+    lifetime: LifetimeRule = .server, postKey: (@Sendable ([UInt8]) -> String?)? = nil
+  ) {
+    self.pattern = pattern
+    self.types = types
+    self.behavior = behavior
+    self.lifetime = lifetime
+    self.postKey = postKey
+  }
+
+  func matches(_ url: PageURL, _ type: ResourceType) -> Bool {
+    (types?.contains(type) ?? true) && pattern.matches(url)
+  }
+}

@@ -1,0 +1,155 @@
+import HTTPTransport
+import HeapModule
+import Synchronization
+
+/// Lets so many transfers run at once; of those that wait, the most urgent goes first, and of equals the oldest.
+final class TransferGate: Sendable {
+  /// The right to run, given back when it is let go of.
+  final class Pass: Sendable {
+    private let gate: TransferGate
+
+    fileprivate init(_ gate: TransferGate) { self.gate = gate }
+
+    deinit { gate.leave() }
+  }
+
+  private enum Admission {
+    case admitted, cancelled, full
+  }
+
+  private struct Ticket: Comparable {
+    let priority: LoadPriority
+    let number: UInt64
+
+    static func < (left: Ticket, right: Ticket) -> Bool {
+      (left.priority, right.number) < (right.priority, left.number)
+    }
+  }
+
+  private struct State {
+    var free: Int
+    var nextNumber: UInt64 = 0
+    /// Numbers of those who have not come to the gate yet, and how urgent they have become meanwhile.
+    var expected: [UInt64: LoadPriority] = [:]
+    /// May hold tickets of those who have left or were raised; they are passed over.
+    var queue = Heap<Ticket>()
+    var waiting: [UInt64: (priority: LoadPriority, continuation: CheckedContinuation<Admission, Never>)] = [:]
+
+    mutating func insert(_ ticket: Ticket) {
+      queue.insert(ticket)
+      guard queue.count > 2 * waiting.count + 64 else { return }
+      queue = Heap(waiting.map { Ticket(priority: $0.value.priority, number: $0.key) })
+    }
+  }
+
+  /// More wait than may.
+  struct Full: Error {
+    let limit: Int
+  }
+
+  private let state: Mutex<State>
+  private let waitingLimit: Int
+
+  /// - Parameters:
+  ///   - width: how many may run.
+  ///   - waitingLimit: how many may wait.
+  init(width: Int, waitingLimit: Int = .max) {
+    state = Mutex(State(free: max(1, width)))
+    self.waitingLimit = waitingLimit
+  }
+
+  /// A number to wait by, and to be raised by before it enters; to be forgotten by who took it.
+  func number() -> UInt64 {
+    state.withLock { state in
+      defer { state.nextNumber += 1 }
+      state.expected[state.nextNumber] = .idle
+      return state.nextNumber
+    }
+  }
+
+  /// The number is not used any more, whether it entered or not.
+  func forget(_ number: UInt64) { state.withLock { $0.expected[number] = nil } }
+
+  /// Waits until it may run.
+  ///
+  /// - Throws: ``Full``, `CancellationError`.
+  func enter(_ number: UInt64, priority: LoadPriority) async throws -> Pass {
+    let admission = await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let answer: Admission? = state.withLock { state in
+          let priority = max(priority, state.expected.removeValue(forKey: number) ?? .idle)
+          if Task.isCancelled { return .cancelled }
+          if state.free > 0 {
+            state.free -= 1
+            return .admitted
+          }
+          guard state.waiting.count < waitingLimit else { return .full }
+          state.waiting[number] = (priority, continuation)
+          state.insert(Ticket(priority: priority, number: number))
+          return nil
+        }
+        if let answer { continuation.resume(returning: answer) }
+      }
+    } onCancel: {
+      state.withLock { $0.waiting.removeValue(forKey: number) }?.continuation.resume(returning: .cancelled)
+    }
+    switch admission {
+    case .admitted: return Pass(self)
+    case .cancelled: throw CancellationError()
+    case .full: throw Full(limit: waitingLimit)
+    }
+  }
+
+  /// Somebody else waits for the same, more urgently.
+  func raise(_ number: UInt64, to priority: LoadPriority) {
+    state.withLock { state in
+      if let known = state.expected[number] { state.expected[number] = max(known, priority) }
+      guard let waiting = state.waiting[number], waiting.priority < priority else { return }
+      state.waiting[number]?.priority = priority
+      state.insert(Ticket(priority: priority, number: number))
+    }
+  }
+
+  /// Numbers that have not entered yet, those that wait, and the tickets there are for them.
+  var counts: (expected: Int, waiting: Int, tickets: Int) {
+    state.withLock { ($0.expected.count, $0.waiting.count, $0.queue.count) }
+  }
+
+  private func leave() {
+    let next: CheckedContinuation<Admission, Never>? = state.withLock { state in
+      while let ticket = state.queue.popMax() {
+        guard let waiting = state.waiting[ticket.number], waiting.priority == ticket.priority else { continue }
+        state.waiting[ticket.number] = nil
+        return waiting.continuation
+      }
+      state.free += 1
+      return nil
+    }
+    next?.resume(returning: .admitted)
+  }
+}
+
+extension TransferGate.Pass {
+  /// The body, which gives the place back at its end.
+  func held(by body: Body) -> Body {
+    let reading = Reading(body, self)
+    return Body(next: { try await reading.next() }, summary: { await body.transferSummary() })
+  }
+
+  private final class Reading: Sendable {
+    private let body: BodyReader
+    private let pass: Mutex<TransferGate.Pass?>
+
+    init(_ body: Body, _ pass: TransferGate.Pass) {
+      self.body = body.reader()
+      self.pass = Mutex(pass)
+    }
+
+    func next() async throws -> [UInt8]? {
+      var chunk: [UInt8]?
+      defer { if chunk == nil { pass.withLock { $0 = nil } } }
+      chunk = try await body.nextChunk()
+      return chunk
+    }
+  }
+}

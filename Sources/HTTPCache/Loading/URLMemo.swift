@@ -1,0 +1,33 @@
+import HTTPTransport
+import Synchronization
+
+/// What texts mean as URLs: pages ask for the same ones again and again, and taking one apart costs more than a hit in
+/// memory.
+final class URLMemo: Sendable {
+  struct Entry: Sendable {
+    /// As it is sent.
+    let url: PageURL
+    /// As responses are looked up.
+    let identity: PageURL
+
+    init(_ url: PageURL, ignoring ignored: Set<String>) {
+      self.url = url
+      identity = ignored.isEmpty ? url : PageURL(url.text, ignoring: ignored) ?? url
+    }
+  }
+
+  private static let limit = 2_000
+  private let entries = Mutex<[String: Entry]>([:])
+
+  /// Nil where the text is no URL.
+  func entry(for text: String, ignoring ignored: Set<String>) -> Entry? {
+    if let known = entries.withLock({ $0[text] }) { return known }
+    guard let url = PageURL(text, ignoring: []) else { return nil }
+    let entry = Entry(url, ignoring: ignored)
+    entries.withLock { entries in
+      if entries.count >= Self.limit { entries.removeAll(keepingCapacity: true) }
+      entries[text] = entry
+    }
+    return entry
+  }
+}

@@ -1,0 +1,41 @@
+extension Task where Failure == any Error {
+  /// The task's value, or a `CancellationError` as soon as whoever waits is cancelled. The task itself goes on.
+  package func valueForWaiter() async throws -> Success {
+    // A task's own `value` does not heed the cancellation of who waits for it; a stream does.
+    let (results, continuation) = AsyncStream.makeStream(of: Result<Success, any Error>.self)
+    let relay = Task<Void, Never> { continuation.yield(await self.result) }
+    defer { relay.cancel() }
+    for await result in results { return try result.get() }
+    throw Swift.CancellationError()
+  }
+}
+
+/// The work's value, nil when it takes longer than `patience`.
+///
+/// The work is cancelled then; it must heed that.
+package func within<Value: Sendable>(
+  _ patience: Duration, _ work: @escaping @Sendable () async throws -> Value
+) async throws -> Value? {
+  try await first(work, orAfter: { try await Task.sleep(for: patience) })
+}
+
+/// The work's value, `nil` if it has not ended by a time of the clock. The work is cancelled then; it must heed that.
+package func within<Value: Sendable>(
+  until deadline: Duration, on time: TimeSource, _ work: @escaping @Sendable () async throws -> Value
+) async throws -> Value? {
+  try await first(work, orAfter: { try await time.sleepUntil(deadline) })
+}
+
+private func first<Value: Sendable>(
+  _ work: @escaping @Sendable () async throws -> Value, orAfter alarm: @escaping @Sendable () async throws -> Void
+) async throws -> Value? {
+  try await withThrowingTaskGroup(of: Value?.self) { group in
+    group.addTask { try await work() }
+    group.addTask {
+      try await alarm()
+      return nil
+    }
+    defer { group.cancelAll() }
+    return try await group.next() ?? nil
+  }
+}

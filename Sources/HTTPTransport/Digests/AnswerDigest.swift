@@ -1,0 +1,65 @@
+import Foundation
+import HTTPCaching
+import HTTPTypes
+import RawStructuredFieldValues
+
+/// The digest of its content that an answer carries, with how much it is worth.
+package enum AnswerDigest: Equatable {
+  /// `Content-MD5` (RFC 1864) or `Repr-Digest` (RFC 9530).
+  case promised(ExpectedContent)
+  /// An `ETag` that looks like an MD5: many servers make them so, none promises it.
+  case hinted(MD5Digest)
+
+  package var expected: ExpectedContent? {
+    if case .promised(let expected) = self { expected } else { nil }
+  }
+
+  /// Nil where no field tells.
+  ///
+  /// - Parameter isEncoded: both fields then speak of the encoded bytes, which are not the bundle's.
+  package init?(_ fields: HTTPFields, isEncoded: Bool) {
+    if !isEncoded {
+      let md5 = Self.contentMD5.flatMap { fields[$0] }.flatMap(Self.md5(base64:))
+      let digests = Self.representationDigests(Self.reprDigest.flatMap { fields[$0] })
+      if let md5 = md5 ?? digests.md5 {
+        self = .promised(ExpectedContent(md5: md5, sha256: digests.sha256))
+        return
+      }
+      if let sha256 = digests.sha256 {
+        self = .promised(ExpectedContent(md5: nil, sha256: sha256))
+        return
+      }
+    }
+    guard let md5 = fields[.eTag].flatMap(Self.md5(etag:)) else { return nil }
+    self = .hinted(md5)
+  }
+
+  package static let contentMD5 = HTTPField.Name("Content-MD5")
+  private static let reprDigest = HTTPField.Name("Repr-Digest")
+  /// Fields that promise a digest.
+  package static let fieldNames = [contentMD5, reprDigest].compactMap(\.self)
+
+  private static func md5(base64: String) -> MD5Digest? {
+    Data(base64Encoded: base64.trimmingSpaces).flatMap { MD5Digest(bytes: $0) }
+  }
+
+  private static func md5(etag: String) -> MD5Digest? {
+    var text = Substring(etag)
+    if text.hasPrefix("W/") { text = text.dropFirst(2) }
+    guard text.count == 34, text.hasPrefix("\""), text.hasSuffix("\"") else { return nil }
+    return MD5Digest(hex: text.dropFirst().dropLast())
+  }
+
+  private static func representationDigests(_ value: String?) -> (md5: MD5Digest?, sha256: SHA256Digest?) {
+    guard let value else { return (nil, nil) }
+    var parser = StructuredFieldValueParser(Array(value.utf8))
+    guard let dictionary = try? parser.parseDictionaryFieldValue() else { return (nil, nil) }
+    func bytes(_ key: String) -> [UInt8]? {
+      guard case .item(let item) = dictionary[key], case .undecodedByteSequence(let text) = item.rfc9651BareItem else {
+        return nil
+      }
+      return Data(base64Encoded: text).map { Array($0) }
+    }
+    return (bytes("md5").flatMap { MD5Digest(bytes: $0) }, bytes("sha-256").flatMap { SHA256Digest(bytes: $0) })
+  }
+}

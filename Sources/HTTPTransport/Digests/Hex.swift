@@ -1,0 +1,44 @@
+/// Lower-case hexadecimal text of bytes, and back.
+package enum Hex {
+  private static let digits = Array("0123456789abcdef".utf8)
+
+  package static func encode(_ bytes: some Collection<UInt8>) -> String {
+    String(unsafeUninitializedCapacity: bytes.count * 2) { buffer in
+      var index = 0
+      for byte in bytes {
+        buffer[index] = digits[Int(byte >> 4)]
+        buffer[index + 1] = digits[Int(byte & 15)]
+        index += 2
+      }
+      return index
+    }
+  }
+
+  /// Nil unless `text` is exactly `count` bytes written as `2 * count` digits, in either case.
+  package static func decode(_ text: some StringProtocol, count: Int) -> [UInt8]? {
+    let utf8 = text.utf8
+    guard utf8.count == count * 2 else { return nil }
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(count)
+    var high: UInt8?
+    for character in utf8 {
+      guard let nibble = value(of: character) else { return nil }
+      if let first = high {
+        bytes.append(first << 4 | nibble)
+        high = nil
+      } else {
+        high = nibble
+      }
+    }
+    return bytes
+  }
+
+  private static func value(of character: UInt8) -> UInt8? {
+    switch character {
+    case 48...57: character - 48
+    case 97...102: character - 87
+    case 65...70: character - 55
+    default: nil
+    }
+  }
+}

@@ -1,0 +1,147 @@
+import Foundation
+
+/// The normalised URL that identifies a manifest, a bundle or a file: `http`, `https` or `file`.
+///
+/// Two URLs that RFC 3986 §6.2.2 and §6.2.3 call equivalent are equal here: the case of scheme and host,
+/// default ports, dot segments, an empty path and escapes of unreserved characters do not count. The
+/// fragment is dropped, and so are query parameters that only defeat caches.
+public struct PageURL: Hashable, Sendable, CustomStringConvertible {
+  /// Query parameters that hosts append to defeat caches, and that identity ignores.
+  public static let ignoredParameters: Set<String> = ["random"]
+
+  /// The normalised text.
+  public let text: String
+
+  /// Nil where the text is no absolute `http`, `https` or `file` URL.
+  public init?(_ text: String, ignoring ignored: Set<String> = PageURL.ignoredParameters) {
+    guard
+      !text.utf8.contains(where: { $0 <= 32 || $0 == 127 }),
+      var parts = URLComponents(string: text),
+      let scheme = parts.scheme?.lowercased(), ["http", "https", "file"].contains(scheme)
+    else { return nil }
+    parts.scheme = scheme
+    parts.fragment = nil
+    if scheme == "file" {
+      guard parts.host ?? "" == "", parts.percentEncodedPath.hasPrefix("/") else { return nil }
+      parts.host = ""
+      parts.query = nil
+    } else {
+      guard let host = parts.encodedHost, !host.isEmpty else { return nil }
+      parts.encodedHost = host.lowercased()
+      if parts.port == (scheme == "http" ? 80 : 443) { parts.port = nil }
+      guard parts.user == nil, parts.password == nil else { return nil }
+    }
+    parts.percentEncodedPath = Self.removingDotSegments(Self.normalisingEscapes(parts.percentEncodedPath))
+    if parts.percentEncodedPath.isEmpty { parts.percentEncodedPath = "/" }
+    if let query = parts.percentEncodedQuery {
+      let kept = query.split(separator: "&", omittingEmptySubsequences: false).filter { pair in
+        !ignored.contains(String(pair.prefix { $0 != "=" }))
+      }
+      parts.percentEncodedQuery = kept.isEmpty ? nil : Self.normalisingEscapes(kept.joined(separator: "&"))
+    }
+    guard let normalised = parts.string else { return nil }
+    self.text = normalised
+  }
+
+  /// Text that was normalised before, as a store keeps it; it is taken as it is.
+  package init(normalised text: String) {
+    self.text = text
+  }
+
+  /// A file's or folder's URL; the path is made absolute.
+  public init?(filePath: String) {
+    self.init(URL(fileURLWithPath: filePath).standardizedFileURL.absoluteString)
+  }
+
+  public var description: String { text }
+
+  /// The same as Foundation has it.
+  public var url: URL? { URL(string: text) }
+
+  public var isFile: Bool { text.hasPrefix("file:") }
+
+  /// Where a `file:` URL points to.
+  public var filePath: String? { isFile ? url?.path(percentEncoded: false) : nil }
+
+  /// Scheme, host and port: what credentials must not leave. RFC 6454 §4.
+  public var origin: String {
+    guard let parts = URLComponents(string: text), let scheme = parts.scheme else { return text }
+    let port = parts.port.map { ":\($0)" } ?? ""
+    return "\(scheme)://\(parts.encodedHost ?? "")\(port)"
+  }
+
+  /// Resolves a reference against this URL, as a browser would.
+  public func resolving(_ reference: String, ignoring ignored: Set<String> = PageURL.ignoredParameters) -> PageURL? {
+    guard let url, let resolved = URL(string: reference, relativeTo: url) else { return nil }
+    return PageURL(resolved.absoluteString, ignoring: ignored)
+  }
+}
+
+extension PageURL: Codable {
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    let text = try container.decode(String.self)
+    guard let url = PageURL(text) else {
+      throw DecodingError.dataCorruptedError(in: container, debugDescription: "\"\(text.prefix(200))\" is not a URL")
+    }
+    self = url
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(text)
+  }
+}
+
+extension PageURL {
+  /// RFC 3986 §6.2.2.1 and §6.2.2.2: escapes in upper case, and none for unreserved characters.
+  private static func normalisingEscapes(_ text: String) -> String {
+    guard text.utf8.contains(UInt8(ascii: "%")) else { return text }
+    var result: [UInt8] = []
+    var rest = Substring(text).utf8
+    while let byte = rest.popFirst() {
+      guard byte == UInt8(ascii: "%"), let value = Hex.decode(String(rest.prefix(2)) ?? "", count: 1)?.first else {
+        result.append(byte)
+        continue
+      }
+      rest = rest.dropFirst(2)
+      if isUnreserved(value) {
+        result.append(value)
+      } else {
+        result += Array("%\(Hex.encode([value]).uppercased())".utf8)
+      }
+    }
+    return String(decoding: result, as: UTF8.self)
+  }
+
+  private static func isUnreserved(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 48...57, 65...90, 97...122: true
+    case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"): true
+    default: false
+    }
+  }
+
+  /// RFC 3986 §5.2.4.
+  private static func removingDotSegments(_ path: String) -> String {
+    guard path.contains("/.") else { return path }
+    var kept: [Substring] = []
+    let segments = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
+    for (index, segment) in segments.enumerated() {
+      let isLast = index == segments.count - 1
+      switch segment {
+      case ".": if isLast { kept.append("") }
+      case "..":
+        _ = kept.popLast()
+        if isLast { kept.append("") }
+      default: kept.append(segment)
+      }
+    }
+    return "/" + kept.joined(separator: "/")
+  }
+}
+
+extension PageURL {
+  /// A path for files, the URL for all else.
+  public var readable: String { filePath ?? text }
+}

@@ -1,0 +1,59 @@
+import HTTPTypes
+
+/// What to do with an answer that may be a redirect. RFC 9110 §15.4.
+package enum RedirectDecision: Equatable {
+  /// It is none: take it.
+  case take
+  case follow(PageURL)
+  case refuse(RedirectFault)
+
+  /// Redirects followed for one request.
+  package static let limit = 10
+
+  package init(
+    for response: HTTPResponse, at url: PageURL, visited: [PageURL],
+    ignoring ignored: Set<String> = PageURL.ignoredParameters
+  ) {
+    guard [301, 302, 303, 307, 308].contains(response.status.code) else {
+      self = .take
+      return
+    }
+    guard let location = response.headerFields[.location] else {
+      self = .refuse(.noLocation(url))
+      return
+    }
+    guard let target = url.resolving(location, ignoring: ignored), !target.isFile else {
+      self = .refuse(.badLocation(url, location))
+      return
+    }
+    if visited.contains(target) || target == url {
+      self = .refuse(.loop(target))
+    } else if visited.count >= Self.limit {
+      self = .refuse(.tooMany(url))
+    } else if url.text.hasPrefix("https:"), target.text.hasPrefix("http:") {
+      self = .refuse(.downgrade(url, to: target))
+    } else {
+      self = .follow(target)
+    }
+  }
+}
+
+/// Why a redirect is not followed.
+public enum RedirectFault: Error, Hashable, CustomStringConvertible {
+  case noLocation(PageURL)
+  case badLocation(PageURL, String)
+  case loop(PageURL)
+  case tooMany(PageURL)
+  case downgrade(PageURL, to: PageURL)
+
+  public var description: String {
+    switch self {
+    case .noLocation(let url): "\(url): the redirect has no Location"
+    case .badLocation(let url, let location):
+      "\(url): the redirect leads to \(location.quotedForMessage), no http or https URL"
+    case .loop(let url): "\(url): the redirects go round in a circle"
+    case .tooMany(let url): "\(url): more than \(RedirectDecision.limit) redirects"
+    case .downgrade(let url, let target): "\(url): the redirect leads from https to \(target), which is not secure"
+    }
+  }
+}

@@ -1,0 +1,181 @@
+import CurlTransport
+import HTTPTypes
+import PageTesting
+import TestSupport
+import Testing
+
+@testable import Bundles
+@testable import HTTPTransport
+
+/// What bad input gets: an error in a sentence, nothing wrong stored.
+struct BundleFetcherTests {
+  private static let text = "var page = 'a page worth keeping';"
+  private static let path = "/b/home.js"
+
+  /// What fetching fails with, in words; nil when it succeeds. Nothing may be left behind but what a retry can use.
+  private static func complaint(_ fault: Fault, attempts: Int = 3, fileLimit: Int64 = 10 << 20) async throws -> String?
+  {
+    try await LoadingFixture.running { fixture in
+      fixture.origin.serve(path, Array(text.utf8), contentType: "text/javascript", etag: "\"v1\"")
+      fixture.origin.always(path, fault)
+      let limits = TransferLimits(lowSpeedBytesPerSecond: 1000, lowSpeedTime: .seconds(1))
+      let fetcher = try fixture.fetcher(attempts: attempts, fileLimit: fileLimit, limits: limits)
+      do {
+        let fetched = try await fetcher.fetch(try fixture.target("home", text))
+        fetched.download.close()
+        return nil
+      } catch {
+        #expect(try await fixture.store.usage().blobs == 0)
+        #expect("\(error)".contains("home"), "\(error)")
+        #expect("\(error)".contains(fixture.origin.url(for: path)), "\(error)")
+        #expect(!"\(error)".contains("\n"))
+        return "\(error)"
+      }
+    }
+  }
+
+  @Test func bytesThatDoNotMatchAreTriedOncePastAllCachesAndThenRefused() async throws {
+    let complaint = try await Self.complaint(.corrupt(byteAt: 5))
+    #expect(complaint?.contains("the server says MD5") == true)
+    #expect(complaint?.contains("2 tries") == true)
+  }
+
+  @Test func aStaleCacheIsPassedByTheSecondTry() async throws {
+    try await LoadingFixture.running { fixture in
+      fixture.origin.serve(Self.path, Array(Self.text.utf8))
+      fixture.origin.script(Self.path, [.replace(Array("var old;".utf8))])
+      let fetched = try await fixture.fetcher().fetch(try fixture.target("home", Self.text))
+      fetched.download.close()
+      #expect(fixture.origin.requests.map { $0.headers[.cacheControl] } == [nil, "no-cache"])
+    }
+  }
+
+  /// Stalls at first, and then asks another transport.
+  private struct StallingTransport: HTTPTransporting {
+    let base: any HTTPTransporting
+    let asked = Recorder<Bool>()
+
+    func send(_ request: TransportRequest) async throws -> TransportResponse {
+      asked.append(request.needsFreshConnection)
+      guard asked.all.count > 1 else {
+        throw TransportError.tooSlow(url: request.url, bytesPerSecond: 1, over: .seconds(15))
+      }
+      return try await base.send(request)
+    }
+  }
+
+  @Test("after a stall the next try has a connection of its own")
+  func aStalledConnectionIsNotUsedAgain() async throws {
+    try await LoadingFixture.running { fixture in
+      fixture.origin.serve(Self.path, Array(Self.text.utf8))
+      let transport = StallingTransport(base: fixture.transport)
+      let fetcher = BundleFetcher(
+        client: OriginClient(transport), store: fixture.store, decoding: ContentDecoder(), sleep: { _ in })
+      let fetched = try await fetcher.fetch(try fixture.target("home", Self.text))
+      fetched.download.close()
+      #expect(transport.asked.all == [false, true])
+    }
+  }
+
+  @Test func htmlIsNoScript() async throws {
+    let complaint = try await Self.complaint(.html("<!DOCTYPE html><p>We are sorry"))
+    #expect(complaint?.contains("the answer is HTML, not a script (text/html") == true)
+  }
+
+  @Test func anEmptyAnswerIsSaidToBeEmpty() async throws {
+    #expect(try await Self.complaint(.empty)?.contains("the answer is empty") == true)
+  }
+
+  @Test func whatIsNotTextIsSaidSo() async throws {
+    #expect(try await Self.complaint(.replace([0x61, 0xFF, 0xFE]))?.contains("not UTF-8") == true)
+  }
+
+  @Test func aBodyLargerThanTheManifestSaysIsNotReadToItsEnd() async throws {
+    let complaint = try await Self.complaint(.replace(Array(repeating: 0x20, count: 5 << 20) + [0x61]))
+    #expect(complaint?.contains("the server says \(Self.text.utf8.count) bytes, the download has more") == true)
+  }
+
+  @Test func aBodyOverTheLimitIsRefused() async throws {
+    try await LoadingFixture.running { fixture in
+      fixture.origin.serve(Self.path, Array(repeating: 0x20, count: 100_000))
+      let target = FetchTarget(
+        kind: .bundle, name: "home", url: try fixture.url(Self.path), expected: ExpectedContent(md5: nil))
+      await #expect {
+        try await fixture.fetcher(fileLimit: 1000).fetch(target)
+      } throws: { error in
+        "\(error)".contains("limit of 1000")
+      }
+    }
+  }
+
+  @Test(arguments: [
+    (Fault.closeBeforeHead, "the connection ended"), (.resetBeforeHead, "the connection ended"),
+    (.cutChunked(after: 10), "the connection ended"), (.status(503), "503"), (.status(429), "429"),
+  ])
+  func passingFaultsAreTriedUntilTheLastTry(_ fault: Fault, _ reason: String) async throws {
+    let complaint = try await Self.complaint(fault)
+    #expect(complaint?.contains(reason) == true, "\(complaint ?? "no error")")
+    #expect(complaint?.contains("3 tries") == true, "\(complaint ?? "no error")")
+  }
+
+  @Test(arguments: [
+    (Fault.status(404), "404"), (.status(403), "403"), (.redirect(to: "/b/home.js"), "circle"),
+    (.garbage, "not valid HTTP"), (.status(204), "204"), (.always304, "304"),
+  ])
+  func lastingFaultsAreNotTriedAgain(_ fault: Fault, _ reason: String) async throws {
+    let complaint = try await Self.complaint(fault)
+    #expect(complaint?.contains(reason) == true, "\(complaint ?? "no error")")
+    #expect(complaint?.contains("1 try") == true, "\(complaint ?? "no error")")
+  }
+
+  @Test func aDripIsGivenUp() async throws {
+    let complaint = try await Self.complaint(.drip(bytesPerSecond: 1), attempts: 1)
+    #expect(complaint?.contains("slower than 1000 bytes a second for 1 s") == true, "\(complaint ?? "no error")")
+  }
+
+  @Test(arguments: [
+    Fault.normal, .chunked, .closeDelimited(), .informational(103), .delay(.milliseconds(20)), .trailers([:]),
+    .ignoreRange, .contentLengthTooLong(by: 10),
+  ])
+  func everyWayInWhichTheRightBytesCanComeIsTaken(_ fault: Fault) async throws {
+    #expect(try await Self.complaint(fault) == nil)
+  }
+
+  @Test func aBodyLongerThanAnnouncedIsNotTaken() async throws {
+    let complaint = try await Self.complaint(.contentLengthTooShort(by: 5))
+    #expect(complaint?.contains("the server says 34 bytes, the download has 29") == true, "\(complaint ?? "no error")")
+  }
+
+  @Test func anEncodedBodyIsDecodedAndCheckedAfterwards() async throws {
+    try await LoadingFixture.running { fixture in
+      let text = "var text = 'hello hello hello hello';"
+      fixture.origin.serve("/b/home.js", Array(text.utf8))
+      fixture.origin.always("/b/home.js", .encoded("gzip", try Gzip.encode(text)))
+      let release = try await fixture.registered(["home": text])
+      let delivery = try await fixture.downloader().download(try fixture.target("home", text), for: release)
+      #expect(try await fixture.store.bytes(of: delivery.blob).bytes == Array(text.utf8))
+      #expect(fixture.origin.requests.first?.headers[.acceptEncoding] == "zstd, br, gzip")
+      #expect(fixture.leftovers == [])
+    }
+  }
+
+  @Test func anEncodedBodyThatIsCutIsNotTaken() async throws {
+    let whole = try Gzip.encode(Self.text)
+    let complaint = try await Self.complaint(.encoded("gzip", Array(whole.dropLast(6))))
+    #expect(complaint?.contains("gzip data ends too early") == true, "\(complaint ?? "no error")")
+  }
+
+  @Test func anEncodingThatWasNotAskedForIsRefused() async throws {
+    #expect(try await Self.complaint(.encoded("lzma", [1, 2, 3]))?.contains("lzma") == true)
+  }
+
+  @Test func whatTheServerAsksForIsWaited() async throws {
+    try await LoadingFixture.running { fixture in
+      fixture.origin.serve(Self.path, Array(Self.text.utf8))
+      fixture.origin.script(Self.path, [.status(503, retryAfter: "7"), .status(429, retryAfter: "3")])
+      let fetched = try await fixture.fetcher().fetch(try fixture.target("home", Self.text))
+      fetched.download.close()
+      #expect(fixture.waits.all == [.seconds(7), .seconds(3)])
+    }
+  }
+}

@@ -1,0 +1,84 @@
+import TestSupport
+import Testing
+
+@testable import Bundles
+@testable import HTTPTransport
+
+struct BundleDecisionTests {
+  private static let here = ContentDigests.filled(1)
+  private static let blob = Blob(here)
+  private static let same = ExpectedContent(md5: here.md5)
+  private static let other = ExpectedContent(md5: ContentDigests.filled(2).md5)
+  private static let nothingKnown = ExpectedContent(md5: nil)
+
+  typealias Row = (
+    stored: BundleDecision.Situation.Stored, server: BundleDecision.ServerWord, failed: Bool, policy: OpenPolicy,
+    then: BundleDecision
+  )
+
+  /// Row by row.
+  private static let table: [Row] = [
+    // stored and the same
+    (.blob(blob), .expects(same), false, .networkFirst(), .runStored(blob, as: .verified)),
+    (.blob(blob), .hints(here.md5), false, .networkFirst(), .runStored(blob, as: .verified)),
+    // stored and different: fetched; run all the same if that fails, unless the caller forbids it
+    (.blob(blob), .expects(other), false, .networkFirst(), .fetch(other)),
+    (.blob(blob), .expects(other), true, .networkFirst(), .runStored(blob, as: .stale)),
+    (.blob(blob), .expects(other), true, .networkOnly, .fail),
+    // a hint that differs makes it fetch, but rejects nothing
+    (.blob(blob), .hints(ContentDigests.filled(2).md5), false, .networkFirst(), .fetch(nothingKnown)),
+    (.blob(blob), .hints(ContentDigests.filled(2).md5), true, .networkFirst(), .runStored(blob, as: .stale)),
+    // stored, the server's word unknown
+    (.blob(blob), .unknown, false, .networkFirst(), .runStored(blob, as: .unverified)),
+    (.blob(blob), .unknown, false, .networkOnly, .fetch(nothingKnown)),
+    (.blob(blob), .unknown, true, .networkOnly, .fail),
+    // the server is there and tells no MD5: its bytes do, once per launch
+    (.blob(blob), .untold, false, .networkFirst(), .fetch(nothingKnown)),
+    (.blob(blob), .untold, true, .networkFirst(), .runStored(blob, as: .unverified)),
+    (.blob(blob), .untold, true, .networkOnly, .fail),
+    (.nothing, .untold, false, .networkFirst(), .fetch(nothingKnown)),
+    // nobody was asked
+    (.blob(blob), .notAsked, false, .networkFirst(), .askServer),
+    (.blob(blob), .notAsked, false, .networkOnly, .askServer),
+    (.blob(blob), .notAsked, false, .cacheFirst, .runStored(blob, as: .unverified)),
+    (.blob(blob), .notAsked, false, .staleWhileRevalidate, .runStored(blob, as: .unverified)),
+    (.blob(blob), .notAsked, false, .cacheOnly, .runStored(blob, as: .unverified)),
+    (.nothing, .notAsked, false, .networkFirst(), .askServer),
+    (.nothing, .notAsked, false, .cacheFirst, .askServer),
+    (.nothing, .notAsked, false, .staleWhileRevalidate, .askServer),
+    (.nothing, .notAsked, false, .cacheOnly, .fail),
+    // the server has it no more
+    (.blob(blob), .gone, false, .networkFirst(), .runStored(blob, as: .gone)),
+    (.blob(blob), .gone, false, .networkOnly, .fail),
+    (.nothing, .gone, false, .networkFirst(), .fetch(nothingKnown)),
+    // not in the manifest
+    (.blob(blob), .notListed, false, .networkFirst(), .askOtherSources),
+    (.nothing, .notListed, false, .networkFirst(), .askOtherSources),
+    // stored, but the bytes do not match
+    (.damaged(blob), .expects(same), false, .networkFirst(), .quarantine(blob)),
+    (.damaged(blob), .unknown, false, .networkFirst(), .quarantine(blob)),
+    (.damaged(blob), .notListed, true, .networkFirst(), .quarantine(blob)),
+    // not stored
+    (.nothing, .expects(other), false, .networkFirst(), .fetch(other)),
+    (.nothing, .unknown, false, .networkFirst(), .fetch(nothingKnown)),
+    (.nothing, .hints(here.md5), false, .networkFirst(), .fetch(nothingKnown)),
+    (.nothing, .expects(other), true, .networkFirst(), .fail),
+    (.nothing, .unknown, true, .networkOnly, .fail),
+  ]
+
+  @Test(arguments: table.indices)
+  func everyRowOfTheTableHolds(_ index: Int) {
+    let row = Self.table[index]
+    let situation = BundleDecision.Situation(
+      stored: row.stored, server: row.server, fetchHasFailed: row.failed, policy: row.policy)
+    #expect(BundleDecision(for: situation) == row.then)
+  }
+
+  @Test func aDigestThatMatchesOnlyInMD5IsNotTheSame() {
+    let server = BundleDecision.ServerWord.expects(
+      ExpectedContent(md5: Self.here.md5, sha256: ContentDigests.filled(2).sha256))
+    #expect(
+      BundleDecision(for: .init(stored: .blob(Self.blob), server: server))
+        == .fetch(ExpectedContent(md5: Self.here.md5, sha256: ContentDigests.filled(2).sha256)))
+  }
+}

@@ -1,0 +1,62 @@
+import Bundles
+import HTTPCaching
+import HTTPTransport
+
+/// A store whose disk is nearly full.
+struct FullDisk: BundleStoring {
+  private let store: any BundleStoring
+  private let available: Int64
+
+  init(_ store: any BundleStoring, available: Int64) {
+    self.store = store
+    self.available = available
+  }
+
+  func availableBytes() throws -> Int64 { available }
+
+  func source(_ url: PageURL) async throws -> StoredSource? { try await store.source(url) }
+  func sources() async throws -> [StoredSource] { try await store.sources() }
+  func contents(of release: StoredRelease) async throws -> [StoredBundle] { try await store.contents(of: release) }
+  func recordedContents(of release: StoredRelease) async throws -> [StoredBundle] {
+    try await store.recordedContents(of: release)
+  }
+  func register(
+    _ manifest: Manifest, bytes: [UInt8], bundles: [PageBundle], for source: PageURL, validators: Validators
+  ) async throws -> StoredRelease {
+    try await store.register(manifest, bytes: bytes, bundles: bundles, for: source, validators: validators)
+  }
+  func setValidators(_ validators: Validators, of release: StoredRelease) async throws {
+    try await store.setValidators(validators, of: release)
+  }
+  func activate(_ release: StoredRelease, leavingIdle: Bool) async throws -> Bool {
+    try await store.activate(release, leavingIdle: leavingIdle)
+  }
+  func manifestBytes(of release: StoredRelease) async throws -> [UInt8] {
+    try await store.manifestBytes(of: release)
+  }
+  func download(for expected: ExpectedContent, url: PageURL) throws -> any BundleDownload {
+    try store.download(for: expected, url: url)
+  }
+  func add(_ download: any BundleDownload, digests: ContentDigests, to release: StoredRelease) async throws -> Blob {
+    try await store.add(download, digests: digests, to: release)
+  }
+  func add(_ download: any BundleDownload, digests: ContentDigests, for url: PageURL) async throws -> Blob {
+    try await store.add(download, digests: digests, for: url)
+  }
+  func bundle(at url: PageURL) async throws -> StoredBundle? { try await store.bundle(at: url) }
+  func candidates(at url: PageURL, of source: PageURL?) async throws -> [StoredCandidate] {
+    try await store.candidates(at: url, of: source)
+  }
+  func identity(of release: StoredRelease) async throws -> PageIdentity? { try await store.identity(of: release) }
+  func lease(_ release: StoredRelease) async throws -> any ReleaseLease { try await store.lease(release) }
+  func bundle(at url: PageURL, in release: StoredRelease) async throws -> StoredBundle? {
+    try await store.bundle(at: url, in: release)
+  }
+  func bytes(of blob: Blob) async throws -> BlobBytes { try await store.bytes(of: blob) }
+  func check(_ blob: Blob) async throws { try await store.check(blob) }
+  func quarantine(_ blob: Blob) async throws { try await store.quarantine(blob) }
+  func usage() async throws -> (blobs: Int, bytes: Int64) { try await store.usage() }
+  func collectGarbage(keepingPrevious: Bool, dryRun: Bool) async throws -> GarbageReport {
+    try await store.collectGarbage(keepingPrevious: keepingPrevious, dryRun: dryRun)
+  }
+}

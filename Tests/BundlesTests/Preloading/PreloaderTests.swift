@@ -1,0 +1,245 @@
+import Bundles
+import CurlTransport
+import HTTPTransport
+import PageTesting
+import TestSupport
+import Testing
+
+struct PreloaderTests {
+  private static let scripts = ["a": "var a = 1", "b": "var b = 2", "c": "var c = 3"]
+
+  @Test func aReleaseIsFetchedCheckedAndSwitchedTo() async throws {
+    try await LoadingFixture.running { fixture in
+      try fixture.publish(Self.scripts, files: ["i/x.png": "picture"])
+      let report = try await fixture.preload()
+      #expect(report.failures == [])
+      #expect(report.activated)
+      #expect((report.bundles, report.downloaded, report.files, report.filesDownloaded) == (3, 3, 1, 1))
+      #expect(report.requests == 5)
+      #expect(try await fixture.stored == Self.scripts.merging(["i/x.png": "picture"]) { first, _ in first })
+      #expect(fixture.leftovers == [])
+    }
+  }
+
+  @Test func aSecondPreloadOfTheSameReleaseMakesOneRequest() async throws {
+    try await LoadingFixture.running { fixture in
+      try fixture.publish(Self.scripts)
+      _ = try await fixture.preload()
+      let before = fixture.origin.requests.count
+      let report = try await fixture.preload()
+      #expect(fixture.origin.requests.count == before + 1)
+      #expect((report.requests, report.upToDate, report.downloaded, report.activated) == (1, 3, 0, false))
+      #expect(fixture.origin.requests.last?.headers[.ifNoneMatch] == "\"r1\"")
+    }
+  }
+
+  @Test func onlyWhatHasChangedIsFetched() async throws {
+    try await LoadingFixture.running { fixture in
+      try fixture.publish(Self.scripts)
+      _ = try await fixture.preload()
+      try fixture.publish(Self.scripts.merging(["b": "var b = 22"]) { _, new in new }, release: "r2")
+      let report = try await fixture.preload()
+      #expect((report.downloaded, report.upToDate, report.activated, report.requests) == (1, 2, true, 2))
+      #expect(try await fixture.stored["b"] == "var b = 22")
+    }
+  }
+
+  @Test func whereOneBundleFailsTheReleaseIsNotSwitchedToAndTheOthersStay() async throws {
+    try await LoadingFixture.running { fixture in
+      try fixture.publish(Self.scripts)
+      _ = try await fixture.preload()
+      try fixture.publish(["a": "var a = 11", "b": "var b = 22", "c": "var c = 3"], release: "r2")
+      fixture.origin.always("/b/b.js", .status(404))
+      let report = try await fixture.preload()
+      #expect(report.failures.map(\.name) == ["b"])
+      #expect(report.failures.first?.error.contains("404") == true)
+      #expect((report.downloaded, report.activated) == (1, false))
+      #expect(try await fixture.stored == Self.scripts)
+
+      fixture.origin.always("/b/b.js", .normal)
+      let next = try await fixture.preload()
+      #expect((next.downloaded, next.upToDate, next.activated) == (1, 2, true))
+    }
+  }
+
+  @Test func launchBundlesComeFirstAndThoseOnDemandStayWhereTheyAre() async throws {
+    try await LoadingFixture.running { fixture in
+      try fixture.publish(Self.scripts, preload: ["a": .idle, "b": .demand])
+      let report = try await fixture.preload(.init(jobs: 1))
+      #expect(fixture.origin.requests.dropFirst().map(\.path) == ["/b/c.js", "/b/a.js"])
+      #expect((report.onDemand, report.activated) == (1, true))
+    }
+  }
+
+  @Test func namesRestrictWhatIsFetched() async throws {
+    try await LoadingFixture.running { fixture in
+      try fixture.publish(Self.scripts)
+      let report = try await fixture.preload(.init(only: ["b", "none"]))
+      #expect(fixture.origin.requests.map(\.path) == ["/manifest.json", "/b/b.js"])
+      #expect(report.failures.map(\.name) == ["none"])
+      #expect(!report.activated)
+    }
+  }
+
+  @Test func noMoreDownloadsRunAtOnceThanAllowed() async throws {
+    try await LoadingFixture.running { fixture in
+      let scripts = Dictionary(uniqueKeysWithValues: (0..<40).map { ("p\($0)", "var p = \($0)") })
+      try fixture.publish(scripts)
+      fixture.origin.hold("/b/*")
+      let preloader = Preloader(
+        store: fixture.store, verifier: try fixture.verifier(), downloader: try fixture.downloader(),
+        options: .init(jobs: 5))
+      let preload = preloader.start()
+      try await fixture.origin.waitForRequests(5, to: "/b/*")
+      // Time for a sixth to come, if there were one: ten whole exchanges with the same server.
+      for _ in 0..<10 { _ = try await fixture.client().send(.get, try fixture.url("/other")) }
+      #expect(fixture.origin.requestCount(path: "/b/*") == 5)
+      fixture.origin.release("/b/*")
+      // How many the server sees at once from here on says nothing: it may still be ending one whose last byte the
+      // client has.
+      #expect(await preload.report().downloaded == 40)
+    }
+  }
+
+  @Test func equalContentIsFetchedOnce() async throws {
+    try await LoadingFixture.running { fixture in
+      try fixture.publish(["a": "same", "b": "same", "c": "other"])
+      let report = try await fixture.preload()
+      #expect((report.requests, report.downloaded, report.activated) == (3, 3, true))
+      #expect(try await fixture.stored["b"] == "same")
+    }
+  }
+
+  @Test func withTheServerAwayTheStoredReleaseStaysAndTheReasonIsSaid() async throws {
+    try await LoadingFixture.running { fixture in
+      try fixture.publish(Self.scripts)
+      _ = try await fixture.preload()
+      try await fixture.origin.refuseConnections()
+      let report = try await fixture.preload()
+      #expect(report.failures.map(\.name) == ["manifest"])
+      #expect(report.failures.first?.error.contains("cannot connect") == true)
+      #expect((report.upToDate, report.release) == (3, "r1"))
+      #expect(try await fixture.stored == Self.scripts)
+    }
+  }
+
+  @Test func offlineNothingIsAskedAndWhatIsMissingIsNamed() async throws {
+    try await LoadingFixture.running { fixture in
+      try fixture.publish(Self.scripts)
+      _ = try await fixture.preload(.init(only: ["a"]))
+      let before = fixture.origin.requests.count
+      let report = try await fixture.preload(.init(isOffline: true))
+      #expect(fixture.origin.requests.count == before)
+      #expect(report.failures.map(\.name) == ["b", "c"])
+      #expect((report.upToDate, report.requests) == (1, 0))
+    }
+  }
+
+  @Test func offlineWithAWholeReleaseAllIsWell() async throws {
+    try await LoadingFixture.running { fixture in
+      try fixture.publish(Self.scripts)
+      _ = try await fixture.preload()
+      let report = try await fixture.preload(.init(isOffline: true))
+      #expect(report.failures == [])
+      #expect(report.upToDate == 3)
+    }
+  }
+
+  @Test func aReleaseThatOutgrowsItsLimitIsStopped() async throws {
+    try await LoadingFixture.running { fixture in
+      let scripts = Dictionary(
+        uniqueKeysWithValues: (0..<20).map { ("p\($0)", "var p = \($0)" + String(repeating: " ", count: 1000)) })
+      try fixture.publish(scripts, withSizes: false)
+      let report = try await fixture.preload(.init(jobs: 1, releaseLimit: 5000))
+      #expect(!report.activated)
+      #expect(report.failures.first?.error.contains("more than the limit of 5000") == true)
+      #expect(fixture.origin.requests.count < 15)
+    }
+  }
+
+  @Test func aReleaseTheDiskHasNoRoomForIsNotBegun() async throws {
+    try await LoadingFixture.running { fixture in
+      // More than any disk: promised in the manifest only.
+      var manifest = try fixture.publish(Self.scripts)
+      manifest.bundles[0].size = 60 << 20
+      let store = FullDisk(fixture.store, available: 1 << 20)
+      fixture.origin.serve("/manifest.json", Array(try JSON.encode(manifest)), etag: "\"full\"")
+      let preloader = Preloader(
+        store: store,
+        verifier: LaunchVerifier(
+          source: try fixture.source, store: store, client: try fixture.client(), decoding: ContentDecoder()),
+        downloader: try fixture.downloader())
+      let report = await preloader.start().report()
+      #expect(report.failures.first?.error.contains("free some space") == true)
+      #expect(fixture.origin.requests.map(\.path) == ["/manifest.json"])
+    }
+  }
+
+  @Test func aManifestCalledUnchangedThatTheBytesContradictIsFetchedAgain() async throws {
+    try await LoadingFixture.running { fixture in
+      try fixture.publish(Self.scripts)
+      _ = try await fixture.preload(.init(only: ["a", "b"]))
+      // The server has moved on, and answers 304 all the same.
+      try fixture.publish(["a": "var a = 1", "b": "var b = 2", "c": "var c = 33"], release: "r2", etag: "\"r1\"")
+      let report = try await fixture.preload()
+      #expect(report.failures == [])
+      #expect((report.release, report.activated) == ("r2", true))
+      #expect(try await fixture.stored["c"] == "var c = 33")
+      let manifests = fixture.origin.requests(to: "/manifest.json")
+      #expect(manifests.last?.headers[.ifNoneMatch] == nil)
+    }
+  }
+
+  @Test func aCancelledPreloadLeavesNothingHalfDoneAndTheNextOneGoesOn() async throws {
+    try await LoadingFixture.running { fixture in
+      try fixture.publish(Self.scripts)
+      fixture.origin.hold("/b/c.js")
+      let preloader = Preloader(
+        store: fixture.store, verifier: try fixture.verifier(), downloader: try fixture.downloader(),
+        options: .init(jobs: 1))
+      let preload = preloader.start()
+      try await fixture.origin.waitForRequests(1, to: "/b/c.js")
+      preload.cancel()
+      let report = await preload.report()
+      #expect((report.isInterrupted, report.failures.count, report.notFetched) == (true, 0, 1))
+      #expect((report.downloaded, report.activated) == (2, false))
+      fixture.origin.release("/b/c.js")
+      let next = try await fixture.preload()
+      #expect((next.upToDate, next.downloaded, next.activated) == (2, 1, true))
+    }
+  }
+
+  @Test func aManifestFileReadsItsBundlesFromDisk() async throws {
+    try await LoadingFixture.running { fixture in
+      let manifest = try fixture.publish(Self.scripts)
+      let root = fixture.folder.file("site")
+      for (name, text) in Self.scripts { try Files.write(text, to: "\(root)/b/\(name).js") }
+      try Files.write(String(decoding: try JSON.encode(manifest), as: UTF8.self), to: "\(root)/manifest.json")
+      let source = try #require(PageURL(filePath: "\(root)/manifest.json"))
+      let preloader = Preloader(
+        store: fixture.store,
+        verifier: LaunchVerifier(
+          source: source, store: fixture.store, client: try fixture.client(), decoding: ContentDecoder()),
+        downloader: try fixture.downloader())
+      let report = await preloader.start().report()
+      #expect(report.failures == [])
+      #expect((report.copied, report.downloaded, report.requests, report.bytesDownloaded) == (3, 0, 0, 0))
+      #expect(report.activated)
+      #expect(fixture.origin.requests.isEmpty)
+      // The files are the user's: they stay.
+      #expect(Files.exists("\(root)/b/a.js"))
+    }
+  }
+
+  @Test func aThousandBundlesThatAreUnchangedCostOneRequest() async throws {
+    try await LoadingFixture.running { fixture in
+      let scripts = Dictionary(uniqueKeysWithValues: (0..<1000).map { ("p\($0)", "var page = \($0)") })
+      try fixture.publish(scripts)
+      #expect(try await fixture.preload().downloaded == 1000)
+      let before = fixture.origin.requests.count
+      let report = try await fixture.preload()
+      #expect(fixture.origin.requests.count - before == 1)
+      #expect(report.upToDate == 1000)
+    }
+  }
+}

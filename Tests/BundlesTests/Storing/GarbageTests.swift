@@ -1,0 +1,123 @@
+import Bundles
+import DiskStorage
+import HTTPTransport
+import PageTesting
+import TestSupport
+import Testing
+
+struct GarbageTests {
+  @Test func whatTheCurrentReleaseNeedsStays() async throws {
+    let fixture = try StoreFixture()
+    let release = try await fixture.activated(["a": "A", "b": "B"])
+    let report = try await fixture.store.collectGarbage(keepingPrevious: false, dryRun: false)
+    #expect((report.releases, report.blobs, report.bytes) == (0, 0, 0))
+    #expect(report.kept.map(\.reason) == ["current"])
+    for entry in try await fixture.store.contents(of: release) {
+      try await fixture.store.check(try #require(entry.blob))
+    }
+  }
+
+  @Test func formerReleasesGoWithTheBytesThatOnlyTheyHad() async throws {
+    let fixture = try StoreFixture()
+    _ = try await fixture.activated(["a": "A", "b": "shared"], named: "r1")
+    let second = try await fixture.activated(["a": "A2", "b": "shared"], named: "r2")
+    let report = try await fixture.store.collectGarbage(keepingPrevious: false, dryRun: false)
+    #expect(report.releases == 1)
+    #expect(report.blobs == 1)
+    #expect(report.bytes == 1)
+    #expect(try await fixture.store.source(fixture.source)?.previous == nil)
+    #expect(try await fixture.store.contents(of: second).allSatisfy { $0.blob != nil })
+  }
+
+  @Test func thePreviousReleaseMayBeKept() async throws {
+    let fixture = try StoreFixture()
+    _ = try await fixture.activated(["a": "1"], named: "r1")
+    let second = try await fixture.activated(["a": "2"], named: "r2")
+    _ = try await fixture.activated(["a": "3"], named: "r3")
+    let report = try await fixture.store.collectGarbage(keepingPrevious: true, dryRun: false)
+    #expect(report.releases == 1)
+    #expect(try await fixture.store.source(fixture.source)?.previous?.id == second.id)
+    #expect(try await fixture.store.contents(of: second).allSatisfy { $0.blob != nil })
+  }
+
+  @Test func aReleaseThatWasReplacedJustNowMayBeKeptForAWhile() async throws {
+    let fixture = try StoreFixture()
+    for number in 1...4 { _ = try await fixture.activated(["a": "\(number)"], named: "r\(number)") }
+    let patient = try BundleStore(at: StoreDirectory(fixture.folder.path), releaseGrace: .seconds(3600))
+    #expect(try await patient.collectGarbage(keepingPrevious: true, dryRun: false).releases == 0)
+    #expect(try await patient.usage().blobs == 4)
+    let hasty = try BundleStore(at: StoreDirectory(fixture.folder.path), releaseGrace: .nanoseconds(1))
+    #expect(try await hasty.collectGarbage(keepingPrevious: true, dryRun: false).releases == 2)
+    // Who asks for the least gets it.
+    #expect(try await patient.collectGarbage(keepingPrevious: false, dryRun: false).releases == 1)
+  }
+
+  @Test func aDryRunSaysTheSameAndRemovesNothing() async throws {
+    let fixture = try StoreFixture()
+    _ = try await fixture.activated(["a": "1"], named: "r1")
+    _ = try await fixture.activated(["a": "2"], named: "r2")
+    let dry = try await fixture.store.collectGarbage(keepingPrevious: false, dryRun: true)
+    #expect(try await fixture.store.source(fixture.source)?.previous != nil)
+    #expect(try await fixture.store.usage().blobs == 2)
+    #expect(try await fixture.store.collectGarbage(keepingPrevious: false, dryRun: false) == dry)
+  }
+
+  @Test func anIncomingReleaseAndItsBytesStay() async throws {
+    let fixture = try StoreFixture()
+    _ = try await fixture.activated(["a": "1"], named: "r1")
+    let incoming = try await fixture.register(
+      [StoreFixture.bundle("a", "2"), StoreFixture.bundle("b", "3")], named: "r2")
+    try await fixture.add("2", to: incoming)
+    _ = try await fixture.store.collectGarbage(keepingPrevious: false, dryRun: false)
+    #expect(try await fixture.store.contents(of: incoming).map { $0.blob != nil } == [true, false])
+  }
+
+  @Test func filesThatNothingNamesGo() async throws {
+    let fixture = try StoreFixture()
+    _ = try await fixture.activated(["a": "A"])
+    let orphan = try ContentDigests(of: Array("orphan".utf8)).sha256.hex
+    try Damage.makeFolder(fixture.folder.file("blobs/\(orphan.prefix(2))"))
+    let path = fixture.folder.file("blobs/\(orphan.prefix(2))/\(orphan)")
+    try Damage.overwrite(path, with: "orphan")
+    #expect(try await fixture.store.collectGarbage(keepingPrevious: true, dryRun: false).blobs == 1)
+    #expect(!Damage.exists(path))
+  }
+
+  @Test func aDownloadThatIsUnderWayStaysAndAnAbandonedOneGoes() async throws {
+    let fixture = try StoreFixture()
+    let busy = try fixture.download("busy", of: fixture.store)
+    let abandoned = try fixture.download("abandoned", of: fixture.store)
+    abandoned.close()
+    _ = try await fixture.store.collectGarbage(keepingPrevious: false, dryRun: false)
+    let left = try fixture.names(in: "partial")
+    let md5 = try ContentDigests(of: Array("busy".utf8)).md5.hex
+    #expect(left == [md5, md5 + ".json"])
+    busy.close()
+  }
+
+  @Test func bundlesOutsideManifestsStay() async throws {
+    let fixture = try StoreFixture()
+    let url = try #require(PageURL("http://elsewhere/x.js"))
+    let download = try fixture.download("X", of: fixture.store)
+    _ = try await fixture.store.add(download, digests: ContentDigests(of: Array("X".utf8)), for: url)
+    _ = try await fixture.store.collectGarbage(keepingPrevious: false, dryRun: false)
+    let blob = try #require(try await fixture.store.bundle(at: url)?.blob)
+    #expect(try await fixture.store.bytes(of: blob).bytes == Array("X".utf8))
+  }
+
+  @Test("collections, registrations, leases and readings from many tasks at once come to an end")
+  func manyAtOnceComeToAnEnd() async throws {
+    let fixture = try StoreFixture()
+    let current = try await fixture.activated(["a": "A"])
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for number in 0..<50 {
+        group.addTask { _ = try await fixture.store.collectGarbage(keepingPrevious: true, dryRun: false) }
+        group.addTask { _ = try await fixture.register([StoreFixture.bundle("b", "\(number)")], named: "n\(number)") }
+        group.addTask { _ = try await fixture.store.lease(current) }
+        for _ in 0..<10 { group.addTask { _ = try await fixture.store.bundle(at: fixture.source) } }
+      }
+      try await group.waitForAll()
+    }
+    #expect(try await fixture.store.contents(of: current).compactMap(\.blob).count == 1)
+  }
+}

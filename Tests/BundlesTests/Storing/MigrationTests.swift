@@ -1,0 +1,89 @@
+import Foundation
+import GRDB
+import HTTPCaching
+import PageTesting
+import TestSupport
+import Testing
+
+@testable import Bundles
+@testable import DiskStorage
+@testable import HTTPTransport
+
+struct MigrationTests {
+  private static let text = "var a = 1"
+  private static let eros = #"{"filesMd5": [], "jsVersion": "1"}"#
+
+  /// A store as version 1 wrote it: a source with a release of an Eros manifest, and a bundle outside manifests.
+  private static func formerStore() throws -> TemporaryDirectory {
+    let folder = try TemporaryDirectory()
+    let digests = try ContentDigests(of: Array(text.utf8))
+    let name = digests.sha256.hex
+    for path in ["blobs/\(name.prefix(2))", "partial", "quarantine"] { try Damage.makeFolder(folder.file(path)) }
+    try Damage.overwrite(folder.file("blobs/\(name.prefix(2))/\(name)"), with: text)
+    let pool = try DatabasePool(path: folder.file("store.sqlite"))
+    try Schema.migrator.migrate(pool, upTo: "1: sources, releases, entries, blobs")
+    try pool.write { db in
+      try db.execute(
+        sql: """
+          PRAGMA user_version = 1;
+          INSERT INTO source (id, url) VALUES (1, 'http://h/md5.json');
+          """)
+      try db.execute(
+        sql: "INSERT INTO blob VALUES (?, ?, ?, 0, 0, 5)", arguments: [digests.sha256, digests.md5, digests.size])
+      try db.execute(
+        sql: "INSERT INTO \"release\" VALUES (1, 1, 'r1', 1, ?, ?, NULL, NULL, 7, NULL)",
+        arguments: [Data(eros.utf8), digests.sha256])
+      for (position, kind, file) in [(0, "bundle", "a.js"), (1, "file", "i.png")] {
+        try db.execute(
+          sql: "INSERT INTO entry VALUES (1, ?, ?, ?, ?, NULL, ?, NULL, 'launch', NULL, ?)",
+          arguments: [
+            position, kind, file, "http://h/\(file)", digests.md5, kind == "bundle" ? digests.sha256 : nil,
+          ])
+      }
+      try db.execute(sql: "INSERT INTO unlisted VALUES ('http://h/x.js', ?, 9)", arguments: [digests.sha256])
+    }
+    try pool.close()
+    return folder
+  }
+
+  @Test("a store of version 1 is migrated when it is opened, and has all that was in it")
+  func aFormerStoreIsMigrated() async throws {
+    let folder = try Self.formerStore()
+    let store = try BundleStore(at: StoreDirectory(folder.path))
+    let source = try #require(try await store.sources().first)
+    #expect((source.heldSince, source.usedAt) == (nil, 7))
+    #expect(try await store.unlisted().map(\.usedAt) == [9])
+    let release = try #require(source.incoming)
+    #expect(try await store.contents(of: release).map(\.bundle.isOptional) == [false, true])
+    let blob = try #require(try await store.contents(of: release).first?.blob)
+    #expect(try await store.bytes(of: blob).bytes == Array(Self.text.utf8))
+    // A picture of Eros does not keep its release back.
+    #expect(try await store.activate(release))
+    // Once more: there is nothing left to do.
+    #expect(try await BundleStore(at: StoreDirectory(folder.path)).sources().count == 1)
+  }
+
+  @Test("a store of version 1 can be read without being changed")
+  func aFormerStoreCanBeRead() async throws {
+    let folder = try Self.formerStore()
+    let before = FileManager.default.contents(atPath: folder.file("store.sqlite"))
+    let store = try BundleStore(reading: StoreDirectory(folder.path))
+    #expect(try await store.sources().first?.isHeld == false)
+    #expect(try await store.unlisted().count == 1)
+    #expect(FileManager.default.contents(atPath: folder.file("store.sqlite")) == before)
+  }
+
+  @Test("a store whose first process was killed before there were tables is an empty one", arguments: [false, true])
+  func aStoreWithoutTablesIsEmpty(_ hasHeader: Bool) async throws {
+    let folder = try TemporaryDirectory()
+    if hasHeader {
+      let queue = try DatabaseQueue(path: folder.file("store.sqlite"))
+      try await queue.write { try $0.execute(sql: "PRAGMA user_version = 0; CREATE TABLE t (i); DROP TABLE t;") }
+      try queue.close()
+    } else {
+      try Damage.overwrite(folder.file("store.sqlite"), with: "")
+    }
+    #expect(throws: StoreError.absent(path: folder.path)) { try BundleStore(reading: StoreDirectory(folder.path)) }
+    #expect(try await BundleStore(at: StoreDirectory(folder.path)).sources().isEmpty)
+  }
+}

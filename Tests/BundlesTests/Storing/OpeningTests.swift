@@ -1,0 +1,86 @@
+import Foundation
+import HTTPCaching
+import PageTesting
+import TestSupport
+import Testing
+
+@testable import Bundles
+@testable import DiskStorage
+@testable import HTTPTransport
+
+struct OpeningTests {
+  @Test func aStoreWrittenByANewerVersionIsRefusedByName() async throws {
+    let fixture = try StoreFixture()
+    try await fixture.store.execute("PRAGMA user_version = 99")
+    try await fixture.store.execute("INSERT INTO grdb_migrations VALUES ('99: something')")
+    let error = #expect(throws: StoreError.self) { try fixture.reopened() }
+    #expect(error == .newerVersion(path: fixture.folder.file("store.sqlite"), found: 99, supported: Schema.version))
+    #expect(error?.description.contains("store.sqlite") == true)
+    #expect(throws: StoreError.self) { try BundleStore(reading: StoreDirectory(fixture.folder.path)) }
+  }
+
+  @Test func aStoreThatIsNotThereIsNotMadeForReading() throws {
+    let folder = try TemporaryDirectory()
+    let path = folder.file("none")
+    #expect(throws: StoreError.absent(path: path)) { try BundleStore(reading: StoreDirectory(path)) }
+    #expect(!Damage.exists(path))
+  }
+
+  @Test func aStoreOpenedForReadingReadsAndRefusesToWrite() async throws {
+    let fixture = try StoreFixture()
+    let release = try await fixture.activated(["a": "A"])
+    let reading = try BundleStore(reading: StoreDirectory(fixture.folder.path))
+    let blob = try #require(try await reading.contents(of: release).first?.blob)
+    #expect(try await reading.bytes(of: blob).bytes == Array("A".utf8))
+    await #expect(throws: StoreError.self) { try await reading.activate(release) }
+    #expect(throws: StoreError.self) { try reading.download(for: ExpectedContent(md5: nil), url: fixture.source) }
+  }
+
+  @Test func aFolderThatCannotBeMadeIsNamed() throws {
+    let folder = try TemporaryDirectory()
+    try Damage.overwrite(folder.file("file"), with: "")
+    let error = #expect(throws: StoreError.self) { try BundleStore(at: StoreDirectory(folder.file("file/store"))) }
+    #expect(error?.description.contains(folder.file("file/store")) == true)
+  }
+
+  @Test func aDamagedDatabaseIsPutAsideAndTheBlobsAreTakenIn() async throws {
+    let fixture = try StoreFixture()
+    let bundles = [try StoreFixture.bundle("a", "A", withSHA256: true)]
+    try await fixture.add("A", to: fixture.register(bundles))
+    let damaged = try TemporaryDirectory()
+    try Damage.copy(fixture.folder.file("blobs"), to: damaged.file("blobs"))
+    try Damage.overwrite(damaged.file("store.sqlite"), with: String(repeating: "no database ", count: 1000))
+    #expect(throws: StoreError.self) { try BundleStore(reading: StoreDirectory(damaged.path)) }
+
+    let store = try BundleStore(at: StoreDirectory(damaged.path))
+    let release = try await store.register(
+      Manifest(release: "r", bundles: []), bytes: [1], bundles: bundles, for: fixture.source, validators: Validators())
+    let blob = try #require(try await store.contents(of: release).first?.blob)
+    #expect(try await store.bytes(of: blob).bytes == Array("A".utf8))
+    #expect(try damaged.names(in: "").contains { $0.hasPrefix("store.sqlite.damaged-") })
+  }
+
+  @Test func aFileInBlobsThatIsNotWhatItsNameSaysIsNotTakenIn() async throws {
+    let folder = try TemporaryDirectory()
+    let digest = try ContentDigests(of: Array("A".utf8)).sha256.hex
+    try Damage.makeFolder(folder.file("blobs/\(digest.prefix(2))"))
+    try Damage.overwrite(folder.file("blobs/\(digest.prefix(2))/\(digest)"), with: "B")
+    #expect(try await BundleStore(at: StoreDirectory(folder.path)).usage().blobs == 0)
+  }
+
+  @Test func tenProcessesMayOpenANewStoreAtOnce() async throws {
+    let folder = try TemporaryDirectory()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<10 { group.addTask { _ = try BundleStore(at: StoreDirectory(folder.path)) } }
+      try await group.waitForAll()
+    }
+  }
+
+  @Test func theDefaultFolderFollowsTheXDGVariables() {
+    #expect(StoreDirectory.standard(environment: ["XDG_DATA_HOME": "/data", "HOME": "/h"]).path == "/data/pagekit")
+    #expect(StoreDirectory.standard(environment: ["HOME": "/h"]).path == "/h/.local/share/pagekit")
+    #expect(
+      StoreDirectory.standard(environment: ["XDG_DATA_HOME": "relative", "HOME": "/h"]).path
+        == "/h/.local/share/pagekit")
+  }
+}

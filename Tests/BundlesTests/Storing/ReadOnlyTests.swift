@@ -1,0 +1,134 @@
+import Foundation
+import HTTPCaching
+import HTTPTransport
+import Logging
+import PageTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Bundles
+@testable import DiskStorage
+
+struct ReadOnlyTests {
+  /// A store with a release, whose folder can no longer be locked: for whoever runs the tests, root too.
+  private static func locked(_ body: (StoreFixture, StoredRelease) async throws -> Void) async throws {
+    let fixture = try StoreFixture()
+    let release = try await fixture.activated(["a": "A"])
+    try Damage.remove(fixture.folder.file("lock"))
+    try Damage.makeFolder(fixture.folder.file("lock"))
+    try await body(fixture, release)
+  }
+
+  private static func opened(_ fixture: StoreFixture, logger: Logger = Logger(label: "test")) throws -> BundleStore {
+    try BundleStore(at: StoreDirectory(fixture.folder.path), allowsReadOnly: true, logger: logger)
+  }
+
+  @Test("what is stored in a folder that may not be written is used")
+  func whatIsStoredIsUsed() async throws {
+    try await Self.locked { fixture, release in
+      let store = try Self.opened(fixture)
+      #expect(store.readOnlyReason?.contains("lock") == true)
+      let blob = try #require(try await store.contents(of: release).first?.blob)
+      #expect(try await store.bytes(of: blob).bytes == Array("A".utf8))
+      #expect(try await store.source(fixture.source)?.current?.name == "r1")
+    }
+  }
+
+  @Test("what is added to such a store is there until it is closed, and nothing of it is kept")
+  func whatIsAddedIsThereUntilTheStoreIsClosed() async throws {
+    try await Self.locked { fixture, _ in
+      let before = try FileManager.default.subpathsOfDirectory(atPath: fixture.folder.path).sorted()
+      let session = try await Self.addingRelease(to: fixture)
+      #expect(try FileManager.default.subpathsOfDirectory(atPath: fixture.folder.path).sorted() == before)
+      #expect(!Damage.exists(session))
+    }
+  }
+
+  /// - Returns: where the store wrote.
+  private static func addingRelease(to fixture: StoreFixture) async throws -> String {
+    let store = try opened(fixture)
+    let bundles = [try StoreFixture.bundle("a", "A"), try StoreFixture.bundle("b", "B")]
+    let next = try await store.register(
+      Manifest(release: "r2", bundles: []), bytes: [1], bundles: bundles, for: fixture.source,
+      validators: Validators())
+    let blob = try await fixture.add("B", to: next, of: store)
+    #expect(try await store.activate(next))
+    #expect(try await store.bytes(of: blob).bytes == Array("B".utf8))
+    let session = try #require(store.sessionFolder)
+    #expect(Damage.exists(session))
+    return session
+  }
+
+  @Test("damaged bytes of such a store are not used, and those that are fetched instead are")
+  func damagedBytesAreReplaced() async throws {
+    try await Self.locked { fixture, release in
+      let store = try Self.opened(fixture)
+      let blob = try #require(try await store.contents(of: release).first?.blob)
+      try Damage.flipBit(fixture.path(of: blob))
+      await #expect(throws: BlobError.self) { try await store.bytes(of: blob) }
+      try await store.quarantine(blob)
+      #expect(try await store.contents(of: release).first?.blob == nil)
+      try await fixture.add("A", to: release, of: store)
+      #expect(try await store.bytes(of: blob).bytes == Array("A".utf8))
+      try await store.check(blob)
+      #expect(Damage.exists(fixture.path(of: blob)))
+    }
+  }
+
+  @Test("that a store is read only is said once")
+  func itIsSaidOnce() async throws {
+    try await Self.locked { fixture, release in
+      let said = Said()
+      let store = try Self.opened(fixture, logger: Logger(label: "test") { _ in said })
+      _ = try await store.contents(of: release)
+      _ = try await store.register(
+        Manifest(release: "r2", bundles: []), bytes: [1], bundles: [], for: fixture.source, validators: Validators())
+      let lines = said.lines.withLock(\.self).filter { $0.contains("read only") }
+      #expect(lines.count == 1)
+      #expect(lines.first?.contains(fixture.folder.path) == true)
+    }
+  }
+
+  @Test("a store that must be written fails where it may not be")
+  func aStoreThatMustBeWrittenFails() async throws {
+    try await Self.locked { fixture, _ in
+      let error = #expect(throws: StoreError.self) { try fixture.reopened() }
+      guard case .notWritable? = error else {
+        Issue.record("\(String(describing: error))")
+        return
+      }
+    }
+  }
+
+  @Test("the folder of a process that was killed is removed by the next")
+  func abandonedSessionFoldersAreRemoved() throws {
+    let parent = FileManager.default.temporaryDirectory.path
+    let abandoned = "\(parent)/pagekit-session-\(UUID().uuidString)"
+    try Damage.makeFolder(abandoned)
+    try Damage.overwrite(abandoned + "/session", with: "")
+    let (first, second) = (try SessionFolder(), try SessionFolder())
+    #expect(!Damage.exists(abandoned))
+    #expect(Damage.exists(first.path) && Damage.exists(second.path))
+  }
+}
+
+/// Keeps what is logged.
+private final class Said: LogHandler, Sendable {
+  let lines = Mutex<[String]>([])
+
+  func log(event: LogEvent) { lines.withLock { $0.append("\(event.message)") } }
+
+  subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    get { nil }
+    set {}
+  }
+  var metadata: Logger.Metadata {
+    get { [:] }
+    set {}
+  }
+  var logLevel: Logger.Level {
+    get { .info }
+    set {}
+  }
+}

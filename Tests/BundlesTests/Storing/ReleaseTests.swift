@@ -1,0 +1,154 @@
+import Bundles
+import DiskStorage
+import HTTPCaching
+import HTTPTransport
+import Testing
+
+struct ReleaseTests {
+  @Test func aReleaseIsSwitchedToOnlyWhenComplete() async throws {
+    let fixture = try StoreFixture()
+    let release = try await fixture.register([
+      StoreFixture.bundle("a", "A"), StoreFixture.bundle("b", "B"), StoreFixture.bundle("c", "C", preload: .demand),
+    ])
+    try await fixture.add("A", to: release)
+    #expect(try await fixture.store.activate(release) == false)
+    #expect(try await fixture.store.source(fixture.source)?.current == nil)
+    try await fixture.add("B", to: release)
+    #expect(try await fixture.store.activate(release))
+    #expect(try await fixture.store.source(fixture.source)?.current?.id == release.id)
+  }
+
+  @Test func switchingAgainToTheCurrentReleaseIsNoSwitch() async throws {
+    let fixture = try StoreFixture()
+    let release = try await fixture.activated(["a": "A"])
+    #expect(try await fixture.store.activate(release) == false)
+  }
+
+  @Test func theReleaseBeforeIsKeptAsThePreviousOne() async throws {
+    let fixture = try StoreFixture()
+    let first = try await fixture.activated(["a": "A"], named: "r1")
+    let second = try await fixture.activated(["a": "B"], named: "r2")
+    let source = try #require(try await fixture.store.source(fixture.source))
+    #expect(source.current?.id == second.id)
+    #expect(source.previous?.id == first.id)
+    #expect(source.incoming == nil)
+  }
+
+  @Test func theSameManifestIsTheSameRelease() async throws {
+    let fixture = try StoreFixture()
+    let bundles = [try StoreFixture.bundle("a", "A")]
+    let first = try await fixture.register(bundles)
+    let again = try await fixture.register(bundles)
+    #expect(first.id == again.id)
+  }
+
+  @Test func twoProcessesThatRegisterTheSameManifestAtOnceGetTheSameRelease() async throws {
+    let fixture = try StoreFixture()
+    let bundles = [try StoreFixture.bundle("a", "A")]
+    let ids = try await withThrowingTaskGroup(of: Int64.self) { group in
+      for _ in 0..<10 {
+        let other = try fixture.reopened()
+        group.addTask {
+          try await other.register(
+            Manifest(release: "r", bundles: []), bytes: [1], bundles: bundles, for: fixture.source,
+            validators: Validators()
+          ).id
+        }
+      }
+      return try await group.reduce(into: Set<Int64>()) { $0.insert($1) }
+    }
+    #expect(ids.count == 1)
+  }
+
+  @Test func whatAFormerReleaseHasIsTakenOver() async throws {
+    let fixture = try StoreFixture()
+    _ = try await fixture.activated(["a": "A", "b": "B"], named: "r1")
+    let next = try await fixture.register(
+      [StoreFixture.bundle("a", "A"), StoreFixture.bundle("b", "B2")], named: "r2")
+    let contents = try await fixture.store.contents(of: next)
+    #expect(contents.map { $0.blob != nil } == [true, false])
+  }
+
+  @Test func aServerMayGoBackToAFormerRelease() async throws {
+    let fixture = try StoreFixture()
+    _ = try await fixture.activated(["a": "A"], named: "r1")
+    _ = try await fixture.activated(["a": "B"], named: "r2")
+    let back = try await fixture.register([StoreFixture.bundle("a", "A")], named: "r1")
+    #expect(try await fixture.store.contents(of: back).allSatisfy { $0.blob != nil })
+    #expect(try await fixture.store.activate(back))
+    let source = try #require(try await fixture.store.source(fixture.source))
+    #expect(source.current?.name == "r1")
+    #expect(source.previous?.name == "r2")
+  }
+
+  @Test func aNewerIncomingReleaseReplacesAnUnfinishedOne() async throws {
+    let fixture = try StoreFixture()
+    let current = try await fixture.activated(["a": "A"], named: "r1")
+    let unfinished = try await fixture.register([StoreFixture.bundle("a", "B")], named: "r2")
+    let newer = try await fixture.register([StoreFixture.bundle("a", "C")], named: "r3")
+    let source = try #require(try await fixture.store.source(fixture.source))
+    #expect(source.current?.id == current.id)
+    #expect(source.incoming?.id == newer.id)
+    await #expect(throws: StoreError.self) { try await fixture.store.activate(unfinished) }
+  }
+
+  @Test func goingBackToTheCurrentManifestDropsTheIncomingOne() async throws {
+    let fixture = try StoreFixture()
+    let current = try await fixture.activated(["a": "A"], named: "r1")
+    _ = try await fixture.register([StoreFixture.bundle("a", "B")], named: "r2")
+    let again = try await fixture.register([StoreFixture.bundle("a", "A")], named: "r1")
+    #expect(again.id == current.id)
+    #expect(try await fixture.store.source(fixture.source)?.incoming == nil)
+  }
+
+  @Test func eachSourceHasACurrentReleaseOfItsOwn() async throws {
+    let fixture = try StoreFixture()
+    let other = try #require(PageURL("http://other/manifest.json"))
+    let first = try await fixture.activated(["a": "A"], named: "r1")
+    let second = try await fixture.register([StoreFixture.bundle("a", "A2")], named: "x1", for: other)
+    try await fixture.add("A2", to: second)
+    #expect(try await fixture.store.activate(second))
+    #expect(try await fixture.store.source(fixture.source)?.current?.id == first.id)
+    #expect(try await fixture.store.source(other)?.current?.id == second.id)
+  }
+
+  @Test func anMD5AloneIsNotTrustedAcrossSources() async throws {
+    let fixture = try StoreFixture()
+    let other = try #require(PageURL("http://other/manifest.json"))
+    _ = try await fixture.activated(["a": "A"])
+    let byMD5 = try await fixture.register([StoreFixture.bundle("a", "A", host: "other")], named: "x1", for: other)
+    #expect(try await fixture.store.contents(of: byMD5).first?.blob == nil)
+    let bySHA = try await fixture.register(
+      [StoreFixture.bundle("a", "A", withSHA256: true, host: "other")], named: "x2", for: other)
+    #expect(try await fixture.store.contents(of: bySHA).first?.blob != nil)
+  }
+
+  @Test func aBundleIsFoundByItsURLWithTheNewestBytesThatAreThere() async throws {
+    let fixture = try StoreFixture()
+    _ = try await fixture.activated(["a": "A", "b": "B"], named: "r1")
+    let next = try await fixture.register(
+      [StoreFixture.bundle("a", "A2"), StoreFixture.bundle("b", "B2")], named: "r2")
+    let blob = try await fixture.add("A2", to: next)
+    let (a, b) = (try #require(PageURL("http://h/a.js")), try #require(PageURL("http://h/b.js")))
+    #expect(try await fixture.store.bundle(at: a)?.blob == blob)
+    #expect(try await fixture.store.bundle(at: b)?.blob?.md5 == StoreFixture.bundle("b", "B").md5)
+    #expect(try await fixture.store.bundle(at: try #require(PageURL("http://h/c.js"))) == nil)
+  }
+
+  @Test func aListedBundleWithoutBytesIsFoundWithThoseThatCameBeforeItWasListed() async throws {
+    let fixture = try StoreFixture()
+    let url = try #require(PageURL("http://h/a.js"))
+    let download = try fixture.download("old", of: fixture.store)
+    let blob = try await fixture.store.add(download, digests: ContentDigests(of: Array("old".utf8)), for: url)
+    _ = try await fixture.register([StoreFixture.bundle("a", "new")])
+    #expect(try await fixture.store.bundle(at: url)?.blob == blob)
+  }
+
+  @Test func oneDownloadServesEverythingInTheReleaseWithTheSameBytes() async throws {
+    let fixture = try StoreFixture()
+    let release = try await fixture.register([StoreFixture.bundle("a", "A"), StoreFixture.bundle("b", "A")])
+    try await fixture.add("A", to: release)
+    #expect(try await fixture.store.contents(of: release).allSatisfy { $0.blob != nil })
+    #expect(try await fixture.store.usage().blobs == 1)
+  }
+}

@@ -1,0 +1,166 @@
+import Bundles
+import HTTPTransport
+import PageTesting
+import Synchronization
+import TestSupport
+import Testing
+
+struct LaunchVerifierTests {
+  private static let scripts = ["a": "var a = 1"]
+
+  @Test func aThousandPagesThatOpenAtOnceCauseOneRequest() async throws {
+    try await LoadingFixture.running { fixture in
+      try fixture.publish(Self.scripts)
+      let verifier = try fixture.verifier()
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for _ in 0..<1000 { group.addTask { _ = try await verifier.verified() } }
+        try await group.waitForAll()
+      }
+      #expect(fixture.origin.requests.count == 1)
+    }
+  }
+
+  @Test func aLaterOpenInTheSameLaunchAsksTheServerNothing() async throws {
+    try await LoadingFixture.running { fixture in
+      try fixture.publish(Self.scripts)
+      let verifier = try fixture.verifier()
+      let first = try await verifier.verified()
+      try fixture.publish(["a": "var a = 2"], release: "r2")
+      #expect(try await verifier.verified().release == first.release)
+      #expect(fixture.origin.requests.count == 1)
+    }
+  }
+
+  @Test func aRelaunchAsksAgain() async throws {
+    try await LoadingFixture.running { fixture in
+      try fixture.publish(Self.scripts)
+      let verifier = try fixture.verifier()
+      _ = try await verifier.verified()
+      try fixture.publish(["a": "var a = 2"], release: "r2")
+      await verifier.relaunch()
+      #expect(try await verifier.verified().release.name == "r2")
+      #expect(fixture.origin.requests.map { $0.headers[.ifNoneMatch] } == [nil, "\"r1\""])
+      #expect(fixture.origin.requests.allSatisfy { $0.headers[.cacheControl] == "no-cache" })
+    }
+  }
+
+  @Test func aRefreshBeginsALaunchOnlyWithAnAnswer() async throws {
+    try await LoadingFixture.running { fixture in
+      try fixture.publish(Self.scripts)
+      let verifier = try fixture.verifier()
+      let first = try await verifier.verified()
+      fixture.origin.always("/manifest.json", .status(404))
+      await #expect(throws: SourceError.self) { try await verifier.refresh() }
+      #expect(try await verifier.verified().release == first.release)
+      fixture.origin.always("/manifest.json", .normal)
+      try fixture.publish(["a": "var a = 2"], release: "r2")
+      #expect(try await verifier.refresh().release.name == "r2")
+      let asked = fixture.origin.requests.count
+      #expect(try await verifier.verified().release.name == "r2")
+      #expect(fixture.origin.requests.count == asked)
+    }
+  }
+
+  @Test func everyOpenAsksEachTime() async throws {
+    try await LoadingFixture.running { fixture in
+      try fixture.publish(Self.scripts)
+      let verifier = try fixture.verifier(.everyOpen)
+      for _ in 0..<3 { _ = try await verifier.verified() }
+      #expect(fixture.origin.requests.count == 3)
+    }
+  }
+
+  @Test func anIntervalAsksWhenItHasPassed() async throws {
+    try await LoadingFixture.running { fixture in
+      try fixture.publish(Self.scripts)
+      let clock = Mutex(ContinuousClock.now)
+      let verifier = try fixture.verifier(.every(.seconds(60))) { clock.withLock { $0 } }
+      _ = try await verifier.verified()
+      clock.withLock { $0 += .seconds(59) }
+      _ = try await verifier.verified()
+      #expect(fixture.origin.requests.count == 1)
+      clock.withLock { $0 += .seconds(2) }
+      _ = try await verifier.verified()
+      #expect(fixture.origin.requests.count == 2)
+    }
+  }
+
+  @Test func anUnchangedManifestSettlesEveryBundle() async throws {
+    try await LoadingFixture.running { fixture in
+      try fixture.publish(Self.scripts)
+      _ = try await fixture.preload()
+      let verified = try await fixture.verifier().verified()
+      #expect(verified.isUnchanged)
+      #expect(verified.bundle(at: try fixture.url("/b/a.js"))?.name == "a")
+      #expect(verified.bundle(at: try fixture.url("/b/none.js")) == nil)
+    }
+  }
+
+  @Test func afterAFailureTheServerIsLeftAloneForAWhileAndThenAskedAgain() async throws {
+    try await LoadingFixture.running { fixture in
+      try fixture.publish(Self.scripts)
+      fixture.origin.script("/manifest.json", [.status(503)])
+      let clock = Mutex(ContinuousClock.now)
+      let verifier = try fixture.verifier { clock.withLock { $0 } }
+      await #expect(throws: SourceError.self) { try await verifier.verified() }
+      await #expect(throws: SourceError.self) { try await verifier.verified() }
+      #expect(fixture.origin.requests.count == 1)
+      clock.withLock { $0 += .seconds(31) }
+      #expect(try await verifier.verified().release.name == "r1")
+    }
+  }
+
+  @Test func aPassingFaultIsTriedAgainAsTheServerAsks() async throws {
+    try await LoadingFixture.running { fixture in
+      try fixture.publish(Self.scripts)
+      fixture.origin.script("/manifest.json", [.status(503, retryAfter: "4"), .closeBeforeHead])
+      #expect(try await fixture.verifier(attempts: 3).verified().release.name == "r1")
+      #expect(fixture.waits.all.first == .seconds(4))
+      #expect(fixture.origin.requests.count == 3)
+    }
+  }
+
+  @Test func aCallerThatGivesUpDoesNotEndTheQuestionForTheOthers() async throws {
+    try await LoadingFixture.running { fixture in
+      try fixture.publish(Self.scripts)
+      fixture.origin.hold("/manifest.json")
+      let verifier = try fixture.verifier()
+      let impatient = Task { try await verifier.verified() }
+      let patient = Task { try await verifier.verified() }
+      try await fixture.origin.waitForRequests(1, to: "/manifest.json")
+      impatient.cancel()
+      await #expect(throws: CancellationError.self) { try await impatient.value }
+      fixture.origin.release("/manifest.json")
+      #expect(try await patient.value.release.name == "r1")
+      #expect(fixture.origin.requests.count == 1)
+    }
+  }
+
+  @Test(arguments: [
+    ("not json", "begins with"), ("<html>", "HTML"),
+    ("{\"schema\":1,\"release\":\"r\",\"bundles\":[{}]}", "bundles[0]"),
+  ])
+  func aBadManifestIsRefusedInWordsAndChangesNothing(_ text: String, _ reason: String) async throws {
+    try await LoadingFixture.running { fixture in
+      try fixture.publish(Self.scripts)
+      _ = try await fixture.preload()
+      fixture.origin.serve("/manifest.json", Array(text.utf8), etag: "\"bad\"")
+      await #expect {
+        try await fixture.verifier().verified()
+      } throws: { error in
+        "\(error)".contains(reason) && "\(error)".contains("/manifest.json")
+      }
+      #expect(try await fixture.stored == Self.scripts)
+      #expect(try await fixture.store.source(fixture.source)?.incoming == nil)
+    }
+  }
+
+  @Test func aManifestMayBeEncoded() async throws {
+    try await LoadingFixture.running { fixture in
+      let manifest = try fixture.publish(Self.scripts)
+      fixture.origin.always(
+        "/manifest.json", .encoded("gzip", try Gzip.encode(String(decoding: JSON.encode(manifest), as: UTF8.self))))
+      #expect(try await fixture.verifier().verified().release.name == "r1")
+    }
+  }
+}

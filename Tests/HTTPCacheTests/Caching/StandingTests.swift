@@ -1,0 +1,64 @@
+import HTTPTransport
+import Testing
+
+@testable import HTTPCache
+
+/// How long what was read of a key in memory is what it has to give.
+struct StandingTests {
+  private let tier = MemoryTier(capacity: 20_000)
+  private let a = CacheKey(named: "a")
+  private let b = CacheKey(named: "b")
+
+  /// What the tier gives now, which holds.
+  private func read(_ key: CacheKey) throws -> Standing {
+    let standing = try #require(tier.variants(for: key).last?.standing)
+    #expect(standing.holds)
+    return standing
+  }
+
+  @Test func whatWasNeverInMemoryDoesNotHold() {
+    #expect(!MemoryTierFixture.response(1, a).standing.holds)
+  }
+
+  @Test func itHoldsUntilItsKeyIsChanged() throws {
+    let changes: [(String, () -> Void)] = [
+      ("joined by a variant", { tier.insert(MemoryTierFixture.response(2, a)) }),
+      ("replaced", { tier.insert(MemoryTierFixture.response(3, a), replacing: [1, 2]) }),
+      ("brought up to date", { tier.replace(MemoryTierFixture.response(3, a)) }),
+      ("put in once more", { tier.insert(MemoryTierFixture.response(3, a)) }),
+      ("removed", { tier.remove(a) }),
+      ("removed by its id", { tier.remove(a, ids: [1]) }),
+      ("removed with others", { tier.removeAll { $0.entry.key == a } }),
+      ("pushed out", { tier.capacity = 0 }),
+    ]
+    for (name, change) in changes {
+      tier.capacity = 20_000
+      if tier.variants(for: a).isEmpty { tier.insert(MemoryTierFixture.response(1, a)) }
+      let before = try read(a)
+      tier.insert(MemoryTierFixture.response(9, b))
+      tier.removeAll { $0.entry.key == b }
+      #expect(before.holds)
+      change()
+      #expect(!before.holds, "\(name)")
+    }
+  }
+
+  @Test func whatStaysOfAKeyHoldsAnew() throws {
+    tier.insert(MemoryTierFixture.response(1, a))
+    tier.insert(MemoryTierFixture.response(2, a))
+    tier.remove(a, ids: [2])
+    _ = try read(a)
+    let former = MemoryTierFixture.response(5, b)
+    tier.insert(former)
+    tier.remove(b)
+    tier.insert(former)
+    #expect(!former.standing.holds)
+    _ = try read(b)
+  }
+
+  @Test func aUseIsNewsOnceInAWhile() {
+    let standing = MemoryTierFixture.response(1, a).standing
+    #expect([100, 100, 107, 108, 109, 116].map { standing.isNews(at: $0) } == [true, false, false, true, false, true])
+    #expect(standing.isNews(at: 50), "the clock was set back")
+  }
+}

@@ -1,0 +1,145 @@
+import HTTPTypes
+import PageTesting
+import Testing
+
+@testable import HTTPCache
+@testable import HTTPTransport
+
+struct CoalescingTests {
+  @Test func equalRequestsAtOnceAreOneAtTheOrigin() async throws {
+    try await ResourceFixture.running { fixture in
+      fixture.serve("/a", "text", cacheControl: "max-age=60")
+      fixture.origin.hold("/a")
+      let request = fixture.request("/a")
+      let tasks = (0..<20).map { _ in Task { try await fixture.load(request) } }
+      try await fixture.waitForPassengers(20, request)
+      fixture.origin.release("/a")
+      var collapsed = 0
+      for task in tasks {
+        let answer = try await task.value
+        #expect(answer.text == "text")
+        if answer.loaded.cacheStatus?.isCollapsed == true { collapsed += 1 }
+      }
+      #expect(collapsed == 19)
+      #expect(fixture.origin.requestCount(path: "/a") == 1)
+      try await fixture.waitUntilIdle()
+    }
+  }
+
+  @Test func requestsWithOtherFieldsAreTheirOwn() async throws {
+    try await ResourceFixture.running { fixture in
+      fixture.serve("/a", "text")
+      fixture.origin.hold("/a")
+      let tasks = ["de", "en"].map { language in
+        Task { try await fixture.load("/a", fields: [.acceptLanguage: language]).text }
+      }
+      try await fixture.origin.waitForRequests(2, to: "/a")
+      fixture.origin.release("/a")
+      for task in tasks { #expect(try await task.value == "text") }
+    }
+  }
+
+  @Test func whoWaitsGetsTheBytesWhileTheBodyIsStillComing() async throws {
+    try await ResourceFixture.running { fixture in
+      fixture.serve("/a", String(repeating: "x", count: 1000), etag: "\"1\"")
+      fixture.origin.always("/a", .stall(afterBytes: 400))
+      let first = try await fixture.loader.response(for: fixture.request("/a"))
+      var readers = [first.body.makeAsyncIterator()]
+      #expect(try await readers[0].next()?.count == 400)
+      // One that comes late, in the middle of the body.
+      let second = try await fixture.loader.response(for: fixture.request("/a"))
+      #expect(second.cacheStatus?.isCollapsed == true)
+      readers.append(second.body.makeAsyncIterator())
+      #expect(try await readers[1].next()?.count == 400)
+      #expect(fixture.origin.requestCount(path: "/a") == 1)
+    }
+  }
+
+  @Test func cancellingOneDoesNotDisturbTheOthersAndTheLastOneCancelsTheRequest() async throws {
+    try await ResourceFixture.running { fixture in
+      fixture.serve("/a", "text")
+      fixture.origin.hold("/a")
+      let request = fixture.request("/a")
+      let tasks = (0..<3).map { _ in Task { try await fixture.load(request).text } }
+      try await fixture.waitForPassengers(3, request)
+      tasks[0].cancel()
+      await #expect(throws: CancellationError.self) { try await tasks[0].value }
+      try await fixture.waitForPassengers(2, request)
+      try await fixture.origin.waitForRequests(1, to: "/a")
+      #expect(fixture.origin.activeRequestCount == 1)
+      for task in tasks { task.cancel() }
+      for task in tasks { await #expect(throws: CancellationError.self) { try await task.value } }
+      try await eventually("the request is given up", within: .seconds(10)) { fixture.origin.activeRequestCount == 0 }
+      try await fixture.waitUntilIdle()
+      // Who comes now is not harmed by that.
+      fixture.origin.release("/a")
+      #expect(try await fixture.load(request).text == "text")
+    }
+  }
+
+  @Test func theLastReaderThatLeavesEndsTheTransfer() async throws {
+    try await ResourceFixture.running { fixture in
+      fixture.serve("/a", String(repeating: "x", count: 1000))
+      fixture.origin.always("/a", .stall(afterBytes: 400))
+      var first: Loaded? = try await fixture.loader.response(for: fixture.request("/a"))
+      var second: Loaded? = try await fixture.loader.response(for: fixture.request("/a"))
+      #expect((first?.status, second?.status) == (200, 200))
+      first = nil
+      var reader = second?.body.makeAsyncIterator()
+      #expect(try await reader?.next()?.count == 400)
+      #expect(fixture.origin.activeRequestCount == 1)
+      (second, reader) = (nil, nil)
+      try await eventually("the transfer has ended", within: .seconds(10)) { fixture.origin.activeRequestCount == 0 }
+      try await fixture.waitUntilIdle()
+      #expect(try await fixture.stored("/a") == nil)
+      fixture.origin.always("/a", .normal)
+      #expect(try await fixture.load("/a").bytes.count == 1000)
+    }
+  }
+
+  @Test func readersThatComeAndGoAreNeverGivenSomebodyElsesCancellation() async throws {
+    try await ResourceFixture.running { fixture in
+      fixture.serve("/a", String(repeating: "x", count: 200_000), cacheControl: "max-age=60")
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for number in 0..<300 {
+          group.addTask {
+            let loaded = try await fixture.loader.response(for: fixture.request("/a", .networkOnly))
+            guard number % 3 > 0 else { return }
+            #expect(try await loaded.body.collect().count == 200_000)
+          }
+        }
+        try await group.waitForAll()
+      }
+      try await fixture.waitUntilIdle()
+    }
+  }
+
+  @Test func aResponseThatMayNotBeStoredGoesToOneAndTheOthersAskForThemselves() async throws {
+    try await ResourceFixture.running { fixture in
+      fixture.serve("/a", "secret", cacheControl: "no-store")
+      fixture.origin.hold("/a")
+      let request = fixture.request("/a")
+      let tasks = (0..<5).map { _ in Task { try await fixture.load(request).text } }
+      try await fixture.waitForPassengers(5, request)
+      fixture.origin.release("/a")
+      for task in tasks { #expect(try await task.value == "secret") }
+      #expect(fixture.origin.requestCount(path: "/a") == 5)
+      #expect(try await fixture.stored("/a") == nil)
+      try await fixture.waitUntilIdle()
+    }
+  }
+
+  @Test func aFailureIsEverybodysWhoShares() async throws {
+    try await ResourceFixture.running { fixture in
+      fixture.serve("/a", "text")
+      fixture.origin.hold("/a")
+      fixture.origin.script("/a", [.closeBeforeHead])
+      let request = fixture.request("/a")
+      let tasks = (0..<4).map { _ in Task { try await fixture.load(request).text } }
+      try await fixture.waitForPassengers(4, request)
+      fixture.origin.release("/a")
+      for task in tasks { await #expect(throws: TransportError.self) { try await task.value } }
+      try await fixture.waitUntilIdle()
+    }
+  }
+}

@@ -1,0 +1,168 @@
+import HTTPTransport
+import PageTesting
+import TestSupport
+import Testing
+
+@testable import HTTPCache
+
+struct TransferGateTests {
+  /// Waits at the gate, and writes down its name when it is let through.
+  private func queue(
+    _ name: String, _ priority: LoadPriority, at gate: TransferGate, number: UInt64? = nil, _ log: Recorder<String>
+  ) async throws -> Task<Void, any Error> {
+    let before = gate.counts.waiting
+    let task = Task {
+      let pass = try await gate.enter(number ?? gate.number(), priority: priority)
+      log.append(name)
+      withExtendedLifetime(pass) {}
+    }
+    try await eventually("\(name) waits") { gate.counts.waiting > before }
+    return task
+  }
+
+  @Test func theMostUrgentGoesFirstAndOfEqualsTheOldest() async throws {
+    let gate = TransferGate(width: 1)
+    let log = Recorder<String>()
+    var pass: TransferGate.Pass? = try await gate.enter(gate.number(), priority: .normal)
+    #expect(pass != nil)
+    var tasks: [Task<Void, any Error>] = []
+    for (name, priority) in [("idle", LoadPriority.idle), ("one", .normal), ("two", .normal), ("high", .high)] {
+      tasks.append(try await queue(name, priority, at: gate, log))
+    }
+    pass = nil
+    for task in tasks { try await task.value }
+    #expect(log.all == ["high", "one", "two", "idle"])
+    #expect(gate.counts.waiting == 0)
+  }
+
+  @Test func whatIsRaisedJumpsTheQueue() async throws {
+    let gate = TransferGate(width: 1)
+    let log = Recorder<String>()
+    var pass: TransferGate.Pass? = try await gate.enter(gate.number(), priority: .normal)
+    #expect(pass != nil)
+    let number = gate.number()
+    let tasks = [
+      try await queue("raised", .idle, at: gate, number: number, log),
+      try await queue("normal", .normal, at: gate, log),
+    ]
+    gate.raise(number, to: .high)
+    gate.raise(number, to: .low)
+    pass = nil
+    for task in tasks { try await task.value }
+    #expect(log.all == ["raised", "normal"])
+  }
+
+  @Test func whatIsRaisedBeforeItComesToTheGateCountsTheSame() async throws {
+    let gate = TransferGate(width: 1)
+    let log = Recorder<String>()
+    var pass: TransferGate.Pass? = try await gate.enter(gate.number(), priority: .normal)
+    #expect(pass != nil)
+    let number = gate.number()
+    gate.raise(number, to: .high)
+    let tasks = [
+      try await queue("normal", .normal, at: gate, log),
+      try await queue("raised", .idle, at: gate, number: number, log),
+    ]
+    pass = nil
+    for task in tasks { try await task.value }
+    #expect(log.all == ["raised", "normal"])
+  }
+
+  @Test func whoIsCancelledLeavesAndTakesNoPlace() async throws {
+    let gate = TransferGate(width: 1)
+    let log = Recorder<String>()
+    var pass: TransferGate.Pass? = try await gate.enter(gate.number(), priority: .normal)
+    #expect(pass != nil)
+    let first = try await queue("first", .high, at: gate, log)
+    let second = try await queue("second", .normal, at: gate, log)
+    first.cancel()
+    await #expect(throws: CancellationError.self) { try await first.value }
+    pass = nil
+    try await second.value
+    #expect(log.all == ["second"])
+    let done = Task { try await gate.enter(gate.number(), priority: .normal) }
+    done.cancel()
+    _ = try? await done.value
+    _ = try await gate.enter(gate.number(), priority: .normal)
+  }
+
+  @Test func whoLeftOrWasRaisedLeavesNoHeapOfTickets() async throws {
+    let gate = TransferGate(width: 1)
+    let pass = try await gate.enter(gate.number(), priority: .normal)
+    for _ in 0..<500 {
+      let task = try await queue("x", .low, at: gate, Recorder())
+      task.cancel()
+      _ = try? await task.value
+    }
+    #expect(gate.counts.waiting == 0)
+    #expect(gate.counts.tickets < 100)
+    withExtendedLifetime(pass) {}
+  }
+
+  @Test func moreThanMayWaitAreTurnedAway() async throws {
+    let gate = TransferGate(width: 1, waitingLimit: 1)
+    var pass: TransferGate.Pass? = try await gate.enter(gate.number(), priority: .normal)
+    #expect(pass != nil)
+    let waiting = try await queue("waits", .low, at: gate, Recorder())
+    let full = await #expect(throws: TransferGate.Full.self) {
+      _ = try await gate.enter(gate.number(), priority: .high)
+    }
+    #expect(full?.limit == 1)
+    pass = nil
+    try await waiting.value
+    _ = try await gate.enter(gate.number(), priority: .normal)
+  }
+
+  @Test func noMoreThanAllowedRunAtOnce() async throws {
+    let gate = TransferGate(width: 3)
+    let gauge = Gauge()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for number in 0..<200 {
+        group.addTask {
+          let pass = try await gate.enter(gate.number(), priority: number % 2 == 0 ? .high : .low)
+          gauge.enter()
+          await Task.yield()
+          gauge.leave()
+          withExtendedLifetime(pass) {}
+        }
+      }
+      try await group.waitForAll()
+    }
+    #expect(gauge.most <= 3)
+  }
+
+  @Test func aMoreUrgentRequestForTheSameRaisesItAtTheLoader() async throws {
+    try await ResourceFixture.running { configuration, _ in
+      configuration.transfers = 1
+    } _: { fixture in
+      for path in ["/first", "/other", "/wanted"] { fixture.serve(path, "text") }
+      fixture.origin.hold("/first")
+      var tasks = [Task { try await fixture.load("/first").text }]
+      try await fixture.origin.waitForRequests(1, to: "/first")
+      for (path, priority) in [("/other", LoadPriority.normal), ("/wanted", .low), ("/wanted", .high)] {
+        let request = fixture.request(path, priority: priority)
+        let before = fixture.loader.flights.passengers(
+          of: FlightKey(key: try fixture.hop(request).key, request: try fixture.hop(request).request))
+        tasks.append(Task { try await fixture.load(request).text })
+        try await fixture.waitForPassengers(before + 1, request)
+        try await eventually("it waits") { fixture.loader.gate.counts.waiting == (path == "/other" ? 1 : 2) }
+      }
+      // The second request for it has been seen by the gate when its ticket is there.
+      try await eventually("it was raised") { fixture.loader.gate.counts.tickets == 3 }
+      fixture.origin.release("/first")
+      for task in tasks { #expect(try await task.value == "text") }
+      #expect(fixture.origin.requests.map(\.path) == ["/first", "/wanted", "/other"])
+    }
+  }
+
+  @Test("A request that a handler answers leaves no number at the gate")
+  func handlersLeaveNoNumberBehind() async throws {
+    try await ResourceFixture.running { fixture in
+      let handler = ResourceOrigin(name: "handler") { _ in HandledResponse(bytes: Array("answer".utf8)) }
+      for await update in fixture.loader.updates(for: fixture.request("/a"), from: handler) {
+        #expect(try await update.line == "network: answer")
+      }
+      try await fixture.waitUntilIdle()
+    }
+  }
+}

@@ -1,0 +1,132 @@
+import HTTPTypes
+import PageTesting
+import Testing
+
+@testable import HTTPCache
+@testable import HTTPTransport
+
+struct UpdatesTests {
+  @Test func whatIsStoredComesAtOnceAndThenTheNetworksAnswer() async throws {
+    try await ResourceFixture.running { fixture in
+      fixture.serve("/a", "old", etag: "\"1\"")
+      try await fixture.load("/a")
+      fixture.serve("/a", "new", etag: "\"2\"")
+      fixture.origin.hold("/a")
+      var updates = fixture.loader.updates(for: fixture.request("/a", .cacheThenNetwork)).makeAsyncIterator()
+      let first = try #require(await updates.next())
+      #expect(try await first.line == "cached: old")
+      fixture.origin.release("/a")
+      let second = try #require(await updates.next())
+      #expect(try await second.line == "network: new")
+      #expect(await updates.next() == nil)
+      guard case .cached(let cached) = first, case .network(let network) = second else { return }
+      #expect(network.generation > cached.generation)
+    }
+  }
+
+  @Test func a304IsNotModified() async throws {
+    try await ResourceFixture.running { fixture in
+      fixture.serve("/a", "old", etag: "\"1\"")
+      try await fixture.load("/a")
+      #expect(
+        try await fixture.updates(fixture.request("/a", .cacheThenNetwork)) == ["cached: old", "notModified: old"])
+      #expect(fixture.origin.requests.last?.headers[.ifNoneMatch] == "\"1\"")
+    }
+  }
+
+  @Test func a200WithTheStoredBytesIsNotModifiedToo() async throws {
+    try await ResourceFixture.running { fixture in
+      fixture.serve("/a", "old", etag: "\"1\"")
+      try await fixture.load("/a")
+      fixture.serve("/a", "old", etag: "\"2\"")
+      #expect(
+        try await fixture.updates(fixture.request("/a", .cacheThenNetwork)) == ["cached: old", "notModified: old"])
+    }
+  }
+
+  @Test func aFreshAnswerThatNeverChangesIsNotTakenForNews() async throws {
+    try await ResourceFixture.running { fixture in
+      fixture.serve("/a", "old", etag: "\"1\"", cacheControl: "max-age=60, immutable")
+      try await fixture.load("/a")
+      #expect(
+        try await fixture.updates(fixture.request("/a", .cacheThenNetwork)) == ["cached: old", "notModified: old"])
+      #expect(fixture.origin.requests.count == 1)
+    }
+  }
+
+  @Test func withTheOriginGoneTheFailureFollows() async throws {
+    try await ResourceFixture.running { fixture in
+      fixture.serve("/a", "old", etag: "\"1\"")
+      try await fixture.load("/a")
+      try await fixture.origin.refuseConnections()
+      var failure: LoadFailure?
+      for await update in fixture.loader.updates(for: fixture.request("/a", .cacheThenNetwork)) {
+        if case .failed(let found) = update { failure = found }
+      }
+      guard case .cannotConnect? = failure?.error as? TransportError else {
+        Issue.record("\(String(describing: failure))")
+        return
+      }
+      #expect(try await fixture.updates(fixture.request("/b", .cacheThenNetwork)) == ["failed"])
+    }
+  }
+
+  @Test(arguments: ["max-age=0", "max-age=0, stale-if-error=100"])
+  func anHTTPErrorIsAFailureWithItsAnswerAndTheGoodEntryStays(_ cacheControl: String) async throws {
+    try await ResourceFixture.running { fixture in
+      fixture.serve("/a", "old", etag: "\"1\"", cacheControl: cacheControl)
+      try await fixture.load("/a")
+      fixture.origin.always("/a", .status(503, retryAfter: "7", body: "busy"))
+      var failure: LoadFailure?
+      for await update in fixture.loader.updates(for: fixture.request("/a", .cacheThenNetwork)) {
+        if case .failed(let found) = update { failure = found }
+      }
+      let answer = try #require(failure?.answer)
+      #expect(failure?.error == nil)
+      #expect((answer.status, answer.response.headerFields[.retryAfter]) == (503, "7"))
+      #expect(try await answer.body.collect() == Array("busy".utf8))
+      #expect(try await fixture.stored("/a") == "old")
+    }
+  }
+
+  @Test func aBodyThatIsCutIsAFailure() async throws {
+    try await ResourceFixture.running { fixture in
+      fixture.serve("/a", "old", etag: "\"1\"")
+      try await fixture.load("/a")
+      fixture.serve("/a", String(repeating: "new", count: 1000), etag: "\"2\"")
+      fixture.origin.always("/a", .resetAfter(bytes: 100))
+      #expect(try await fixture.updates(fixture.request("/a", .cacheThenNetwork)) == ["cached: old", "failed"])
+    }
+  }
+
+  @Test func endingTheLoopCancelsTheRequestAtTheOrigin() async throws {
+    try await ResourceFixture.running { fixture in
+      fixture.serve("/a", "old", etag: "\"1\"")
+      try await fixture.load("/a")
+      fixture.origin.hold("/a")
+      for await _ in fixture.loader.updates(for: fixture.request("/a", .cacheThenNetwork)) {
+        try await fixture.origin.waitForRequests(2, to: "/a")
+        break
+      }
+      try await eventually("the request is given up", within: .seconds(10)) { fixture.origin.activeRequestCount == 0 }
+      fixture.origin.release("/a")
+      try await fixture.waitUntilIdle()
+    }
+  }
+
+  @Test func behavioursWithOneAnswerGiveOneUpdate() async throws {
+    try await ResourceFixture.running { fixture in
+      fixture.serve("/a", "one", etag: "\"1\"", cacheControl: "max-age=60")
+      #expect(try await fixture.updates(fixture.request("/a")) == ["network: one"])
+      #expect(try await fixture.updates(fixture.request("/a")) == ["cached: one"])
+      #expect(
+        try await fixture.updates(fixture.request("/a", .networkFirst(timeout: .seconds(60)))) == ["notModified: one"])
+      #expect(try await fixture.updates(fixture.request("/a", .cacheOnly)) == ["cached: one"])
+      #expect(try await fixture.updates(fixture.request("data:,two")) == ["cached: two"])
+      #expect(try await fixture.updates(fixture.request("nonsense")) == ["failed"])
+      let onlyIfCached = fixture.request("/none", fields: [.cacheControl: "only-if-cached"])
+      #expect(try await fixture.updates(onlyIfCached) == ["failed: 504 "])
+      try await fixture.waitUntilIdle()
+    }
+  }
+}

@@ -1,0 +1,62 @@
+import HTTPCaching
+import HTTPTypes
+import Testing
+
+@testable import HTTPTransport
+
+struct RetryPolicyTests {
+  private static let policy = RetryPolicy(
+    attempts: 3, firstDelay: .seconds(1), longestDelay: .seconds(3), longestRetryAfter: .seconds(60))
+  private static let reset = TransportError.closedEarly(url: "u", received: 0, reason: "")
+
+  private static func status(_ code: Int, retryAfter: String? = nil) throws -> HTTPFault {
+    var response = HTTPResponse(status: .init(code: code))
+    response.headerFields[.retryAfter] = retryAfter
+    return HTTPFault(
+      response, url: try #require(PageURL("http://h/")), now: HTTPDate(secondsSinceEpoch: 784_111_777))
+  }
+
+  @Test func waitsDoubleUpToTheLongest() {
+    let policy = RetryPolicy(attempts: 9, firstDelay: .seconds(1), longestDelay: .seconds(3))
+    let waits = (1...4).map { policy.decision(after: Self.reset, tried: $0, jitter: 1) }
+    #expect(
+      waits == [
+        .retry(after: .seconds(1)), .retry(after: .seconds(2)), .retry(after: .seconds(3)), .retry(after: .seconds(3)),
+      ])
+  }
+
+  @Test func jitterShortensAWaitByAtMostHalf() {
+    #expect(Self.policy.decision(after: Self.reset, tried: 1, jitter: 0) == .retry(after: .milliseconds(500)))
+  }
+
+  @Test func afterTheLastTryThereIsNoOther() {
+    #expect(Self.policy.decision(after: Self.reset, tried: 3, jitter: 1) == .giveUp)
+  }
+
+  @Test(arguments: [408, 425, 429, 500, 502, 503, 504])
+  func passingFaultsAreTriedAgain(_ code: Int) throws {
+    #expect(Self.policy.decision(after: try Self.status(code), tried: 1, jitter: 1) == .retry(after: .seconds(1)))
+  }
+
+  @Test(arguments: [400, 401, 403, 404, 410, 416, 501])
+  func lastingFaultsAreNot(_ code: Int) throws {
+    #expect(Self.policy.decision(after: try Self.status(code), tried: 1, jitter: 1) == .giveUp)
+  }
+
+  @Test func whatTheServerAsksForIsHonoured() throws {
+    #expect(
+      Self.policy.decision(after: try Self.status(503, retryAfter: " 7"), tried: 1, jitter: 0)
+        == .retry(after: .seconds(7)))
+    let date = try Self.status(429, retryAfter: "Sun, 06 Nov 1994 08:49:42 GMT")
+    #expect(Self.policy.decision(after: date, tried: 1, jitter: 0) == .retry(after: .seconds(5)))
+    let past = try Self.status(429, retryAfter: "Sun, 06 Nov 1994 08:00:00 GMT")
+    #expect(Self.policy.decision(after: past, tried: 1, jitter: 0) == .retry(after: .zero))
+  }
+
+  @Test func aServerThatAsksForTooMuchPatienceIsGivenUp() throws {
+    #expect(Self.policy.decision(after: try Self.status(503, retryAfter: "3600"), tried: 1, jitter: 0) == .giveUp)
+    #expect(
+      Self.policy.decision(after: try Self.status(503, retryAfter: "99999999999999999999"), tried: 1, jitter: 0)
+        == .giveUp)
+  }
+}

@@ -1,0 +1,74 @@
+import Synchronization
+import Testing
+
+@testable import HTTPTransport
+
+struct SingleFlightTests {
+  /// Work that waits until it is let go.
+  private final class Gate: Sendable {
+    let started = AsyncStream.makeStream(of: Void.self)
+    private let opened = AsyncStream.makeStream(of: Void.self)
+    let count = Atomic<Int>(0)
+
+    func work() async throws -> Int {
+      started.continuation.yield()
+      for await _ in opened.stream { break }
+      try Task.checkCancellation()
+      return count.add(1, ordering: .relaxed).newValue
+    }
+
+    func open() { opened.continuation.finish() }
+
+    func waitForStart() async {
+      for await _ in started.stream { return }
+    }
+  }
+
+  @Test func everyoneGetsTheResultOfOne() async throws {
+    let flights = SingleFlight<String, Int>()
+    let gate = Gate()
+    let tasks = (0..<50).map { _ in Task { try await flights.value(for: "k") { try await gate.work() } } }
+    await gate.waitForStart()
+    gate.open()
+    for task in tasks { #expect(try await task.value >= 1) }
+  }
+
+  @Test func oneWhoLeavesDoesNotEndItForTheOthers() async throws {
+    let flights = SingleFlight<String, Int>()
+    let gate = Gate()
+    let leaving = Task { try await flights.value(for: "k") { try await gate.work() } }
+    await gate.waitForStart()
+    let staying = Task { try await flights.value(for: "k") { try await gate.work() } }
+    while flights.passengers(of: "k") < 2 { await Task.yield() }
+    leaving.cancel()
+    await #expect(throws: CancellationError.self) { try await leaving.value }
+    gate.open()
+    #expect(try await staying.value == 1)
+  }
+
+  @Test func whenTheLastHasLeftTheWorkIsCancelled() async throws {
+    let flights = SingleFlight<String, Int>()
+    let (cancelled, continuation) = AsyncStream.makeStream(of: Void.self)
+    let gate = Gate()
+    let only = Task {
+      try await flights.value(for: "k") {
+        try await withTaskCancellationHandler {
+          try await gate.work()
+        } onCancel: {
+          continuation.yield()
+        }
+      }
+    }
+    await gate.waitForStart()
+    only.cancel()
+    for await _ in cancelled { break }
+    #expect(flights.passengers(of: "k") == 0)
+  }
+
+  @Test func anErrorIsEveryonesAndTheNextOneTriesAgain() async throws {
+    struct Failure: Error {}
+    let flights = SingleFlight<String, Int>()
+    await #expect(throws: Failure.self) { try await flights.value(for: "k") { throw Failure() } }
+    #expect(try await flights.value(for: "k") { 5 } == 5)
+  }
+}
