@@ -22,6 +22,7 @@ test: lint
 	PAGEKIT_TRAFFIC_SECONDS=30 swift test $(BUILD) --skip-build --filter "TrafficTests"
 	@$(MAKE) --no-print-directory examples
 	@scripts/check-renderhost $(CONFIGURATION)
+	@scripts/command-reference --check "$$(swift build $(BUILD) --show-bin-path)"
 
 # The same traffic for as long as it is told: five minutes by default.
 soak:
@@ -37,6 +38,7 @@ fuzz:
 lint:
 	@scripts/setup
 	swift format lint --strict --parallel --recursive Package.swift Sources Tests Benchmarks Examples
+	@scripts/documentation
 
 format:
 	swift format --in-place --parallel --recursive Package.swift Sources Tests Benchmarks Examples
