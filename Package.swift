@@ -211,6 +211,10 @@ let package = Package(
         .product(name: "NIOWebSocket", package: "swift-nio"),
       ], swiftSettings: relaxed),
     .testTarget(name: "PageKitTests", dependencies: ["PageKit", "PageTesting", "TestServers"], swiftSettings: relaxed),
+    // The Swift code in the README and the articles, and their links.
+    .testTarget(
+      name: "DocumentationTests",
+      dependencies: ["PageKit", .product(name: "HTTPTypes", package: "swift-http-types")], swiftSettings: relaxed),
     .testTarget(name: "HTTPCachingTests", dependencies: ["HTTPCaching", "PageTesting"], swiftSettings: relaxed),
     .testTarget(
       name: "PageWorkersTests",

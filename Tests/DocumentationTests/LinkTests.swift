@@ -1,0 +1,57 @@
+import Foundation
+import Testing
+
+/// Links in the README, the texts beside it and the articles lead somewhere.
+struct LinkTests {
+  /// The name by which a title is linked to, as GitHub makes it.
+  private static func anchor(_ title: String) -> String {
+    String(title.lowercased().filter { $0.isLetter || $0.isNumber || " -_".contains($0) }.map { $0 == " " ? "-" : $0 })
+  }
+
+  private static func anchors(in path: String) throws -> Set<String> {
+    let titles = try Document(path).lines.filter { $0.hasPrefix("#") }
+    return Set(titles.map { title in anchor(String(title.drop { $0 == "#" }.dropFirst())) })
+  }
+
+  @Test("every relative link leads to a file and a title that exist", arguments: try Document.all())
+  func everyRelativeLinkExists(_ document: Document) throws {
+    let folder = Document.root.appendingPathComponent(document.path).deletingLastPathComponent()
+    for link in document.prose.matches(of: /\]\(([^)\s]+)\)/).map({ String($0.1) }) {
+      if link.contains("://") || link.hasPrefix("mailto:") { continue }
+      // An article's picture is named without its folder and its ending.
+      if document.path.hasPrefix(Document.articles), !link.contains("/"), !link.contains(".") {
+        let pictures = try Document.paths(in: "\(Document.articles)/Resources", ending: ".svg")
+        #expect(pictures.contains { $0.hasSuffix("/\(link).svg") }, "\(document.path): no picture \(link)")
+        continue
+      }
+      let parts = link.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+      let target =
+        parts[0].isEmpty ? Document.root.appendingPathComponent(document.path) : folder.appendingPathComponent(parts[0])
+      let exists = FileManager.default.fileExists(atPath: target.standardizedFileURL.path)
+      #expect(exists, "\(document.path): \(link) leads nowhere")
+      guard exists, parts.count > 1 else { continue }
+      let path = String(target.standardizedFileURL.path.dropFirst(Document.root.path.count + 1))
+      #expect(try Self.anchors(in: path).contains(parts[1]), "\(document.path): \(link) names no title of \(path)")
+    }
+  }
+
+  @Test("every link to an article leads to one", arguments: try Document.all())
+  func everyArticleExists(_ document: Document) throws {
+    let names = Set(
+      try Document.paths(in: Document.articles, ending: ".md").map {
+        URL(fileURLWithPath: $0).deletingPathExtension().lastPathComponent
+      })
+    for name in document.prose.matches(of: /<doc:([^>]*)>/).map({ String($0.1) }) {
+      #expect(names.contains(name), "\(document.path): <doc:\(name)> is no article")
+    }
+  }
+
+  @Test("every article is in the topics of the first page")
+  func everyArticleIsListed() throws {
+    let first = try Document("\(Document.articles)/PageKit.md").prose
+    for path in try Document.paths(in: Document.articles, ending: ".md") where !path.hasSuffix("/PageKit.md") {
+      let name = URL(fileURLWithPath: path).deletingPathExtension().lastPathComponent
+      #expect(first.contains("<doc:\(name)>"), "PageKit.md does not list \(name)")
+    }
+  }
+}

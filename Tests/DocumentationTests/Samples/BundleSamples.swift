@@ -1,0 +1,25 @@
+import Foundation
+import PageKit
+
+/// Samples of "Use your Weex app's bundles" and "Bundles and releases".
+enum BundleSamples {
+  static func frameworkFiles(_ configuration: inout HostConfiguration) throws {
+    configuration.scripts.frameworks[.vue] = try String(contentsOfFile: "weex-main-jsfm.js", encoding: .utf8)
+    configuration.scripts.preludes[.rax] = try String(contentsOfFile: "weex-rax-api.js", encoding: .utf8)
+  }
+
+  static func preloadingForEver(_ configuration: HostConfiguration) async throws {
+    var configuration = configuration
+    configuration.preloadSchedule = PreloadSchedule(
+      every: .seconds(3600),  // looks for a newer release, for as long as the host lives
+      events: PageURL("https://pages.example.com/releases/events"))  // or as soon as the server announces one
+    let host = try PageHost.launch(configuration)
+    if let preload = host.preloading {
+      for await update in preload.updates {
+        if let pause = update.pause {
+          print("missing:", pause.missing.map(\.name), "next try:", pause.until.map { "\($0)" } ?? "with the network")
+        }
+      }
+    }
+  }
+}

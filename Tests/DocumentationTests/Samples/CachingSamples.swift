@@ -1,0 +1,59 @@
+import HTTPTypes
+import PageKit
+
+/// Samples of "Caching" and the README.
+enum CachingSamples {
+  static func behavior(_ host: PageHost) async throws {
+    let prices = ResourceRequest("https://api.example.com/prices", behavior: .networkFirst(timeout: .seconds(1)))
+    let answer = try await host.resources.response(for: prices)
+    print(answer.status, answer.source, try await answer.body.collect().count)
+  }
+
+  static func rules(_ configuration: inout HostConfiguration) {
+    configuration.resources.rules = [
+      ResourceRule(.glob("/prices/*"), lifetime: .atMost(30)),
+      ResourceRule(.prefix("https://cdn.example.com/"), types: [.image], behavior: .cacheFirst),
+    ]
+  }
+
+  static func fromBoth(_ host: PageHost) async throws {
+    let list = ResourceRequest("https://api.example.com/list.json", behavior: .cacheThenNetwork)
+    for await update in host.resources.updates(for: list) {
+      switch update {
+      case .cached(let loaded): print("at once:", loaded.age ?? 0, "s old")
+      case .network(let loaded): print("new:", loaded.status)
+      case .notModified: print("what was shown is current")
+      case .failed(let failure): print("what was shown stays:", failure)
+      }
+    }
+  }
+
+  static func sharedCache() throws {
+    ResponseCache.setShared(try ResponseCache(memoryCapacity: 4 << 20, diskCapacity: 100 << 20))
+  }
+
+  static func keeping(_ host: PageHost) async throws {
+    if let article = PageURL("https://api.example.com/articles/7") {
+      let isKept = try await host.responses.keep(CacheKey(article))
+      print(isKept ? "kept" : "not stored yet")
+    }
+  }
+
+  static func regions(_ host: PageHost) async throws {
+    let chats = try host.responses.region("chats", diskCapacity: 50 << 20, lifetime: .exactly(86_400))
+    await chats.store(Array("hello".utf8), forKey: "chat-7", at: .now)
+    let stored = await chats.response(forKey: "chat-7")
+    try await chats.removeAll()
+    _ = stored
+  }
+
+  static func hook(_ host: PageHost) {
+    host.responses.willCache = { proposed in
+      var proposed = proposed
+      if proposed.response.headerFields[.contentType] == "text/html" { return nil }  // refuse
+      proposed.storagePolicy = .memoryOnly
+      proposed.userInfo["screen"] = "list"
+      return proposed
+    }
+  }
+}

@@ -1,0 +1,49 @@
+import PageKit
+
+/// Samples of the README and of "Getting started".
+enum FirstPageSamples {
+  static func aFirstPage() async throws {
+    let host = try PageHost.launch(.init(manifest: "https://pages.example.com/manifest.json"))
+    let page = try await host.open("https://pages.example.com/bundles/home.js")
+
+    await page.settle(within: .seconds(10))  // requests, pictures and timers that are due soon
+    print(await page.tree.outline)  // one line for each element
+    await page.destroy()
+    await host.shutDown()  // before the process exits
+  }
+
+  static func preloading() async throws {
+    let host = try PageHost(.init(manifest: "https://pages.example.com/manifest.json"))
+
+    // Starts at once.
+    let preload = host.preload()
+    for await update in preload.updates {
+      print(update.totals.fetched, "of", update.totals.toFetch, "at", Int(update.totals.rate), "bytes/s")
+    }
+    let report = await preload.report()
+    print(report.activated ? "release \(report.release ?? "") is current" : "\(report.failures)")
+
+    // The bytes of a page: from memory, the store or the network, and always checked.
+    if let home = PageURL("https://pages.example.com/bundles/home.js") {
+      let bundle = try await host.bundles.load(home)
+      print(bundle.source, bundle.isVerified, bundle.bytes.count)
+    }
+  }
+
+  static func askingForData(_ host: PageHost) async throws {
+    let list = ResourceRequest("https://api.example.com/list.json", behavior: .cacheThenNetwork)
+    for await update in host.resources.updates(for: list) {
+      switch update {
+      case .cached(let loaded), .network(let loaded), .notModified(let loaded):
+        print(loaded.source, loaded.age ?? 0, try await loaded.body.collect().count)
+      case .failed(let failure):
+        print(failure)  // an answer that came before stays valid
+      }
+    }
+  }
+
+  static func workingOffline(_ host: PageHost) {
+    host.reachability.setting = .offline  // no requests, for bundles and for pages
+    host.reachability.setting = .observed  // back to normal; a waiting preload goes on
+  }
+}

@@ -1,0 +1,41 @@
+import PageKit
+
+/// Samples of "Page life".
+enum PageLifeSamples {
+  static func openingInSteps(_ host: PageHost) async throws {
+    let page = await host.page()  // host.open(url) is both in one
+    try await page.renderByURL("https://pages.example.com/bundles/home.js", data: ["user": "ann"])
+    print(await page.tree.outline)
+    for await event in page.events { print(event) }  // phases, render commands, pictures, exceptions
+  }
+
+  static func policies(_ configuration: inout HostConfiguration) {
+    configuration.opening.policy = .networkFirst(deadline: .seconds(1))
+    configuration.opening.rules = [OpenRule(.prefix("https://pages.example.com/help/"), .cacheFirst)]
+  }
+
+  static func onePolicy(_ host: PageHost) async throws {
+    let page = try await host.open(
+      "https://pages.example.com/bundles/prices.js", options: PageOptions(policy: .networkOnly))
+    await page.destroy()
+  }
+
+  static func factory(_ configuration: inout HostConfiguration) {
+    configuration.pageFactory = { BuiltInPage(environment: $0, registry: $1) }
+  }
+
+  static func fallback(_ configuration: inout HostConfiguration) {
+    configuration.fallback = { url, reason in
+      .placeholder("This page is not available offline.")
+    }
+  }
+}
+
+let packaged = ["builtin:help": "// { \"framework\": \"Vanilla\" }\n"]
+
+final class BuiltInPage: CachingPageInstance {
+  override func renderByURL(_ text: String, options: PageOptions, data: ScriptValue) async throws {
+    if let source = packaged[text] { return try await render(source, options: options, data: data) }
+    try await super.renderByURL(text, options: options, data: data)
+  }
+}
