@@ -54,4 +54,16 @@ struct LinkTests {
       #expect(first.contains("<doc:\(name)>"), "PageKit.md does not list \(name)")
     }
   }
+
+  @Test("every source file that Architecture.md and the decisions name exists")
+  func everyNamedFileExists() throws {
+    let sources = Set(
+      try Document.paths(in: "Sources", ending: ".swift").map { URL(fileURLWithPath: $0).lastPathComponent })
+    for document in try Document.all() where document.path == "Architecture.md" || document.path.hasPrefix("decisions/")
+    {
+      for name in document.lines.joined(separator: "\n").matches(of: /`(?:[A-Za-z]+\/)*([A-Za-z+]+\.swift)`/).map(\.1) {
+        #expect(sources.contains(String(name)), "\(document.path): there is no \(name)")
+      }
+    }
+  }
 }
