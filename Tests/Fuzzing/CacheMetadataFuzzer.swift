@@ -29,7 +29,9 @@ enum CacheMetadataFuzzer: Fuzzer {
   private static let now = HTTPDate(secondsSinceEpoch: 784_111_777)
 
   static func read(_ bytes: [UInt8]) {
-    hold(ResponseFront.open(bytes).map { bytes.starts(with: $0.sealed) } ?? true, "a front is what a file begins with")
+    hold(
+      ResponseFileHeader.open(bytes).map { bytes.starts(with: $0.sealed) } ?? true, "a front is what a file begins with"
+    )
     front(bytes)
     let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
     let border = lines.firstIndex(of: "") ?? lines.endIndex
@@ -40,25 +42,25 @@ enum CacheMetadataFuzzer: Fuzzer {
   // MARK: What a file says
 
   private static func front(_ bytes: [UInt8]) {
-    guard let front = try? ResponseFront.decode(bytes), let entry = front.entry(isKept: false) else { return }
+    guard let front = try? ResponseFileHeader.decode(bytes), let entry = front.entry(isKept: false) else { return }
     hold(entry.head.extent.count >= 0, "a body has no fewer bytes than none")
     // It is used as a cache uses it.
     for policy in [CachePolicy(mode: .private), CachePolicy(mode: .shared)] {
       decide(stored(entry.head, policy), [:], policy)
     }
     let sealed: [UInt8]?
-    do { sealed = try ResponseFront(entry, isInline: front.isInline).sealed() } catch { return }
-    guard let sealed, let opened = ResponseFront.open(sealed) else {
+    do { sealed = try ResponseFileHeader(entry, isInline: front.isInline).sealed() } catch { return }
+    guard let sealed, let opened = ResponseFileHeader.open(sealed) else {
       return hold(sealed == nil, "what was sealed opens")
     }
     hold(opened.sealed == sealed, "what was sealed is all there")
-    guard let again = try? ResponseFront.decode(opened.front).entry(isKept: false) else {
+    guard let again = try? ResponseFileHeader.decode(opened.front).entry(isKept: false) else {
       return hold(false, "what was written reads: \(entry)")
     }
     hold(again == entry, "what was written reads the same: \(entry) \(again)")
     var changed = sealed
     changed[sealed.count - 1] ^= 1
-    hold(ResponseFront.open(changed) == nil, "a front that was changed does not open")
+    hold(ResponseFileHeader.open(changed) == nil, "a front that was changed does not open")
   }
 
   private static func stored(_ head: ResponseHead, _ policy: CachePolicy) -> StoredResponse {

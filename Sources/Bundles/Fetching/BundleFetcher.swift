@@ -123,7 +123,7 @@ public struct BundleFetcher: Sendable {
       .get, target.url, fields: fields, bodyLimit: fileLimit, onFreshConnection: onFreshConnection)
     client.activity.note(target.url)
     let answer = response.head.headerFields
-    let intake: Intake
+    let intake: DownloadDecoder
     switch RangeDecision(for: response.head, held: held) {
     case .fail: throw HTTPFault(response.head, url: target.url, now: .now)
     case .askForWhole: throw AskForWhole()
@@ -157,8 +157,8 @@ public struct BundleFetcher: Sendable {
 
   private func makeIntake(
     _ target: FetchTarget, head: DownloadHead, contentType: String?, download: any BundleDownload
-  ) throws -> Intake {
-    try Intake(
+  ) throws -> DownloadDecoder {
+    try DownloadDecoder(
       target, head: head, contentType: contentType, into: download, decoding: decoding, fileLimit: fileLimit)
   }
 

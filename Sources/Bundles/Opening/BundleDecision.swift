@@ -6,7 +6,7 @@ import HTTPTransport
 /// Pure; ``BundleLoader`` does what it says and asks again.
 enum BundleDecision: Equatable, Sendable {
   /// Check the stored bytes against their digest, and run them.
-  case runStored(Blob, as: Standing)
+  case runStored(Blob, as: Confirmation)
   /// The stored bytes are damaged: move them away.
   case quarantine(Blob)
   /// Ask for the server's manifest.
@@ -18,7 +18,7 @@ enum BundleDecision: Equatable, Sendable {
   case fail
 
   /// How sure it is that the server would send the same.
-  enum Standing: Equatable, Sendable {
+  enum Confirmation: Equatable, Sendable {
     /// The server says so in this launch.
     case verified
     /// The server was not asked, could not be asked, or does not tell.
@@ -30,7 +30,7 @@ enum BundleDecision: Equatable, Sendable {
   }
 
   /// What the server said of the bundle in this launch.
-  enum ServerWord: Equatable, Sendable {
+  enum ServerState: Equatable, Sendable {
     case notAsked
     case expects(ExpectedContent)
     case hints(MD5Digest)
@@ -44,7 +44,7 @@ enum BundleDecision: Equatable, Sendable {
     case gone
   }
 
-  struct Situation: Equatable, Sendable {
+  struct Input: Equatable, Sendable {
     enum Stored: Equatable, Sendable {
       case nothing
       case blob(Blob)
@@ -52,12 +52,12 @@ enum BundleDecision: Equatable, Sendable {
     }
 
     var stored: Stored
-    var server: ServerWord
+    var server: ServerState
     var fetchHasFailed = false
     var policy = OpenPolicy.networkFirst()
   }
 
-  init(for situation: Situation) {
+  init(for situation: Input) {
     let policy = situation.policy
     switch (situation.stored, situation.server) {
     case (.damaged(let blob), _):
@@ -90,7 +90,7 @@ enum BundleDecision: Equatable, Sendable {
   }
 }
 
-extension BundleDecision.ServerWord {
+extension BundleDecision.ServerState {
   /// What fetched bytes must be; a hint rejects nothing.
   fileprivate var expected: ExpectedContent {
     if case .expects(let expected) = self { expected } else { ExpectedContent(md5: nil) }

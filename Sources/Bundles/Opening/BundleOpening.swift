@@ -108,8 +108,8 @@ final class BundleOpening: Sendable {
     {
       let decision = BundleDecision(
         for: .init(stored: .blob(blob), server: answer.word, fetchHasFailed: true, policy: policy))
-      guard case .runStored(_, let standing) = decision else { return nil }
-      if let bundle = try await read(choice, blob, as: standing, answer) { return bundle }
+      guard case .runStored(_, let confirmation) = decision else { return nil }
+      if let bundle = try await read(choice, blob, as: confirmation, answer) { return bundle }
       try await loader.store.quarantine(blob)
     }
     return nil
@@ -126,15 +126,15 @@ final class BundleOpening: Sendable {
       let candidates = options.ignoresStore ? [] : try await candidates()
       let choice = choice(among: candidates, answer)
       let blob = choice?.blob
-      let stored: BundleDecision.Situation.Stored =
+      let stored: BundleDecision.Input.Stored =
         damaged.map { .damaged($0) } ?? blob.map { .blob($0) } ?? .nothing
       // In place of a given release's bytes no others may run.
       let isHeld = options.view != nil && answer.release != nil
-      let situation = BundleDecision.Situation(
+      let situation = BundleDecision.Input(
         stored: stored, server: answer.word, fetchHasFailed: hasFailed, policy: isHeld ? .networkOnly : policy)
       switch BundleDecision(for: situation) {
-      case .runStored(let blob, let standing):
-        if let choice, let bundle = try await read(choice, blob, as: standing, answer) { return bundle }
+      case .runStored(let blob, let confirmation):
+        if let choice, let bundle = try await read(choice, blob, as: confirmation, answer) { return bundle }
         damaged = blob
       case .quarantine(let blob):
         try await loader.store.quarantine(blob)
@@ -217,18 +217,18 @@ final class BundleOpening: Sendable {
 
   /// - Returns: `nil` if the bytes are not what they should be.
   private func read(
-    _ choice: StoredCandidate, _ blob: Blob, as standing: BundleDecision.Standing, _ answer: ServerAnswer
+    _ choice: StoredCandidate, _ blob: Blob, as confirmation: BundleDecision.Confirmation, _ answer: ServerAnswer
   ) async throws -> LoadedBundle? {
     let view = try await view(of: choice.release)
     do {
       let found = try await loader.store.bytes(of: blob)
       let source: LoadedBundle.Source =
-        switch standing {
+        switch confirmation {
         case .stale: .stale
         case .gone: .kept
         case .verified, .unverified: found.isFromMemory ? .memory : .store
         }
-      let isVerified = standing == .verified && answer.isServers
+      let isVerified = confirmation == .verified && answer.isServers
       return LoadedBundle(
         url: url, bytes: found.bytes, source: source, md5: blob.md5, isVerified: isVerified,
         note: isVerified ? nil : answer.note, view: view)
@@ -303,7 +303,7 @@ final class BundleOpening: Sendable {
 
   /// What the server said of one bundle, and where it said so.
   private struct ServerAnswer {
-    var word: BundleDecision.ServerWord
+    var word: BundleDecision.ServerState
     /// The manifest's entry, and the release it is in.
     var bundle: PageBundle?
     var release: StoredRelease?

@@ -26,7 +26,7 @@ struct PreloadRun: Sendable {
   private static let manifestName = "manifest"
 
   /// - Parameter report: of this round alone; or of earlier ones too, that could not bring everything.
-  func round(_ question: Question, _ report: inout PreloadReport) async -> PreloadPacing.Outcome {
+  func round(_ question: Question, _ report: inout PreloadReport) async -> PreloadPacing.RoundResult {
     let start = ContinuousClock.now
     let requestsBefore = downloader.client.counter.value
     let done = report.done
@@ -117,7 +117,7 @@ struct PreloadRun: Sendable {
     }
   }
 
-  private struct Outcome {
+  private struct FetchSummary {
     var failures: [PreloadReport.Failure] = []
     var retryAfter: Duration?
     var isComplete = false
@@ -129,14 +129,14 @@ struct PreloadRun: Sendable {
 
   private func fetchMissing(
     of release: StoredRelease, isReachable: Bool, _ report: inout PreloadReport
-  ) async throws -> Outcome {
+  ) async throws -> FetchSummary {
     let contents = try await store.contents(of: release)
     let stored = Set(contents.lazy.filter { $0.blob != nil }.map(\.bundle))
     let diff = ManifestDiff(of: contents.map(\.bundle), only: options.only) { stored.contains($0) }
     let names = Set(contents.map(\.bundle.name))
     let unknown = (options.only ?? []).subtracting(names).sorted()
     report.count(diff, of: release, contents)
-    var outcome = Outcome()
+    var outcome = FetchSummary()
     outcome.failures = unknown.map {
       .init(name: $0, error: "release \(release.name) has no bundle or file \($0.quotedForMessage)")
     }
@@ -226,7 +226,7 @@ struct PreloadRun: Sendable {
           slot.yield()
           continue
         }
-        let ticket = SlotTicket(slot)
+        let ticket = DownloadPermit(slot)
         group.addTask { try await fetch(item, at: index, of: release, tally, ticket) }
         started += 1
         if started > Self.outstandingLimit { try await group.next() }
@@ -243,7 +243,8 @@ struct PreloadRun: Sendable {
   private static let outstandingLimit = 128
 
   private func fetch(
-    _ item: ManifestDiff.Fetch, at index: Int, of release: StoredRelease, _ tally: PreloadTally, _ ticket: SlotTicket
+    _ item: ManifestDiff.Fetch, at index: Int, of release: StoredRelease, _ tally: PreloadTally,
+    _ ticket: DownloadPermit
   )
     async throws
   {

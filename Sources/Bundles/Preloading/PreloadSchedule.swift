@@ -53,7 +53,7 @@ public struct PreloadSchedule: Hashable, Sendable {
 /// What is done after each round of a preload. A value.
 struct PreloadPacing: Equatable, Sendable {
   /// What became of a round.
-  enum Outcome: Equatable, Sendable {
+  enum RoundResult: Equatable, Sendable {
     case complete
     /// - Parameters:
     ///   - isPassing: whether one of the failures may come right by itself.
@@ -80,7 +80,7 @@ struct PreloadPacing: Equatable, Sendable {
   /// - Parameters:
   ///   - isOffline: whether the app says that there is no network.
   ///   - jitter: from 0 to 1.
-  mutating func step(after outcome: Outcome, isOffline: Bool, jitter: Double) -> Step {
+  mutating func step(after outcome: RoundResult, isOffline: Bool, jitter: Double) -> Step {
     switch outcome {
     case .complete:
       failures = 0

@@ -87,7 +87,7 @@ extension PreloadReport {
   /// - Parameters:
   ///   - before: what had come in before it.
   ///   - asked: the longest time for which a server asks to be left alone.
-  func outcome(since before: Int, asked: Duration?) -> PreloadPacing.Outcome {
+  func outcome(since before: Int, asked: Duration?) -> PreloadPacing.RoundResult {
     guard !failures.isEmpty || lacksPrefetches || isInterrupted else { return .complete }
     let isPassing = lacksPrefetches || isInterrupted || failures.contains(where: \.isPassing)
     return .failed(isPassing: isPassing, hasProgress: done > before, asked: asked)

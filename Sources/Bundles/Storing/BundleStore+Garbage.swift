@@ -80,7 +80,7 @@ extension BundleStore {
       let (activatedAt, replacedAt): (Double?, Double?) = (row["activatedAt"], row["replacedAt"])
       let role: ReleaseSummary.Role =
         id == current ? .current : id == previous ? .previous : activatedAt == nil ? .incoming : .former
-      let situation = Retention.Situation(
+      let situation = Retention.Input(
         role: role, isHeld: row["heldSince"] != nil, replacedFor: replacedAt.map { now - $0 } ?? .infinity,
         grace: releaseGrace, keepsPrevious: keepingPrevious)
       let source = PageURL(normalised: row["url"])

@@ -231,14 +231,14 @@ public final class BundleStore: BundleStoring {
     return blob
   }
 
-  private func commit(_ download: any BundleDownload, digests: ContentDigests, as meaning: Committer.Meaning)
+  private func commit(_ download: any BundleDownload, digests: ContentDigests, as target: Committer.CommitTarget)
     async throws -> Blob
   {
     guard let committer, let download = download as? Download, download.directory == work else {
       throw StoreError.notWritable(path: directory.path, reason: "the download belongs to another store")
     }
     do {
-      try await committer.commit(download, digests: digests, as: meaning)
+      try await committer.commit(download, digests: digests, as: target)
     } catch {
       let database = keeper.latest
       if keeper.canRecover, DatabaseDamage.isDamage(error) {

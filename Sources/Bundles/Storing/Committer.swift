@@ -12,7 +12,7 @@ import SystemPackage
 /// nothing names; the next writer of these bytes replaces it, the collector removes it.
 final class Committer: Sendable {
   /// What the bytes are to be known as.
-  enum Meaning: Sendable {
+  enum CommitTarget: Sendable {
     case listed(release: Int64)
     case unlisted(PageURL)
   }
@@ -20,7 +20,7 @@ final class Committer: Sendable {
   private struct Job: Sendable {
     let download: Download
     let digests: ContentDigests
-    let meaning: Meaning
+    let target: CommitTarget
     let continuation: CheckedContinuation<Void, any Error>
   }
 
@@ -49,9 +49,9 @@ final class Committer: Sendable {
     blobs = BlobDirectory(root: directory.blobs)
   }
 
-  func commit(_ download: Download, digests: ContentDigests, as meaning: Meaning) async throws {
+  func commit(_ download: Download, digests: ContentDigests, as target: CommitTarget) async throws {
     try await withCheckedThrowingContinuation { continuation in
-      let job = Job(download: download, digests: digests, meaning: meaning, continuation: continuation)
+      let job = Job(download: download, digests: digests, target: target, continuation: continuation)
       let mustStart = state.withLock { state in
         state.waiting.append(job)
         defer { state.isRunning = true }
@@ -153,7 +153,7 @@ final class Committer: Sendable {
     if let status {
       try BlobRecord(blob: Blob(job.digests), status: status).save(db)
     }
-    switch job.meaning {
+    switch job.target {
     case .listed(let release):
       // Without the hint SQLite looks through the whole release: 500 bundles would be 250,000 rows, 100,000 a day's work.
       let update = try db.cachedStatement(

@@ -12,7 +12,7 @@ enum Retention: Hashable, Sendable {
   case viewed
 
   /// What is known of a release, and what the collection is to spare.
-  struct Situation: Hashable, Sendable {
+  struct Input: Hashable, Sendable {
     var role: ReleaseSummary.Role
     var isHeld = false
     /// Seconds since another release took its place.
@@ -23,7 +23,7 @@ enum Retention: Hashable, Sendable {
   }
 
   /// Returns `nil` for a release that may go.
-  init?(of situation: Situation) {
+  init?(of situation: Input) {
     switch situation.role {
     case .current: self = situation.isHeld ? .held : .current
     case .incoming: self = .incoming

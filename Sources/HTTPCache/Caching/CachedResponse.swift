@@ -12,13 +12,13 @@ public final class CachedResponse: Sendable {
   let tags: [String]
   /// What the memory tier said of the key before the store was asked.
   let epoch: UInt64
-  let standing: Standing
+  let validity: CacheValidity
 
   init(_ entry: ResponseEntry, bytes: [UInt8]?, policy: CachePolicy, epoch: UInt64 = 0) {
     self.entry = entry
     self.bytes = bytes
     self.epoch = epoch
-    standing = Standing(entry)
+    validity = CacheValidity(entry)
     let head = entry.head
     tags = head.tags
     stored = StoredResponse(
@@ -29,7 +29,7 @@ public final class CachedResponse: Sendable {
   /// The same, for a key whose variants are others now.
   init(again other: CachedResponse) {
     (entry, stored, bytes, tags, epoch) = (other.entry, other.stored, other.bytes, other.tags, other.epoch)
-    standing = Standing(other.entry)
+    validity = CacheValidity(other.entry)
   }
 
   public var userInfo: [String: String] { entry.head.userInfo }

@@ -35,9 +35,9 @@ extension MemoryTier.State {
 
   /// Gives a key other variants.
   mutating func set(_ variants: [CachedResponse], of slot: Int) {
-    for former in nodes[slot].variants { former.standing.end() }
-    nodes[slot].variants = variants.map { $0.standing.isOver ? CachedResponse(again: $0) : $0 }
-    for variant in nodes[slot].variants { variant.standing.begin() }
+    for former in nodes[slot].variants { former.validity.end() }
+    nodes[slot].variants = variants.map { $0.validity.isOver ? CachedResponse(again: $0) : $0 }
+    for variant in nodes[slot].variants { variant.validity.begin() }
     settle(slot)
   }
 

@@ -187,10 +187,10 @@ public final class ResponseCache: Sendable {
   // MARK: Uses
 
   /// What is given again and again is noted now and then.
-  func noteUse(of standing: Standing, at now: HTTPDate) {
-    guard standing.isNews(at: now.secondsSinceEpoch) else { return }
-    memory.use(standing.key)
-    noteUse(standing.id)
+  func noteUse(of validity: CacheValidity, at now: HTTPDate) {
+    guard validity.isNews(at: now.secondsSinceEpoch) else { return }
+    memory.use(validity.key)
+    noteUse(validity.id)
   }
 
   private func noteUse(_ id: Int64) {

@@ -14,7 +14,7 @@ struct ResponseRebuild {
 
   private struct Found {
     let entry: ResponseEntry
-    let front: ResponseFront
+    let front: ResponseFileHeader
     let sealed: [UInt8]
     let size: Int
   }
@@ -63,7 +63,7 @@ struct ResponseRebuild {
   /// What an entry's file says; nil where it is not whole.
   private func read(_ path: StorePath, in files: ResponseFiles, isKept: Bool) -> Found? {
     guard let data = FileSystem.contents(of: path, upTo: Self.fileLimit, followsLink: files.hasLinks),
-      let (sealed, bytes) = ResponseFront.open(data), let front = try? ResponseFront.decode(bytes),
+      let (sealed, bytes) = ResponseFileHeader.open(data), let front = try? ResponseFileHeader.decode(bytes),
       let entry = front.entry(isKept: isKept), files.entry(entry.id) == path
     else { return nil }
     if front.isInline, (try? StoredResponseBody(entry, in: files)) == nil { return nil }

@@ -19,10 +19,10 @@ struct ResponseRow {
   /// - Throws: where it is not what was written.
   private init?(_ row: Row) throws {
     let sealed = Array(try row.decode(Data.self, forColumn: "front"))
-    guard let (_, bytes) = ResponseFront.open(sealed) else {
+    guard let (_, bytes) = ResponseFileHeader.open(sealed) else {
       throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "what is known of a response was changed")
     }
-    guard let front = try? ResponseFront.decode(bytes),
+    guard let front = try? ResponseFileHeader.decode(bytes),
       let entry = front.entry(isKept: try row.decode(Bool.self, forColumn: "isKept")),
       try row.decode(Int64.self, forColumn: "id") == entry.id
     else { return nil }

@@ -17,7 +17,9 @@ extension ResponseStore {
       let isKept = try index.read { try Self.isKept(key, $0) }
       let entry = ResponseEntry(
         id: .random(in: 1...Int64.max), key: key, head: head, digest: digest, isKept: isKept, storedAt: options.now())
-      guard let sealed = try ResponseFront(entry, isInline: Self.isInline(spool.count)).sealed() else { return nil }
+      guard let sealed = try ResponseFileHeader(entry, isInline: Self.isInline(spool.count)).sealed() else {
+        return nil
+      }
       let size = Int64(sealed.count) + spool.count
       guard isKept || size <= currentCapacity else { return nil }
       guard try makeRoom(for: size) || isKept else { return nil }
@@ -102,7 +104,7 @@ extension ResponseStore {
       id: old.id, key: old.key, head: head, digest: old.digest, isKept: old.isKept, storedAt: old.storedAt)
     let files = directory.files(isKept: old.isKept)
     let isInline = row.body == nil
-    guard let sealed = try ResponseFront(entry, isInline: isInline).sealed() else { return nil }
+    guard let sealed = try ResponseFileHeader(entry, isInline: isInline).sealed() else { return nil }
     var parts = [sealed]
     if isInline {
       do {

@@ -36,7 +36,7 @@ extension ResponseStore {
     } catch is StoredResponseBody.Damage {
       return try removed.delete(db, id: entry.id)
     }
-    guard let sealed = try ResponseFront(moved, isInline: row.body == nil).sealed() else { return }
+    guard let sealed = try ResponseFileHeader(moved, isInline: row.body == nil).sealed() else { return }
     var parts = [sealed]
     if let digest = row.body {
       try target.write(body, linking: source.body(digest), to: target.body(digest))

@@ -28,7 +28,7 @@ final class StoredResponseBody: StoredBody {
       isSeparate ? files.body(entry.digest) : files.entry(entry.id), followsLink: files.hasLinks)
     if isSeparate {
       start = 0
-    } else if let end = ResponseFront.bodyStart(try file.read(at: 0, count: ResponseFront.sealSize)) {
+    } else if let end = ResponseFileHeader.bodyStart(try file.read(at: 0, count: ResponseFileHeader.sealSize)) {
       start = Int64(end)
     } else {
       throw Damage()

@@ -52,7 +52,7 @@ public struct HandledResponse: Sendable {
   /// What came from somewhere, with its whole body.
   ///
   /// - Throws: ``TransportError``, ``ContentError``.
-  public init(_ loaded: Loaded) async throws {
+  public init(_ loaded: Resource) async throws {
     self.init(
       loaded.status, fields: loaded.response.headerFields, bytes: try await loaded.body.collect(),
       storage: .asTheServerSaid)
@@ -99,7 +99,7 @@ extension HandledResponse {
   }
 }
 
-extension Loaded {
+extension Resource {
   /// An answer that the app made itself.
   ///
   /// - Parameter url: what it answers.
@@ -112,11 +112,11 @@ extension Loaded {
   }
 
   /// The same answer with other bytes and fields.
-  public func replaced(by response: HandledResponse) -> Loaded {
+  public func replaced(by response: HandledResponse) -> Resource {
     var fields = response.fields
     fields[.contentLength] = String(response.bytes.count)
     fields[.contentEncoding] = nil
-    return Loaded(
+    return Resource(
       url: url, response: HTTPResponse(status: .init(code: response.status), headerFields: fields),
       body: Body(response.bytes), source: source, age: age, generation: generation, cacheStatus: cacheStatus,
       userInfo: userInfo)

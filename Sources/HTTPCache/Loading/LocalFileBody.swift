@@ -1,3 +1,4 @@
+import CLinux
 import DiskStorage
 import Foundation
 import HTTPTransport

@@ -12,13 +12,13 @@ struct PendingResponse: Sendable {
     case completed(size: Int64?)
   }
 
-  let hop: Hop
+  let hop: OutgoingRequest
   private let status: Int
   private let fields: HTTPFields
   private let times: ExchangeTimes
   private let shape: Shape
 
-  init(_ hop: Hop, status: Int, fields: HTTPFields, times: ExchangeTimes, shape: Shape) {
+  init(_ hop: OutgoingRequest, status: Int, fields: HTTPFields, times: ExchangeTimes, shape: Shape) {
     self.hop = hop
     self.status = status
     self.fields = fields

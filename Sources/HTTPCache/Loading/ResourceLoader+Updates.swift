@@ -6,8 +6,8 @@ import HTTPTypes
 extension ResourceLoader {
   /// What is stored at once, where the behaviour calls for that, and then what the network says. Ending the loop
   /// cancels what is left of the work.
-  public func updates(for request: ResourceRequest) -> AsyncStream<LoadUpdate> {
-    let (updates, continuation) = AsyncStream.makeStream(of: LoadUpdate.self)
+  public func updates(for request: ResourceRequest) -> AsyncStream<ResourceUpdate> {
+    let (updates, continuation) = AsyncStream.makeStream(of: ResourceUpdate.self)
     let task = tasks.start { [self] in
       await produce(request) { continuation.yield($0) }
       continuation.finish()
@@ -16,8 +16,8 @@ extension ResourceLoader {
     return updates
   }
 
-  private func produce(_ request: ResourceRequest, _ yield: (LoadUpdate) -> Void) async {
-    var cached: Loaded?
+  private func produce(_ request: ResourceRequest, _ yield: (ResourceUpdate) -> Void) async {
+    var cached: Resource?
     do {
       let (first, remaining, _) = try await load(request)
       switch first.source {
@@ -38,7 +38,7 @@ extension ResourceLoader {
   }
 
   /// What an answer is to those who have had a stored one.
-  private func update(_ second: Loaded, after first: Loaded) async throws -> LoadUpdate {
+  private func update(_ second: Resource, after first: Resource) async throws -> ResourceUpdate {
     // What never changes is not asked about while it is fresh, and comes from the cache again. RFC 8246 §2.
     if second.source != .network { return .notModified(second) }
     if second.status >= 400 {
@@ -52,20 +52,20 @@ extension ResourceLoader {
   }
 
   /// The same, when all of its body has come. It waits in a file where the cache has a folder.
-  private func whole(_ loaded: Loaded) async throws -> Loaded {
+  private func whole(_ loaded: Resource) async throws -> Resource {
     if let incoming = loaded.incoming {
       _ = try await incoming.stored()
       return loaded
     }
     var body = try await kept(loaded)
     (body.url, body.isDecoded) = (loaded.body.url, loaded.body.isDecoded)
-    return Loaded(
+    return Resource(
       url: loaded.url, response: loaded.response, body: body, source: loaded.source, age: loaded.age,
       generation: loaded.generation, cacheStatus: loaded.cacheStatus, userInfo: loaded.userInfo)
   }
 
   /// The body of a response that is not stored.
-  private func kept(_ loaded: Loaded) async throws -> Body {
+  private func kept(_ loaded: Resource) async throws -> Body {
     let limit = configuration.bodyLimit
     guard loaded.body.bytesInMemory == nil, let spool = cache.writer() else {
       return Body(try await loaded.body.collect(upTo: limit))

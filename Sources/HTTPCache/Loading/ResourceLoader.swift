@@ -57,11 +57,11 @@ public final class ResourceLoader: Sendable {
   let files: (any FileProviding)?
   let rewriters: [any URLRewriting]
   let urls = URLMemo()
-  let generations = Generations()
-  let flights = SingleFlight<FlightKey, Outcome>()
+  let generations = RequestSequencer()
+  let flights = SingleFlight<FlightKey, FetchResult>()
   let gate: TransferGate
   /// What changes the cache, in order.
-  let turns = KeyedTurns()
+  let turns = KeyedSerialQueue()
   let tasks = RunningTasks()
   let background: BackgroundWork
   let state: Mutex<State>
@@ -128,7 +128,7 @@ public final class ResourceLoader: Sendable {
   /// on its own, for the next time.
   ///
   /// - Throws: ``LoadError``, ``TransportError``, ``RedirectFault``, `CancellationError`.
-  public func response(for request: ResourceRequest) async throws -> Loaded {
+  public func response(for request: ResourceRequest) async throws -> Resource {
     let (loaded, remaining, behavior) = try await load(request)
     if loaded.source.isCache, behavior.refresh != .never, let refresh = refresh(of: request, remaining: remaining) {
       background.run(.refresh(refresh.name)) { [self] in try await takeIn(load(refresh.request).loaded) }
@@ -167,7 +167,7 @@ public final class ResourceLoader: Sendable {
   }
 
   /// Lets an answer come in that nobody reads, where it may be stored.
-  func takeIn(_ loaded: Loaded) async throws {
+  func takeIn(_ loaded: Resource) async throws {
     guard loaded.incoming != nil else { return }
     for try await _ in loaded.body {}
   }
@@ -180,13 +180,13 @@ public final class ResourceLoader: Sendable {
   /// - Returns: also the seconds for which the answer is still fresh, and the behaviour that held.
   func load(
     _ request: ResourceRequest
-  ) async throws -> (loaded: Loaded, remaining: Int64, behavior: LoadBehavior) {
+  ) async throws -> (loaded: Resource, remaining: Int64, behavior: LoadBehavior) {
     if let origin = request.origin, !hasServer(request) {
-      return (Loaded(try await origin.respond()), 0, configuration.behavior)
+      return (Resource(try await origin.respond()), 0, configuration.behavior)
     }
     switch try prepare(request) {
     case .inline(let data):
-      return (Loaded(inline: data), 0, configuration.behavior)
+      return (Resource(inline: data), 0, configuration.behavior)
     case .file(let url):
       if let loaded = try await releaseFile(at: url, in: request.snapshot) {
         return (loaded, 0, configuration.behavior)

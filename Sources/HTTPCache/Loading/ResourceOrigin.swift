@@ -18,7 +18,7 @@ extension ResourceLoader {
   /// behaviour before it is asked, and after it has failed; what it answers is stored as it says.
   ///
   /// What has no URL that could be cached under is answered, and not stored.
-  public func updates(for request: ResourceRequest, from origin: ResourceOrigin) -> AsyncStream<LoadUpdate> {
+  public func updates(for request: ResourceRequest, from origin: ResourceOrigin) -> AsyncStream<ResourceUpdate> {
     var handled = request
     handled.origin = HandlingOrigin(origin, request)
     return updates(for: handled)

@@ -24,7 +24,7 @@ public struct RequestTransform: ResourceRequestHandling {
 
   public func updates(
     for request: ResourceRequest, next: @escaping ResourceHandlerChain.Next
-  ) -> AsyncStream<LoadUpdate> {
+  ) -> AsyncStream<ResourceUpdate> {
     AsyncStream { continuation in
       let work = Task {
         defer { continuation.finish() }
@@ -41,9 +41,9 @@ public struct RequestTransform: ResourceRequestHandling {
     }
   }
 
-  private func changed(_ update: LoadUpdate, _ request: ResourceRequest) async -> LoadUpdate {
+  private func changed(_ update: ResourceUpdate, _ request: ResourceRequest) async -> ResourceUpdate {
     guard let changeResponse else { return update }
-    func changed(_ loaded: Loaded) async throws -> Loaded {
+    func changed(_ loaded: Resource) async throws -> Resource {
       var response = try await HandledResponse(loaded)
       try await changeResponse(&response, request)
       return loaded.replaced(by: response)

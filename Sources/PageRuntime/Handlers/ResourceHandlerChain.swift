@@ -3,7 +3,7 @@ import HTTPTransport
 
 /// The handlers of one request, newest first, and behind them the loader.
 public struct ResourceHandlerChain: Sendable {
-  public typealias Next = @Sendable (ResourceRequest) -> AsyncStream<LoadUpdate>
+  public typealias Next = @Sendable (ResourceRequest) -> AsyncStream<ResourceUpdate>
 
   /// One that was registered, and for what.
   struct Entry: Sendable {

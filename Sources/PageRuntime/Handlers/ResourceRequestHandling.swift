@@ -5,7 +5,7 @@ import HTTPTransport
 /// ``RequestTransform``, or as ``ResourceAnswering``.
 public protocol ResourceRequestHandling: Sendable {
   /// - Parameter next: the handler behind this one; in the end the loader.
-  func updates(for request: ResourceRequest, next: @escaping ResourceHandlerChain.Next) -> AsyncStream<LoadUpdate>
+  func updates(for request: ResourceRequest, next: @escaping ResourceHandlerChain.Next) -> AsyncStream<ResourceUpdate>
 }
 
 /// Answers requests in the place of their server.

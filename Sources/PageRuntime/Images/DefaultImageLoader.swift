@@ -52,12 +52,12 @@ public struct DefaultImageLoader: ImageLoading {
     }
   }
 
-  private func results(of update: LoadUpdate, _ url: String) -> AsyncStream<ImageTask.Update> {
+  private func results(of update: ResourceUpdate, _ url: String) -> AsyncStream<ImageTask.Update> {
     let limits = limits
     return AsyncStream { continuation in
       let work = Task {
         defer { continuation.finish() }
-        let loaded: Loaded
+        let loaded: Resource
         switch update {
         case .cached(let found), .network(let found), .notModified(let found): loaded = found
         case .failed(let failure):
@@ -80,7 +80,7 @@ public struct DefaultImageLoader: ImageLoading {
   }
 
   private static func collect(
-    _ loaded: Loaded, _ limits: Limits, _ report: (ImageTask.Update) -> Void
+    _ loaded: Resource, _ limits: Limits, _ report: (ImageTask.Update) -> Void
   ) async throws -> [UInt8] {
     func check(_ count: Int) throws {
       guard Int64(count) <= limits.bytes else {
@@ -102,7 +102,7 @@ public struct DefaultImageLoader: ImageLoading {
   }
 
   private static func image(
-    _ bytes: [UInt8], _ loaded: Loaded, _ url: String, _ limits: Limits
+    _ bytes: [UInt8], _ loaded: Resource, _ url: String, _ limits: Limits
   ) throws -> LoadedImage {
     guard (200..<300).contains(loaded.status) else { throw ImageError.status(url: url, loaded.status) }
     guard let format = ImageFormat(bytes) else {
@@ -121,7 +121,7 @@ public struct DefaultImageLoader: ImageLoading {
   }
 }
 
-extension Loaded {
+extension Resource {
   fileprivate var cacheType: LoadedImage.CacheType {
     switch source {
     case .memory: .memory

@@ -6,7 +6,7 @@ import Synchronization
 /// The web socket of a page: what its script sends, and what it is told.
 @PageActor final class PageSocket {
   /// What a script can hear of.
-  enum Occasion: String, CaseIterable {
+  enum EventKind: String, CaseIterable {
     case open = "onOpen"
     case message = "onMessage"
     case error = "onError"
@@ -18,7 +18,7 @@ import Synchronization
 
   private weak var page: PageInstance?
   private let outbox = SocketOutbox(limit: PageSocket.limit)
-  private var listeners: [Occasion: String] = [:]
+  private var listeners: [EventKind: String] = [:]
   private var work: Task<Void, Never>?
 
   init(_ request: WebSocketRequest, of page: PageInstance) {
@@ -30,7 +30,7 @@ import Synchronization
     }
   }
 
-  func listen(for occasion: Occasion, _ callback: String) { listeners[occasion] = callback }
+  func listen(for occasion: EventKind, _ callback: String) { listeners[occasion] = callback }
 
   /// - Throws: where more is waiting than may.
   func send(_ message: WebSocketMessage) throws {
@@ -74,7 +74,7 @@ import Synchronization
     }
   }
 
-  private func tell(_ occasion: Occasion, _ value: ScriptValue) async {
+  private func tell(_ occasion: EventKind, _ value: ScriptValue) async {
     guard let callback = listeners[occasion] else { return }
     try? await page?.callback(callback, value, keepAlive: true)
   }

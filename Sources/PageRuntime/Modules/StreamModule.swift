@@ -87,7 +87,7 @@ enum StreamModule {
     ["status": -1, "ok": false, "statusText": "ERR_CONNECT_FAILED", "data": .string(reason), "headers": [:]]
   }
 
-  private static func state(of loaded: Loaded) -> ScriptValue {
+  private static func state(of loaded: Resource) -> ScriptValue {
     [
       "readyState": 4, "status": .number(Double(loaded.status)),
       "length": .number(loaded.response.headerFields[.contentLength].flatMap { Double($0) } ?? 0),
@@ -95,7 +95,7 @@ enum StreamModule {
     ]
   }
 
-  fileprivate static func headers(of loaded: Loaded) -> ScriptValue {
+  fileprivate static func headers(of loaded: Resource) -> ScriptValue {
     var values: [String: String] = [:]
     for field in loaded.response.headerFields {
       let name = field.name.rawName
@@ -143,7 +143,7 @@ enum StreamModule {
       }
     }
 
-    func payload(_ loaded: Loaded, fromCache: Bool?) async throws -> ScriptValue {
+    func payload(_ loaded: Resource, fromCache: Bool?) async throws -> ScriptValue {
       let text = String(decoding: try await loaded.body.collect(), as: UTF8.self)
       let isGood = (200..<300).contains(loaded.status)
       var payload: [String: ScriptValue] = [

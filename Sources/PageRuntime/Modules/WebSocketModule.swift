@@ -26,7 +26,7 @@ enum WebSocketModule {
       .deferred { call, page in
         try page.socket?.close(call[0].int ?? call[0].string.flatMap { Int($0) }, call[1].string ?? "")
       })
-    for occasion in PageSocket.Occasion.allCases {
+    for occasion in PageSocket.EventKind.allCases {
       table.add(
         "webSocket", occasion.rawValue,
         .deferred { call, page in

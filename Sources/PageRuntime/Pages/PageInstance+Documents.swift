@@ -33,9 +33,9 @@ extension PageInstance {
     loadDocument(of: ref)
   }
 
-  private func receive(_ update: LoadUpdate, of ref: String, _ source: String) async {
+  private func receive(_ update: ResourceUpdate, of ref: String, _ source: String) async {
     do {
-      let loaded: Loaded
+      let loaded: Resource
       switch update {
       case .cached(let found), .network(let found): loaded = found
       case .notModified: return

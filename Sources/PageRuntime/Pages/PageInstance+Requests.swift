@@ -13,7 +13,7 @@ extension PageInstance {
   }
 
   /// What the handlers, and behind them the loader, answer to a request of this page.
-  public func updates(for request: ResourceRequest) -> AsyncStream<LoadUpdate> {
+  public func updates(for request: ResourceRequest) -> AsyncStream<ResourceUpdate> {
     var request = rewritten(request)
     request.snapshot = request.snapshot ?? view
     let target = resolve(SchemeRelativeRewriter().rewrite(request.reference, for: request))
@@ -38,7 +38,7 @@ extension PageInstance {
   /// The same, counted, and given up after a while.
   func updates(
     for request: ResourceRequest, within limit: Duration?
-  ) -> AsyncThrowingStream<LoadUpdate, any Error> {
+  ) -> AsyncThrowingStream<ResourceUpdate, any Error> {
     let source = counted(for: request)
     return AsyncThrowingStream { continuation in
       let relay = Task {
@@ -60,7 +60,7 @@ extension PageInstance {
   }
 
   /// The same, counted.
-  func counted(for request: ResourceRequest) -> AsyncStream<LoadUpdate> {
+  func counted(for request: ResourceRequest) -> AsyncStream<ResourceUpdate> {
     let source = updates(for: request)
     return AsyncStream { continuation in
       let relay = Task { @PageActor [weak self] in
@@ -74,7 +74,7 @@ extension PageInstance {
     }
   }
 
-  private func count(_ update: LoadUpdate) {
+  private func count(_ update: ResourceUpdate) {
     switch update {
     case .cached(let loaded):
       timings.hits += 1
@@ -87,7 +87,7 @@ extension PageInstance {
   }
 }
 
-extension Loaded {
+extension Resource {
   fileprivate var length: Int64 {
     response.headerFields[.contentLength].flatMap { Int64($0) } ?? Int64(body.bytesInMemory?.count ?? 0)
   }

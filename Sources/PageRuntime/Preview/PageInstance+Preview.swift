@@ -55,7 +55,7 @@ extension PageInstance {
     return bytes
   }
 
-  /// Loaded before, and so most likely in the cache.
+  /// Resource before, and so most likely in the cache.
   private func stored(_ request: ResourceRequest) async -> [UInt8]? {
     for await update in updates(for: request) {
       switch update {

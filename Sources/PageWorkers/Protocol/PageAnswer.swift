@@ -4,7 +4,7 @@ import PageKit
 /// What the daemon answers to a ``PageQuestion``. Of a resource there may be several updates; `end` comes last.
 package enum PageAnswer: Codable, Sendable {
   /// With its body, or the first piece of it.
-  case update(ResourceUpdate)
+  case update(RelayedUpdate)
   /// The next piece of the update before it, or of the bundle.
   case piece(hasMore: Bool)
   /// With the bundle's text, or the first piece of it.
@@ -15,8 +15,8 @@ package enum PageAnswer: Codable, Sendable {
   case end
 }
 
-/// A ``LoadUpdate`` with an answer, as it goes over the socket.
-package struct ResourceUpdate: Codable, Sendable {
+/// A ``ResourceUpdate`` with an answer, as it goes over the socket.
+package struct RelayedUpdate: Codable, Sendable {
   package enum Kind: String, Codable, Sendable {
     case cached
     case network
@@ -34,7 +34,7 @@ package struct ResourceUpdate: Codable, Sendable {
   var generation: UInt64
   var hasMore: Bool
 
-  package init(_ kind: Kind, _ loaded: Loaded, hasMore: Bool) {
+  package init(_ kind: Kind, _ loaded: Resource, hasMore: Bool) {
     self.kind = kind
     url = loaded.url?.text
     status = loaded.status
@@ -45,11 +45,11 @@ package struct ResourceUpdate: Codable, Sendable {
     self.hasMore = hasMore
   }
 
-  func update(bytes: [UInt8]) -> LoadUpdate {
-    let loaded = Loaded(
+  func update(bytes: [UInt8]) -> ResourceUpdate {
+    let loaded = Resource(
       relayed: HTTPResponse(
         status: .init(code: (100...999).contains(status) ? status : 500), headerFields: HTTPFields(wire: fields)),
-      url: url.flatMap { PageURL($0) }, bytes: bytes, source: Loaded.Source(rawValue: source) ?? .network, age: age,
+      url: url.flatMap { PageURL($0) }, bytes: bytes, source: Resource.Source(rawValue: source) ?? .network, age: age,
       generation: generation)
     switch kind {
     case .cached: return .cached(loaded)

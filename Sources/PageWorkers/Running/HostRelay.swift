@@ -5,7 +5,7 @@ import Synchronization
 final class HostRelay: Sendable {
   /// An answer, whole.
   enum Arrival: Sendable {
-    case update(LoadUpdate)
+    case update(ResourceUpdate)
     case bundle([UInt8])
     case value(String?)
     case keys([String])

@@ -7,7 +7,7 @@ struct RelayedResources: ResourceRequestHandling {
 
   func updates(
     for request: ResourceRequest, next: @escaping ResourceHandlerChain.Next
-  ) -> AsyncStream<LoadUpdate> {
+  ) -> AsyncStream<ResourceUpdate> {
     let arrivals = relay.ask(.resource(ResourceQuestion(request)), request.body, page: page)
     return AsyncStream { continuation in
       let work = Task {

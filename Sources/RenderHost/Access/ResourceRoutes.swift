@@ -29,7 +29,7 @@ struct ResourceRoutes: Sendable {
     var wanted = ResourceRequest(reference, base: page.flatMap { PageURL($0.location) }, type: .image)
     wanted.snapshot = page?.bundle.view
     wanted = try directory.answers.permitted(wanted)
-    let loaded: Loaded
+    let loaded: Resource
     do {
       loaded = try await directory.answers.host.resources.response(for: wanted)
     } catch {
@@ -59,7 +59,7 @@ struct ResourceRoutes: Sendable {
 
   /// What it is and how long it keeps; whatever else its server says is not ours to say. Opened by itself it does
   /// nothing: a picture may have scripts in it, and it would have our origin.
-  private static func fields(_ loaded: Loaded) -> HTTPFields {
+  private static func fields(_ loaded: Resource) -> HTTPFields {
     var fields: HTTPFields = [
       .contentSecurityPolicy: "default-src 'none'; style-src 'unsafe-inline'; sandbox", .xContentTypeOptions: "nosniff",
     ]

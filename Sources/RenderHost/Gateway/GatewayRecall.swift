@@ -9,14 +9,14 @@ enum GatewayRecall {
 
   /// - Parameter note: called whenever the answer is given again.
   static func offer(
-    _ loaded: Loaded, to request: Request, note: @escaping @Sendable (RecalledAnswer.Again) -> Void
+    _ loaded: Resource, to request: Request, note: @escaping @Sendable (RecalledAnswer.Again) -> Void
   ) {
-    guard let slot = RecallSlot.current, let standing = loaded.standing, standing.chosenBy.isDisjoint(with: ofClient),
+    guard let slot = RecallSlot.current, let replay = loaded.replay, replay.chosenBy.isDisjoint(with: ofClient),
       !request.headers.contains(.authorization)
     else { return }
-    slot.allow(aging: standing.age)
+    slot.allow(aging: replay.age)
     slot.onRecall { again in
-      standing.use()
+      replay.use()
       note(again)
     }
   }

@@ -21,7 +21,7 @@ enum GatewayResult: String, CaseIterable, Sendable {
   /// Too many wait for the origin.
   case busy
 
-  init(_ loaded: Loaded) {
+  init(_ loaded: Resource) {
     guard let status = loaded.cacheStatus else {
       self = .pass
       return

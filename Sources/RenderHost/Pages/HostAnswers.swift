@@ -91,11 +91,11 @@ struct HostAnswers: Sendable {
   }
 
   private func relay(
-    _ kind: ResourceUpdate.Kind, _ loaded: Loaded, _ page: PageNumbers.Page, _ send: Send
+    _ kind: RelayedUpdate.Kind, _ loaded: Resource, _ page: PageNumbers.Page, _ send: Send
   ) async throws {
     record.answered(from: loaded.source)
     try await Self.send(loaded.body, to: page, send) { hasMore in
-      var update = ResourceUpdate(kind, loaded, hasMore: hasMore)
+      var update = RelayedUpdate(kind, loaded, hasMore: hasMore)
       update.url = loaded.url.map { locations.location(of: $0) }
       return .update(update)
     }

@@ -155,7 +155,7 @@ struct FetchCommand: AsyncParsableCommand {
     }
   }
 
-  private func show(_ loaded: Loaded) async throws {
+  private func show(_ loaded: Resource) async throws {
     if includesHead { Terminal.output.write(Self.head(loaded)) }
     guard let output, output != "-" else {
       for try await chunk in loaded.body { Terminal.output.write(chunk) }
@@ -168,7 +168,7 @@ struct FetchCommand: AsyncParsableCommand {
     try await OutputFile.write(loaded.body, to: output) { display.show($0) }
   }
 
-  private static func head(_ loaded: Loaded) -> String {
+  private static func head(_ loaded: Resource) -> String {
     let status = loaded.response.status
     let phrase = status.reasonPhrase.isEmpty ? "" : " \(status.reasonPhrase)"
     let fields = loaded.fieldsOfBody.map { "\($0.name.rawName): \($0.value)\n" }.joined()

@@ -109,7 +109,7 @@ struct ScriptAnswer: Encodable {
     self.error = error
   }
 
-  init(id: JSONValue?, _ loaded: Loaded, body bytes: [UInt8]) {
+  init(id: JSONValue?, _ loaded: Resource, body bytes: [UInt8]) {
     self.id = Nullable(value: id)
     status = loaded.status
     headers = loaded.fieldsOfBody.map { [$0.name.rawName, $0.value] }

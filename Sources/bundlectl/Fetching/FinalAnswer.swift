@@ -6,10 +6,10 @@ enum FinalAnswer {
   ///
   /// - Parameter cached: told of a stored answer that another follows.
   static func load(
-    _ request: ResourceRequest, from loader: ResourceLoader, cached: (Loaded) -> Void = { _ in }
-  ) async throws -> (answer: Loaded, failure: LoadFailure?) {
+    _ request: ResourceRequest, from loader: ResourceLoader, cached: (Resource) -> Void = { _ in }
+  ) async throws -> (answer: Resource, failure: LoadFailure?) {
     guard request.behavior?.refresh == .always else { return (try await loader.response(for: request), nil) }
-    var last: Loaded?
+    var last: Resource?
     var failure: LoadFailure?
     for await update in loader.updates(for: request) {
       switch update {

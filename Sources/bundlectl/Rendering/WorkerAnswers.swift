@@ -73,9 +73,9 @@ final class WorkerAnswers: WorkerPoolDelegate {
   }
 
   private func relay(
-    _ kind: ResourceUpdate.Kind, _ loaded: Loaded, _ send: @Sendable (PageAnswer, [UInt8]) async throws -> Void
+    _ kind: RelayedUpdate.Kind, _ loaded: Resource, _ send: @Sendable (PageAnswer, [UInt8]) async throws -> Void
   ) async throws {
-    try await relay(loaded.body, send) { .update(ResourceUpdate(kind, loaded, hasMore: $0)) }
+    try await relay(loaded.body, send) { .update(RelayedUpdate(kind, loaded, hasMore: $0)) }
   }
 
   private func relay(

@@ -12,7 +12,7 @@ struct BundleDecisionTests {
   private static let nothingKnown = ExpectedContent(md5: nil)
 
   typealias Row = (
-    stored: BundleDecision.Situation.Stored, server: BundleDecision.ServerWord, failed: Bool, policy: OpenPolicy,
+    stored: BundleDecision.Input.Stored, server: BundleDecision.ServerState, failed: Bool, policy: OpenPolicy,
     then: BundleDecision
   )
 
@@ -69,13 +69,13 @@ struct BundleDecisionTests {
   @Test(arguments: table.indices)
   func everyRowOfTheTableHolds(_ index: Int) {
     let row = Self.table[index]
-    let situation = BundleDecision.Situation(
+    let situation = BundleDecision.Input(
       stored: row.stored, server: row.server, fetchHasFailed: row.failed, policy: row.policy)
     #expect(BundleDecision(for: situation) == row.then)
   }
 
   @Test func aDigestThatMatchesOnlyInMD5IsNotTheSame() {
-    let server = BundleDecision.ServerWord.expects(
+    let server = BundleDecision.ServerState.expects(
       ExpectedContent(md5: Self.here.md5, sha256: ContentDigests.filled(2).sha256))
     #expect(
       BundleDecision(for: .init(stored: .blob(Self.blob), server: server))

@@ -112,7 +112,7 @@ struct ReleaseFileTests {
       #expect(fixture.origin.requests.count == before)
       let insisted = try await fixture.nextLaunch().response(for: ResourceRequest(url, behavior: .networkOnly))
       #expect(insisted.source == .network)
-      var updates: [LoadUpdate] = []
+      var updates: [ResourceUpdate] = []
       let request = ResourceRequest(url, behavior: .cacheThenNetwork)
       for await update in fixture.nextLaunch().updates(for: request) { updates.append(update) }
       #expect(updates.count == 1)

@@ -5,12 +5,12 @@ import Testing
 @testable import HTTPTransport
 
 struct PreloadScheduleTests {
-  private static let passing = PreloadPacing.Outcome.failed(isPassing: true, hasProgress: false)
-  private static let lasting = PreloadPacing.Outcome.failed(isPassing: false, hasProgress: false)
+  private static let passing = PreloadPacing.RoundResult.failed(isPassing: true, hasProgress: false)
+  private static let lasting = PreloadPacing.RoundResult.failed(isPassing: false, hasProgress: false)
 
   /// The pauses after these outcomes, in seconds, with the longest jitter.
   private static func pauses(
-    _ outcomes: [PreloadPacing.Outcome], _ schedule: PreloadSchedule = .standard, jitter: Double = 1
+    _ outcomes: [PreloadPacing.RoundResult], _ schedule: PreloadSchedule = .standard, jitter: Double = 1
   ) -> [Double?] {
     var pacing = PreloadPacing(schedule)
     return outcomes.map { outcome in
@@ -34,7 +34,7 @@ struct PreloadScheduleTests {
 
   @Test("pauses begin anew when something has come in, and when the kind of failure changes")
   func progressShortensPauses() {
-    let progress = PreloadPacing.Outcome.failed(isPassing: true, hasProgress: true)
+    let progress = PreloadPacing.RoundResult.failed(isPassing: true, hasProgress: true)
     #expect(Self.pauses([Self.passing, Self.passing, progress, Self.passing]) == [1, 2, 1, 2])
     #expect(Self.pauses([Self.passing, Self.passing, Self.lasting, Self.passing]) == [1, 2, 60, 1])
   }

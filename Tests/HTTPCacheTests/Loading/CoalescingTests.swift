@@ -81,8 +81,8 @@ struct CoalescingTests {
     try await ResourceFixture.running { fixture in
       fixture.serve("/a", String(repeating: "x", count: 1000))
       fixture.origin.always("/a", .stall(afterBytes: 400))
-      var first: Loaded? = try await fixture.loader.response(for: fixture.request("/a"))
-      var second: Loaded? = try await fixture.loader.response(for: fixture.request("/a"))
+      var first: Resource? = try await fixture.loader.response(for: fixture.request("/a"))
+      var second: Resource? = try await fixture.loader.response(for: fixture.request("/a"))
       #expect((first?.status, second?.status) == (200, 200))
       first = nil
       var reader = second?.body.makeAsyncIterator()

@@ -107,7 +107,7 @@ struct PartialResponseTests {
   @Test func rangesAreStoredJoinedAndUsedAgain() async throws {
     try await ResourceFixture.running { fixture in
       fixture.serve("/a", Self.text, etag: "\"1\"", cacheControl: "max-age=60")
-      func range(_ range: String) async throws -> (String, Loaded.Source, Int) {
+      func range(_ range: String) async throws -> (String, Resource.Source, Int) {
         let answer = try await fixture.load("/a", fields: [.range: "bytes=\(range)"])
         return (answer.text, answer.source, answer.status)
       }

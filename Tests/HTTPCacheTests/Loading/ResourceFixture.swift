@@ -120,7 +120,7 @@ struct ResourceFixture {
     return lines
   }
 
-  func hop(_ request: ResourceRequest) throws -> Hop {
+  func hop(_ request: ResourceRequest) throws -> OutgoingRequest {
     guard case .network(let hop, _) = try loader.prepare(request) else {
       throw LoadError.invalidReference(request.reference)
     }
@@ -153,19 +153,19 @@ struct ResourceFixture {
 }
 
 struct Answer {
-  let loaded: Loaded
+  let loaded: Resource
   let bytes: [UInt8]
 
   var text: String { String(decoding: bytes, as: UTF8.self) }
   var status: Int { loaded.status }
-  var source: Loaded.Source { loaded.source }
+  var source: Resource.Source { loaded.source }
   var fields: HTTPFields { loaded.response.headerFields }
 }
 
-extension LoadUpdate {
+extension ResourceUpdate {
   var line: String {
     get async throws {
-      func text(_ loaded: Loaded) async throws -> String {
+      func text(_ loaded: Resource) async throws -> String {
         String(decoding: try await loaded.body.collect(), as: UTF8.self)
       }
       switch self {

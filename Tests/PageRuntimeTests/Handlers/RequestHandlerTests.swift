@@ -12,7 +12,9 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct RequestHandlerTests {
   @Test func aRequestHandlerAnswersInsteadOfTheLoader() async throws {
     struct Loud: ResourceRequestHandling {
-      func updates(for request: ResourceRequest, next: @escaping ResourceHandlerChain.Next) -> AsyncStream<LoadUpdate> {
+      func updates(for request: ResourceRequest, next: @escaping ResourceHandlerChain.Next) -> AsyncStream<
+        ResourceUpdate
+      > {
         var request = request
         request.fields[.accept] = "text/loud"
         return next(request)

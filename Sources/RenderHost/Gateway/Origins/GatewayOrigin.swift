@@ -129,7 +129,7 @@ struct GatewayOrigin: Sendable {
   private static func isNormal(_ text: String) -> Bool { PageURL(text, ignoring: [])?.text == text }
 
   private func response(
-    _ loaded: Loaded, to request: Request, _ result: GatewayResult, _ departure: ClientDeparture
+    _ loaded: Resource, to request: Request, _ result: GatewayResult, _ departure: ClientDeparture
   ) -> Response {
     let fields = GatewayFields.response(loaded.response.headerFields)
     let status = loaded.response.status

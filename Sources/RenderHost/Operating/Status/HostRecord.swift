@@ -14,7 +14,7 @@ struct HostRecord: Sendable {
   }
 
   /// A page has got what it asked for.
-  func answered(from source: Loaded.Source) {
+  func answered(from source: Resource.Source) {
     let name =
       switch source {
       case .memory: "memory"

@@ -1,7 +1,7 @@
 import Synchronization
 
 /// The right to download, given back once.
-final class SlotTicket: Sendable {
+final class DownloadPermit: Sendable {
   private let slot: AsyncStream<Void>.Continuation
   private let isGivenBack = Atomic<Bool>(false)
 

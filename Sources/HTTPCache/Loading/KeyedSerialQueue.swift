@@ -3,7 +3,7 @@ import Synchronization
 
 /// Lets work for one key happen one after the other, in the order in which it was asked for; work for other keys beside
 /// it. It is not cancelled with who asked for it.
-final class KeyedTurns: Sendable {
+final class KeyedSerialQueue: Sendable {
   private struct Line {
     var last: Task<Void, Never>
     var length: Int

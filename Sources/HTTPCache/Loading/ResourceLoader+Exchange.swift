@@ -10,9 +10,9 @@ extension ResourceLoader {
   /// - Parameter cached: what the request validates or completes, or what may answer if the server answers with an
   ///   error.
   func ask(
-    _ hop: Hop, _ request: HTTPRequest, validating cached: CachedResponse?, _ found: [CachedResponse],
+    _ hop: OutgoingRequest, _ request: HTTPRequest, validating cached: CachedResponse?, _ found: [CachedResponse],
     _ reason: ForwardReason
-  ) async throws -> (loaded: Loaded, remaining: Int64) {
+  ) async throws -> (loaded: Resource, remaining: Int64) {
     if hop.origin == nil { try configuration.permission(hop.url) }
     // Whoever insists on the network gets a try at it.
     let mayGo =
@@ -43,7 +43,7 @@ extension ResourceLoader {
   }
 
   /// The error that the caller gets where nothing stored could answer.
-  private func failure(_ error: any Error, _ hop: Hop, _ found: [CachedResponse]) -> any Error {
+  private func failure(_ error: any Error, _ hop: OutgoingRequest, _ found: [CachedResponse]) -> any Error {
     var isAway = Reachability.meansAway(error)
     if case LoadError.offline = error { isAway = true }
     let policy = policy(hop)
@@ -55,9 +55,9 @@ extension ResourceLoader {
 
   /// The origin's answer; what is stored where that is an error of the server's, and the behaviour allows it.
   private func answer(
-    of hop: Hop, _ request: HTTPRequest, validating cached: CachedResponse?, _ found: [CachedResponse],
+    of hop: OutgoingRequest, _ request: HTTPRequest, validating cached: CachedResponse?, _ found: [CachedResponse],
     _ reason: ForwardReason
-  ) async throws -> (loaded: Loaded, remaining: Int64) {
+  ) async throws -> (loaded: Resource, remaining: Int64) {
     let answer = try await exchange(hop, request, validating: cached, reason)
     guard hop.behavior.fallsBackOnServerErrors, answer.loaded.status >= 500, answer.loaded.source == .network,
       let stored = await fallback(hop, found, detail: "server-error")
@@ -66,8 +66,8 @@ extension ResourceLoader {
   }
 
   private func fallback(
-    _ hop: Hop, _ found: [CachedResponse], detail: String
-  ) async -> (loaded: Loaded, remaining: Int64)? {
+    _ hop: OutgoingRequest, _ found: [CachedResponse], detail: String
+  ) async -> (loaded: Resource, remaining: Int64)? {
     let answer = hop.behavior.answerAfterFailure(
       to: hop.request, among: found.map(\.stored), at: configuration.now(), policy: policy(hop),
       lifetime: hop.lifetime)
@@ -80,7 +80,7 @@ extension ResourceLoader {
 
   /// Asks on its own whether what was served is still valid; with the fields of the request that it was served to.
   /// RFC 5861 §3.
-  func revalidate(_ hop: Hop, _ request: HTTPRequest, _ cached: CachedResponse?) {
+  func revalidate(_ hop: OutgoingRequest, _ request: HTTPRequest, _ cached: CachedResponse?) {
     background.run(.revalidation(FlightKey(hop, request))) { [self] in
       let mayGo = reachability.admits(hop.url) && (try? configuration.permission(hop.url)) != nil
       guard mayGo || hop.origin != nil else { return }
@@ -92,8 +92,8 @@ extension ResourceLoader {
 
   /// One answer of the origin, shared with whoever asks for the same meanwhile.
   private func exchange(
-    _ hop: Hop, _ request: HTTPRequest, validating cached: CachedResponse?, _ reason: ForwardReason
-  ) async throws -> (loaded: Loaded, remaining: Int64) {
+    _ hop: OutgoingRequest, _ request: HTTPRequest, validating cached: CachedResponse?, _ reason: ForwardReason
+  ) async throws -> (loaded: Resource, remaining: Int64) {
     // What is sent in other words than it is looked up by is for nobody else.
     let isShareable = hop.isStored || hop.target == nil
     guard hop.request.method == .get, hop.method != .get || !hop.hasBody, isShareable else {
@@ -166,7 +166,7 @@ extension ResourceLoader {
   }
 
   /// What has come for others since the cache was looked at, and was stored: it is in memory.
-  private func storedMeanwhile(_ hop: Hop) async -> (loaded: Loaded, remaining: Int64)? {
+  private func storedMeanwhile(_ hop: OutgoingRequest) async -> (loaded: Resource, remaining: Int64)? {
     guard hop.origin == nil, let found = cache.responseInMemory(for: hop.key, fields: hop.request.headerFields) else {
       return nil
     }
@@ -182,28 +182,28 @@ extension ResourceLoader {
   }
 
   private func loaded(
-    _ incoming: IncomingResponse, _ hop: Hop, _ reason: ForwardReason, isCollapsed: Bool
-  ) -> Loaded? {
+    _ incoming: IncomingResponse, _ hop: OutgoingRequest, _ reason: ForwardReason, isCollapsed: Bool
+  ) -> Resource? {
     guard let body = incoming.body() else { return nil }
     let status = CacheStatus(.forwarded(reason), isStored: true, isCollapsed: isCollapsed)
     return loaded(incoming.head, body, hop, status, generation: incoming.generation, incoming: incoming)
   }
 
   func loaded(
-    _ response: TransportResponse, _ hop: Hop, _ reason: ForwardReason, generation: UInt64
-  ) -> Loaded {
+    _ response: TransportResponse, _ hop: OutgoingRequest, _ reason: ForwardReason, generation: UInt64
+  ) -> Resource {
     loaded(response.head, response.body, hop, CacheStatus(.forwarded(reason)), generation: generation)
   }
 
   private func loaded(
-    _ head: HTTPResponse, _ body: Body, _ hop: Hop, _ status: CacheStatus, generation: UInt64,
+    _ head: HTTPResponse, _ body: Body, _ hop: OutgoingRequest, _ status: CacheStatus, generation: UInt64,
     incoming: IncomingResponse? = nil
-  ) -> Loaded {
+  ) -> Resource {
     var body = body
     body.url = hop.url.text
     let now = configuration.now()
     let age = Age(of: head.headerFields, times: ExchangeTimes(request: now, response: now)).initial
-    return Loaded(
+    return Resource(
       url: hop.url, response: HTTPResponse(status: head.status, headerFields: status.added(to: head.headerFields)),
       body: decoded(body, of: head, hop), source: .network, age: age, generation: generation, cacheStatus: status,
       incoming: incoming)
@@ -211,7 +211,7 @@ extension ResourceLoader {
 }
 
 /// When a request went out and its answer's head came in.
-struct TimesTaker: Sendable {
+struct ExchangeTimer: Sendable {
   private let now: @Sendable () -> HTTPDate
   private let sent: HTTPDate
 

@@ -3,7 +3,7 @@ import HTTPTransport
 import HTTPTypes
 
 /// One request to one URL: a resource request is as many as it has redirects, plus one.
-struct Hop: Sendable {
+struct OutgoingRequest: Sendable {
   /// As it is sent.
   var url: PageURL
   var key: CacheKey
@@ -46,7 +46,7 @@ struct Hop: Sendable {
 
 /// A request as it was prepared: where it goes first, and what it takes along from hop to hop.
 enum PreparedRequest: Sendable {
-  case network(Hop, ResourceRequest)
+  case network(OutgoingRequest, ResourceRequest)
   case inline(DataURL)
   case file(PageURL)
 }

@@ -4,7 +4,7 @@ import HTTPTransport
 import HTTPTypes
 
 /// What stands in front of the body in a response's file: enough to build the index anew.
-struct ResponseFront: Codable, Sendable {
+struct ResponseFileHeader: Codable, Sendable {
   let id: Int64
   let key: String
   let status: Int
@@ -108,8 +108,8 @@ struct ResponseFront: Codable, Sendable {
     return (Array(bytes[..<end]), front)
   }
 
-  static func decode(_ front: [UInt8]) throws -> ResponseFront {
-    try JSONDecoder().decode(ResponseFront.self, from: Data(front))
+  static func decode(_ front: [UInt8]) throws -> ResponseFileHeader {
+    try JSONDecoder().decode(ResponseFileHeader.self, from: Data(front))
   }
 
   private static func digest(_ bytes: [UInt8]) throws -> SHA256Digest {

@@ -74,7 +74,8 @@ extension ResourceLoader {
 
   /// Whether bytes are of the kind that was asked for, as far as anything of that kind is stored: the login page of a
   /// network must not take the place of a picture, of JSON or of a font.
-  func mayReplace(_ hop: Hop, _ arrival: ResponseCache.Arrival, _ spool: any ResponseWriting) async -> Bool {
+  func mayReplace(_ hop: OutgoingRequest, _ arrival: ResponseCache.Arrival, _ spool: any ResponseWriting) async -> Bool
+  {
     guard hop.origin == nil, arrival.extent.isWhole, arrival.status < 400 else { return true }
     let fields = arrival.request.headerFields
     let former = await cache.responses(for: arrival.key, fields: fields).last {
@@ -103,7 +104,7 @@ extension ResourceLoader {
 
   /// Remembers servers that answer a conditional request with what it was asked about.
   func noteWhetherConditionsCount(
-    _ head: HTTPResponse, _ request: HTTPRequest, _ cached: CachedResponse?, _ hop: Hop
+    _ head: HTTPResponse, _ request: HTTPRequest, _ cached: CachedResponse?, _ hop: OutgoingRequest
   ) {
     guard let cached, hop.origin == nil, head.status == .ok, Self.isConditional(request),
       !request.headerFields.contains(.range)
@@ -125,7 +126,7 @@ extension ResourceLoader {
   ///
   /// - Returns: what is stored, brought up to date; nil where only a GET can tell.
   func confirmedByHead(
-    _ hop: Hop, _ request: HTTPRequest, _ cached: CachedResponse?, _ generation: UInt64
+    _ hop: OutgoingRequest, _ request: HTTPRequest, _ cached: CachedResponse?, _ generation: UInt64
   ) async throws -> CachedResponse? {
     guard let cached, hop.origin == nil, Self.isConditional(request),
       case .whole(let size) = cached.stored.extent, size >= Self.largeBody, hop.method == .get,
@@ -134,7 +135,7 @@ extension ResourceLoader {
     var head = hop
     head.method = .head
     head.body = []
-    let taker = TimesTaker(configuration.now)
+    let taker = ExchangeTimer(configuration.now)
     let answer = try await transmit(head, CachePolicy.unconditional(hop.request)).head
     let times = taker.taken()
     guard answer.status == .ok, Validators(of: answer.headerFields) == cached.stored.validators,

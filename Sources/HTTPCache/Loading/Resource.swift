@@ -3,7 +3,7 @@ import HTTPTransport
 import HTTPTypes
 
 /// A response to a resource request, wherever it came from.
-public struct Loaded: Sendable {
+public struct Resource: Sendable {
   public enum Source: String, Hashable, Sendable {
     /// The cache, in memory.
     case memory
@@ -38,7 +38,7 @@ public struct Loaded: Sendable {
   /// What is coming in and may be stored.
   let incoming: IncomingResponse?
   /// Where the same request would be answered so again; nil where it may not be.
-  package internal(set) var standing: StandingAnswer?
+  package internal(set) var replay: ReplayableResponse?
 
   /// What another process has loaded.
   package init(
@@ -82,13 +82,13 @@ public struct Loaded: Sendable {
 }
 
 /// What `updates(for:)` yields.
-public enum LoadUpdate: Sendable {
+public enum ResourceUpdate: Sendable {
   /// What was stored.
-  case cached(Loaded)
+  case cached(Resource)
   /// The network's answer, whose bytes differ from what was stored.
-  case network(Loaded)
+  case network(Resource)
   /// The network says, or its bytes show, that what was stored is what there is.
-  case notModified(Loaded)
+  case notModified(Resource)
   /// The network failed, or answered with an error after something stored was given.
   case failed(LoadFailure)
 }
@@ -98,17 +98,17 @@ public struct LoadFailure: Sendable, CustomStringConvertible {
   /// The transport's, or nil where there was an answer.
   public let error: (any Error)?
   /// An answer with a status of 400 or more.
-  public let answer: Loaded?
+  public let answer: Resource?
   public let generation: UInt64
 
-  init(error: (any Error)?, answer: Loaded?, generation: UInt64) {
+  init(error: (any Error)?, answer: Resource?, generation: UInt64) {
     self.error = error
     self.answer = answer
     self.generation = generation
   }
 
   /// An answer that another process was given.
-  package init(relayed answer: Loaded) {
+  package init(relayed answer: Resource) {
     self.init(error: nil, answer: answer, generation: answer.generation)
   }
 

@@ -5,7 +5,7 @@ import Synchronization
 /// replaced or joined by another variant.
 ///
 /// Apart from the response, so that who asks does not keep the bytes.
-final class Standing: Sendable {
+final class CacheValidity: Sendable {
   private enum Phase {
     /// Never in memory.
     static let none: UInt8 = 0

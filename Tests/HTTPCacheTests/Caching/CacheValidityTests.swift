@@ -4,20 +4,20 @@ import Testing
 @testable import HTTPCache
 
 /// How long what was read of a key in memory is what it has to give.
-struct StandingTests {
+struct CacheValidityTests {
   private let tier = MemoryTier(capacity: 20_000)
   private let a = CacheKey(named: "a")
   private let b = CacheKey(named: "b")
 
   /// What the tier gives now, which holds.
-  private func read(_ key: CacheKey) throws -> Standing {
-    let standing = try #require(tier.variants(for: key).last?.standing)
-    #expect(standing.holds)
-    return standing
+  private func read(_ key: CacheKey) throws -> CacheValidity {
+    let validity = try #require(tier.variants(for: key).last?.validity)
+    #expect(validity.holds)
+    return validity
   }
 
   @Test func whatWasNeverInMemoryDoesNotHold() {
-    #expect(!MemoryTierFixture.response(1, a).standing.holds)
+    #expect(!MemoryTierFixture.response(1, a).validity.holds)
   }
 
   @Test func itHoldsUntilItsKeyIsChanged() throws {
@@ -52,13 +52,13 @@ struct StandingTests {
     tier.insert(former)
     tier.remove(b)
     tier.insert(former)
-    #expect(!former.standing.holds)
+    #expect(!former.validity.holds)
     _ = try read(b)
   }
 
   @Test func aUseIsNewsOnceInAWhile() {
-    let standing = MemoryTierFixture.response(1, a).standing
-    #expect([100, 100, 107, 108, 109, 116].map { standing.isNews(at: $0) } == [true, false, false, true, false, true])
-    #expect(standing.isNews(at: 50), "the clock was set back")
+    let validity = MemoryTierFixture.response(1, a).validity
+    #expect([100, 100, 107, 108, 109, 116].map { validity.isNews(at: $0) } == [true, false, false, true, false, true])
+    #expect(validity.isNews(at: 50), "the clock was set back")
   }
 }

@@ -28,7 +28,7 @@ extension ResourceLoader {
 
   private func makeHop(
     _ known: URLMemo.Entry, _ request: ResourceRequest, method: HTTPRequest.Method, fields: HTTPFields, body: [UInt8]
-  ) throws -> Hop {
+  ) throws -> OutgoingRequest {
     let (url, identity) = (known.url, known.identity)
     let rule = configuration.rules.first { $0.matches(identity, request.type) }
     let partition = request.partition ?? self.partition
@@ -41,7 +41,7 @@ extension ResourceLoader {
       throw LoadError.invalidReference(url.text)
     }
     let lifetime = rule.map(\.lifetime) ?? .server
-    return Hop(
+    return OutgoingRequest(
       url: url,
       key: postKey.map { CacheKey(identity, body: $0, in: partition) }
         ?? CacheKey(identity, host: request.host, in: partition),
@@ -69,7 +69,9 @@ extension ResourceLoader {
   }
 
   /// Where a redirect leads. RFC 9110 §15.4.
-  func nextHop(after hop: Hop, to target: PageURL, status: Int, _ request: ResourceRequest) -> Hop {
+  func nextHop(after hop: OutgoingRequest, to target: PageURL, status: Int, _ request: ResourceRequest)
+    -> OutgoingRequest
+  {
     var fields = hop.fields
     if target.origin != hop.url.origin {
       // What identifies the user is for the origin it was meant for.
@@ -87,7 +89,7 @@ extension ResourceLoader {
   }
 
   /// A file of the app: only those in the local folder.
-  func loadLocalFile(_ url: PageURL) throws -> Loaded {
+  func loadLocalFile(_ url: PageURL) throws -> Resource {
     guard let folder = configuration.localFolder, let path = url.filePath else {
       throw LoadError.unreadableFile(url, reason: "local files may not be read")
     }
@@ -105,13 +107,13 @@ extension ResourceLoader {
     guard content.count <= configuration.bodyLimit else {
       throw LoadError.tooLarge(url, limit: configuration.bodyLimit)
     }
-    return Loaded(
+    return Resource(
       url: url, body: Body(content, 0..<content.count), count: content.count, mediaType: MediaType.of(path: path),
       source: .local)
   }
 }
 
-extension Loaded {
+extension Resource {
   init(inline data: DataURL) {
     self.init(url: nil, bytes: data.bytes, mediaType: data.mediaType, source: .local)
   }

@@ -15,7 +15,7 @@ struct FlightKey: Hashable, Sendable {
 
 extension FlightKey {
   /// - Parameter names: further fields that the answer is chosen by, in small letters.
-  init(_ hop: Hop, _ request: HTTPRequest, epoch: UInt64 = 0, chosenBy names: Set<String> = []) {
+  init(_ hop: OutgoingRequest, _ request: HTTPRequest, epoch: UInt64 = 0, chosenBy names: Set<String> = []) {
     var request = request
     // What belongs to everybody is the same for all who ask, unless its answer says that it varies.
     if hop.key.partition.isShared {
@@ -35,7 +35,7 @@ extension FlightKey {
 }
 
 /// What came of asking the origin, for all who asked for the same.
-enum Outcome: Sendable {
+enum FetchResult: Sendable {
   /// It may be stored, and is for everyone.
   case incoming(IncomingResponse)
   /// What is stored was confirmed.
@@ -43,11 +43,11 @@ enum Outcome: Sendable {
   /// What is stored is the better answer.
   case stale(CachedResponse, ServeReason, status: Int)
   /// It may not be stored: it is for one alone.
-  case single(SingleAnswer)
+  case single(UnsharedResponse)
 }
 
 /// An answer that only one may have.
-final class SingleAnswer: Sendable {
+final class UnsharedResponse: Sendable {
   private let answer: Mutex<TransportResponse?>
   private let request: HTTPRequest
   let generation: UInt64

@@ -2,7 +2,7 @@ import HTTPTransport
 import Synchronization
 
 /// Numbers requests in the order in which they were sent, so that a late answer never takes the place of a newer one.
-final class Generations: Sendable {
+final class RequestSequencer: Sendable {
   private struct Activity {
     var underway = 0
     var newest: UInt64 = 0

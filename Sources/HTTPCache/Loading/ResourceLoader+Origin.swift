@@ -8,7 +8,8 @@ extension ResourceLoader {
   /// ended, or nobody reads that any more.
   ///
   /// - Parameter number: to wait by; nil for a new one.
-  func transmit(_ hop: Hop, _ request: HTTPRequest, number: UInt64? = nil) async throws -> TransportResponse {
+  func transmit(_ hop: OutgoingRequest, _ request: HTTPRequest, number: UInt64? = nil) async throws -> TransportResponse
+  {
     // What answers here may ask others in turn: it takes up no place.
     if let origin = hop.origin { return try await origin.respond().transported(at: configuration.now().description) }
     var limits = configuration.limits
@@ -35,8 +36,9 @@ extension ResourceLoader {
   }
 
   /// One flight: sends the request and sees what the answer means for what is stored.
-  func send(_ hop: Hop, _ request: HTTPRequest, validating cached: CachedResponse?, _ key: FlightKey) async throws
-    -> Outcome
+  func send(_ hop: OutgoingRequest, _ request: HTTPRequest, validating cached: CachedResponse?, _ key: FlightKey)
+    async throws
+    -> FetchResult
   {
     let number = gate.number()
     state.withLock { $0.waiting[key] = number }
@@ -55,7 +57,7 @@ extension ResourceLoader {
       return .confirmed(confirmed, status: 200, generation: generation)
     }
     while true {
-      let taker = TimesTaker(configuration.now)
+      let taker = ExchangeTimer(configuration.now)
       let response = try await transmit(hop, request, number: number)
       let times = taker.taken()
       // The answer of what answers here is as new as its end.
@@ -72,7 +74,7 @@ extension ResourceLoader {
       switch decision {
       case .freshen(_, let fields):
         guard let confirmed = cached else {
-          return .single(SingleAnswer(response, to: hop.request, generation: generation))
+          return .single(UnsharedResponse(response, to: hop.request, generation: generation))
         }
         if await contradicts(response.head, confirmed) {
           request = CachePolicy.unconditional(hop.request)
@@ -85,7 +87,7 @@ extension ResourceLoader {
         request = unconditional
         cached = nil
       case .serveStale(_, let reason) where hop.behavior.fallback != .never:
-        guard let cached else { return .single(SingleAnswer(response, to: hop.request, generation: generation)) }
+        guard let cached else { return .single(UnsharedResponse(response, to: hop.request, generation: generation)) }
         return .stale(cached, reason, status: response.head.status.code)
       case .append(_, let fields, let total):
         guard let part = cached, let spool = await continued(part) else {
@@ -100,7 +102,7 @@ extension ResourceLoader {
         return .incoming(take(response.body, head, pending, spool, key, generation))
       case .use, .serveStale:
         guard let (pending, spool) = await storage(of: response.head, hop, times) else {
-          return .single(SingleAnswer(response, to: hop.request, generation: generation))
+          return .single(UnsharedResponse(response, to: hop.request, generation: generation))
         }
         noteWhetherConditionsCount(response.head, request, cached, hop)
         isHandedOn = true
@@ -111,7 +113,7 @@ extension ResourceLoader {
 
   /// What is to be stored of an answer, and where; nil for nothing.
   private func storage(
-    of head: HTTPResponse, _ hop: Hop, _ times: ExchangeTimes
+    of head: HTTPResponse, _ hop: OutgoingRequest, _ times: ExchangeTimes
   ) async -> (PendingResponse, any ResponseWriting)? {
     guard hop.isStored else { return nil }
     // The client's own request counts: what was added to it to revalidate says nothing of storing.
@@ -132,14 +134,14 @@ extension ResourceLoader {
 
   /// How an answer is stored. What belongs to everybody is kept by the rules of shared caches, whatever the cache is
   /// otherwise.
-  func storagePolicy(_ hop: Hop) -> CachePolicy {
+  func storagePolicy(_ hop: OutgoingRequest) -> CachePolicy {
     var policy = hop.key.partition.isShared ? CachePolicy(mode: .shared, targets: cache.policy.targets) : cache.policy
     policy.sharesCookies = hop.sharesCookies
     return policy
   }
 
   /// How what is stored is used and brought up to date.
-  func policy(_ hop: Hop) -> CachePolicy {
+  func policy(_ hop: OutgoingRequest) -> CachePolicy {
     var policy = cache.policy
     policy.sharesCookies = hop.sharesCookies
     return policy
@@ -150,7 +152,7 @@ extension ResourceLoader {
   }
 
   /// An error never takes the place of what can be used.
-  private func hasGoodAnswer(_ hop: Hop) async -> Bool {
+  private func hasGoodAnswer(_ hop: OutgoingRequest) async -> Bool {
     await cache.responses(for: hop.key, fields: hop.request.headerFields).contains {
       $0.stored.status < 400 && $0.stored.answers(hop.request.headerFields)
     }

@@ -7,8 +7,8 @@ extension ResourceLoader {
   ///
   /// - Parameter cached: what may answer a HEAD where the server answers with an error.
   func passThrough(
-    _ hop: Hop, _ request: HTTPRequest, validating cached: CachedResponse?, _ reason: ForwardReason
-  ) async throws -> (loaded: Loaded, remaining: Int64) {
+    _ hop: OutgoingRequest, _ request: HTTPRequest, validating cached: CachedResponse?, _ reason: ForwardReason
+  ) async throws -> (loaded: Resource, remaining: Int64) {
     let generation = generations.begin(hop.key)
     defer { generations.end(hop.key) }
     var request = request
@@ -18,7 +18,7 @@ extension ResourceLoader {
         request.headerFields[name] = hop.request.headerFields[name]
       }
     }
-    let times = TimesTaker(configuration.now)
+    let times = ExchangeTimer(configuration.now)
     let response = try await transmit(hop, request)
     let arrival = times.taken()
     if hop.method == .head, let cached,
@@ -38,8 +38,9 @@ extension ResourceLoader {
 
   /// Returns what is stored, if the server answers a HEAD with an error that it may stand for. RFC 5861 §4.
   private func staleAnswer(
-    to hop: Hop, _ request: HTTPRequest, _ head: HTTPResponse, _ cached: CachedResponse, _ times: ExchangeTimes
-  ) async -> (loaded: Loaded, remaining: Int64)? {
+    to hop: OutgoingRequest, _ request: HTTPRequest, _ head: HTTPResponse, _ cached: CachedResponse,
+    _ times: ExchangeTimes
+  ) async -> (loaded: Resource, remaining: Int64)? {
     let decision = policy(hop).decision(
       on: head, to: request, for: hop.request, validating: cached.stored, at: times.response, lifetime: hop.lifetime)
     guard hop.behavior.fallback != .never, case .serveStale(_, let reason) = decision else { return nil }
@@ -49,7 +50,7 @@ extension ResourceLoader {
   }
 
   /// The URL, and those of the same origin that the answer names. RFC 9111 §4.4.
-  private func targets(of head: HTTPResponse, _ hop: Hop) -> [CacheKey] {
+  private func targets(of head: HTTPResponse, _ hop: OutgoingRequest) -> [CacheKey] {
     let named = cache.policy.invalidatedReferences(head).compactMap { reference in
       hop.url.resolving(reference, ignoring: []).flatMap { Self.ownURL($0, hop) }
     }
@@ -63,7 +64,7 @@ extension ResourceLoader {
   /// server by. Returns `nil` if it is of another origin.
   ///
   /// Under which scheme clients come is not known: somebody before this may have taken TLS off.
-  private static func ownURL(_ url: PageURL, _ hop: Hop) -> PageURL? {
+  private static func ownURL(_ url: PageURL, _ hop: OutgoingRequest) -> PageURL? {
     let origin = url.origin
     if origin == hop.url.origin { return url }
     guard let host = hop.clientHost, let scheme = origin.firstRange(of: "://"),
@@ -80,7 +81,7 @@ extension ResourceLoader {
 
   /// RFC 9110 §9.3.3: a POST's answer that says it is what a GET would give is stored as that.
   private func storingAnswerToGet(
-    _ hop: Hop, _ request: HTTPRequest, _ response: TransportResponse, _ times: ExchangeTimes
+    _ hop: OutgoingRequest, _ request: HTTPRequest, _ response: TransportResponse, _ times: ExchangeTimes
   ) async -> TransportResponse {
     guard hop.method == .post, hop.isStored,
       case .store(let status, let fields) = storagePolicy(hop).storage(
@@ -100,7 +101,8 @@ extension ResourceLoader {
   }
 
   /// A HEAD tells something of what is stored for GET. RFC 9111 §4.3.5.
-  private func freshen(_ hop: Hop, _ head: HTTPResponse, _ times: ExchangeTimes, _ generation: UInt64) async {
+  private func freshen(_ hop: OutgoingRequest, _ head: HTTPResponse, _ times: ExchangeTimes, _ generation: UInt64) async
+  {
     await turns.run(hop.key) { [self] in
       let found = await cache.responses(for: hop.key, fields: hop.request.headerFields).filter {
         $0.stored.vary.matches(hop.request.headerFields) && $0.stored.status == 200

@@ -1,7 +1,7 @@
 import HTTPTransport
 
 /// Takes one body in: keeps its wire bytes, decodes, checks and digests what it decodes to.
-final class Intake {
+final class DownloadDecoder {
   private let target: FetchTarget
   private let download: any BundleDownload
   private let head: DownloadHead

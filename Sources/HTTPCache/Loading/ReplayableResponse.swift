@@ -2,10 +2,10 @@ import HTTPCaching
 import HTTPTransport
 
 /// A stored answer that stays the one to the same request for as long as it is fresh and nothing changes what is stored.
-package struct StandingAnswer: Sendable {
+package struct ReplayableResponse: Sendable {
   /// The request fields that answers of the URL are chosen by, in small letters.
   package let chosenBy: Set<String>
-  private let standing: Standing
+  private let validity: CacheValidity
   private let cache: ResponseCache
   private let now: @Sendable () -> HTTPDate
   private let made: HTTPDate
@@ -19,16 +19,16 @@ package struct StandingAnswer: Sendable {
     _ cached: CachedResponse, among found: [CachedResponse], in cache: ResponseCache, made: HTTPDate, remaining: Int64,
     now: @escaping @Sendable () -> HTTPDate
   ) {
-    (standing, self.cache, self.now, self.made, self.remaining) = (cached.standing, cache, now, made, remaining)
+    (validity, self.cache, self.now, self.made, self.remaining) = (cached.validity, cache, now, made, remaining)
     chosenBy = found.reduce(into: []) { $0.formUnion($1.stored.vary.values.keys) }
   }
 
   /// Seconds by which its `Age` has grown; nil where it may not be the answer any more.
   package func age() -> Int64? {
     let age = now().secondsSinceEpoch &- made.secondsSinceEpoch
-    return age >= 0 && age < remaining && standing.holds && cache.isWatched ? age : nil
+    return age >= 0 && age < remaining && validity.holds && cache.isWatched ? age : nil
   }
 
   /// It was given again: what was used goes last.
-  package func use() { cache.noteUse(of: standing, at: now()) }
+  package func use() { cache.noteUse(of: validity, at: now()) }
 }

@@ -7,7 +7,7 @@ extension ResourceLoader {
   /// One hop: what the decision says is done here, and nowhere else.
   ///
   /// - Returns: also the seconds for which the answer is still fresh.
-  func answer(_ hop: Hop) async throws -> (loaded: Loaded, remaining: Int64) {
+  func answer(_ hop: OutgoingRequest) async throws -> (loaded: Resource, remaining: Int64) {
     // Whatever the behaviour, a page never gets another release's bytes than its own.
     if hop.origin == nil, hop.method == .get, hop.snapshot != nil || hop.behavior.cacheRead != .never,
       let loaded = try await releaseFile(at: hop.url, in: hop.snapshot, mayFetch: hop.behavior.network != .never)
@@ -57,7 +57,9 @@ extension ResourceLoader {
 
   /// Returns the stored response without a validator that may stand for an error of the server, which a request that is
   /// sent without conditions takes along for that. RFC 5861 §4.
-  private func errorAnswer(to hop: Hop, among found: [CachedResponse], _ reason: ForwardReason) -> CachedResponse? {
+  private func errorAnswer(to hop: OutgoingRequest, among found: [CachedResponse], _ reason: ForwardReason)
+    -> CachedResponse?
+  {
     guard reason != .precondition,
       let stored = policy(hop).anyAnswer(to: hop.request, among: found.map(\.stored)), stored.validators.isEmpty
     else { return nil }
@@ -65,27 +67,29 @@ extension ResourceLoader {
   }
 
   /// - Returns: `nil` if the URL belongs to no file of the release.
-  func releaseFile(at url: PageURL, in snapshot: (any FileSnapshot)?, mayFetch: Bool = true) async throws -> Loaded? {
+  func releaseFile(at url: PageURL, in snapshot: (any FileSnapshot)?, mayFetch: Bool = true) async throws -> Resource? {
     let isOnline = reachability.setting != .offline
     guard let bytes = try await files?.file(at: url, in: snapshot, mayFetch: mayFetch && isOnline) else { return nil }
     let path = url.text.prefix { $0 != "?" }
-    return Loaded(url: url, bytes: bytes, mediaType: MediaType.of(path: String(path)), source: .release)
+    return Resource(url: url, bytes: bytes, mediaType: MediaType.of(path: String(path)), source: .release)
   }
 
   /// What is stored, as the request wants it; nil where its bytes have gone.
   func serve(
-    _ found: [CachedResponse], _ id: Int64, to hop: Hop, _ status: CacheStatus, source: Loaded.Source? = nil,
+    _ found: [CachedResponse], _ id: Int64, to hop: OutgoingRequest, _ status: CacheStatus,
+    source: Resource.Source? = nil,
     generation: UInt64 = 0
-  ) async -> (loaded: Loaded, remaining: Int64)? {
+  ) async -> (loaded: Resource, remaining: Int64)? {
     guard let cached = found.first(where: { $0.entry.id == id }) else { return nil }
     return await serve(cached, to: hop, status, source: source, generation: generation)
   }
 
   /// - Parameter found: what it was chosen among, where it was for being fresh.
   func serve(
-    _ cached: CachedResponse, to hop: Hop, _ status: CacheStatus, source: Loaded.Source? = nil, generation: UInt64 = 0,
+    _ cached: CachedResponse, to hop: OutgoingRequest, _ status: CacheStatus, source: Resource.Source? = nil,
+    generation: UInt64 = 0,
     freshAmong found: [CachedResponse] = []
-  ) async -> (loaded: Loaded, remaining: Int64)? {
+  ) async -> (loaded: Resource, remaining: Int64)? {
     let now = configuration.now()
     let freshness = Freshness(of: cached.stored, at: now, rule: hop.lifetime)
     let answer = StoredAnswer(to: hop.request, from: cached.stored, age: freshness.age)
@@ -96,13 +100,13 @@ extension ResourceLoader {
       guard let stored = await cache.body(of: cached) else { return nil }
       body = decoded(Body(stored, range), of: answer.head, hop)
     }
-    var loaded = Loaded(
+    var loaded = Resource(
       url: hop.url,
       response: HTTPResponse(status: answer.head.status, headerFields: status.added(to: answer.head.headerFields)),
       body: body, source: source ?? (cached.bytes == nil ? .disk : .memory), age: freshness.age,
       generation: generation, cacheStatus: status, userInfo: cached.userInfo, digest: cached.entry.digest)
     if !found.isEmpty, cached.bytes != nil, freshness.isFresh, mayStand(hop) {
-      loaded.standing = StandingAnswer(
+      loaded.replay = ReplayableResponse(
         cached, among: found, in: cache, made: now, remaining: freshness.remaining, now: configuration.now)
     }
     // However young it is, it may not be used without asking.
@@ -111,23 +115,23 @@ extension ResourceLoader {
   }
 
   /// Whether nothing but the age of what is stored can change the answer, and nothing else has to be done for it.
-  private func mayStand(_ hop: Hop) -> Bool {
+  private func mayStand(_ hop: OutgoingRequest) -> Bool {
     // RFC 9111 §5.2.1, §5.4: these may set bounds of their own to the age.
     hop.behavior.refresh == .never && !hop.request.headerFields.contains(.cacheControl)
       && !hop.request.headerFields.contains { $0.name.canonicalName == "pragma" }
   }
 
   /// RFC 9111 §5.2.1.7.
-  private func gatewayTimeout(_ hop: Hop, _ reason: ForwardReason) -> Loaded {
+  private func gatewayTimeout(_ hop: OutgoingRequest, _ reason: ForwardReason) -> Resource {
     let status = CacheStatus(.forwarded(reason), detail: "only-if-cached")
     let fields = status.added(to: [.contentLength: "0", .date: configuration.now().description])
-    return Loaded(
+    return Resource(
       url: hop.url, response: HTTPResponse(status: .gatewayTimeout, headerFields: fields), body: Body([]),
       source: .local, generation: generations.current, cacheStatus: status)
   }
 
   /// The content of stored or received bytes, where it is all of them.
-  func decoded(_ body: Body, of head: HTTPResponse, _ hop: Hop) -> Body {
+  func decoded(_ body: Body, of head: HTTPResponse, _ hop: OutgoingRequest) -> Body {
     guard !hop.keepsContentEncoding, hop.method != .head,
       ![.partialContent, .notModified, .noContent].contains(head.status),
       let encoding = head.headerFields[.contentEncoding], !["", "identity"].contains(encoding.lowercased()),
