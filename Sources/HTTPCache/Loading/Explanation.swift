@@ -39,18 +39,17 @@ extension ResourceLoader {
     guard case .network(let hop, _) = try prepare(request) else {
       throw LoadError.invalidReference(request.reference)
     }
+    let lookup = try await lookup(hop, mayFetch: false)
     let found = await cache.responses(for: hop.key, fields: hop.request.headerFields)
     let now = configuration.now()
-    let decision = hop.behavior.decision(
-      for: hop.request, among: found.map(\.stored), at: now, policy: policy(hop), lifetime: hop.lifetime,
-      isOnline: reachability.isOnline(hop.url))
     let stored = cache.policy.anyAnswer(to: hop.request, among: found.map(\.stored))
     let entry = found.first { $0.entry.id == stored?.id }?.entry
     let freshness = stored.map { Freshness(of: $0, at: now, rule: hop.lifetime) }
-    let isFile =
-      hop.method == .get && hop.behavior.cacheRead != .never
-      ? await (try? releaseFile(at: hop.url, in: hop.snapshot, mayFetch: false)) != nil : false
-    let verdict = isFile ? Verdict.releaseFile : decision.verdict
+    let verdict =
+      switch lookup {
+      case .releaseFile: Verdict.releaseFile
+      case .decided(let decision, _): decision.verdict
+      }
     return Explanation(
       url: hop.url, decision: verdict.decision, rule: verdict.rule, clause: verdict.clause, storedAt: entry?.storedAt,
       age: freshness?.age, freshFor: freshness.flatMap { $0.isFresh ? $0.remaining : nil },

@@ -4,29 +4,53 @@ import HTTPTypes
 import Logging
 
 extension ResourceLoader {
+  /// What answers a request, or what is to be done for it, by what is stored now.
+  enum Lookup {
+    /// A file of the release that the page sees.
+    case releaseFile(Resource)
+    /// - Parameter found: the responses that the decision was made among.
+    case decided(CacheDecision, found: [CachedResponse])
+  }
+
+  /// Looks up what is stored, and decides. Nothing is done yet, so that ``explain(_:)`` says what ``answer(_:)`` does.
+  ///
+  /// - Parameters:
+  ///   - gone: ids of stored responses whose bytes have turned out to be missing.
+  ///   - mayFetch: the network may be asked for a release's file that is not stored.
+  func lookup(_ hop: OutgoingRequest, without gone: Set<Int64> = [], mayFetch: Bool) async throws -> Lookup {
+    // Whatever the behaviour, a page never gets another release's bytes than its own.
+    if gone.isEmpty, hop.origin == nil, hop.method == .get, hop.snapshot != nil || hop.behavior.cacheRead != .never,
+      let file = try await releaseFile(at: hop.url, in: hop.snapshot, mayFetch: mayFetch)
+    {
+      return .releaseFile(file)
+    }
+    // RFC 9110 §9.3.1: the body of a GET has no defined meaning, so that no stored response can answer it.
+    if hop.hasBody, hop.method == .get || hop.method == .head {
+      let decision: CacheDecision =
+        hop.behavior.network == .never ? .gatewayTimeout(because: .method) : .fetch(hop.request, because: .method)
+      return .decided(decision, found: [])
+    }
+    var found = await cache.responses(for: hop.key, fields: hop.request.headerFields)
+    if !gone.isEmpty { found.removeAll { gone.contains($0.entry.id) } }
+    let isOnline = hop.behavior.yieldsOffline && hop.origin == nil ? reachability.isOnline(hop.url) : true
+    let decision = hop.behavior.decision(
+      for: hop.request, among: found.map(\.stored), at: configuration.now(), policy: policy(hop),
+      lifetime: hop.lifetime, isOnline: isOnline)
+    return .decided(decision, found: found)
+  }
+
   /// One hop: what the decision says is done here, and nowhere else.
   ///
   /// - Returns: also the seconds for which the answer is still fresh.
   func answer(_ hop: OutgoingRequest) async throws -> (loaded: Resource, remaining: Int64) {
-    // Whatever the behaviour, a page never gets another release's bytes than its own.
-    if hop.origin == nil, hop.method == .get, hop.snapshot != nil || hop.behavior.cacheRead != .never,
-      let loaded = try await releaseFile(at: hop.url, in: hop.snapshot, mayFetch: hop.behavior.network != .never)
-    {
-      return (loaded, 0)
-    }
-    // RFC 9110 §9.3.1: what the body of a GET means nobody knows but its server.
-    if hop.hasBody, hop.method == .get || hop.method == .head {
-      guard hop.behavior.network != .never else { throw LoadError.notStored(hop.url, .method) }
-      return try await ask(hop, hop.request, validating: nil, [], .method)
-    }
     var gone: Set<Int64> = []
     while true {
-      var found = await cache.responses(for: hop.key, fields: hop.request.headerFields)
-      if !gone.isEmpty { found.removeAll { gone.contains($0.entry.id) } }
-      let isOnline = hop.behavior.yieldsOffline && hop.origin == nil ? reachability.isOnline(hop.url) : true
-      let decision = hop.behavior.decision(
-        for: hop.request, among: found.map(\.stored), at: configuration.now(), policy: policy(hop),
-        lifetime: hop.lifetime, isOnline: isOnline)
+      let found: [CachedResponse]
+      let decision: CacheDecision
+      switch try await lookup(hop, without: gone, mayFetch: hop.behavior.network != .never) {
+      case .releaseFile(let file): return (file, 0)
+      case .decided(let made, let among): (decision, found) = (made, among)
+      }
       configuration.logger.debug("\(decision.summary)", metadata: ["key": "\(hop.key)"])
       switch decision {
       case .serve(let stored, _, let reason):

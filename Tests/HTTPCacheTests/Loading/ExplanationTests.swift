@@ -93,4 +93,22 @@ struct ExplanationTests {
       #expect(try await explained(fixture, "/a", .cacheFirst, fields: [.range: "bytes=5-9"]).decision == .serve)
     }
   }
+
+  @Test("a GET with a body is explained as it is answered: by the server, although its URL is stored and fresh")
+  func getWithBody() async throws {
+    try await ResourceFixture.running { fixture in
+      fixture.serve("/a", "text", etag: "\"1\"", cacheControl: "max-age=60")
+      try await fixture.load("/a")
+      var request = fixture.request("/a")
+      request.body = Array("query".utf8)
+      let found = try await fixture.loader.explain(request)
+      #expect((found.decision, found.rule) == (.fetch, ForwardReason.method.rawValue))
+      let loaded = try await fixture.loader.response(for: request)
+      _ = try await loaded.body.collect()
+      #expect(loaded.source == .network)
+      request.behavior = .cacheOnly
+      #expect(try await fixture.loader.explain(request).decision == .refuse)
+      await #expect(throws: LoadError.self) { try await fixture.loader.response(for: request) }
+    }
+  }
 }
