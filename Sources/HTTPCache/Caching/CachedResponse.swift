@@ -32,6 +32,9 @@ public final class CachedResponse: Sendable {
     validity = CacheValidity(other.entry)
   }
 
+  /// `false` for one in memory only: its id is the cache's own, below zero.
+  var isStored: Bool { entry.id > 0 }
+
   public var userInfo: [String: String] { entry.head.userInfo }
 
   /// What it takes in memory.

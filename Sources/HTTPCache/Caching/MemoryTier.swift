@@ -6,6 +6,8 @@ final class MemoryTier: Sendable {
   struct Node {
     var key: CacheKey
     var variants: [CachedResponse]
+    /// `false` if the store may have others since another process changed it.
+    var isConfirmed = true
     var cost: Int
     var previous: Int
     var next: Int
@@ -35,12 +37,38 @@ final class MemoryTier: Sendable {
   /// - Parameter capacity: in bytes.
   init(capacity: Int) { state = Mutex(State(capacity: capacity)) }
 
-  /// All variants in memory, which count as used now.
+  /// Returns the variants in memory, which count as used now. Those that ``doubtStored()`` has put in doubt are left out.
   func variants(for key: CacheKey) -> [CachedResponse] {
     state.withLock { state in
       guard let slot = state.slots[key] else { return [] }
       state.moveToFront(slot)
-      return state.nodes[slot].variants
+      let node = state.nodes[slot]
+      return node.isConfirmed ? node.variants : node.variants.filter { !$0.isStored }
+    }
+  }
+
+  /// Another process has changed the store: until ``confirm(_:by:)`` no stored response answers from memory.
+  func doubtStored() {
+    forEachSlot { state, slot in
+      guard state.nodes[slot].variants.contains(where: \.isStored) else { return }
+      state.nodes[slot].isConfirmed = false
+      for variant in state.nodes[slot].variants { variant.validity.end() }
+    }
+  }
+
+  /// Forgets stored variants of a key that the store does not have like this, if they were in doubt.
+  ///
+  /// - Parameter entries: the key's, as the store has them now.
+  /// - Returns: the variants that are left.
+  func confirm(_ key: CacheKey, by entries: [ResponseEntry]) -> [CachedResponse] {
+    state.withLock { state in
+      guard let slot = state.slots[key] else { return [] }
+      guard !state.nodes[slot].isConfirmed else { return state.nodes[slot].variants }
+      state.nodes[slot].isConfirmed = true
+      state.set(state.nodes[slot].variants.filter { !$0.isStored || entries.contains($0.entry) }, of: slot)
+      let left = state.nodes[slot].variants
+      if left.isEmpty { state.drop(slot) }
+      return left
     }
   }
 
@@ -114,6 +142,17 @@ final class MemoryTier: Sendable {
 
   /// Puts others in the place of responses, or none. A few keys at a time: nobody waits for all of them.
   func changeAll(_ change: (CachedResponse) -> CachedResponse?) {
+    forEachSlot { state, slot in
+      let former = state.nodes[slot].variants
+      let variants = former.compactMap(change)
+      guard !variants.elementsEqual(former, by: ===) else { return }
+      state.set(variants, of: slot)
+      if state.nodes[slot].variants.isEmpty { state.drop(slot) }
+    }
+  }
+
+  /// Begins a new epoch of all keys, and calls the body with the slot of each, a few under one lock.
+  private func forEachSlot(_ body: (inout State, Int) -> Void) {
     var keys = state.withLock { state in
       for stripe in state.epochs.indices { state.epochs[stripe] &+= 1 }
       return Array(state.slots.keys)[...]
@@ -122,13 +161,7 @@ final class MemoryTier: Sendable {
       let some = keys.prefix(Self.stepSize)
       keys = keys.dropFirst(some.count)
       state.withLock { state in
-        for slot in some.compactMap({ state.slots[$0] }) {
-          let former = state.nodes[slot].variants
-          let variants = former.compactMap(change)
-          guard !variants.elementsEqual(former, by: ===) else { continue }
-          state.set(variants, of: slot)
-          if state.nodes[slot].variants.isEmpty { state.drop(slot) }
-        }
+        for slot in some.compactMap({ state.slots[$0] }) { body(&state, slot) }
       }
     }
   }

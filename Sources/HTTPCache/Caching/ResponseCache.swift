@@ -133,9 +133,11 @@ public final class ResponseCache: Sendable {
     let inMemory = memory.variants(for: key)
     if inMemory.contains(where: { $0.stored.answers(fields) }) { return inMemory }
     do {
+      let entries = try await store.entries(for: key)
+      let inMemory = memory.confirm(key, by: entries)
       let known = Set(inMemory.map(\.entry.id))
       return inMemory
-        + (try await store.entries(for: key)).filter { !known.contains($0.id) }.map {
+        + entries.filter { !known.contains($0.id) }.map {
           CachedResponse($0, bytes: nil, policy: policy, epoch: epoch)
         }
     } catch {
@@ -168,10 +170,10 @@ public final class ResponseCache: Sendable {
     }
   }
 
-  /// Another process may have removed or replaced what is in memory here.
+  /// Another process may have removed or replaced stored responses that are in memory here: each is compared with its
+  /// row at its next use.
   private func noticeForeignChanges() {
-    // What is only in memory is nobody else's.
-    if foreignChanges.areNew(store.changeCount) { memory.removeAll { $0.entry.id > 0 } }
+    if foreignChanges.areNew(store.changeCount) { memory.doubtStored() }
   }
 
   /// Whether others' changes were looked for less than a second ago; with the next request they are.

@@ -31,6 +31,28 @@ struct ResponseCacheSharingTests {
     #expect(await other.response(forKey: "memory") != nil, "that is nobody else's")
   }
 
+  @Test("a write of another process leaves those responses in memory that are still stored as they were")
+  func unchangedResponsesStayInMemory() async throws {
+    let fixture = try ResponseCacheFixture()
+    let other = try fixture.reopened()
+    let keys = try ["a", "b", "c"].map { try ResponseCacheFixture.key($0) }
+    for key in keys.prefix(2) {
+      try await fixture.store([1], for: key)
+      #expect(try await fixture.bytes(key, of: other) == [1])
+    }
+    let held = try #require(other.responseInMemory(for: keys[0]))
+    try await fixture.store([3], for: keys[2])
+    await fixture.cache.invalidate([keys[1]])
+    try await Task.sleep(for: Self.notice)
+    #expect(other.responseInMemory(for: keys[0]) == nil, "nobody has looked whether it is still stored")
+    #expect(!held.validity.holds)
+    #expect(await other.responses(for: keys[0]).map(\.bytes) == [[1]], "its bytes were not read again")
+    #expect(other.responseInMemory(for: keys[0])?.validity.holds == true)
+    let changed = await other.responses(for: keys[1])
+    #expect(changed.map(\.bytes) == [nil])
+    #expect(changed.map(\.stored.isInvalidated) == [true])
+  }
+
   @Test func whatIsOnlyReadElsewhereLeavesTheMemoryAlone() async throws {
     let fixture = try ResponseCacheFixture()
     let other = try fixture.reopened()
