@@ -182,8 +182,8 @@ let package = Package(
         .product(name: "UnixSignals", package: "swift-service-lifecycle"),
       ],
       resources: [
-        .embedInCode("Operating/Dashboard/dashboard.html"), .embedInCode("Operating/Dashboard/dashboard.css"),
-        .embedInCode("Operating/Dashboard/dashboard.js"),
+        .embedInCode("Dashboard/dashboard.html"), .embedInCode("Dashboard/dashboard.css"),
+        .embedInCode("Dashboard/dashboard.js"),
       ],
       swiftSettings: strict),
     .executableTarget(name: "RenderHostCommand", dependencies: ["RenderHost"], swiftSettings: strict),
