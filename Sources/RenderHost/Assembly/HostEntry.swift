@@ -5,12 +5,12 @@ import NIOCore
 import PageWorkers
 
 /// The two ways the executable starts.
-public enum HostEntry {
+package enum HostEntry {
   /// Runs pages for the daemon that started this process; never returns.
-  public static func runWorker() -> Never { WorkerMain.runOrCheck() }
+  package static func runWorker() -> Never { WorkerMain.runOrCheck() }
 
   /// Reads the flags and runs the daemon; never returns.
-  public static func runHost() async -> Never {
+  package static func runHost() async -> Never {
     ProcessLimits.raise()
     let processors = Int(pk_usable_processors())
     if processors > 0 { NIOSingletons.groupLoopCountSuggestion = processors }

@@ -5,13 +5,13 @@ import PageKit
 import ServiceLifecycle
 
 /// The daemon: serves bundles, and runs pages.
-public struct RenderHost: Sendable {
+package struct RenderHost: Sendable {
   let settings: Settings
   /// Where each setting came from that was given.
   let sources: [SettingKey: String]
   let logger: Logger
 
-  public init(_ settings: Settings, logger: Logger = Logger(label: "renderhost")) {
+  package init(_ settings: Settings, logger: Logger = Logger(label: "renderhost")) {
     self.init(settings, sources: [:], logger: logger)
   }
 
@@ -22,10 +22,10 @@ public struct RenderHost: Sendable {
   }
 
   /// Runs until the process is told to stop.
-  public func run() async throws {
+  package func run() async throws {
     let parts = try RenderHostParts(settings, logger: logger)
     try await HostServer(
-      settings: settings, sources: sources, operating: parts.operating, metrics: parts.record.metrics,
+      settings: settings, sources: sources, controls: parts.controls, metrics: parts.record.metrics,
       services: parts.services, logger: logger, gateway: parts.gateway,
       whenRunning: { [locations = parts.pages?.locations] listener, address in
         if listener.isPublic, let port = address?.port { locations?.listens(on: port) }

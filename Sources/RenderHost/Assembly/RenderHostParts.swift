@@ -8,8 +8,10 @@ import ServiceLifecycle
 
 /// The daemon's parts, wired together.
 struct RenderHostParts: Sendable {
-  let record = HostRecord()
-  /// Nil without bundles.
+  let record = HostRecord(
+    metrics: HostMetrics(
+      MetricRegistry(HostMetrics.descriptions, HostMetrics.pageDescriptions, HostMetrics.gatewayDescriptions)))
+  /// `nil` without bundles.
   let pages: PageParts?
   let gateway: GatewayServer?
   private let settings: Settings
@@ -19,9 +21,14 @@ struct RenderHostParts: Sendable {
   init(_ settings: Settings, executable: String = "/proc/self/exe", logger: Logger) throws {
     self.settings = settings
     pages = try PageParts(settings, record: record, executable: executable, logger: logger)
-    gateway = try Gateway(settings, record: record, logger: logger).map { [record] in
-      GatewayServer(gateway: $0, settings: settings, metrics: record.metrics, logger: logger)
+    guard settings.gateway.address != nil, !settings.gateway.origins.isEmpty else {
+      gateway = nil
+      return
     }
+    let gateway = try Gateway(
+      settings.gateway.origins, store: settings.store, isSecure: settings.certificate != nil, record: record,
+      logger: logger)
+    self.gateway = GatewayServer(gateway: gateway, settings: settings.server, metrics: record.metrics, logger: logger)
   }
 
   /// To be run for as long as the server.
@@ -29,7 +36,7 @@ struct RenderHostParts: Sendable {
 
   func add(to routes: ListenerRoutes) { pages?.add(to: routes) }
 
-  var operating: Operating {
+  var controls: HostControls {
     let (pages, gateway) = (pages, gateway?.gateway)
     let pageReport = pages.map {
       PageReport(
@@ -37,7 +44,19 @@ struct RenderHostParts: Sendable {
         metrics: record.metrics)
     }
     let gatewayReport = gateway.map { GatewayReport(gateway: $0, metrics: record.metrics) }
-    return Operating(
+    let server = ServerControls(
+      checks: pages?.checks ?? [],
+      relaunch: { try await pages?.serving.relaunch() },
+      clearCache: {
+        try await pages?.host.responses.removeAll()
+        for origin in gateway?.origins ?? [] { try await origin.loader.purge(.all) }
+      },
+      updateMetrics: {
+        await pageReport?.updateMetrics()
+        await gatewayReport?.updateMetrics()
+      })
+    return HostControls(
+      server: server,
       status: { [started, record] in
         var status = HostStatus(started: started)
         status.servesBundles = pageReport != nil
@@ -46,16 +65,6 @@ struct RenderHostParts: Sendable {
         status.failures = record.failures.latest
         return status
       },
-      checks: pages?.checks ?? [],
-      relaunch: { try await pages?.serving.relaunch() },
-      clearCache: {
-        try await pages?.host.responses.removeAll()
-        for origin in gateway?.origins ?? [] { try await origin.loader.purge(.all) }
-      },
-      purge: gateway.map { GatewayPurge(origins: $0.origins, metrics: record.metrics).callAsFunction },
-      updateMetrics: {
-        await pageReport?.updateMetrics()
-        await gatewayReport?.updateMetrics()
-      })
+      purge: gateway.map { GatewayPurge(origins: $0.origins, metrics: record.metrics).callAsFunction })
   }
 }

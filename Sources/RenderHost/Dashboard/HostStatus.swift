@@ -12,14 +12,16 @@ struct HostStatus: Codable, Sendable {
   var pages: [Page] = []
   var workers: [Worker] = []
   /// Those behind the gateway; nil without one.
-  var origins: [Origin]?
-  /// The last ones, newest first; at most ``failureLimit``: as many of each kind.
-  var failures: [Failure] = []
-  /// Filled in by ``OperatingRoutes``.
+  var origins: [OriginStatus]?
+  /// The last ones, newest first; at most ``failureLimit``.
+  var failures: [FailureLog.Failure] = []
+  /// Filled in by ``StatusRoutes``.
   var checks: [HealthCheck.Outcome] = []
   var traffic = Traffic()
 
-  static let failureLimit = 40
+  static let failureLimit = FailureLog.limit * failureKinds.count
+  /// The kinds of failures that are shown.
+  static let failureKinds: [FailureLog.Kind] = [.page, .worker, .release, .origin]
 
   struct Release: Codable, Sendable {
     var name: String
@@ -79,35 +81,6 @@ struct HostStatus: Codable, Sendable {
     var started: Date?
     /// Times a worker in this place ended before its time.
     var kills: Int
-  }
-
-  /// One behind the gateway. Counts are since the start.
-  struct Origin: Codable, Sendable {
-    var name: String
-    var url: String
-    /// Whom it answers: hosts and beginnings of paths; empty for all.
-    var hosts: [String]
-    var prefixes: [String]
-    /// Whether requests are sent to it.
-    var isUp: Bool
-    /// By ``GatewayResult``.
-    var answers: [String: Int64]
-    /// Of all answers those that the origin did not have to send, from 0 to 1; nil when nothing was asked for.
-    var hitRatio: Double?
-    /// Bytes of bodies that it did not have to send.
-    var savedBytes: Int64
-    /// Seconds until the head of its answer was there; nil without any.
-    var median: Double?
-    var p95: Double?
-  }
-
-  struct Failure: Codable, Sendable {
-    var time: Date
-    /// As ``FailureLog/Kind``.
-    var kind: String
-    var message: String
-    /// The bundle, or bundles.
-    var subject: String?
   }
 
   /// Samples of the recent past, oldest first.

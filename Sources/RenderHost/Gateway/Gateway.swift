@@ -4,6 +4,9 @@ import HTTPTransport
 import HTTPTypes
 import Hummingbird
 import Logging
+import PageCore
+import PageLoading
+import PageStore
 
 /// A shared cache in front of origins: decides with `HTTPCaching`, keeps in stores of its own, asks with libcurl.
 struct Gateway: Sendable {
@@ -11,18 +14,19 @@ struct Gateway: Sendable {
   private let table: OriginTable
   private let isSecure: Bool
 
-  /// - Returns: nil where none is wanted.
+  /// - Parameters:
+  ///   - store: the folder of all stores.
+  ///   - isSecure: `true` if clients are served over TLS.
   /// - Throws: ``StoreError``, ``TransportError``.
-  init?(
-    _ settings: Settings, record: HostRecord, logger: Logger,
+  init(
+    _ settings: [OriginSettings], store: StoreDirectory, isSecure: Bool, record: HostRecord, logger: Logger,
     now: @escaping @Sendable () -> HTTPDate = ResourceLoader.Configuration().now
   ) throws {
-    guard settings.gateway != nil, !settings.origins.isEmpty else { return nil }
-    origins = try settings.origins.map {
-      try GatewayOrigin($0, store: settings.store, record: record, logger: logger, now: now)
+    origins = try settings.map {
+      try GatewayOrigin($0, store: store, record: record, logger: logger, now: now)
     }
-    table = OriginTable(settings.origins)
-    isSecure = settings.certificate != nil
+    table = OriginTable(settings)
+    self.isSecure = isSecure
   }
 
   /// - Parameters:
@@ -34,7 +38,7 @@ struct Gateway: Sendable {
   /// - Throws: ``HTTPError`` for what is not forwarded, ``GatewayFault``.
   func respond(
     to request: Request, client: String?, version: RequestVersion, departure: ClientDeparture,
-    socketBytes: BytePipe? = nil, note: GatewayNote? = nil
+    socketBytes: BytePipe? = nil, note: AccessLogNote? = nil
   ) async throws -> Response {
     guard request.method != .connect else {
       throw HTTPError(.notImplemented, message: "the gateway makes no tunnels")

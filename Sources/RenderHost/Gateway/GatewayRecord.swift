@@ -59,3 +59,8 @@ struct TimedTransport: HTTPTransporting {
     return response
   }
 }
+
+extension FailureLog.Kind {
+  /// An origin behind the gateway gave no answer.
+  static let origin = Self("origin")
+}

@@ -49,7 +49,7 @@ struct GatewayReport: Sendable {
     }
   }
 
-  var origins: [HostStatus.Origin] {
+  var origins: [OriginStatus] {
     let families = Dictionary(metrics.registry.families.map { ($0.name, $0) }) { first, _ in first }
     return gateway.origins.map { origin in
       let settings = origin.settings
@@ -67,7 +67,7 @@ struct GatewayReport: Sendable {
       func quantile(_ quantile: Double) -> Double? {
         times.flatMap { Quantile.of(quantile, counts: $0.value.counts, bounds: $0.bounds) }
       }
-      return HostStatus.Origin(
+      return OriginStatus(
         name: settings.name, url: settings.url.origin, hosts: settings.hosts, prefixes: settings.prefixes,
         isUp: origin.isUp, answers: answers, hitRatio: Self.hitRatio(answers), savedBytes: savedBytes,
         median: quantile(0.5), p95: quantile(0.95))

@@ -10,7 +10,7 @@ import ServiceLifecycle
 /// The gateway's listener, held to the same limits as the host's own.
 struct GatewayServer: Sendable {
   let gateway: Gateway
-  let settings: Settings
+  let settings: ServerSettings
   let metrics: HostMetrics
   let logger: Logger
   /// What is given again to who asks in the same words.
@@ -36,7 +36,7 @@ struct GatewayServer: Sendable {
       let context = HostRequestContext(
         source: ApplicationRequestContextSource(channel: channel, logger: logger),
         version: await RequestVersion(of: request, on: channel),
-        socketBytes: await BytePipe.ofSocket(for: request, on: channel), note: GatewayNote())
+        socketBytes: await BytePipe.ofSocket(for: request, on: channel), note: AccessLogNote())
       // Other than the host's own answers these have the origin's date.
       let response = try await InterimHeads.$current.withValue(InterimHeads(in: context.version, to: channel)) {
         try await responder.respond(to: request, context: context)

@@ -7,7 +7,7 @@ struct RequestSender: Sendable {
   /// Ends what is under way for it.
   let departure: ClientDeparture
   /// For the access log.
-  var note: GatewayNote?
+  var note: AccessLogNote?
   /// The trace that it belongs to, as the origin is told.
   let trace: TraceParent
 }

@@ -57,7 +57,7 @@ package struct HostCommand: AsyncParsableCommand {
   package func run() async throws {
     let merged = try merged()
     if checkConfig { return try check(merged) }
-    LogOutput.bootstrap(merged.settings)
+    LogOutput.bootstrap(merged.settings.server)
     let logger = Logger(label: "renderhost")
     for variable in merged.unknownVariables {
       logger.warning("\(variable) is set, but there is no such setting")
@@ -74,7 +74,7 @@ package struct HostCommand: AsyncParsableCommand {
   }
 
   private func warnings(_ settings: Settings) -> [String] {
-    ProcessLimits.current.warnings(settings) + ListenerPlan(settings).warnings
+    ProcessLimits.current.warnings(settings) + ListenerPlan(settings.server).warnings
   }
 
   private func merged() throws -> SettingsReader.Merged {

@@ -8,11 +8,11 @@ package enum SettingsCheck {
     if settings.bundles != nil, settings.manifest != nil {
       throw SettingsError.combination("--bundles and --manifest exclude each other: serve a folder, or follow a server")
     }
-    if settings.bundles == nil, settings.manifest == nil, settings.gateway == nil {
+    if settings.bundles == nil, settings.manifest == nil, settings.gateway.address == nil {
       throw SettingsError.combination(
         "there is nothing to serve: give --bundles DIR, --manifest URL, or --gateway HOST:PORT with --origin URL")
     }
-    if (settings.gateway == nil) != settings.origins.isEmpty {
+    if (settings.gateway.address == nil) != settings.gateway.origins.isEmpty {
       throw SettingsError.combination(
         "--gateway and --origin (or origins in the file) belong together: one of them is missing")
     }
@@ -24,7 +24,7 @@ package enum SettingsCheck {
   /// Why the daemon does not listen as it is told to, and each file or folder that is named and cannot be used; each in
   /// one sentence.
   package static func problems(of settings: Settings) -> [String] {
-    var problems = [ListenerPlan(settings).refusal].compactMap(\.self)
+    var problems = [ListenerPlan(settings.server).refusal].compactMap(\.self)
     if let bundles = settings.bundles, !isFolder(bundles) { problems.append("--bundles: \(bundles) is no folder") }
     for (key, files) in [(SettingKey.framework, settings.frameworks), (.prelude, settings.preludes)] {
       for (name, file) in files.sorted(by: { $0.key < $1.key }) {
@@ -36,7 +36,7 @@ package enum SettingsCheck {
         problems.append("\(error)")
       }
     }
-    for origin in settings.origins {
+    for origin in settings.gateway.origins {
       if let file = origin.certificateAuthorities, !FileManager.default.isReadableFile(atPath: file) {
         problems.append("the origin \(origin.name): ca: \(file) cannot be read")
       }

@@ -29,15 +29,17 @@ struct SettingsFile {
         origins = try OriginsFile.origins(in: list, path: path)
         continue
       }
-      guard let key = SettingKey(rawValue: name) else { throw SettingsError.unknownKey(key: name, file: path) }
-      guard let entry = Entry(value, isSwitch: key.isSwitch) else {
-        let expected = key.isSwitch ? "true or false" : "a text, a number or a list of texts"
+      guard let setting = Settings.setting(SettingKey(name)) else {
+        throw SettingsError.unknownKey(key: name, file: path)
+      }
+      guard let entry = Entry(value, isSwitch: setting.form == .toggle) else {
+        let expected = setting.form == .toggle ? "true or false" : "a text, a number or a list of texts"
         throw SettingsError.badValue(key: name, value: "no text", source: path, expected: expected)
       }
-      guard key.isList || !entry.isList else {
+      guard setting.form == .list || !entry.isList else {
         throw SettingsError.badValue(key: name, value: "a list", source: path, expected: "one value")
       }
-      values[key] = entry.texts
+      values[setting.key] = entry.texts
     }
   }
 

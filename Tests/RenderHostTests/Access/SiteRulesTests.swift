@@ -130,10 +130,10 @@ struct SiteRulesTests {
   @Test("a refused request is told why, and does not reach its route")
   func refusalsAreAnswered() async throws {
     let server = HostServer(
-      settings: Settings(), operating: .fake(), metrics: HostMetrics(),
+      settings: Settings(), controls: .fake(), metrics: HostMetrics(),
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     let listener = try #require(ListenerPlan(server.settings).listeners.first)
-    let routes = server.routes(of: listener, history: TrafficHistory(server.metrics.registry))
+    let routes = server.routes(of: listener)
     let opened = Monitor(0)
     routes.add(.pages) { router in
       router.post("/pages") { _, _ in

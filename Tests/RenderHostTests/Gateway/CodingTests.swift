@@ -79,7 +79,7 @@ struct CodingTests {
   }
 
   @Test func onlyTheCodingsThatAnOriginUsesGoOn() async throws {
-    try await GatewayFixture.running({ $0.origins[0].codings = ["compress"] }) { fixture in
+    try await GatewayFixture.running({ $0.gateway.origins[0].codings = ["compress"] }) { fixture in
       Self.serve(fixture, ["compress"], etags: false)
       for accepted in ["compress", "compress, exi", "zstd, compress"] {
         let answer = try await Self.ask(fixture, accepted)

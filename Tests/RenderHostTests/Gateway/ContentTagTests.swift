@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(2)))
 struct ContentTagTests {
   private func running(_ body: (GatewayFixture) async throws -> Void) async throws {
-    try await GatewayFixture.running({ $0.origins[0].tagLimit = 1000 }, body)
+    try await GatewayFixture.running({ $0.gateway.origins[0].tagLimit = 1000 }, body)
   }
 
   @Test func whoHasTheContentGetsA304WhetherItIsKeptOrNot() async throws {

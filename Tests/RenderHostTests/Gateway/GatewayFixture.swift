@@ -36,8 +36,8 @@ final class GatewayFixture: Sendable {
     directory = try TemporaryDirectory()
     var settings = Settings()
     settings.store = StoreDirectory(directory.file("store"))
-    settings.gateway = ("127.0.0.1", 0)
-    settings.origins = PageURL(origin.url(for: "/")).map { [OriginSettings(url: $0)] } ?? []
+    settings.gateway.address = ("127.0.0.1", 0)
+    settings.gateway.origins = PageURL(origin.url(for: "/")).map { [OriginSettings(url: $0)] } ?? []
     change(&settings)
     var logger = Logger(label: "test")
     logger.logLevel = .error
@@ -46,12 +46,10 @@ final class GatewayFixture: Sendable {
     }
     record = HostRecord()
     let metrics = record.metrics
-    guard
-      let gateway = try Gateway(
-        settings, record: record, logger: logger, now: now ?? ResourceLoader.Configuration().now),
-      let address = settings.gateway
-    else { throw NotRunning() }
-    self.gateway = gateway
+    guard let address = settings.gateway.address else { throw NotRunning() }
+    gateway = try Gateway(
+      settings.gateway.origins, store: settings.store, isSecure: settings.certificate != nil, record: record,
+      logger: logger, now: now ?? ResourceLoader.Configuration().now)
     var tls: TLSReloader?
     if let certificate = settings.certificate, let key = settings.privateKey {
       tls = try TLSReloader(TLSFiles(certificate: certificate, privateKey: key))
@@ -60,7 +58,7 @@ final class GatewayFixture: Sendable {
     purge = GatewayPurge(origins: gateway.origins, metrics: metrics)
     let bound = Monitor<Int?>(nil)
     let server = GatewayServer(
-      gateway: gateway, settings: settings, metrics: metrics, logger: logger,
+      gateway: gateway, settings: settings.server, metrics: metrics, logger: logger,
       whenRunning: { address in bound.change { $0 = address?.port ?? -1 } })
     recalled = server.answers
     let group = ServiceGroup(

@@ -10,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(2)))
 struct GatewayHostTests {
   private static func shop(_ settings: inout Settings) {
-    settings.origins[0].hosts = ["shop.example", "*.shop.example"]
+    settings.gateway.origins[0].hosts = ["shop.example", "*.shop.example"]
   }
 
   private static func status(of answer: String) -> Int {

@@ -33,7 +33,7 @@ struct GatewayLogTests {
 
   @Test func whatIsKeptAndWhatHadToGoIsCounted() async throws {
     try await GatewayFixture.running {
-      ($0.origins[0].memory, $0.origins[0].disk) = (20_000, 30_000)
+      ($0.gateway.origins[0].memory, $0.gateway.origins[0].disk) = (20_000, 30_000)
     } _: { fixture in
       for number in 0..<20 {
         fixture.origin.serve(

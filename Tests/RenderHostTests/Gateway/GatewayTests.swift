@@ -50,7 +50,7 @@ struct GatewayTests {
     try await GatewayFixture.running { settings in
       var rule = ResourceRule(.glob("/log*"))
       rule.sharesCookies = true
-      settings.origins[0].rules = [rule]
+      settings.gateway.origins[0].rules = [rule]
     } _: { fixture in
       Self.setCookies(fixture, "max-age=60")
       let answers = [try await fixture.get("/login"), try await fixture.get("/login")]
@@ -148,7 +148,7 @@ struct GatewayTests {
   func whatAPostNamesOfTheClientsOwnHostIsAskedForAgain(
     _ forwarding: OriginSettings.Forwarding, _ location: String, _ isOwn: Bool
   ) async throws {
-    try await GatewayFixture.running({ $0.origins[0].forwarding = forwarding }) { fixture in
+    try await GatewayFixture.running({ $0.gateway.origins[0].forwarding = forwarding }) { fixture in
       fixture.origin.serve("/items", [65], headers: Self.kept)
       for name in [HTTPField.Name.location, .contentLocation] {
         fixture.origin.respond("/form") { _ in OriginResponse(status: .created, headers: [name: location]) }

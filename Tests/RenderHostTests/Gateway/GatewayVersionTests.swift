@@ -120,8 +120,8 @@ struct GatewayVersionTests {
   func theOriginMaySpeakHTTP2() async throws {
     try await NginxServer.running(serving: ["a": Array("body".utf8)]) { server in
       try await GatewayFixture.running {
-        $0.origins[0].url = PageURL(server.url(for: "/")) ?? $0.origins[0].url
-        $0.origins[0].certificateAuthorities = server.certificateAuthority
+        $0.gateway.origins[0].url = PageURL(server.url(for: "/")) ?? $0.gateway.origins[0].url
+        $0.gateway.origins[0].certificateAuthorities = server.certificateAuthority
       } _: { fixture in
         for _ in 0..<2 {
           let answer = try await fixture.get("/a")

@@ -63,7 +63,7 @@ struct OpaqueFieldTests {
       return (Array(head.utf8) + value + Array("\r\n\r\n".utf8) + value, false)
     } _: { origin in
       try await GatewayFixture.running {
-        $0.origins[0].url = origin.url ?? $0.origins[0].url
+        $0.gateway.origins[0].url = origin.url ?? $0.gateway.origins[0].url
       } _: {
         try await body(origin, $0)
       }
@@ -137,7 +137,7 @@ struct OpaqueFieldTests {
         ? (Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".utf8), false) : nil
     } _: { origin in
       try await GatewayFixture.running {
-        $0.origins[0].url = origin.url ?? $0.origins[0].url
+        $0.gateway.origins[0].url = origin.url ?? $0.gateway.origins[0].url
       } _: { fixture in
         let client = try RawClient(port: fixture.port)
         client.send("POST /b HTTP/1.1\r\nHost: h\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n")

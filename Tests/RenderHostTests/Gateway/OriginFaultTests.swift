@@ -155,7 +155,7 @@ struct OriginFaultTests {
 
   @Test func anAnswerThatAnnouncesMoreThanMayPassIsRefusedAtOnce() async throws {
     try await GatewayFixture.running {
-      $0.origins[0].answerLimit = 1_000
+      $0.gateway.origins[0].answerLimit = 1_000
     } _: { fixture in
       fixture.origin.serve("/a", Array(repeating: 65, count: 1_001), headers: Self.kept)
       let refused = try await fixture.get("/a")
@@ -172,7 +172,7 @@ struct OriginFaultTests {
   ])
   func whatMustBeValidatedIsATimeoutWhileTheOriginIsAway(_ control: String, _ status: Int) async throws {
     try await GatewayFixture.running {
-      $0.origins[0].patience = .init(failures: 2)
+      $0.gateway.origins[0].patience = .init(failures: 2)
     } _: { fixture in
       fixture.origin.serve("/a", [65], etag: "\"1\"", headers: [.cacheControl: control])
       _ = try await fixture.get("/a")
@@ -191,8 +191,8 @@ struct OriginFaultTests {
   func anOriginWhoseCertificateIsNotAcceptedIsLeftAlone() async throws {
     try await NginxServer.running(serving: ["a": Array("body".utf8)]) { server in
       try await GatewayFixture.running {
-        $0.origins[0].url = PageURL(server.url(for: "/")) ?? $0.origins[0].url
-        $0.origins[0].patience = .init(failures: 1, rest: .seconds(600), longestRest: .seconds(600))
+        $0.gateway.origins[0].url = PageURL(server.url(for: "/")) ?? $0.gateway.origins[0].url
+        $0.gateway.origins[0].patience = .init(failures: 1, rest: .seconds(600), longestRest: .seconds(600))
       } _: { fixture in
         let first = try await fixture.get("/a")
         let second = try await fixture.get("/a")

@@ -81,7 +81,7 @@ struct OriginsFileTests {
     try Data(#"{"gateway": "127.0.0.1:0", "origins": [{"name": "a", "url": "http://a.example"}]}"#.utf8)
       .write(to: URL(fileURLWithPath: path))
     let merged = try SettingsReader(flags: [:], environment: [:], file: path).merged()
-    #expect(merged.settings.origins.map(\.name) == ["a"])
+    #expect(merged.settings.gateway.origins.map(\.name) == ["a"])
     #expect(SettingsReport(merged.settings, sources: merged.sources).text.contains("origins[a]"))
     let error = #expect(throws: SettingsError.self) {
       try SettingsReader(flags: [.origin: ["http://b.example"]], environment: [:], file: path).merged()

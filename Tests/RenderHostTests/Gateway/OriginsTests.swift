@@ -17,11 +17,11 @@ struct OriginsTests {
     try await FaultOrigin.running { other in
       other.serve("/a", Array("other".utf8), headers: [.cacheControl: "max-age=60"])
       try await GatewayFixture.running({ settings in
-        settings.origins[0].hosts = ["api.example.com"]
-        var second = OriginSettings(name: "other", url: settings.origins[0].url)
+        settings.gateway.origins[0].hosts = ["api.example.com"]
+        var second = OriginSettings(name: "other", url: settings.gateway.origins[0].url)
         second.url = PageURL(other.url(for: "/")) ?? second.url
         second.prefixes = ["/a"]
-        settings.origins.append(second)
+        settings.gateway.origins.append(second)
       }) { fixture in
         fixture.origin.serve("/a", Array("api".utf8), headers: [.cacheControl: "max-age=60"])
         for _ in 0..<2 {
@@ -37,7 +37,7 @@ struct OriginsTests {
 
   @Test func rulesSayHowAndHowLongWhatTheyMatchIsKept() async throws {
     try await GatewayFixture.running({ settings in
-      settings.origins[0].rules = [
+      settings.gateway.origins[0].rules = [
         ResourceRule(.glob("/silent/*"), lifetime: .exactly(60)), ResourceRule(.glob("/now/*"), behavior: .networkOnly),
       ]
     }) { fixture in
@@ -54,7 +54,7 @@ struct OriginsTests {
 
   @Test func aFieldThatIsMeantForTheGatewayDecides() async throws {
     let name = try #require(HTTPField.Name("My-Cache-Control"))
-    try await GatewayFixture.running({ $0.origins[0].targets = [name] }) { fixture in
+    try await GatewayFixture.running({ $0.gateway.origins[0].targets = [name] }) { fixture in
       fixture.origin.serve("/a", [65], headers: [.cacheControl: "no-store", name: "max-age=60"])
       for _ in 0..<2 { _ = try await fixture.get("/a") }
       #expect(fixture.origin.requestCount(path: "/a") == 1)
@@ -63,7 +63,7 @@ struct OriginsTests {
 
   @Test func moreThanMayWaitIsTurnedAway() async throws {
     try await GatewayFixture.running({ settings in
-      (settings.origins[0].connections, settings.origins[0].waiting) = (1, 1)
+      (settings.gateway.origins[0].connections, settings.gateway.origins[0].waiting) = (1, 1)
     }) { fixture in
       for path in ["/a", "/b", "/c"] { fixture.origin.serve(path, Array(path.utf8)) }
       fixture.origin.hold("/a")
@@ -86,7 +86,7 @@ struct OriginsTests {
   @Test func whoIsTurnedAwayIsInTheLogOnceInAWhile() async throws {
     let lines = Monitor<[Data]>([])
     try await GatewayFixture.running(
-      { ($0.origins[0].connections, $0.origins[0].waiting) = (1, 0) }, lines: lines
+      { ($0.gateway.origins[0].connections, $0.gateway.origins[0].waiting) = (1, 0) }, lines: lines
     ) { fixture in
       fixture.origin.serve("/a", [65])
       fixture.origin.hold("/a")
@@ -106,7 +106,7 @@ struct OriginsTests {
 
   @Test func aBodyThatGoesThroughTakesAPlaceUntilItsEnd() async throws {
     try await GatewayFixture.running({ settings in
-      (settings.origins[0].connections, settings.origins[0].waiting) = (1, 0)
+      (settings.gateway.origins[0].connections, settings.gateway.origins[0].waiting) = (1, 0)
     }) { fixture in
       fixture.origin.serve("/slow", [UInt8](repeating: 65, count: 10), headers: [.cacheControl: "no-store"])
       fixture.origin.script("/slow", [.stall(afterBytes: 5)])
@@ -131,7 +131,8 @@ struct OriginsTests {
 
   @Test func anOriginThatCannotBeReachedIsLeftAloneAndTriedAgain() async throws {
     try await GatewayFixture.running({ settings in
-      settings.origins[0].patience = .init(failures: 1, rest: .milliseconds(200), longestRest: .milliseconds(200))
+      settings.gateway.origins[0].patience = .init(
+        failures: 1, rest: .milliseconds(200), longestRest: .milliseconds(200))
     }) { fixture in
       fixture.origin.serve("/a", [65])
       #expect(try await fixture.get("/a").status == 200 && fixture.isUp)

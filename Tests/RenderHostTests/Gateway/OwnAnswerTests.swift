@@ -45,7 +45,7 @@ struct OwnAnswerTests {
   }
 
   @Test func anAnswerOfTheOriginSaysWhatBecameOfItAndNothingElse() async throws {
-    try await GatewayFixture.running({ $0.origins[0].tagLimit = 1_000 }) { fixture in
+    try await GatewayFixture.running({ $0.gateway.origins[0].tagLimit = 1_000 }) { fixture in
       fixture.origin.serve("/a", Array("abc".utf8), headers: [.cacheControl: "no-store"])
       let whole = try await fixture.get("/a")
       let tag = try #require(whole["etag"])

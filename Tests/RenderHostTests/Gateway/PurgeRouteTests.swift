@@ -15,9 +15,9 @@ struct PurgeRouteTests {
     _ body: String, token: String? = "secret", hasGateway: Bool = true, failing failure: (any Error)? = nil
   ) async throws -> (status: Int, text: String, orders: [PurgeOrder]) {
     let orders = Monitor<[PurgeOrder]>([])
-    var operating = Operating.fake()
+    var controls = HostControls.fake()
     if hasGateway {
-      operating.purge = { order in
+      controls.purge = { order in
         if let failure { throw failure }
         orders.change { $0.append(order) }
         return 7
@@ -27,7 +27,7 @@ struct PurgeRouteTests {
     settings.adminToken = "secret"
     let metrics = HostMetrics()
     let server = HostServer(
-      settings: settings, operating: operating, metrics: metrics,
+      settings: settings, controls: controls, metrics: metrics,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     let application = Application(router: try server.router(), logger: server.logger)
     return try await application.test(.router) { client in

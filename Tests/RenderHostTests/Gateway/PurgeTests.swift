@@ -52,7 +52,7 @@ struct PurgeTests {
 
   @Test func anAbsoluteURLMeansTheOriginOfThatName() async throws {
     try await GatewayFixture.running { settings in
-      settings.origins[0].hosts = ["*.example.com"]
+      settings.gateway.origins[0].hosts = ["*.example.com"]
     } _: { fixture in
       fixture.origin.serve("/a", [65], headers: Self.fields())
       for url in [fixture.origin.url(for: "/a"), "https://api.example.com/a"] {

@@ -27,7 +27,7 @@ struct RequestIdentityTests {
   }
 
   @Test func hostsShareWhatAnOriginCannotTellThemApartBy() async throws {
-    try await GatewayFixture.running({ $0.origins[0].forwarding = .none }) { fixture in
+    try await GatewayFixture.running({ $0.gateway.origins[0].forwarding = .none }) { fixture in
       fixture.origin.serve("/a", [65], headers: Self.kept)
       for host in ["a.example", "b.example"] {
         let answer = try await fixture.get("/a", host: host)

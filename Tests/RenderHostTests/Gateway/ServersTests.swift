@@ -42,9 +42,9 @@ struct ServersTests {
   ) async throws {
     try await FaultOrigin.running { second in
       try await GatewayFixture.running { settings in
-        settings.origins[0].others = PageURL(second.url(for: "/")).map { [$0] } ?? []
-        settings.origins[0].patience = .init(failures: 2, rest: .seconds(600), longestRest: .seconds(600))
-        change(&settings.origins[0])
+        settings.gateway.origins[0].others = PageURL(second.url(for: "/")).map { [$0] } ?? []
+        settings.gateway.origins[0].patience = .init(failures: 2, rest: .seconds(600), longestRest: .seconds(600))
+        change(&settings.gateway.origins[0])
       } _: { fixture in
         for (server, name) in [(fixture.origin, "first"), (second, "second")] {
           for path in ["/a", "/b", "/health"] { server.serve(path, Array(name.utf8)) }
@@ -106,8 +106,8 @@ struct ServersTests {
 
   @Test func aCheckThatSucceedsEndsTheRestOfAnOrigin() async throws {
     try await GatewayFixture.running {
-      ($0.origins[0].healthPath, $0.origins[0].healthInterval) = ("/health", .milliseconds(20))
-      $0.origins[0].patience = .init(failures: 1, rest: .seconds(600), longestRest: .seconds(600))
+      ($0.gateway.origins[0].healthPath, $0.gateway.origins[0].healthInterval) = ("/health", .milliseconds(20))
+      $0.gateway.origins[0].patience = .init(failures: 1, rest: .seconds(600), longestRest: .seconds(600))
     } _: { fixture in
       for path in ["/a", "/health"] { fixture.origin.serve(path, [65]) }
       try await fixture.origin.refuseConnections()

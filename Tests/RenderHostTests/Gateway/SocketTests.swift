@@ -35,8 +35,8 @@ struct SocketTests {
       received.ends(with: Self.end) ? (answer, false) : nil
     } _: { origin in
       try await GatewayFixture.running { settings in
-        settings.origins[0].url = origin.url ?? settings.origins[0].url
-        change(&settings.origins[0])
+        settings.gateway.origins[0].url = origin.url ?? settings.gateway.origins[0].url
+        change(&settings.gateway.origins[0])
       } _: {
         try await body(origin, $0)
       }
@@ -101,7 +101,7 @@ struct SocketTests {
       return (isSocket ? Self.agreeing : Array("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc".utf8), false)
     } _: { origin in
       try await GatewayFixture.running {
-        $0.origins[0].url = origin.url ?? $0.origins[0].url
+        $0.gateway.origins[0].url = origin.url ?? $0.gateway.origins[0].url
       } _: { fixture in
         let client = try RawClient(port: fixture.port)
         client.send("GET /a HTTP/1.1\r\nHost: h\r\n\r\n" + Self.request() + "early")
@@ -183,7 +183,9 @@ struct SocketTests {
       nil
     } _: { origin in
       try await GatewayFixture.running {
-        ($0.origins[0].url, $0.origins[0].idleTime) = (origin.url ?? $0.origins[0].url, .seconds(1))
+        ($0.gateway.origins[0].url, $0.gateway.origins[0].idleTime) = (
+          origin.url ?? $0.gateway.origins[0].url, .seconds(1)
+        )
       } _: { fixture in
         let client = try RawClient(port: fixture.port)
         client.send(Self.request())
@@ -195,7 +197,7 @@ struct SocketTests {
 
   @Test func anOriginThatIsAwayIsLeftAlone() async throws {
     try await GatewayFixture.running {
-      $0.origins[0].patience = .init(failures: 1, rest: .seconds(600), longestRest: .seconds(600))
+      $0.gateway.origins[0].patience = .init(failures: 1, rest: .seconds(600), longestRest: .seconds(600))
     } _: { fixture in
       try await fixture.origin.refuseConnections()
       for status in [502, 503] {
@@ -241,8 +243,8 @@ struct SocketTests {
     try await SocketServer.running(certificate: files.map { ($0.certificate, $0.privateKey) }) { server in
       try await GatewayFixture.running {
         let url = "http\(isSecure ? "s" : "")://\(isSecure ? "localhost" : "127.0.0.1"):\(server.port)/"
-        $0.origins[0].url = PageURL(url) ?? $0.origins[0].url
-        $0.origins[0].certificateAuthorities = files?.certificate
+        $0.gateway.origins[0].url = PageURL(url) ?? $0.gateway.origins[0].url
+        $0.gateway.origins[0].certificateAuthorities = files?.certificate
       } _: { fixture in
         let client = try RawClient(port: fixture.port)
         client.send(Self.request("/echo"))

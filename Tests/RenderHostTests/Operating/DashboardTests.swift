@@ -47,7 +47,7 @@ struct DashboardTests {
   @Test func itLoadsWithoutAConsoleErrorShowsAPreviewAndUpdatesLive() async throws {
     let (asked, previews) = (Monitor(0), Monitor(0))
     let host = try await LiveHost(
-      operating: .fake {
+      controls: .fake {
         Self.status(
           asked.change { count in
             count += 1; return count
@@ -79,9 +79,9 @@ struct DashboardTests {
   }
 
   @Test func anEmptyHostSaysSo() async throws {
-    var operating = Operating.fake()
-    operating.checks = [HealthCheck(name: "release") { "no release is active yet" }]
-    let host = try await LiveHost(operating: operating)
+    var controls = HostControls.fake()
+    controls.server.checks = [HealthCheck(name: "release") { "no release is active yet" }]
+    let host = try await LiveHost(controls: controls)
     let (dom, console) = try await open(host, seconds: 3)
     #expect(console.isEmpty, "\(console)")
     #expect(dom.contains("Not ready: no release is active yet"))

@@ -23,7 +23,7 @@ struct FailureLogTests {
     for number in 1...100 { log.append(.page, "\(number)", at: start + Double(number)) }
     #expect(log.latest.count == FailureLog.limit + 1)
     #expect(log.latest.first?.message == "100" && log.latest.last?.message == "the source is away")
-    #expect(FailureLog.limit * FailureLog.Kind.allCases.count <= HostStatus.failureLimit)
+    #expect(FailureLog.limit * HostStatus.failureKinds.count <= HostStatus.failureLimit)
   }
 
   @Test func theSameAgainIsShownOnceAndLongTextsAreCut() {

@@ -6,9 +6,10 @@ struct FlagTests {
   /// Each setting is reachable by its flag.
   @Test(arguments: SettingKey.allCases)
   func everySettingHasAFlag(_ key: SettingKey) throws {
-    let arguments = key.isSwitch ? [key.flag] : [key.flag, "x"]
+    let isSwitch = Settings.setting(key)?.form == .toggle
+    let arguments = isSwitch ? [key.flag] : [key.flag, "x"]
     let command = try #require(try HostCommand.parseAsRoot(arguments) as? HostCommand)
-    #expect(command.given == [key: [key.isSwitch ? "true" : "x"]])
+    #expect(command.given == [key: [isSwitch ? "true" : "x"]])
   }
 
   @Test func listsAreRepeated() throws {

@@ -17,7 +17,7 @@ struct LimitsTests {
     router.post("/collect") { request, _ in "\(try await request.bytes(upTo: 1_000).count) bytes" }
   }
 
-  private func host(_ change: (inout Settings.Limits) -> Void = { _ in }) async throws -> LiveHost {
+  private func host(_ change: (inout ServerSettings.Limits) -> Void = { _ in }) async throws -> LiveHost {
     var settings = Settings()
     change(&settings.limits)
     return try await LiveHost(settings, routes: Self.echo)

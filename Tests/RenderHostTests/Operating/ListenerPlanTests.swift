@@ -97,7 +97,7 @@ struct ListenerPlanTests {
   @Test("what each listener carries, and what it asks for, follows from the settings", arguments: rows.indices)
   func listenersFollowFromTheSettings(_ index: Int) {
     let row = Self.rows[index]
-    let plan = ListenerPlan(row.settings)
+    let plan = ListenerPlan(row.settings.server)
     #expect(plan.listeners.map(\.address) == row.expected.map(\.0))
     #expect(plan.listeners.map(\.isSecure) == row.expected.map(\.1))
     #expect(plan.listeners.map(\.asksToken) == row.expected.map(\.2))
@@ -123,17 +123,17 @@ struct ListenerPlanTests {
 
   @Test("a daemon does not start if other machines could reach pages or status without a token", arguments: refused)
   func whatIsOpenToOtherMachinesIsRefused(_ row: Row) throws {
-    let refusal = try #require(ListenerPlan(row.settings).refusal)
+    let refusal = try #require(ListenerPlan(row.settings.server).refusal)
     #expect(refusal.contains(row.refusal ?? "-"))
     #expect(SettingsCheck.problems(of: row.settings).first == refusal)
     guard !refusal.contains("are both") else { return }
     #expect(refusal.contains("--insecure-admin") && refusal.contains("--admin-token-file"))
     var settings = row.settings
     settings.allowsInsecureAdmin = true
-    #expect(ListenerPlan(settings).refusal == nil)
+    #expect(ListenerPlan(settings.server).refusal == nil)
     settings.allowsInsecureAdmin = false
     settings.adminToken = Self.token
-    #expect(ListenerPlan(settings).refusal == nil)
+    #expect(ListenerPlan(settings.server).refusal == nil)
   }
 
   @Test func groupsAreListedAsSentencesHaveThem() {

@@ -199,7 +199,7 @@ struct ListenersTests {
     var settings = Settings()
     (settings.port, settings.adminListen) = (0, ("127.0.0.1", live.adminPort))
     let second = HostServer(
-      settings: settings, operating: .fake(), metrics: HostMetrics(),
+      settings: settings, controls: .fake(), metrics: HostMetrics(),
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     let error = await #expect(throws: ListenError.self) { try await second.run() }
     #expect(
@@ -212,7 +212,7 @@ struct ListenersTests {
     var settings = Settings()
     settings.adminListen = ("192.0.2.1", 0)
     let server = HostServer(
-      settings: settings, operating: .fake(), metrics: HostMetrics(),
+      settings: settings, controls: .fake(), metrics: HostMetrics(),
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     #expect(throws: SettingsError.self) { try server.parts(trapsSignals: false) }
   }
@@ -242,12 +242,12 @@ struct ListenersTests {
     var settings = Settings()
     settings.adminToken = token
     let server = HostServer(
-      settings: settings, operating: .fake(), metrics: HostMetrics(),
+      settings: settings, controls: .fake(), metrics: HostMetrics(),
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     let routes = server.routes(
       of: .init(
         key: .listen, host: "192.0.2.1", port: 0, groups: Set(RouteGroup.allCases), isSecure: false,
-        asksToken: asksToken), history: TrafficHistory(server.metrics.registry))
+        asksToken: asksToken))
     Self.add(to: routes)
     try await Application(router: routes.router, logger: server.logger).test(.live) { try await body($0) }
   }
@@ -314,20 +314,19 @@ struct ListenersTests {
   private func routes(
     carrying groups: Set<RouteGroup>, asksToken: Bool = false
   ) -> Router<HostRequestContext> {
-    var operating = Operating.fake {
+    var controls = HostControls.fake {
       var status = HostStatus(started: Date())
       status.pages = [
         .init(id: "p", url: "u", phase: "live", opened: Date(), preview: "/pages/p/preview")
       ]
       return status
     }
-    operating.checks = [HealthCheck(name: "store") { "/var/lib/store is away" }]
+    controls.server.checks = [HealthCheck(name: "store") { "/var/lib/store is away" }]
     let server = HostServer(
-      settings: Settings(), operating: operating, metrics: HostMetrics(),
+      settings: Settings(), controls: controls, metrics: HostMetrics(),
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     return server.routes(
-      of: .init(key: .listen, host: "127.0.0.1", port: 0, groups: groups, isSecure: false, asksToken: asksToken),
-      history: TrafficHistory(server.metrics.registry)
+      of: .init(key: .listen, host: "127.0.0.1", port: 0, groups: groups, isSecure: false, asksToken: asksToken)
     ).router
   }
 

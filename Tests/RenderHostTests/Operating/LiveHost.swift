@@ -21,18 +21,18 @@ final class LiveHost: Sendable {
   private let end: Task<Void, any Error>
 
   convenience init(
-    _ settings: Settings = Settings(), operating: Operating = .fake(), metrics: HostMetrics = HostMetrics(),
+    _ settings: Settings = Settings(), controls: HostControls = .fake(), metrics: HostMetrics = HostMetrics(),
     environment: [String: String] = [:], logger: Logger? = nil,
     routes: @escaping @Sendable (Router<HostRequestContext>) -> Void = { _ in }
   ) async throws {
     try await self.init(
-      settings, operating: operating, metrics: metrics, environment: environment, logger: logger,
+      settings, controls: controls, metrics: metrics, environment: environment, logger: logger,
       adding: { routes($0.router) })
   }
 
   /// - Parameter add: called for each listener.
   init(
-    _ settings: Settings, operating: Operating = .fake(), metrics: HostMetrics = HostMetrics(),
+    _ settings: Settings, controls: HostControls = .fake(), metrics: HostMetrics = HostMetrics(),
     environment: [String: String] = [:], logger: Logger? = nil, adding add: (ListenerRoutes) -> Void
   ) async throws {
     var settings = settings
@@ -41,10 +41,10 @@ final class LiveHost: Sendable {
     var silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     silent.logLevel = .critical
     let server = HostServer(
-      settings: settings, operating: operating, metrics: metrics, environment: environment, logger: logger ?? silent,
+      settings: settings, controls: controls, metrics: metrics, environment: environment, logger: logger ?? silent,
       whenRunning: { listener, address in ports.change { $0[listener.key] = address?.port ?? -1 } })
     let parts = try server.parts(trapsSignals: false, adding: add)
-    let count = ListenerPlan(settings).listeners.count
+    let count = ListenerPlan(settings.server).listeners.count
     let group = parts.group
     self.group = group
     hangup = { await parts.hangup.reload() }
@@ -74,11 +74,11 @@ final class LiveHost: Sendable {
   func ended() async throws { try await end.value }
 }
 
-extension Operating {
+extension HostControls {
   static func fake(
     _ status: @escaping @Sendable () async -> HostStatus = { HostStatus(started: Date(timeIntervalSince1970: 0)) }
-  ) -> Operating {
-    Operating(status: status)
+  ) -> HostControls {
+    HostControls(status: status)
   }
 }
 
@@ -86,6 +86,6 @@ extension HostServer {
   /// The routes of its listener, where it has one for everything.
   func router() throws -> Router<HostRequestContext> {
     let listener = try #require(ListenerPlan(settings).listeners.first)
-    return routes(of: listener, history: TrafficHistory(metrics.registry)).router
+    return routes(of: listener).router
   }
 }

@@ -29,7 +29,7 @@ struct LogTests {
   @Test func eachRequestHasOneLineWithItsIDAndWithoutItsQuery() async throws {
     let lines = Monitor<[Data]>([])
     let server = HostServer(
-      settings: Settings(), operating: .fake(), metrics: HostMetrics(),
+      settings: Settings(), controls: .fake(), metrics: HostMetrics(),
       logger: Logger(label: "unused") { _ in SwiftLogNoOpLogHandler() })
     let router = try server.router()
     let logger = Logger(label: "l") { JSONLogHandler(label: $0) { line in lines.change { $0.append(line) } } }

@@ -91,7 +91,8 @@ struct MetricsTextTests {
       #expect(parsed.value("renderhost_http_request_duration_seconds_bucket", bucket) == 1)
       #expect((parsed.value("process_resident_memory_bytes", [:]) ?? 0) > 1_000_000)
     }
-    #expect(metrics.registry.families.allSatisfy { HostMetrics.descriptions[$0.name] != nil })
+    let described = [HostMetrics.descriptions, HostMetrics.pageDescriptions, HostMetrics.gatewayDescriptions]
+    #expect(metrics.registry.families.allSatisfy { family in described.contains { $0[family.name] != nil } })
   }
 
   @Test func aMeterThatIsDestroyedIsNoLongerWritten() {

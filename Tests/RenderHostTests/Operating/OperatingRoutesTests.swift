@@ -12,14 +12,14 @@ struct OperatingRoutesTests {
   private static let token = "correct horse battery staple"
 
   private func application(
-    token: String? = nil, operating: Operating = .fake(), metrics: HostMetrics = HostMetrics(),
+    token: String? = nil, controls: HostControls = .fake(), metrics: HostMetrics = HostMetrics(),
     routes: (Router<HostRequestContext>) -> Void = { _ in }
   ) throws -> some ApplicationProtocol {
     var settings = Settings()
     settings.adminToken = token
     settings.webhookSecret = token
     let server = HostServer(
-      settings: settings, operating: operating, metrics: metrics,
+      settings: settings, controls: controls, metrics: metrics,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     let router = try server.router()
     routes(router)
@@ -28,11 +28,11 @@ struct OperatingRoutesTests {
 
   @Test func theHostIsReadyWhenAllChecksAre() async throws {
     let problem = Monitor<String?>("no release is active yet")
-    var operating = Operating.fake()
-    operating.checks = [
+    var controls = HostControls.fake()
+    controls.server.checks = [
       HealthCheck(name: "store") { nil }, HealthCheck(name: "release") { problem.read { $0 } },
     ]
-    try await application(operating: operating).test(.router) { client in
+    try await application(controls: controls).test(.router) { client in
       try await client.execute(uri: "/readyz", method: .get) { answer in
         #expect(answer.status == .serviceUnavailable)
         let text = String(buffer: answer.body)
@@ -64,9 +64,9 @@ struct OperatingRoutesTests {
   ])
   func whoDoesNotShowTheTokenIsRefused(_ authorization: String?) async throws {
     let relaunched = Monitor(0)
-    var operating = Operating.fake()
-    operating.relaunch = { relaunched.change { $0 += 1 } }
-    try await application(token: Self.token, operating: operating).test(.router) { client in
+    var controls = HostControls.fake()
+    controls.server.relaunch = { relaunched.change { $0 += 1 } }
+    try await application(token: Self.token, controls: controls).test(.router) { client in
       var headers = HTTPFields()
       headers[.authorization] = authorization
       try await client.execute(uri: "/admin/relaunch", method: .post, headers: headers) { answer in
@@ -82,10 +82,10 @@ struct OperatingRoutesTests {
       let description = "https://a.example/manifest.json answered 503"
     }
     let done = Monitor<[String]>([])
-    var operating = Operating.fake()
-    operating.relaunch = { done.change { $0.append("relaunch") } }
-    operating.clearCache = { throw Away() }
-    try await application(token: Self.token, operating: operating).test(.router) { client in
+    var controls = HostControls.fake()
+    controls.server.relaunch = { done.change { $0.append("relaunch") } }
+    controls.server.clearCache = { throw Away() }
+    try await application(token: Self.token, controls: controls).test(.router) { client in
       let headers: HTTPFields = [.authorization: "bearer \(Self.token)"]
       try await client.execute(uri: "/admin/relaunch", method: .post, headers: headers) { #expect($0.status == .ok) }
       try await client.execute(uri: "/admin/cache/clear", method: .post, headers: headers) { answer in
@@ -170,13 +170,13 @@ struct OperatingRoutesTests {
   }
 
   @Test func statusHasChecksAndTrafficBesideWhatTheOwnerFills() async throws {
-    var operating = Operating.fake {
+    var controls = HostControls.fake {
       var status = HostStatus(started: Date(timeIntervalSince1970: 1_795_000_000))
       status.failures = (0..<50).map { .init(time: Date(), kind: "page", message: "\($0)", subject: nil) }
       return status
     }
-    operating.checks = [HealthCheck(name: "store") { nil }]
-    try await application(operating: operating).test(.router) { client in
+    controls.server.checks = [HealthCheck(name: "store") { nil }]
+    try await application(controls: controls).test(.router) { client in
       try await client.execute(uri: "/status", method: .get) { answer in
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .iso8601

@@ -46,16 +46,16 @@ struct ProcessLimitsTests {
     var found: [Int] = []
     for hasGateway in [false, true] {
       for hasAdmin in [false, true] {
-        settings.gateway = hasGateway ? ("127.0.0.1", 0) : nil
+        settings.gateway.address = hasGateway ? ("127.0.0.1", 0) : nil
         settings.adminListen = hasAdmin ? ("127.0.0.1", 9090) : nil
-        found.append(limits.connections(settings))
+        found.append(limits.connections(settings.server))
         #expect(limits.warnings(settings) == [])
       }
     }
     #expect(found == room.expected)
     settings.limits.connections = 5_000
     let hasRoom = (room.descriptors ?? .max) >= 65_536
-    #expect(limits.connections(settings) == (hasRoom ? 5_000 : room.expected[3]))
+    #expect(limits.connections(settings.server) == (hasRoom ? 5_000 : room.expected[3]))
     #expect(limits.warnings(settings).contains { $0.contains("--max-connections is 5000") } == !hasRoom)
   }
 

@@ -39,7 +39,7 @@ struct ShutdownTests {
 
   /// Reads an answer whose bytes do not fit into the sockets' buffers, later than its server would like to be done.
   private func takeLate(
-    _ head: String, _ limits: Settings.Limits = .init(), _ meanwhile: (LiveHost) async throws -> Void
+    _ head: String, _ limits: ServerSettings.Limits = .init(), _ meanwhile: (LiveHost) async throws -> Void
   ) async throws {
     var settings = Settings()
     settings.limits = limits
@@ -81,7 +81,7 @@ struct ShutdownTests {
 
   @Test(arguments: ["HTTP/1.1\r\nHost: h", "HTTP/1.1\r\nHost: h\r\nConnection: close"])
   func aSlowClientIsNoIdleOne(_ head: String) async throws {
-    var limits = Settings.Limits()
+    var limits = ServerSettings.Limits()
     limits.idle = .milliseconds(300)
     // Longer than that, and than a connection lingers whose client has all.
     try await takeLate(head, limits) { _ in try await Task.sleep(for: .milliseconds(2600)) }
@@ -92,7 +92,7 @@ struct ShutdownTests {
     var settings = Settings()
     settings.port = host.port
     let second = HostServer(
-      settings: settings, operating: .fake(), metrics: HostMetrics(),
+      settings: settings, controls: .fake(), metrics: HostMetrics(),
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     let error = await #expect(throws: (any Error).self) { try await second.run() }
     #expect(

@@ -14,8 +14,9 @@ struct GatewayTrafficTests {
   func noAnswerMixesTwoAndEveryStaleOneWasAllowedToBe() async throws {
     try await GatewayFixture.running({ settings in
       settings.limits.connectionsPerAddress = 1_000
-      settings.origins[0].idleTime = .seconds(2)
-      settings.origins[0].patience = .init(failures: 2, rest: .milliseconds(100), longestRest: .milliseconds(400))
+      settings.gateway.origins[0].idleTime = .seconds(2)
+      settings.gateway.origins[0].patience = .init(
+        failures: 2, rest: .milliseconds(100), longestRest: .milliseconds(400))
     }) { fixture in
       let (clock, tally) = (TrafficClock(), TrafficTally())
       fixture.origin.respond("/item/*") { clock.answer($0) }

@@ -90,7 +90,7 @@ struct GatewayOrigin: Sendable {
       followsRedirects: false,
       keepsContentEncoding: true)
     sender.trace.add(to: &resource.fields)
-    sender.note?.change { $0 = .init(origin: settings.name, trace: sender.trace.trace) }
+    sender.note?.change { $0 = ["origin": settings.name, "trace": sender.trace.trace] }
     resource.target = path
     // RFC 9111 §2: the URI that a client asks for has its host in it, which the origin may be told.
     resource.host = settings.forwarding == .none ? "" : sender.client.host?.lowercased() ?? ""
@@ -108,7 +108,7 @@ struct GatewayOrigin: Sendable {
       }
       let result = GatewayResult(loaded)
       record.answered(result)
-      sender.note?.change { $0.result = result }
+      sender.note?.change { $0["cache"] = result.rawValue }
       GatewayRecall.offer(loaded, to: request) { [record] in record.answered(result, again: $0) }
       var response = response(loaded, to: request, result, sender.departure)
       // RFC 9112 §9.3: what is left of a body would be taken for the next request. It is not read any more.
@@ -120,7 +120,7 @@ struct GatewayOrigin: Sendable {
       let fault = GatewayFault(
         error, origin: settings.name, url: settings.url.origin + path, closes: body?.isWhole == false)
       record.failed(fault)
-      sender.note?.change { $0.result = fault.result }
+      sender.note?.change { $0["cache"] = fault.result.rawValue }
       throw fault
     }
   }

@@ -18,7 +18,7 @@ extension GatewayOrigin {
     for request: Request, path: String, from sender: RequestSender, _ bytes: BytePipe
   ) async throws -> Response {
     let socket: OriginSocket
-    sender.note?.change { $0 = .init(origin: settings.name, trace: sender.trace.trace) }
+    sender.note?.change { $0 = ["origin": settings.name, "trace": sender.trace.trace] }
     do {
       socket = try await sender.departure.cancelling { [loader, sockets, settings] in
         let place = try await loader.place(at: settings.url)
@@ -37,11 +37,11 @@ extension GatewayOrigin {
     } catch let error where !(error is CancellationError) {
       let fault = GatewayFault(error, origin: settings.name, url: settings.url.origin + path)
       record.failed(fault)
-      sender.note?.change { $0.result = fault.result }
+      sender.note?.change { $0["cache"] = fault.result.rawValue }
       throw fault
     }
     record.answered(.pass)
-    sender.note?.change { $0.result = .pass }
+    sender.note?.change { $0["cache"] = GatewayResult.pass.rawValue }
     return socket.isOpen ? relay(socket, bytes) : pass(socket, for: sender)
   }
 

@@ -4,7 +4,7 @@ import Logging
 
 /// `/admin/…`, for who shows the token. Without a token there are none, and the answer is 404.
 struct AdminRoutes: Sendable {
-  let operating: Operating
+  let controls: ServerControls
   let report: SettingsReport
   let token: String?
 
@@ -13,12 +13,12 @@ struct AdminRoutes: Sendable {
     let admin = router.group("admin").add(middleware: AdminMiddleware(authenticator: authenticator))
     admin.get("settings") { _, _ in JSONAnswer.json(["settings": report.lines]) }
     admin.post("relaunch") { _, context in
-      await done(context) { try await operating.relaunch() }
+      await done(context) { try await controls.relaunch() }
     }
     admin.post("cache/clear") { _, context in
-      await done(context) { try await operating.clearCache() }
+      await done(context) { try await controls.clearCache() }
     }
-    PurgeRoute(purge: operating.purge).add(to: admin)
+    for add in controls.adminRoutes { add(admin) }
   }
 
   private func done(_ context: HostRequestContext, _ act: () async throws -> Void) async -> Response {

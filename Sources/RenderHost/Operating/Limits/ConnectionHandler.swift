@@ -21,7 +21,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
   /// Nobody waits for slow clients any longer.
   private var isOutOfTime = false
 
-  init(limits: Settings.Limits, isPlain: Bool) {
+  init(limits: ServerSettings.Limits, isPlain: Bool) {
     (headTime, self.isPlain) = (TimeAmount(limits.headTime), isPlain)
     patience = TimeAmount(max(limits.idle, .seconds(10)))
   }

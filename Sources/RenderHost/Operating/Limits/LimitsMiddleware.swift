@@ -7,7 +7,7 @@ import NIOCore
 struct LimitsMiddleware: RouterMiddleware {
   typealias Context = HostRequestContext
 
-  let limits: Settings.Limits
+  let limits: ServerSettings.Limits
   let metrics: HostMetrics
 
   func handle(
@@ -30,7 +30,7 @@ struct LimitsMiddleware: RouterMiddleware {
   }
 
   /// What is wrong with a request's head.
-  static func refusal(_ head: HTTPRequest, _ limits: Settings.Limits) -> (reason: String, error: HTTPError)? {
+  static func refusal(_ head: HTTPRequest, _ limits: ServerSettings.Limits) -> (reason: String, error: HTTPError)? {
     let url = head.path?.utf8.count ?? 0
     if url > limits.url {
       // RFC 9110 §15.5.15.

@@ -42,42 +42,27 @@ struct ProcessLimits: Hashable, Sendable {
 
   /// Connections of each listener: as many as are wanted, but never more than leave a reserve. Without a free descriptor
   /// libdispatch ends the process, since it cannot look at its threads in /proc.
-  func connections(_ settings: Settings) -> Int {
+  func connections(_ settings: ServerSettings) -> Int {
     let affordable = affordableConnections(settings)
     return min(settings.limits.connections ?? Self.mostConnections, affordable)
   }
 
-  /// The reserve is for what is open without clients: the store, event loops, workers, downloads. A quarter of the rest
-  /// is for files and requests of pages. What is left goes to the listeners, in equal parts; a gateway takes two of
-  /// them, since its clients may need a connection to an origin and a file each.
-  private func affordableConnections(_ settings: Settings) -> Int {
+  /// The reserve is for files that are open without clients. A quarter of the rest is for what their requests open. What
+  /// is left goes to the listeners, in equal parts, and to others that take shares.
+  private func affordableConnections(_ settings: ServerSettings) -> Int {
     guard let descriptors else { return .max }
-    let spare = max(descriptors - 64 - 8 * settings.workers, 0)
-    let parts = ListenerPlan(settings).listeners.count + (settings.gateway == nil ? 0 : 2)
+    let spare = max(descriptors - settings.reservedFiles, 0)
+    let parts = ListenerPlan(settings).listeners.count + settings.furtherShares
     return max(spare * 3 / (4 * parts), descriptors / 8)
   }
 
-  // MARK: Address space
-
-  /// Why workers may not become ready; `nil` if nothing speaks against it.
-  var addressSpaceProblem: String? {
-    addressSpace.map {
-      "the address space of a process is limited to \($0 >> 20) MiB (ulimit -v), and the script engine reserves more than "
-        + "it uses: remove that limit, --worker-memory bounds what workers use"
-    }
-  }
-
-  /// What is worth saying at the start.
-  func warnings(_ settings: Settings) -> [String] {
-    var warnings: [String] = []
-    if let wanted = settings.limits.connections, wanted > affordableConnections(settings) {
-      warnings.append(
-        "--max-connections is \(wanted), but \(descriptors ?? 0) open files (ulimit -n) leave room for "
-          + "\(affordableConnections(settings)): more wait to be accepted")
-    }
-    if settings.bundles != nil || settings.manifest != nil, let problem = addressSpaceProblem {
-      warnings.append(problem)
-    }
-    return warnings
+  /// Warnings for the start, each one sentence.
+  func warnings(_ settings: ServerSettings) -> [String] {
+    let affordable = affordableConnections(settings)
+    guard let wanted = settings.limits.connections, wanted > affordable else { return [] }
+    return [
+      "--max-connections is \(wanted), but \(descriptors ?? 0) open files (ulimit -n) leave room for \(affordable): "
+        + "more wait to be accepted"
+    ]
   }
 }

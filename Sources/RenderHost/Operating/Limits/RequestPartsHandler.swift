@@ -38,7 +38,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
   private var isClosing = false
 
   /// - Parameter ownFields: added to answers that do not have them.
-  init(limits: Settings.Limits, metrics: HostMetrics, ownFields: HTTPFields = [:]) {
+  init(limits: ServerSettings.Limits, metrics: HostMetrics, ownFields: HTTPFields = [:]) {
     (bodyTime, bodyLimit, self.metrics) = (TimeAmount(limits.bodyTime), limits.body, metrics)
     self.ownFields = ownFields
   }

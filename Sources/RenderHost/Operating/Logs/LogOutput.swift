@@ -4,7 +4,7 @@ import Logging
 /// Where log lines go: standard error, one line each.
 enum LogOutput {
   /// May be called once in a process.
-  static func bootstrap(_ settings: Settings) {
+  static func bootstrap(_ settings: ServerSettings) {
     let (level, format) = (settings.logLevel, settings.logFormat)
     LoggingSystem.bootstrap { label in
       var handler: any LogHandler =

@@ -44,7 +44,10 @@ final class MetricRegistry: MetricsFactory, Sendable {
   private let descriptions: [String: MetricDescription]
   private let state = Mutex<[String: Family]>([:])
 
-  init(_ descriptions: [String: MetricDescription] = [:]) { self.descriptions = descriptions }
+  /// - Parameter descriptions: of each part's metrics, by their names.
+  init(_ descriptions: [String: MetricDescription]...) {
+    self.descriptions = descriptions.reduce(into: [:]) { $0.merge($1) { first, _ in first } }
+  }
 
   /// By name.
   var families: [Family] { state.withLock { $0.values.sorted { $0.name < $1.name } } }

@@ -5,8 +5,8 @@ import Logging
 /// One line for each request, once its answer is done with; for those that are turned away under load (429, 503) one
 /// line once in a while, with how many there were.
 ///
-/// The query is left out, because it may hold what is private, but of requests to the gateway: those are its origins'
-/// matter. Their lines say besides which host was asked for, of which origin, and what became of it.
+/// The query is left out, because it may hold what is private. A request with an ``AccessLogNote`` has a line with its
+/// host, its query, its version and the fields of the note.
 struct AccessLogMiddleware: RouterMiddleware {
   typealias Context = HostRequestContext
 
@@ -51,19 +51,16 @@ struct AccessLogMiddleware: RouterMiddleware {
   }
 
   private static func details(
-    _ note: GatewayNote, _ head: HTTPRequest, _ version: RequestVersion
+    _ note: AccessLogNote, _ head: HTTPRequest, _ version: RequestVersion
   ) -> @Sendable () -> Logger.Metadata {
     let query = head.path?.drop { $0 != "?" }.dropFirst().prefix(512)
     let host = head.authority?.prefix(256)
     return {
-      let content = note.content
-      let fields: [(String, String?)] = [
-        ("host", host.map(String.init)), ("query", query.flatMap { $0.isEmpty ? nil : String($0) }),
-        ("cache", content.result?.rawValue), ("origin", content.origin), ("trace", content.trace),
-        ("protocol", "HTTP/\(version.rawValue)"),
-      ]
-      return Logger.Metadata(
-        uniqueKeysWithValues: fields.compactMap { name, value in value.map { (name, .string($0)) } })
+      var fields = note.fields
+      fields["host"] = host.map(String.init)
+      fields["query"] = query.flatMap { $0.isEmpty ? nil : String($0) }
+      fields["protocol"] = "HTTP/\(version.rawValue)"
+      return fields.mapValues { .string($0) }
     }
   }
 }

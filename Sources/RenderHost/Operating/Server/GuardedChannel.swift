@@ -11,7 +11,7 @@ struct GuardedChannel<Base: ServerChildChannel>: ServerChildChannel {
   /// The set-up of the moment, which a new certificate changes.
   let base: @Sendable () -> Base
   let isPlain: Bool
-  let limits: Settings.Limits
+  let limits: ServerSettings.Limits
   let connections: ConnectionRegister
   let metrics: HostMetrics
   let memory: AnswerMemory

@@ -12,7 +12,7 @@ extension HTTPServerBuilder {
   ///   - ownFields: of answers that are this server's own.
   ///   - handlers: made for each connection, or each stream of HTTP/2, behind HTTP's own.
   static func guarded(
-    _ limits: Settings.Limits, tls: TLSReloader?, connections: ConnectionRegister, metrics: HostMetrics,
+    _ limits: ServerSettings.Limits, tls: TLSReloader?, connections: ConnectionRegister, metrics: HostMetrics,
     memory: AnswerMemory = AnswerMemory(), ownFields: HTTPFields = [:],
     handlers: @escaping @Sendable () -> [any RemovableChannelHandler] = { [] }
   ) -> HTTPServerBuilder {

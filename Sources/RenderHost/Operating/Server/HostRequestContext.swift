@@ -10,8 +10,8 @@ struct HostRequestContext: RequestContext, RemoteAddressRequestContext {
   let channel: any Channel
   /// In which the request came; known on the gateway's listener.
   let version: RequestVersion
-  /// Filled in by the gateway; `nil` on other listeners.
-  let note: GatewayNote?
+  /// Fields for the access log; `nil` if its line has no others than usual.
+  let note: AccessLogNote?
   /// The bytes that the client sends over the web socket that it asks for; `nil` if it asks for none, or not of the gateway.
   let socketBytes: BytePipe?
 
@@ -22,7 +22,7 @@ struct HostRequestContext: RequestContext, RemoteAddressRequestContext {
 
   init(
     source: ApplicationRequestContextSource, version: RequestVersion, socketBytes: BytePipe? = nil,
-    note: GatewayNote? = nil
+    note: AccessLogNote? = nil
   ) {
     (self.socketBytes, self.note) = (socketBytes, note)
     self.version = version

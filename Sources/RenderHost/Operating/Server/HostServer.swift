@@ -8,21 +8,24 @@ import UnixSignals
 /// Puts the routes behind servers that are held to their limits, and runs these with their services until they are told
 /// to stop.
 struct HostServer: Sendable {
-  let settings: Settings
-  var sources: [SettingKey: String] = [:]
-  let operating: Operating
+  let settings: ServerSettings
+  /// All settings, for the admin.
+  let report: SettingsReport
+  let controls: ServerControls
   let metrics: HostMetrics
   /// Run beside the servers; they start before these, and stop after them.
   var services: [any Service] = []
   var environment = ProcessInfo.processInfo.environment
   let logger: Logger
-  /// Listens beside them; nil for none.
-  var gateway: GatewayServer?
+  /// Adds routes to each listener, in the groups that it carries.
+  var partRoutes: @Sendable (ListenerRoutes) -> Void = { _ in }
+  /// Makes listeners of other kinds, which run beside these.
+  var otherListeners: @Sendable (TLSReloader?) throws -> [any Service] = { _ in [] }
   /// Called with each address that is listened on.
   var whenRunning: @Sendable (ListenerPlan.Listener, SocketAddress?) async -> Void = { _, _ in }
 
-  /// The middleware of a listener, and the operating routes that it carries; the other routes are added to it.
-  func routes(of listener: ListenerPlan.Listener, history: TrafficHistory) -> ListenerRoutes {
+  /// The middleware of a listener and the routes that it carries; others are added to it.
+  func routes(of listener: ListenerPlan.Listener) -> ListenerRoutes {
     let router = Router(context: HostRequestContext.self, options: .autoGenerateHeadEndpoints)
     // Errors become answers before they are counted and logged.
     router.add(middleware: RequestIDMiddleware())
@@ -34,14 +37,13 @@ struct HostServer: Sendable {
     let routes = ListenerRoutes(
       router: router, listener: listener, rules: SiteRules(hosts: [listener.host] + settings.hosts),
       authenticator: settings.adminToken.flatMap { AdminAuthenticator(token: $0) }, metrics: metrics)
-    OperatingRoutes(
-      operating: operating, metrics: metrics, history: history,
-      report: SettingsReport(settings, sources: sources), adminToken: settings.adminToken
-    ).add(to: routes)
+    OperatingRoutes(controls: controls, metrics: metrics, report: report, adminToken: settings.adminToken)
+      .add(to: routes)
+    partRoutes(routes)
     return routes
   }
 
-  /// Runs until the process gets SIGTERM or SIGINT; what is under way then has ``Settings/shutdownTime``.
+  /// Runs until the process gets SIGTERM or SIGINT; what is under way then has ``ServerSettings/shutdownTime``.
   ///
   /// - Parameter add: adds routes to those of each listener.
   /// - Throws: ``SettingsError``, ``ListenError``, and what its services throw.
@@ -53,21 +55,20 @@ struct HostServer: Sendable {
   ) throws -> (group: ServiceGroup, hangup: HangupService) {
     let plan = ListenerPlan(settings)
     if let refusal = plan.refusal { throw SettingsError.combination(refusal) }
-    let history = TrafficHistory(metrics.registry)
     let notifier = ServiceNotifier(environment: environment)
     let tls = try tlsReloader()
-    let readiness = ReadinessService(notifier, checks: operating.checks, listeners: plan.listeners.count)
+    let readiness = ReadinessService(notifier, checks: controls.checks, listeners: plan.listeners.count)
     var listeners: [any Service] = plan.listeners.map { listener in
-      let routes = routes(of: listener, history: history)
+      let routes = routes(of: listener)
       add(routes)
       return server(of: listener, routes.router, tls: listener.isSecure ? tls : nil, readiness: readiness)
     }
-    if let gateway, let address = settings.gateway { listeners.append(try gateway.service(address, tls: tls)) }
+    listeners += try otherListeners(tls)
     let hangup = HangupService(
-      notifier: notifier, readiness: readiness, tls: tls, relaunch: operating.relaunch, logger: logger)
+      notifier: notifier, readiness: readiness, tls: tls, relaunch: controls.relaunch, logger: logger)
     // The last is stopped first.
     let beside: [any Service] =
-      [history, WatchdogService(notifier: notifier), FreedMemoryService(), readiness] + (trapsSignals ? [hangup] : [])
+      [WatchdogService(notifier: notifier), FreedMemoryService(), readiness] + (trapsSignals ? [hangup] : [])
     var group = ServiceGroupConfiguration(
       services: (services + beside + listeners).map {
         .init(service: $0, successTerminationBehavior: .gracefullyShutdownGroup)

@@ -31,7 +31,7 @@ struct ListenerPlan: Equatable, Sendable {
   /// Warnings for the start, each one sentence.
   let warnings: [String]
 
-  init(_ settings: Settings) {
+  init(_ settings: ServerSettings) {
     let isLocal = Self.isLoopback(settings.address)
     let admin = settings.adminListen ?? (isLocal ? nil : ("127.0.0.1", 0))
     func listener(_ key: SettingKey, _ address: (host: String, port: Int), _ groups: Set<RouteGroup>) -> Listener {

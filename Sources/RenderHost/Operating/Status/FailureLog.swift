@@ -4,23 +4,29 @@ import Synchronization
 /// What went wrong of late, when it did. A kind of failure that comes often hides no other; the same one again takes
 /// the place of the former.
 final class FailureLog: Sendable {
-  enum Kind: String, CaseIterable, Sendable {
-    /// A script threw, or was stopped, or a page could not be opened.
-    case page
-    /// A worker process ended before its time.
-    case worker
-    /// The source's newest release is not served.
-    case release
-    /// An origin behind the gateway gave no answer.
-    case origin
+  /// A kind of failure. Each part names its own.
+  struct Kind: Hashable, Sendable {
+    let name: String
+
+    init(_ name: String) { self.name = name }
+  }
+
+  /// One failure, as the dashboard shows it.
+  struct Failure: Codable, Sendable {
+    var time: Date
+    /// The name of its ``Kind``.
+    var kind: String
+    var message: String
+    /// The bundle, the bundles or the origin that it is about.
+    var subject: String?
   }
 
   /// Failures of one kind that are kept, and characters of each text.
-  static let limit = HostStatus.failureLimit / Kind.allCases.count
+  static let limit = 10
   static let textLimit = 1_000
 
   private struct Entry: Sendable {
-    let failure: HostStatus.Failure
+    let failure: Failure
     let cause: String
   }
 
@@ -34,8 +40,8 @@ final class FailureLog: Sendable {
   func append(
     _ kind: Kind, _ message: String, of subject: String? = nil, cause: String? = nil, at time: Date = Date()
   ) {
-    let failure = HostStatus.Failure(
-      time: time, kind: kind.rawValue, message: String(message.prefix(Self.textLimit)),
+    let failure = Failure(
+      time: time, kind: kind.name, message: String(message.prefix(Self.textLimit)),
       subject: subject.map { String($0.prefix(Self.textLimit)) })
     let entry = Entry(failure: failure, cause: cause ?? failure.message)
     state.withLock { state in
@@ -45,7 +51,7 @@ final class FailureLog: Sendable {
   }
 
   /// Of all kinds, newest first.
-  var latest: [HostStatus.Failure] {
+  var latest: [Failure] {
     state.withLock { $0.values.flatMap { $0.map(\.failure) } }.sorted { ($0.time, $0.message) > ($1.time, $1.message) }
   }
 }

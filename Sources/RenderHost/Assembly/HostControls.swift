@@ -1,0 +1,8 @@
+/// The controls of the daemon: those of its server, its status, and the gateway's purge.
+struct HostControls: Sendable {
+  var server = ServerControls()
+  /// The status that the dashboard shows, without checks and traffic.
+  var status: @Sendable () async -> HostStatus
+  /// Purges what the gateway keeps, and returns how many responses that met; `nil` if there is no gateway.
+  var purge: (@Sendable (PurgeOrder) async throws -> Int)?
+}

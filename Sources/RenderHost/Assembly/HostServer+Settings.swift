@@ -1,0 +1,31 @@
+import Foundation
+import Logging
+import NIOCore
+import ServiceLifecycle
+
+extension HostServer {
+  /// The daemon's server, with its dashboard, its status, its purge and its gateway.
+  ///
+  /// - Parameters:
+  ///   - sources: the flag, the variable or the file of each setting that was given.
+  ///   - gateway: listens beside it; `nil` for none.
+  init(
+    settings: Settings, sources: [SettingKey: String] = [:], controls: HostControls, metrics: HostMetrics,
+    services: [any Service] = [], environment: [String: String] = ProcessInfo.processInfo.environment, logger: Logger,
+    gateway: GatewayServer? = nil,
+    whenRunning: @escaping @Sendable (ListenerPlan.Listener, SocketAddress?) async -> Void = { _, _ in }
+  ) {
+    var server = controls.server
+    server.adminRoutes.append { [purge = controls.purge] in PurgeRoute(purge: purge).add(to: $0) }
+    let history = TrafficHistory(metrics.registry)
+    let status = StatusRoutes(status: controls.status, checks: server.checks, history: history)
+    self.init(
+      settings: settings.server, report: SettingsReport(settings, sources: sources), controls: server,
+      metrics: metrics, services: services + [history], environment: environment, logger: logger,
+      partRoutes: status.add(to:),
+      otherListeners: { [address = settings.gateway.address] tls in
+        guard let gateway, let address else { return [] }
+        return [try gateway.service(address, tls: tls)]
+      }, whenRunning: whenRunning)
+  }
+}

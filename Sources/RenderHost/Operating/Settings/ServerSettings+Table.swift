@@ -1,0 +1,205 @@
+import Foundation
+import Logging
+
+extension SettingKey {
+  static let listen = Self("listen")
+  static let adminListen = Self("admin-listen")
+  static let publicRoutes = Self("public")
+  static let host = Self("host")
+  static let tlsCert = Self("tls-cert")
+  static let tlsKey = Self("tls-key")
+  static let adminToken = Self("admin-token")
+  static let adminTokenFile = Self("admin-token-file")
+  static let insecureAdmin = Self("insecure-admin")
+  static let maxBody = Self("max-body")
+  static let maxHeader = Self("max-header")
+  static let maxURL = Self("max-url")
+  static let maxConnections = Self("max-connections")
+  static let connectionsPerAddress = Self("connections-per-address")
+  static let headTime = Self("head-time")
+  static let bodyTime = Self("body-time")
+  static let idleTime = Self("idle-time")
+  static let shutdownTime = Self("shutdown-time")
+  static let logLevel = Self("log-level")
+  static let logFormat = Self("log-format")
+}
+
+/// The rows of the table of settings that a server has.
+extension ServerSettings {
+  static let listening: [Setting<ServerSettings>] = [
+    Setting(
+      .listen, help: "Where bundles, releases and health are served, to everybody. (default: 127.0.0.1:8080)",
+      valueName: "host:port"
+    ) { value, settings in
+      (settings.address, settings.port) = try value.address(like: "127.0.0.1:8080 or [::1]:8080")
+    } show: {
+      "\(SettingText.bracketed($0.address)):\($0.port)"
+    },
+    Setting(
+      .adminListen, help: "Where pages, dashboard, status, metrics and administration are.",
+      discussion:
+        "Default: with the rest if --listen is loopback, else 127.0.0.1 and a free port, which the log names. "
+        + "What is beyond loopback asks for the admin token.", valueName: "host:port"
+    ) { value, settings in
+      settings.adminListen = try value.address(like: "127.0.0.1:9090 or [::1]:9090")
+    } show: {
+      ListenerPlan($0).admin?.address
+    },
+    Setting(
+      .publicRoutes, form: .list,
+      help: "What --listen carries besides: \(RouteGroup.guarded.list), with commas between them; may be repeated.",
+      valueName: "names"
+    ) { value, settings in
+      settings.publicRoutes = try value.groups().union(value.isFirst ? [] : settings.publicRoutes)
+    } show: { settings in
+      let groups = RouteGroup.allCases.filter(settings.publicRoutes.contains)
+      return groups.isEmpty ? nil : groups.map(\.rawValue).joined(separator: ", ")
+    },
+    Setting(
+      .host, form: .list,
+      help: "A name by which clients call this server, besides localhost and IP addresses; may be repeated.",
+      discussion: "Pages, status and administration answer to no other name.", valueName: "name"
+    ) { value, settings in
+      settings.hosts = (value.isFirst ? [] : settings.hosts) + [try value.host()]
+    } show: {
+      $0.hosts.isEmpty ? nil : $0.hosts.joined(separator: ", ")
+    },
+  ]
+
+  static let security: [Setting<ServerSettings>] = [
+    Setting(
+      .tlsCert, help: "The certificate and its chain, PEM: serves TLS with HTTP/2. SIGHUP reads it again.",
+      valueName: "file"
+    ) {
+      $1.certificate = try $0.path()
+    } show: {
+      $0.certificate
+    },
+    Setting(.tlsKey, help: "The certificate's key, PEM.", valueName: "file") {
+      $1.privateKey = try $0.path()
+    } show: {
+      $0.privateKey
+    },
+    Setting(
+      .adminToken,
+      help: "The token of admin routes, and of all that is not for everybody beyond loopback; 16 bytes or more.",
+      discussion: "Arguments are seen in ps: rather set RENDERHOST_ADMIN_TOKEN, or name a file.", valueName: "token",
+      isSecret: true
+    ) {
+      $1.adminToken = try $0.secret()
+    } show: {
+      $0.adminToken
+    },
+    Setting(.adminTokenFile, help: "A file with that token.", valueName: "file", contentOf: .adminToken) {
+      $1.adminToken = try $0.secretOfFile()
+    },
+    Setting(
+      .insecureAdmin, form: .toggle,
+      help: "Let pages, dashboard, status and metrics answer other machines without that token."
+    ) {
+      $1.allowsInsecureAdmin = try $0.truth()
+    } show: {
+      "\($0.allowsInsecureAdmin)"
+    },
+  ]
+
+  static let limiting: [Setting<ServerSettings>] = [
+    Setting(.maxBody, help: "Bytes of a request's body; over it: 413. (default: 1MB)", valueName: "size") {
+      $1.limits.body = Int(try $0.size(atLeast: 1024))
+    } show: {
+      "\($0.limits.body)"
+    },
+    Setting(.maxHeader, help: "Bytes of a request's header fields; over it: 431. (default: 16KB)", valueName: "size") {
+      $1.limits.header = Int(try $0.size(atLeast: 1024, atMost: 1 << 20))
+    } show: {
+      "\($0.limits.header)"
+    },
+    Setting(.maxURL, help: "Bytes of a URL; over it: 414. (default: 8KB)", valueName: "size") {
+      $1.limits.url = Int(try $0.size(atLeast: 256, atMost: 64 << 10))
+    } show: {
+      "\($0.limits.url)"
+    },
+    Setting(
+      .maxConnections,
+      help: "Connections at once, at most what ulimit -n leaves room for; more wait to be accepted. (default: 4096)",
+      valueName: "n"
+    ) {
+      $1.limits.connections = try $0.count(in: 1...1_000_000)
+    } show: {
+      "\(ProcessLimits.current.connections($0))"
+    },
+    Setting(.connectionsPerAddress, help: "Connections from one address; over it: 429. (default: 64)", valueName: "n") {
+      $1.limits.connectionsPerAddress = try $0.count(in: 1...1_000_000)
+    } show: {
+      "\($0.limits.connectionsPerAddress)"
+    },
+    Setting(
+      .headTime, help: "How long a client may take for its TLS handshake and first head. (default: 15)",
+      valueName: "seconds"
+    ) {
+      $1.limits.headTime = try $0.duration(atLeast: .milliseconds(100))
+    } show: {
+      SettingText.text($0.limits.headTime)
+    },
+    Setting(.bodyTime, help: "How long a client may take to send a body. (default: 60)", valueName: "seconds") {
+      $1.limits.bodyTime = try $0.duration(atLeast: .milliseconds(100))
+    } show: {
+      SettingText.text($0.limits.bodyTime)
+    },
+    Setting(.idleTime, help: "How long a connection may be idle. (default: 60)", valueName: "seconds") {
+      $1.limits.idle = try $0.duration(atLeast: .milliseconds(100))
+    } show: {
+      SettingText.text($0.limits.idle)
+    },
+    Setting(
+      .shutdownTime, help: "How long what is under way may take once the daemon is told to stop. (default: 30)",
+      valueName: "seconds"
+    ) {
+      $1.shutdownTime = try $0.duration(atLeast: .zero)
+    } show: {
+      SettingText.text($0.shutdownTime)
+    },
+  ]
+
+  static let logging: [Setting<ServerSettings>] = [
+    Setting(
+      .logLevel, help: "trace, debug, info, notice, warning, error or critical. (default: info)", valueName: "level"
+    ) { value, settings in
+      guard let level = Logger.Level(rawValue: value.text) else {
+        throw value.bad("one of \(Logger.Level.allCases.map(\.rawValue).joined(separator: ", "))")
+      }
+      settings.logLevel = level
+    } show: {
+      $0.logLevel.rawValue
+    },
+    Setting(
+      .logFormat, help: "text or json, one line each, to standard error. (default: text)", valueName: "format"
+    ) { value, settings in
+      guard let format = LogFormat(rawValue: value.text) else { throw value.bad("text or json") }
+      settings.logFormat = format
+    } show: {
+      $0.logFormat.rawValue
+    },
+  ]
+}
+
+extension GivenValue {
+  /// Names of groups with commas between them.
+  fileprivate func groups() throws -> Set<RouteGroup> {
+    Set(
+      try text.split(separator: ",", omittingEmptySubsequences: false).map { part in
+        let name = part.trimmingCharacters(in: .whitespaces)
+        guard let group = RouteGroup(rawValue: name), !group.isOpen else {
+          throw bad("one or several of \(RouteGroup.guarded.list)", given: name)
+        }
+        return group
+      })
+  }
+
+  fileprivate func host() throws -> String {
+    guard !text.isEmpty, text.utf8.count <= 253,
+      text.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-" || $0 == ".") })
+    else { throw bad("a host's name without a port, like pages.example.com") }
+    return text
+  }
+}

@@ -1,0 +1,52 @@
+/// The values that a setting takes.
+enum SettingForm: Sendable {
+  /// One value.
+  case value
+  /// Several values: a repeated flag, commas in the environment, an array in the file.
+  case list
+  /// True or false; its flag has no value, and means true.
+  case toggle
+}
+
+/// One setting of a part: its name, its help, and the functions that read and show it.
+///
+/// Flags, the environment, the file, `--help` and the report of all settings go by a table of these.
+struct Setting<Root>: Sendable {
+  let key: SettingKey
+  let form: SettingForm
+  /// The sentence of `--help`, and what it says further on.
+  let help: String
+  let discussion: String
+  /// The value's name in `--help`; empty for a toggle.
+  let valueName: String
+  /// Its value is never printed.
+  let isSecret: Bool
+  /// The setting that the file named here contains.
+  let contentOf: SettingKey?
+  /// Puts one value that was given into its place.
+  ///
+  /// - Throws: ``SettingsError/badValue(key:value:source:expected:)``.
+  let assign: @Sendable (GivenValue, inout Root) throws -> Void
+  /// The value as it is shown; `nil` if there is none.
+  let show: @Sendable (Root) -> String?
+
+  init(
+    _ key: SettingKey, form: SettingForm = .value, help: String, discussion: String = "", valueName: String = "",
+    isSecret: Bool = false, contentOf: SettingKey? = nil,
+    assign: @escaping @Sendable (GivenValue, inout Root) throws -> Void,
+    show: @escaping @Sendable (Root) -> String? = { _ in nil }
+  ) {
+    (self.key, self.form, self.isSecret, self.contentOf) = (key, form, isSecret, contentOf)
+    (self.help, self.discussion, self.valueName) = (help, discussion, valueName)
+    (self.assign, self.show) = (assign, show)
+  }
+
+  /// The same setting of a whole that has this part at `path`.
+  func at<Whole>(_ path: any WritableKeyPath<Whole, Root> & Sendable) -> Setting<Whole> {
+    Setting<Whole>(
+      key, form: form, help: help, discussion: discussion, valueName: valueName, isSecret: isSecret,
+      contentOf: contentOf,
+      assign: { [assign] value, whole in try assign(value, &whole[keyPath: path]) },
+      show: { [show] whole in show(whole[keyPath: path]) })
+  }
+}

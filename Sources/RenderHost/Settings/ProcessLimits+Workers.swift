@@ -1,0 +1,16 @@
+/// What the limits of this process mean for its workers.
+extension ProcessLimits {
+  /// Why workers may not become ready; `nil` if nothing speaks against it.
+  var addressSpaceProblem: String? {
+    addressSpace.map {
+      "the address space of a process is limited to \($0 >> 20) MiB (ulimit -v), and the script engine reserves more than "
+        + "it uses: remove that limit, --worker-memory bounds what workers use"
+    }
+  }
+
+  /// Warnings for the start, each one sentence.
+  func warnings(_ settings: Settings) -> [String] {
+    let hasWorkers = settings.bundles != nil || settings.manifest != nil
+    return warnings(settings.server) + (hasWorkers ? [addressSpaceProblem].compactMap(\.self) : [])
+  }
+}

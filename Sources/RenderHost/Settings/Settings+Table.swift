@@ -1,0 +1,192 @@
+import Foundation
+import PageCore
+import PageKit
+import PageStore
+
+extension SettingKey {
+  static let bundles = Self("bundles")
+  static let manifest = Self("manifest")
+  static let follow = Self("follow")
+  static let store = Self("store")
+  static let workers = Self("workers")
+  static let pageTime = Self("page-time")
+  static let workerMemory = Self("worker-memory")
+  static let maxPages = Self("max-pages")
+  static let pageIdle = Self("page-idle")
+  static let pageQueue = Self("page-queue")
+  static let pageWait = Self("page-wait")
+  static let allowOrigin = Self("allow-origin")
+  static let framework = Self("framework")
+  static let prelude = Self("prelude")
+  static let env = Self("env")
+  static let webhookSecret = Self("webhook-secret")
+  static let webhookSecretFile = Self("webhook-secret-file")
+
+  /// The keys of all settings, in the order of the report.
+  package static let allCases = Settings.table.map(\.key)
+
+  /// Returns `nil` if there is no such setting.
+  package init?(rawValue: String) {
+    guard Settings.setting(Self(rawValue)) != nil else { return nil }
+    self.init(rawValue)
+  }
+}
+
+extension Settings {
+  /// All settings, in the order of the report.
+  static let table: [Setting<Settings>] =
+    ServerSettings.listening.map { $0.at(\.server) } + serving + GatewaySettings.table.map { $0.at(\.gateway) } + pages
+    + ServerSettings.security.map { $0.at(\.server) } + webhook + ServerSettings.limiting.map { $0.at(\.server) }
+    + ServerSettings.logging.map { $0.at(\.server) }
+
+  private static let rows = Dictionary(uniqueKeysWithValues: table.map { ($0.key, $0) })
+
+  static func setting(_ key: SettingKey) -> Setting<Settings>? { rows[key] }
+
+  private static let serving: [Setting<Settings>] = [
+    Setting(.bundles, help: "The folder of bundles to serve, and to watch.", valueName: "dir") {
+      $1.bundles = try $0.path()
+    } show: {
+      $0.bundles
+    },
+    Setting(.manifest, help: "The manifest of another server to follow instead.", valueName: "url") { value, settings in
+      guard let url = PageURL(value.text), value.text.hasPrefix("http") else {
+        throw value.bad("an http or https URL")
+      }
+      settings.manifest = url
+    } show: {
+      $0.manifest?.text
+    },
+    Setting(.follow, help: "How often the other server is asked. (default: 60)", valueName: "seconds") {
+      $1.follow = try $0.duration(atLeast: .seconds(1))
+    } show: {
+      SettingText.text($0.follow)
+    },
+    Setting(
+      .store, help: "The folder of the store.", discussion: "Default: $XDG_DATA_HOME/pagekit.", valueName: "dir"
+    ) {
+      $1.store = StoreDirectory(try $0.path())
+    } show: {
+      $0.store.path
+    },
+  ]
+
+  private static let pages: [Setting<Settings>] = [
+    Setting(.workers, help: "Processes that run pages. (default: one for each core)", valueName: "n") {
+      $1.workers = try $0.count(in: 1...256)
+    } show: {
+      "\($0.workers)"
+    },
+    Setting(.pageTime, help: "How long one entry into a page may take. (default: 5)", valueName: "seconds") {
+      $1.pageTime = try $0.duration(atLeast: .milliseconds(10))
+    } show: {
+      SettingText.text($0.pageTime)
+    },
+    Setting(.workerMemory, help: "Resident memory of one worker. (default: 512MB)", valueName: "size") {
+      $1.workerMemory = try $0.size(atLeast: 32 << 20)
+    } show: {
+      "\($0.workerMemory)"
+    },
+    Setting(
+      .maxPages, help: "Pages at once. (default: as many as fit the workers' memory, at most 200)", valueName: "n"
+    ) {
+      $1.pages = try $0.count(in: 1...100_000)
+    } show: {
+      "\($0.pageLimit)"
+    },
+    Setting(.pageIdle, help: "How long a page lives that nobody asks for. (default: 300)", valueName: "seconds") {
+      $1.pageIdle = try $0.duration(atLeast: .seconds(1))
+    } show: {
+      SettingText.text($0.pageIdle)
+    },
+    Setting(
+      .pageQueue, help: "Calls of pages that may wait while the workers are busy; more get 503 at once. (default: 512)",
+      valueName: "n"
+    ) {
+      $1.waitingCalls = try $0.count(in: 0...100_000)
+    } show: {
+      "\($0.waitingCalls)"
+    },
+    Setting(.pageWait, help: "How long such a call may wait until it gets 503. (default: 5)", valueName: "seconds") {
+      $1.waitingTime = try $0.duration(atLeast: .milliseconds(10))
+    } show: {
+      SettingText.text($0.waitingTime)
+    },
+    Setting(
+      .allowOrigin, form: .list,
+      help: "An origin that pages may fetch from, besides the manifest's and their own; may be repeated.",
+      valueName: "origin"
+    ) { value, settings in
+      settings.allowedOrigins = (value.isFirst ? [] : settings.allowedOrigins) + [try value.origin()]
+    } show: {
+      $0.allowedOrigins.isEmpty ? nil : $0.allowedOrigins.joined(separator: ", ")
+    },
+    Setting(
+      .framework, form: .list, help: "The framework file for bundles of a type; may be repeated.",
+      valueName: "type=file"
+    ) {
+      try $0.addFile(to: &$1.frameworks, like: "Vue=/srv/weex-vue-framework.js")
+    } show: {
+      pairs($0.frameworks)
+    },
+    Setting(
+      .prelude, form: .list,
+      help: "A script that runs in a page before bundles of a type: weex-rax-api.js for Rax 1; may be repeated.",
+      valueName: "type=file"
+    ) {
+      try $0.addFile(to: &$1.preludes, like: "Rax=/srv/weex-rax-api.js")
+    } show: {
+      pairs($0.preludes)
+    },
+    Setting(
+      .env, form: .list,
+      help: "A member of WXEnvironment, JSON where it can be read as that, else text; may be repeated.",
+      valueName: "key=value"
+    ) { value, settings in
+      let pair = value.text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+      guard pair.count == 2, !pair[0].isEmpty else { throw value.bad("KEY=VALUE, like platform=android") }
+      if value.isFirst { settings.environment = [:] }
+      settings.environment[pair[0]] = pair[1]
+    } show: {
+      pairs($0.environment)
+    },
+  ]
+
+  private static let webhook: [Setting<Settings>] = [
+    Setting(
+      .webhookSecret, help: "What signs calls of the webhook, 16 bytes or more; there is none without it.",
+      discussion: "Rather set RENDERHOST_WEBHOOK_SECRET, or name a file.", valueName: "secret", isSecret: true
+    ) {
+      $1.webhookSecret = try $0.secret()
+    } show: {
+      $0.webhookSecret
+    },
+    Setting(.webhookSecretFile, help: "A file with that secret.", valueName: "file", contentOf: .webhookSecret) {
+      $1.webhookSecret = try $0.secretOfFile()
+    },
+  ]
+
+  private static func pairs(_ values: [String: String]) -> String? {
+    values.isEmpty ? nil : values.map { "\($0)=\($1)" }.sorted().joined(separator: ", ")
+  }
+}
+
+extension GivenValue {
+  fileprivate func addFile(to files: inout [String: String], like example: String) throws {
+    let pair = text.split(separator: "=", maxSplits: 1).map(String.init)
+    guard pair.count == 2, !pair[1].isEmpty else { throw bad("TYPE=FILE, like \(example)") }
+    guard BundleType(named: pair[0]) != nil else { throw bad("TYPE=FILE, with a TYPE of \(FrameworkFiles.known)") }
+    if isFirst { files = [:] }
+    files[pair[0]] = pair[1]
+  }
+
+  /// RFC 6454 §6.1: a scheme, a host and perhaps a port; nothing behind them.
+  fileprivate func origin() throws -> String {
+    let text = text.lowercased()
+    guard let components = URLComponents(string: text), let scheme = components.scheme,
+      ["http", "https"].contains(scheme), components.host?.isEmpty == false, components.path.isEmpty,
+      components.query == nil, components.fragment == nil, components.user == nil
+    else { throw bad("an origin without a path, like https://api.example.com") }
+    return text
+  }
+}
