@@ -3,7 +3,7 @@ import NIOCore
 import NIOEmbedded
 import NIOHTTP1
 
-@testable import RenderHost
+@testable import ServerKit
 
 /// Bytes of a client's connection: requests mean the same however they are cut into pieces.
 enum RequestHeadFuzzer: Fuzzer {
