@@ -118,9 +118,15 @@ let package = Package(
       ],
       swiftSettings: strict),
     .target(
+      name: "NIOConnecting",
+      dependencies: [
+        .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
+      ],
+      swiftSettings: strict),
+    .target(
       name: "WebSocketTransport",
       dependencies: [
-        "HTTPTransport", "PageRuntime",
+        "NIOConnecting", "PageCore", "PageRuntime",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
@@ -180,7 +186,7 @@ let package = Package(
     .target(
       name: "CacheGateway",
       dependencies: [
-        "ServerKit", "HTTPCaching", "PageCore", "PageLoading", "PageStore", "CurlTransport", "CCrypto",
+        "ServerKit", "NIOConnecting", "HTTPCaching", "PageCore", "PageLoading", "PageStore", "CurlTransport", "CCrypto",
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Hummingbird", package: "hummingbird"),

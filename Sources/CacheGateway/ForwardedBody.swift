@@ -2,6 +2,8 @@ import HTTPTransport
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import PageCore
+import ServerKit
 import Synchronization
 
 /// A request's body on its way to the origin: each piece is asked of the client when the one before it has gone.

@@ -7,10 +7,11 @@ import Logging
 import PageCore
 import PageLoading
 import PageStore
+import ServerKit
 
 /// A shared cache in front of origins: decides with `HTTPCaching`, keeps in stores of its own, asks with libcurl.
-struct Gateway: Sendable {
-  let origins: [GatewayOrigin]
+package struct Gateway: Sendable {
+  package let origins: [GatewayOrigin]
   private let table: OriginTable
   private let isSecure: Bool
 
@@ -18,7 +19,7 @@ struct Gateway: Sendable {
   ///   - store: the folder of all stores.
   ///   - isSecure: `true` if clients are served over TLS.
   /// - Throws: ``StoreError``, ``TransportError``.
-  init(
+  package init(
     _ settings: [OriginSettings], store: StoreDirectory, isSecure: Bool, record: HostRecord, logger: Logger,
     now: @escaping @Sendable () -> HTTPDate = ResourceLoader.Configuration().now
   ) throws {
@@ -27,6 +28,13 @@ struct Gateway: Sendable {
     }
     table = OriginTable(settings)
     self.isSecure = isSecure
+  }
+
+  /// Empties the caches of all origins.
+  ///
+  /// - Throws: ``StoreError``.
+  package func clear() async throws {
+    for origin in origins { try await origin.loader.purge(.all) }
   }
 
   /// - Parameters:

@@ -3,7 +3,9 @@ import HTTPCaching
 import HTTPTransport
 import HTTPTypes
 import Hummingbird
-import PageKit
+import PageCore
+import PageLoading
+import ServerKit
 
 /// Why the gateway has no answer of the origin. RFC 9110 §15.6.3 to §15.6.5.
 struct GatewayFault: Error, HTTPResponseError {

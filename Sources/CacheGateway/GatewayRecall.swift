@@ -1,6 +1,8 @@
 import HTTPCache
 import HTTPTypes
 import Hummingbird
+import PageLoading
+import ServerKit
 
 /// Lets the gateway's listener give a stored answer again to who asks in the same words.
 enum GatewayRecall {

@@ -1,6 +1,8 @@
 import CoreMetrics
 import HTTPTransport
 import Logging
+import PageCore
+import ServerKit
 
 /// What is counted of one origin.
 struct GatewayRecord: Sendable {
@@ -62,5 +64,5 @@ struct TimedTransport: HTTPTransporting {
 
 extension FailureLog.Kind {
   /// An origin behind the gateway gave no answer.
-  static let origin = Self("origin")
+  package static let origin = Self("origin")
 }

@@ -1,17 +1,18 @@
 import CoreMetrics
-import HTTPCache
-import HTTPTransport
+import PageCore
+import PageLoading
+import ServerKit
 import Synchronization
 
 /// What the gateway says of its origins, for the dashboard and for metrics.
-struct GatewayReport: Sendable {
+package struct GatewayReport: Sendable {
   let gateway: Gateway
   let metrics: HostMetrics
   private let evictions = EvictionCounts()
 
-  init(gateway: Gateway, metrics: HostMetrics) { (self.gateway, self.metrics) = (gateway, metrics) }
+  package init(gateway: Gateway, metrics: HostMetrics) { (self.gateway, self.metrics) = (gateway, metrics) }
 
-  func updateMetrics() async {
+  package func updateMetrics() async {
     for origin in gateway.origins {
       await updateCache(of: origin)
       metrics.gatewayOriginUp(origin: origin.settings.name).set(origin.isUp ? 1 : 0)
@@ -49,7 +50,7 @@ struct GatewayReport: Sendable {
     }
   }
 
-  var origins: [OriginStatus] {
+  package var origins: [OriginStatus] {
     let families = Dictionary(metrics.registry.families.map { ($0.name, $0) }) { first, _ in first }
     return gateway.origins.map { origin in
       let settings = origin.settings

@@ -1,9 +1,9 @@
 import HTTPCache
 import HTTPCaching
-import PageKit
+import PageLoading
 
 /// What became of a request, for who counts.
-enum GatewayResult: String, CaseIterable, Sendable {
+package enum GatewayResult: String, CaseIterable, Sendable {
   /// What is stored, without asking.
   case hit
   /// What is stored and no longer fresh.
@@ -35,7 +35,7 @@ enum GatewayResult: String, CaseIterable, Sendable {
   }
 
   /// Whether the origin did not have to send the body.
-  var isSaved: Bool {
+  package var isSaved: Bool {
     switch self {
     case .hit, .stale, .revalidated, .collapsed: true
     case .miss, .pass, .fault, .busy: false

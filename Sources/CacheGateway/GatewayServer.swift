@@ -5,11 +5,12 @@ import HummingbirdCore
 import Logging
 import NIOCore
 import NIOPosix
+import ServerKit
 import ServiceLifecycle
 
 /// The gateway's listener, held to the same limits as the host's own.
-struct GatewayServer: Sendable {
-  let gateway: Gateway
+package struct GatewayServer: Sendable {
+  package let gateway: Gateway
   let settings: ServerSettings
   let metrics: HostMetrics
   let logger: Logger
@@ -18,8 +19,19 @@ struct GatewayServer: Sendable {
   /// Called with the address it listens on.
   var whenRunning: @Sendable (SocketAddress?) async -> Void = { _ in }
 
+  package init(
+    gateway: Gateway, settings: ServerSettings, metrics: HostMetrics, logger: Logger,
+    whenRunning: @escaping @Sendable (SocketAddress?) async -> Void = { _ in }
+  ) {
+    self.gateway = gateway
+    self.settings = settings
+    self.metrics = metrics
+    self.logger = logger
+    self.whenRunning = whenRunning
+  }
+
   /// - Parameter address: where to listen.
-  func service(_ address: (host: String, port: Int), tls: TLSReloader?) throws -> any Service {
+  package func service(_ address: (host: String, port: Int), tls: TLSReloader?) throws -> any Service {
     let responder = responder
     let connectionLimit = ProcessLimits.current.connections(settings)
     let connections = ConnectionRegister(limit: settings.limits.connectionsPerAddress)

@@ -1,4 +1,5 @@
 import PageCore
+import ServerKit
 
 /// The settings of the gateway.
 package struct GatewaySettings: Sendable {
@@ -6,16 +7,23 @@ package struct GatewaySettings: Sendable {
   package var address: (host: String, port: Int)?
   /// The servers behind it; none without an address.
   package var origins: [OriginSettings] = []
+
+  package init(
+    address: (host: String, port: Int)? = nil, origins: [OriginSettings] = []
+  ) {
+    self.address = address
+    self.origins = origins
+  }
 }
 
 extension SettingKey {
-  static let gateway = Self("gateway")
-  static let origin = Self("origin")
+  package static let gateway = Self("gateway")
+  package static let origin = Self("origin")
 }
 
 extension GatewaySettings {
   /// Its rows of the table of settings.
-  static let table: [Setting<GatewaySettings>] = [
+  package static let table: [Setting<GatewaySettings>] = [
     Setting(.gateway, help: "Where the gateway listens: a shared cache before another server.", valueName: "host:port")
     {
       $1.address = try $0.address(like: "127.0.0.1:8081 or [::1]:8081")

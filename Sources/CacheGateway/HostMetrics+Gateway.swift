@@ -1,4 +1,5 @@
 import CoreMetrics
+import ServerKit
 
 /// The metrics of the gateway.
 extension HostMetrics {
@@ -49,7 +50,7 @@ extension HostMetrics {
       factory: registry)
   }
 
-  static let gatewayDescriptions: [String: MetricDescription] = [
+  package static let gatewayDescriptions: [String: MetricDescription] = [
     "renderhost_gateway_answers": .init(help: "Requests to the gateway, by origin and by what became of them."),
     "renderhost_gateway_saved_bytes": .init(help: "Bytes of bodies that origins did not have to send."),
     "renderhost_gateway_origin_seconds": .init(help: "Time until the head of an origin's answer."),

@@ -2,6 +2,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import NIOHTTPTypes
+import ServerKit
 import Synchronization
 
 /// Interim heads of the origin, such as 103, on their way to the client. RFC 9110 §15.2, RFC 8297.

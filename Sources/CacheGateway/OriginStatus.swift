@@ -1,5 +1,5 @@
 /// The state of one origin behind the gateway, for the dashboard. Counts are since the start.
-struct OriginStatus: Codable, Sendable {
+package struct OriginStatus: Codable, Sendable {
   var name: String
   var url: String
   /// Whom it answers: hosts and beginnings of paths; empty for all.

@@ -2,6 +2,8 @@ import HTTPTransport
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import PageCore
+import ServerKit
 
 /// What the gateway says where it is the last to get a request. RFC 9110 §9.3.7, §9.3.8.
 enum OwnAnswer {

@@ -1,3 +1,5 @@
+import ServerKit
+
 /// Who asks, and how.
 struct RequestSender: Sendable {
   /// What is told of it.

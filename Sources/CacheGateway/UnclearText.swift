@@ -1,5 +1,7 @@
 import HTTPTransport
 import HTTPTypes
+import PageCore
+import ServerKit
 
 /// What in a request's head cannot go on as it came, or means nothing.
 enum UnclearText {

@@ -1,15 +1,28 @@
 import Hummingbird
 
 /// The controls of a server, which its parts register: checks, gauges, and what its admin can have done.
-struct ServerControls: Sendable {
+package struct ServerControls: Sendable {
   /// The checks of `/readyz`.
-  var checks: [HealthCheck] = []
+  package var checks: [HealthCheck] = []
   /// Begins a new launch: everything is verified again. Throws what the caller is told.
-  var relaunch: @Sendable () async throws -> Void = {}
+  package var relaunch: @Sendable () async throws -> Void = {}
   /// Empties the response caches.
-  var clearCache: @Sendable () async throws -> Void = {}
+  package var clearCache: @Sendable () async throws -> Void = {}
   /// Add routes behind `/admin`; requests for them have shown the token.
-  var adminRoutes: [@Sendable (RouterGroup<HostRequestContext>) -> Void] = []
+  package var adminRoutes: [@Sendable (RouterGroup<HostRequestContext>) -> Void] = []
   /// Sets gauges that are only looked at when metrics are scraped.
-  var updateMetrics: @Sendable () async -> Void = {}
+  package var updateMetrics: @Sendable () async -> Void = {}
+
+  package init(
+    checks: [HealthCheck] = [], relaunch: @escaping @Sendable () async throws -> Void = {},
+    clearCache: @escaping @Sendable () async throws -> Void = {},
+    adminRoutes: [@Sendable (RouterGroup<HostRequestContext>) -> Void] = [],
+    updateMetrics: @escaping @Sendable () async -> Void = {}
+  ) {
+    self.checks = checks
+    self.relaunch = relaunch
+    self.clearCache = clearCache
+    self.adminRoutes = adminRoutes
+    self.updateMetrics = updateMetrics
+  }
 }

@@ -1,3 +1,4 @@
+import NIOConnecting
 import NIOCore
 import NIOHTTP1
 import NIOPosix

@@ -1,5 +1,6 @@
 import HTTPCaching
 import HTTPTypes
+import ServerKit
 
 /// What the gateway changes of fields on their way, in both directions. RFC 9110 §7.6.
 enum GatewayFields {

@@ -7,10 +7,13 @@ import HTTPTypes
 import Hummingbird
 import Logging
 import NIOCore
-import PageKit
+import PageCore
+import PageLoading
+import PageStore
+import ServerKit
 
 /// One server behind the gateway, with a cache of its own.
-struct GatewayOrigin: Sendable {
+package struct GatewayOrigin: Sendable {
   let settings: OriginSettings
   let loader: ResourceLoader
   let record: GatewayRecord
@@ -28,8 +31,10 @@ struct GatewayOrigin: Sendable {
     self.record = GatewayRecord(record, origin: settings, logger: logger)
     servers = OriginServers(settings)
     sockets = try OriginSocketConnector(settings, servers)
+    let responses = try ResponseStore(
+      at: settings.directory(in: store), options: .init(capacity: settings.disk), logger: logger)
     let cache = try ResponseCache(
-      memoryCapacity: settings.memory, diskCapacity: settings.disk, directory: settings.directory(in: store),
+      store: responses, memoryCapacity: settings.memory,
       policy: CachePolicy(mode: .shared, targets: settings.targets), logger: logger)
     let transport = try Self.transport(settings)
     let timed = TimedTransport(

@@ -1,12 +1,13 @@
-import HTTPCache
-import HTTPTransport
+import HTTPCaching
 import HTTPTypes
-import PageKit
+import PageCore
+import PageLoading
+import ServerKit
 
 /// The origins of the gateway, as the settings' file has them under `origins`.
-enum OriginsFile {
+package enum OriginsFile {
   /// - Throws: ``SettingsError`` for the first that is wrong.
-  static func origins(in values: [JSONValue], path: String) throws -> [OriginSettings] {
+  package static func origins(in values: [JSONValue], path: String) throws -> [OriginSettings] {
     let origins = try values.enumerated().map { index, value in
       try origin(SettingsObject(value, place: "\(path), origins[\(index)]"))
     }

@@ -1,16 +1,23 @@
 import CoreMetrics
-import HTTPCache
-import HTTPTransport
-import PageKit
+import PageCore
+import PageLoading
+import ServerKit
 
 /// Purges what the gateway keeps of its origins.
-struct GatewayPurge: Sendable {
+package struct GatewayPurge: Sendable {
   let origins: [GatewayOrigin]
   let metrics: HostMetrics
 
+  package init(
+    origins: [GatewayOrigin], metrics: HostMetrics
+  ) {
+    self.origins = origins
+    self.metrics = metrics
+  }
+
   /// - Returns: how many responses were met.
   /// - Throws: ``PurgeFault``, ``StoreError``.
-  func callAsFunction(_ order: PurgeOrder) async throws -> Int {
+  package func callAsFunction(_ order: PurgeOrder) async throws -> Int {
     let selections = try selections(order.selection)
     guard selections.contains(where: { $0 != nil }) else {
       throw PurgeFault("no origin of this gateway has that host: expected the host of an origin, or a path")

@@ -1,5 +1,6 @@
 import HTTPTypes
 import Hummingbird
+import ServerKit
 
 /// Why nothing was purged.
 struct PurgeFault: Error, HTTPResponseError, CustomStringConvertible {

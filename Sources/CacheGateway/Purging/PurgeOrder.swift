@@ -4,7 +4,7 @@ import HTTPTransport
 
 /// What an admin wants purged: `{"url": "…"}`, `{"prefix": "…"}`, `{"tag": "…"}`, `{"tags": […]}` or `{"all": true}`,
 /// each with `"soft": true` or without.
-struct PurgeOrder: Equatable, Sendable {
+package struct PurgeOrder: Equatable, Sendable {
   enum Selection: Equatable, Sendable {
     /// Paths, or absolute URLs of an origin.
     case url(String)
@@ -36,7 +36,7 @@ struct PurgeOrder: Equatable, Sendable {
   }
 
   /// - Throws: ``PurgeFault``.
-  init(json bytes: [UInt8]) throws {
+  package init(json bytes: [UInt8]) throws {
     let members: [String: JSONValue]
     do { members = try JSONValue(reading: bytes).decoded() } catch {
       throw PurgeFault("the body is not a JSON object: \(error.jsonReason)")

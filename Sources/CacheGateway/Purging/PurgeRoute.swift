@@ -2,15 +2,22 @@ import HTTPTypes
 import Hummingbird
 import Logging
 import NIOCore
+import ServerKit
 
 /// `POST /admin/gateway/purge`, which answers `{"purged": N}`.
-struct PurgeRoute: Sendable {
+package struct PurgeRoute: Sendable {
   /// Returns how many responses were met; nil where there is no gateway.
   let purge: (@Sendable (PurgeOrder) async throws -> Int)?
 
+  package init(
+    purge: (@Sendable (PurgeOrder) async throws -> Int)?
+  ) {
+    self.purge = purge
+  }
+
   private static let bodyLimit = 256 << 10
 
-  func add(to router: some RouterMethods<HostRequestContext>) {
+  package func add(to router: some RouterMethods<HostRequestContext>) {
     router.post("gateway/purge") { request, context in
       guard let purge else {
         throw PurgeFault("this host has no gateway to purge; it is started with --gateway", status: .notFound)

@@ -1,6 +1,4 @@
-import HTTPCache
-import HTTPTransport
-import PageKit
+import PageCore
 
 /// A URL, or the beginning of URLs, as clients of the gateway ask for it: a path, or absolute.
 struct PurgeTarget: Sendable {

@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import ServerKit
 
 extension BytePipe {
   /// The bytes that a client sends over the web socket that its request asks for; `nil` if it asks for none.

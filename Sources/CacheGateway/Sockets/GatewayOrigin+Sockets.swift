@@ -5,6 +5,9 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import NIOHTTP1
+import PageCore
+import PageLoading
+import ServerKit
 import ServiceLifecycle
 
 /// Web sockets through the gateway (RFC 9110 §7.8): the origin is asked on a connection of its own, and what it and the

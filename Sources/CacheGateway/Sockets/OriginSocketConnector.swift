@@ -1,11 +1,13 @@
 import Foundation
 import HTTPTransport
 import HTTPTypes
+import NIOConnecting
 import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
-import PageKit
+import PageCore
+import ServerKit
 import Synchronization
 
 /// Opens connections to one origin that ask for a web socket. Each is for one client, and never used again: what an

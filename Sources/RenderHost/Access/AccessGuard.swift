@@ -1,4 +1,5 @@
 import PageKit
+import ServerKit
 import Synchronization
 
 /// Holds the policy of the moment, and keeps to it whatever is fetched.

@@ -1,4 +1,5 @@
 import PageKit
+import ServerKit
 
 /// What the daemon fetches for pages and callers: only what is named.
 ///

@@ -1,3 +1,5 @@
+import ServerKit
+
 /// Why something may not be fetched.
 struct AccessRefusal: Error, Hashable, Sendable, CustomStringConvertible {
   enum Rule: Hashable, Sendable {

@@ -1,4 +1,5 @@
 import PageKit
+import ServerKit
 
 /// Scheme, host and port, so that one origin has one spelling. RFC 6454 §4.
 struct WebOrigin: Hashable, Sendable, CustomStringConvertible {

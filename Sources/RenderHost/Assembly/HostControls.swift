@@ -1,3 +1,6 @@
+import CacheGateway
+import ServerKit
+
 /// The controls of the daemon: those of its server, its status, and the gateway's purge.
 struct HostControls: Sendable {
   var server = ServerControls()

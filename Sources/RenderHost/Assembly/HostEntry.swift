@@ -3,6 +3,7 @@ import CLinux
 import Foundation
 import NIOCore
 import PageWorkers
+import ServerKit
 
 /// The two ways the executable starts.
 package enum HostEntry {

@@ -1,6 +1,8 @@
+import CacheGateway
 import Foundation
 import Logging
 import NIOCore
+import ServerKit
 import ServiceLifecycle
 
 extension HostServer {

@@ -3,6 +3,7 @@ import Hummingbird
 import Logging
 import PageKit
 import PageWorkers
+import ServerKit
 import ServiceLifecycle
 
 /// What serves bundles and runs pages, wired together.

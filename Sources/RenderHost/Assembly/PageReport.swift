@@ -2,6 +2,7 @@ import CoreMetrics
 import Foundation
 import PageKit
 import PageWorkers
+import ServerKit
 
 /// What bundles, pages and workers say of themselves, for the dashboard and for metrics.
 struct PageReport: Sendable {

@@ -2,6 +2,7 @@ import Foundation
 import Hummingbird
 import Logging
 import PageKit
+import ServerKit
 import ServiceLifecycle
 
 /// The daemon: serves bundles, and runs pages.

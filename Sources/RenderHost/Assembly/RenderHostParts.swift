@@ -1,9 +1,11 @@
+import CacheGateway
 import Foundation
 import HTTPTransport
 import Hummingbird
 import Logging
 import PageKit
 import PageWorkers
+import ServerKit
 import ServiceLifecycle
 
 /// The daemon's parts, wired together.
@@ -49,7 +51,7 @@ struct RenderHostParts: Sendable {
       relaunch: { try await pages?.serving.relaunch() },
       clearCache: {
         try await pages?.host.responses.removeAll()
-        for origin in gateway?.origins ?? [] { try await origin.loader.purge(.all) }
+        try await gateway?.clear()
       },
       updateMetrics: {
         await pageReport?.updateMetrics()

@@ -1,4 +1,6 @@
+import CacheGateway
 import Foundation
+import ServerKit
 
 /// What the dashboard shows, and `GET /status` answers. Times are RFC 3339, durations seconds.
 struct HostStatus: Codable, Sendable {

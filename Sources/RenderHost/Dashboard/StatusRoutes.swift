@@ -1,4 +1,5 @@
 import Hummingbird
+import ServerKit
 
 /// `/`, the dashboard, and `/status`, which it shows.
 struct StatusRoutes: Sendable {

@@ -1,5 +1,6 @@
 import Foundation
 import Logging
+import ServerKit
 import ServiceLifecycle
 import Synchronization
 

@@ -1,4 +1,6 @@
+import CacheGateway
 import Foundation
+import ServerKit
 
 /// The counters at one moment; two of them make a point of the charts.
 struct TrafficSample: Sendable {

@@ -1,3 +1,5 @@
+import ServerKit
+
 extension FailureLog.Kind {
   /// A script threw, or was stopped, or a page could not be opened.
   static let page = Self("page")

@@ -1,6 +1,7 @@
 import HTTPTypes
 import PageKit
 import PageWorkers
+import ServerKit
 
 /// Answers what pages in workers ask for, from the daemon's loader and stores, within the rules.
 struct HostAnswers: Sendable {

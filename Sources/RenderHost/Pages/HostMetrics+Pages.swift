@@ -1,4 +1,5 @@
 import CoreMetrics
+import ServerKit
 
 /// The metrics of bundles, pages and workers. In `renderhost_refusals` they have the reasons `origin` and `address` (not
 /// fetched), `pages` and `barred` (not opened).

@@ -2,6 +2,7 @@ import CoreMetrics
 import Foundation
 import PageKit
 import PageWorkers
+import ServerKit
 
 /// Events of bundles, pages and workers.
 extension HostRecord {

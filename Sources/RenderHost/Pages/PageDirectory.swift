@@ -2,6 +2,7 @@ import Foundation
 import Logging
 import PageKit
 import PageWorkers
+import ServerKit
 import Synchronization
 
 /// The pages that are open: opens them in workers, finds them by their ids, and opens them again where their worker

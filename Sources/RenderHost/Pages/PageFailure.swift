@@ -1,6 +1,7 @@
 import Hummingbird
 import PageKit
 import PageWorkers
+import ServerKit
 
 /// Why a caller does not get what was asked for.
 enum PageFailure: Error, CustomStringConvertible {

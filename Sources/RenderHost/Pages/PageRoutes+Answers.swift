@@ -4,6 +4,7 @@ import Hummingbird
 import NIOCore
 import PageKit
 import PageWorkers
+import ServerKit
 
 extension PageRoutes {
   /// What a request's body says in JSON.

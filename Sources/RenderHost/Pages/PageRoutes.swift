@@ -4,6 +4,7 @@ import Hummingbird
 import NIOCore
 import PageKit
 import PageWorkers
+import ServerKit
 
 /// `/pages` and `/render`.
 struct PageRoutes: Sendable {

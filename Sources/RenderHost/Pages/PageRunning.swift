@@ -1,6 +1,7 @@
 import Logging
 import PageKit
 import PageWorkers
+import ServerKit
 import ServiceLifecycle
 
 /// Everything that running pages takes: workers, the pages in them, and the routes to both.

@@ -1,5 +1,6 @@
 import Foundation
 import PageKit
+import ServerKit
 import Synchronization
 
 /// How the bundles of a folder are called outside of this machine: by where they are served, never by their paths.

@@ -2,6 +2,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import PageKit
+import ServerKit
 
 /// `/resources`: what the elements of a page refer to, for its preview.
 struct ResourceRoutes: Sendable {

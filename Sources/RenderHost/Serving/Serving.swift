@@ -2,6 +2,7 @@ import HTTPTransport
 import Hummingbird
 import Logging
 import PageKit
+import ServerKit
 import ServiceLifecycle
 
 /// Everything about serving, wired together.

@@ -1,4 +1,6 @@
 import ArgumentParser
+import CacheGateway
+import ServerKit
 
 /// Flags whose values are texts, which the settings' reader judges with those of the other layers.
 ///

@@ -1,5 +1,6 @@
 import Foundation
 import PageKit
+import ServerKit
 
 /// The framework files and preludes that settings name.
 enum FrameworkFiles {

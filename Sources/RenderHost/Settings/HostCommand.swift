@@ -1,6 +1,8 @@
 import ArgumentParser
+import CacheGateway
 import Foundation
 import Logging
+import ServerKit
 
 /// `renderhost`.
 package struct HostCommand: AsyncParsableCommand {

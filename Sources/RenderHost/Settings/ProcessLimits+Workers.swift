@@ -1,3 +1,5 @@
+import ServerKit
+
 /// What the limits of this process mean for its workers.
 extension ProcessLimits {
   /// Why workers may not become ready; `nil` if nothing speaks against it.

@@ -1,7 +1,9 @@
+import CacheGateway
 import Foundation
 import PageCore
 import PageKit
 import PageStore
+import ServerKit
 
 extension SettingKey {
   static let bundles = Self("bundles")

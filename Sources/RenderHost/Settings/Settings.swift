@@ -1,8 +1,9 @@
-import DiskStorage
+import CacheGateway
 import Foundation
 import PageCore
 import PageStore
 import PageWorkers
+import ServerKit
 
 /// Everything the daemon may be told. Flags come first, then the environment, then a file.
 @dynamicMemberLookup

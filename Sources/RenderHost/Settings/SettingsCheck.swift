@@ -1,5 +1,7 @@
+import CacheGateway
 import Foundation
 import PageWorkers
+import ServerKit
 
 /// What only shows when settings are seen together, or when files are looked at.
 package enum SettingsCheck {

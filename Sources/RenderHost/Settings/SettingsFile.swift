@@ -1,5 +1,7 @@
+import CacheGateway
 import Foundation
-import HTTPTransport
+import PageCore
+import ServerKit
 
 /// The settings a JSON file holds: an object whose keys are the flags' names, and `origins`.
 struct SettingsFile {

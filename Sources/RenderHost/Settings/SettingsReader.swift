@@ -1,4 +1,6 @@
+import CacheGateway
 import Foundation
+import ServerKit
 
 /// Merges flags, environment and file, in that order, into ``Settings``.
 package struct SettingsReader: Sendable {

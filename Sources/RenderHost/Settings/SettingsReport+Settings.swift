@@ -1,4 +1,6 @@
+import CacheGateway
 import PageCore
+import ServerKit
 
 extension SettingsReport {
   /// All settings. The origins of the settings' file have a line each, in the place of the one of `--origin`.

@@ -1,5 +1,5 @@
 /// What an address is for, as IANA's registries of special addresses have it.
-enum AddressKind: String, Hashable, Sendable {
+package enum AddressKind: String, Hashable, Sendable {
   case global
   case loopback
   case privateUse = "private"
@@ -10,7 +10,7 @@ enum AddressKind: String, Hashable, Sendable {
   case unspecified
   case reserved
 
-  init(_ address: HostAddress) {
+  package init(_ address: HostAddress) {
     if let embedded = address.embedded {
       self = AddressKind(embedded)
     } else {

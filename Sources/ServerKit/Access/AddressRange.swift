@@ -1,11 +1,11 @@
 /// Addresses that begin alike: `10.0.0.0/8`.
-struct AddressRange: Hashable, Sendable {
-  let base: HostAddress
+package struct AddressRange: Hashable, Sendable {
+  package let base: HostAddress
   /// How many bits count.
-  let length: Int
+  package let length: Int
 
   /// Nil for what is no address, or an address with a length that it does not have. Without a length it is one address.
-  init?(_ text: String) {
+  package init?(_ text: String) {
     let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
     guard let base = parts.first.flatMap({ HostAddress(String($0)) }) else { return nil }
     let length = parts.count == 2 ? Int(parts[1]) : base.bytes.count * 8
@@ -14,7 +14,7 @@ struct AddressRange: Hashable, Sendable {
     self.length = length
   }
 
-  func contains(_ address: HostAddress) -> Bool {
+  package func contains(_ address: HostAddress) -> Bool {
     guard address.bytes.count == base.bytes.count else { return false }
     for index in 0..<(length + 7) / 8 {
       let mask = UInt8(truncatingIfNeeded: 0xff00 >> min(8, length - index * 8))

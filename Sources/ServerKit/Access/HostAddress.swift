@@ -1,12 +1,12 @@
 import Foundation
 
 /// An IP address, as bytes.
-struct HostAddress: Hashable, Sendable {
+package struct HostAddress: Hashable, Sendable {
   /// 4 or 16, in network order.
-  let bytes: [UInt8]
+  package let bytes: [UInt8]
 
   /// Reads an address as sockets write it: `127.0.0.1`, `::1`, `fe80::1%eth0`.
-  init?(_ text: String) {
+  package init?(_ text: String) {
     let text = String(text.prefix { $0 != "%" })
     var four = in_addr()
     var six = in6_addr()
@@ -20,7 +20,7 @@ struct HostAddress: Hashable, Sendable {
   }
 
   /// Reads a URL's host, also in the forms that resolvers take for IPv4 addresses: `2130706433`, `0x7f.1`, `017700000001`.
-  init?(host: String) {
+  package init?(host: String) {
     let text = host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
     if let address = HostAddress(text) {
       self = address
@@ -33,10 +33,10 @@ struct HostAddress: Hashable, Sendable {
     bytes = withUnsafeBytes(of: &four) { Array($0) }
   }
 
-  init(bytes: [UInt8]) { self.bytes = bytes }
+  package init(bytes: [UInt8]) { self.bytes = bytes }
 
   /// The IPv4 address that an IPv6 one stands for; nil for none.
-  var embedded: HostAddress? {
+  package var embedded: HostAddress? {
     guard bytes.count == 16 else { return nil }
     // RFC 4291 §2.5.5.2: ::ffff:a.b.c.d. RFC 6052 §2.1: 64:ff9b::a.b.c.d.
     let mapped = bytes[..<10].allSatisfy { $0 == 0 } && bytes[10] == 0xff && bytes[11] == 0xff
@@ -47,7 +47,7 @@ struct HostAddress: Hashable, Sendable {
   }
 
   /// As sockets write it.
-  var text: String {
+  package var text: String {
     var buffer = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
     _ = inet_ntop(bytes.count == 4 ? AF_INET : AF_INET6, bytes, &buffer, socklen_t(buffer.count))
     return String(decoding: buffer.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)

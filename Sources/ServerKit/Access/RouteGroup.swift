@@ -1,5 +1,5 @@
 /// Routes that a listener carries together, or not at all.
-public enum RouteGroup: String, CaseIterable, Sendable {
+package enum RouteGroup: String, CaseIterable, Sendable {
   /// Bundles and files of releases, the manifest, the checksums, the releases and their events, and the webhook, which
   /// is signed.
   case bundles
@@ -15,15 +15,15 @@ public enum RouteGroup: String, CaseIterable, Sendable {
   case admin
 
   /// True if its routes are for everybody, on whatever listener.
-  var isOpen: Bool { self == .bundles || self == .health }
+  package var isOpen: Bool { self == .bundles || self == .health }
 
   /// Those that a public listener carries only if it is told to.
-  static let guarded = allCases.filter { !$0.isOpen }
+  package static let guarded = allCases.filter { !$0.isOpen }
 }
 
 extension Sequence where Element == RouteGroup {
   /// As sentences have them, in their order: `pages, status and metrics`.
-  var list: String {
+  package var list: String {
     let names = Set(self)
     let words = RouteGroup.allCases.filter(names.contains).map(\.rawValue)
     guard words.count > 1, let last = words.last else { return words.first ?? "" }

@@ -5,7 +5,7 @@ import HTTPTypes
 /// A daemon on a user's own machine is within reach of every web page that the user's browser shows: one may send it
 /// forms (cross-site request forgery), or have its own name resolve to this machine and read the answers (DNS
 /// rebinding). Bundles, their checksums and their releases are for everybody. Pure.
-struct SiteRules: Sendable {
+package struct SiteRules: Sendable {
   /// Why a request is refused.
   enum Refusal: Error, Hashable, Sendable, CustomStringConvertible {
     case host(String)

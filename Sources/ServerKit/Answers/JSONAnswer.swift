@@ -2,16 +2,16 @@ import Foundation
 import HTTPTypes
 import Hummingbird
 import NIOCore
-import PageKit
+import PageCore
 
 /// Answers in JSON, all with the same head.
-enum JSONAnswer {
-  static func error(_ status: HTTPResponse.Status, _ reason: String, _ fields: HTTPFields = [:]) -> Response {
+package enum JSONAnswer {
+  package static func error(_ status: HTTPResponse.Status, _ reason: String, _ fields: HTTPFields = [:]) -> Response {
     json(["error": reason], status: status, fields)
   }
 
   /// Times are RFC 3339.
-  static func json(
+  package static func json(
     _ value: some Encodable, status: HTTPResponse.Status = .ok, _ fields: HTTPFields = [:]
   ) -> Response {
     let encoder = JSONEncoder()
@@ -21,12 +21,12 @@ enum JSONAnswer {
     return text(Array(data), status: status, fields)
   }
 
-  static func json(_ members: [String: JSONValue], status: HTTPResponse.Status = .ok) -> Response {
+  package static func json(_ members: [String: JSONValue], status: HTTPResponse.Status = .ok) -> Response {
     text(JSONValue.object(members).text, status: status)
   }
 
   /// Not to be stored unless the fields say otherwise, because it tells of the moment.
-  static func text(_ text: [UInt8], status: HTTPResponse.Status = .ok, _ fields: HTTPFields = [:]) -> Response {
+  package static func text(_ text: [UInt8], status: HTTPResponse.Status = .ok, _ fields: HTTPFields = [:]) -> Response {
     var fields = fields
     fields[.contentType] = "application/json"
     fields[.cacheControl] = fields[.cacheControl] ?? "no-store"

@@ -1,17 +1,21 @@
 /// One thing that must be in order before the host takes work.
-struct HealthCheck: Sendable {
+package struct HealthCheck: Sendable {
   /// `store`, `release`, `workers`
-  let name: String
+  package let name: String
   /// Nil when in order, else what is not, in one sentence.
-  let problem: @Sendable () async -> String?
+  package let problem: @Sendable () async -> String?
 
-  struct Outcome: Codable, Equatable, Sendable {
-    var name: String
-    var ok: Bool
-    var reason: String?
+  package init(name: String, problem: @escaping @Sendable () async -> String?) {
+    (self.name, self.problem) = (name, problem)
   }
 
-  func outcome() async -> Outcome {
+  package struct Outcome: Codable, Equatable, Sendable {
+    package var name: String
+    package var ok: Bool
+    package var reason: String?
+  }
+
+  package func outcome() async -> Outcome {
     let problem = await problem()
     return Outcome(name: name, ok: problem == nil, reason: problem)
   }
@@ -19,7 +23,7 @@ struct HealthCheck: Sendable {
 
 extension [HealthCheck] {
   /// All of them, at the same time, in their order.
-  func outcomes() async -> [HealthCheck.Outcome] {
+  package func outcomes() async -> [HealthCheck.Outcome] {
     await withTaskGroup(of: (Int, HealthCheck.Outcome).self) { group in
       for (index, check) in enumerated() { group.addTask { (index, await check.outcome()) } }
       var outcomes: [(Int, HealthCheck.Outcome)] = []

@@ -9,21 +9,21 @@ import NIOCore
 /// NIO's own `AcceptBackoffHandler` puts off the next read, but the channel stays registered for the read that has
 /// failed, and so tries again at once: 10,000 times a second. Only a channel that does not read by itself is
 /// unregistered.
-final class AcceptErrorHandler: ChannelInboundHandler {
-  typealias InboundIn = any Channel
+package final class AcceptErrorHandler: ChannelInboundHandler {
+  package typealias InboundIn = any Channel
 
   private let metrics: HostMetrics
   private let logger: Logger
   private var errors = Recurrence(every: .seconds(60))
   private static let pause = TimeAmount.seconds(1)
 
-  init(metrics: HostMetrics, logger: Logger) { (self.metrics, self.logger) = (metrics, logger) }
+  package init(metrics: HostMetrics, logger: Logger) { (self.metrics, self.logger) = (metrics, logger) }
 
   /// - Parameters:
   ///   - channel: one that listens.
   ///   - connections: how many it may have. The limit is looked at before a read, and a read accepts up to four: with
   ///     few connections it accepts one.
-  static func add(to channel: any Channel, connections: Int, metrics: HostMetrics, logger: Logger) async {
+  package static func add(to channel: any Channel, connections: Int, metrics: HostMetrics, logger: Logger) async {
     try? await channel.setOption(.maxMessagesPerRead, value: UInt(min(max(connections / 16, 1), 4))).get()
     try? await channel.eventLoop.submit {
       try channel.pipeline.syncOperations.addHandler(
@@ -31,7 +31,7 @@ final class AcceptErrorHandler: ChannelInboundHandler {
     }.get()
   }
 
-  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+  package func errorCaught(context: ChannelHandlerContext, error: any Error) {
     guard let error = error as? IOError else { return context.fireErrorCaught(error) }
     note(error, at: .now)
     let channel = context.channel

@@ -2,7 +2,7 @@ import NIOCore
 import Synchronization
 
 /// The going of the client of a connection, or of one stream of HTTP/2: what is done for it alone ends then.
-final class ClientDeparture: Sendable {
+package final class ClientDeparture: Sendable {
   private struct State {
     var hasGone = false
     var next = 0
@@ -26,7 +26,7 @@ final class ClientDeparture: Sendable {
   /// Does something until the client goes.
   ///
   /// - Throws: `CancellationError` when it has gone, and what the body throws.
-  func cancelling<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) async throws -> Value {
+  package func cancelling<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) async throws -> Value {
     let task = Task { try await body() }
     let number: Int? = state.withLock { state in
       guard !state.hasGone else { return nil }
@@ -47,7 +47,7 @@ final class ClientDeparture: Sendable {
   }
 
   /// The one of a request's channel; one that never happens where nobody watches it.
-  static func of(_ channel: any Channel) async -> ClientDeparture {
+  package static func of(_ channel: any Channel) async -> ClientDeparture {
     await (try? channel.pipeline.handler(type: ClientDepartureHandler.self).map(\.departure).get()) ?? ClientDeparture()
   }
 }

@@ -1,11 +1,11 @@
 import Synchronization
 
 /// How many connections each address has.
-final class ConnectionRegister: Sendable {
+package final class ConnectionRegister: Sendable {
   private let limit: Int
   private let counts = Mutex<[String: Int]>([:])
 
-  init(limit: Int) { self.limit = limit }
+  package init(limit: Int) { self.limit = limit }
 
   /// False when the address has all it may have; otherwise ``leave(_:)`` follows.
   func enter(_ address: String) -> Bool {
@@ -23,5 +23,5 @@ final class ConnectionRegister: Sendable {
     }
   }
 
-  var total: Int { counts.withLock { $0.values.reduce(0, +) } }
+  package var total: Int { counts.withLock { $0.values.reduce(0, +) } }
 }

@@ -4,13 +4,20 @@ import Hummingbird
 import NIOCore
 
 /// Holds a request to the limits of its URL, header and body, with an answer that says which.
-struct LimitsMiddleware: RouterMiddleware {
-  typealias Context = HostRequestContext
+package struct LimitsMiddleware: RouterMiddleware {
+  package typealias Context = HostRequestContext
 
-  let limits: ServerSettings.Limits
-  let metrics: HostMetrics
+  package let limits: ServerSettings.Limits
+  package let metrics: HostMetrics
 
-  func handle(
+  package init(
+    limits: ServerSettings.Limits, metrics: HostMetrics
+  ) {
+    self.limits = limits
+    self.metrics = metrics
+  }
+
+  package func handle(
     _ request: Request, context: Context, next: (Request, Context) async throws -> Response
   ) async throws -> Response {
     if let refusal = Self.refusal(request.head, limits) {
@@ -30,7 +37,9 @@ struct LimitsMiddleware: RouterMiddleware {
   }
 
   /// What is wrong with a request's head.
-  static func refusal(_ head: HTTPRequest, _ limits: ServerSettings.Limits) -> (reason: String, error: HTTPError)? {
+  package static func refusal(_ head: HTTPRequest, _ limits: ServerSettings.Limits) -> (
+    reason: String, error: HTTPError
+  )? {
     let url = head.path?.utf8.count ?? 0
     if url > limits.url {
       // RFC 9110 §15.5.15.

@@ -1,13 +1,13 @@
 import Foundation
 
 /// What the system lets this process have, and what follows from it.
-struct ProcessLimits: Hashable, Sendable {
+package struct ProcessLimits: Hashable, Sendable {
   /// Files, sockets and the like that may be open at once (`ulimit -n`); `nil` for no limit.
   var descriptors: Int?
   /// Bytes of address space (`ulimit -v`), for workers too; `nil` for no limit.
-  var addressSpace: Int?
+  package var addressSpace: Int?
 
-  static var current: ProcessLimits {
+  package static var current: ProcessLimits {
     ProcessLimits(descriptors: soft(RLIMIT_NOFILE), addressSpace: soft(RLIMIT_AS))
   }
 
@@ -19,7 +19,7 @@ struct ProcessLimits: Hashable, Sendable {
   }
 
   /// Raises the number of descriptors to what the process may have.
-  static func raise() {
+  package static func raise() {
     var limit = rlimit()
     guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
     limit.rlim_cur = limit.rlim_max
@@ -34,7 +34,7 @@ struct ProcessLimits: Hashable, Sendable {
   private static let mostConnections = 4_096
 
   /// Why the process cannot run; `nil` if it can.
-  var problem: String? {
+  package var problem: String? {
     guard let descriptors, descriptors < Self.leastDescriptors else { return nil }
     return
       "only \(descriptors) files may be open at once, at least \(Self.leastDescriptors) are needed: raise ulimit -n"
@@ -42,7 +42,7 @@ struct ProcessLimits: Hashable, Sendable {
 
   /// Connections of each listener: as many as are wanted, but never more than leave a reserve. Without a free descriptor
   /// libdispatch ends the process, since it cannot look at its threads in /proc.
-  func connections(_ settings: ServerSettings) -> Int {
+  package func connections(_ settings: ServerSettings) -> Int {
     let affordable = affordableConnections(settings)
     return min(settings.limits.connections ?? Self.mostConnections, affordable)
   }
@@ -57,7 +57,7 @@ struct ProcessLimits: Hashable, Sendable {
   }
 
   /// Warnings for the start, each one sentence.
-  func warnings(_ settings: ServerSettings) -> [String] {
+  package func warnings(_ settings: ServerSettings) -> [String] {
     let affordable = affordableConnections(settings)
     guard let wanted = settings.limits.connections, wanted > affordable else { return [] }
     return [

@@ -7,7 +7,7 @@ extension Request {
   /// The whole body.
   ///
   /// - Throws: `HTTPError`: 413 if it has more bytes, 400 if its chunks are not valid.
-  func bytes(upTo limit: Int) async throws -> [UInt8] {
+  package func bytes(upTo limit: Int) async throws -> [UInt8] {
     do {
       return Array(buffer: try await body.collect(upTo: limit))
     } catch is NIOTooManyBytesError {

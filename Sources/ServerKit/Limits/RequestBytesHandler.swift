@@ -11,11 +11,11 @@ import NIOHTTP1
 ///
 /// It reads no requests by itself. Where a head may be it hands the decoder bytes up to an empty line, and looks what
 /// that has made of them.
-final class RequestBytesHandler: ChannelDuplexHandler, RemovableChannelHandler {
-  typealias InboundIn = ByteBuffer
-  typealias InboundOut = ByteBuffer
-  typealias OutboundIn = IOData
-  typealias OutboundOut = IOData
+package final class RequestBytesHandler: ChannelDuplexHandler, RemovableChannelHandler {
+  package typealias InboundIn = ByteBuffer
+  package typealias InboundOut = ByteBuffer
+  package typealias OutboundIn = IOData
+  package typealias OutboundOut = IOData
 
   private let progress: RequestProgress
   /// True if nothing, or a line's end, came since the last newline.
@@ -26,7 +26,7 @@ final class RequestBytesHandler: ChannelDuplexHandler, RemovableChannelHandler {
   private init(_ progress: RequestProgress) { self.progress = progress }
 
   /// Adds what it takes to a connection that speaks HTTP/1.
-  static func add(to pipeline: ChannelPipeline.SynchronousOperations) throws {
+  package static func add(to pipeline: ChannelPipeline.SynchronousOperations) throws {
     let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
     let encoder = try pipeline.handler(type: HTTPResponseEncoder.self)
     let progress = RequestProgress()
@@ -35,9 +35,9 @@ final class RequestBytesHandler: ChannelDuplexHandler, RemovableChannelHandler {
   }
 
   /// The bytes that the client sends over the web socket that its last request asks for; `nil` if it asks for none.
-  var socketBytes: BytePipe? { if case .socket(let pipe) = progress.next { pipe } else { nil } }
+  package var socketBytes: BytePipe? { if case .socket(let pipe) = progress.next { pipe } else { nil } }
 
-  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+  package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     var bytes = unwrapInboundIn(data)
     while bytes.readableBytes > 0 {
       switch progress.next {
@@ -80,7 +80,7 @@ final class RequestBytesHandler: ChannelDuplexHandler, RemovableChannelHandler {
     return (bytes.count, false, seen < 0x80)
   }
 
-  func read(context: ChannelHandlerContext) {
+  package func read(context: ChannelHandlerContext) {
     if case .socket(let pipe) = progress.next {
       let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
       let eventLoop = context.eventLoop
@@ -90,18 +90,18 @@ final class RequestBytesHandler: ChannelDuplexHandler, RemovableChannelHandler {
     context.read()
   }
 
-  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+  package func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     // Nobody else is to take it for the client's departure: the origin may still have something to say.
     if let socketBytes, let event = event as? ChannelEvent, event == .inputClosed { return socketBytes.finish() }
     context.fireUserInboundEventTriggered(event)
   }
 
-  func channelInactive(context: ChannelHandlerContext) {
+  package func channelInactive(context: ChannelHandlerContext) {
     socketBytes?.finish(.failure(ChannelError.eof))
     context.fireChannelInactive()
   }
 
-  func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+  package func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
     guard progress.writesEscapes, case .byteBuffer(let text) = unwrapOutboundIn(data) else {
       return context.write(data, promise: promise)
     }

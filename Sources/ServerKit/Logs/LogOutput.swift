@@ -2,9 +2,9 @@ import Foundation
 import Logging
 
 /// Where log lines go: standard error, one line each.
-enum LogOutput {
+package enum LogOutput {
   /// May be called once in a process.
-  static func bootstrap(_ settings: ServerSettings) {
+  package static func bootstrap(_ settings: ServerSettings) {
     let (level, format) = (settings.logLevel, settings.logFormat)
     LoggingSystem.bootstrap { label in
       var handler: any LogHandler =

@@ -23,19 +23,19 @@ struct Recurrence: Hashable, Sendable {
 /// Several recurrences, each with a name.
 ///
 /// Events after the last line are in the metrics, and in the log when the next one happens.
-final class Recurrences: Sendable {
+package final class Recurrences: Sendable {
   /// Names that are told apart; all others count as one.
-  static let limit = 100
+  package static let limit = 100
 
   private let interval: Duration
   private let state = Mutex<[String: Recurrence]>([:])
 
-  init(every interval: Duration = .seconds(10)) { self.interval = interval }
+  package init(every interval: Duration = .seconds(10)) { self.interval = interval }
 
   /// Notes that something happens now.
   ///
   /// - Returns: how often it has happened since it was last said, this time included; `nil` if it is not to be said now.
-  func note(_ name: String, at now: ContinuousClock.Instant) -> Int? {
+  package func note(_ name: String, at now: ContinuousClock.Instant) -> Int? {
     state.withLock { state in
       let name = state.count < Self.limit || state[name] != nil ? name : ""
       return state[name, default: Recurrence(every: interval)].note(at: now)

@@ -3,24 +3,24 @@ import CoreMetrics
 /// The metrics of a server, by name: those who record take their instrument here. Parts add their own in extensions.
 ///
 /// In the text the names of counters end in `_total`.
-struct HostMetrics: Sendable {
-  let registry: MetricRegistry
+package struct HostMetrics: Sendable {
+  package let registry: MetricRegistry
 
-  init(_ registry: MetricRegistry = MetricRegistry(HostMetrics.descriptions)) {
+  package init(_ registry: MetricRegistry = MetricRegistry(HostMetrics.descriptions)) {
     self.registry = registry
     inFlight = Meter(label: "renderhost_http_requests_in_flight", factory: registry)
     connections = Meter(label: "renderhost_connections", factory: registry)
   }
 
   /// `renderhost_http_requests`: answered, by method, route (its template) and status.
-  func requests(method: String, route: String, status: Int) -> Counter {
+  package func requests(method: String, route: String, status: Int) -> Counter {
     Counter(
       label: "renderhost_http_requests",
       dimensions: [("method", method), ("route", route), ("status", "\(status)")], factory: registry)
   }
 
   /// `renderhost_http_request_duration_seconds`: until the last byte was written, by method and route.
-  func duration(method: String, route: String) -> Timer {
+  package func duration(method: String, route: String) -> Timer {
     Timer(
       label: "renderhost_http_request_duration_seconds", dimensions: [("method", method), ("route", route)],
       factory: registry)
@@ -30,19 +30,19 @@ struct HostMetrics: Sendable {
   let inFlight: Meter
 
   /// `renderhost_connections`: open now.
-  let connections: Meter
+  package let connections: Meter
 
   /// `renderhost_refusals`: by reason. The server's own are `connections`, `accept`, `body`, `header`, `url` and `unclear`;
   /// `host`, `origin`, `content-type` and `token` of callers that may not ask.
-  func refusals(_ reason: String) -> Counter { counter("renderhost_refusals", "reason", reason) }
+  package func refusals(_ reason: String) -> Counter { counter("renderhost_refusals", "reason", reason) }
 
   /// A counter with one label.
-  func counter(_ name: String, _ label: String, _ value: String) -> Counter {
+  package func counter(_ name: String, _ label: String, _ value: String) -> Counter {
     Counter(label: name, dimensions: [(label, value)], factory: registry)
   }
 
   /// The server's own, and those of the process.
-  static let descriptions: [String: MetricDescription] = [
+  package static let descriptions: [String: MetricDescription] = [
     "renderhost_http_requests": .init(help: "Requests answered."),
     "renderhost_http_request_duration_seconds": .init(help: "Time until an answer's last byte was written."),
     "renderhost_http_requests_in_flight": .init(help: "Requests being answered."),

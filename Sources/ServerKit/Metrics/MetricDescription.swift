@@ -1,11 +1,18 @@
 /// What a metric is, for those who read it.
-struct MetricDescription: Sendable {
-  let help: String
+package struct MetricDescription: Sendable {
+  package let help: String
   /// Upper bounds of a histogram's buckets, ascending, in the metric's unit.
   var buckets: [Double] = Self.seconds
 
+  package init(
+    help: String, buckets: [Double] = Self.seconds
+  ) {
+    self.help = help
+    self.buckets = buckets
+  }
+
   /// From half a millisecond to ten seconds.
-  static let seconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+  package static let seconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 }
 
 /// Names and labels as Prometheus' data model has them.

@@ -4,55 +4,55 @@ import Synchronization
 /// A backend of swift-metrics that keeps numbers to be scraped.
 ///
 /// A metric has at most ``seriesLimit`` series; what comes beyond is counted in one whose labels all say `other`.
-final class MetricRegistry: MetricsFactory, Sendable {
+package final class MetricRegistry: MetricsFactory, Sendable {
   static let seriesLimit = 500
 
-  enum Kind: String, Sendable {
+  package enum Kind: String, Sendable {
     case counter, gauge, histogram
   }
 
-  enum Series: Sendable {
+  package enum Series: Sendable {
     case counter(CounterSeries)
     case gauge(GaugeSeries)
     case histogram(HistogramSeries)
   }
 
-  struct Labels: Hashable, Comparable, Sendable {
-    let pairs: [[String]]
+  package struct Labels: Hashable, Comparable, Sendable {
+    package let pairs: [[String]]
 
-    init(_ dimensions: [(String, String)]) {
+    package init(_ dimensions: [(String, String)]) {
       pairs = dimensions.map { [MetricName.label($0.0), String($0.1.prefix(200))] }.sorted { $0[0] < $1[0] }
     }
 
     private init(pairs: [[String]]) { self.pairs = pairs }
 
-    static func < (a: Labels, b: Labels) -> Bool {
+    package static func < (a: Labels, b: Labels) -> Bool {
       a.pairs.joined().lexicographicallyPrecedes(b.pairs.joined())
     }
 
-    subscript(name: String) -> String? { pairs.first { $0[0] == name }?[1] }
+    package subscript(name: String) -> String? { pairs.first { $0[0] == name }?[1] }
 
-    var other: Labels { Labels(pairs: pairs.map { [$0[0], "other"] }) }
+    package var other: Labels { Labels(pairs: pairs.map { [$0[0], "other"] }) }
   }
 
-  struct Family: Sendable {
-    let name: String
-    let kind: Kind
-    var series: [Labels: Series] = [:]
+  package struct Family: Sendable {
+    package let name: String
+    package let kind: Kind
+    package var series: [Labels: Series] = [:]
   }
 
   private let descriptions: [String: MetricDescription]
   private let state = Mutex<[String: Family]>([:])
 
   /// - Parameter descriptions: of each part's metrics, by their names.
-  init(_ descriptions: [String: MetricDescription]...) {
+  package init(_ descriptions: [String: MetricDescription]...) {
     self.descriptions = descriptions.reduce(into: [:]) { $0.merge($1) { first, _ in first } }
   }
 
   /// By name.
-  var families: [Family] { state.withLock { $0.values.sorted { $0.name < $1.name } } }
+  package var families: [Family] { state.withLock { $0.values.sorted { $0.name < $1.name } } }
 
-  func description(of name: String) -> MetricDescription {
+  package func description(of name: String) -> MetricDescription {
     descriptions[name] ?? MetricDescription(help: name.replacing("_", with: " "))
   }
 
@@ -80,12 +80,12 @@ final class MetricRegistry: MetricsFactory, Sendable {
     }
   }
 
-  func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
+  package func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
     if case .counter(let counter) = series(label, dimensions, .counter) { counter } else { CounterSeries() }
   }
 
   /// A total that is known from elsewhere, like the processor's time.
-  func total(_ name: String) -> GaugeSeries {
+  package func total(_ name: String) -> GaugeSeries {
     state.withLock { families in
       if case .gauge(let total)? = families[name]?.series[Labels([])] { return total }
       let total = GaugeSeries()
@@ -94,13 +94,15 @@ final class MetricRegistry: MetricsFactory, Sendable {
     }
   }
 
-  func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler { gauge(label, dimensions) }
+  package func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler { gauge(label, dimensions) }
 
-  func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
+  package func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
     aggregate ? histogram(label, dimensions) : gauge(label, dimensions)
   }
 
-  func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler { histogram(label, dimensions) }
+  package func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
+    histogram(label, dimensions)
+  }
 
   private func gauge(_ label: String, _ dimensions: [(String, String)]) -> GaugeSeries {
     if case .gauge(let gauge) = series(label, dimensions, .gauge) { gauge } else { GaugeSeries() }
@@ -116,10 +118,10 @@ final class MetricRegistry: MetricsFactory, Sendable {
 
   // A counter that is gone would look like one that was reset: series stay, but for those of gauges, whose subject
   // is gone.
-  func destroyCounter(_ handler: any CounterHandler) {}
-  func destroyTimer(_ handler: any TimerHandler) {}
-  func destroyRecorder(_ handler: any RecorderHandler) { removeGauge(handler) }
-  func destroyMeter(_ handler: any MeterHandler) { removeGauge(handler) }
+  package func destroyCounter(_ handler: any CounterHandler) {}
+  package func destroyTimer(_ handler: any TimerHandler) {}
+  package func destroyRecorder(_ handler: any RecorderHandler) { removeGauge(handler) }
+  package func destroyMeter(_ handler: any MeterHandler) { removeGauge(handler) }
 
   private func removeGauge(_ handler: AnyObject) {
     state.withLock { families in

@@ -2,53 +2,56 @@ import CoreMetrics
 import Synchronization
 
 /// A number that only grows.
-final class CounterSeries: CounterHandler, Sendable {
+package final class CounterSeries: CounterHandler, Sendable {
   private let count = Atomic<Int64>(0)
-  var value: Int64 { count.load(ordering: .relaxed) }
+  package var value: Int64 { count.load(ordering: .relaxed) }
 
-  func increment(by amount: Int64) {
+  package func increment(by amount: Int64) {
     guard amount > 0 else { return }
     count.wrappingAdd(amount, ordering: .relaxed)
   }
 
-  func reset() { count.store(0, ordering: .relaxed) }
+  package func reset() { count.store(0, ordering: .relaxed) }
 }
 
 /// A number that goes up and down.
-final class GaugeSeries: MeterHandler, RecorderHandler, Sendable {
+package final class GaugeSeries: MeterHandler, RecorderHandler, Sendable {
   private let number = Mutex(0.0)
   var value: Double { number.withLock { $0 } }
 
-  func set(_ value: Int64) { number.withLock { $0 = Double(value) } }
-  func set(_ value: Double) { number.withLock { $0 = value } }
-  func record(_ value: Int64) { set(value) }
-  func record(_ value: Double) { set(value) }
-  func increment(by amount: Double) { number.withLock { $0 += amount } }
-  func decrement(by amount: Double) { number.withLock { $0 -= amount } }
+  package func set(_ value: Int64) { number.withLock { $0 = Double(value) } }
+  package func set(_ value: Double) { number.withLock { $0 = value } }
+  package func record(_ value: Int64) { set(value) }
+  package func record(_ value: Double) { set(value) }
+  package func increment(by amount: Double) { number.withLock { $0 += amount } }
+  package func decrement(by amount: Double) { number.withLock { $0 -= amount } }
 }
 
 /// How many values fell under each bound.
-final class HistogramSeries: RecorderHandler, TimerHandler, Sendable {
-  struct Value: Equatable, Sendable {
+package final class HistogramSeries: RecorderHandler, TimerHandler, Sendable {
+  package struct Value: Equatable, Sendable {
     /// For each bound, and for what is over the last, how many values; not cumulated.
-    var counts: [UInt64]
+    package var counts: [UInt64]
     var sum = 0.0
-    var total: UInt64 { counts.reduce(0, +) }
+
+    package init(counts: [UInt64]) { self.counts = counts }
+
+    package var total: UInt64 { counts.reduce(0, +) }
   }
 
   /// Upper bounds, ascending.
-  let bounds: [Double]
+  package let bounds: [Double]
   private let state: Mutex<Value>
-  var value: Value { state.withLock { $0 } }
+  package var value: Value { state.withLock { $0 } }
 
-  init(bounds: [Double]) {
+  package init(bounds: [Double]) {
     self.bounds = bounds
     state = Mutex(Value(counts: Array(repeating: 0, count: bounds.count + 1)))
   }
 
-  func record(_ value: Int64) { record(Double(value)) }
+  package func record(_ value: Int64) { record(Double(value)) }
 
-  func record(_ value: Double) {
+  package func record(_ value: Double) {
     guard value.isFinite else { return }
     let index = bounds.firstIndex { value <= $0 } ?? bounds.count
     state.withLock { state in
@@ -58,5 +61,5 @@ final class HistogramSeries: RecorderHandler, TimerHandler, Sendable {
   }
 
   /// Times are kept in seconds, the base unit of Prometheus.
-  func recordNanoseconds(_ duration: Int64) { record(Double(duration) / 1e9) }
+  package func recordNanoseconds(_ duration: Int64) { record(Double(duration) / 1e9) }
 }

@@ -1,7 +1,7 @@
 /// Quantiles out of buckets.
-enum Quantile {
+package enum Quantile {
   /// By linear interpolation in the bucket it falls into, as PromQL's `histogram_quantile` does; nil without values.
-  static func of(_ quantile: Double, counts: [UInt64], bounds: [Double]) -> Double? {
+  package static func of(_ quantile: Double, counts: [UInt64], bounds: [Double]) -> Double? {
     let total = counts.reduce(0, +)
     guard total > 0, let last = bounds.last else { return nil }
     let rank = quantile * Double(total)

@@ -7,15 +7,17 @@ import Logging
 ///
 /// The query is left out, because it may hold what is private. A request with an ``AccessLogNote`` has a line with its
 /// host, its query, its version and the fields of the note.
-struct AccessLogMiddleware: RouterMiddleware {
-  typealias Context = HostRequestContext
+package struct AccessLogMiddleware: RouterMiddleware {
+  package typealias Context = HostRequestContext
 
   /// Statuses that say: too many, come back later.
   private static let refusing: Set<Int> = [429, 503]
 
   private let refusals = Recurrences()
 
-  func handle(
+  package init() {}
+
+  package func handle(
     _ request: Request, context: Context, next: (Request, Context) async throws -> Response
   ) async throws -> Response {
     let start = ContinuousClock.now

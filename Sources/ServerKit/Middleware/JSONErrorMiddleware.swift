@@ -4,10 +4,12 @@ import Logging
 import NIOHTTP1
 
 /// Answers every error as `{"error": "…"}`. What is not meant for the client is logged, and said to be a fault here.
-struct JSONErrorMiddleware: RouterMiddleware {
-  typealias Context = HostRequestContext
+package struct JSONErrorMiddleware: RouterMiddleware {
 
-  func handle(
+  package init() {}
+  package typealias Context = HostRequestContext
+
+  package func handle(
     _ request: Request, context: Context, next: (Request, Context) async throws -> Response
   ) async throws -> Response {
     do {

@@ -8,11 +8,13 @@ import NIOCore
 /// A write returns before the connection has seen its bytes, so that whatever reads faster than a client would pile up
 /// there. Here each piece has reached the connection before the next is written, and a connection that is full makes
 /// that write wait.
-struct PacedBodyMiddleware: RouterMiddleware {
+package struct PacedBodyMiddleware: RouterMiddleware {
   /// Bodies up to this length go out at once, longer ones in pieces of at most so many bytes.
   static let pieceSize = Body.chunkSize
 
-  func handle(
+  package init() {}
+
+  package func handle(
     _ request: Request, context: HostRequestContext, next: (Request, HostRequestContext) async throws -> Response
   ) async throws -> Response {
     var response = try await next(request, context)

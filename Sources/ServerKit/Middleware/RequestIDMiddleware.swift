@@ -4,13 +4,15 @@ import Logging
 
 /// Gives each request an id, in its log lines and in `X-Request-Id` of its answer. A client's own is taken over when
 /// it is short and plain, so that it cannot forge log lines.
-struct RequestIDMiddleware: RouterMiddleware {
-  typealias Context = HostRequestContext
+package struct RequestIDMiddleware: RouterMiddleware {
+
+  package init() {}
+  package typealias Context = HostRequestContext
 
   /// `context.id` reads it there.
   static let logKey = "hb.request.id"
 
-  func handle(
+  package func handle(
     _ request: Request, context: Context, next: (Request, Context) async throws -> Response
   ) async throws -> Response {
     let given = Self.sane(request.headers[.requestID])

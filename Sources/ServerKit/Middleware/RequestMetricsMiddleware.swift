@@ -4,8 +4,8 @@ import Hummingbird
 import Synchronization
 
 /// Counts and times requests by the route's template, never by the path, which a client chooses.
-final class RequestMetricsMiddleware: RouterMiddleware {
-  typealias Context = HostRequestContext
+package final class RequestMetricsMiddleware: RouterMiddleware {
+  package typealias Context = HostRequestContext
 
   private struct Key: Hashable {
     let method: String
@@ -20,12 +20,12 @@ final class RequestMetricsMiddleware: RouterMiddleware {
   /// Of all requests, where there are no routes; nil for what the router says.
   private let route: String?
 
-  init(_ metrics: HostMetrics, route: String? = nil) {
+  package init(_ metrics: HostMetrics, route: String? = nil) {
     self.metrics = metrics
     self.route = route
   }
 
-  func handle(
+  package func handle(
     _ request: Request, context: Context, next: (Request, Context) async throws -> Response
   ) async throws -> Response {
     let start = ContinuousClock.now

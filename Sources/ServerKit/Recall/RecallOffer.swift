@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Says that an answer may be given again to the very same request head.
-struct RecallOffer: Sendable {
+package struct RecallOffer: Sendable {
   /// What is new whenever an answer is given again.
   enum Renewal: Sendable {
     /// Its `Date`: it is made when it is sent.
@@ -19,9 +19,9 @@ struct RecallOffer: Sendable {
 /// Where those who make an answer say whether it may be given again, and what is then to be noted of it.
 ///
 /// One for each connection that remembers answers; requests on it come one after the other.
-final class RecallSlot: Sendable {
+package final class RecallSlot: Sendable {
   /// Nil where answers are not remembered.
-  @TaskLocal static var current: RecallSlot?
+  @TaskLocal package static var current: RecallSlot?
 
   private struct State {
     var offer: RecallOffer?
@@ -32,14 +32,14 @@ final class RecallSlot: Sendable {
   private let state = Mutex(State())
 
   /// - Parameter isCurrent: asked each time: whether the answer would be the same.
-  func allow(while isCurrent: @escaping @Sendable () -> Bool) {
+  package func allow(while isCurrent: @escaping @Sendable () -> Bool) {
     state.withLock { $0.offer = RecallOffer { isCurrent() ? 0 : nil } }
   }
 
   /// The same for an answer that has an `Age`, and the date of another server.
   ///
   /// - Parameter age: asked each time: the seconds by which it has grown; nil where the answer would not be the same.
-  func allow(aging age: @escaping @Sendable () -> Int64?) {
+  package func allow(aging age: @escaping @Sendable () -> Int64?) {
     state.withLock { $0.offer = RecallOffer(renewal: .age, age: age) }
   }
 
@@ -47,7 +47,9 @@ final class RecallSlot: Sendable {
   func forbid() { state.withLock { $0.isForbidden = true } }
 
   /// Called whenever the answer is given again.
-  func onRecall(_ note: @escaping @Sendable (RecalledAnswer.Again) -> Void) { state.withLock { $0.notes.append(note) } }
+  package func onRecall(_ note: @escaping @Sendable (RecalledAnswer.Again) -> Void) {
+    state.withLock { $0.notes.append(note) }
+  }
 
   /// What was said of the answer that has just been given; empty for the next.
   func take() -> RecallOffer? {

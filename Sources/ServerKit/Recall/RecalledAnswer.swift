@@ -1,20 +1,20 @@
 import NIOCore
 
 /// An answer as it went out, to be given again.
-struct RecalledAnswer: Sendable {
+package struct RecalledAnswer: Sendable {
   /// What was known of one answer when it was given again.
-  struct Again: Sendable {
+  package struct Again: Sendable {
     let requestID: String
-    let started: ContinuousClock.Instant
-    let bodyBytes: Int
+    package let started: ContinuousClock.Instant
+    package let bodyBytes: Int
     /// The client's.
-    let address: String
+    package let address: String
   }
 
   private let head: AnswerHead
   private let body: ByteBuffer
   /// Seconds by which it has aged; nil where it may not be given any more.
-  let age: @Sendable () -> Int64?
+  package let age: @Sendable () -> Int64?
   /// What is noted of every answer.
   private let notes: [@Sendable (Again) -> Void]
 
@@ -22,11 +22,11 @@ struct RecalledAnswer: Sendable {
   private static let copied = 4 << 10
 
   /// Bytes in memory, with what is noted of each answer.
-  var size: Int { head.size + body.readableBytes + 2048 }
+  package var size: Int { head.size + body.readableBytes + 2048 }
 
   /// - Parameter answer: the bytes of a whole answer, in the buffers that it was written in.
   /// - Returns: nil for what cannot be given twice.
-  init?(_ answer: [ByteBuffer], _ offer: RecallOffer) {
+  package init?(_ answer: [ByteBuffer], _ offer: RecallOffer) {
     guard let head = answer.first.flatMap({ AnswerHead($0, offer.renewal) }) else { return nil }
     self.head = head
     let bodies = answer.dropFirst().filter { $0.readableBytes > 0 }
@@ -50,7 +50,7 @@ struct RecalledAnswer: Sendable {
     return (buffer, nil)
   }
 
-  func note(_ requestID: String, from address: String, since started: ContinuousClock.Instant) {
+  package func note(_ requestID: String, from address: String, since started: ContinuousClock.Instant) {
     let again = Again(requestID: requestID, started: started, bodyBytes: body.readableBytes, address: address)
     for note in notes { note(again) }
   }

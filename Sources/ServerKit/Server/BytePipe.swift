@@ -3,9 +3,9 @@ import NIOCore
 import Synchronization
 
 /// Bytes on their way from a channel to the one task that takes them. The channel is not read while as many wait as may.
-final class BytePipe: Sendable {
+package final class BytePipe: Sendable {
   /// Bytes that may wait; what one read has brought comes on top.
-  static let limit = 64 << 10
+  package static let limit = 64 << 10
 
   private struct State {
     var chunks: Deque<ByteBuffer> = []
@@ -18,9 +18,11 @@ final class BytePipe: Sendable {
 
   private let state = Mutex(State())
 
+  package init() {}
+
   // MARK: The channel's side
 
-  func receive(_ bytes: ByteBuffer) {
+  package func receive(_ bytes: ByteBuffer) {
     guard bytes.readableBytes > 0 else { return }
     let waiter = state.withLock { state -> CheckedContinuation<ByteBuffer?, any Error>? in
       guard state.end == nil else { return nil }
@@ -36,7 +38,7 @@ final class BytePipe: Sendable {
   }
 
   /// Nothing more comes; what is there can still be taken.
-  func finish(_ end: Result<Void, any Error> = .success(())) {
+  package func finish(_ end: Result<Void, any Error> = .success(())) {
     let waiter = state.withLock { state in
       if state.end == nil { state.end = end }
       defer { state.waiter = nil }
@@ -46,7 +48,7 @@ final class BytePipe: Sendable {
   }
 
   /// Returns `true` if the channel may be read now; otherwise `then` is called once, when it may.
-  func hasRoom(then: @escaping @Sendable () -> Void) -> Bool {
+  package func hasRoom(then: @escaping @Sendable () -> Void) -> Bool {
     state.withLock { state in
       if state.count < Self.limit { return true }
       state.reader = then
@@ -59,7 +61,7 @@ final class BytePipe: Sendable {
   /// The next bytes; `nil` at the end.
   ///
   /// - Throws: what the channel ended with, `CancellationError`.
-  func next() async throws -> ByteBuffer? {
+  package func next() async throws -> ByteBuffer? {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         let (known, reader) = state.withLock { state -> (Result<ByteBuffer?, any Error>?, (@Sendable () -> Void)?) in

@@ -11,7 +11,7 @@ extension HTTPServerBuilder {
   ///   - memory: answers that are given again, on connections without TLS.
   ///   - ownFields: of answers that are this server's own.
   ///   - handlers: made for each connection, or each stream of HTTP/2, behind HTTP's own.
-  static func guarded(
+  package static func guarded(
     _ limits: ServerSettings.Limits, tls: TLSReloader?, connections: ConnectionRegister, metrics: HostMetrics,
     memory: AnswerMemory = AnswerMemory(), ownFields: HTTPFields = [:],
     handlers: @escaping @Sendable () -> [any RemovableChannelHandler] = { [] }

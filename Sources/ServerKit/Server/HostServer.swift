@@ -7,25 +7,44 @@ import UnixSignals
 
 /// Puts the routes behind servers that are held to their limits, and runs these with their services until they are told
 /// to stop.
-struct HostServer: Sendable {
-  let settings: ServerSettings
+package struct HostServer: Sendable {
+  package let settings: ServerSettings
   /// All settings, for the admin.
-  let report: SettingsReport
-  let controls: ServerControls
-  let metrics: HostMetrics
+  package let report: SettingsReport
+  package let controls: ServerControls
+  package let metrics: HostMetrics
   /// Run beside the servers; they start before these, and stop after them.
-  var services: [any Service] = []
-  var environment = ProcessInfo.processInfo.environment
-  let logger: Logger
+  package var services: [any Service] = []
+  package var environment = ProcessInfo.processInfo.environment
+  package let logger: Logger
   /// Adds routes to each listener, in the groups that it carries.
-  var partRoutes: @Sendable (ListenerRoutes) -> Void = { _ in }
+  package var partRoutes: @Sendable (ListenerRoutes) -> Void = { _ in }
   /// Makes listeners of other kinds, which run beside these.
-  var otherListeners: @Sendable (TLSReloader?) throws -> [any Service] = { _ in [] }
+  package var otherListeners: @Sendable (TLSReloader?) throws -> [any Service] = { _ in [] }
   /// Called with each address that is listened on.
-  var whenRunning: @Sendable (ListenerPlan.Listener, SocketAddress?) async -> Void = { _, _ in }
+  package var whenRunning: @Sendable (ListenerPlan.Listener, SocketAddress?) async -> Void = { _, _ in }
+
+  package init(
+    settings: ServerSettings, report: SettingsReport, controls: ServerControls, metrics: HostMetrics,
+    services: [any Service] = [], environment: [String: String] = ProcessInfo.processInfo.environment, logger: Logger,
+    partRoutes: @escaping @Sendable (ListenerRoutes) -> Void = { _ in },
+    otherListeners: @escaping @Sendable (TLSReloader?) throws -> [any Service] = { _ in [] },
+    whenRunning: @escaping @Sendable (ListenerPlan.Listener, SocketAddress?) async -> Void = { _, _ in }
+  ) {
+    self.settings = settings
+    self.report = report
+    self.controls = controls
+    self.metrics = metrics
+    self.services = services
+    self.environment = environment
+    self.logger = logger
+    self.partRoutes = partRoutes
+    self.otherListeners = otherListeners
+    self.whenRunning = whenRunning
+  }
 
   /// The middleware of a listener and the routes that it carries; others are added to it.
-  func routes(of listener: ListenerPlan.Listener) -> ListenerRoutes {
+  package func routes(of listener: ListenerPlan.Listener) -> ListenerRoutes {
     let router = Router(context: HostRequestContext.self, options: .autoGenerateHeadEndpoints)
     // Errors become answers before they are counted and logged.
     router.add(middleware: RequestIDMiddleware())
@@ -47,10 +66,12 @@ struct HostServer: Sendable {
   ///
   /// - Parameter add: adds routes to those of each listener.
   /// - Throws: ``SettingsError``, ``ListenError``, and what its services throw.
-  func run(adding add: (ListenerRoutes) -> Void = { _ in }) async throws { try await parts(adding: add).group.run() }
+  package func run(adding add: (ListenerRoutes) -> Void = { _ in }) async throws {
+    try await parts(adding: add).group.run()
+  }
 
   /// The servers and their services, to be run, and what SIGHUP does.
-  func parts(
+  package func parts(
     trapsSignals: Bool = true, adding add: (ListenerRoutes) -> Void = { _ in }
   ) throws -> (group: ServiceGroup, hangup: HangupService) {
     let plan = ListenerPlan(settings)

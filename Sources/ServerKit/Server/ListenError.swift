@@ -14,14 +14,22 @@ struct ListenError: Error, CustomStringConvertible {
 }
 
 /// A server that says which address it cannot have.
-struct ListeningService: Service {
-  let server: any Service
+package struct ListeningService: Service {
+  package let server: any Service
   /// The setting that has the address.
-  let flag: String
-  let address: (host: String, port: Int)
+  package let flag: String
+  package let address: (host: String, port: Int)
+
+  package init(
+    server: any Service, flag: String, address: (host: String, port: Int)
+  ) {
+    self.server = server
+    self.flag = flag
+    self.address = address
+  }
 
   /// - Throws: ``ListenError``, and what the server throws.
-  func run() async throws {
+  package func run() async throws {
     do { try await server.run() } catch let error as IOError {
       throw ListenError(flag: flag, address: address, reason: String(cString: strerror(error.errnoCode)))
     } catch let error as SocketAddressError.UnknownHost {

@@ -4,22 +4,22 @@ import Foundation
 ///
 /// Bundles and releases are for everybody; pages, dashboard, status, metrics and administration are for the daemon's
 /// operator. Other machines reach them only if the settings say so, and then only with the admin's token.
-struct ListenerPlan: Equatable, Sendable {
-  struct Listener: Equatable, Sendable {
+package struct ListenerPlan: Equatable, Sendable {
+  package struct Listener: Equatable, Sendable {
     /// The setting that has its address.
-    let key: SettingKey
-    let host: String
+    package let key: SettingKey
+    package let host: String
     /// 0 for any that is free.
-    let port: Int
-    let groups: Set<RouteGroup>
+    package let port: Int
+    package let groups: Set<RouteGroup>
     /// True if it serves TLS.
-    let isSecure: Bool
+    package let isSecure: Bool
     /// True if routes that are not for everybody ask for the admin's token.
     let asksToken: Bool
 
-    var address: String { "\(SettingText.bracketed(host)):\(port)" }
+    package var address: String { "\(SettingText.bracketed(host)):\(port)" }
     /// True if it carries the routes that are for everybody.
-    var isPublic: Bool { groups.contains(.bundles) }
+    package var isPublic: Bool { groups.contains(.bundles) }
     /// The groups it carries that are not for everybody, besides administration, which always asks for the token.
     fileprivate var guarded: Set<RouteGroup> { groups.filter { !$0.isOpen && $0 != .admin } }
   }
@@ -27,11 +27,11 @@ struct ListenerPlan: Equatable, Sendable {
   /// The public one last: it is stopped first, and the other tells how that goes.
   let listeners: [Listener]
   /// Why the daemon does not start so, in one sentence; `nil` if it does.
-  let refusal: String?
+  package let refusal: String?
   /// Warnings for the start, each one sentence.
-  let warnings: [String]
+  package let warnings: [String]
 
-  init(_ settings: ServerSettings) {
+  package init(_ settings: ServerSettings) {
     let isLocal = Self.isLoopback(settings.address)
     let admin = settings.adminListen ?? (isLocal ? nil : ("127.0.0.1", 0))
     func listener(_ key: SettingKey, _ address: (host: String, port: Int), _ groups: Set<RouteGroup>) -> Listener {
@@ -60,7 +60,7 @@ struct ListenerPlan: Equatable, Sendable {
   }
 
   /// The one that carries administration, and everything else that is not for everybody.
-  var admin: Listener? { listeners.first }
+  package var admin: Listener? { listeners.first }
 
   /// Returns `true` if only this machine can reach an address: `localhost` is meant to be nothing else, RFC 6761 §6.3.
   private static func isLoopback(_ host: String) -> Bool {

@@ -3,18 +3,18 @@ import Hummingbird
 /// The routes of one listener, to which others are added group by group.
 ///
 /// Routes that a listener does not carry are not there: a request for one is answered as for any unknown route.
-struct ListenerRoutes {
-  let router: Router<HostRequestContext>
-  let listener: ListenerPlan.Listener
-  let rules: SiteRules
+package struct ListenerRoutes {
+  package let router: Router<HostRequestContext>
+  package let listener: ListenerPlan.Listener
+  package let rules: SiteRules
   /// `nil` if there is no token.
   let authenticator: AdminAuthenticator?
-  let metrics: HostMetrics
+  package let metrics: HostMetrics
 
-  func carries(_ group: RouteGroup) -> Bool { listener.groups.contains(group) }
+  package func carries(_ group: RouteGroup) -> Bool { listener.groups.contains(group) }
 
   /// Adds a group's routes if the listener carries it, behind whatever those have to pass who ask for them.
-  func add(_ group: RouteGroup, _ add: (RouterGroup<HostRequestContext>) -> Void) {
+  package func add(_ group: RouteGroup, _ add: (RouterGroup<HostRequestContext>) -> Void) {
     guard carries(group) else { return }
     let routes = router.group()
     if !group.isOpen {

@@ -2,12 +2,12 @@ import Hummingbird
 import NIOCore
 
 /// The version of HTTP in which a request came, as `Via` names it. RFC 9110 §7.6.3.
-enum RequestVersion: String, Sendable {
+package enum RequestVersion: String, Sendable {
   case http10 = "1.0"
   case http11 = "1.1"
   case http2 = "2"
 
-  init(of request: Request, on channel: any Channel) async {
+  package init(of request: Request, on channel: any Channel) async {
     // A stream's parent is a connection, whose parent is the listening socket.
     if channel.parent?.parent != nil {
       self = .http2

@@ -1,14 +1,21 @@
 import NIOSSL
 
 /// The PEM files of a server: its certificate with the chain, and its key.
-struct TLSFiles: Sendable {
-  let certificate: String
-  let privateKey: String
+package struct TLSFiles: Sendable {
+  package let certificate: String
+  package let privateKey: String
+
+  package init(
+    certificate: String, privateKey: String
+  ) {
+    self.certificate = certificate
+    self.privateKey = privateKey
+  }
 
   /// Reads both, and sees that they belong together.
   ///
   /// - Throws: ``TLSFilesError``.
-  func configuration() throws -> TLSConfiguration {
+  package func configuration() throws -> TLSConfiguration {
     let chain: [NIOSSLCertificate]
     do { chain = try NIOSSLCertificate.fromPEMFile(certificate) } catch {
       throw TLSFilesError(flag: "--tls-cert", file: certificate, reason: "is no PEM file with a certificate")

@@ -4,7 +4,7 @@ import NIOSSL
 import Synchronization
 
 /// Reads the certificate again. Connections that are open keep theirs.
-final class TLSReloader: Sendable {
+package final class TLSReloader: Sendable {
   private struct State {
     var configuration: TLSConfiguration
     var channels: [Rebuilding] = []
@@ -14,7 +14,7 @@ final class TLSReloader: Sendable {
   private let state: Mutex<State>
 
   /// - Throws: ``TLSFilesError``.
-  init(_ files: TLSFiles) throws {
+  package init(_ files: TLSFiles) throws {
     self.files = files
     state = Mutex(State(configuration: try files.configuration()))
   }
@@ -22,7 +22,7 @@ final class TLSReloader: Sendable {
   /// New connections get what the files hold now; where that cannot be used, what they had.
   ///
   /// - Throws: ``TLSFilesError``.
-  func reload() throws {
+  package func reload() throws {
     let configuration = try files.configuration()
     let channels = state.withLock { state in
       state.configuration = configuration
@@ -32,7 +32,7 @@ final class TLSReloader: Sendable {
   }
 
   /// A set-up for TLS connections that follows the files.
-  func channel(
+  package func channel(
     _ configuration: HTTP2ChannelConfiguration, _ responder: @escaping HTTPChannelHandler.Responder
   ) throws -> @Sendable () -> HTTP2UpgradeChannel {
     let channel = try Rebuilding(state.withLock(\.configuration), configuration, responder)

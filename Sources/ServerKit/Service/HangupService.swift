@@ -3,14 +3,14 @@ import ServiceLifecycle
 import UnixSignals
 
 /// SIGHUP: the certificate is read again, and everything is verified again.
-struct HangupService: Service {
+package struct HangupService: Service {
   let notifier: ServiceNotifier
   let readiness: ReadinessService
   let tls: TLSReloader?
   let relaunch: @Sendable () async throws -> Void
   let logger: Logger
 
-  func run() async throws {
+  package func run() async throws {
     let signals = await UnixSignalsSequence(trapping: .sighup)
     for await _ in signals.cancelOnGracefulShutdown() { await reload() }
   }

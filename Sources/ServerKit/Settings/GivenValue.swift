@@ -2,43 +2,53 @@ import Foundation
 import PageCore
 
 /// One value that was given for a setting, and the forms it can be read in.
-struct GivenValue {
-  let key: SettingKey
-  let text: String
+package struct GivenValue {
+  package let key: SettingKey
+  package let text: String
   /// The flag, the variable or the file.
-  let source: String
+  package let source: String
   /// The first value of a list takes the place of the default.
-  let isFirst: Bool
+  package let isFirst: Bool
   /// Its text is never printed.
-  let isSecret: Bool
+  package let isSecret: Bool
+
+  package init(
+    key: SettingKey, text: String, source: String, isFirst: Bool, isSecret: Bool
+  ) {
+    self.key = key
+    self.text = text
+    self.source = source
+    self.isFirst = isFirst
+    self.isSecret = isSecret
+  }
 
   /// An error that names the value.
   ///
   /// - Parameter given: the part of the value that is wrong; all of it by default.
-  func bad(_ expected: String, given: String? = nil) -> SettingsError {
+  package func bad(_ expected: String, given: String? = nil) -> SettingsError {
     .badValue(key: key.rawValue, value: isSecret ? "…" : given ?? text, source: source, expected: expected)
   }
 
-  func path() throws -> String {
+  package func path() throws -> String {
     guard !text.isEmpty, !text.contains("\0") else { throw bad("a path") }
     return text
   }
 
-  func count(in range: ClosedRange<Int>) throws -> Int {
+  package func count(in range: ClosedRange<Int>) throws -> Int {
     guard let count = SettingText.count(text), range.contains(count) else {
       throw bad("a number from \(range.lowerBound) to \(range.upperBound)")
     }
     return count
   }
 
-  func duration(atLeast least: Duration) throws -> Duration {
+  package func duration(atLeast least: Duration) throws -> Duration {
     guard let duration = Duration(text: text), duration >= least else {
       throw bad("a time of at least \(SettingText.text(least)) seconds, like 5, 250ms or 10m")
     }
     return duration
   }
 
-  func size(atLeast least: Int64, atMost most: Int64 = 1 << 40) throws -> Int64 {
+  package func size(atLeast least: Int64, atMost most: Int64 = 1 << 40) throws -> Int64 {
     guard let size = SettingText.size(text), (least...most).contains(size) else {
       throw bad("a size from \(least) to \(most) bytes, like 65536 or 256MB")
     }
@@ -46,7 +56,7 @@ struct GivenValue {
   }
 
   /// - Parameter example: addresses that are right, for the error.
-  func address(like example: String) throws -> (host: String, port: Int) {
+  package func address(like example: String) throws -> (host: String, port: Int) {
     guard let address = SettingText.address(text) else { throw bad("HOST:PORT, like \(example)") }
     return address
   }
@@ -57,10 +67,10 @@ struct GivenValue {
   }
 
   /// The text, if it is long enough to be a secret: short ones can be guessed.
-  func secret() throws -> String { try secret(text) }
+  package func secret() throws -> String { try secret(text) }
 
   /// The secret in the file that the text names.
-  func secretOfFile() throws -> String {
+  package func secretOfFile() throws -> String {
     guard let data = FileManager.default.contents(atPath: text) else {
       throw bad("a file that can be read")
     }

@@ -2,31 +2,31 @@ import Foundation
 import Logging
 
 extension SettingKey {
-  static let listen = Self("listen")
-  static let adminListen = Self("admin-listen")
-  static let publicRoutes = Self("public")
-  static let host = Self("host")
-  static let tlsCert = Self("tls-cert")
-  static let tlsKey = Self("tls-key")
-  static let adminToken = Self("admin-token")
-  static let adminTokenFile = Self("admin-token-file")
-  static let insecureAdmin = Self("insecure-admin")
-  static let maxBody = Self("max-body")
-  static let maxHeader = Self("max-header")
-  static let maxURL = Self("max-url")
-  static let maxConnections = Self("max-connections")
-  static let connectionsPerAddress = Self("connections-per-address")
-  static let headTime = Self("head-time")
-  static let bodyTime = Self("body-time")
-  static let idleTime = Self("idle-time")
-  static let shutdownTime = Self("shutdown-time")
-  static let logLevel = Self("log-level")
-  static let logFormat = Self("log-format")
+  package static let listen = Self("listen")
+  package static let adminListen = Self("admin-listen")
+  package static let publicRoutes = Self("public")
+  package static let host = Self("host")
+  package static let tlsCert = Self("tls-cert")
+  package static let tlsKey = Self("tls-key")
+  package static let adminToken = Self("admin-token")
+  package static let adminTokenFile = Self("admin-token-file")
+  package static let insecureAdmin = Self("insecure-admin")
+  package static let maxBody = Self("max-body")
+  package static let maxHeader = Self("max-header")
+  package static let maxURL = Self("max-url")
+  package static let maxConnections = Self("max-connections")
+  package static let connectionsPerAddress = Self("connections-per-address")
+  package static let headTime = Self("head-time")
+  package static let bodyTime = Self("body-time")
+  package static let idleTime = Self("idle-time")
+  package static let shutdownTime = Self("shutdown-time")
+  package static let logLevel = Self("log-level")
+  package static let logFormat = Self("log-format")
 }
 
 /// The rows of the table of settings that a server has.
 extension ServerSettings {
-  static let listening: [Setting<ServerSettings>] = [
+  package static let listening: [Setting<ServerSettings>] = [
     Setting(
       .listen, help: "Where bundles, releases and health are served, to everybody. (default: 127.0.0.1:8080)",
       valueName: "host:port"
@@ -66,7 +66,7 @@ extension ServerSettings {
     },
   ]
 
-  static let security: [Setting<ServerSettings>] = [
+  package static let security: [Setting<ServerSettings>] = [
     Setting(
       .tlsCert, help: "The certificate and its chain, PEM: serves TLS with HTTP/2. SIGHUP reads it again.",
       valueName: "file"
@@ -103,7 +103,7 @@ extension ServerSettings {
     },
   ]
 
-  static let limiting: [Setting<ServerSettings>] = [
+  package static let limiting: [Setting<ServerSettings>] = [
     Setting(.maxBody, help: "Bytes of a request's body; over it: 413. (default: 1MB)", valueName: "size") {
       $1.limits.body = Int(try $0.size(atLeast: 1024))
     } show: {
@@ -161,7 +161,7 @@ extension ServerSettings {
     },
   ]
 
-  static let logging: [Setting<ServerSettings>] = [
+  package static let logging: [Setting<ServerSettings>] = [
     Setting(
       .logLevel, help: "trace, debug, info, notice, warning, error or critical. (default: info)", valueName: "level"
     ) { value, settings in

@@ -1,5 +1,5 @@
 /// The values that a setting takes.
-enum SettingForm: Sendable {
+package enum SettingForm: Sendable {
   /// One value.
   case value
   /// Several values: a repeated flag, commas in the environment, an array in the file.
@@ -11,26 +11,26 @@ enum SettingForm: Sendable {
 /// One setting of a part: its name, its help, and the functions that read and show it.
 ///
 /// Flags, the environment, the file, `--help` and the report of all settings go by a table of these.
-struct Setting<Root>: Sendable {
-  let key: SettingKey
-  let form: SettingForm
+package struct Setting<Root>: Sendable {
+  package let key: SettingKey
+  package let form: SettingForm
   /// The sentence of `--help`, and what it says further on.
-  let help: String
-  let discussion: String
+  package let help: String
+  package let discussion: String
   /// The value's name in `--help`; empty for a toggle.
-  let valueName: String
+  package let valueName: String
   /// Its value is never printed.
-  let isSecret: Bool
+  package let isSecret: Bool
   /// The setting that the file named here contains.
-  let contentOf: SettingKey?
+  package let contentOf: SettingKey?
   /// Puts one value that was given into its place.
   ///
   /// - Throws: ``SettingsError/badValue(key:value:source:expected:)``.
-  let assign: @Sendable (GivenValue, inout Root) throws -> Void
+  package let assign: @Sendable (GivenValue, inout Root) throws -> Void
   /// The value as it is shown; `nil` if there is none.
-  let show: @Sendable (Root) -> String?
+  package let show: @Sendable (Root) -> String?
 
-  init(
+  package init(
     _ key: SettingKey, form: SettingForm = .value, help: String, discussion: String = "", valueName: String = "",
     isSecret: Bool = false, contentOf: SettingKey? = nil,
     assign: @escaping @Sendable (GivenValue, inout Root) throws -> Void,
@@ -42,7 +42,7 @@ struct Setting<Root>: Sendable {
   }
 
   /// The same setting of a whole that has this part at `path`.
-  func at<Whole>(_ path: any WritableKeyPath<Whole, Root> & Sendable) -> Setting<Whole> {
+  package func at<Whole>(_ path: any WritableKeyPath<Whole, Root> & Sendable) -> Setting<Whole> {
     Setting<Whole>(
       key, form: form, help: help, discussion: discussion, valueName: valueName, isSecret: isSecret,
       contentOf: contentOf,

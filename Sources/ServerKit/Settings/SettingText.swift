@@ -1,15 +1,15 @@
 import HTTPTransport
 
 /// Reads the values that people write.
-enum SettingText {
+package enum SettingText {
   /// Bytes, or with a unit of powers of 1024: `65536`, `256MB`, `1.5GiB`.
-  static func size(_ text: String) -> Int64? { Int64(size: text) }
+  package static func size(_ text: String) -> Int64? { Int64(size: text) }
 
   /// A host as it stands before a port: an IPv6 address in brackets. RFC 3986 §3.2.2.
-  static func bracketed(_ host: String) -> String { host.contains(":") ? "[\(host)]" : host }
+  package static func bracketed(_ host: String) -> String { host.contains(":") ? "[\(host)]" : host }
 
   /// `host:port`, with an IPv6 address in brackets.
-  static func address(_ text: String) -> (host: String, port: Int)? {
+  package static func address(_ text: String) -> (host: String, port: Int)? {
     guard let colon = text.lastIndex(of: ":"), let port = count(text[text.index(after: colon)...]), port < 65_536 else {
       return nil
     }
@@ -30,13 +30,13 @@ enum SettingText {
     }
   }
 
-  static func count(_ text: some StringProtocol) -> Int? {
+  package static func count(_ text: some StringProtocol) -> Int? {
     guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
     return Int(text)
   }
 
   /// How a duration is shown: seconds as a decimal.
-  static func text(_ duration: Duration) -> String {
+  package static func text(_ duration: Duration) -> String {
     let seconds = duration / .seconds(1)
     return seconds == seconds.rounded() ? "\(Int(seconds))" : "\(seconds)"
   }

@@ -1,13 +1,13 @@
 import HTTPTransport
 
 /// One object of the settings' file, whose members are taken one by one; what nobody takes is no setting.
-struct SettingsObject {
+package struct SettingsObject {
   private var members: [String: JSONValue]
   /// For messages: the file, and the place in it.
-  let place: String
+  package let place: String
 
   /// - Throws: ``SettingsError`` where the value is no object.
-  init(_ value: JSONValue, place: String) throws {
+  package init(_ value: JSONValue, place: String) throws {
     guard case .object(let members) = value else {
       throw SettingsError.unreadableFile(path: place, reason: "expected a JSON object")
     }
@@ -16,12 +16,12 @@ struct SettingsObject {
   }
 
   /// - Throws: ``SettingsError`` for the first member that was not taken.
-  func end() throws {
+  package func end() throws {
     if let key = members.keys.min() { throw SettingsError.unknownKey(key: key, file: place) }
   }
 
   /// Nil where there is none.
-  mutating func text(_ key: String) throws -> String? {
+  package mutating func text(_ key: String) throws -> String? {
     switch members.removeValue(forKey: key) {
     case nil: nil
     case .string(let text)?: text
@@ -32,7 +32,7 @@ struct SettingsObject {
   }
 
   /// One that is read, where there is one.
-  mutating func take<Value>(
+  package mutating func take<Value>(
     _ key: String, into value: inout Value, expecting expected: String, _ read: (String) -> Value?
   ) throws {
     guard let text = try text(key) else { return }
@@ -40,7 +40,7 @@ struct SettingsObject {
     value = found
   }
 
-  mutating func list(_ key: String) throws -> [JSONValue]? {
+  package mutating func list(_ key: String) throws -> [JSONValue]? {
     switch members.removeValue(forKey: key) {
     case nil: nil
     case .array(let values)?: values
@@ -48,14 +48,16 @@ struct SettingsObject {
     }
   }
 
-  mutating func texts(_ key: String, expecting expected: String, _ read: (String) -> String?) throws -> [String]? {
+  package mutating func texts(_ key: String, expecting expected: String, _ read: (String) -> String?) throws
+    -> [String]?
+  {
     try list(key)?.map { value in
       guard case .string(let text) = value, let found = read(text) else { throw bad(key, value, expected) }
       return found
     }
   }
 
-  func bad(_ key: String, _ value: JSONValue, _ expected: String) -> SettingsError {
+  package func bad(_ key: String, _ value: JSONValue, _ expected: String) -> SettingsError {
     let text = if case .string(let text) = value { text } else { String(decoding: value.text, as: UTF8.self) }
     return .badValue(key: key, value: text, source: place, expected: expected)
   }

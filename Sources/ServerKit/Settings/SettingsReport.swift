@@ -5,6 +5,10 @@ package struct SettingsReport: Sendable {
     package var value: String?
     /// A flag, a variable, a file, or `default`.
     package var source: String
+
+    package init(key: String, value: String?, source: String) {
+      (self.key, self.value, self.source) = (key, value, source)
+    }
   }
 
   package let lines: [Line]
@@ -15,7 +19,7 @@ package struct SettingsReport: Sendable {
   ///   - table: all settings, in the order of the lines. A setting whose value is the content of another's file has no
   ///     line: it is shown as that other.
   ///   - sources: the flag, the variable or the file of each setting that was given.
-  init<Root>(_ table: [Setting<Root>], of root: Root, sources: [SettingKey: String]) {
+  package init<Root>(_ table: [Setting<Root>], of root: Root, sources: [SettingKey: String]) {
     lines = table.filter { $0.contentOf == nil }.map { setting in
       let file = table.first { $0.contentOf == setting.key }?.key
       let source = file.flatMap { sources[$0] } ?? sources[setting.key] ?? "default"

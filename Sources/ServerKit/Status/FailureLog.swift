@@ -3,26 +3,26 @@ import Synchronization
 
 /// What went wrong of late, when it did. A kind of failure that comes often hides no other; the same one again takes
 /// the place of the former.
-final class FailureLog: Sendable {
+package final class FailureLog: Sendable {
   /// A kind of failure. Each part names its own.
-  struct Kind: Hashable, Sendable {
-    let name: String
+  package struct Kind: Hashable, Sendable {
+    package let name: String
 
-    init(_ name: String) { self.name = name }
+    package init(_ name: String) { self.name = name }
   }
 
   /// One failure, as the dashboard shows it.
-  struct Failure: Codable, Sendable {
-    var time: Date
+  package struct Failure: Codable, Sendable {
+    package var time: Date
     /// The name of its ``Kind``.
-    var kind: String
-    var message: String
+    package var kind: String
+    package var message: String
     /// The bundle, the bundles or the origin that it is about.
-    var subject: String?
+    package var subject: String?
   }
 
   /// Failures of one kind that are kept, and characters of each text.
-  static let limit = 10
+  package static let limit = 10
   static let textLimit = 1_000
 
   private struct Entry: Sendable {
@@ -33,11 +33,13 @@ final class FailureLog: Sendable {
   /// Newest first.
   private let state = Mutex<[Kind: [Entry]]>([:])
 
+  package init() {}
+
   /// - Parameters:
   ///   - subject: the bundle or bundles that it is about, as they are called outside.
   ///   - cause: equal for failures that are the same although their messages differ, by a measured time for example;
   ///     by default the message.
-  func append(
+  package func append(
     _ kind: Kind, _ message: String, of subject: String? = nil, cause: String? = nil, at time: Date = Date()
   ) {
     let failure = Failure(
@@ -51,7 +53,7 @@ final class FailureLog: Sendable {
   }
 
   /// Of all kinds, newest first.
-  var latest: [Failure] {
+  package var latest: [Failure] {
     state.withLock { $0.values.flatMap { $0.map(\.failure) } }.sorted { ($0.time, $0.message) > ($1.time, $1.message) }
   }
 }

@@ -1,5 +1,12 @@
 /// The places where the parts of a daemon record events: as metrics, and as failures for the dashboard.
-struct HostRecord: Sendable {
-  var metrics = HostMetrics()
-  var failures = FailureLog()
+package struct HostRecord: Sendable {
+  package var metrics = HostMetrics()
+  package var failures = FailureLog()
+
+  package init(
+    metrics: HostMetrics = HostMetrics(), failures: FailureLog = FailureLog()
+  ) {
+    self.metrics = metrics
+    self.failures = failures
+  }
 }

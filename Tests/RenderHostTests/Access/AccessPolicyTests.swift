@@ -2,6 +2,7 @@ import PageKit
 import Testing
 
 @testable import RenderHost
+@testable import ServerKit
 
 @Suite struct AccessPolicyTests {
   @Test(arguments: [

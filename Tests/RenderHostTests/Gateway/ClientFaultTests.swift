@@ -3,6 +3,7 @@ import PageTesting
 import TestServers
 import Testing
 
+@testable import CacheGateway
 @testable import RenderHost
 
 /// What may mean two things, or is over a limit, ends at the gateway.

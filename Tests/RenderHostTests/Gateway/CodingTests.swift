@@ -2,6 +2,7 @@ import HTTPTypes
 import PageTesting
 import Testing
 
+@testable import CacheGateway
 @testable import RenderHost
 
 /// Clients that accept different encodings share what is the same for them.

@@ -2,6 +2,7 @@ import HTTPTypes
 import PageTesting
 import Testing
 
+@testable import CacheGateway
 @testable import RenderHost
 
 /// An `ETag` from the content, for an origin that sends no validators.

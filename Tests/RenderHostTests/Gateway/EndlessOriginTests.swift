@@ -3,6 +3,7 @@ import PageTesting
 import TestServers
 import Testing
 
+@testable import CacheGateway
 @testable import RenderHost
 
 /// Bodies that are larger than anybody takes.

@@ -1,6 +1,7 @@
 import HTTPTypes
 import Testing
 
+@testable import CacheGateway
 @testable import RenderHost
 
 struct ForwardedFieldsTests {

@@ -3,6 +3,7 @@ import HTTPTypes
 import PageKit
 import Testing
 
+@testable import CacheGateway
 @testable import RenderHost
 
 struct GatewayFaultTests {

@@ -10,7 +10,9 @@ import PageTesting
 import ServiceLifecycle
 import TestServers
 
+@testable import CacheGateway
 @testable import RenderHost
+@testable import ServerKit
 
 /// A gateway on a port of its own, and an origin behind it.
 final class GatewayFixture: Sendable {

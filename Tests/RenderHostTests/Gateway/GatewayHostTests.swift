@@ -4,6 +4,7 @@ import PageTesting
 import TestServers
 import Testing
 
+@testable import CacheGateway
 @testable import RenderHost
 
 /// Which hosts a gateway answers: a foreign name can be made to resolve to it.

@@ -3,7 +3,9 @@ import HTTPTypes
 import PageTesting
 import Testing
 
+@testable import CacheGateway
 @testable import RenderHost
+@testable import ServerKit
 
 /// What the log, the metrics and the origin are told of a request.
 @Suite(.timeLimit(.minutes(2)))

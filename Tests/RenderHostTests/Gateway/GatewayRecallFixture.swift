@@ -7,6 +7,7 @@ import Synchronization
 import TestServers
 import Testing
 
+@testable import CacheGateway
 @testable import RenderHost
 
 /// A client of the gateway that asks in the same words again and again, on one connection.

@@ -2,6 +2,7 @@ import HTTPTypes
 import PageTesting
 import Testing
 
+@testable import CacheGateway
 @testable import RenderHost
 
 /// Which answers of the gateway are learned, and whose they are.

@@ -3,6 +3,7 @@ import PageTesting
 import Synchronization
 import Testing
 
+@testable import CacheGateway
 @testable import RenderHost
 
 /// What the gateway's listener gives again without asking anybody.

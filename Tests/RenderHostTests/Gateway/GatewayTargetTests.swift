@@ -2,6 +2,7 @@ import HTTPTypes
 import PageTesting
 import Testing
 
+@testable import CacheGateway
 @testable import RenderHost
 
 @Suite(.timeLimit(.minutes(2)))

@@ -5,6 +5,7 @@ import Synchronization
 import TestServers
 import Testing
 
+@testable import CacheGateway
 @testable import RenderHost
 
 @Suite(.timeLimit(.minutes(2)))

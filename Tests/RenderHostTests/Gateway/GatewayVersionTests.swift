@@ -4,6 +4,7 @@ import PageTesting
 import TestServers
 import Testing
 
+@testable import CacheGateway
 @testable import RenderHost
 
 @Suite(.timeLimit(.minutes(2)))

@@ -7,7 +7,9 @@ import PageTesting
 import TestServers
 import Testing
 
+@testable import CacheGateway
 @testable import RenderHost
+@testable import ServerKit
 
 /// RFC 9110 §5.5: bytes of fields beyond ASCII are opaque.
 @Suite(.timeLimit(.minutes(2)))

@@ -6,6 +6,7 @@ import PageTesting
 import TestServers
 import Testing
 
+@testable import CacheGateway
 @testable import RenderHost
 
 /// What a bad origin sends is neither passed on as though it were good, nor kept.

@@ -1,6 +1,7 @@
 import HTTPTransport
 import Testing
 
+@testable import CacheGateway
 @testable import RenderHost
 
 struct OriginTableTests {

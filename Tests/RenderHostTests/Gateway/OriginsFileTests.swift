@@ -5,7 +5,9 @@ import HTTPTypes
 import PageKit
 import Testing
 
+@testable import CacheGateway
 @testable import RenderHost
+@testable import ServerKit
 
 struct OriginsFileTests {
   private func file(_ origins: String) throws -> SettingsFile {

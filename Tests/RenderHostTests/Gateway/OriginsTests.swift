@@ -8,6 +8,7 @@ import PageTesting
 import TestServers
 import Testing
 
+@testable import CacheGateway
 @testable import RenderHost
 
 /// Several origins behind one gateway, each by its own rules and within its own limits.

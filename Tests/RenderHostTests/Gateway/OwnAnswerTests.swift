@@ -3,6 +3,7 @@ import PageTesting
 import TestServers
 import Testing
 
+@testable import CacheGateway
 @testable import RenderHost
 
 /// What the gateway answers by itself says when, and that no origin was asked for it.

@@ -6,7 +6,9 @@ import NIOCore
 import PageTesting
 import Testing
 
+@testable import CacheGateway
 @testable import RenderHost
+@testable import ServerKit
 
 struct PurgeRouteTests {
   private static let path = "/admin/gateway/purge"

@@ -3,7 +3,9 @@ import HTTPTypes
 import PageTesting
 import Testing
 
+@testable import CacheGateway
 @testable import RenderHost
+@testable import ServerKit
 
 /// What the gateway does after a purge, as its clients see it.
 @Suite(.timeLimit(.minutes(2)))

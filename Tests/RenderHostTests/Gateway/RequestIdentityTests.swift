@@ -2,6 +2,7 @@ import HTTPTypes
 import PageTesting
 import Testing
 
+@testable import CacheGateway
 @testable import RenderHost
 
 /// Requests that are one to the gateway are one to the origin, too.

@@ -4,7 +4,9 @@ import PageKit
 import PageTesting
 import Testing
 
+@testable import CacheGateway
 @testable import RenderHost
+@testable import ServerKit
 
 struct ServerRotationTests {
   @Test func eachServerIsTheFirstInTurn() {

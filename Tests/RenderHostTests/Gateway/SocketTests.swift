@@ -5,7 +5,9 @@ import PageTesting
 import TestServers
 import Testing
 
+@testable import CacheGateway
 @testable import RenderHost
+@testable import ServerKit
 
 /// Web sockets pass through the gateway, within its limits.
 @Suite(.timeLimit(.minutes(2)))

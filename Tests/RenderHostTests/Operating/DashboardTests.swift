@@ -4,6 +4,7 @@ import PageTesting
 import Testing
 
 @testable import RenderHost
+@testable import ServerKit
 
 @Suite(.timeLimit(.minutes(3)))
 struct DashboardTests {

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import RenderHost
+@testable import ServerKit
 
 struct FailureLogTests {
   private let start = Date(timeIntervalSince1970: 1_795_000_000)

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import RenderHost
+@testable import ServerKit
 
 struct FlagTests {
   /// Each setting is reachable by its flag.

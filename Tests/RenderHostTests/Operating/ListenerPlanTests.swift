@@ -1,6 +1,7 @@
 import Testing
 
 @testable import RenderHost
+@testable import ServerKit
 
 struct ListenerPlanTests {
   struct Row: Sendable, CustomTestStringConvertible {

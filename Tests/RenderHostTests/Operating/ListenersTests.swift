@@ -8,6 +8,7 @@ import TestServers
 import Testing
 
 @testable import RenderHost
+@testable import ServerKit
 
 /// A host with two listeners: what is served to everybody, and what is not.
 @Suite(.timeLimit(.minutes(2)))

@@ -7,6 +7,7 @@ import ServiceLifecycle
 import Testing
 
 @testable import RenderHost
+@testable import ServerKit
 
 /// A host on free ports of loopback, with routes of a test's own.
 final class LiveHost: Sendable {

@@ -6,6 +6,7 @@ import PageTesting
 import Testing
 
 @testable import RenderHost
+@testable import ServerKit
 
 struct LogTests {
   private static func fields(_ line: Data) throws -> [String: Any] {

@@ -2,6 +2,7 @@ import CoreMetrics
 import Testing
 
 @testable import RenderHost
+@testable import ServerKit
 
 struct MetricsTextTests {
   @Test func countersGaugesAndHistogramsAreWritten() throws {

@@ -7,6 +7,7 @@ import PageTesting
 import Testing
 
 @testable import RenderHost
+@testable import ServerKit
 
 struct OperatingRoutesTests {
   private static let token = "correct horse battery staple"

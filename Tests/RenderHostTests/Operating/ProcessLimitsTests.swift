@@ -7,6 +7,7 @@ import TestServers
 import Testing
 
 @testable import RenderHost
+@testable import ServerKit
 
 /// The daemon where the system lets it have little.
 @Suite(.timeLimit(.minutes(3)))

@@ -6,6 +6,7 @@ import PageTesting
 import Testing
 
 @testable import RenderHost
+@testable import ServerKit
 
 struct RecurrenceTests {
   @Test func theFirstIsSaidAndThenOnceInAWhileWithTheCount() {

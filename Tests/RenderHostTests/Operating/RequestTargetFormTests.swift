@@ -4,6 +4,7 @@ import NIOHTTP1
 import Testing
 
 @testable import RenderHost
+@testable import ServerKit
 
 struct RequestTargetFormTests {
   @Test(arguments: [

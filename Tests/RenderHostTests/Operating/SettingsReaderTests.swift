@@ -3,6 +3,7 @@ import PageTesting
 import Testing
 
 @testable import RenderHost
+@testable import ServerKit
 
 struct SettingsReaderTests {
   struct Layers: Sendable, CustomTestStringConvertible {

@@ -8,6 +8,7 @@ import TestServers
 import Testing
 
 @testable import RenderHost
+@testable import ServerKit
 
 @Suite(.timeLimit(.minutes(2)))
 struct ShutdownTests {

@@ -2,6 +2,7 @@ import PageTesting
 import Testing
 
 @testable import RenderHost
+@testable import ServerKit
 
 extension TLSFiles {
   /// A certificate that names `name`, and its key.

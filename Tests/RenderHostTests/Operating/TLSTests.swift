@@ -4,6 +4,7 @@ import TestServers
 import Testing
 
 @testable import RenderHost
+@testable import ServerKit
 
 @Suite(.timeLimit(.minutes(2)))
 struct TLSTests {

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import RenderHost
+@testable import ServerKit
 
 struct TrafficHistoryTests {
   @Test func aPointTellsWhatHappenedSinceTheLast() throws {

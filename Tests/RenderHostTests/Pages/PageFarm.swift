@@ -9,6 +9,7 @@ import TestServers
 import Testing
 
 @testable import RenderHost
+@testable import ServerKit
 
 /// A daemon's pages over a real origin, with real worker processes.
 struct PageFarm {

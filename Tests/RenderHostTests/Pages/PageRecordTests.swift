@@ -5,6 +5,7 @@ import PageWorkers
 import Testing
 
 @testable import RenderHost
+@testable import ServerKit
 
 /// What is counted of pages, and what is kept of those that fail.
 @Suite(.serialized) struct PageRecordTests {

@@ -2,6 +2,7 @@ import NIOCore
 import Testing
 
 @testable import RenderHost
+@testable import ServerKit
 
 struct AnswerMemoryTests {
   @Test(arguments: [

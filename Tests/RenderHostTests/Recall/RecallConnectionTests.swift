@@ -7,6 +7,7 @@ import TestServers
 import Testing
 
 @testable import RenderHost
+@testable import ServerKit
 
 @Suite(.timeLimit(.minutes(2)))
 struct RecallConnectionTests {

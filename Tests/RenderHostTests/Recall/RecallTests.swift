@@ -6,6 +6,7 @@ import TestServers
 import Testing
 
 @testable import RenderHost
+@testable import ServerKit
 
 @Suite(.timeLimit(.minutes(2)))
 struct RecallTests {

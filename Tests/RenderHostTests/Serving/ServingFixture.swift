@@ -9,6 +9,7 @@ import PageTesting
 import Testing
 
 @testable import RenderHost
+@testable import ServerKit
 
 /// A host that serves, on a port of its own, and a client for it.
 struct ServingFixture: Sendable {

@@ -3,6 +3,7 @@ import Foundation
 import PageTesting
 import Testing
 
+@testable import CacheGateway
 @testable import RenderHost
 
 /// Everything at once, for a while: an origin that dies, comes back, is slow and cuts its answers, while items are

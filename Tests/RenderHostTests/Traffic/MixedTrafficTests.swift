@@ -5,6 +5,7 @@ import Synchronization
 import TestServers
 import Testing
 
+@testable import CacheGateway
 @testable import RenderHost
 
 /// Everything at once, for a while: releases are published, workers killed, pages hang, and no byte is wrong.

@@ -4,6 +4,7 @@ import HTTPTransport
 import HTTPTypes
 import Synchronization
 
+@testable import CacheGateway
 @testable import RenderHost
 
 /// What clients of the traffic test have seen.

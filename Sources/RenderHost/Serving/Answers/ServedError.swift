@@ -1,5 +1,6 @@
 import HTTPTypes
 import Hummingbird
+import ServerKit
 
 /// An answer that is no content: one sentence, as JSON.
 struct ServedError: Error, HTTPResponseError {

@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import ServerKit
 
 /// The webhook by which a publisher says that there is a new release. What it says besides is not read: the source is
 /// asked, so that a call that is repeated by somebody else changes nothing.

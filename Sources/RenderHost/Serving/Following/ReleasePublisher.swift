@@ -3,6 +3,8 @@ import CoreMetrics
 import HTTPTransport
 import Logging
 import PageKit
+import PageLoading
+import ServerKit
 
 /// Brings the source's release into the store, whole, and has it served then.
 struct ReleasePublisher: Sendable {

@@ -4,6 +4,8 @@ import HTTPTransport
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import PageCore
+import ServerKit
 import ServiceLifecycle
 
 /// The routes that tell of releases: which is served, which were, and when there is a new one.
