@@ -103,7 +103,3 @@ package struct HostCommand: AsyncParsableCommand {
 
   private static func say(_ line: String) { FileHandle.standardError.write(Data((line + "\n").utf8)) }
 }
-
-enum HostVersion {
-  static let current = "0.1.0"
-}
