@@ -1,95 +1,265 @@
-import CLinux
+import Foundation
 import PageKit
 import Synchronization
 
-/// The pages of a worker: does what the daemon calls for.
-final class WorkerPages: Sendable {
-  private let socket: WorkerSocket
-  private let relay: HostRelay
-  private let entries: EntryTable
-  private let report: ConfinementReport
-  private let house = Mutex<WorkerHouse?>(nil)
+/// What the pages of a worker have in common, and the pages by the daemon's numbers.
+@PageActor final class WorkerHouse {
+  nonisolated let environment: PageEnvironment
+  private nonisolated let socket: WorkerSocket
+  private nonisolated let relay: HostRelay
+  private nonisolated let entries: EntryTable
+  private var pages: [UInt64: Resident] = [:]
+  private nonisolated let roots: RegistryTable
 
-  init(socket: WorkerSocket, relay: HostRelay, entries: EntryTable, report: ConfinementReport) {
-    self.socket = socket
-    self.relay = relay
-    self.entries = entries
-    self.report = report
+  private struct Resident {
+    let page: RelayedPage
+    let registry: PageRegistry
+    let errors: RecordedExceptions
+    var relaying: Task<Void, Never>?
+    /// Whether it was opened for a program that renders it.
+    let isReported: Bool
+    /// The pages that it goes to; `nil` if it goes nowhere by itself.
+    let stack: PageStack?
   }
 
-  /// On the reading thread.
-  func receive(_ message: HostMessage, _ payload: [UInt8]) {
-    if case .setUp(let setUp) = message {
-      do {
-        let made = try WorkerHouse(setUp, socket: socket, relay: relay, entries: entries)
-        house.withLock { $0 = made }
-        Task { await prepare(made) }
-      } catch {
-        socket.post(.log(level: "error", message: "\(error)"))
-      }
-      return
+  nonisolated init(_ setUp: WorkerSetUp, socket: WorkerSocket, relay: HostRelay, entries: EntryTable) throws {
+    (self.socket, self.relay, self.entries) = (socket, relay, entries)
+    var loading = ResourceLoader.Configuration()
+    if setUp.refreshesAlways { loading.behavior = .cacheThenNetwork }
+    let resources = ResourceLoader(
+      cache: try ResponseCache(store: NoResponseStore(), memoryCapacity: 0, allowingNone: true),
+      transport: NoTransport(), coding: ContentDecoder(), configuration: loading)
+    var scripts = FrameworkPool.Configuration()
+    // A page that takes too much is stopped before the daemon has to stop all.
+    scripts.limits = ScriptLimits(time: .seconds(setUp.pageTime), residentBytes: setUp.memory / 4 * 3)
+    scripts.ready = setUp.readyEngines
+    scripts.entriesAtOnce = setUp.entriesAtOnce
+    scripts.environment = ScriptValue(setUp.environment)
+    scripts.observer = entries
+    scripts.frameworkAdvice = { setUp.frameworkAdvice[$0.rawValue] ?? "" }
+    for (name, text) in setUp.frameworks {
+      if let type = BundleType(rawValue: name) { scripts.frameworks[type] = text }
     }
-    guard let house = house.withLock(\.self) else { return }
-    Task { @PageActor in await perform(message, payload, in: house) }
-  }
-
-  private func prepare(_ house: WorkerHouse) async {
-    await house.environment.frameworks.prepare()
-    socket.post(.ready(report))
-  }
-
-  @PageActor private func perform(_ message: HostMessage, _ payload: [UInt8], in house: WorkerHouse) async {
-    switch message {
-    case .setUp, .answer: break
-    case .close(let page): await house.close(page)
-    case .end(let call, let page): await answer(call) { (try await house.end(page), []) }
-    case .releaseMemory:
-      await house.environment.frameworks.releaseMemory()
-      malloc_trim(0)
-    case .open(let call, let page, let opening):
-      await answer(call) { try await house.open(page, opening, payload) }
-    case .fire(let call, let page, let ref, let type, let event, let wait, let view):
-      await answer(call) {
-        try await house.enter(page, view, wait: wait) { try await $0.fireEvent(ref, type, ScriptValue(event)) }
-      }
-    case .refresh(let call, let page, let data, let wait, let view):
-      await answer(call) {
-        try await house.enter(page, view, wait: wait) { try await $0.refresh(data: ScriptValue(data)) }
-      }
-    case .show(let call, let page, let view):
-      await answer(call) { try await house.enter(page, view) { _ in } }
+    scripts.preludeAdvice = { setUp.preludeAdvice[$0.rawValue] ?? "" }
+    for (name, text) in setUp.preludes {
+      if let type = BundleType(rawValue: name) { scripts.preludes[type] = text }
     }
+    let roots = RegistryTable()
+    self.roots = roots
+    let handlers = PageHandlers(
+      images: DefaultImageLoader(resources), exceptions: RecordedExceptions(), navigator: NoNavigation(),
+      storage: MemoryStorage(), modals: SilentModals(), sockets: NoWebSockets(advice: setUp.socketAdvice))
+    environment = PageEnvironment(
+      resources: resources, bundles: nil, registry: PageRegistry(defaults: handlers),
+      configuration: DefaultConfiguration(ScriptValue(setUp.environment).object ?? [:]),
+      frameworks: FrameworkPool(scripts),
+      factory: { environment, registry in
+        RelayedPage(
+          environment: environment, registry: registry, root: registry.flatMap { roots[$0] } ?? 0, relay: relay,
+          entries: entries)
+      })
   }
 
-  @PageActor private func answer(
-    _ call: UInt64, _ body: () async throws -> (PageReply, [UInt8])
-  ) async {
+  func open(_ number: UInt64, _ opening: PageOpening, _ source: [UInt8]) async throws -> (PageReply, [UInt8]) {
+    guard let url = PageURL(opening.url) else { throw PageFault.refused("\"\(opening.url)\" is no URL of a page") }
+    let registry = PageRegistry(parent: environment.registry)
+    registry.register(RelayedResources(relay: relay, page: number) as any ResourceRequestHandling)
+    registry.register(RelayedStorage(relay: relay, page: number) as any StorageProviding, as: \.storage)
+    let stack = opening.reporting.map { _ in PageStack() }
+    if let stack {
+      registry.register(stack as any Navigating, as: \.navigator)
+    } else if !opening.isOnce {
+      registry.register(RelayedNavigation(socket: socket, page: number) as any Navigating, as: \.navigator)
+    }
+    let errors = RecordedExceptions()
+    registry.register(errors as any ScriptExceptionHandling, as: \.exceptions)
+    roots[registry] = number
+    let page = RelayedPage(
+      environment: environment, registry: registry, root: number, relay: relay, entries: entries)
+    pages[number] = Resident(
+      page: page, registry: registry, errors: errors, isReported: opening.reporting != nil, stack: stack)
+    if let reporting = opening.reporting {
+      errors.tell(besides: page.id) { [socket] fault in
+        socket.post(.event(page: number, name: PageNotice.name), PageNotice.thrown(fault).text)
+      }
+      pages[number]?.relaying = relayNotices(of: page, number, reporting)
+    } else if !opening.isOnce {
+      pages[number]?.relaying = relayEvents(of: page, number)
+    }
     do {
-      let (reply, payload) = try await body()
-      guard payload.count <= Frame.limit - (1 << 20) else {
-        return socket.post(.failed(call: call, .refused("what is to be seen of the page has \(payload.count) bytes")))
+      try page.begin(url)
+      var options = PageOptions(
+        bundleURL: opening.options.bundleUrl ?? url.text,
+        config: opening.options.config?.mapValues { ScriptValue($0) } ?? [:])
+      if let type = opening.options.type { options.type = BundleType(rawValue: type) }
+      do {
+        try await page.render(
+          String(decoding: source, as: UTF8.self), options: options, data: ScriptValue(opening.data))
+      } catch is PageError where opening.reporting != nil {
+        // A notice has told why; what there is of it is seen.
+        return (reply(page, errors, since: 0, PendingWork()), try await view(page, nil, isReported: true))
       }
-      await socket.send(.done(call: call, reply), payload)
+      let pending = await page.settle(opening.wait)
+      if let failure = page.failure, opening.reporting == nil { throw failure }
+      let seen = try await view(page, opening.view, isReported: opening.reporting != nil)
+      let reply = reply(page, errors, since: 0, pending)
+      if opening.isOnce { await close(number) }
+      return (reply, seen)
     } catch {
-      socket.post(.failed(call: call, PageFault(error)))
+      await close(number)
+      throw error
+    }
+  }
+
+  /// Does something to a page, and looks at it.
+  ///
+  /// - Parameter wait: before it is looked at; nil for not at all.
+  func enter(
+    _ number: UInt64, _ wanted: PageView?, wait: PageWait? = nil, _ body: (PageInstance) async throws -> Void
+  ) async throws -> (PageReply, [UInt8]) {
+    guard let resident = pages[number] else { throw PageFault.unknownPage }
+    let before = resident.errors.count
+    do {
+      try await body(resident.page)
+    } catch  where resident.isReported {
+      throw PageFault.refused("\(error)")
+    }
+    let pending = await resident.page.settle(wait ?? PageWait(settle: 0, timers: PendingWork.timerLimit.seconds))
+    if let failure = resident.page.failure, !resident.isReported { throw failure }
+    let seen = try await view(resident.page, wanted, isReported: resident.isReported)
+    return (reply(resident.page, resident.errors, since: before, pending), seen)
+  }
+
+  func close(_ number: UInt64) async {
+    guard let resident = pages.removeValue(forKey: number) else { return }
+    await close(resident)
+  }
+
+  /// Ends a page, and waits until everything that happened to it was told.
+  ///
+  /// - Throws: ``PageFault/unknownPage``.
+  func end(_ number: UInt64) async throws -> PageReply {
+    guard let resident = pages.removeValue(forKey: number) else { throw PageFault.unknownPage }
+    let reply = reply(resident.page, resident.errors, since: resident.errors.count, PendingWork())
+    await close(resident)
+    return reply
+  }
+
+  private func close(_ resident: Resident) async {
+    roots[resident.registry] = nil
+    await resident.page.destroy()
+    await resident.stack?.empty()
+    await resident.relaying?.value
+  }
+
+  private func relayNotices(
+    of page: RelayedPage, _ number: UInt64, _ reporting: PageReporting
+  ) -> Task<Void, Never> {
+    let (events, socket) = (page.events, socket)
+    return Task.detached {
+      for await event in events {
+        for notice in PageNotice(event, reporting)?.pieces ?? [] {
+          await socket.send(.event(page: number, name: PageNotice.name), notice.text)
+        }
+      }
+    }
+  }
+
+  private func relayEvents(of page: RelayedPage, _ number: UInt64) -> Task<Void, Never> {
+    let (events, socket) = (page.events, socket)
+    return Task.detached {
+      for await event in events {
+        guard let (name, details) = event.told else { continue }
+        await socket.send(.event(page: number, name: name), details.text)
+      }
+    }
+  }
+
+  private func view(_ page: PageInstance, _ wanted: PageView?, isReported: Bool) async throws -> [UInt8] {
+    guard let wanted else { return isReported ? Array(try JSONEncoder().encode(ElementTree.Record(page.tree))) : [] }
+    switch wanted.format {
+    case .json: return page.tree.json.text
+    case .outline: return Array(page.tree.outline(withStyles: wanted.withStyles).utf8)
+    case .html:
+      guard let prefix = wanted.resources else {
+        let preview = await page.preview(title: wanted.title, embedding: wanted.isEmbedding, limit: wanted.limit)
+        return Array(preview.html.utf8)
+      }
+      return Array(page.linkedPreview(resources: prefix).html.utf8)
+    }
+  }
+
+  private func reply(
+    _ page: PageInstance, _ errors: RecordedExceptions, since before: Int, _ pending: PendingWork
+  ) -> PageReply {
+    let timings = page.timings
+    // The daemon knows itself when it had the bundle.
+    let stages = timings.stages.filter { $0.name != "bundle" }
+    return PageReply(
+      phase: page.phase.rawValue, elements: page.tree.count,
+      timings: Dictionary(stages.compactMap { name, time in time.map { (name, $0.seconds) } }) { $1 },
+      requests: timings.requests, hits: timings.hits, bytes: timings.bytes, pending: pending, messages: page.messages,
+      errors: errors.latest, newErrors: errors.count - before)
+  }
+}
+
+/// Which page a registry was made for.
+final class RegistryTable: Sendable {
+  private let numbers = Mutex<[ObjectIdentifier: UInt64]>([:])
+
+  subscript(registry: PageRegistry) -> UInt64? {
+    get { numbers.withLock { $0[ObjectIdentifier(registry)] } }
+    set { numbers.withLock { $0[ObjectIdentifier(registry)] = newValue } }
+  }
+}
+
+/// Keeps what scripts have thrown.
+final class RecordedExceptions: ScriptExceptionHandling {
+  private static let limit = 20
+  private let state = Mutex((faults: [ScriptFault](), count: 0))
+  private let listener = Mutex<(page: String, tell: @Sendable (ScriptFault) -> Void)?>(nil)
+
+  /// - Parameter page: one that tells what it throws by itself.
+  func tell(besides page: String, _ body: @escaping @Sendable (ScriptFault) -> Void) {
+    listener.withLock { $0 = (page, body) }
+  }
+
+  func handle(_ exception: ScriptException, page: String, url: PageURL?) {
+    state.withLock { state in
+      state.count += 1
+      state.faults.append(ScriptFault(exception))
+      if state.faults.count > Self.limit { state.faults.removeFirst() }
+    }
+    if let listener = listener.withLock(\.self), listener.page != page { listener.tell(ScriptFault(exception.located)) }
+  }
+
+  var latest: [ScriptFault] { state.withLock(\.faults) }
+  var count: Int { state.withLock(\.count) }
+}
+
+extension PageInstance {
+  fileprivate func settle(_ wait: PageWait) async -> PendingWork {
+    await settle(within: .seconds(wait.settle), timers: .seconds(wait.timers))
+  }
+
+  /// What the page shows, with the daemon's addresses in the place of what its elements refer to.
+  ///
+  /// - Parameter prefix: what a percent-encoded URL is put behind.
+  fileprivate func linkedPreview(resources prefix: String) -> HTMLPreview {
+    let url = url
+    return HTMLPreview(
+      tree, title: url?.text ?? "page", rules: rules,
+      embedded: embedded.mapValues { $0.linkedPreview(resources: prefix) }
+    ) { reference in
+      if reference.lowercased().hasPrefix("data:") { return reference }
+      guard let target = url.map({ $0.resolving(reference) }) ?? PageURL(reference) else { return nil }
+      return prefix + (target.text.addingPercentEncoding(withAllowedCharacters: .unreserved) ?? "")
     }
   }
 }
 
-extension PageFault {
-  init(_ error: any Error) {
-    switch error {
-    case let fault as PageFault: self = fault
-    case PageError.script(_, .exception(let exception)): self = .script(ScriptFault(exception))
-    case PageError.script(_, let error):
-      switch error {
-      case .timeLimit(let limit): self = .stopped(.time(took: nil, limit: limit.seconds))
-      case .memoryLimit(let limit, let found): self = .stopped(.memory(found: found, limit: limit))
-      default: self = .script(ScriptFault(message: "\(error)"))
-      }
-    case let error as ScriptError where error == .closed: self = .unknownPage
-    case let error as ScriptError: self = .script(ScriptFault(message: "\(error)"))
-    default: self = .refused("\(error)")
-    }
-  }
+extension CharacterSet {
+  /// RFC 3986 §2.3.
+  fileprivate static let unreserved = CharacterSet(
+    charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 }

@@ -1,0 +1,95 @@
+import CLinux
+import PageKit
+import Synchronization
+
+/// The pages of a worker: does what the daemon calls for.
+final class WorkerPages: Sendable {
+  private let socket: WorkerSocket
+  private let relay: HostRelay
+  private let entries: EntryTable
+  private let report: ConfinementReport
+  private let house = Mutex<WorkerHouse?>(nil)
+
+  init(socket: WorkerSocket, relay: HostRelay, entries: EntryTable, report: ConfinementReport) {
+    self.socket = socket
+    self.relay = relay
+    self.entries = entries
+    self.report = report
+  }
+
+  /// On the reading thread.
+  func receive(_ message: HostMessage, _ payload: [UInt8]) {
+    if case .setUp(let setUp) = message {
+      do {
+        let made = try WorkerHouse(setUp, socket: socket, relay: relay, entries: entries)
+        house.withLock { $0 = made }
+        Task { await prepare(made) }
+      } catch {
+        socket.post(.log(level: "error", message: "\(error)"))
+      }
+      return
+    }
+    guard let house = house.withLock(\.self) else { return }
+    Task { @PageActor in await perform(message, payload, in: house) }
+  }
+
+  private func prepare(_ house: WorkerHouse) async {
+    await house.environment.frameworks.prepare()
+    socket.post(.ready(report))
+  }
+
+  @PageActor private func perform(_ message: HostMessage, _ payload: [UInt8], in house: WorkerHouse) async {
+    switch message {
+    case .setUp, .answer: break
+    case .close(let page): await house.close(page)
+    case .end(let call, let page): await answer(call) { (try await house.end(page), []) }
+    case .releaseMemory:
+      await house.environment.frameworks.releaseMemory()
+      malloc_trim(0)
+    case .open(let call, let page, let opening):
+      await answer(call) { try await house.open(page, opening, payload) }
+    case .fire(let call, let page, let ref, let type, let event, let wait, let view):
+      await answer(call) {
+        try await house.enter(page, view, wait: wait) { try await $0.fireEvent(ref, type, ScriptValue(event)) }
+      }
+    case .refresh(let call, let page, let data, let wait, let view):
+      await answer(call) {
+        try await house.enter(page, view, wait: wait) { try await $0.refresh(data: ScriptValue(data)) }
+      }
+    case .show(let call, let page, let view):
+      await answer(call) { try await house.enter(page, view) { _ in } }
+    }
+  }
+
+  @PageActor private func answer(
+    _ call: UInt64, _ body: () async throws -> (PageReply, [UInt8])
+  ) async {
+    do {
+      let (reply, payload) = try await body()
+      guard payload.count <= Frame.limit - (1 << 20) else {
+        return socket.post(.failed(call: call, .refused("what is to be seen of the page has \(payload.count) bytes")))
+      }
+      await socket.send(.done(call: call, reply), payload)
+    } catch {
+      socket.post(.failed(call: call, PageFault(error)))
+    }
+  }
+}
+
+extension PageFault {
+  init(_ error: any Error) {
+    switch error {
+    case let fault as PageFault: self = fault
+    case PageError.script(_, .exception(let exception)): self = .script(ScriptFault(exception))
+    case PageError.script(_, let error):
+      switch error {
+      case .timeLimit(let limit): self = .stopped(.time(took: nil, limit: limit.seconds))
+      case .memoryLimit(let limit, let found): self = .stopped(.memory(found: found, limit: limit))
+      default: self = .script(ScriptFault(message: "\(error)"))
+      }
+    case let error as ScriptError where error == .closed: self = .unknownPage
+    case let error as ScriptError: self = .script(ScriptFault(message: "\(error)"))
+    default: self = .refused("\(error)")
+    }
+  }
+}
