@@ -1,7 +1,7 @@
 import ServerKit
 
 /// Who asks, and how.
-struct RequestSender: Sendable {
+struct ClientInfo: Sendable {
   /// What is told of it.
   let client: ForwardedFields
   /// In which the request came.

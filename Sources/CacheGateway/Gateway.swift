@@ -43,7 +43,7 @@ package struct Gateway: Sendable {
   ///   - departure: ends what is under way for it.
   ///   - socketBytes: what the client sends over the web socket that it asks for; `nil` if it asks for none.
   ///   - note: filled in.
-  /// - Throws: ``HTTPError`` for what is not forwarded, ``GatewayFault``.
+  /// - Throws: ``HTTPError`` for what is not forwarded, ``GatewayError``.
   func respond(
     to request: Request, client: String?, version: RequestVersion, departure: ClientDeparture,
     socketBytes: BytePipe? = nil, note: AccessLogNote? = nil
@@ -54,14 +54,14 @@ package struct Gateway: Sendable {
     let limit = MaxForwards(of: request.head)
     var head = request.head
     let (path, host) = (head.path ?? "", head.host)
-    if let fault = UnclearText.fault(in: head, version: version) { throw HTTPError(.badRequest, message: fault) }
+    if let fault = RequestValidation.fault(in: head, version: version) { throw HTTPError(.badRequest, message: fault) }
     let choice = table.choice(authority: host, path: path)
     // RFC 9110 §7.4: that is seen to before anything is done, and so before it is answered here, too.
     guard choice != .unknownHost else {
       throw HTTPError(
         .misdirectedRequest, message: "no origin of this gateway is called \((host ?? "").quotedForMessage)")
     }
-    if limit == .answer || path == "*" && head.method == .options { return OwnAnswer.to(head, version: version) }
+    if limit == .answer || path == "*" && head.method == .options { return TerminalResponse.to(head, version: version) }
     guard path.hasPrefix("/"), !path.contains("#") else {
       throw HTTPError(.badRequest, message: "the request's target is no path")
     }
@@ -69,7 +69,7 @@ package struct Gateway: Sendable {
       throw HTTPError(.notFound, message: "no origin of this gateway has \(path.quotedForMessage)")
     }
     limit.apply(to: &head.headerFields)
-    let sender = RequestSender(
+    let sender = ClientInfo(
       client: ForwardedFields(client: client, host: host, isSecure: isSecure), version: version, departure: departure,
       note: note, trace: TraceParent(continuing: head.headerFields, newID: TraceParent.randomID))
     let request = Request(head: head, body: request.body)

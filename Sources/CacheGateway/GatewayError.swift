@@ -8,7 +8,7 @@ import PageLoading
 import ServerKit
 
 /// Why the gateway has no answer of the origin. RFC 9110 §15.6.3 to §15.6.5.
-struct GatewayFault: Error, HTTPResponseError {
+struct GatewayError: Error, HTTPResponseError {
   let status: HTTPResponse.Status
   let result: GatewayResult
   /// For the client, who is told nothing of what lies behind the gateway but the origin's name.

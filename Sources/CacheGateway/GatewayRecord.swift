@@ -27,13 +27,13 @@ struct GatewayRecord: Sendable {
 
   func answered(_ result: GatewayResult) { answers[result]?.increment() }
 
-  func answered(_ result: GatewayResult, again: RecalledAnswer.Again) {
+  func answered(_ result: GatewayResult, replay event: RecordedResponse.ReplayEvent) {
     answered(result)
-    sent(again.bodyBytes, result)
+    sent(event.bodyBytes, result)
   }
 
   /// There is no answer. What happens often is logged once in a while, with one of the URLs.
-  func failed(_ fault: GatewayFault) {
+  func failed(_ fault: GatewayError) {
     answered(fault.result)
     failures.append(.origin, fault.detail, of: name, cause: fault.reason)
     guard let times = faults.note(fault.reason, at: .now) else { return }

@@ -14,8 +14,8 @@ package struct GatewayServer: Sendable {
   let settings: ServerSettings
   let metrics: HostMetrics
   let logger: Logger
-  /// What is given again to who asks in the same words.
-  let answers = AnswerMemory(capacity: 64 << 20)
+  /// The raw answers that are replayed to identical request heads.
+  let answers = RawResponseCache(capacity: 64 << 20)
   /// Called with the address it listens on.
   var whenRunning: @Sendable (SocketAddress?) async -> Void = { _ in }
 
@@ -86,12 +86,12 @@ package struct GatewayServer: Sendable {
     router.add(middleware: JSONErrorMiddleware())
     router.add(middleware: LimitsMiddleware(limits: settings.limits, metrics: metrics))
     router.add(middleware: PacedBodyMiddleware())
-    router.add(middleware: Everything(gateway: gateway))
+    router.add(middleware: CatchAllMiddleware(gateway: gateway))
     return router.buildResponder()
   }
 
   /// Any method, and any path: there are no routes behind it.
-  private struct Everything: RouterMiddleware {
+  private struct CatchAllMiddleware: RouterMiddleware {
     let gateway: Gateway
 
     func handle(

@@ -4,7 +4,7 @@ import PageCore
 import ServerKit
 
 /// What in a request's head cannot go on as it came, or means nothing.
-enum UnclearText {
+enum RequestValidation {
   /// Returns `nil` for a head that is clear.
   static func fault(in head: HTTPRequest, version: RequestVersion) -> String? {
     if let host = head.host, !isAuthority(host) { return "the request's host is no host" }

@@ -6,7 +6,7 @@ import PageCore
 import ServerKit
 
 /// What the gateway says where it is the last to get a request. RFC 9110 §9.3.7, §9.3.8.
-enum OwnAnswer {
+enum TerminalResponse {
   /// Fields that are nobody else's business.
   private static let secret: Set<HTTPField.Name> = [.authorization, .cookie, .proxyAuthorization]
 

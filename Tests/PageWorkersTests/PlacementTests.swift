@@ -10,48 +10,49 @@ import Testing
   }
 
   @Test func theLeastLoadedTakesAPage() {
-    #expect(Placement.choose([candidate(1, 3), candidate(2, 1)], homes: []) == 2)
-    #expect(Placement.choose([], homes: [1]) == nil)
+    #expect(Placement.choose([candidate(1, 3), candidate(2, 1)], warmWorkers: []) == 2)
+    #expect(Placement.choose([], warmWorkers: [1]) == nil)
   }
 
   @Test func aBundleGoesWhereItHasRun() {
-    #expect(Placement.choose([candidate(1, 5), candidate(2, 1)], homes: [1]) == 1)
-    #expect(Placement.choose([candidate(1, 50), candidate(2, 1)], homes: [1]) == 2)
-    #expect(Placement.choose([candidate(2, 1)], homes: [1]) == 2)
+    #expect(Placement.choose([candidate(1, 5), candidate(2, 1)], warmWorkers: [1]) == 1)
+    #expect(Placement.choose([candidate(1, 50), candidate(2, 1)], warmWorkers: [1]) == 2)
+    #expect(Placement.choose([candidate(2, 1)], warmWorkers: [1]) == 2)
   }
 
   @Test func aBundleDoesNotWaitForItsWorkerWhileAnotherIsFree() {
-    #expect(Placement.choose([candidate(1, 1, calls: 1), candidate(2, 0)], homes: [1]) == 2)
-    #expect(Placement.choose([candidate(1, 2, calls: 1), candidate(2, 1, calls: 1)], homes: [1]) == 1)
-    #expect(Placement.choose([candidate(1, 2, calls: 2), candidate(2, 1, calls: 1)], homes: [1, 2]) == 2)
+    #expect(Placement.choose([candidate(1, 1, calls: 1), candidate(2, 0)], warmWorkers: [1]) == 2)
+    #expect(Placement.choose([candidate(1, 2, calls: 1), candidate(2, 1, calls: 1)], warmWorkers: [1]) == 1)
+    #expect(Placement.choose([candidate(1, 2, calls: 2), candidate(2, 1, calls: 1)], warmWorkers: [1, 2]) == 2)
   }
 
   @Test func aWorkerThatMayHaveToGoGetsNothing() {
-    #expect(Placement.choose([candidate(1, 0, busy: 0.5), candidate(2, 9)], homes: [1]) == 2)
-    #expect(Placement.choose([candidate(1, 0, memory: 0.9), candidate(2, 9)], homes: [1]) == 2)
-    #expect(Placement.choose([candidate(1, 0, busy: 3), candidate(2, 9, busy: 0.5)], homes: [1]) == 2)
+    #expect(Placement.choose([candidate(1, 0, busy: 0.5), candidate(2, 9)], warmWorkers: [1]) == 2)
+    #expect(Placement.choose([candidate(1, 0, memory: 0.9), candidate(2, 9)], warmWorkers: [1]) == 2)
+    #expect(Placement.choose([candidate(1, 0, busy: 3), candidate(2, 9, busy: 0.5)], warmWorkers: [1]) == 2)
   }
 
   @Test("a page is not opened at the cost of those that are open")
   func fullWorkersGetNothing() {
-    #expect(Placement.choose([candidate(1, 0, memory: 0.8), candidate(2, 9, memory: 0.95)], homes: [1]) == nil)
-    #expect(Placement.choose([candidate(1, 0, busy: 3, memory: 0.7), candidate(2, 9, memory: 0.95)], homes: [2]) == 1)
+    #expect(Placement.choose([candidate(1, 0, memory: 0.8), candidate(2, 9, memory: 0.95)], warmWorkers: [1]) == nil)
+    #expect(
+      Placement.choose([candidate(1, 0, busy: 3, memory: 0.7), candidate(2, 9, memory: 0.95)], warmWorkers: [2]) == 1)
   }
 }
 
 @Suite struct WatchTests {
-  private let limits = Watch.Limits(time: 5, memory: 100)
+  private let limits = Watchdog.Limits(time: 5, memory: 100)
 
-  private func verdict(_ change: (inout Watch.Look) -> Void) -> Watch.Verdict {
-    var look = Watch.Look()
+  private func verdict(_ change: (inout Watchdog.Sample) -> Void) -> Watchdog.Verdict {
+    var look = Watchdog.Sample()
     change(&look)
-    return Watch.verdict(look, limits)
+    return Watchdog.verdict(look, limits)
   }
 
   private static func running(
     _ page: UInt64, _ seconds: Double, processor: Double? = nil, growth: Int64 = 0
-  ) -> Watch.Running {
-    Watch.Running(page: page, seconds: seconds, processorSeconds: processor, growth: growth)
+  ) -> Watchdog.Running {
+    Watchdog.Running(page: page, seconds: seconds, processorSeconds: processor, growth: growth)
   }
 
   @Test func anEntryHasItsTimeAndALittleMore() {
@@ -77,7 +78,7 @@ import Testing
   @Test("memory is blamed on the page that took a good part of it, and on none where many have little")
   func memoryIsBlamedOnWhoTookIt() {
     let kill = KillReason.memory(found: 101, limit: 100)
-    func memory(_ found: Int64, _ running: [Watch.Running], _ growth: [UInt64: Int64]) -> Watch.Verdict {
+    func memory(_ found: Int64, _ running: [Watchdog.Running], _ growth: [UInt64: Int64]) -> Watchdog.Verdict {
       verdict { ($0.residentBytes, $0.running, $0.growth) = (found, running, growth) }
     }
     #expect(memory(100, [Self.running(1, 1, growth: 90)], [:]) == .fine)

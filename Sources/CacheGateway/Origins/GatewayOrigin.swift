@@ -38,7 +38,7 @@ package struct GatewayOrigin: Sendable {
       policy: CachePolicy(mode: .shared, targets: settings.targets), logger: logger)
     let transport = try Self.transport(settings)
     let timed = TimedTransport(
-      transport: NamingTransport(base: ServersTransport(base: transport, servers: servers), now: now),
+      transport: ViaDateTransport(base: ServersTransport(base: transport, servers: servers), now: now),
       record: self.record)
     loader = ResourceLoader(
       cache: cache,
@@ -86,8 +86,8 @@ package struct GatewayOrigin: Sendable {
   /// - Parameters:
   ///   - path: the request's target.
   ///   - sender: who asks.
-  /// - Throws: ``GatewayFault``, and what is wrong with the client's body.
-  func respond(to request: Request, path: String, from sender: RequestSender) async throws -> Response {
+  /// - Throws: ``GatewayError``, and what is wrong with the client's body.
+  func respond(to request: Request, path: String, from sender: ClientInfo) async throws -> Response {
     var resource = ResourceRequest(
       settings.url.origin + path, type: .other, method: request.method,
       fields: GatewayFields.request(
@@ -114,7 +114,7 @@ package struct GatewayOrigin: Sendable {
       let result = GatewayResult(loaded)
       record.answered(result)
       sender.note?.change { $0["cache"] = result.rawValue }
-      GatewayRecall.offer(loaded, to: request) { [record] in record.answered(result, again: $0) }
+      GatewayReplay.offer(loaded, to: request) { [record] in record.answered(result, replay: $0) }
       var response = response(loaded, to: request, result, sender.departure)
       // RFC 9112 §9.3: what is left of a body would be taken for the next request. It is not read any more.
       if body?.isWhole == false { response.headers[.connection] = "close" }
@@ -122,7 +122,7 @@ package struct GatewayOrigin: Sendable {
     } catch let error where !(error is CancellationError) {
       // What is wrong with the client's body is not the origin's fault.
       if let failure = body?.failure { throw failure }
-      let fault = GatewayFault(
+      let fault = GatewayError(
         error, origin: settings.name, url: settings.url.origin + path, closes: body?.isWhole == false)
       record.failed(fault)
       sender.note?.change { $0["cache"] = fault.result.rawValue }

@@ -65,7 +65,7 @@ struct OriginTable: Sendable {
 
   /// Without its port, in small letters.
   private static func host(_ authority: String) -> String {
-    let (host, _) = UnclearText.parts(ofAuthority: authority.lowercased())
+    let (host, _) = RequestValidation.parts(ofAuthority: authority.lowercased())
     // The root's own name is left out, as most do.
     return String(host.hasSuffix(".") ? host.dropLast() : host)
   }

@@ -4,7 +4,7 @@ import HTTPTypes
 
 /// Writes into every answer as it comes by which way it came, and when, where it does not say so itself; what is stored
 /// keeps it. RFC 9110 §6.6.1, §7.6.3.
-struct NamingTransport: HTTPTransporting {
+struct ViaDateTransport: HTTPTransporting {
   let base: any HTTPTransporting
   let now: @Sendable () -> HTTPDate
 

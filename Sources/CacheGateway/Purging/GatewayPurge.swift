@@ -16,11 +16,11 @@ package struct GatewayPurge: Sendable {
   }
 
   /// - Returns: how many responses were met.
-  /// - Throws: ``PurgeFault``, ``StoreError``.
+  /// - Throws: ``PurgeError``, ``StoreError``.
   package func callAsFunction(_ order: PurgeOrder) async throws -> Int {
     let selections = try selections(order.selection)
     guard selections.contains(where: { $0 != nil }) else {
-      throw PurgeFault("no origin of this gateway has that host: expected the host of an origin, or a path")
+      throw PurgeError("no origin of this gateway has that host: expected the host of an origin, or a path")
     }
     var count = 0
     for (origin, selection) in zip(origins, selections) {

@@ -3,7 +3,7 @@ import Hummingbird
 import ServerKit
 
 /// Why nothing was purged.
-struct PurgeFault: Error, HTTPResponseError, CustomStringConvertible {
+struct PurgeError: Error, HTTPResponseError, CustomStringConvertible {
   let status: HTTPResponse.Status
   let description: String
 

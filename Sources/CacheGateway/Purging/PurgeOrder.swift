@@ -35,25 +35,25 @@ package struct PurgeOrder: Equatable, Sendable {
     self.isSoft = isSoft
   }
 
-  /// - Throws: ``PurgeFault``.
+  /// - Throws: ``PurgeError``.
   package init(json bytes: [UInt8]) throws {
     let members: [String: JSONValue]
     do { members = try JSONValue(reading: bytes).decoded() } catch {
-      throw PurgeFault("the body is not a JSON object: \(error.jsonReason)")
+      throw PurgeError("the body is not a JSON object: \(error.jsonReason)")
     }
     let choices = ["all", "prefix", "tag", "tags", "url"]
     if let other = members.keys.sorted().first(where: { !choices.contains($0) && $0 != "soft" }) {
-      throw PurgeFault("a purge has no \(other.quotedForMessage), only url, prefix, tag, tags or all, and soft")
+      throw PurgeError("a purge has no \(other.quotedForMessage), only url, prefix, tag, tags or all, and soft")
     }
     let named = choices.filter { members[$0] != nil }
     guard named.count == 1, let name = named.first, let value = members[name] else {
       let found = named.isEmpty ? "none of them" : named.joined(separator: " and ")
-      throw PurgeFault("a purge names exactly one of url, prefix, tag, tags and all; this one has \(found)")
+      throw PurgeError("a purge names exactly one of url, prefix, tag, tags and all; this one has \(found)")
     }
     switch members["soft"] {
     case nil: break
     case .bool(let value): isSoft = value
-    default: throw PurgeFault("soft is neither true nor false")
+    default: throw PurgeError("soft is neither true nor false")
     }
     switch (name, value) {
     case ("url", .string(let text)): selection = .url(text)
@@ -61,19 +61,19 @@ package struct PurgeOrder: Equatable, Sendable {
     case ("tag", _): selection = .tags(try Self.tags([value]))
     case ("tags", .array(let values)): selection = .tags(try Self.tags(values))
     case ("all", .bool(true)): selection = .all
-    case ("all", _): throw PurgeFault("all is not true")
-    default: throw PurgeFault("\(name) is not \(name == "tags" ? "a list" : "a text")")
+    case ("all", _): throw PurgeError("all is not true")
+    default: throw PurgeError("\(name) is not \(name == "tags" ? "a list" : "a text")")
     }
   }
 
   private static func tags(_ values: [JSONValue]) throws -> Set<String> {
     guard (1...tagLimit).contains(values.count) else {
-      throw PurgeFault("a purge has from 1 to \(tagLimit) tags; this one has \(values.count)")
+      throw PurgeError("a purge has from 1 to \(tagLimit) tags; this one has \(values.count)")
     }
     return Set(
       try values.map { value in
         guard case .string(let text) = value, let tag = CacheTags.accepted(text) else {
-          throw PurgeFault("a tag is a text of 1 to \(CacheTags.lengthLimit) bytes")
+          throw PurgeError("a tag is a text of 1 to \(CacheTags.lengthLimit) bytes")
         }
         return tag
       })

@@ -20,7 +20,7 @@ package struct PurgeRoute: Sendable {
   package func add(to router: some RouterMethods<HostRequestContext>) {
     router.post("gateway/purge") { request, context in
       guard let purge else {
-        throw PurgeFault("this host has no gateway to purge; it is started with --gateway", status: .notFound)
+        throw PurgeError("this host has no gateway to purge; it is started with --gateway", status: .notFound)
       }
       let order = try PurgeOrder(json: try await request.bytes(upTo: Self.bodyLimit))
       do {
@@ -29,9 +29,9 @@ package struct PurgeRoute: Sendable {
           "The gateway was purged",
           metadata: ["kind": "\(order.selection.kind)", "soft": "\(order.isSoft)", "purged": "\(count)"])
         return JSONAnswer.json(["purged": count])
-      } catch let error where !(error is PurgeFault) {
+      } catch let error where !(error is PurgeError) {
         context.logger.error("The gateway was not purged", metadata: ["error": "\(error)"])
-        throw PurgeFault("\(error)", status: .internalServerError)
+        throw PurgeError("\(error)", status: .internalServerError)
       }
     }
   }

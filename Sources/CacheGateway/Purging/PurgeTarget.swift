@@ -7,7 +7,7 @@ struct PurgeTarget: Sendable {
   /// Where it is absolute.
   private let url: PageURL?
 
-  /// - Throws: ``PurgeFault``.
+  /// - Throws: ``PurgeError``.
   init(_ text: String, isPrefix: Bool = false) throws {
     self.text = text
     self.isPrefix = isPrefix
@@ -18,13 +18,13 @@ struct PurgeTarget: Sendable {
     {
       self.url = url
     } else {
-      throw PurgeFault("\(text.quotedForMessage) is neither a path, which begins with \"/\", nor an http URL with one")
+      throw PurgeError("\(text.quotedForMessage) is neither a path, which begins with \"/\", nor an http URL with one")
     }
   }
 
   /// What is kept of it for an origin; nil where it is another's.
   ///
-  /// - Throws: ``PurgeFault`` for what can be no URL.
+  /// - Throws: ``PurgeError`` for what can be no URL.
   func selection(of origin: OriginSettings, in partition: CachePartition) throws -> ResponseSelection? {
     guard let target = pathAndQuery(at: origin) else { return nil }
     // The last segment of a prefix may go on: it is no “.” or “..” yet, and ends in no escape.
@@ -32,7 +32,7 @@ struct PurgeTarget: Sendable {
     guard let url = PageURL(origin.url.origin + target + end, ignoring: []), url.text.hasSuffix(end),
       !isPrefix || !target.contains("#")
     else {
-      throw PurgeFault("\(text.quotedForMessage) cannot be \(isPrefix ? "the beginning of a URL" : "a URL")")
+      throw PurgeError("\(text.quotedForMessage) cannot be \(isPrefix ? "the beginning of a URL" : "a URL")")
     }
     return isPrefix
       ? .prefix(String(url.text.dropLast(end.count)), in: partition) : .prefix(url.text + " ", in: partition)

@@ -16,9 +16,9 @@ extension GatewayOrigin {
   /// - Parameters:
   ///   - path: the request's target.
   ///   - bytes: what the client sends.
-  /// - Throws: ``GatewayFault``.
+  /// - Throws: ``GatewayError``.
   func openSocket(
-    for request: Request, path: String, from sender: RequestSender, _ bytes: BytePipe
+    for request: Request, path: String, from sender: ClientInfo, _ bytes: BytePipe
   ) async throws -> Response {
     let socket: OriginSocket
     sender.note?.change { $0 = ["origin": settings.name, "trace": sender.trace.trace] }
@@ -38,7 +38,7 @@ extension GatewayOrigin {
         }
       }
     } catch let error where !(error is CancellationError) {
-      let fault = GatewayFault(error, origin: settings.name, url: settings.url.origin + path)
+      let fault = GatewayError(error, origin: settings.name, url: settings.url.origin + path)
       record.failed(fault)
       sender.note?.change { $0["cache"] = fault.result.rawValue }
       throw fault
@@ -79,7 +79,7 @@ extension GatewayOrigin {
   }
 
   /// The origin has not agreed: its answer is one like others. The client's connection ends with it.
-  private func pass(_ socket: OriginSocket, for sender: RequestSender) -> Response {
+  private func pass(_ socket: OriginSocket, for sender: ClientInfo) -> Response {
     var fields = CacheStatus(.forwarded(.upgrade)).added(to: Self.fields(of: socket.head))
     if !fields.contains(.date) { fields[.date] = HTTPDate.now.description }
     fields[.connection] = "close"

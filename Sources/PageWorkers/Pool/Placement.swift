@@ -22,16 +22,16 @@ package enum Placement {
   /// How many more pages than the least loaded a worker may have that knows the bundle.
   private static let detour = 8
 
-  /// - Parameter homes: the workers that have run the bundle, and are hot for it.
+  /// - Parameter warmWorkers: the workers that have run the bundle, and are hot for it.
   /// - Returns: `nil` if no worker has memory for another page.
-  static func choose(_ candidates: [Candidate], homes: Set<Int>) -> Int? {
+  static func choose(_ candidates: [Candidate], warmWorkers: Set<Int>) -> Int? {
     let roomy = candidates.filter { $0.memory < full }
     let sound = roomy.filter { $0.busy < suspicious }
     guard let free = least(sound) else {
       return roomy.min { ($0.busy, $0.memory, $0.id) < ($1.busy, $1.memory, $1.id) }?.id
     }
     // Who waits for a hot worker while another is free has gained nothing.
-    let hot = sound.filter { homes.contains($0.id) && $0.calls <= free.calls && $0.pages <= free.pages + detour }
+    let hot = sound.filter { warmWorkers.contains($0.id) && $0.calls <= free.calls && $0.pages <= free.pages + detour }
     return (least(hot) ?? free).id
   }
 

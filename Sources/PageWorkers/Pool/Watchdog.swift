@@ -1,5 +1,5 @@
-/// What a look at a worker calls for. Pure.
-enum Watch {
+/// Decides from a sample of a worker whether it has to be killed. Pure.
+enum Watchdog {
   /// A page whose script is running.
   struct Running: Hashable, Sendable {
     let page: UInt64
@@ -11,7 +11,7 @@ enum Watch {
     var growth: Int64 = 0
   }
 
-  struct Look: Hashable, Sendable {
+  struct Sample: Hashable, Sendable {
     /// In the order in which they were entered.
     var running: [Running] = []
     /// By how many bytes the worker has grown in each page's entries.
@@ -42,7 +42,7 @@ enum Watch {
     var share: Int64 { memory / 4 }
   }
 
-  static func verdict(_ look: Look, _ limits: Limits) -> Verdict {
+  static func verdict(_ look: Sample, _ limits: Limits) -> Verdict {
     if let found = look.residentBytes, found > limits.memory {
       return .kill(.memory(found: found, limit: limits.memory), culprits: culprits(look, limits))
     }
@@ -64,7 +64,7 @@ enum Watch {
   private static func used(by running: Running) -> Double { running.processorSeconds ?? running.seconds }
 
   /// The page that has taken most, where that is a good part: where many have little, none is to blame.
-  private static func culprits(_ look: Look, _ limits: Limits) -> Set<UInt64> {
+  private static func culprits(_ look: Sample, _ limits: Limits) -> Set<UInt64> {
     var growth = look.growth
     for running in look.running { growth[running.page, default: 0] += running.growth }
     guard let most = growth.max(by: { ($0.value, $0.key) < ($1.value, $1.key) }), most.value >= limits.share else {

@@ -11,7 +11,7 @@ extension WorkerPool {
     if let entry = barred.entry(digest, at: configuration.now()) { throw WorkerError.barred(entry) }
     let worker = try await worker(for: digest)
     workers[worker.id]?.pages.insert(page)
-    residences[page] = Residence(worker: worker.id, digest: digest, location: location)
+    assignments[page] = Assignment(worker: worker.id, digest: digest, location: location)
     do {
       let reply = try await call(page, extra: opening.wait.settle, source) { .open(call: $0, page: page, opening) }
       if opening.isOnce { forget(page) }
@@ -29,11 +29,11 @@ extension WorkerPool {
   package func call(
     _ page: UInt64, extra: Double = 0, _ payload: [UInt8] = [], _ message: @escaping @Sendable (UInt64) -> HostMessage
   ) async throws -> WorkerLink.Reply {
-    guard let residence = residences[page], let worker = workers[residence.worker] else { throw PageFault.unknownPage }
+    guard let residence = assignments[page], let worker = workers[residence.worker] else { throw PageFault.unknownPage }
     workers[worker.id]?.calls += 1
     defer { workers[worker.id]?.calls -= 1 }
     // Scripts that run for too long are stopped before; a worker that hardly gets any of the processor is not to blame.
-    let limit = Watch.Limits(time: configuration.pageTime.seconds, memory: configuration.memory).wait + extra
+    let limit = Watchdog.Limits(time: configuration.pageTime.seconds, memory: configuration.memory).wait + extra
     do {
       return try await worker.link.call(page, within: .seconds(limit), payload, message)
     } catch let fault as PageFault {
@@ -47,8 +47,8 @@ extension WorkerPool {
   func strike(_ page: UInt64, _ reason: KillReason) {
     // It may have been waiting for something else.
     guard reason != .silence else { return }
-    guard let residence = residences[page], !residence.hasStruck else { return }
-    residences[page]?.hasStruck = true
+    guard let residence = assignments[page], !residence.hasStruck else { return }
+    assignments[page]?.hasStruck = true
     barred.strike(residence.digest, url: residence.location, reason, at: configuration.now())
   }
 
@@ -62,16 +62,16 @@ extension WorkerPool {
 
   /// Ends a page.
   package func close(_ page: UInt64) async {
-    guard let residence = residences[page], let worker = workers[residence.worker] else { return }
+    guard let residence = assignments[page], let worker = workers[residence.worker] else { return }
     try? await worker.link.send(.close(page: page))
     forget(page)
   }
 
   private func forget(_ page: UInt64) {
-    guard let residence = residences.removeValue(forKey: page) else { return }
+    guard let residence = assignments.removeValue(forKey: page) else { return }
     workers[residence.worker]?.pages.remove(page)
   }
 
   /// Which worker a page is in; nil for none.
-  package func home(of page: UInt64) -> Int? { residences[page]?.worker }
+  package func home(of page: UInt64) -> Int? { assignments[page]?.worker }
 }

@@ -14,7 +14,7 @@ extension WorkerPool {
       noteReady()
       wakeWaiters()
     case .event(let page, let name):
-      guard residences[page]?.worker == id else { return }
+      guard assignments[page]?.worker == id else { return }
       delegate?.receive(event: name, payload, of: page)
     case .ask(let question, let page, let asked): ask(question, asked, payload, page, id)
     case .drop(let question): workers[id]?.questions.removeValue(forKey: question)?.cancel()
@@ -26,7 +26,7 @@ extension WorkerPool {
   private func ask(_ question: UInt64, _ asked: PageQuestion, _ payload: [UInt8], _ page: UInt64, _ id: Int) {
     guard let worker = workers[id], worker.questions[question] == nil else { return }
     let (link, limit) = (worker.link, configuration.questions)
-    let isKnown = residences[page]?.worker == id && worker.questions.count < limit
+    let isKnown = assignments[page]?.worker == id && worker.questions.count < limit
     workers[id]?.questions[question] = Task { [weak self, delegate] in
       @Sendable func send(_ answer: PageAnswer, _ bytes: [UInt8]) async throws {
         try Task.checkCancellation()

@@ -38,9 +38,10 @@ extension WorkerPool {
           memory: Double(worker.residentBytes + Int64(worker.calls) * Placement.pageBytes)
             / Double(configuration.memory))
       }
-      if let chosen = Placement.choose(candidates, homes: homes[digest] ?? []), let worker = workers[chosen] {
-        if homes.count >= Self.homesLimit { homes = [:] }
-        homes[digest, default: []].insert(chosen)
+      if let chosen = Placement.choose(candidates, warmWorkers: warmWorkers[digest] ?? []), let worker = workers[chosen]
+      {
+        if warmWorkers.count >= Self.warmWorkersLimit { warmWorkers = [:] }
+        warmWorkers[digest, default: []].insert(chosen)
         return worker
       }
       let now = ContinuousClock.now

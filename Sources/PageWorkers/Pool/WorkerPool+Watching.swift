@@ -18,11 +18,11 @@ extension WorkerPool {
 
   private func look(at id: Int) {
     guard var worker = workers[id], worker.state != .ending else { return }
-    let limits = Watch.Limits(time: configuration.pageTime.seconds, memory: configuration.memory)
-    let look = worker.look(at: EntryBoard.now(), .now, limits)
+    let limits = Watchdog.Limits(time: configuration.pageTime.seconds, memory: configuration.memory)
+    let look = worker.look(at: SharedHeartbeats.now(), .now, limits)
     worker.look = look
     worker.residentBytes = look.residentBytes ?? worker.residentBytes
-    let verdict = Watch.verdict(look, limits)
+    let verdict = Watchdog.verdict(look, limits)
     worker.isSuspicious = verdict == .suspicious
     workers[id] = worker
     relieve(worker)
@@ -64,16 +64,17 @@ extension WorkerPool.Worker {
   /// What can be seen of it now.
   ///
   /// - Parameter clock: as the board counts.
-  fileprivate func look(at clock: UInt64, _ now: ContinuousClock.Instant, _ limits: Watch.Limits) -> Watch.Look {
-    var look = Watch.Look()
+  fileprivate func look(at clock: UInt64, _ now: ContinuousClock.Instant, _ limits: Watchdog.Limits) -> Watchdog.Sample
+  {
+    var look = Watchdog.Sample()
     // What the worker writes there is its own word: only its own pages count.
     let entries = process.board.entries().filter { pages.contains($0.page) }
     look.residentBytes = process.residentBytes
     for entry in entries { look.growth[entry.page, default: 0] += entry.growth }
     for entry in entries.sorted(by: { $0.entered < $1.entered }) where entry.left == nil {
       let seconds = Double(clock - min(clock, entry.entered)) / 1e9
-      var running = Watch.Running(page: entry.page, seconds: seconds)
-      if Watch.wantsProcessorTime(seconds, limits), let used = ThreadTime.of(entry.thread, in: process.id) {
+      var running = Watchdog.Running(page: entry.page, seconds: seconds)
+      if Watchdog.wantsProcessorTime(seconds, limits), let used = ThreadTime.of(entry.thread, in: process.id) {
         running.processorSeconds = Double(used - min(used, entry.processorTime)) / 1e9
       }
       running.growth = look.residentBytes.map { $0 &- entry.residentBytes } ?? 0

@@ -65,7 +65,7 @@ package actor WorkerPool: Service {
     /// Calls that it has not answered yet.
     var calls = 0
     var residentBytes: Int64 = 0
-    var look = Watch.Look()
+    var look = Watchdog.Sample()
     /// It may have to be killed soon.
     var isSuspicious = false
     /// When it was last told to let go of memory.
@@ -75,7 +75,7 @@ package actor WorkerPool: Service {
   }
 
   /// A page that runs, or is to.
-  struct Residence {
+  struct Assignment {
     let worker: Int
     let digest: SHA256Digest
     /// How the bundle is called outside.
@@ -93,10 +93,10 @@ package actor WorkerPool: Service {
   let spawner: ProcessSpawner
   weak var delegate: (any WorkerPoolDelegate)?
   var workers: [Int: Worker] = [:]
-  var residences: [UInt64: Residence] = [:]
+  var assignments: [UInt64: Assignment] = [:]
   var barred: BarredBundles
   /// Which workers have run a bundle.
-  var homes: [SHA256Digest: Set<Int>] = [:]
+  var warmWorkers: [SHA256Digest: Set<Int>] = [:]
   private var lastID = 0
   private(set) var startsUnderWay = 0
   /// In a row: workers that have ended before they were ready.
@@ -115,7 +115,7 @@ package actor WorkerPool: Service {
   var lastReport: ConfinementReport?
 
   /// Bundles whose workers are remembered.
-  static let homesLimit = 10_000
+  static let warmWorkersLimit = 10_000
 
   /// - Parameter killed: told why a worker was killed or has ended, and of the bundles that are to blame.
   package init(
@@ -220,7 +220,7 @@ package actor WorkerPool: Service {
     } receive: { [weak self] message, payload in
       await self?.receive(message, payload, from: id)
     }
-    await bury(id, reason)
+    await handleExit(id, reason)
   }
 
   private var freeSlot: Int {
@@ -244,7 +244,7 @@ package actor WorkerPool: Service {
   }
 
   /// Its socket has ended.
-  private func bury(_ id: Int, _ reason: KillReason?) async {
+  private func handleExit(_ id: Int, _ reason: KillReason?) async {
     guard let worker = workers[id] else { return }
     let wasReady = worker.state != .starting
     workers[id]?.state = .ending
@@ -260,11 +260,11 @@ package actor WorkerPool: Service {
     let (why, culprits) = worker.link.end ?? (.ended("\(how)"), [])
     if why != .shutdown {
       kills[worker.slot, default: 0] += 1
-      killed(why, culprits.compactMap { residences[$0]?.location })
+      killed(why, culprits.compactMap { assignments[$0]?.location })
     }
     for page in culprits { strike(page, why) }
-    for page in pages { residences[page] = nil }
-    for digest in homes.keys { homes[digest]?.remove(id) }
+    for page in pages { assignments[page] = nil }
+    for digest in warmWorkers.keys { warmWorkers[digest]?.remove(id) }
     worker.link.failCalls()
     fill()
     await delegate?.workerEnded(pages, culprits: culprits, why)
@@ -283,7 +283,7 @@ package actor WorkerPool: Service {
       return
     }
     if reason != .shutdown {
-      let bundles = culprits.compactMap { residences[$0]?.location }.sorted().joined(separator: ", ")
+      let bundles = culprits.compactMap { assignments[$0]?.location }.sorted().joined(separator: ", ")
       logger.warning("a worker is killed: \(reason)", metadata: ["worker": "\(id)", "bundles": "\(bundles)"])
     }
     // Not yet reaped, so the number is still its own.
@@ -308,5 +308,5 @@ package actor WorkerPool: Service {
   }
 
   /// The places of the pages' workers.
-  package func slots() -> [UInt64: Int] { residences.compactMapValues { workers[$0.worker]?.slot } }
+  package func slots() -> [UInt64: Int] { assignments.compactMapValues { workers[$0.worker]?.slot } }
 }

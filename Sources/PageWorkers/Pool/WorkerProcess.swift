@@ -7,7 +7,7 @@ struct WorkerProcess: Sendable {
   let id: pid_t
   /// The daemon's end; whoever takes the process closes it.
   let socket: Int32
-  let board: EntryBoard
+  let board: SharedHeartbeats
 
   /// Resident bytes; nil once it has ended.
   var residentBytes: Int64? {
@@ -115,8 +115,8 @@ final class ProcessSpawner: Sendable {
     func failure(_ what: String, _ code: Int32 = errno) -> WorkerError {
       .cannotStart("\(what): \(String(cString: strerror(code)))")
     }
-    let descriptor = EntryBoard.makeDescriptor()
-    guard descriptor >= 0, let board = EntryBoard(descriptor: descriptor, isWritable: false) else {
+    let descriptor = SharedHeartbeats.makeDescriptor()
+    guard descriptor >= 0, let board = SharedHeartbeats(descriptor: descriptor, isWritable: false) else {
       throw failure("memory")
     }
     defer { close(descriptor) }

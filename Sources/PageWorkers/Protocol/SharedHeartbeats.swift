@@ -12,7 +12,7 @@ import Synchronization
 /// resident bytes then, and by how many they have grown in all its entries.
 ///
 /// `@unchecked Sendable`: the memory is only touched through atomics, and unmapped when nobody has the board any more.
-final class EntryBoard: @unchecked Sendable {
+final class SharedHeartbeats: @unchecked Sendable {
   static let slots = 4_096
   private enum Word: Int, CaseIterable {
     case page, entered, left, thread, processorTime, residentBytes, growth

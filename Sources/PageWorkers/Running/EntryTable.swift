@@ -5,13 +5,13 @@ import Synchronization
 final class EntryTable: EntryObserving {
   private struct State {
     var slots: [String: Int] = [:]
-    var free: [Int] = Array((0..<EntryBoard.slots).reversed())
+    var free: [Int] = Array((0..<SharedHeartbeats.slots).reversed())
   }
 
-  private let board: EntryBoard
+  private let board: SharedHeartbeats
   private let state = Mutex(State())
 
-  init(_ board: EntryBoard) { self.board = board }
+  init(_ board: SharedHeartbeats) { self.board = board }
 
   /// - Parameters:
   ///   - id: a page's, or that of one it embeds.

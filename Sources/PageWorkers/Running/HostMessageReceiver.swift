@@ -2,13 +2,13 @@ import CLinux
 import PageKit
 import Synchronization
 
-/// The pages of a worker: does what the daemon calls for.
-final class WorkerPages: Sendable {
+/// Receives the daemon's messages, and has the pages of the worker do what they call for.
+final class HostMessageReceiver: Sendable {
   private let socket: WorkerSocket
   private let relay: HostRelay
   private let entries: EntryTable
   private let report: ConfinementReport
-  private let house = Mutex<WorkerHouse?>(nil)
+  private let pages = Mutex<WorkerPages?>(nil)
 
   init(socket: WorkerSocket, relay: HostRelay, entries: EntryTable, report: ConfinementReport) {
     self.socket = socket
@@ -21,43 +21,43 @@ final class WorkerPages: Sendable {
   func receive(_ message: HostMessage, _ payload: [UInt8]) {
     if case .setUp(let setUp) = message {
       do {
-        let made = try WorkerHouse(setUp, socket: socket, relay: relay, entries: entries)
-        house.withLock { $0 = made }
+        let made = try WorkerPages(setUp, socket: socket, relay: relay, entries: entries)
+        pages.withLock { $0 = made }
         Task { await prepare(made) }
       } catch {
         socket.post(.log(level: "error", message: "\(error)"))
       }
       return
     }
-    guard let house = house.withLock(\.self) else { return }
-    Task { @PageActor in await perform(message, payload, in: house) }
+    guard let pages = pages.withLock(\.self) else { return }
+    Task { @PageActor in await perform(message, payload, in: pages) }
   }
 
-  private func prepare(_ house: WorkerHouse) async {
-    await house.environment.frameworks.prepare()
+  private func prepare(_ pages: WorkerPages) async {
+    await pages.environment.frameworks.prepare()
     socket.post(.ready(report))
   }
 
-  @PageActor private func perform(_ message: HostMessage, _ payload: [UInt8], in house: WorkerHouse) async {
+  @PageActor private func perform(_ message: HostMessage, _ payload: [UInt8], in pages: WorkerPages) async {
     switch message {
     case .setUp, .answer: break
-    case .close(let page): await house.close(page)
-    case .end(let call, let page): await answer(call) { (try await house.end(page), []) }
+    case .close(let page): await pages.close(page)
+    case .end(let call, let page): await answer(call) { (try await pages.end(page), []) }
     case .releaseMemory:
-      await house.environment.frameworks.releaseMemory()
+      await pages.environment.frameworks.releaseMemory()
       malloc_trim(0)
     case .open(let call, let page, let opening):
-      await answer(call) { try await house.open(page, opening, payload) }
+      await answer(call) { try await pages.open(page, opening, payload) }
     case .fire(let call, let page, let ref, let type, let event, let wait, let view):
       await answer(call) {
-        try await house.enter(page, view, wait: wait) { try await $0.fireEvent(ref, type, ScriptValue(event)) }
+        try await pages.enter(page, view, wait: wait) { try await $0.fireEvent(ref, type, ScriptValue(event)) }
       }
     case .refresh(let call, let page, let data, let wait, let view):
       await answer(call) {
-        try await house.enter(page, view, wait: wait) { try await $0.refresh(data: ScriptValue(data)) }
+        try await pages.enter(page, view, wait: wait) { try await $0.refresh(data: ScriptValue(data)) }
       }
     case .show(let call, let page, let view):
-      await answer(call) { try await house.enter(page, view) { _ in } }
+      await answer(call) { try await pages.enter(page, view) { _ in } }
     }
   }
 

@@ -25,7 +25,7 @@ package enum WorkerMain {
   /// - Parameter advice: what is said besides to somebody who calls it by hand.
   package static func run(for program: String, advice: String = "") -> Never {
     guard let parent = CommandLine.arguments.dropFirst(2).first.flatMap({ pid_t($0) }),
-      let board = EntryBoard(descriptor: boardDescriptor, isWritable: true)
+      let board = SharedHeartbeats(descriptor: boardDescriptor, isWritable: true)
     else { refuse("\(program) worker is started by \(program), not by hand\(advice)") }
     close(boardDescriptor)
     // The file of it is opened the first time, and cannot be later.
@@ -36,7 +36,7 @@ package enum WorkerMain {
     let report = Confinement.apply(parent: parent)
     let socket = WorkerSocket(socketDescriptor)
     let relay = HostRelay(socket)
-    let pages = WorkerPages(socket: socket, relay: relay, entries: EntryTable(board), report: report)
+    let pages = HostMessageReceiver(socket: socket, relay: relay, entries: EntryTable(board), report: report)
     // The only thread that reads. When the daemon goes, so does the worker.
     while let (message, payload) = socket.read() {
       if case .answer(let question, let answer) = message {

@@ -2,8 +2,8 @@ import Foundation
 import PageKit
 import Synchronization
 
-/// What the pages of a worker have in common, and the pages by the daemon's numbers.
-@PageActor final class WorkerHouse {
+/// The pages of a worker, by the daemon's numbers, and what they have in common.
+@PageActor final class WorkerPages {
   nonisolated let environment: PageEnvironment
   private nonisolated let socket: WorkerSocket
   private nonisolated let relay: HostRelay

@@ -66,13 +66,13 @@ struct ServingRoutes: Sendable {
         modified: found.modified.flatMap { $0 < now ? $0 : nil })
       // What was modified just now is told otherwise a second later.
       if found.modified.map({ $0 < now }) ?? true {
-        RecallSlot.current?.allow { [feed] in feed.generation == generation }
+        ReplayContext.current?.allow { [feed] in feed.generation == generation }
       }
       let response = answer.response(to: request, now: now)
       if request.method == .get, let saved = answer.saved(by: response, size: found.content.digests.size) {
         let counter = metrics.savedBytes(saved.how)
         counter.increment(by: saved.bytes)
-        RecallSlot.current?.onRecall { _ in counter.increment(by: saved.bytes) }
+        ReplayContext.current?.onReplay { _ in counter.increment(by: saved.bytes) }
       }
       return response
     } catch let error as ServedError {

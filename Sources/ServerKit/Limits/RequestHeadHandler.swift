@@ -13,7 +13,7 @@ final class RequestHeadHandler: ChannelInboundHandler, RemovableChannelHandler {
     guard !isRefused else { return }
     guard case .head(let head) = unwrapInboundIn(data) else { return context.fireChannelRead(data) }
     let form = RequestTargetForm(head.uri, head.method)
-    if let error = UnclearRequestError(head, form) {
+    if let error = AmbiguousRequestError(head, form) {
       isRefused = true
       return context.fireErrorCaught(error)
     }
@@ -35,7 +35,7 @@ final class RequestHeadHandler: ChannelInboundHandler, RemovableChannelHandler {
 }
 
 /// A request that may mean two things.
-struct UnclearRequestError: Error, Equatable {
+struct AmbiguousRequestError: Error, Equatable {
   let status: HTTPResponse.Status
   let reason: String
 

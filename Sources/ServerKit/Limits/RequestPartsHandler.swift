@@ -24,7 +24,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
   /// Fields of answers that are this server's own.
   private let ownFields: HTTPFields
   private var connection: ConnectionHandler?
-  private var recall: RecallHandler?
+  private var replay: ResponseReplayHandler?
   private var isStream = false
   private var bodyDeadline: Scheduled<Void>?
   /// Requests without an answer, and whether the last of them has not come whole.
@@ -49,7 +49,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
     let pipeline = (isStream ? context.channel.parent?.pipeline : context.pipeline)?.syncOperations
     connection = try? pipeline?.handler(type: ConnectionHandler.self)
     guard !isStream else { return }
-    recall = try? pipeline?.handler(type: RecallHandler.self)
+    replay = try? pipeline?.handler(type: ResponseReplayHandler.self)
     connection?.awaitHead()
     if let pipeline, let decoder = try? pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self) {
       // Nearer to the decoder, and so added later.
@@ -71,7 +71,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
       underWay += 1
       // The connection's end belongs to such an answer.
       if head.headerFields[values: .connection].contains(where: { $0.lowercased() != "keep-alive" }) {
-        recall?.slot.forbid()
+        replay?.replayContext.forbid()
       }
       isLastOpen = true
       isFinal = !isStream && head.headerFields[.connection] == "close"
@@ -113,7 +113,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
       underWay -= 1
       guard !closes || isStream else { return writeLast(context, data, promise) }
       context.write(data, promise: promise)
-      recall?.answered(isNext: underWay == 0 && !isLastOpen && !closes)
+      replay?.answered(isNext: underWay == 0 && !isLastOpen && !closes)
       // It has had its answer, or waits behind this one.
       if isLastOpen, underWay == 0 { isExpectant = false }
       welcomeBody(context)
@@ -133,7 +133,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
         metrics.refusals("header").increment()
         answer(context, .requestHeaderFieldsTooLarge, "the header fields are too long")
       }
-    case let error as UnclearRequestError:
+    case let error as AmbiguousRequestError:
       metrics.refusals("unclear").increment()
       answer(context, error.status, error.reason)
     // RFC 9110 §9.1.
@@ -200,7 +200,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
       handler.closeGently(context)
     }
     context.writeAndFlush(data, promise: sent)
-    recall?.answered(isNext: false)
+    replay?.answered(isNext: false)
   }
 
   /// RFC 9112 §9.6: closing in stages lets the client read the last answer, which a reset would lose.

@@ -44,10 +44,10 @@ package struct AccessLogMiddleware: RouterMiddleware {
       logger.log(level: level, "Answered", metadata: metadata)
     }
     response.whenDone { bytes, isAborted in log(bytes, isAborted, start, address, logger) }
-    RecallSlot.current?.onRecall { again in
+    ReplayContext.current?.onReplay { event in
       var logger = logger
-      logger[metadataKey: RequestIDMiddleware.logKey] = .string(again.requestID)
-      log(again.bodyBytes, false, again.started, again.address, logger)
+      logger[metadataKey: RequestIDMiddleware.logKey] = .string(event.requestID)
+      log(event.bodyBytes, false, event.started, event.address, logger)
     }
     return response
   }

@@ -6,24 +6,24 @@ import NIOCore
 /// Of what is served, an answer is a function of the request's head and of the release; of what the gateway has stored,
 /// one of the head and of the time. Whoever asks in the same words gets the same bytes again, and nothing has to be
 /// parsed, decided or written down anew.
-package final class AnswerMemory: Sendable {
+package final class RawResponseCache: Sendable {
   /// Longer heads are not remembered.
   static let headLimit = 2 << 10
   /// Nor are larger bodies.
   package static let bodyLimit = 256 << 10
 
-  private let answers: SecondChanceCache<ByteBuffer, RecalledAnswer>
+  private let answers: SecondChanceCache<ByteBuffer, RecordedResponse>
 
   /// - Parameter capacity: bytes in memory.
   package init(capacity: Int = 32 << 20) { answers = SecondChanceCache(capacity: capacity) }
 
   /// Also the seconds by which it has aged. Nil for what is not known, or does not hold any more.
-  package func answer(to head: ByteBuffer) -> (answer: RecalledAnswer, age: Int64)? {
+  package func answer(to head: ByteBuffer) -> (answer: RecordedResponse, age: Int64)? {
     // One that does not hold is replaced when its request is answered: to look for its place would take long.
     answers[head].flatMap { answer in answer.age().map { (answer, $0) } }
   }
 
-  package func remember(_ answer: RecalledAnswer, for head: ByteBuffer) {
+  package func remember(_ answer: RecordedResponse, for head: ByteBuffer) {
     // A copy of the bytes alone: what was read lies in a larger buffer.
     answers.insert(answer, for: ByteBuffer(bytes: head.readableBytesView), cost: head.readableBytes + answer.size)
   }

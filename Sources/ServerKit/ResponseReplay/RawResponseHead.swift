@@ -1,7 +1,7 @@
 import NIOCore
 
 /// The head of an answer that is given again, cut where something is new in each.
-struct AnswerHead: Sendable {
+struct RawResponseHead: Sendable {
   private enum Piece: Sendable {
     case text(Range<Int>)
     case date
@@ -24,7 +24,7 @@ struct AnswerHead: Sendable {
   var size: Int { bytes.readableBytes }
 
   /// Nil for a head whose answer has no end of its own, or that lacks a field that is to be renewed.
-  init?(_ head: ByteBuffer, _ renewal: RecallOffer.Renewal) {
+  init?(_ head: ByteBuffer, _ renewal: ReplayOffer.Renewal) {
     let text = String(decoding: head.readableBytesView, as: UTF8.self)
     guard text.utf8.count == head.readableBytes, text.hasPrefix("HTTP/1.1 "), text.hasSuffix("\r\n\r\n") else {
       return nil

@@ -1,9 +1,9 @@
 import NIOCore
 
 /// An answer as it went out, to be given again.
-package struct RecalledAnswer: Sendable {
+package struct RecordedResponse: Sendable {
   /// What was known of one answer when it was given again.
-  package struct Again: Sendable {
+  package struct ReplayEvent: Sendable {
     let requestID: String
     package let started: ContinuousClock.Instant
     package let bodyBytes: Int
@@ -11,12 +11,12 @@ package struct RecalledAnswer: Sendable {
     package let address: String
   }
 
-  private let head: AnswerHead
+  private let head: RawResponseHead
   private let body: ByteBuffer
   /// Seconds by which it has aged; nil where it may not be given any more.
   package let age: @Sendable () -> Int64?
   /// What is noted of every answer.
-  private let notes: [@Sendable (Again) -> Void]
+  private let notes: [@Sendable (ReplayEvent) -> Void]
 
   /// Smaller bodies are copied behind the head: that is cheaper than to write two buffers.
   private static let copied = 4 << 10
@@ -26,8 +26,8 @@ package struct RecalledAnswer: Sendable {
 
   /// - Parameter answer: the bytes of a whole answer, in the buffers that it was written in.
   /// - Returns: nil for what cannot be given twice.
-  package init?(_ answer: [ByteBuffer], _ offer: RecallOffer) {
-    guard let head = answer.first.flatMap({ AnswerHead($0, offer.renewal) }) else { return nil }
+  package init?(_ answer: [ByteBuffer], _ offer: ReplayOffer) {
+    guard let head = answer.first.flatMap({ RawResponseHead($0, offer.renewal) }) else { return nil }
     self.head = head
     let bodies = answer.dropFirst().filter { $0.readableBytes > 0 }
     if bodies.count == 1, let only = bodies.first, only.storageCapacity <= 2 * only.readableBytes + Self.copied {
@@ -41,7 +41,7 @@ package struct RecalledAnswer: Sendable {
   }
 
   /// What is to be written.
-  func buffers(_ renewed: AnswerHead.Renewed, _ allocator: ByteBufferAllocator) -> (ByteBuffer, ByteBuffer?) {
+  func buffers(_ renewed: RawResponseHead.Renewed, _ allocator: ByteBufferAllocator) -> (ByteBuffer, ByteBuffer?) {
     let isCopied = body.readableBytes <= Self.copied
     var buffer = allocator.buffer(capacity: head.size + 64 + (isCopied ? body.readableBytes : 0))
     head.write(renewed, to: &buffer)
@@ -51,8 +51,8 @@ package struct RecalledAnswer: Sendable {
   }
 
   package func note(_ requestID: String, from address: String, since started: ContinuousClock.Instant) {
-    let again = Again(requestID: requestID, started: started, bodyBytes: body.readableBytes, address: address)
-    for note in notes { note(again) }
+    let event = ReplayEvent(requestID: requestID, started: started, bodyBytes: body.readableBytes, address: address)
+    for note in notes { note(event) }
   }
 }
 

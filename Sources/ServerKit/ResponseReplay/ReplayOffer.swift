@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Says that an answer may be given again to the very same request head.
-package struct RecallOffer: Sendable {
+package struct ReplayOffer: Sendable {
   /// What is new whenever an answer is given again.
   enum Renewal: Sendable {
     /// Its `Date`: it is made when it is sent.
@@ -13,19 +13,19 @@ package struct RecallOffer: Sendable {
   var renewal = Renewal.date
   /// Seconds by which it has aged since it was made; nil where it may not be given again.
   let age: @Sendable () -> Int64?
-  var notes: [@Sendable (RecalledAnswer.Again) -> Void] = []
+  var notes: [@Sendable (RecordedResponse.ReplayEvent) -> Void] = []
 }
 
 /// Where those who make an answer say whether it may be given again, and what is then to be noted of it.
 ///
 /// One for each connection that remembers answers; requests on it come one after the other.
-package final class RecallSlot: Sendable {
+package final class ReplayContext: Sendable {
   /// Nil where answers are not remembered.
-  @TaskLocal package static var current: RecallSlot?
+  @TaskLocal package static var current: ReplayContext?
 
   private struct State {
-    var offer: RecallOffer?
-    var notes: [@Sendable (RecalledAnswer.Again) -> Void] = []
+    var offer: ReplayOffer?
+    var notes: [@Sendable (RecordedResponse.ReplayEvent) -> Void] = []
     var isForbidden = false
   }
 
@@ -33,26 +33,26 @@ package final class RecallSlot: Sendable {
 
   /// - Parameter isCurrent: asked each time: whether the answer would be the same.
   package func allow(while isCurrent: @escaping @Sendable () -> Bool) {
-    state.withLock { $0.offer = RecallOffer { isCurrent() ? 0 : nil } }
+    state.withLock { $0.offer = ReplayOffer { isCurrent() ? 0 : nil } }
   }
 
   /// The same for an answer that has an `Age`, and the date of another server.
   ///
   /// - Parameter age: asked each time: the seconds by which it has grown; nil where the answer would not be the same.
   package func allow(aging age: @escaping @Sendable () -> Int64?) {
-    state.withLock { $0.offer = RecallOffer(renewal: .age, age: age) }
+    state.withLock { $0.offer = ReplayOffer(renewal: .age, age: age) }
   }
 
   /// The answer is for this request alone.
   func forbid() { state.withLock { $0.isForbidden = true } }
 
   /// Called whenever the answer is given again.
-  package func onRecall(_ note: @escaping @Sendable (RecalledAnswer.Again) -> Void) {
+  package func onReplay(_ note: @escaping @Sendable (RecordedResponse.ReplayEvent) -> Void) {
     state.withLock { $0.notes.append(note) }
   }
 
   /// What was said of the answer that has just been given; empty for the next.
-  func take() -> RecallOffer? {
+  func take() -> ReplayOffer? {
     state.withLock { state in
       defer { state = State() }
       guard !state.isForbidden, var offer = state.offer else { return nil }

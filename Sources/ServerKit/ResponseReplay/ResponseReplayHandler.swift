@@ -6,7 +6,7 @@ import NIOCore
 ///
 /// It knows where a request begins only as long as each has come in one piece; when it does not, the connection goes the
 /// long way for good.
-final class RecallHandler: ChannelDuplexHandler, RemovableChannelHandler {
+final class ResponseReplayHandler: ChannelDuplexHandler, RemovableChannelHandler {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = ByteBuffer
   typealias OutboundIn = IOData
@@ -17,19 +17,19 @@ final class RecallHandler: ChannelDuplexHandler, RemovableChannelHandler {
     case idle
     /// An answer is on its way; what is learned of it, where it is one to be remembered. Who has all bytes of an answer
     /// may ask again before it is said here that these were all: so many requests have come since.
-    case answering(Lesson?, behind: Int)
+    case answering(Recording?, behind: Int)
     /// It is not known where requests begin.
     case lost
   }
 
-  private struct Lesson {
+  private struct Recording {
     let head: ByteBuffer
     var answer: [ByteBuffer] = []
     var size = 0
   }
 
-  let slot = RecallSlot()
-  private let memory: AnswerMemory
+  let replayContext = ReplayContext()
+  private let memory: RawResponseCache
   private let connection: ConnectionHandler
   /// A connection is seen by those who close idle ones only when it goes the long way.
   private let longWayEvery: Duration
@@ -39,7 +39,7 @@ final class RecallHandler: ChannelDuplexHandler, RemovableChannelHandler {
   /// The client's.
   private let address: String
 
-  init(memory: AnswerMemory, connection: ConnectionHandler, address: String, idle: Duration) {
+  init(memory: RawResponseCache, connection: ConnectionHandler, address: String, idle: Duration) {
     (self.memory, self.connection, self.address) = (memory, connection, address)
     longWayEvery = idle / 4
   }
@@ -47,7 +47,7 @@ final class RecallHandler: ChannelDuplexHandler, RemovableChannelHandler {
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     if case .lost = state { return context.fireChannelRead(data) }
     let bytes = unwrapInboundIn(data)
-    guard AnswerMemory.isWholeHead(bytes) else {
+    guard RawResponseCache.isWholeHead(bytes) else {
       state = .lost
       return context.fireChannelRead(data)
     }
@@ -61,17 +61,17 @@ final class RecallHandler: ChannelDuplexHandler, RemovableChannelHandler {
       return give(known.answer, age: known.age, since: now, context)
     }
     lastLongWay = now
-    state = .answering(Lesson(head: bytes), behind: 0)
+    state = .answering(Recording(head: bytes), behind: 0)
     context.fireChannelRead(data)
   }
 
   func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-    if case .answering(var lesson?, _) = state {
+    if case .answering(var recording?, _) = state {
       if case .byteBuffer(let buffer) = unwrapOutboundIn(data) {
-        lesson.answer.append(buffer)
-        lesson.size += buffer.readableBytes
-        let isWorthIt = lesson.size <= AnswerMemory.bodyLimit + AnswerMemory.headLimit
-        state = .answering(isWorthIt ? lesson : nil, behind: 0)
+        recording.answer.append(buffer)
+        recording.size += buffer.readableBytes
+        let isWorthIt = recording.size <= RawResponseCache.bodyLimit + RawResponseCache.headLimit
+        state = .answering(isWorthIt ? recording : nil, behind: 0)
       } else {
         state = .answering(nil, behind: 0)
       }
@@ -83,24 +83,24 @@ final class RecallHandler: ChannelDuplexHandler, RemovableChannelHandler {
   ///
   /// - Parameter isNext: whether the next bytes begin a request.
   func answered(isNext: Bool) {
-    let offer = slot.take()
-    guard case .answering(let lesson, let behind) = state else { return }
+    let offer = replayContext.take()
+    guard case .answering(let recording, let behind) = state else { return }
     if behind > 0 {
       state = .answering(nil, behind: behind - 1)
       return
     }
     state = isNext ? .idle : .lost
-    guard isNext, let lesson, let offer, let answer = RecalledAnswer(lesson.answer, offer) else { return }
-    memory.remember(answer, for: lesson.head)
+    guard isNext, let recording, let offer, let answer = RecordedResponse(recording.answer, offer) else { return }
+    memory.remember(answer, for: recording.head)
   }
 
   private func give(
-    _ answer: RecalledAnswer, age: Int64, since started: ContinuousClock.Instant, _ context: ChannelHandlerContext
+    _ answer: RecordedResponse, age: Int64, since started: ContinuousClock.Instant, _ context: ChannelHandlerContext
   ) {
     connection.headArrived()
     connection.awaitHead()
     let id = RequestID.next()
-    let renewed = AnswerHead.Renewed(date: currentDate(), requestID: id, age: age)
+    let renewed = RawResponseHead.Renewed(date: currentDate(), requestID: id, age: age)
     let (head, body) = answer.buffers(renewed, context.channel.allocator)
     context.write(wrapOutboundOut(.byteBuffer(head)), promise: nil)
     if let body { context.write(wrapOutboundOut(.byteBuffer(body)), promise: nil) }

@@ -14,7 +14,7 @@ struct GuardedChannel<Base: ServerChildChannel>: ServerChildChannel {
   let limits: ServerSettings.Limits
   let connections: ConnectionRegister
   let metrics: HostMetrics
-  let memory: AnswerMemory
+  let memory: RawResponseCache
   let ownFields: HTTPFields
   let refusals = Recurrences()
 
@@ -28,8 +28,8 @@ struct GuardedChannel<Base: ServerChildChannel>: ServerChildChannel {
   }
 
   func handle(value: Value, logger: Logger) async {
-    let handler = try? await value.channel.pipeline.handler(type: RecallHandler.self).map(\.slot).get()
-    await RecallSlot.$current.withValue(handler) { await base().handle(value: value, logger: logger) }
+    let handler = try? await value.channel.pipeline.handler(type: ResponseReplayHandler.self).map(\.replayContext).get()
+    await ReplayContext.$current.withValue(handler) { await base().handle(value: value, logger: logger) }
   }
 
   private func guardConnection(_ channel: any Channel, _ logger: Logger) throws {
@@ -54,6 +54,6 @@ struct GuardedChannel<Base: ServerChildChannel>: ServerChildChannel {
     // Behind TLS others put HTTP together.
     guard isPlain else { return }
     try channel.pipeline.syncOperations.addHandler(
-      RecallHandler(memory: memory, connection: handler, address: address, idle: limits.idle))
+      ResponseReplayHandler(memory: memory, connection: handler, address: address, idle: limits.idle))
   }
 }

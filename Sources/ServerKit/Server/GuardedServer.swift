@@ -13,7 +13,7 @@ extension HTTPServerBuilder {
   ///   - handlers: made for each connection, or each stream of HTTP/2, behind HTTP's own.
   package static func guarded(
     _ limits: ServerSettings.Limits, tls: TLSReloader?, connections: ConnectionRegister, metrics: HostMetrics,
-    memory: AnswerMemory = AnswerMemory(), ownFields: HTTPFields = [:],
+    memory: RawResponseCache = RawResponseCache(), ownFields: HTTPFields = [:],
     handlers: @escaping @Sendable () -> [any RemovableChannelHandler] = { [] }
   ) -> HTTPServerBuilder {
     let http1 = HTTP1Channel.Configuration(

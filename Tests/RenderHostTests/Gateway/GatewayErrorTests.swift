@@ -6,7 +6,7 @@ import Testing
 @testable import CacheGateway
 @testable import RenderHost
 
-struct GatewayFaultTests {
+struct GatewayErrorTests {
   private static let url = "http://10.0.0.7:8000/a?token=secret"
 
   @Test(
@@ -21,7 +21,7 @@ struct GatewayFaultTests {
       (TransportError.failed(url: url, code: 1, reason: "10.0.0.7"), 502, "no answer"),
     ] as [(TransportError, Int, String)])
   func theClientIsToldWhyAndNothingOfWhatLiesBehind(_ error: TransportError, _ status: Int, _ word: String) {
-    let fault = GatewayFault(error, origin: "api", url: Self.url)
+    let fault = GatewayError(error, origin: "api", url: Self.url)
     #expect(fault.status.code == status && fault.reason.contains(word) && fault.reason.contains("api"))
     #expect(!fault.reason.contains("10.0.0.7"))
     // Who runs it is told where, without what may be private.

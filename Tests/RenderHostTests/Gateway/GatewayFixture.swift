@@ -22,7 +22,7 @@ final class GatewayFixture: Sendable {
   let record: HostRecord
   let gateway: Gateway
   /// What its listener gives again.
-  let recalled: AnswerMemory
+  let recalled: RawResponseCache
   let purge: GatewayPurge
   private let group: ServiceGroup
   private let end: Task<Void, any Error>

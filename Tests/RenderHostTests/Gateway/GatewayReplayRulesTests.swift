@@ -7,7 +7,7 @@ import Testing
 
 /// Which answers of the gateway are learned, and whose they are.
 @Suite(.timeLimit(.minutes(2)))
-struct GatewayRecallRulesTests {
+struct GatewayReplayRulesTests {
   private static let kept: HTTPFields = [.cacheControl: "public, max-age=60"]
 
   /// An origin that answers with the values of request fields, and says that it does.

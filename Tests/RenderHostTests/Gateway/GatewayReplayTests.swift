@@ -8,7 +8,7 @@ import Testing
 
 /// What the gateway's listener gives again without asking anybody.
 @Suite(.timeLimit(.minutes(2)))
-struct GatewayRecallTests {
+struct GatewayReplayTests {
   private static let kept: HTTPFields = [.cacheControl: "max-age=60"]
   private let clock = StandingClock()
 

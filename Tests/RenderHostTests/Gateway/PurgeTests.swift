@@ -64,8 +64,8 @@ struct PurgeTests {
         #expect(try await fixture.purge(PurgeOrder(.prefix(String(url.dropLast())))) == 1)
       }
       for url in ["http://example.com/a", "https://api.example.org/", "http://127.0.0.1:1/a", "a", "", "http://x?a"] {
-        await #expect(throws: PurgeFault.self) { try await fixture.purge(PurgeOrder(.url(url))) }
-        await #expect(throws: PurgeFault.self) { try await fixture.purge(PurgeOrder(.prefix(url))) }
+        await #expect(throws: PurgeError.self) { try await fixture.purge(PurgeOrder(.url(url))) }
+        await #expect(throws: PurgeError.self) { try await fixture.purge(PurgeOrder(.prefix(url))) }
       }
     }
   }

@@ -91,7 +91,7 @@ struct RequestIdentityTests {
     ("[g::1]", false), ("é.example", false),
   ])
   func aHostIsHeldToItsGrammar(_ text: String, _ isValid: Bool) {
-    #expect(UnclearText.isAuthority(text) == isValid)
+    #expect(RequestValidation.isAuthority(text) == isValid)
   }
 
   @Test func aHostThatIsNoneReachesNoOrigin() async throws {

@@ -8,7 +8,7 @@ import Testing
 
 /// What the gateway answers by itself says when, and that no origin was asked for it.
 @Suite(.timeLimit(.minutes(2)))
-struct OwnAnswerTests {
+struct TerminalResponseTests {
   @Test(arguments: [
     ("OPTIONS * HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", 200),
     ("GET /a#b HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", 400),

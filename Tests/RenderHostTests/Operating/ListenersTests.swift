@@ -19,7 +19,7 @@ struct ListenersTests {
   private static func add(to routes: ListenerRoutes) {
     routes.add(.bundles) { router in
       router.get("/manifest.json") { _, _ in
-        RecallSlot.current?.allow { true }
+        ReplayContext.current?.allow { true }
         return "the manifest"
       }
     }

@@ -4,7 +4,7 @@ import Testing
 @testable import RenderHost
 @testable import ServerKit
 
-struct AnswerMemoryTests {
+struct RawResponseCacheTests {
   @Test(arguments: [
     ("GET / HTTP/1.1\r\n\r\n", true), ("HEAD /a HTTP/1.1\r\nHost: h\r\n\r\n", true),
     ("GET / HTTP/1.1\r\nHost: h\r\n", false), ("GET / HTTP/1.1\r\nHost: h\r\n\r\n\r\n", false),
@@ -13,11 +13,11 @@ struct AnswerMemoryTests {
     ("GET /\(String(repeating: "a", count: 2048)) HTTP/1.1\r\n\r\n", false),
   ])
   func oneWholeHeadIsTold(_ bytes: String, _ isWhole: Bool) {
-    #expect(AnswerMemory.isWholeHead(ByteBuffer(string: bytes)) == isWhole)
+    #expect(RawResponseCache.isWholeHead(ByteBuffer(string: bytes)) == isWhole)
   }
 
   private static let fields = "Date: Sun, 22 Nov 2026 00:14:37 GMT\r\nX-Request-Id: 0123456789abcdef\r\n"
-  private let offer = RecallOffer { 0 }
+  private let offer = ReplayOffer { 0 }
 
   @Test(arguments: [
     ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\(fields)\r\n", true),
@@ -28,13 +28,13 @@ struct AnswerMemoryTests {
     ("HTTP/1.0 200 OK\r\n\(fields)\r\n", false), ("HTTP/1.1 200 OK\r\n\(fields)", false), ("", false),
   ])
   func whatCannotBeGivenTwiceIsNotRemembered(_ head: String, _ isRemembered: Bool) {
-    #expect((RecalledAnswer([ByteBuffer(string: head), ByteBuffer(string: "ab")], offer) != nil) == isRemembered)
+    #expect((RecordedResponse([ByteBuffer(string: head), ByteBuffer(string: "ab")], offer) != nil) == isRemembered)
   }
 
   @Test func onlyTheDateAndTheIdAreOthers() throws {
     let head = "HTTP/1.1 200 OK\r\nETag: \"a\"\r\n\(Self.fields)Vary: Date\r\n\r\n"
     let body = [ByteBuffer(string: "abc"), ByteBuffer(string: "def")]
-    let answer = try #require(RecalledAnswer([ByteBuffer(string: head)] + body, offer))
+    let answer = try #require(RecordedResponse([ByteBuffer(string: head)] + body, offer))
     let (buffer, rest) = answer.buffers(.init(date: "DATE", requestID: "ID", age: 0), ByteBufferAllocator())
     #expect(rest == nil)
     #expect(
@@ -43,11 +43,11 @@ struct AnswerMemoryTests {
   }
 
   @Test func theOldestGiveWayWhenThereIsNoMoreRoom() throws {
-    let memory = AnswerMemory(capacity: 32_000)
+    let memory = RawResponseCache(capacity: 32_000)
     let head = "HTTP/1.1 200 OK\r\n\(Self.fields)\r\n"
     for number in 0..<100 {
       let answer = try #require(
-        RecalledAnswer([ByteBuffer(string: head), ByteBuffer(string: String(repeating: "x", count: 400))], offer))
+        RecordedResponse([ByteBuffer(string: head), ByteBuffer(string: String(repeating: "x", count: 400))], offer))
       memory.remember(answer, for: ByteBuffer(string: "GET /\(number) HTTP/1.1\r\n\r\n"))
     }
     let known = (0..<100).filter { memory.answer(to: ByteBuffer(string: "GET /\($0) HTTP/1.1\r\n\r\n")) != nil }

@@ -10,13 +10,13 @@ import Testing
 @testable import ServerKit
 
 @Suite(.timeLimit(.minutes(2)))
-struct RecallConnectionTests {
+struct ReplayConnectionTests {
   /// A route whose answers may be given again; `made` counts those that were made.
   private func host(_ made: Monitor<Int>, logger: Logger? = nil) async throws -> LiveHost {
     try await LiveHost(logger: logger) { router in
       router.get("/known") { _, _ in
         made.change { $0 += 1 }
-        RecallSlot.current?.allow { true }
+        ReplayContext.current?.allow { true }
         return "an answer"
       }
     }
@@ -87,9 +87,9 @@ struct RecallConnectionTests {
 
   // MARK: Memory
 
-  private func answer(_ body: ByteBuffer) throws -> RecalledAnswer {
+  private func answer(_ body: ByteBuffer) throws -> RecordedResponse {
     let head = "HTTP/1.1 200 OK\r\nDate: d\r\nX-Request-Id: i\r\nContent-Length: \(body.readableBytes)\r\n\r\n"
-    return try #require(RecalledAnswer([ByteBuffer(string: head), body], RecallOffer { 0 }))
+    return try #require(RecordedResponse([ByteBuffer(string: head), body], ReplayOffer { 0 }))
   }
 
   @Test func aPartThatIsRememberedDoesNotKeepTheWhole() throws {
@@ -100,7 +100,7 @@ struct RecallConnectionTests {
   }
 
   @Test func manySmallAnswersCountWithAllTheyTake() throws {
-    let memory = AnswerMemory(capacity: 1 << 20)
+    let memory = RawResponseCache(capacity: 1 << 20)
     let heads = (0..<2000).map { ByteBuffer(string: "HEAD /\($0) HTTP/1.1\r\n\r\n") }
     for head in heads { memory.remember(try answer(ByteBuffer()), for: head) }
     let kept = heads.filter { memory.answer(to: $0) != nil }.count

@@ -9,7 +9,7 @@ import Testing
 @testable import ServerKit
 
 @Suite(.timeLimit(.minutes(2)))
-struct RecallTests {
+struct ReplayTests {
   /// A host whose route says how often it was asked.
   private final class Counting: Sendable {
     let asked = Atomic<Int>(0)
@@ -19,13 +19,13 @@ struct RecallTests {
       router.get("/known") { request, _ in
         for try await _ in request.body {}
         let number = self.asked.add(1, ordering: .relaxed).newValue
-        RecallSlot.current?.allow { self.isCurrent.load(ordering: .relaxed) }
+        ReplayContext.current?.allow { self.isCurrent.load(ordering: .relaxed) }
         return "answer \(number)."
       }
       router.get("/other") { _, _ in "answer \(self.asked.add(1, ordering: .relaxed).newValue)." }
       router.get("/large") { _, _ in
         let number = self.asked.add(1, ordering: .relaxed).newValue
-        RecallSlot.current?.allow { true }
+        ReplayContext.current?.allow { true }
         return "answer \(number). \(String(repeating: "x", count: 100_000))END"
       }
     }
