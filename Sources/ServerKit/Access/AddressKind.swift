@@ -1,4 +1,4 @@
-/// What an address is for, as IANA's registries of special addresses have it.
+/// The purpose of an address, as IANA's registries of special addresses have it.
 package enum AddressKind: String, Hashable, Sendable {
   case global
   case loopback

@@ -4,7 +4,7 @@ package struct AddressRange: Hashable, Sendable {
   /// How many bits count.
   package let length: Int
 
-  /// Nil for what is no address, or an address with a length that it does not have. Without a length it is one address.
+  /// Returns `nil` if the text is not an address, or has a length out of range. Without a length it is one address.
   package init?(_ text: String) {
     let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
     guard let base = parts.first.flatMap({ HostAddress(String($0)) }) else { return nil }

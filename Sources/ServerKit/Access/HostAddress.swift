@@ -35,7 +35,7 @@ package struct HostAddress: Hashable, Sendable {
 
   package init(bytes: [UInt8]) { self.bytes = bytes }
 
-  /// The IPv4 address that an IPv6 one stands for; nil for none.
+  /// The IPv4 address that an IPv6 one stands for; `nil` if there is none.
   package var embedded: HostAddress? {
     guard bytes.count == 16 else { return nil }
     // RFC 4291 §2.5.5.2: ::ffff:a.b.c.d. RFC 6052 §2.1: 64:ff9b::a.b.c.d.

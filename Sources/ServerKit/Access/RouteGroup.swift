@@ -17,7 +17,7 @@ package enum RouteGroup: String, CaseIterable, Sendable {
   /// True if its routes are for everybody, on whatever listener.
   package var isOpen: Bool { self == .bundles || self == .health }
 
-  /// Those that a public listener carries only if it is told to.
+  /// The groups that a public listener carries only if the settings name them.
   package static let guarded = allCases.filter { !$0.isOpen }
 }
 

@@ -6,7 +6,7 @@ import HTTPTypes
 /// forms (cross-site request forgery), or have its own name resolve to this machine and read the answers (DNS
 /// rebinding). Bundles, their checksums and their releases are for everybody. Pure.
 package struct SiteRules: Sendable {
-  /// Why a request is refused.
+  /// The reason why a request is refused.
   enum Refusal: Error, Hashable, Sendable, CustomStringConvertible {
     case host(String)
     case origin(String)
@@ -51,7 +51,7 @@ package struct SiteRules: Sendable {
 
   /// - Parameters:
   ///   - group: where the router has found the route: it takes paths for the same that differ as texts, like `//status`.
-  ///   - showsToken: whether it has the bearer token, which no foreign page knows.
+  ///   - showsToken: `true` if the request has the bearer token, which no foreign page knows.
   /// - Returns: `nil` if the request may be answered.
   func refusal(of head: HTTPRequest, to group: RouteGroup, showsToken: Bool) -> Refusal? {
     guard !group.isOpen, !showsToken else { return nil }

@@ -6,7 +6,7 @@ import HTTPTypes
 struct AdminAuthenticator: Sendable {
   private let digest: SHA256Digest
 
-  /// Nil where libcrypto cannot digest.
+  /// Returns `nil` if libcrypto cannot digest.
   init?(token: String) {
     guard let digest = try? Self.digest(of: token) else { return nil }
     self.digest = digest

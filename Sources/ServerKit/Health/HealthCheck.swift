@@ -1,8 +1,8 @@
-/// One thing that must be in order before the host takes work.
+/// A condition for the host to be ready for work.
 package struct HealthCheck: Sendable {
   /// `store`, `release`, `workers`
   package let name: String
-  /// Nil when in order, else what is not, in one sentence.
+  /// Returns what is out of order, in one sentence; `nil` if nothing is.
   package let problem: @Sendable () async -> String?
 
   package init(name: String, problem: @escaping @Sendable () async -> String?) {

@@ -11,7 +11,7 @@ final class ClosingConnection {
   private var left: Int
   private var lastTaken = NIODeadline.now()
 
-  /// Nil where nothing waits to be sent.
+  /// Returns `nil` if nothing waits to be sent.
   ///
   /// - Parameter patience: how long a client may take nothing.
   init?(_ context: ChannelHandlerContext, patience: TimeAmount) {

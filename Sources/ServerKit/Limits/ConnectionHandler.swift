@@ -11,14 +11,14 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
   private let headTime: TimeAmount
   private let patience: TimeAmount
   private var deadline: Scheduled<Void>?
-  /// Whether HTTP/1 is spoken and a head is next.
+  /// True if HTTP/1 is spoken and a head is next.
   private var isWaiting = false
   private var hasBytes = false
-  /// Whether a request's line is complete; not known under TLS.
+  /// True if a request's line is complete; not known under TLS.
   private(set) var hasLine = false
   private let isPlain: Bool
   private var closing: ClosingConnection?
-  /// Nobody waits for slow clients any longer.
+  /// True once slow clients are no longer waited for.
   private var isOutOfTime = false
 
   init(limits: ServerSettings.Limits, isPlain: Bool) {
@@ -49,7 +49,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     context.fireChannelRead(data)
   }
 
-  /// What was written goes out before the connection is closed: it may be that the client is slow.
+  /// Lets a slow client take all that was written before the connection is closed.
   func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
     // The daemon is out of time; that may come before the close, and after it.
     if mode == .input { isOutOfTime = true }

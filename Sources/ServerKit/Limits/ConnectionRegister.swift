@@ -7,7 +7,9 @@ package final class ConnectionRegister: Sendable {
 
   package init(limit: Int) { self.limit = limit }
 
-  /// False when the address has all it may have; otherwise ``leave(_:)`` follows.
+  /// Counts a connection.
+  ///
+  /// - Returns: `false` if the address has as many as it may have; otherwise ``leave(_:)`` is to follow.
   func enter(_ address: String) -> Bool {
     counts.withLock { counts in
       guard counts[address, default: 0] < limit else { return false }

@@ -11,10 +11,10 @@ final class LastRequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
   typealias OutboundIn = HTTPServerResponsePart
   typealias OutboundOut = HTTPServerResponsePart
 
-  /// Options that are no fields of this connection alone, whoever lists them.
+  /// Fields that are kept even if `Connection` lists them.
   private static let kept: Set<String> = ["host", "content-length", "transfer-encoding", "cache-control"]
 
-  /// Of the last request, once it is there: whether it is one of HTTP/1.0.
+  /// True if the last request has come and is one of HTTP/1.0.
   private(set) var isOld = false
   private var hasLast = false
   /// Requests without a whole answer, up to the last.

@@ -36,7 +36,7 @@ package struct LimitsMiddleware: RouterMiddleware {
     return try await next(request, context)
   }
 
-  /// What is wrong with a request's head.
+  /// Returns the limit that a request's head exceeds, and the error that tells it; `nil` for none.
   package static func refusal(_ head: HTTPRequest, _ limits: ServerSettings.Limits) -> (
     reason: String, error: HTTPError
   )? {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What the system lets this process have, and what follows from it.
+/// The limits that the system sets to this process, and what follows from them.
 package struct ProcessLimits: Hashable, Sendable {
   /// Files, sockets and the like that may be open at once (`ulimit -n`); `nil` for no limit.
   var descriptors: Int?
@@ -33,7 +33,7 @@ package struct ProcessLimits: Hashable, Sendable {
   static let leastDescriptors = 128
   private static let mostConnections = 4_096
 
-  /// Why the process cannot run; `nil` if it can.
+  /// The reason why the process cannot run; `nil` if it can.
   package var problem: String? {
     guard let descriptors, descriptors < Self.leastDescriptors else { return nil }
     return

@@ -41,7 +41,7 @@ struct AmbiguousRequestError: Error, Equatable {
 
   init(status: HTTPResponse.Status, reason: String) { (self.status, self.reason) = (status, reason) }
 
-  /// Nil for a head that is clear.
+  /// Returns `nil` if the head has one meaning.
   init?(_ head: HTTPRequestHead, _ form: RequestTargetForm) {
     if form == .refused {
       self.init(status: .badRequest, reason: "the request's target is neither a path nor an http URL")

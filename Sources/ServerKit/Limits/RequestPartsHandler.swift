@@ -27,12 +27,12 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
   private var replay: ResponseReplayHandler?
   private var isStream = false
   private var bodyDeadline: Scheduled<Void>?
-  /// Requests without an answer, and whether the last of them has not come whole.
+  /// The number of requests without a whole answer; ``isLastOpen`` if the last of them has not come whole.
   private var underWay = 0
   private var isLastOpen = false
-  /// Whether the client has said that it asks for nothing more.
+  /// True if the client has said that it asks for nothing more.
   private var isFinal = false
-  /// Whether the client waits to be told that its body is wanted.
+  /// True while the client waits for 100 (Continue) with its body.
   private var isExpectant = false
   private var closes = false
   private var isClosing = false

@@ -1,7 +1,7 @@
 import Foundation
 import Logging
 
-/// Where log lines go: standard error, one line each.
+/// Writes log lines to standard error.
 package enum LogOutput {
   /// May be called once in a process.
   package static func bootstrap(_ settings: ServerSettings) {

@@ -1,4 +1,4 @@
-/// What a metric is, for those who read it.
+/// The help text and the buckets of a metric.
 package struct MetricDescription: Sendable {
   package let help: String
   /// Upper bounds of a histogram's buckets, ascending, in the metric's unit.

@@ -1,7 +1,7 @@
 import CoreMetrics
 import Foundation
 
-/// What the kernel says of this process, under the names that Prometheus' clients use.
+/// Metrics of this process from the kernel, under the names that Prometheus' clients use.
 struct ProcessMetrics: Sendable {
   private let registry: MetricRegistry
 

@@ -1,6 +1,8 @@
-/// Quantiles out of buckets.
+/// Quantiles of histograms.
 package enum Quantile {
-  /// By linear interpolation in the bucket it falls into, as PromQL's `histogram_quantile` does; nil without values.
+  /// Interpolates linearly in the bucket of the quantile, as PromQL's `histogram_quantile` does.
+  ///
+  /// - Returns: `nil` without values.
   package static func of(_ quantile: Double, counts: [UInt64], bounds: [Double]) -> Double? {
     let total = counts.reduce(0, +)
     guard total > 0, let last = bounds.last else { return nil }

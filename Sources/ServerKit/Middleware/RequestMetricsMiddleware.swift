@@ -17,7 +17,7 @@ package final class RequestMetricsMiddleware: RouterMiddleware {
   /// Bounded by the routes, the known methods and the statuses.
   private let instruments = Mutex<[Key: (Counter, Timer)]>([:])
 
-  /// Of all requests, where there are no routes; nil for what the router says.
+  /// The route that all requests are counted under; `nil` for the route that the router has found.
   private let route: String?
 
   package init(_ metrics: HostMetrics, route: String? = nil) {
@@ -65,7 +65,7 @@ package final class RequestMetricsMiddleware: RouterMiddleware {
     }
   }
 
-  /// The router says `NotFound` where there is no route.
+  /// The template of a route. The router calls a missing one `NotFound`.
   private static func route(_ path: String?) -> String {
     guard let path, path != "NotFound" else { return "none" }
     return path

@@ -1,7 +1,7 @@
 import DiskStorage
 import NIOCore
 
-/// Answers under the very bytes of the request heads that they were given to.
+/// Raw answers, by the bytes of the request heads that they were given to.
 ///
 /// Of what is served, an answer is a function of the request's head and of the release; of what the gateway has stored,
 /// one of the head and of the time. Whoever asks in the same words gets the same bytes again, and nothing has to be
@@ -17,7 +17,7 @@ package final class RawResponseCache: Sendable {
   /// - Parameter capacity: bytes in memory.
   package init(capacity: Int = 32 << 20) { answers = SecondChanceCache(capacity: capacity) }
 
-  /// Also the seconds by which it has aged. Nil for what is not known, or does not hold any more.
+  /// Returns the answer and the seconds by which it has aged; `nil` if there is none that still holds.
   package func answer(to head: ByteBuffer) -> (answer: RecordedResponse, age: Int64)? {
     // One that does not hold is replaced when its request is answered: to look for its place would take long.
     answers[head].flatMap { answer in answer.age().map { (answer, $0) } }
@@ -28,7 +28,7 @@ package final class RawResponseCache: Sendable {
     answers.insert(answer, for: ByteBuffer(bytes: head.readableBytesView), cost: head.readableBytes + answer.size)
   }
 
-  /// Whether these bytes are the head of one request for HTTP/1.1 that has nothing behind it, and gets an answer that
+  /// Returns `true` if these bytes are the head of one HTTP/1.1 request with nothing behind it, which gets an answer that
   /// is worth remembering.
   static func isWholeHead(_ bytes: ByteBuffer) -> Bool {
     bytes.withUnsafeReadableBytes { bytes in

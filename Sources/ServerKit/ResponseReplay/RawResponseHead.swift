@@ -1,6 +1,6 @@
 import NIOCore
 
-/// The head of an answer that is given again, cut where something is new in each.
+/// The head of a recorded answer, cut where each replay has new values.
 struct RawResponseHead: Sendable {
   private enum Piece: Sendable {
     case text(Range<Int>)
@@ -10,7 +10,7 @@ struct RawResponseHead: Sendable {
     case seconds(Int64, step: Int64)
   }
 
-  /// What is new.
+  /// The values that are renewed in each replay.
   struct Renewed {
     let date: String
     let requestID: String
@@ -23,7 +23,7 @@ struct RawResponseHead: Sendable {
 
   var size: Int { bytes.readableBytes }
 
-  /// Nil for a head whose answer has no end of its own, or that lacks a field that is to be renewed.
+  /// Returns `nil` if the answer ends with its connection, or if the head lacks a field that is to be renewed.
   init?(_ head: ByteBuffer, _ renewal: ReplayOffer.Renewal) {
     let text = String(decoding: head.readableBytesView, as: UTF8.self)
     guard text.utf8.count == head.readableBytes, text.hasPrefix("HTTP/1.1 "), text.hasSuffix("\r\n\r\n") else {
@@ -73,7 +73,7 @@ struct RawResponseHead: Sendable {
 
   // MARK: Places
 
-  /// Where the values of fields are, by their names in small letters; those of the last line of a name.
+  /// The places of the fields' values, by lowercase names; of several lines of one name the last counts.
   private static func fields(of head: [UInt8]) -> [String: Range<Int>] {
     var fields: [String: Range<Int>] = [:]
     var start = 0
@@ -94,7 +94,7 @@ struct RawResponseHead: Sendable {
     return Int64(String(decoding: digits, as: UTF8.self)).map { ($0, digits.endIndex) }
   }
 
-  /// What the cache that is nearest to the client says is left of the lifetime. RFC 9211 §2.4.
+  /// The remaining lifetime, as the cache that is nearest to the client tells it. RFC 9211 §2.4.
   private static func timeToLive(_ status: ArraySlice<UInt8>) -> (value: Int64, range: Range<Int>)? {
     let mark = Array("; ttl=".utf8)
     let starts = status.indices.dropLast(mark.count).reversed()

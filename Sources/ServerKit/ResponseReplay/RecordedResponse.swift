@@ -1,8 +1,8 @@
 import NIOCore
 
-/// An answer as it went out, to be given again.
+/// An answer as it went out, to be replayed.
 package struct RecordedResponse: Sendable {
-  /// What was known of one answer when it was given again.
+  /// One replay of an answer, for logs and metrics.
   package struct ReplayEvent: Sendable {
     let requestID: String
     package let started: ContinuousClock.Instant
@@ -13,9 +13,9 @@ package struct RecordedResponse: Sendable {
 
   private let head: RawResponseHead
   private let body: ByteBuffer
-  /// Seconds by which it has aged; nil where it may not be given any more.
+  /// Seconds by which the answer has aged; `nil` if it must not be replayed any more.
   package let age: @Sendable () -> Int64?
-  /// What is noted of every answer.
+  /// Called for each replay.
   private let notes: [@Sendable (ReplayEvent) -> Void]
 
   /// Smaller bodies are copied behind the head: that is cheaper than to write two buffers.
@@ -25,7 +25,7 @@ package struct RecordedResponse: Sendable {
   package var size: Int { head.size + body.readableBytes + 2048 }
 
   /// - Parameter answer: the bytes of a whole answer, in the buffers that it was written in.
-  /// - Returns: nil for what cannot be given twice.
+  /// - Returns: `nil` if the answer cannot be replayed.
   package init?(_ answer: [ByteBuffer], _ offer: ReplayOffer) {
     guard let head = answer.first.flatMap({ RawResponseHead($0, offer.renewal) }) else { return nil }
     self.head = head
@@ -40,7 +40,7 @@ package struct RecordedResponse: Sendable {
     notes = offer.notes
   }
 
-  /// What is to be written.
+  /// Returns the bytes to write: the head, and the body if it is not behind the head already.
   func buffers(_ renewed: RawResponseHead.Renewed, _ allocator: ByteBufferAllocator) -> (ByteBuffer, ByteBuffer?) {
     let isCopied = body.readableBytes <= Self.copied
     var buffer = allocator.buffer(capacity: head.size + 64 + (isCopied ? body.readableBytes : 0))

@@ -1,8 +1,8 @@
 import Synchronization
 
-/// Says that an answer may be given again to the very same request head.
+/// An offer to replay an answer to identical request heads.
 package struct ReplayOffer: Sendable {
-  /// What is new whenever an answer is given again.
+  /// The part of the head that is renewed in each replay.
   enum Renewal: Sendable {
     /// Its `Date`: it is made when it is sent.
     case date
@@ -11,16 +11,16 @@ package struct ReplayOffer: Sendable {
   }
 
   var renewal = Renewal.date
-  /// Seconds by which it has aged since it was made; nil where it may not be given again.
+  /// Seconds by which the answer has aged since it was made; `nil` if it must not be replayed any more.
   let age: @Sendable () -> Int64?
   var notes: [@Sendable (RecordedResponse.ReplayEvent) -> Void] = []
 }
 
-/// Where those who make an answer say whether it may be given again, and what is then to be noted of it.
+/// Collects what routes and middleware say about replaying the answer that is being made.
 ///
 /// One for each connection that remembers answers; requests on it come one after the other.
 package final class ReplayContext: Sendable {
-  /// Nil where answers are not remembered.
+  /// `nil` on connections whose answers are not recorded.
   @TaskLocal package static var current: ReplayContext?
 
   private struct State {
@@ -31,14 +31,15 @@ package final class ReplayContext: Sendable {
 
   private let state = Mutex(State())
 
-  /// - Parameter isCurrent: asked each time: whether the answer would be the same.
+  /// - Parameter isCurrent: called before each replay; returns `true` if the answer would be the same.
   package func allow(while isCurrent: @escaping @Sendable () -> Bool) {
     state.withLock { $0.offer = ReplayOffer { isCurrent() ? 0 : nil } }
   }
 
   /// The same for an answer that has an `Age`, and the date of another server.
   ///
-  /// - Parameter age: asked each time: the seconds by which it has grown; nil where the answer would not be the same.
+  /// - Parameter age: called before each replay; returns the seconds by which the answer has aged, or `nil` if it
+  ///   would differ.
   package func allow(aging age: @escaping @Sendable () -> Int64?) {
     state.withLock { $0.offer = ReplayOffer(renewal: .age, age: age) }
   }
@@ -51,7 +52,7 @@ package final class ReplayContext: Sendable {
     state.withLock { $0.notes.append(note) }
   }
 
-  /// What was said of the answer that has just been given; empty for the next.
+  /// Returns the offer for the answer that has just been sent, and begins anew for the next.
   func take() -> ReplayOffer? {
     state.withLock { state in
       defer { state = State() }

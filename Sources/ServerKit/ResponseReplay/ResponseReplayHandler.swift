@@ -2,7 +2,7 @@ import Foundation
 import HTTPCaching
 import NIOCore
 
-/// Stands before HTTP's decoder: answers request heads that are known, and learns the answers to those that are not.
+/// Stands before HTTP's decoder: answers known request heads with recorded bytes, and records the answers to others.
 ///
 /// It knows where a request begins only as long as each has come in one piece; when it does not, the connection goes the
 /// long way for good.
@@ -81,7 +81,7 @@ final class ResponseReplayHandler: ChannelDuplexHandler, RemovableChannelHandler
 
   /// The last byte of an answer was written.
   ///
-  /// - Parameter isNext: whether the next bytes begin a request.
+  /// - Parameter isNext: `true` if the next bytes begin a request.
   func answered(isNext: Bool) {
     let offer = replayContext.take()
     guard case .answering(let recording, let behind) = state else { return }

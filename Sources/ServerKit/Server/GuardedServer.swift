@@ -7,7 +7,7 @@ extension HTTPServerBuilder {
   /// HTTP/1.1, or HTTP/2 and HTTP/1.1 over TLS, held to the limits.
   ///
   /// - Parameters:
-  ///   - tls: nil for a server without TLS.
+  ///   - tls: `nil` for a server without TLS.
   ///   - memory: answers that are given again, on connections without TLS.
   ///   - ownFields: of answers that are this server's own.
   ///   - handlers: made for each connection, or each stream of HTTP/2, behind HTTP's own.

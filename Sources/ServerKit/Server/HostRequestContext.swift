@@ -2,7 +2,7 @@ import Hummingbird
 import Logging
 import NIOCore
 
-/// What routes know of a request besides the request.
+/// The context of a request: its connection, its client and its log.
 package struct HostRequestContext: RequestContext, RemoteAddressRequestContext {
   package var coreContext: CoreRequestContextStorage
   package let remoteAddress: SocketAddress?
@@ -15,7 +15,7 @@ package struct HostRequestContext: RequestContext, RemoteAddressRequestContext {
   /// The bytes that the client sends over the web socket that it asks for; `nil` if it asks for none, or not of the gateway.
   package let socketBytes: BytePipe?
 
-  /// Whose request it is, where clients take turns: all of one address are one.
+  /// The key of the client where clients take turns: all clients of one address share one.
   package var client: String { remoteAddress?.ipAddress ?? "" }
 
   package init(source: ApplicationRequestContextSource) { self.init(source: source, version: .http11) }

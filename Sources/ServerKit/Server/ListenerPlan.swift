@@ -26,7 +26,7 @@ package struct ListenerPlan: Equatable, Sendable {
 
   /// The public one last: it is stopped first, and the other tells how that goes.
   let listeners: [Listener]
-  /// Why the daemon does not start so, in one sentence; `nil` if it does.
+  /// The reason why the daemon refuses to start with this plan, in one sentence; `nil` if it starts.
   package let refusal: String?
   /// Warnings for the start, each one sentence.
   package let warnings: [String]

@@ -15,7 +15,7 @@ package struct HangupService: Service {
     for await _ in signals.cancelOnGracefulShutdown() { await reload() }
   }
 
-  /// What fails is said, and what was there stays.
+  /// Reads the certificate again and begins a new launch. A failure is logged, and the previous state stays.
   func reload() async {
     // A start that is not over ends with the first READY=1, which is not this one's to send.
     let wasReady = readiness.isReady

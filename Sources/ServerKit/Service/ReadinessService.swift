@@ -9,7 +9,7 @@ import Synchronization
 /// (`TimeoutStartSec=`) ends such a start.
 final class ReadinessService: Service {
   private struct State {
-    /// Those that do not listen yet.
+    /// The number of listeners that do not listen yet.
     var listeners: Int
     var isReady = false
     var said: String?
@@ -34,7 +34,7 @@ final class ReadinessService: Service {
   /// One of them has begun to listen.
   func listens() { state.withLock { $0.listeners -= 1 } }
 
-  /// Whether systemd was told that the host is ready.
+  /// True once systemd was told that the host is ready.
   var isReady: Bool { state.withLock(\.isReady) }
 
   func run() async throws {
@@ -46,7 +46,7 @@ final class ReadinessService: Service {
     }
   }
 
-  /// - Returns: whether systemd was told that the host is ready.
+  /// - Returns: `true` if systemd was told that the host is ready.
   func look() async -> Bool {
     guard notifier.socket != nil else { return true }
     let problems = await checks.outcomes().filter { !$0.ok }.map { $0.reason ?? $0.name }

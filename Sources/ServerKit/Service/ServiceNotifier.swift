@@ -20,9 +20,9 @@ struct ServiceNotifier: Sendable {
     }
   }
 
-  /// A path, or an abstract name behind `@`; nil where nobody listens.
+  /// A path, or an abstract name behind `@`; `nil` if nobody listens.
   let socket: String?
-  /// How often the watchdog wants to hear; nil where there is none for this process.
+  /// The interval in which the watchdog expects a message; `nil` if it does not watch this process.
   let watchdog: Duration?
 
   init(environment: [String: String], pid: Int32 = getpid()) {
@@ -33,7 +33,7 @@ struct ServiceNotifier: Sendable {
       ? environment["WATCHDOG_USEC"].flatMap { Int64($0) }.flatMap { $0 > 0 ? .microseconds($0) : nil } : nil
   }
 
-  /// Whether it went out. Never waits.
+  /// Sends a message without waiting. Returns `true` if it went out.
   @discardableResult
   func send(_ message: Message) -> Bool {
     guard let socket else { return false }

@@ -37,7 +37,7 @@ package struct ServerSettings: Sendable {
     case text, json
   }
 
-  /// What a client may ask for.
+  /// The limits that clients are held to.
   package struct Limits: Sendable {
     /// Bytes of a request's body.
     package var body = 1 << 20

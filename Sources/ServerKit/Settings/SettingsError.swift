@@ -1,4 +1,4 @@
-/// Why the daemon cannot start as it is told to.
+/// An error in the settings.
 package enum SettingsError: Error, Equatable, CustomStringConvertible {
   /// `source` is a flag, a variable or a file.
   case badValue(key: String, value: String, source: String, expected: String)

@@ -1,12 +1,12 @@
 import HTTPTransport
 
-/// One object of the settings' file, whose members are taken one by one; what nobody takes is no setting.
+/// One object of the settings' file, whose members are taken one by one; a member that is left is an error.
 package struct SettingsObject {
   private var members: [String: JSONValue]
   /// For messages: the file, and the place in it.
   package let place: String
 
-  /// - Throws: ``SettingsError`` where the value is no object.
+  /// - Throws: ``SettingsError`` if the value is not an object.
   package init(_ value: JSONValue, place: String) throws {
     guard case .object(let members) = value else {
       throw SettingsError.unreadableFile(path: place, reason: "expected a JSON object")
@@ -20,7 +20,7 @@ package struct SettingsObject {
     if let key = members.keys.min() { throw SettingsError.unknownKey(key: key, file: place) }
   }
 
-  /// Nil where there is none.
+  /// Returns `nil` if there is no such member.
   package mutating func text(_ key: String) throws -> String? {
     switch members.removeValue(forKey: key) {
     case nil: nil

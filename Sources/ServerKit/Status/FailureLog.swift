@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// What went wrong of late, when it did. A kind of failure that comes often hides no other; the same one again takes
+/// The latest failures with their times. A kind of failure that comes often hides no other; the same one again takes
 /// the place of the former.
 package final class FailureLog: Sendable {
   /// A kind of failure. Each part names its own.
