@@ -1,10 +1,10 @@
 import ServerKit
 
-/// Who asks, and how.
+/// The client of a request, and the way that the request came.
 struct ClientInfo: Sendable {
-  /// What is told of it.
+  /// The fields that tell the origin of it.
   let client: ForwardedFields
-  /// In which the request came.
+  /// The version of HTTP in which the request came.
   let version: RequestVersion
   /// Ends what is under way for it.
   let departure: ClientDeparture

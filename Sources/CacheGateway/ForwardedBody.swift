@@ -11,12 +11,12 @@ final class ForwardedBody: Sendable {
   let stream: RequestStream
   private let course: Course
 
-  /// Why the client's body did not come whole; nil where it did, or was not wanted.
+  /// The error that cut the client's body off; `nil` if the body came whole or was not read.
   var failure: (any Error)? { course.read(\.failure) }
-  /// Whether all of it was read.
+  /// True once all of it was read.
   var isWhole: Bool { course.read(\.isWhole) }
 
-  /// Nil for a request that has none.
+  /// Returns `nil` if the request has no body.
   init?(_ request: Request, version: RequestVersion) {
     let length = request.headers[.contentLength].flatMap { Int64($0) }
     guard length.map({ $0 > 0 }) ?? Self.mayFollow(request, version) else { return nil }
@@ -25,7 +25,7 @@ final class ForwardedBody: Sendable {
     stream = RequestStream(Pieces(body: request.body, course: course), length: length)
   }
 
-  /// Whether there may be a body whose length is not said.
+  /// Returns `true` if the request may have a body of unknown length.
   private static func mayFollow(_ request: Request, _ version: RequestVersion) -> Bool {
     // RFC 9112 §6.3: with HTTP/1 such a body is chunked. With HTTP/2 only the end of the stream tells that there is none.
     version == .http2

@@ -38,7 +38,7 @@ package struct Gateway: Sendable {
   }
 
   /// - Parameters:
-  ///   - client: its address; nil where it is not known.
+  ///   - client: its address; `nil` if it is not known.
   ///   - version: in which the request came.
   ///   - departure: ends what is under way for it.
   ///   - socketBytes: what the client sends over the web socket that it asks for; `nil` if it asks for none.

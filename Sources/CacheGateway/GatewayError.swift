@@ -7,7 +7,7 @@ import PageCore
 import PageLoading
 import ServerKit
 
-/// Why the gateway has no answer of the origin. RFC 9110 §15.6.3 to §15.6.5.
+/// The origin has given no answer that can be passed on. RFC 9110 §15.6.3 to §15.6.5.
 struct GatewayError: Error, HTTPResponseError {
   let status: HTTPResponse.Status
   let result: GatewayResult
@@ -15,7 +15,7 @@ struct GatewayError: Error, HTTPResponseError {
   let reason: String
   /// For who runs the gateway: with the URL, without its query, which may hold what is private.
   let detail: String
-  /// Whether a part of the request's body is left that nobody reads any more. RFC 9112 §9.3.
+  /// True if a part of the request's body is left unread: the connection has to be closed. RFC 9112 §9.3.
   private let closes: Bool
 
   /// - Parameters:

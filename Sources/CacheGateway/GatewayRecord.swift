@@ -4,7 +4,7 @@ import Logging
 import PageCore
 import ServerKit
 
-/// What is counted of one origin.
+/// The metrics, failures and log lines of one origin.
 struct GatewayRecord: Sendable {
   private let answers: [GatewayResult: Counter]
   private let savedBytes: Counter
@@ -32,7 +32,7 @@ struct GatewayRecord: Sendable {
     sent(event.bodyBytes, result)
   }
 
-  /// There is no answer. What happens often is logged once in a while, with one of the URLs.
+  /// Records that there is no answer. A frequent error is logged once in a while, with one of the URLs.
   func failed(_ fault: GatewayError) {
     answered(fault.result)
     failures.append(.origin, fault.detail, of: name, cause: fault.reason)

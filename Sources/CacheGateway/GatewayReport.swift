@@ -4,7 +4,7 @@ import PageLoading
 import ServerKit
 import Synchronization
 
-/// What the gateway says of its origins, for the dashboard and for metrics.
+/// Reports the state of the origins to the dashboard and to metrics.
 package struct GatewayReport: Sendable {
   let gateway: Gateway
   let metrics: HostMetrics

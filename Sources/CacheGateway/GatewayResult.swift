@@ -2,13 +2,13 @@ import HTTPCache
 import HTTPCaching
 import PageLoading
 
-/// What became of a request, for who counts.
+/// The result of a request, for metrics and logs.
 package enum GatewayResult: String, CaseIterable, Sendable {
-  /// What is stored, without asking.
+  /// A stored response that is fresh.
   case hit
-  /// What is stored and no longer fresh.
+  /// A stored response that is no longer fresh.
   case stale
-  /// What is stored, which the origin has confirmed.
+  /// A stored response that the origin has confirmed.
   case revalidated
   /// The origin's answer to somebody else who asked for the same at that moment.
   case collapsed
@@ -34,7 +34,7 @@ package enum GatewayResult: String, CaseIterable, Sendable {
     }
   }
 
-  /// Whether the origin did not have to send the body.
+  /// True if the origin did not have to send the body.
   package var isSaved: Bool {
     switch self {
     case .hit, .stale, .revalidated, .collapsed: true

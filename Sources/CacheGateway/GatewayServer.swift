@@ -90,7 +90,7 @@ package struct GatewayServer: Sendable {
     return router.buildResponder()
   }
 
-  /// Any method, and any path: there are no routes behind it.
+  /// Answers every method and every path: there are no routes behind it.
   private struct CatchAllMiddleware: RouterMiddleware {
     let gateway: Gateway
 

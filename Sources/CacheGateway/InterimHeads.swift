@@ -10,7 +10,7 @@ import Synchronization
 /// They are written past the answer's writer, and go out first all the same: the channel takes what it is given in
 /// order, and is given the answer's head when that has come, which is later.
 final class InterimHeads: Sendable {
-  /// Nil for a client that is to get none.
+  /// `nil` for a client that is to get none.
   ///
   /// A class: with a function's type in its place the optimised program ends at the first request (Swift 6.3).
   @TaskLocal static var current: InterimHeads?
@@ -21,7 +21,7 @@ final class InterimHeads: Sendable {
   private let channel: any Channel
   private let count = Atomic<Int>(0)
 
-  /// Nil for a request whose client is to get none.
+  /// Returns `nil` if the client's version of HTTP has none.
   init?(in version: RequestVersion, to channel: any Channel) {
     // RFC 9110 §15.2: HTTP/1.0 knows none.
     if version == .http10 { return nil }

@@ -3,7 +3,7 @@ import HTTPTypes
 import PageCore
 import ServerKit
 
-/// What in a request's head cannot go on as it came, or means nothing.
+/// Finds what in a request's head has no one meaning, or cannot be passed on as it came.
 enum RequestValidation {
   /// Returns `nil` for a head that is clear.
   static func fault(in head: HTTPRequest, version: RequestVersion) -> String? {

@@ -5,9 +5,9 @@ import NIOCore
 import PageCore
 import ServerKit
 
-/// What the gateway says where it is the last to get a request. RFC 9110 §9.3.7, §9.3.8.
+/// The gateway's answer to a TRACE or OPTIONS request that goes no further. RFC 9110 §9.3.7, §9.3.8.
 enum TerminalResponse {
-  /// Fields that are nobody else's business.
+  /// Fields with credentials, which TRACE must not send back.
   private static let secret: Set<HTTPField.Name> = [.authorization, .cookie, .proxyAuthorization]
 
   static func to(_ head: HTTPRequest, version: RequestVersion) -> Response {

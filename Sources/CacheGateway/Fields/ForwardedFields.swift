@@ -1,12 +1,12 @@
 import HTTPCaching
 import HTTPTypes
 
-/// What tells an origin whom a request came from, and what it asked for.
+/// The fields that tell an origin the client of a request, and the host that it asked for.
 struct ForwardedFields: Sendable {
-  /// The client's address; nil where it is not known.
+  /// The client's address; `nil` if it is not known.
   let client: String?
   let host: String?
-  /// Whether the client is served over TLS.
+  /// True if the client is served over TLS.
   let isSecure: Bool
 
   private var scheme: String { isSecure ? "https" : "http" }

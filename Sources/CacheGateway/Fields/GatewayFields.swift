@@ -2,9 +2,9 @@ import HTTPCaching
 import HTTPTypes
 import ServerKit
 
-/// What the gateway changes of fields on their way, in both directions. RFC 9110 §7.6.
+/// Changes fields on their way, in both directions. RFC 9110 §7.6.
 enum GatewayFields {
-  /// What it calls itself where it is on the way. RFC 9110 §7.6.3.
+  /// The name of the gateway in `Via`. RFC 9110 §7.6.3.
   static let pseudonym = "renderhost"
 
   /// - Parameters:

@@ -34,7 +34,7 @@ struct ContentTags: HTTPTransporting {
     return TransportResponse(head: head, body: replay.body, version: response.version)
   }
 
-  /// Whether the answer is one that may get a tag: whole, without a validator, and with an end.
+  /// Returns `true` if the answer may get a tag: it is whole, has no validator, and ends.
   static func wantsTag(_ head: HTTPResponse, limit: Int) -> Bool {
     let fields = head.headerFields
     guard head.status == .ok, !fields.contains(.eTag), !fields.contains(.lastModified) else { return false }
@@ -45,7 +45,7 @@ struct ContentTags: HTTPTransporting {
   }
 }
 
-/// A body whose beginning is kept, to be given again.
+/// A body whose beginning is kept, to be read again.
 private final class Replay: Sendable {
   enum Step {
     case chunk([UInt8])
@@ -56,7 +56,7 @@ private final class Replay: Sendable {
   private struct State {
     var chunks: Deque<[UInt8]> = []
     var count = 0
-    /// Nil while there is more to come.
+    /// `nil` while there is more to come.
     var end: Result<Void, any Error>?
   }
 
@@ -86,7 +86,7 @@ private final class Replay: Sendable {
     }
   }
 
-  /// What is kept, and then the rest.
+  /// The kept beginning, and then the rest.
   var body: Body {
     Body(
       next: { [self] in

@@ -80,7 +80,7 @@ package struct GatewayOrigin: Sendable {
     return configuration
   }
 
-  /// Whether it is thought to be there: not after several requests could not reach it, until one does.
+  /// True if it is thought to be reachable: false after several requests could not reach it, until one does.
   var isUp: Bool { !loader.reachability.isAway(settings.url) && servers.areUp.contains(true) }
 
   /// - Parameters:
@@ -130,7 +130,7 @@ package struct GatewayOrigin: Sendable {
     }
   }
 
-  /// Whether a URL is written as it is looked up.
+  /// Returns `true` if a URL is written in the form that it is looked up in.
   private static func isNormal(_ text: String) -> Bool { PageURL(text, ignoring: [])?.text == text }
 
   private func response(
@@ -164,7 +164,7 @@ package struct GatewayOrigin: Sendable {
 }
 
 extension OriginSettings {
-  /// Where its answers are kept.
+  /// The folder that its answers are kept in.
   func directory(in store: StoreDirectory) -> ResponseDirectory {
     ResponseDirectory(store.path + "/gateway/" + name)
   }

@@ -20,7 +20,7 @@ final class OriginServers: Sendable {
 
   /// Notes what a check has found.
   ///
-  /// - Returns: whether the server is up now and was not, or the other way round.
+  /// - Returns: `true` if the server has come up or gone down with this.
   func checked(_ index: Int, isGood: Bool) -> Bool {
     if isGood { reachability.recordSuccess(urls[index]) }
     return rotation.withLock { $0.checked(index, isGood: isGood) }
@@ -30,7 +30,7 @@ final class OriginServers: Sendable {
   ///
   /// - Parameters:
   ///   - url: what is asked for, for errors.
-  ///   - mayGoOn: whether another may be tried after that.
+  ///   - mayGoOn: returns `true` if another may be tried after that.
   /// - Throws: what the last of them threw; ``TransportError/cannotConnect(url:reason:)`` if none is up.
   func first<Value>(
     for url: String, mayGoOn: () -> Bool = { true }, _ body: (PageURL) async throws -> Value

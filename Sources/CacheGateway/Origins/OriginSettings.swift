@@ -3,7 +3,7 @@ import HTTPTypes
 import PageCore
 import PageLoading
 
-/// What the gateway is told of one origin.
+/// The settings of one origin of the gateway.
 package struct OriginSettings: Sendable {
   /// In metrics, and of its folder in the store: letters, digits, `-`.
   package var name: String
@@ -37,7 +37,7 @@ package struct OriginSettings: Sendable {
   /// From the end of one check to the beginning of the next.
   package var healthInterval: Duration = .seconds(10)
 
-  /// What tells it of the client.
+  /// The fields that tell it of the client.
   package var forwarding: Forwarding = .xForwarded
   /// Bytes up to which an answer without validators gets an `ETag` of its content; 0 for none.
   package var tagLimit = 0

@@ -33,7 +33,7 @@ struct OriginTable: Sendable {
     return isHostKnown ? .unknownPath : .unknownHost
   }
 
-  /// Two that claim the same; nil where there are none.
+  /// Returns the names of two origins that claim the same host and prefix; `nil` if there are none.
   static func conflict(in origins: [OriginSettings]) -> (String, String)? {
     var owners: [String: String] = [:]
     for origin in origins {
@@ -46,7 +46,7 @@ struct OriginTable: Sendable {
     return nil
   }
 
-  /// 0 for any host; nil where it is none of them.
+  /// Returns 0 if any host is meant, more for a closer match, and `nil` if the host is none of them.
   private static func rank(_ host: String?, in hosts: [String]) -> Int? {
     if hosts.isEmpty { return 0 }
     guard let host else { return nil }
@@ -70,7 +70,7 @@ struct OriginTable: Sendable {
     return String(host.hasSuffix(".") ? host.dropLast() : host)
   }
 
-  /// Where a path leads, without `..`: so that nobody gets from one origin's paths into another's.
+  /// Resolves `..` in a path, so that it cannot lead from one origin's paths into another's.
   private static func plain(_ path: String) -> String {
     guard path.contains("/.") || path.contains("%"), let url = PageURL("http://localhost" + path) else { return path }
     return String(url.text.dropFirst("http://localhost".count))

@@ -136,14 +136,14 @@ package enum OriginsFile {
   }
 }
 
-/// What the values are.
+/// The forms of the values.
 extension OriginsFile {
   static let expectedURL = "an http or https URL without a path, like https://api.example.com"
   private static let expectedName = "a name of up to 64 small letters, digits and -"
   private static let expectedTime = "a time, like 5, 250ms or 10m"
   private static let expectedSize = "a size, like 65536 or 256MB"
 
-  /// Nil for what is no origin's URL.
+  /// Returns `nil` if the text is not an origin URL.
   static func url(_ text: String) -> PageURL? {
     guard let url = PageURL(text), text.hasPrefix("http"), url.text == url.origin + "/" else { return nil }
     return url

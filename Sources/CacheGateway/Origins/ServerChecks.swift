@@ -44,7 +44,7 @@ struct ServerChecks: Sendable {
     }
   }
 
-  /// Returns `nil` for an answer that is no error.
+  /// Returns the reason why the server counts as down; `nil` if its answer is a success or a redirect.
   private func problem(_ url: PageURL, _ path: String) async -> String? {
     guard var head = HTTPRequest(url: url, fields: [.userAgent: GatewayFields.pseudonym]) else {
       return "it has no URL"

@@ -7,7 +7,7 @@ struct ServerRotation: Hashable, Sendable {
     private(set) var isUp = true
 
     /// - Parameter patience: failures in a row after which it counts as down. It is up again with the first success.
-    /// - Returns: whether it is up now and was not, or the other way round.
+    /// - Returns: `true` if it has come up or gone down with this.
     mutating func note(isGood: Bool, patience: Int) -> Bool {
       failures = isGood ? 0 : failures + 1
       let wasUp = isUp
@@ -34,7 +34,7 @@ struct ServerRotation: Hashable, Sendable {
 
   /// Notes what a check has found.
   ///
-  /// - Returns: whether the server is up now and was not, or the other way round.
+  /// - Returns: `true` if the server has come up or gone down with this.
   mutating func checked(_ index: Int, isGood: Bool) -> Bool {
     guard health.indices.contains(index) else { return false }
     return health[index].note(isGood: isGood, patience: patience)

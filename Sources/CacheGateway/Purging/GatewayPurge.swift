@@ -32,7 +32,7 @@ package struct GatewayPurge: Sendable {
     return count
   }
 
-  /// For each origin; nil where nothing of it is meant.
+  /// The selection for each origin; `nil` if the order means nothing of it.
   private func selections(_ selection: PurgeOrder.Selection) throws -> [ResponseSelection?] {
     switch selection {
     case .all: return origins.map { _ in .all }

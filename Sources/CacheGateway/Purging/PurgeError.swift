@@ -2,7 +2,7 @@ import HTTPTypes
 import Hummingbird
 import ServerKit
 
-/// Why nothing was purged.
+/// An order that purges nothing, with the reason.
 struct PurgeError: Error, HTTPResponseError, CustomStringConvertible {
   let status: HTTPResponse.Status
   let description: String

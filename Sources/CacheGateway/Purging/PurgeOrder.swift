@@ -2,7 +2,7 @@ import Foundation
 import HTTPCaching
 import HTTPTransport
 
-/// What an admin wants purged: `{"url": "…"}`, `{"prefix": "…"}`, `{"tag": "…"}`, `{"tags": […]}` or `{"all": true}`,
+/// An admin's order to purge: `{"url": "…"}`, `{"prefix": "…"}`, `{"tag": "…"}`, `{"tags": […]}` or `{"all": true}`,
 /// each with `"soft": true` or without.
 package struct PurgeOrder: Equatable, Sendable {
   enum Selection: Equatable, Sendable {

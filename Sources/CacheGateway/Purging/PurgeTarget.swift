@@ -4,7 +4,7 @@ import PageCore
 struct PurgeTarget: Sendable {
   private let text: String
   private let isPrefix: Bool
-  /// Where it is absolute.
+  /// `nil` for a path.
   private let url: PageURL?
 
   /// - Throws: ``PurgeError``.
@@ -22,7 +22,7 @@ struct PurgeTarget: Sendable {
     }
   }
 
-  /// What is kept of it for an origin; nil where it is another's.
+  /// Selects the responses of an origin that it means. Returns `nil` if it is a URL of another origin.
   ///
   /// - Throws: ``PurgeError`` for what can be no URL.
   func selection(of origin: OriginSettings, in partition: CachePartition) throws -> ResponseSelection? {
@@ -38,7 +38,7 @@ struct PurgeTarget: Sendable {
       ? .prefix(String(url.text.dropLast(end.count)), in: partition) : .prefix(url.text + " ", in: partition)
   }
 
-  /// Nil where the origin goes by another name.
+  /// Returns `nil` if the origin goes by another name.
   private func pathAndQuery(at origin: OriginSettings) -> String? {
     guard let url else { return text }
     guard url.origin == origin.url.origin || isHost(of: url, oneOf: origin.hosts) else { return nil }
