@@ -1,24 +1,24 @@
 import PageKit
 import ServerKit
 
-/// What the daemon fetches for pages and callers: only what is named.
+/// The policy of what the daemon fetches for pages and callers: only from named origins.
 ///
 /// Pure; ``AccessGuard`` asks it for every hop and every connection.
 struct AccessPolicy: Hashable, Sendable {
-  /// Those of the manifest, and those that the daemon was told.
+  /// The origins of the manifest and of the settings.
   private(set) var origins: Set<WebOrigin> = []
-  /// Those that the daemon was told: what a manifest names from afar opens no private network.
+  /// The origins of the settings: only these open private networks; a manifest comes from afar.
   private var told: Set<WebOrigin> = []
   /// Networks that were named, for addresses that are not public.
   private(set) var networks: [AddressRange] = []
-  /// Where `file:` URLs may lead: paths that end with `/`.
+  /// The folders that `file:` URLs may lead to: paths that end with `/`.
   private(set) var folders: [String] = []
 
   init() {}
 
   /// - Parameters:
   ///   - allowed: origins such as `https://api.example.com`, and networks such as `10.1.0.0/16`.
-  ///   - manifest: its own URL; nil for a folder.
+  ///   - manifest: its own URL; `nil` for a folder.
   /// - Throws: ``AccessError/notAnOrigin(_:)``.
   init(allowed: [String], manifest: PageURL? = nil, folders: [String] = []) throws {
     for text in allowed {
@@ -38,7 +38,7 @@ struct AccessPolicy: Hashable, Sendable {
   /// Names the origins of these URLs too: those of a manifest's bundles and of what it prefetches.
   mutating func add(_ urls: [PageURL]) { origins.formUnion(urls.compactMap { WebOrigin($0) }) }
 
-  /// Why a URL may not be fetched; nil where it may.
+  /// Returns the reason why a URL may not be fetched; `nil` if it may.
   func refusal(of url: PageURL) -> AccessRefusal? {
     if url.isFile {
       guard let path = url.filePath, folders.contains(where: { path.hasPrefix($0) }) else {
@@ -50,7 +50,7 @@ struct AccessPolicy: Hashable, Sendable {
     return origins.contains(origin) ? nil : AccessRefusal(url: url.text, rule: .origin("\(origin)"))
   }
 
-  /// Why a host may not be talked to at the address it has; nil where it may.
+  /// Returns the reason why a host may not be connected to at its address; `nil` if it may.
   func refusal(host: String, address text: String, port: Int) -> AccessRefusal? {
     guard let address = HostAddress(text) else {
       return AccessRefusal(url: host, rule: .address(text, .reserved))

@@ -16,7 +16,7 @@ struct AccessRefusal: Error, Hashable, Sendable, CustomStringConvertible {
   let url: String
   let rule: Rule
 
-  /// What to call the rule in answers.
+  /// The name of the rule in answers.
   var name: String {
     switch rule {
     case .origin: "origin"
@@ -38,7 +38,7 @@ struct AccessRefusal: Error, Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// What cannot be made a policy.
+/// A text of the settings that makes no policy.
 enum AccessError: Error, Hashable, CustomStringConvertible {
   case notAnOrigin(String)
 

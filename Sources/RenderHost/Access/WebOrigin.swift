@@ -8,7 +8,7 @@ struct WebOrigin: Hashable, Sendable, CustomStringConvertible {
   let host: String
   let port: Int
 
-  /// Nil for what is no `http` or `https` URL, and for hosts that nobody has to write so.
+  /// Returns `nil` if the text is not an `http` or `https` URL, or has a host that nobody has to write so.
   init?(_ text: String) {
     guard let url = PageURL(text) else { return nil }
     self.init(url)

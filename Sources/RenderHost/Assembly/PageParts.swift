@@ -6,7 +6,7 @@ import PageWorkers
 import ServerKit
 import ServiceLifecycle
 
-/// What serves bundles and runs pages, wired together.
+/// The parts that serve bundles and run pages, wired together.
 struct PageParts: Sendable {
   let host: PageHost
   let access: AccessGuard
@@ -15,7 +15,7 @@ struct PageParts: Sendable {
   let running: PageRunning
   private let settings: Settings
 
-  /// - Returns: nil where the settings name no bundles.
+  /// - Returns: `nil` if the settings name no bundles.
   /// - Throws: what is wrong with the settings, or cannot be opened.
   init?(_ settings: Settings, record: HostRecord, executable: String, logger: Logger) throws {
     guard settings.bundles != nil || settings.manifest != nil else { return nil }
@@ -40,7 +40,7 @@ struct PageParts: Sendable {
       logger: logger)
   }
 
-  /// What pages run with: frameworks, preludes, and the environment.
+  /// Sets what pages run with: frameworks, preludes, and the environment.
   ///
   /// - Throws: ``SettingsError`` for a file that cannot be used.
   static func configureScripts(_ configuration: inout HostConfiguration, _ settings: Settings) throws {

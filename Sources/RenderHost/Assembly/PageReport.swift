@@ -4,7 +4,7 @@ import PageKit
 import PageWorkers
 import ServerKit
 
-/// What bundles, pages and workers say of themselves, for the dashboard and for metrics.
+/// Reports bundles, pages and workers to the dashboard and to metrics.
 struct PageReport: Sendable {
   /// The folder or the URL of bundles.
   let source: String

@@ -8,7 +8,7 @@ import ServiceLifecycle
 /// The daemon: serves bundles, and runs pages.
 package struct RenderHost: Sendable {
   let settings: Settings
-  /// Where each setting came from that was given.
+  /// The flag, the variable or the file of each setting that was given.
   let sources: [SettingKey: String]
   let logger: Logger
 

@@ -2,18 +2,18 @@ import CacheGateway
 import Foundation
 import ServerKit
 
-/// What the dashboard shows, and `GET /status` answers. Times are RFC 3339, durations seconds.
+/// The status that the dashboard shows and `GET /status` answers. Times are RFC 3339, durations seconds.
 struct HostStatus: Codable, Sendable {
   var version = HostVersion.current
   var started: Date
-  /// Whether it serves bundles and runs pages, or is a gateway alone.
+  /// True if it serves bundles and runs pages; false for a gateway alone.
   var servesBundles = true
-  /// The release that is served; nil before there is one.
+  /// The release that is served; `nil` before there is one.
   var release: Release?
   var bundles: [Bundle] = []
   var pages: [Page] = []
   var workers: [Worker] = []
-  /// Those behind the gateway; nil without one.
+  /// The origins behind the gateway; `nil` without one.
   var origins: [OriginStatus]?
   /// The last ones, newest first; at most ``failureLimit``.
   var failures: [FailureLog.Failure] = []
@@ -97,9 +97,9 @@ struct HostStatus: Codable, Sendable {
       var requests: Double
       /// Answers with a 5xx status per second.
       var faults: Double
-      /// From 0 to 1; nil when nothing was asked for.
+      /// The share of answers without the network, from 0 to 1; `nil` without requests.
       var hits: Double?
-      /// Seconds; nil without requests.
+      /// Seconds; `nil` without requests.
       var median: Double?
       var p95: Double?
     }

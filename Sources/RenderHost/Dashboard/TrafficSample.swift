@@ -35,7 +35,7 @@ struct TrafficSample: Sendable {
     }
   }
 
-  /// What happened between the two.
+  /// The point between two samples.
   func point(since earlier: TrafficSample, interval: Double, at now: Date) -> HostStatus.Traffic.Point {
     var counts = durations.counts
     for (index, count) in earlier.durations.counts.enumerated() where index < counts.count {

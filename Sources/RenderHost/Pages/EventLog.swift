@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// What happened to a page of late, for those who watch it. Each has a place of its own in it, and goes at its own
+/// The latest events of a page, for those who watch it. Each has a place of its own in it, and goes at its own
 /// pace; who is too slow is told what it has missed.
 final class EventLog: Sendable {
   struct Event: Hashable, Sendable {
@@ -36,7 +36,7 @@ final class EventLog: Sendable {
   private let state = Mutex(State())
 
   var lastID: Int { state.withLock(\.lastID) }
-  /// Those who are reading it now.
+  /// The readers of the moment.
   var watchers: Int { state.withLock(\.watchers) }
 
   func append(_ name: String, _ details: [UInt8]) {
@@ -77,7 +77,7 @@ final class EventLog: Sendable {
 
   func removeWatcher() { state.withLock { $0.watchers -= 1 } }
 
-  /// What has come after an event; waits for it, but only so long.
+  /// Returns the events after one; waits for them, but only so long.
   func next(after id: Int, within limit: Duration) async -> Batch {
     if let batch = batch(after: id) { return batch }
     let key = UUID()

@@ -11,12 +11,12 @@ struct HostAnswers: Sendable {
   let access: AccessGuard
   let record: HostRecord
   let locations: PublicLocations
-  /// What all pages of an origin may keep.
+  /// Limits of what all pages of an origin may keep together: the number of keys, and the bytes of a value.
   private static let keyLimit = 1_000
   private static let valueLimit = 256 << 10
   /// Bytes of one answer.
   private static let bodyLimit: Int64 = 32 << 20
-  /// What a page must not say of its connection, or of whose server it is.
+  /// Fields of the connection and of the server's identity, which a page must not set.
   private static let ownFields: Set<String> = [
     "host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "expect", "keep-alive",
     "proxy-authorization", "proxy-connection",

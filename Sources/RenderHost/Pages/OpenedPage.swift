@@ -4,7 +4,7 @@ import PageWorkers
 /// A page that callers have opened, as the daemon remembers it.
 struct OpenedPage: Sendable {
   let id: String
-  /// What workers call it; another one after it was opened again.
+  /// Its number in workers; another one after it was opened again.
   var number: UInt64
   let url: PageURL
   let name: String?
@@ -31,7 +31,7 @@ struct OpenedPage: Sendable {
     (bundle, digest, bundleTime) = (target.bundle, target.digest, target.bundleTime)
   }
 
-  /// What its worker says of it; `reopened` where it is on its way to another.
+  /// The phase that its worker reports; `reopened` while it is on its way to another.
   var phase: String { reopening == nil ? reply.phase : "reopened" }
 
   /// Without its tree.

@@ -3,7 +3,7 @@ import PageKit
 import PageWorkers
 
 extension PageDirectory {
-  /// What is to be run, found and permitted.
+  /// A bundle to run, found and permitted.
   struct Target {
     let url: PageURL
     /// How it is called outside.

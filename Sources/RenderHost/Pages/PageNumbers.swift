@@ -1,7 +1,7 @@
 import PageKit
 import Synchronization
 
-/// What belongs to the numbers that workers know pages by.
+/// The pages by the numbers that workers know them by.
 final class PageNumbers: Sendable {
   struct Page: Sendable {
     let url: PageURL

@@ -1,7 +1,7 @@
 import PageKit
 import PageWorkers
 
-/// What a caller wants to have opened.
+/// A caller's request to open a page.
 struct PageRequest: Codable, Hashable, Sendable {
   /// One of the two.
   var url: String?

@@ -7,7 +7,7 @@ import PageWorkers
 import ServerKit
 
 extension PageRoutes {
-  /// What a request's body says in JSON.
+  /// Reads a request's body as JSON.
   ///
   /// - Parameter shape: what it should be, for the error.
   /// - Throws: ``PageFailure/badRequest(_:)``, `HTTPError`.
@@ -45,7 +45,7 @@ extension PageRoutes {
     PageView(format: format, withStyles: request.uri.queryParameters["styles"] != nil)
   }
 
-  /// What a browser has asked, so that pictures come from there; nil where that cannot be told.
+  /// The origin that a browser has asked, so that pictures come from there; `nil` if that cannot be told.
   static func origin(of request: Request) -> String? {
     guard let host = request.head.authority, !host.isEmpty,
       host.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || ".:-[]".contains($0)) })

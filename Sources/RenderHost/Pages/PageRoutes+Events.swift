@@ -5,10 +5,10 @@ import PageKit
 import ServiceLifecycle
 
 extension PageRoutes {
-  /// Who watch one page at once.
+  /// The number of clients that may watch one page at once.
   private static let watcherLimit = 32
 
-  /// What happens to a page, as server-sent events: WHATWG HTML §9.2.
+  /// Sends the events of a page as server-sent events: WHATWG HTML §9.2.
   func events(_ request: Request, _ id: String) async throws -> Response {
     let log = try await directory.page(id).log
     // A browser says so itself when it connects again; a script may say it in the URL.

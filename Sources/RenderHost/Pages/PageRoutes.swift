@@ -89,7 +89,7 @@ struct PageRoutes: Sendable {
     }
   }
 
-  /// - Throws: ``PageFailure/badRequest(_:)`` if the parameter is no time.
+  /// - Throws: ``PageFailure/badRequest(_:)`` if the parameter is not a time.
   private static func seconds(_ name: String, _ text: Substring?) throws -> Double? {
     try text.map { text in
       guard let time = Duration(text: String(text)) else {

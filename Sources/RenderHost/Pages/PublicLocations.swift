@@ -11,7 +11,7 @@ final class PublicLocations: Sendable {
   private let port: Mutex<Int>
   /// The URL of the bundles' folder, with a slash behind it; `nil` without a folder.
   private let folder: String?
-  /// What stands for paths of this machine in texts for scripts and callers, the longest path first.
+  /// The names that stand for paths of this machine in texts for scripts and callers, the longest path first.
   private let paths: [(path: String, name: String)]
 
   init(feed: ReleaseFeed, settings: Settings) {
@@ -60,17 +60,17 @@ final class PublicLocations: Sendable {
     return entry.bundle.url
   }
 
-  /// What is served of the current release from there.
+  /// The entry of the current release with this URL.
   func entry(of url: PageURL) -> ServedEntry? { feed.current?.entry(from: url) }
 
-  /// What a caller has asked for, whether it is there or not.
+  /// The location that a caller has asked for, also if nothing is there.
   func location(of request: PageRequest) -> String {
     if let name = request.name { return (try? source(named: name)).map { location(of: $0) } ?? name }
     let text = request.url ?? ""
     return source(of: text).map { location(of: $0.url) + $0.parameters } ?? text
   }
 
-  /// What pages and callers see of a bundle's or a file's URL.
+  /// The URL of a bundle or a file as pages and callers see it.
   func location(of url: PageURL) -> String {
     if url.isFile, let entry = entry(of: url) { return base + entry.location }
     guard let folder, url.text.hasPrefix(folder) else { return url.text }

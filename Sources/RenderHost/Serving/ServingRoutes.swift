@@ -26,7 +26,7 @@ struct ServingRoutes: Sendable {
     add("/blobs/:digest", to: router) { path, _ in try blob(path) }
   }
 
-  /// What a route has found.
+  /// The content that a route has found.
   private struct Found: Sendable {
     let content: ServedContent
     var caching = ServedFields.revalidated

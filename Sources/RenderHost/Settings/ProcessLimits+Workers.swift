@@ -1,6 +1,6 @@
 import ServerKit
 
-/// What the limits of this process mean for its workers.
+/// Effects of the limits of this process on its workers.
 extension ProcessLimits {
   /// Why workers may not become ready; `nil` if nothing speaks against it.
   var addressSpaceProblem: String? {

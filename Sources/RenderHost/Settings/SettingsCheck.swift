@@ -3,7 +3,7 @@ import Foundation
 import PageWorkers
 import ServerKit
 
-/// What only shows when settings are seen together, or when files are looked at.
+/// Checks settings together, and the files that they name.
 package enum SettingsCheck {
   /// - Throws: ``SettingsError/combination(_:)``.
   static func combinations(_ settings: Settings) throws {

@@ -6,10 +6,10 @@ import ServerKit
 /// The settings a JSON file holds: an object whose keys are the flags' names, and `origins`.
 struct SettingsFile {
   private(set) var values: [SettingKey: [String]] = [:]
-  /// Nil where the file names none.
+  /// `nil` if the file names none.
   private(set) var origins: [OriginSettings]?
 
-  /// - Throws: ``SettingsError`` where the file cannot be read, is no such object, or names what does not exist.
+  /// - Throws: ``SettingsError`` if the file cannot be read, is not an object, or names an unknown setting.
   init(at path: String) throws {
     let data: Data
     do { data = try Data(contentsOf: URL(fileURLWithPath: path)) } catch {

@@ -4,7 +4,7 @@ import ServerKit
 
 /// Merges flags, environment and file, in that order, into ``Settings``.
 package struct SettingsReader: Sendable {
-  /// The settings, and where each that was given came from.
+  /// The settings, and the source of each that was given.
   package struct Merged: Sendable {
     package var settings = Settings()
     package var sources: [SettingKey: String] = [:]

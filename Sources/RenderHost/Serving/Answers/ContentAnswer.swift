@@ -9,7 +9,7 @@ struct ContentAnswer {
   let mediaType: String
   /// The value of `Cache-Control`.
   let caching: String
-  /// Nil where nothing may be said of it.
+  /// `nil` if it is not told.
   let modified: HTTPDate?
 
   /// Larger bodies are handed over piece by piece, as the client takes them.

@@ -6,13 +6,14 @@ enum ServedFields {
   static let contentMD5 = HTTPField.Name("Content-MD5")
   static let reprDigest = HTTPField.Name("Repr-Digest")
 
-  /// Where the URL names the bytes: they never change. RFC 8246.
+  /// For URLs that name their bytes, which never change. RFC 8246.
   static let immutable = "public, max-age=31536000, immutable"
-  /// Where it names a place: what is stored is asked for again each time. RFC 9111 §5.2.2.4.
+  /// For URLs that name a place: what is stored is validated each time. RFC 9111 §5.2.2.4.
   static let revalidated = "no-cache"
 
-  /// What a document of a release may do in a browser: show its pictures, styles, fonts and films. Documents and SVG
-  /// pictures have this server's origin, and their scripts could ask for everything that is served there.
+  /// The policy of a release's documents in a browser: they show its pictures, styles, fonts and films.
+  ///
+  /// Documents and SVG pictures have this server's origin: their scripts could ask for everything that is served there.
   static let documentPolicy =
     "default-src 'none'; img-src 'self' data:; media-src 'self' data:; font-src 'self' data:; "
     + "style-src 'self' 'unsafe-inline'; base-uri 'none'; form-action 'none'; sandbox"
@@ -25,7 +26,7 @@ enum ServedFields {
       "ETag, Content-MD5, Repr-Digest, Content-Range, Accept-Ranges, Content-Encoding, Content-Length, Last-Modified"
   }
 
-  /// What is asked before a request that is not a simple one.
+  /// The answer to a preflight request.
   static var preflight: Response {
     var fields = HTTPFields()
     allowAnyOrigin(&fields)

@@ -1,7 +1,7 @@
 import HTTPCaching
 import HTTPTypes
 
-/// What a request for a representation that is here gets. RFC 9110 §13.2.2, §14.2.
+/// The answer to a request for a representation that is here. RFC 9110 §13.2.2, §14.2.
 enum ServingDecision: Hashable, Sendable {
   case whole
   case part(Range<Int64>)
@@ -11,7 +11,7 @@ enum ServingDecision: Hashable, Sendable {
 
   /// - Parameters:
   ///   - etag: strong.
-  ///   - modified: nil where nothing may be said of it, so that no condition by date holds.
+  ///   - modified: `nil` if it is not told: no condition by date holds then.
   ///   - now: decides the century of two-digit years.
   init(
     _ request: HTTPFields, method: HTTPRequest.Method, etag: String, modified: HTTPDate?, size: Int64, now: HTTPDate

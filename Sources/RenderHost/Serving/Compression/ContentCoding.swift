@@ -8,7 +8,7 @@ enum ContentCoding: String, Hashable, Sendable, CaseIterable {
   /// Its name in `Accept-Encoding` and `Content-Encoding`.
   var token: String { rawValue }
 
-  /// The bytes encoded; nil where the library refuses.
+  /// Encodes bytes. Returns `nil` if the library refuses.
   func encode(_ content: [UInt8]) -> [UInt8]? {
     switch self {
     case .brotli: BrotliEncoding.encode(content)

@@ -22,10 +22,10 @@ final class RepresentationStore: Sendable {
   private let downloader: BundleDownloader
   private let variants: VariantDirectory
   private let logger: Logger
-  /// Nil for an encoding that saves nothing.
+  /// `nil` for an encoding that saves nothing.
   private let memory: SecondChanceCache<Key, Representation?>
   private let flights = SingleFlight<Key, Representation?>()
-  /// What is being sent at the moment: readers of what is too large for the memory share it.
+  /// The representations that are being sent: readers of one that is too large for the memory share it.
   private let inUse = Mutex<[Key: Box]>([:])
   /// Bytes of the smallest encodings that were made.
   private let smallest = Mutex<[SHA256Digest: Int]>([:])
@@ -43,7 +43,7 @@ final class RepresentationStore: Sendable {
     memory = SecondChanceCache(capacity: capacity)
   }
 
-  /// The first of the encodings that can be had; nil where none of them can.
+  /// The first of the encodings that can be had; `nil` if none can.
   ///
   /// - Throws: ``BundleError``, ``BlobError``, ``StoreError`` where the content cannot be had.
   func representation(of content: ServedContent, in codings: [ContentCoding]) async throws -> Representation? {
@@ -59,7 +59,7 @@ final class RepresentationStore: Sendable {
     return nil
   }
 
-  /// Bytes of the smallest encoding of a content that was asked for; nil where none was.
+  /// Bytes of the smallest encoding of a content that was asked for; `nil` if none was.
   func smallestSize(of content: SHA256Digest) -> Int? { smallest.withLock { $0[content] } }
 
   /// Removes the variants of contents that are gone.

@@ -1,6 +1,6 @@
 import HTTPCache
 
-/// What files are sent as.
+/// The media types that files are sent as.
 enum ServedMediaType {
   /// Texts are UTF-8: scripts were checked to be, and nothing else is said of others.
   static func of(path: String) -> String {

@@ -30,7 +30,7 @@ struct VariantDirectory: Sendable {
     "\(root)/\(content.hex.prefix(2))/\(content.hex).\(coding.token)"
   }
 
-  /// Nil where there is none, or it was damaged.
+  /// Returns `nil` if there is none, or if it was damaged.
   func read(_ content: ContentDigests, _ coding: ContentCoding) -> Found? {
     let path = path(of: content.sha256, coding)
     // What is larger than the content is no variant of it.
@@ -58,7 +58,7 @@ struct VariantDirectory: Sendable {
     }
   }
 
-  /// - Parameter bytes: nil where encoding saves nothing. What cannot be written is made again another time.
+  /// - Parameter bytes: `nil` if encoding saves nothing. A variant that cannot be written is made again another time.
   func write(_ bytes: [UInt8]?, of content: ContentDigests, _ coding: ContentCoding) {
     let target = path(of: content.sha256, coding)
     let draft = "\(target).\(UUID().uuidString).new"

@@ -2,12 +2,12 @@ import DiskStorage
 import Foundation
 import Synchronization
 
-/// What happens in a folder and all below it, by inotify(7), and what happens to the folder itself.
+/// The events in a folder and all below it, and of the folder itself, by inotify(7).
 ///
 /// Symbolic links are not followed below the folder; its own path may be one, and is watched where it leads to.
 final class DirectoryEvents: Sendable {
   private struct State {
-    /// Paths below the folder by watch; nil for the folder that contains it.
+    /// Paths below the folder by watch; `nil` for the folder that contains it.
     var folders: [Int32: String?] = [:]
     var activity = FolderActivity()
   }
@@ -136,7 +136,7 @@ final class DirectoryEvents: Sendable {
   }
 }
 
-/// What cannot be watched, and why.
+/// A folder that cannot be watched, and the reason.
 struct WatchError: Error, Hashable, CustomStringConvertible {
   let path: String
   let code: Int32

@@ -21,7 +21,7 @@ struct FolderActivity: Equatable, Sendable {
   static let quiet: Duration = .milliseconds(100)
   /// A burst without an end is cut here, so that it hides nothing for ever.
   static let patience: Duration = .seconds(2)
-  /// Who has not written to an open file for so long is no longer waited for.
+  /// The time after which a writer that has an open file and writes nothing is no longer waited for.
   static let writerPatience: Duration = .seconds(10)
   /// And no writers hold back everything else for longer than this.
   static let writersPatience: Duration = .seconds(60)

@@ -19,14 +19,14 @@ public struct FolderSource: Sendable {
     manifestPath = URL(fileURLWithPath: store.path).standardizedFileURL.path + "/folders/\(name).json"
   }
 
-  /// What a ``HostConfiguration`` takes as its manifest; nil for a path that makes no URL.
+  /// The manifest for a ``HostConfiguration``; `nil` if the path makes no URL.
   public var manifest: PageURL? { PageURL(filePath: manifestPath) }
 
   /// A file of settings in the folder that is no part of the release: `preload`, `prefetch` and unknown keys of its
   /// entries are taken over.
   var settingsPath: String { folder + "/manifest.json" }
 
-  /// What the manifest's paths are relative to.
+  /// The base of the manifest's paths.
   var base: String {
     let url = PageURL(filePath: folder)?.text ?? folder
     return url.hasSuffix("/") ? url : url + "/"

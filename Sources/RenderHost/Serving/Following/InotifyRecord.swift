@@ -9,7 +9,7 @@ struct InotifyRecord: Hashable, Sendable {
 
   func has(_ flag: Int32) -> Bool { mask & UInt32(bitPattern: flag) != 0 }
 
-  /// What one read gave. A record that is cut ends it.
+  /// The records of one read. A record that is cut ends it.
   static func all(in bytes: UnsafeRawBufferPointer) -> [InotifyRecord] {
     let headSize = 16  // wd, mask, cookie and len, of four bytes each
     var records: [InotifyRecord] = []

@@ -112,7 +112,7 @@ struct ReleasePublisher: Sendable {
     feed.markVerified()
   }
 
-  /// Whether the release of this manifest is the one that is served, and stored.
+  /// Returns `true` if the release of this manifest is served and stored.
   func isServing(_ manifest: Manifest) -> Bool {
     guard let current = feed.current, host.store.isInPlace, host.store.generation == feed.storeGeneration else {
       return false

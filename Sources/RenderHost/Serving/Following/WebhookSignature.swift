@@ -22,7 +22,7 @@ struct WebhookSignature: Sendable {
     return CRYPTO_memcmp(claimed.bytes, right, right.count) == 0 ? .right : .wrong
   }
 
-  /// Nil where libcrypto has no SHA-256.
+  /// Returns `nil` if libcrypto has no SHA-256.
   func digest(of body: [UInt8]) -> [UInt8]? {
     var length: UInt32 = 0
     let bytes = [UInt8](unsafeUninitializedCapacity: Int(EVP_MAX_MD_SIZE)) { buffer, count in

@@ -6,7 +6,7 @@ import HTTPTransport
 struct ReleaseEvent: Hashable, Sendable, Encodable {
   struct Change: Hashable, Sendable, Encodable {
     let name: String
-    /// Where it is served, on this host.
+    /// Its location on this host.
     let url: String
     let md5: MD5Digest
   }
@@ -23,7 +23,7 @@ struct ReleaseEvent: Hashable, Sendable, Encodable {
   let changed: [Change]
   /// Their names.
   let removed: [String]
-  /// Whether there were more than an event may list.
+  /// True if there were more than an event may list.
   let isTruncated: Bool
 
   /// Changes listed by one event; of more a client reads the manifest.

@@ -35,7 +35,7 @@ public final class ReleaseFeed: Sendable {
 
   var current: ServedRelease? { state.withLock(\.current) }
 
-  /// What anything of a release that is still known has these bytes.
+  /// Returns an entry with these bytes of a release that is still known.
   func entry(of digest: SHA256Digest) -> (ServedEntry, StoredRelease)? {
     let releases = state.withLock { state in [state.current].compactMap(\.self) + state.former.map(\.release) }
     return releases.lazy.compactMap { release in release.entry(of: digest).map { ($0, release.stored) } }.first
@@ -79,7 +79,7 @@ public final class ReleaseFeed: Sendable {
   /// When the source has answered last.
   var verified: Date? { state.withLock(\.verified) }
 
-  /// Why the source's newest release is not served; nil when it is.
+  /// The reason why the source's newest release is not served; `nil` if it is.
   var problem: String? {
     get { state.withLock(\.problem) }
     set { change { $0.problem = newValue } }
@@ -91,7 +91,7 @@ public final class ReleaseFeed: Sendable {
     set { change { $0.storeGeneration = newValue } }
   }
 
-  /// What there is to say of it to whoever asks whether this host is ready.
+  /// The part of this host's readiness that releases decide.
   public var readiness: ReleaseReadiness {
     state.withLock { state in
       ReleaseReadiness(hasAsked: state.hasAsked, latest: state.current == nil ? nil : state.events.last, state.problem)
@@ -106,7 +106,7 @@ public final class ReleaseFeed: Sendable {
   /// Newest last.
   var history: [ReleaseEvent] { state.withLock(\.events) }
 
-  /// Those after the one with this number; the current one alone for who has seen none, or one that cannot be.
+  /// The events after the one with this number; only the current one if the number is missing or impossible.
   func events(after seen: Int64?) -> [ReleaseEvent] {
     state.withLock { state in
       guard let seen, let newest = state.events.last?.id, seen <= newest else { return state.events.suffix(1) }

@@ -1,16 +1,16 @@
-/// Whether there is something to serve: the store is open, and a release is active.
+/// Tells if there is something to serve: the store is open, and a release is active.
 public struct ReleaseReadiness: Hashable, Sendable, Encodable {
   /// The source was asked once, with whatever result.
   public let hasAsked: Bool
   /// The source was asked, and a release is served: the newest, or with the source away the one that is stored.
   public let isReady: Bool
-  /// Its name; nil where none is served.
+  /// Its name; `nil` if none is served.
   public let release: String?
   /// When it was switched to, RFC 3339.
   public let since: String?
   public let bundles: Int
   public let files: Int
-  /// Why the source's newest release is not served, in one sentence; nil when it is.
+  /// The reason why the source's newest release is not served, in one sentence; `nil` if it is.
   public let problem: String?
 
   init(hasAsked: Bool, latest: ReleaseEvent?, _ problem: String?) {

@@ -8,7 +8,7 @@ struct ServedEntry: Sendable {
   let bundle: PageBundle
   /// Below `/bundles/`, unescaped.
   let path: String
-  /// Nil for one that is fetched when someone asks for it.
+  /// `nil` if it is fetched when someone asks for it.
   let blob: Blob?
   /// When this path began to have these bytes here. No earlier content of the path has the same.
   let modified: HTTPDate

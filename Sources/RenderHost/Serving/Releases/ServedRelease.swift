@@ -22,7 +22,7 @@ final class ServedRelease: Sendable {
   /// Grows with each release that is switched to, also from one process to the next.
   var id: Int64 { stored.id }
 
-  /// What the paths of the manifest are relative to, as it is served.
+  /// The base of the paths in the served manifest.
   private static let base = "bundles/"
 
   /// - Parameters:
@@ -78,7 +78,7 @@ final class ServedRelease: Sendable {
 
   private struct Checksum: Encodable {
     let md5: MD5Digest
-    /// Nil where the source tells none, and the bytes are not here yet.
+    /// `nil` if the source tells none, and the bytes are not here yet.
     let sha256: SHA256Digest?
     let size: Int64?
   }

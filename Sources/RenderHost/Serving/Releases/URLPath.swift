@@ -2,7 +2,7 @@ import Foundation
 
 /// Paths between URLs and manifests.
 enum URLPath {
-  /// Without escapes; nil where they make no text.
+  /// Removes the escapes. Returns `nil` if they do not make a text.
   static func unescaped(_ path: some StringProtocol) -> String? { String(path).removingPercentEncoding }
 
   static func escaped(_ path: String) -> String {
