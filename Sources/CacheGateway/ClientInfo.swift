@@ -7,7 +7,7 @@ struct ClientInfo: Sendable {
   /// The version of HTTP in which the request came.
   let version: RequestVersion
   /// Ends what is under way for it.
-  let departure: ClientDeparture
+  let disconnection: ClientDisconnection
   /// For the access log.
   var note: AccessLogNote?
   /// The trace that it belongs to, as the origin is told.

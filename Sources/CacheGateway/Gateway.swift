@@ -40,12 +40,12 @@ package struct Gateway: Sendable {
   /// - Parameters:
   ///   - client: its address; `nil` if it is not known.
   ///   - version: in which the request came.
-  ///   - departure: ends what is under way for it.
+  ///   - disconnection: ends what is under way for it.
   ///   - socketBytes: what the client sends over the web socket that it asks for; `nil` if it asks for none.
   ///   - note: filled in.
   /// - Throws: ``HTTPError`` for what is not forwarded, ``GatewayError``.
   func respond(
-    to request: Request, client: String?, version: RequestVersion, departure: ClientDeparture,
+    to request: Request, client: String?, version: RequestVersion, disconnection: ClientDisconnection,
     socketBytes: BytePipe? = nil, note: AccessLogNote? = nil
   ) async throws -> Response {
     guard request.method != .connect else {
@@ -70,7 +70,8 @@ package struct Gateway: Sendable {
     }
     limit.apply(to: &head.headerFields)
     let sender = ClientInfo(
-      client: ForwardedFields(client: client, host: host, isSecure: isSecure), version: version, departure: departure,
+      client: ForwardedFields(client: client, host: host, isSecure: isSecure), version: version,
+      disconnection: disconnection,
       note: note, trace: TraceParent(continuing: head.headerFields, newID: TraceParent.randomID))
     let request = Request(head: head, body: request.body)
     if let socketBytes {

@@ -12,7 +12,7 @@ struct GatewayRecord: Sendable {
   private let failures: FailureLog
   private let name: String
   private let logger: Logger
-  private let faults = Recurrences()
+  private let faults = LogThrottles()
 
   init(_ record: HostRecord, origin settings: OriginSettings, logger: Logger) {
     self.logger = logger

@@ -100,7 +100,7 @@ package struct GatewayServer: Sendable {
     ) async throws -> Response {
       try await gateway.respond(
         to: request, client: context.remoteAddress?.ipAddress, version: context.version,
-        departure: await context.departure(), socketBytes: context.socketBytes, note: context.note)
+        disconnection: await context.disconnection(), socketBytes: context.socketBytes, note: context.note)
     }
   }
 }

@@ -108,14 +108,14 @@ package struct GatewayOrigin: Sendable {
     let body = ForwardedBody(request, version: sender.version)
     resource.stream = body?.stream
     do {
-      let loaded = try await sender.departure.cancelling { [loader, resource] in
+      let loaded = try await sender.disconnection.cancelling { [loader, resource] in
         try await loader.response(for: resource)
       }
       let result = GatewayResult(loaded)
       record.answered(result)
       sender.note?.change { $0["cache"] = result.rawValue }
       GatewayReplay.offer(loaded, to: request) { [record] in record.answered(result, replay: $0) }
-      var response = response(loaded, to: request, result, sender.departure)
+      var response = response(loaded, to: request, result, sender.disconnection)
       // RFC 9112 §9.3: what is left of a body would be taken for the next request. It is not read any more.
       if body?.isWhole == false { response.headers[.connection] = "close" }
       return response
@@ -134,7 +134,7 @@ package struct GatewayOrigin: Sendable {
   private static func isNormal(_ text: String) -> Bool { PageURL(text, ignoring: [])?.text == text }
 
   private func response(
-    _ loaded: Resource, to request: Request, _ result: GatewayResult, _ departure: ClientDeparture
+    _ loaded: Loaded, to request: Request, _ result: GatewayResult, _ disconnection: ClientDisconnection
   ) -> Response {
     let fields = GatewayFields.response(loaded.response.headerFields)
     let status = loaded.response.status
@@ -152,7 +152,7 @@ package struct GatewayOrigin: Sendable {
     let length = fields[.contentLength].flatMap { Int($0) }
     let body = ResponseBody(contentLength: length) { [record] writer in
       let reader = loaded.body.reader()
-      while let chunk = try await departure.cancelling({ try await reader.nextChunk() }) {
+      while let chunk = try await disconnection.cancelling({ try await reader.nextChunk() }) {
         try await writer.write(ByteBuffer(bytes: chunk))
         record.sent(chunk.count, result)
       }

@@ -23,7 +23,7 @@ extension GatewayOrigin {
     let socket: OriginSocket
     sender.note?.change { $0 = ["origin": settings.name, "trace": sender.trace.trace] }
     do {
-      socket = try await sender.departure.cancelling { [loader, sockets, settings] in
+      socket = try await sender.disconnection.cancelling { [loader, sockets, settings] in
         let place = try await loader.place(at: settings.url)
         do {
           var fields = GatewayFields.request(
@@ -88,7 +88,7 @@ extension GatewayOrigin {
     let url = settings.url.origin
     let body = ResponseBody(contentLength: length) { writer in
       var count: Int64 = 0
-      while let bytes = try await sender.departure.cancelling({ try await socket.bytes.next() }) {
+      while let bytes = try await sender.disconnection.cancelling({ try await socket.bytes.next() }) {
         count += Int64(bytes.readableBytes)
         guard count <= limit else { throw TransportError.tooLarge(url: url, limit: limit) }
         try await writer.write(bytes)

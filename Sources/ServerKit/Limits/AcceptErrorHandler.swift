@@ -14,7 +14,7 @@ package final class AcceptErrorHandler: ChannelInboundHandler {
 
   private let metrics: HostMetrics
   private let logger: Logger
-  private var errors = Recurrence(every: .seconds(60))
+  private var errors = LogThrottle(every: .seconds(60))
   private static let pause = TimeAmount.seconds(1)
 
   package init(metrics: HostMetrics, logger: Logger) { (self.metrics, self.logger) = (metrics, logger) }

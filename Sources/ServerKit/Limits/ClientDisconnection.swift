@@ -1,8 +1,8 @@
 import NIOCore
 import Synchronization
 
-/// The going of the client of a connection, or of one stream of HTTP/2: what is done for it alone ends then.
-package final class ClientDeparture: Sendable {
+/// The disconnection of the client of a connection, or of one stream of HTTP/2: work for that client alone ends then.
+package final class ClientDisconnection: Sendable {
   private struct State {
     var hasGone = false
     var next = 0
@@ -47,24 +47,25 @@ package final class ClientDeparture: Sendable {
   }
 
   /// The one of a request's channel; one that never happens where nobody watches it.
-  package static func of(_ channel: any Channel) async -> ClientDeparture {
-    await (try? channel.pipeline.handler(type: ClientDepartureHandler.self).map(\.departure).get()) ?? ClientDeparture()
+  package static func of(_ channel: any Channel) async -> ClientDisconnection {
+    await (try? channel.pipeline.handler(type: ClientDisconnectionHandler.self).map(\.disconnection).get())
+      ?? ClientDisconnection()
   }
 }
 
 /// Notices that a client closes its side, as most do when they have lost their interest, or resets its stream.
-final class ClientDepartureHandler: ChannelInboundHandler, RemovableChannelHandler {
+final class ClientDisconnectionHandler: ChannelInboundHandler, RemovableChannelHandler {
   typealias InboundIn = NIOAny
 
-  let departure = ClientDeparture()
+  let disconnection = ClientDisconnection()
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-    if let event = event as? ChannelEvent, event == .inputClosed { departure.happen() }
+    if let event = event as? ChannelEvent, event == .inputClosed { disconnection.happen() }
     context.fireUserInboundEventTriggered(event)
   }
 
   func channelInactive(context: ChannelHandlerContext) {
-    departure.happen()
+    disconnection.happen()
     context.fireChannelInactive()
   }
 }

@@ -91,7 +91,7 @@ package final class RequestBytesHandler: ChannelDuplexHandler, RemovableChannelH
   }
 
   package func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-    // Nobody else is to take it for the client's departure: the origin may still have something to say.
+    // Nobody else is to take it for the client's disconnection: the origin may still have something to say.
     if let socketBytes, let event = event as? ChannelEvent, event == .inputClosed { return socketBytes.finish() }
     context.fireUserInboundEventTriggered(event)
   }

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Something that may happen often, and is said the first time and then once in a while, with how often it happened.
-struct Recurrence: Hashable, Sendable {
+/// Logs a frequent event the first time, and then once in a while with how often it happened.
+struct LogThrottle: Hashable, Sendable {
   /// The least time between two times that it is said.
   let interval: Duration
   private var count = 0
@@ -20,15 +20,15 @@ struct Recurrence: Hashable, Sendable {
   }
 }
 
-/// Several recurrences, each with a name.
+/// Several throttles, each with a name.
 ///
 /// Events after the last line are in the metrics, and in the log when the next one happens.
-package final class Recurrences: Sendable {
+package final class LogThrottles: Sendable {
   /// Names that are told apart; all others count as one.
   package static let limit = 100
 
   private let interval: Duration
-  private let state = Mutex<[String: Recurrence]>([:])
+  private let state = Mutex<[String: LogThrottle]>([:])
 
   package init(every interval: Duration = .seconds(10)) { self.interval = interval }
 
@@ -38,7 +38,7 @@ package final class Recurrences: Sendable {
   package func note(_ name: String, at now: ContinuousClock.Instant) -> Int? {
     state.withLock { state in
       let name = state.count < Self.limit || state[name] != nil ? name : ""
-      return state[name, default: Recurrence(every: interval)].note(at: now)
+      return state[name, default: LogThrottle(every: interval)].note(at: now)
     }
   }
 }

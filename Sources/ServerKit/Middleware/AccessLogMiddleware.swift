@@ -13,7 +13,7 @@ package struct AccessLogMiddleware: RouterMiddleware {
   /// Statuses that say: too many, come back later.
   private static let refusing: Set<Int> = [429, 503]
 
-  private let refusals = Recurrences()
+  private let refusals = LogThrottles()
 
   package init() {}
 

@@ -21,7 +21,7 @@ package struct JSONErrorMiddleware: RouterMiddleware {
     } catch is HTTPParserError {
       return Self.response(.invalidBody, request)
     } catch {
-      if error is CancellationError, await context.departure().hasHappened {
+      if error is CancellationError, await context.disconnection().hasHappened {
         // Nobody reads it; the connection ends.
         context.logger.debug("The client has gone", metadata: ["path": "\(request.uri.path)"])
         return JSONAnswer.error(.badRequest, "the client has gone", [.connection: "close"])

@@ -16,7 +16,7 @@ struct GuardedChannel<Base: ServerChildChannel>: ServerChildChannel {
   let metrics: HostMetrics
   let memory: RawResponseCache
   let ownFields: HTTPFields
-  let refusals = Recurrences()
+  let refusals = LogThrottles()
 
   func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
     do {

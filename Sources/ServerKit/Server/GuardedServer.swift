@@ -18,7 +18,7 @@ extension HTTPServerBuilder {
   ) -> HTTPServerBuilder {
     let http1 = HTTP1Channel.Configuration(
       additionalChannelHandlers: [
-        RequestPartsHandler(limits: limits, metrics: metrics, ownFields: ownFields), ClientDepartureHandler(),
+        RequestPartsHandler(limits: limits, metrics: metrics, ownFields: ownFields), ClientDisconnectionHandler(),
       ] + handlers(),
       idleTimeout: TimeAmount(limits.idle),
       httpDecoderConfiguration: .init(

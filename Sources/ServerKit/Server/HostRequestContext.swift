@@ -31,6 +31,6 @@ package struct HostRequestContext: RequestContext, RemoteAddressRequestContext {
     remoteAddress = source.channel.remoteAddress
   }
 
-  /// The going of the client that asks.
-  package func departure() async -> ClientDeparture { await ClientDeparture.of(channel) }
+  /// The disconnection of the client, which has happened or may happen.
+  package func disconnection() async -> ClientDisconnection { await ClientDisconnection.of(channel) }
 }

@@ -8,20 +8,20 @@ import Testing
 @testable import RenderHost
 @testable import ServerKit
 
-struct RecurrenceTests {
+struct LogThrottleTests {
   @Test func theFirstIsSaidAndThenOnceInAWhileWithTheCount() {
     let start = ContinuousClock.now
-    var recurrence = Recurrence(every: .seconds(10))
+    var recurrence = LogThrottle(every: .seconds(10))
     let said = [0, 1, 1, 9, 10, 11, 19, 40, 41].map { recurrence.note(at: start + .seconds($0)) }
     #expect(said == [1, nil, nil, nil, 4, nil, nil, 3, nil])
   }
 
   @Test func namesCountOnTheirOwnUpToABound() {
-    let recurrences = Recurrences(every: .seconds(10))
+    let recurrences = LogThrottles(every: .seconds(10))
     let now = ContinuousClock.now
     #expect(recurrences.note("a", at: now) == 1 && recurrences.note("b", at: now) == 1)
     #expect(recurrences.note("a", at: now) == nil)
-    for number in 0..<Recurrences.limit { _ = recurrences.note("\(number)", at: now) }
+    for number in 0..<LogThrottles.limit { _ = recurrences.note("\(number)", at: now) }
     #expect(recurrences.note("c", at: now) == nil && recurrences.note("d", at: now + .seconds(10)) == 3)
     #expect(recurrences.note("b", at: now + .seconds(10)) == 1)
   }
