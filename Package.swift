@@ -42,10 +42,9 @@ let package = Package(
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(name: "CBrotli", pkgConfig: "libbrotlidec", providers: [.apt(["libbrotli-dev"])]),
     .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
-    .systemLibrary(
-      name: "CJavaScriptCore", pkgConfig: "javascriptcoregtk-4.1",
-      providers: [.apt(["libjavascriptcoregtk-4.1-dev"])]),
     .systemLibrary(name: "CLinux"),
+    // Loads JavaScriptCore when the first script is to run, and so is not linked with it.
+    .target(name: "CJavaScriptCore"),
 
     .target(
       name: "HTTPCaching",

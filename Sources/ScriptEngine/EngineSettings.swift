@@ -11,5 +11,16 @@ enum EngineSettings {
     return JSConfigureSignalForGC(collectorSignal)
   }()
 
-  static func apply() { _ = applied }
+  /// Loads the library, and nothing else: the engine starts threads as soon as it is asked for anything.
+  ///
+  /// - Throws: ``ScriptError/engine(_:)`` if JavaScriptCore is not installed.
+  static func load() throws {
+    if let reason = pk_load_javascriptcore() { throw ScriptError.engine(String(cString: reason)) }
+  }
+
+  /// - Throws: ``ScriptError/engine(_:)`` if JavaScriptCore is not installed.
+  static func apply() throws {
+    try load()
+    _ = applied
+  }
 }

@@ -15,7 +15,7 @@ final class FunctionBox {
   /// What the engine calls.
   static let definition = SharedClass(
     {
-      var definition = kJSClassDefinitionEmpty
+      var definition = JSClassDefinition()
       definition.callAsFunction = { rawContext, function, _, count, arguments, thrown in
         guard let function, let pointer = JSObjectGetPrivate(function) else { return nil }
         let box = Unmanaged<FunctionBox>.fromOpaque(pointer).takeUnretainedValue()

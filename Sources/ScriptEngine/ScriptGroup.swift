@@ -29,8 +29,14 @@ public actor ScriptGroup {
     try ScriptGroup(limits: limits)
   }
 
+  /// Loads JavaScriptCore, which the first ``make(limits:)`` does otherwise: for a process that may open no files later.
+  /// Starts no thread.
+  ///
+  /// - Throws: ``ScriptError/engine(_:)`` if JavaScriptCore is not installed. Each ``make(limits:)`` throws it again.
+  package static func loadEngine() throws { try EngineSettings.load() }
+
   private init(limits: ScriptLimits) throws {
-    EngineSettings.apply()
+    try EngineSettings.apply()
     guard let raw = JSContextGroupCreate() else { throw ScriptError.engine("no group can be made") }
     self.raw = raw
     interruption = Interruption()

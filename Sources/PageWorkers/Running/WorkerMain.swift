@@ -30,6 +30,8 @@ package enum WorkerMain {
     close(boardDescriptor)
     // The file of it is opened the first time, and cannot be later.
     _ = ScriptLimits.residentBytesNow()
+    // Neither can the engine's library. Without one each page fails to open, and says why.
+    try? ScriptGroup.loadEngine()
     // As many of malloc's arenas as scripts that run at a time. It makes eight for each processor, and in each stays
     // what the pages of one thread have used: 0.6 MB of a page's memory.
     _ = mallopt(M_ARENA_MAX, CInt(ProcessInfo.processInfo.activeProcessorCount))
