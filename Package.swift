@@ -9,9 +9,11 @@ let strict: [SwiftSetting] = [
 // A test may use what the module it tests uses without naming it again.
 let relaxed: [SwiftSetting] = [.enableUpcomingFeature("ExistentialAny")]
 
+// What only the two programs need. An app that depends on the package with `traits: []` neither fetches nor builds it.
+let tools: TargetDependencyCondition? = .when(traits: ["Tools"])
+
 let package = Package(
   name: "PageKit",
-  platforms: [.macOS(.v15), .iOS(.v18)],
   products: [
     .library(name: "PageKit", targets: ["PageKit"]),
     .library(name: "HTTPCaching", targets: ["HTTPCaching"]),
@@ -19,6 +21,10 @@ let package = Package(
     .library(name: "PageTesting", targets: ["PageTesting"]),
     .executable(name: "bundlectl", targets: ["bundlectl"]),
     .executable(name: "renderhost", targets: ["RenderHostCommand"]),
+  ],
+  traits: [
+    .default(enabledTraits: ["Tools"]),
+    .trait(name: "Tools", description: "The programs bundlectl and renderhost, with the HTTP server."),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
@@ -161,25 +167,30 @@ let package = Package(
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
-        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: tools),
       ],
       swiftSettings: strict),
     .target(
       name: "ServerKit",
       dependencies: [
-        "HTTPCaching", "PageCore", "PageLoading", "PageStore", "CLinux", "CCrypto",
+        "PageKit", "PageWorkers", "CLinux", "CBrotli", "CZlib", "CZstd", "CCrypto",
+        .product(name: "ArgumentParser", package: "swift-argument-parser", condition: tools),
+        .product(name: "Configuration", package: "swift-configuration", condition: tools),
+        .product(name: "Hummingbird", package: "hummingbird", condition: tools),
+        .product(name: "HummingbirdHTTP2", package: "hummingbird", condition: tools),
+        .product(name: "HummingbirdTLS", package: "hummingbird", condition: tools),
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Hummingbird", package: "hummingbird"),
         .product(name: "HummingbirdHTTP2", package: "hummingbird"),
         .product(name: "Logging", package: "swift-log"),
-        .product(name: "Metrics", package: "swift-metrics"),
+        .product(name: "Metrics", package: "swift-metrics", condition: tools),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
-        .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
+        .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: tools),
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
-        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-        .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: tools),
+        .product(name: "UnixSignals", package: "swift-service-lifecycle", condition: tools),
       ],
       swiftSettings: strict),
     .target(
@@ -222,10 +233,10 @@ let package = Package(
       name: "bundlectl",
       dependencies: [
         "PageKit", "PageWorkers", "CLinux",
-        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "ArgumentParser", package: "swift-argument-parser", condition: tools),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
-        .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+        .product(name: "UnixSignals", package: "swift-service-lifecycle", condition: tools),
       ],
       swiftSettings: strict),
 
@@ -257,8 +268,8 @@ let package = Package(
     .testTarget(
       name: "RenderHostTests",
       dependencies: [
-        "RenderHost", "CacheGateway", "ServerKit", "PageWorkers", "PageTesting", "TestServers", "RenderHostCommand",
-        .product(name: "HummingbirdTesting", package: "hummingbird"),
+        "RenderHost", "PageWorkers", "PageTesting", "TestServers", "RenderHostCommand",
+        .product(name: "HummingbirdTesting", package: "hummingbird", condition: tools),
         .product(name: "NIOEmbedded", package: "swift-nio"),
       ], swiftSettings: relaxed),
     .testTarget(

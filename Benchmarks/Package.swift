@@ -3,7 +3,6 @@ import PackageDescription
 
 let package = Package(
   name: "Benchmarks",
-  platforms: [.macOS(.v15)],
   dependencies: [
     .package(name: "PageKit", path: ".."),
     .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),

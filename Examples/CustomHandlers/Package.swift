@@ -3,7 +3,6 @@ import PackageDescription
 
 let package = Package(
   name: "CustomHandlersExample",
-  platforms: [.macOS(.v15)],
   dependencies: [.package(name: "PageKit", path: "../..")],
   targets: [
     .executableTarget(

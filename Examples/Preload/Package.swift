@@ -3,7 +3,6 @@ import PackageDescription
 
 let package = Package(
   name: "PreloadExample",
-  platforms: [.macOS(.v15)],
   dependencies: [.package(name: "PageKit", path: "../..")],
   targets: [.executableTarget(name: "preload", dependencies: [.product(name: "PageKit", package: "PageKit")])]
 )
