@@ -228,7 +228,8 @@ let package = Package(
         .embedInCode("Dashboard/dashboard.js"),
       ],
       swiftSettings: strict),
-    .executableTarget(name: "RenderHostCommand", dependencies: ["RenderHost"], swiftSettings: strict),
+    .executableTarget(
+      name: "RenderHostCommand", dependencies: ["RenderHost"], swiftSettings: strict, plugins: ["BuildCommit"]),
     .executableTarget(
       name: "bundlectl",
       dependencies: [
@@ -238,7 +239,9 @@ let package = Package(
         .product(name: "Logging", package: "swift-log"),
         .product(name: "UnixSignals", package: "swift-service-lifecycle", condition: tools),
       ],
-      swiftSettings: strict),
+      swiftSettings: strict, plugins: ["BuildCommit"]),
+    // The commit, for --version.
+    .plugin(name: "BuildCommit", capability: .buildTool()),
 
     .testTarget(name: "ScriptEngineTests", dependencies: ["ScriptEngine"], swiftSettings: relaxed),
     .testTarget(

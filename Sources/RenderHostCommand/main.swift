@@ -5,5 +5,5 @@ import RenderHost
 if CommandLine.arguments.dropFirst().first == "worker" {
   HostEntry.runWorker()
 }
-Task { await HostEntry.runHost() }
+Task { await HostEntry.runHost(commit: BuildCommit.short) }
 dispatchMain()

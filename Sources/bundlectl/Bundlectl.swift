@@ -58,5 +58,6 @@ struct Bundlectl: AsyncParsableCommand {
 }
 
 enum Version {
-  static let current = "0.1.0"
+  /// With the commit, if it is known.
+  static let current = "0.1.0" + (BuildCommit.short.map { " (\($0))" } ?? "")
 }

@@ -6,35 +6,37 @@ import ServerKit
 
 /// `renderhost`.
 package struct HostCommand: AsyncParsableCommand {
-  package static let configuration = CommandConfiguration(
-    commandName: "renderhost",
-    abstract:
-      "Serves JavaScript bundles, runs their pages in processes of their own, and is a shared cache before the APIs "
-      + "they call.",
-    usage: """
-      renderhost --bundles <dir> [--store <dir>] [--listen <host:port>] [<options>]
-      renderhost --manifest <url> [--store <dir>] [--listen <host:port>] [<options>]
-      renderhost --gateway <host:port> --origin <url> [--store <dir>] [<options>]
-      """,
-    discussion: """
-      Each option is also a variable (--page-time is RENDERHOST_PAGE_TIME; lists have commas) and a key of the \
-      --config file ("page-time"; lists are arrays). A flag wins over the variable, the variable over the file.
+  package static var configuration: CommandConfiguration {
+    CommandConfiguration(
+      commandName: "renderhost",
+      abstract:
+        "Serves JavaScript bundles, runs their pages in processes of their own, and is a shared cache before the APIs "
+        + "they call.",
+      usage: """
+        renderhost --bundles <dir> [--store <dir>] [--listen <host:port>] [<options>]
+        renderhost --manifest <url> [--store <dir>] [--listen <host:port>] [<options>]
+        renderhost --gateway <host:port> --origin <url> [--store <dir>] [<options>]
+        """,
+      discussion: """
+        Each option is also a variable (--page-time is RENDERHOST_PAGE_TIME; lists have commas) and a key of the \
+        --config file ("page-time"; lists are arrays). A flag wins over the variable, the variable over the file.
 
-      Seconds may be decimals or have a unit: 5, 2.5, 250ms, 10m, 1h. Sizes have powers of 1024: 65536, 256MB, 1GB.
+        Seconds may be decimals or have a unit: 5, 2.5, 250ms, 10m, 1h. Sizes have powers of 1024: 65536, 256MB, 1GB.
 
-      Examples:
-        renderhost --bundles dist --store /var/lib/renderhost --listen 127.0.0.1:8080
-        renderhost --manifest https://pages.example.com/manifest.json --follow 30 --listen 0.0.0.0:8443 \\
-          --tls-cert chain.pem --tls-key key.pem --admin-listen 127.0.0.1:9090
-        renderhost --gateway 127.0.0.1:8081 --origin https://api.example.com --store /var/lib/renderhost
-        renderhost --config /etc/renderhost/config.json --check-config
+        Examples:
+          renderhost --bundles dist --store /var/lib/renderhost --listen 127.0.0.1:8080
+          renderhost --manifest https://pages.example.com/manifest.json --follow 30 --listen 0.0.0.0:8443 \\
+            --tls-cert chain.pem --tls-key key.pem --admin-listen 127.0.0.1:9090
+          renderhost --gateway 127.0.0.1:8081 --origin https://api.example.com --store /var/lib/renderhost
+          renderhost --config /etc/renderhost/config.json --check-config
 
-      Signals: SIGHUP reads the certificate again and verifies all bundles again; SIGTERM and SIGINT finish what is \
-      under way.
+        Signals: SIGHUP reads the certificate again and verifies all bundles again; SIGTERM and SIGINT finish what is \
+        under way.
 
-      Exit status: 0 when stopped or when the settings are good, 1 when something is wrong, 64 for wrong usage.
-      """,
-    version: "renderhost \(HostVersion.current)")
+        Exit status: 0 when stopped or when the settings are good, 1 when something is wrong, 64 for wrong usage.
+        """,
+      version: "renderhost \(HostVersion.text)")
+  }
 
   @OptionGroup(title: "Serving") var serving: ServingFlags
   @OptionGroup(title: "Gateway") var gateway: GatewayFlags
@@ -102,4 +104,13 @@ package struct HostCommand: AsyncParsableCommand {
   }
 
   private static func say(_ line: String) { FileHandle.standardError.write(Data((line + "\n").utf8)) }
+}
+
+enum HostVersion {
+  static let current = "0.1.0"
+  /// The commit that the program was built from; `nil` if it is unknown.
+  @TaskLocal static var commit: String?
+
+  /// With the commit, if it is known.
+  static var text: String { current + (commit.map { " (\($0))" } ?? "") }
 }

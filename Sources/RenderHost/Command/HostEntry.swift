@@ -11,11 +11,13 @@ package enum HostEntry {
   package static func runWorker() -> Never { WorkerMain.runOrCheck() }
 
   /// Reads the flags and runs the daemon; never returns.
-  package static func runHost() async -> Never {
+  ///
+  /// - Parameter commit: the one that the program was built from, for `--version`; `nil` if it is unknown.
+  public static func runHost(commit: String?) async -> Never {
     ProcessLimits.raise()
     let processors = Int(pk_usable_processors())
     if processors > 0 { NIOSingletons.groupLoopCountSuggestion = processors }
-    await HostCommand.main()
+    await HostVersion.$commit.withValue(commit) { await HostCommand.main() }
     exit(0)
   }
 }
