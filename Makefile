@@ -5,7 +5,9 @@ CONFIGURATION = release
 BUILD = -c $(CONFIGURATION) -Xswiftc -enable-testing
 # More tests at once would wait for each other's servers: all share a few threads.
 AT_ONCE = SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=16
-.PHONY: demo test soak fuzz lint format examples bench clean
+# Where `make install` puts things; DESTDIR is put before it.
+PREFIX = /usr/local
+.PHONY: demo test soak fuzz lint format examples bench release install deb clean
 
 demo:
 	@scripts/setup
@@ -37,11 +39,10 @@ fuzz:
 
 lint:
 	@scripts/setup
-	swift format lint --strict --parallel --recursive Package.swift Sources Tests Benchmarks Examples
-	@scripts/documentation
+	swift format lint --strict --parallel --recursive Package.swift Plugins Sources Tests Benchmarks Examples
 
 format:
-	swift format --in-place --parallel --recursive Package.swift Sources Tests Benchmarks Examples
+	swift format --in-place --parallel --recursive Package.swift Plugins Sources Tests Benchmarks Examples
 
 examples:
 	@scripts/check-examples $(BUILD)
@@ -49,6 +50,19 @@ examples:
 bench:
 	@scripts/setup bench
 	@scripts/bench
+
+# Programs that need no toolchain, without debug symbols, with man pages and completions: in .build/dist.
+release:
+	@scripts/setup release
+	@scripts/build-release
+
+# What `make release` has built, with the systemd unit and settings to begin with.
+install:
+	@scripts/install-release "$(DESTDIR)" "$(PREFIX)"
+
+# A Debian package of the same; as root scripts/check-package tries it in a bare system.
+deb: release
+	@scripts/build-deb
 
 clean:
 	rm -rf .build .demo Examples/*/.build Benchmarks/.build
