@@ -131,7 +131,7 @@ let package = Package(
     .target(
       name: "WebSocketTransport",
       dependencies: [
-        "NIOConnecting", "PageCore", "PageRuntime",
+        "HTTPTransport", "NIOConnecting", "PageRuntime",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
@@ -143,8 +143,7 @@ let package = Package(
       name: "PageKit",
       dependencies: [
         "Bundles", "CurlTransport", "DiskStorage", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageRuntime",
-        "ScriptEngine",
-        "WebSocketTransport", "CCrypto",
+        "ScriptEngine", "WebSocketTransport", "CCrypto",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
       ],
@@ -173,16 +172,11 @@ let package = Package(
     .target(
       name: "ServerKit",
       dependencies: [
-        "PageKit", "PageWorkers", "CLinux", "CBrotli", "CZlib", "CZstd", "CCrypto",
-        .product(name: "ArgumentParser", package: "swift-argument-parser", condition: tools),
-        .product(name: "Configuration", package: "swift-configuration", condition: tools),
-        .product(name: "Hummingbird", package: "hummingbird", condition: tools),
-        .product(name: "HummingbirdHTTP2", package: "hummingbird", condition: tools),
-        .product(name: "HummingbirdTLS", package: "hummingbird", condition: tools),
+        "DiskStorage", "HTTPCaching", "HTTPTransport", "CCrypto", "CLinux",
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
-        .product(name: "Hummingbird", package: "hummingbird"),
-        .product(name: "HummingbirdHTTP2", package: "hummingbird"),
+        .product(name: "Hummingbird", package: "hummingbird", condition: tools),
+        .product(name: "HummingbirdHTTP2", package: "hummingbird", condition: tools),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "Metrics", package: "swift-metrics", condition: tools),
         .product(name: "NIOCore", package: "swift-nio"),
@@ -196,32 +190,33 @@ let package = Package(
     .target(
       name: "CacheGateway",
       dependencies: [
-        "ServerKit", "NIOConnecting", "HTTPCaching", "PageCore", "PageLoading", "PageStore", "CurlTransport", "CCrypto",
+        "CurlTransport", "DiskStorage", "HTTPCache", "HTTPCaching", "HTTPTransport", "NIOConnecting", "ServerKit",
+        "CCrypto",
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
-        .product(name: "Hummingbird", package: "hummingbird"),
+        .product(name: "Hummingbird", package: "hummingbird", condition: tools),
         .product(name: "Logging", package: "swift-log"),
-        .product(name: "Metrics", package: "swift-metrics"),
+        .product(name: "Metrics", package: "swift-metrics", condition: tools),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
-        .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
+        .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: tools),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
-        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: tools),
       ],
       swiftSettings: strict),
     .target(
       name: "RenderHost",
       dependencies: [
         "CacheGateway", "ServerKit", "PageKit", "PageWorkers", "CLinux", "CBrotli", "CZlib", "CZstd", "CCrypto",
-        .product(name: "ArgumentParser", package: "swift-argument-parser"),
-        .product(name: "Hummingbird", package: "hummingbird"),
+        .product(name: "ArgumentParser", package: "swift-argument-parser", condition: tools),
+        .product(name: "Hummingbird", package: "hummingbird", condition: tools),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
-        .product(name: "Metrics", package: "swift-metrics"),
+        .product(name: "Metrics", package: "swift-metrics", condition: tools),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
-        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: tools),
       ],
       resources: [
         .embedInCode("Dashboard/dashboard.html"), .embedInCode("Dashboard/dashboard.css"),
@@ -380,7 +375,7 @@ if Context.environment["PAGEKIT_FUZZ"] != nil {
       .target(
         name: "ServerKit",
         dependencies: [
-          "PageCore",
+          "HTTPTransport",
           .product(name: "DequeModule", package: "swift-collections"),
           .product(name: "HTTPTypes", package: "swift-http-types"),
           .product(name: "NIOCore", package: "swift-nio"),
@@ -393,7 +388,7 @@ if Context.environment["PAGEKIT_FUZZ"] != nil {
       .executableTarget(
         name: "Fuzzing",
         dependencies: [
-          "HTTPCaching", "PageCore", "PageRuntime", "PageStore", "PageWorkers", "ServerKit",
+          "Bundles", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageRuntime", "PageWorkers", "ServerKit",
           .product(name: "HTTPTypes", package: "swift-http-types"),
           .product(name: "NIOCore", package: "swift-nio"),
           .product(name: "NIOEmbedded", package: "swift-nio"),

@@ -2,7 +2,6 @@ import HTTPTransport
 import HTTPTypes
 import Hummingbird
 import NIOCore
-import PageCore
 import ServerKit
 import Synchronization
 

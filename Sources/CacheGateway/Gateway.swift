@@ -1,12 +1,10 @@
+import DiskStorage
 import HTTPCache
 import HTTPCaching
 import HTTPTransport
 import HTTPTypes
 import Hummingbird
 import Logging
-import PageCore
-import PageLoading
-import PageStore
 import ServerKit
 
 /// A shared cache in front of origins: decides with `HTTPCaching`, keeps in stores of its own, asks with libcurl.

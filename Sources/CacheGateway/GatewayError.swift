@@ -3,8 +3,6 @@ import HTTPCaching
 import HTTPTransport
 import HTTPTypes
 import Hummingbird
-import PageCore
-import PageLoading
 import ServerKit
 
 /// The origin has given no answer that can be passed on. RFC 9110 §15.6.3 to §15.6.5.

@@ -1,7 +1,6 @@
 import CoreMetrics
 import HTTPTransport
 import Logging
-import PageCore
 import ServerKit
 
 /// The metrics, failures and log lines of one origin.

@@ -1,7 +1,6 @@
 import HTTPCache
 import HTTPTypes
 import Hummingbird
-import PageLoading
 import ServerKit
 
 /// Lets the gateway's listener answer identical request heads with the same bytes.
@@ -11,15 +10,15 @@ enum GatewayReplay {
 
   /// - Parameter note: called for each replay.
   static func offer(
-    _ loaded: Loaded, to request: Request, note: @escaping @Sendable (RecordedResponse.ReplayEvent) -> Void
+    _ loaded: Resource, to request: Request, note: @escaping @Sendable (RecordedResponse.ReplayEvent) -> Void
   ) {
-    guard let context = ReplayContext.current, let standing = loaded.standing,
-      standing.chosenBy.isDisjoint(with: ofClient),
+    guard let context = ReplayContext.current, let replay = loaded.replay,
+      replay.chosenBy.isDisjoint(with: ofClient),
       !request.headers.contains(.authorization)
     else { return }
-    context.allow(aging: standing.age)
+    context.allow(aging: replay.age)
     context.onReplay { event in
-      standing.use()
+      replay.use()
       note(event)
     }
   }

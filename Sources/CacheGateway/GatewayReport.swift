@@ -1,6 +1,6 @@
 import CoreMetrics
-import PageCore
-import PageLoading
+import HTTPCache
+import HTTPTransport
 import ServerKit
 import Synchronization
 

@@ -1,6 +1,5 @@
 import HTTPCache
 import HTTPCaching
-import PageLoading
 
 /// The result of a request, for metrics and logs.
 package enum GatewayResult: String, CaseIterable, Sendable {

@@ -1,4 +1,4 @@
-import PageCore
+import HTTPTransport
 import ServerKit
 
 /// The settings of the gateway.

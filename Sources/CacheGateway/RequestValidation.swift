@@ -1,6 +1,5 @@
 import HTTPTransport
 import HTTPTypes
-import PageCore
 import ServerKit
 
 /// Finds what in a request's head has no one meaning, or cannot be passed on as it came.

@@ -2,7 +2,6 @@ import HTTPTransport
 import HTTPTypes
 import Hummingbird
 import NIOCore
-import PageCore
 import ServerKit
 
 /// The gateway's answer to a TRACE or OPTIONS request that goes no further. RFC 9110 §9.3.7, §9.3.8.

@@ -7,9 +7,6 @@ import HTTPTypes
 import Hummingbird
 import Logging
 import NIOCore
-import PageCore
-import PageLoading
-import PageStore
 import ServerKit
 
 /// One server behind the gateway, with a cache of its own.
@@ -134,7 +131,7 @@ package struct GatewayOrigin: Sendable {
   private static func isNormal(_ text: String) -> Bool { PageURL(text, ignoring: [])?.text == text }
 
   private func response(
-    _ loaded: Loaded, to request: Request, _ result: GatewayResult, _ disconnection: ClientDisconnection
+    _ loaded: Resource, to request: Request, _ result: GatewayResult, _ disconnection: ClientDisconnection
   ) -> Response {
     let fields = GatewayFields.response(loaded.response.headerFields)
     let status = loaded.response.status

@@ -1,7 +1,7 @@
+import HTTPCache
 import HTTPCaching
+import HTTPTransport
 import HTTPTypes
-import PageCore
-import PageLoading
 
 /// The settings of one origin of the gateway.
 package struct OriginSettings: Sendable {

@@ -1,7 +1,7 @@
+import HTTPCache
 import HTTPCaching
+import HTTPTransport
 import HTTPTypes
-import PageCore
-import PageLoading
 import ServerKit
 
 /// The origins of the gateway, as the settings' file has them under `origins`.

@@ -1,6 +1,6 @@
 import CoreMetrics
-import PageCore
-import PageLoading
+import HTTPCache
+import HTTPTransport
 import ServerKit
 
 /// Purges what the gateway keeps of its origins.

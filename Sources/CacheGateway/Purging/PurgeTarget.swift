@@ -1,4 +1,5 @@
-import PageCore
+import HTTPCache
+import HTTPTransport
 
 /// A URL, or the beginning of URLs, as clients of the gateway ask for it: a path, or absolute.
 struct PurgeTarget: Sendable {

@@ -5,8 +5,6 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import NIOHTTP1
-import PageCore
-import PageLoading
 import ServerKit
 import ServiceLifecycle
 

@@ -1,7 +1,6 @@
 import HTTPCache
 import NIOCore
 import NIOHTTP1
-import PageLoading
 import ServerKit
 
 /// A connection to an origin that was asked for a web socket; closed when it is let go of.

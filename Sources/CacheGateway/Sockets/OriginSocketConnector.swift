@@ -6,7 +6,6 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
-import PageCore
 import ServerKit
 import Synchronization
 

@@ -105,12 +105,3 @@ package struct HostCommand: AsyncParsableCommand {
 
   private static func say(_ line: String) { FileHandle.standardError.write(Data((line + "\n").utf8)) }
 }
-
-enum HostVersion {
-  static let current = "0.1.0"
-  /// The commit that the program was built from; `nil` if it is unknown.
-  @TaskLocal static var commit: String?
-
-  /// With the commit, if it is known.
-  static var text: String { current + (commit.map { " (\($0))" } ?? "") }
-}

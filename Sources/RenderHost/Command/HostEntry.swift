@@ -13,7 +13,7 @@ package enum HostEntry {
   /// Reads the flags and runs the daemon; never returns.
   ///
   /// - Parameter commit: the one that the program was built from, for `--version`; `nil` if it is unknown.
-  public static func runHost(commit: String?) async -> Never {
+  package static func runHost(commit: String?) async -> Never {
     ProcessLimits.raise()
     let processors = Int(pk_usable_processors())
     if processors > 0 { NIOSingletons.groupLoopCountSuggestion = processors }

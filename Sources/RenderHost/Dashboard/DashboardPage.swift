@@ -4,7 +4,6 @@ import HTTPTransport
 import HTTPTypes
 import Hummingbird
 import NIOCore
-import PageCore
 import ServerKit
 
 /// The dashboard: one page, with its style and its script in it, and nothing from elsewhere.

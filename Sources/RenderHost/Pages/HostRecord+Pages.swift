@@ -12,7 +12,7 @@ extension HostRecord {
   }
 
   /// A page has got what it asked for.
-  func answered(from source: Loaded.Source) {
+  func answered(from source: Resource.Source) {
     let name =
       switch source {
       case .memory: "memory"

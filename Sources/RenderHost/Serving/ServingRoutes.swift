@@ -8,7 +8,6 @@ import Hummingbird
 import Logging
 import NIOCore
 import PageKit
-import PageLoading
 import ServerKit
 
 /// The routes of what is served: the manifest, the checksums, bundles and files by their names and by their digests.

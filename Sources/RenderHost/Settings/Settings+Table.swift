@@ -1,8 +1,8 @@
 import CacheGateway
+import DiskStorage
 import Foundation
-import PageCore
+import HTTPTransport
 import PageKit
-import PageStore
 import ServerKit
 
 extension SettingKey {

@@ -1,7 +1,7 @@
 import CacheGateway
+import DiskStorage
 import Foundation
-import PageCore
-import PageStore
+import HTTPTransport
 import PageWorkers
 import ServerKit
 

@@ -1,6 +1,6 @@
 import CacheGateway
 import Foundation
-import PageCore
+import HTTPTransport
 import ServerKit
 
 /// The settings a JSON file holds: an object whose keys are the flags' names, and `origins`.

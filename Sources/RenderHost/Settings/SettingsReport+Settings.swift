@@ -1,5 +1,5 @@
 import CacheGateway
-import PageCore
+import HTTPTransport
 import ServerKit
 
 extension SettingsReport {

@@ -1,8 +1,8 @@
 import Foundation
+import HTTPTransport
 import HTTPTypes
 import Hummingbird
 import NIOCore
-import PageCore
 
 /// Answers in JSON, all with the same head.
 package enum JSONAnswer {

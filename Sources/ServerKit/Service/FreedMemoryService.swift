@@ -1,6 +1,6 @@
 import CLinux
 import Dispatch
-import PageCore
+import HTTPTransport
 import ServiceLifecycle
 
 /// Gives memory that was freed back to the system: the allocator keeps what many clients needed at once, in one arena

@@ -1,5 +1,5 @@
 import Foundation
-import PageCore
+import HTTPTransport
 
 /// One value that was given for a setting, and the forms it can be read in.
 package struct GivenValue {

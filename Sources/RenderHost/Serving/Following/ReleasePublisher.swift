@@ -3,7 +3,6 @@ import CoreMetrics
 import HTTPTransport
 import Logging
 import PageKit
-import PageLoading
 import ServerKit
 
 /// Brings the source's release into the store, whole, and has it served then.

@@ -4,7 +4,6 @@ import HTTPTransport
 import HTTPTypes
 import Hummingbird
 import NIOCore
-import PageCore
 import ServerKit
 import ServiceLifecycle
 
