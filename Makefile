@@ -40,6 +40,8 @@ fuzz:
 lint:
 	@scripts/setup
 	swift format lint --strict --parallel --recursive Package.swift Plugins Sources Tests Benchmarks Examples
+	@scripts/documentation
+	@scripts/module-graph >/dev/null
 
 format:
 	swift format --in-place --parallel --recursive Package.swift Plugins Sources Tests Benchmarks Examples

@@ -71,7 +71,7 @@ let package = Package(
     .target(
       name: "CurlTransport",
       dependencies: [
-        "HTTPCaching", "HTTPTransport", "CCurl", "CZlib", "CBrotli", "CZstd",
+        "HTTPTransport", "CCurl", "CZlib", "CBrotli", "CZstd",
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
       swiftSettings: strict),
@@ -88,7 +88,6 @@ let package = Package(
       name: "HTTPCache",
       dependencies: [
         "HTTPCaching", "HTTPTransport", "DiskStorage", "CLinux",
-        .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "HeapModule", package: "swift-collections"),
@@ -99,11 +98,9 @@ let package = Package(
     .target(
       name: "Bundles",
       dependencies: [
-        "HTTPCaching", "HTTPTransport", "DiskStorage", "CLinux",
-        .product(name: "DequeModule", package: "swift-collections"),
+        "HTTPCaching", "HTTPTransport", "DiskStorage",
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
-        .product(name: "HeapModule", package: "swift-collections"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "SystemPackage", package: "swift-system"),
       ],
@@ -131,7 +128,7 @@ let package = Package(
     .target(
       name: "WebSocketTransport",
       dependencies: [
-        "HTTPTransport", "NIOConnecting", "PageRuntime",
+        "NIOConnecting", "PageRuntime",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
@@ -241,7 +238,7 @@ let package = Package(
     .testTarget(name: "ScriptEngineTests", dependencies: ["ScriptEngine"], swiftSettings: relaxed),
     .testTarget(
       name: "PageRuntimeTests",
-      dependencies: ["PageRuntime", "Bundles", "CurlTransport", "PageTesting", "TestServers", "WebSocketTransport"],
+      dependencies: ["PageRuntime", "CurlTransport", "PageTesting", "TestServers", "WebSocketTransport"],
       exclude: ["Fixtures"], swiftSettings: relaxed),
     .testTarget(
       name: "WebSocketTransportTests",
