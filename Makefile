@@ -3,8 +3,6 @@
 # Tests are built as what is shipped is: with the optimiser, whose checks differ. CONFIGURATION=debug builds the other way.
 CONFIGURATION = release
 BUILD = -c $(CONFIGURATION) -Xswiftc -enable-testing
-# More tests at once would wait for each other's servers: all share a few threads.
-AT_ONCE = SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=16
 # Where `make install` puts things; DESTDIR is put before it.
 PREFIX = /usr/local
 .PHONY: demo test soak fuzz lint format examples bench release install deb clean
@@ -13,18 +11,8 @@ demo:
 	@scripts/setup
 	@scripts/demo
 
-test: lint
-	@scripts/setup test
-	swift build $(BUILD) --build-tests
-	@for tests in Tests/*Tests; do \
-	  echo "testing $${tests#Tests/}"; \
-	  env -u PAGEKIT_TRAFFIC_SECONDS $(AT_ONCE) swift test $(BUILD) --skip-build --filter "^$${tests#Tests/}\." || exit 1; \
-	done
-	@echo "half a minute of traffic: make soak has more"
-	PAGEKIT_TRAFFIC_SECONDS=30 swift test $(BUILD) --skip-build --filter "TrafficTests"
-	@$(MAKE) --no-print-directory examples
-	@scripts/check-renderhost $(CONFIGURATION)
-	@scripts/command-reference --check "$$(swift build $(BUILD) --show-bin-path)"
+test:
+	@scripts/test $(CONFIGURATION) -Xswiftc -enable-testing
 
 # The same traffic for as long as it is told: five minutes by default.
 soak:
