@@ -273,7 +273,8 @@ let package = Package(
     .target(
       name: "TestSupport", dependencies: ["HTTPCaching", "HTTPTransport", "PageTesting"], path: "Tests/TestSupport",
       swiftSettings: relaxed),
-    .testTarget(name: "HTTPTransportTests", dependencies: ["HTTPTransport", "PageTesting"], swiftSettings: relaxed),
+    .testTarget(
+      name: "HTTPTransportTests", dependencies: ["HTTPTransport", "PageTesting", "CCrypto"], swiftSettings: relaxed),
     .testTarget(name: "DiskStorageTests", dependencies: ["DiskStorage"], swiftSettings: relaxed),
     // Real servers that several test targets start.
     .target(

@@ -1,3 +1,4 @@
+import CCrypto
 import HTTPTransport
 import Testing
 
@@ -7,6 +8,14 @@ struct DigestTests {
     #expect(digests.md5.hex == "900150983cd24fb0d6963f7d28e17f72")
     #expect(digests.sha256.hex == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
     #expect(digests.size == 3)
+  }
+
+  @Test("MD5 can be had on a system that allows only the algorithms of FIPS")
+  func fips() throws {
+    // The setting that such a system makes in openssl.cnf.
+    #expect(EVP_set_default_properties(nil, "fips=yes") == 1)
+    defer { EVP_set_default_properties(nil, "") }
+    #expect(try ContentDigests(of: Array("abc".utf8)).md5.hex == "900150983cd24fb0d6963f7d28e17f72")
   }
 
   @Test func piecesDigestLikeTheWhole() throws {

@@ -4,11 +4,13 @@ import CCrypto
 public struct Digester<Digest: FixedSizeDigest>: ~Copyable {
   private let context: OpaquePointer
 
-  fileprivate init(_ algorithm: OpaquePointer?, named name: String) throws {
-    guard let context = EVP_MD_CTX_new() else { throw DigestError.unavailable(name) }
-    guard EVP_DigestInit_ex(context, algorithm, nil) == 1 else {
+  fileprivate init(_ algorithm: DigestAlgorithm) throws {
+    guard let pointer = algorithm.pointer, let context = EVP_MD_CTX_new() else {
+      throw DigestError.unavailable(algorithm.name)
+    }
+    guard EVP_DigestInit_ex(context, pointer, nil) == 1 else {
       EVP_MD_CTX_free(context)
-      throw DigestError.unavailable(name)
+      throw DigestError.unavailable(algorithm.name)
     }
     self.context = context
   }
@@ -37,12 +39,40 @@ public struct Digester<Digest: FixedSizeDigest>: ~Copyable {
 }
 
 extension Digester where Digest == MD5Digest {
-  /// - Throws: ``DigestError`` where libcrypto refuses MD5, as it does in FIPS mode.
-  public static func md5() throws -> Self { try Self(EVP_md5(), named: "MD5") }
+  /// - Throws: ``DigestError`` if libcrypto was built without MD5.
+  public static func md5() throws -> Self { try Self(.md5) }
 }
 
 extension Digester where Digest == SHA256Digest {
-  public static func sha256() throws -> Self { try Self(EVP_sha256(), named: "SHA-256") }
+  /// - Throws: ``DigestError`` if libcrypto was built without SHA-256.
+  public static func sha256() throws -> Self { try Self(.sha256) }
+}
+
+/// An algorithm of libcrypto's default provider, in a context that the system's settings do not change: FIPS mode forbids
+/// MD5 where it would have to resist attacks. Here it is the checksum that a server gives.
+private struct DigestAlgorithm: @unchecked Sendable {
+  let name: String
+  /// Lives as long as the process; libcrypto lets all threads use it.
+  let pointer: OpaquePointer?
+
+  private init(_ name: String) {
+    self.name = name
+    pointer = Self.library.context.flatMap { EVP_MD_fetch($0, name, "") }
+  }
+
+  static let md5 = DigestAlgorithm("MD5")
+  static let sha256 = DigestAlgorithm("SHA256")
+
+  private struct Library: @unchecked Sendable {
+    let context: OpaquePointer?
+
+    init() {
+      context = OSSL_LIB_CTX_new()
+      _ = context.map { OSSL_PROVIDER_load($0, "default") }
+    }
+  }
+
+  private static let library = Library()
 }
 
 /// Takes both digests in one pass over the bytes.
@@ -83,13 +113,14 @@ extension ContentDigests {
   }
 }
 
-/// libcrypto has no such digest, or refuses it.
+/// libcrypto cannot compute a digest.
 public enum DigestError: Error, CustomStringConvertible {
   case unavailable(String)
 
   public var description: String {
     switch self {
-    case .unavailable(let name): "libcrypto does not offer \(name) on this system (FIPS mode forbids MD5)"
+    case .unavailable(let name):
+      "libcrypto on this system was built without \(name): install OpenSSL with its default provider"
     }
   }
 }
