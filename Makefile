@@ -55,4 +55,4 @@ deb: release
 	@scripts/build-deb
 
 clean:
-	rm -rf .build .demo Examples/*/.build Benchmarks/.build
+	rm -rf .build .demo Examples/.build Benchmarks/.build

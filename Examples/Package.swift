@@ -2,14 +2,17 @@
 import PackageDescription
 
 let package = Package(
-  name: "CustomHandlersExample",
-  dependencies: [.package(name: "PageKit", path: "../..")],
+  name: "PageKitExamples",
+  dependencies: [.package(name: "PageKit", path: "..")],
   targets: [
+    .executableTarget(
+      name: "preload", dependencies: [.product(name: "PageKit", package: "PageKit")], path: "Preload"),
     .executableTarget(
       name: "custom-handlers",
       dependencies: [
         .product(name: "PageKit", package: "PageKit"),
         .product(name: "PageTesting", package: "PageKit"),
-      ])
+      ],
+      path: "CustomHandlers", exclude: ["README.md"]),
   ]
 )
