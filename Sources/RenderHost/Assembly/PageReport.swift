@@ -76,6 +76,9 @@ struct PageReport: Sendable {
       let meter = metrics.workerMemory(slot: slot)
       if let bytes = residents[slot] { meter.set(Double(bytes)) } else { meter.destroy() }
     }
+    let calls = running.workers.admission.counts
+    metrics.pageCalls("running").set(Double(calls.running))
+    metrics.pageCalls("waiting").set(Double(calls.waiting))
     let (opening, open) = await running.directory.phases
     for phase in Self.phases {
       let count = phase == "opening" ? opening : open.count { $0 == phase }

@@ -35,6 +35,11 @@ extension HostMetrics {
     Timer(label: "renderhost_page_entry_seconds", dimensions: [("kind", kind)], factory: registry)
   }
 
+  /// `renderhost_page_calls`: requests for pages by state: `running` in a worker, `waiting` for a place in one.
+  func pageCalls(_ state: String) -> Meter {
+    Meter(label: "renderhost_page_calls", dimensions: [("state", state)], factory: registry)
+  }
+
   /// `renderhost_workers`: by state: `starting`, `ready`, `busy`, `ending`.
   func workers(_ state: String) -> Meter {
     Meter(label: "renderhost_workers", dimensions: [("state", state)], factory: registry)
@@ -57,6 +62,7 @@ extension HostMetrics {
     "renderhost_pages": .init(help: "Pages, by phase."),
     "renderhost_pages_opened": .init(help: "Pages opened, by outcome."),
     "renderhost_page_entry_seconds": .init(help: "Time of one entry into a page."),
+    "renderhost_page_calls": .init(help: "Requests for pages that run in workers or wait for a place in one."),
     "renderhost_workers": .init(help: "Worker processes, by state."),
     "renderhost_worker_resident_bytes": .init(help: "Resident memory of a worker."),
     "renderhost_worker_kills": .init(help: "Workers that ended before their time, by reason."),

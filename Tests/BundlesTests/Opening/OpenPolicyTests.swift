@@ -127,7 +127,10 @@ struct OpenPolicyTests {
       let clock = ManualClock()
       let loader = try fixture.timedLoader(clock, trouble.transport)
       let url = try fixture.url("/b/a.js")
+      let asked = trouble.path.map { ($0, fixture.origin.requestCount(path: $0)) }
       let opening = Task { try await loader.load(url) }
+      // What comes before the trouble takes no time on the clock.
+      if let (path, count) = asked { try await fixture.origin.waitForRequests(count + 1, to: path) }
       if trouble == .stalling {
         try await eventually("the head of the bundle comes") {
           loader.contents.downloader.client.activity.last(url) != nil
@@ -138,7 +141,11 @@ struct OpenPolicyTests {
         try await clock.waitForSleepers()
         clock.advance(by: .milliseconds(250))
       }
-      let result = await opening.result
+      let result = await withTaskCancellationHandler {
+        await opening.result
+      } onCancel: {
+        opening.cancel()
+      }
       #expect((try? result.get()).map(Self.text) == expected, "\(result)")
       fixture.origin.always("/b/a.js", .normal)
       fixture.origin.always("/manifest.json", .normal)
@@ -242,6 +249,15 @@ struct OpenPolicyTests {
 }
 
 extension OpenPolicyTests.Trouble {
+  /// The request that the server does not answer at once.
+  fileprivate var path: String? {
+    switch self {
+    case .hangingManifest: "/manifest.json"
+    case .hangingBundle, .stalling, .dripping: "/b/a.js"
+    case .none, .refused, .blackHole, .unknownHost: nil
+    }
+  }
+
   /// In the place of a network that loopback does not have.
   fileprivate var transport: (any HTTPTransporting)? {
     switch self {

@@ -120,19 +120,18 @@ import Testing
         holder.send("GET /render?name=waiting&settle=60 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
       }
       try await daemon.until("the places are taken") {
-        try await value("renderhost_http_requests_in_flight") ?? 0 >= Double(holders.count + 1)
+        try await value("renderhost_page_calls", ["state": "running"]) == Double(holders.count)
       }
       do {
         let clients = try (0..<20).map { _ in try RawClient(port: daemon.port()) }
         for client in clients { client.send("GET /render?name=counter HTTP/1.1\r\nHost: localhost\r\n\r\n") }
         try await daemon.until("they wait") {
-          try await value("renderhost_http_requests_in_flight") ?? 0 >= Double(holders.count + clients.count)
+          try await value("renderhost_page_calls", ["state": "waiting"]) == Double(clients.count)
         }
         withExtendedLifetime(clients) {}
       }
-      // The one that asks is under way, too.
       try await daemon.until("nobody waits for those who have gone") {
-        try await value("renderhost_http_requests_in_flight") == Double(holders.count + 1)
+        try await value("renderhost_page_calls", ["state": "waiting"]) == 0
       }
       origin.release("/held.json")
       #expect(try await daemon.get("/render?name=counter").status == 200)
