@@ -4,10 +4,9 @@ import Synchronization
 
 /// Sends requests and follows their redirects, hop by hop: each is decided on, and gets only what its origin may see.
 public struct OriginClient: Sendable {
-  private let transport: any HTTPTransporting
+  private let sender: OriginSender
   private let fields: OriginFields?
   let limits: TransferLimits
-  let reachability: Reachability
   /// How many requests were sent.
   let counter: RequestCounter
   /// When the server last sent something.
@@ -28,14 +27,17 @@ public struct OriginClient: Sendable {
     _ transport: any HTTPTransporting, fields: OriginFields? = nil, limits: TransferLimits = .standard,
     reachability: Reachability = Reachability(), time: TimeSource
   ) {
-    self.transport = transport
+    sender = OriginSender(transport, reachability: reachability)
     self.fields = fields
     self.limits = limits
-    self.reachability = reachability
     counter = RequestCounter()
     activity = TransferActivity(time)
   }
 
+  var reachability: Reachability { sender.reachability }
+
+  /// An origin that counts as away is asked all the same: whoever fetches bundles paces itself.
+  ///
   /// - Parameters:
   ///   - url: `http` or `https`.
   ///   - limits: by default the client's.
@@ -55,7 +57,7 @@ public struct OriginClient: Sendable {
       }
       try reachability.checkSetting(for: url)
       counter.add()
-      let response = try await send(
+      let response = try await sender.send(
         TransportRequest(head, limits: limits, needsFreshConnection: onFreshConnection), to: url)
       switch RedirectDecision(for: response.head, at: url, visited: visited) {
       case .take: return response
@@ -64,20 +66,6 @@ public struct OriginClient: Sendable {
         visited.append(url)
         url = target
       }
-    }
-  }
-}
-
-extension OriginClient {
-  /// An origin that counts as away is asked all the same: whoever fetches bundles paces itself.
-  private func send(_ request: TransportRequest, to url: PageURL) async throws -> TransportResponse {
-    do {
-      let response = try await transport.send(request)
-      reachability.recordSuccess(url)
-      return response
-    } catch {
-      reachability.record(error, for: url)
-      throw error
     }
   }
 }

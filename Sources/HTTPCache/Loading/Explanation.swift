@@ -36,17 +36,17 @@ extension ResourceLoader {
   ///
   /// - Throws: ``LoadError``.
   public func explain(_ request: ResourceRequest) async throws -> Explanation {
-    guard case .network(let hop, _) = try prepare(request) else {
+    guard let hop = try requests.prepare(request).outgoing else {
       throw LoadError.invalidReference(request.reference)
     }
-    let lookup = try await lookup(hop, mayFetch: false)
+    let answer = try await lookup.answer(to: hop, mayFetch: false)
     let found = await cache.responses(for: hop.key, fields: hop.request.headerFields)
     let now = configuration.now()
     let stored = cache.policy.anyAnswer(to: hop.request, among: found.map(\.stored))
     let entry = found.first { $0.entry.id == stored?.id }?.entry
     let freshness = stored.map { Freshness(of: $0, at: now, rule: hop.lifetime) }
     let verdict =
-      switch lookup {
+      switch answer {
       case .releaseFile: Verdict.releaseFile
       case .decided(let decision, _): decision.verdict
       }

@@ -20,9 +20,9 @@ struct OutgoingRequest: Sendable {
   /// The client's own, as far as they may come this far.
   var fields: HTTPFields
   var behavior: LoadBehavior
+  /// How stored responses are used and brought up to date.
+  var policy: CachePolicy
   var lifetime: LifetimeRule
-  /// A shared cache may store a response with its `Set-Cookie`.
-  var sharesCookies: Bool
   var priority: LoadPriority
   var type: ResourceType
   var keepsContentEncoding: Bool
@@ -35,6 +35,15 @@ struct OutgoingRequest: Sendable {
 
   var hasBody: Bool { !body.isEmpty || stream != nil }
 
+  /// How its response is stored. What belongs to everybody is kept by the rules of shared caches, whatever the cache is
+  /// otherwise.
+  var storagePolicy: CachePolicy {
+    guard key.partition.isShared else { return policy }
+    var shared = CachePolicy(mode: .shared, targets: policy.targets)
+    shared.sharesCookies = policy.sharesCookies
+    return shared
+  }
+
   /// What goes over the wire for a request as the cache's rules made it.
   func outgoing(_ request: HTTPRequest) -> HTTPRequest {
     var outgoing = request
@@ -42,11 +51,4 @@ struct OutgoingRequest: Sendable {
     if let target { outgoing.path = target }
     return outgoing
   }
-}
-
-/// A request as it was prepared: where it goes first, and what it takes along from hop to hop.
-enum PreparedRequest: Sendable {
-  case network(OutgoingRequest, ResourceRequest)
-  case inline(DataURL)
-  case file(PageURL)
 }

@@ -49,16 +49,15 @@ public struct Prefetcher: Prefetching {
 
   /// Of a reference, and of where its stored redirects lead.
   private func keys(_ reference: String, _ base: PageURL?) async -> [CacheKey] {
-    guard case .network(var hop, let request)? = try? loader.prepare(ResourceRequest(reference, base: base)) else {
-      return []
-    }
+    guard case .network(var hop, let request)? = try? loader.requests.prepare(ResourceRequest(reference, base: base))
+    else { return [] }
     var keys = [hop.key]
     var visited: [PageURL] = []
     while let stored = await loader.cache.responses(for: hop.key, fields: hop.request.headerFields).last?.stored,
       case .follow(let target) = RedirectDecision(for: stored.head, at: hop.url, visited: visited, ignoring: [])
     {
       visited.append(hop.url)
-      hop = loader.nextHop(after: hop, to: target, status: stored.status, request)
+      hop = loader.requests.redirected(hop, to: target, status: stored.status, request)
       keys.append(hop.key)
     }
     return keys

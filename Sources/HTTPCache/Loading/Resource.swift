@@ -39,6 +39,8 @@ public struct Resource: Sendable {
   let incoming: IncomingResponse?
   /// Where the same request would be answered so again; nil where it may not be.
   package internal(set) var replay: ReplayableResponse?
+  /// Seconds for which a stored response may still be used without asking; 0 or less if it has to be asked about.
+  var remaining: Int64 = 0
 
   /// What another process has loaded.
   package init(

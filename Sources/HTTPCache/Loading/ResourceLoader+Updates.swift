@@ -19,7 +19,8 @@ extension ResourceLoader {
   private func produce(_ request: ResourceRequest, _ yield: (ResourceUpdate) -> Void) async {
     var cached: Resource?
     do {
-      let (first, remaining, _) = try await load(request)
+      let prepared = try prepare(request)
+      let first = try await load(prepared)
       switch first.source {
       case .network: return yield(.network(first))
       case .revalidated: return yield(.notModified(first))
@@ -28,12 +29,13 @@ extension ResourceLoader {
       case .memory, .disk, .release, .local: yield(.cached(first))
       }
       cached = first
-      guard first.source.isCache, let refresh = refresh(of: request, remaining: remaining) else { return }
-      let second = try await load(refresh.request).loaded
+      guard first.source.isCache, let refresh = refresh(of: prepared, after: first) else { return }
+      let second = try await load(refresh.request)
       yield(try await update(second, after: first))
     } catch {
       if Task.isCancelled { return }
-      yield(.failed(LoadFailure(error: error, answer: nil, generation: cached?.generation ?? generations.current)))
+      yield(
+        .failed(LoadFailure(error: error, answer: nil, generation: cached?.generation ?? inFlight.currentGeneration)))
     }
   }
 

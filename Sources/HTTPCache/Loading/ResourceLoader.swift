@@ -1,85 +1,35 @@
+import Foundation
 import HTTPCaching
 import HTTPTransport
 import HTTPTypes
 import Logging
-import Synchronization
 
 /// Answers what pages ask for, from the cache and the network.
 ///
-///     let loaded = try await loader.response(for: ResourceRequest("https://api.example.com/home.json"))
+///     let resource = try await loader.response(for: ResourceRequest("https://api.example.com/home.json"))
 ///     for await update in loader.updates(for: request) { … }
+///
+/// A request passes five parts: ``RequestBuilder`` makes what is sent, ``CacheLookup`` decides by what is stored,
+/// ``OriginExchange`` asks the origin through ``OriginSender``, once for all who want the same (``InFlightRequests``),
+/// and ``ResponseRecorder`` stores what ``ResponseValidator`` believes.
 public final class ResourceLoader: Sendable {
-  public struct Configuration: Sendable {
-    /// The first that matches a URL counts; what none matches is loaded by `behavior`.
-    public var rules: [ResourceRule] = []
-    public var behavior: LoadBehavior = .automatic
-    /// The same for types of resources. Where nothing is said of pictures and `behavior` is ``LoadBehavior/automatic``,
-    /// they are loaded by ``LoadBehavior/picture``.
-    public var behaviors: [ResourceType: LoadBehavior] = [:]
-    /// Query parameters that do not count where responses are looked up; they are sent all the same.
-    public var ignoredParameters = PageURL.ignoredParameters
-    public var rewriters: [any URLRewriting] = [SchemeRelativeRewriter()]
-    /// Where `local://` URLs lead; nil for nowhere.
-    public var localFolder: String?
-    /// Whose requests those are that do not say it themselves, until ``ResourceLoader/use(_:cookies:)``.
-    public var partition: CachePartition = .private
-    /// Sent to one origin only.
-    public var originFields: OriginFields?
-    public var userAgent = "PageKit"
-    /// Requests go out with their own fields alone: for who passes on the requests of others.
-    public var addsNothing = false
-    public var limits: TransferLimits = .standard
-    /// Wire bytes of one answer.
-    public var bodyLimit: Int64 = 256 << 20
-    /// Transfers at once, from the request to the end of the answer's body.
-    public var transfers = 64
-    /// Requests that may wait for one of those; more get ``LoadError/busy(_:limit:)``.
-    public var waiting = Int.max
-    /// Asked before every request that would go to the network, redirects too; throws what the caller is to get.
-    public var permission: @Sendable (PageURL) throws -> Void = { _ in }
-    public var logger = Logger(label: "pagekit.resources")
-    public var now: @Sendable () -> HTTPDate = { HTTPDate.now }
-
-    public init() {}
-
-    func behavior(of type: ResourceType) -> LoadBehavior {
-      behaviors[type] ?? (type == .image && behavior == .automatic ? .picture : behavior)
-    }
-  }
-
   public let cache: ResponseCache
   public let reachability: Reachability
   public let saver: DataSaver
   let configuration: Configuration
-  let transport: any HTTPTransporting
-  let coding: any ContentDecoding
-  private let defaultCookies: (any CookieStoring)?
-  let files: (any FileProviding)?
-  let rewriters: [any URLRewriting]
-  let urls = URLMemo()
-  let generations = RequestSequencer()
-  let flights = SingleFlight<FlightKey, FetchResult>()
+  let requests: RequestBuilder
+  let lookup: CacheLookup
+  let resources: ResourceFactory
+  let exchange: OriginExchange
+  let inFlight = InFlightRequests()
   let gate: TransferGate
-  /// What changes the cache, in order.
-  let turns = KeyedSerialQueue()
   let tasks = RunningTasks()
   let background: BackgroundWork
-  let state: Mutex<State>
-
-  struct State {
-    /// What is coming in, for those who ask for the same.
-    var incoming: [FlightKey: IncomingResponse] = [:]
-    /// Numbers at the gate.
-    var waiting: [FlightKey: UInt64] = [:]
-    /// Whose servers answer conditional requests with what they were asked about.
-    var ignoresConditions: Set<CacheKey> = []
-    var partition: CachePartition
-    var cookies: [CachePartition: any CookieStoring]
-  }
+  private let sender: OriginSender
 
   /// - Parameters:
   ///   - coding: undoes content encodings.
-  ///   - cookies: nil for none. Those of partitions that are given none of their own too.
+  ///   - cookies: also those of partitions that are given none of their own; `nil` for none.
   ///   - files: the releases' files, which answer requests for their URLs; `nil` for none.
   public init(
     cache: ResponseCache, transport: any HTTPTransporting, coding: any ContentDecoding,
@@ -88,128 +38,255 @@ public final class ResourceLoader: Sendable {
     saver: DataSaver = DataSaver(), configuration: Configuration = Configuration()
   ) {
     self.cache = cache
-    self.transport = transport
-    self.coding = coding
-    defaultCookies = cookies
-    state = Mutex(State(partition: configuration.partition, cookies: [:]))
     self.reachability = reachability
     self.saver = saver
     self.configuration = configuration
     background = BackgroundWork(tasks)
-    self.files = files
     gate = TransferGate(width: configuration.transfers, waitingLimit: configuration.waiting)
-    let local = configuration.localFolder.map { [LocalFileRewriter(folder: $0) as any URLRewriting] } ?? []
-    rewriters = configuration.rewriters + local + [BaseRewriter()]
+    sender = OriginSender(
+      transport, reachability: reachability, gate: gate, permission: configuration.permission)
+    requests = RequestBuilder(configuration, for: cache, coding: coding, cookies: cookies)
+    resources = ResourceFactory(cache, coding: coding, configuration)
+    lookup = CacheLookup(
+      cache, files: files, reachability: reachability, resources: resources, now: configuration.now)
+    let validator = ResponseValidator(
+      cache, coding: coding, bodyLimit: configuration.bodyLimit, logger: configuration.logger)
+    exchange = OriginExchange(
+      sender, gate: gate, cache: cache, requests: requests, lookup: lookup, inFlight: inFlight, validator: validator,
+      recorder: ResponseRecorder(cache, inFlight: inFlight, validator: validator, tasks: tasks), resources: resources,
+      configuration)
   }
 
   // MARK: Partitions
 
-  /// Whose requests those are that do not say it themselves.
-  public var partition: CachePartition { state.withLock(\.partition) }
+  /// The partition of requests that do not name one.
+  public var partition: CachePartition { requests.partition }
 
-  /// From now on requests that do not say whose they are belong to a partition. Those under way stay what they are.
+  /// From now on requests that do not name a partition belong to this one. Those under way stay what they are.
   ///
   /// - Parameter cookies: sent and taken by all requests of the partition; `nil` for those it had before.
   public func use(_ partition: CachePartition, cookies: (any CookieStoring)? = nil) {
-    state.withLock { state in
-      state.partition = partition
-      if let cookies { state.cookies[partition] = cookies }
-    }
+    requests.use(partition, cookies: cookies)
   }
 
   /// The cookies that requests of a partition carry.
-  public func cookies(of partition: CachePartition) -> (any CookieStoring)? {
-    state.withLock { $0.cookies[partition] } ?? defaultCookies
-  }
+  public func cookies(of partition: CachePartition) -> (any CookieStoring)? { requests.cookies(of: partition) }
 
   // MARK: Loading
 
-  /// The one answer the behaviour calls for. Where that is a stored one with a refresh behind it, the network is asked
+  /// The one response the behaviour calls for. If that is a stored one with a refresh behind it, the network is asked
   /// on its own, for the next time.
   ///
   /// - Throws: ``LoadError``, ``TransportError``, ``RedirectFault``, `CancellationError`.
   public func response(for request: ResourceRequest) async throws -> Resource {
-    let (loaded, remaining, behavior) = try await load(request)
-    if loaded.source.isCache, behavior.refresh != .never, let refresh = refresh(of: request, remaining: remaining) {
-      background.run(.refresh(refresh.name)) { [self] in try await takeIn(load(refresh.request).loaded) }
+    let prepared = try prepare(request)
+    let resource = try await load(prepared)
+    if resource.source.isCache, let refresh = refresh(of: prepared, after: resource) {
+      background.run(.refresh(refresh.name)) { [self] in try await takeIn(load(refresh.request)) }
     }
-    return loaded
+    return resource
   }
 
-  /// What holds for a request: its own behaviour, its rule's, or the loader's.
+  /// The behaviour by which a request is loaded: its own, its rule's, or the loader's.
   public func behavior(for request: ResourceRequest) -> LoadBehavior {
-    guard case .network(let hop, _)? = try? prepare(request) else { return request.behavior ?? configuration.behavior }
-    return hop.behavior
+    (try? requests.prepare(request))?.outgoing?.behavior ?? request.behavior ?? configuration.behavior
   }
 
-  /// Waits for what goes on behind answers that were given.
+  /// Waits for what goes on behind responses that were given.
   public func finishBackgroundWork() async { await background.finish() }
 
-  /// Cancels every answer that is coming in and all that goes on behind answers, and returns when that has ended. What
-  /// was begun is not stored.
+  /// Cancels every response that is coming in and all that goes on behind responses, and returns when that has ended.
+  /// What was begun is not stored.
   public func shutDown() async { await tasks.shutDown() }
 
-  /// What the network is still to be asked after a stored answer; nil for nothing.
-  ///
-  /// - Parameter remaining: seconds the stored answer is still fresh.
-  func refresh(of request: ResourceRequest, remaining: Int64) -> (request: ResourceRequest, name: FlightKey)? {
-    guard case .network(let hop, _)? = try? prepare(request) else { return nil }
+  /// A request with a handler in the server's place has an answer also if it has no URL under which that could be
+  /// stored.
+  func prepare(_ request: ResourceRequest) throws -> PreparedRequest {
+    guard let origin = request.origin else { return try requests.prepare(request) }
+    if let prepared = try? requests.prepare(request), prepared.outgoing != nil { return prepared }
+    return .handled(origin)
+  }
+
+  /// The request by which the network is still to be asked after a stored response; `nil` if it is not.
+  func refresh(
+    of prepared: PreparedRequest, after resource: Resource
+  ) -> (request: PreparedRequest, name: FlightKey)? {
+    guard case .network(var hop, var request) = prepared else { return nil }
     let isDue =
       switch hop.behavior.refresh {
       case .never: false
-      case .whenStale: remaining <= 0
+      case .whenStale: resource.remaining <= 0
       case .always: true
       }
     guard isDue else { return nil }
-    var refresh = request
-    refresh.behavior = .reloadRevalidatingCacheData
-    return (refresh, FlightKey(hop, hop.request))
+    request.behavior = .reloadRevalidatingCacheData
+    hop.behavior = .reloadRevalidatingCacheData
+    return (.network(hop, request), FlightKey(hop, hop.request))
   }
 
-  /// Lets an answer come in that nobody reads, where it may be stored.
-  func takeIn(_ loaded: Resource) async throws {
-    guard loaded.incoming != nil else { return }
-    for try await _ in loaded.body {}
+  /// Lets a response come in that nobody reads, if it is being stored.
+  func takeIn(_ resource: Resource) async throws {
+    guard resource.incoming != nil else { return }
+    for try await _ in resource.body {}
   }
 
-  /// Whether there is a URL under which an answer could be stored.
-  private func hasServer(_ request: ResourceRequest) -> Bool {
-    if case .network? = try? prepare(request) { true } else { false }
-  }
-
-  /// - Returns: also the seconds for which the answer is still fresh, and the behaviour that held.
-  func load(
-    _ request: ResourceRequest
-  ) async throws -> (loaded: Resource, remaining: Int64, behavior: LoadBehavior) {
-    if let origin = request.origin, !hasServer(request) {
-      return (Resource(try await origin.respond()), 0, configuration.behavior)
-    }
-    switch try prepare(request) {
-    case .inline(let data):
-      return (Resource(inline: data), 0, configuration.behavior)
-    case .file(let url):
-      if let loaded = try await releaseFile(at: url, in: request.snapshot) {
-        return (loaded, 0, configuration.behavior)
-      }
-      return (try loadLocalFile(url), 0, configuration.behavior)
+  func load(_ prepared: PreparedRequest) async throws -> Resource {
+    switch prepared {
+    case .inline(let data): return Resource(inline: data)
+    case .handled(let origin): return Resource(try await origin.respond())
+    case .file(let url, let snapshot):
+      return try await lookup.releaseFile(at: url, in: snapshot) ?? resources.localFile(url)
     case .network(var hop, let request):
-      let behavior = hop.behavior
       var visited: [PageURL] = []
       while true {
-        let (loaded, remaining) = try await answer(hop)
-        guard request.followsRedirects, loaded.response.headerFields.contains(.location) else {
-          return (loaded, remaining, behavior)
-        }
-        switch RedirectDecision(for: loaded.response, at: hop.url, visited: visited, ignoring: []) {
-        case .take: return (loaded, remaining, behavior)
+        let resource = try await answer(hop)
+        guard request.followsRedirects, resource.response.headerFields.contains(.location) else { return resource }
+        switch RedirectDecision(for: resource.response, at: hop.url, visited: visited, ignoring: []) {
+        case .take: return resource
         case .refuse(let fault): throw fault
         case .follow(let target):
           // It is stored when it is there whole; a body that does not end holds nobody up.
-          _ = try? await within(.seconds(1)) { try await self.takeIn(loaded) }
+          _ = try? await within(.seconds(1)) { try await self.takeIn(resource) }
           visited.append(hop.url)
-          hop = nextHop(after: hop, to: target, status: loaded.status, request)
+          hop = requests.redirected(hop, to: target, status: resource.status, request)
         }
       }
     }
+  }
+
+  /// The answer to one request: what the lookup decides is done here, and nowhere else.
+  private func answer(_ hop: OutgoingRequest) async throws -> Resource {
+    var gone: Set<Int64> = []
+    while true {
+      let found: [CachedResponse]
+      let decision: CacheDecision
+      switch try await lookup.answer(to: hop, without: gone, mayFetch: hop.behavior.network != .never) {
+      case .releaseFile(let file): return file
+      case .decided(let made, let among): (decision, found) = (made, among)
+      }
+      func cached(_ stored: StoredResponse) -> CachedResponse? { found.first { $0.entry.id == stored.id } }
+      configuration.logger.debug("\(decision.summary)", metadata: ["key": "\(hop.key)"])
+      switch decision {
+      case .serve(let stored, _, let reason):
+        if let cached = cached(stored),
+          let resource = await resources.stored(
+            cached, for: hop, CacheStatus(.hit), freshAmong: reason == .fresh ? found : [])
+        {
+          return resource
+        }
+        gone.insert(stored.id)
+      case .serveStale(let stored, _, let request):
+        if let cached = cached(stored), let resource = await resources.stored(cached, for: hop, CacheStatus(.hit)) {
+          revalidate(hop, request, cached)
+          return resource
+        }
+        gone.insert(stored.id)
+      case .revalidate(let stored, let request, let reason):
+        return try await ask(hop, request, validating: cached(stored), found, reason)
+      case .complete(let stored, let request):
+        return try await ask(hop, request, validating: cached(stored), found, .partial)
+      case .fetch(let request, let reason):
+        return try await ask(hop, request, validating: errorAnswer(to: hop, among: found, reason), found, reason)
+      case .gatewayTimeout(let reason):
+        guard hop.behavior.network != .never else { throw LoadError.notStored(hop.url, reason) }
+        return resources.gatewayTimeout(hop, reason, generation: inFlight.currentGeneration)
+      }
+    }
+  }
+
+  /// Returns the stored response without a validator that may stand for an error of the server, which a request that is
+  /// sent without conditions takes along for that. RFC 5861 §4.
+  private func errorAnswer(to hop: OutgoingRequest, among found: [CachedResponse], _ reason: ForwardReason)
+    -> CachedResponse?
+  {
+    guard reason != .precondition,
+      let stored = hop.policy.anyAnswer(to: hop.request, among: found.map(\.stored)), stored.validators.isEmpty
+    else { return nil }
+    return found.first { $0.entry.id == stored.id }
+  }
+
+  // MARK: The network
+
+  /// Asks the origin, and turns to what is stored if that fails and the behaviour allows it.
+  ///
+  /// - Parameter cached: what the request validates or completes, or what may answer if the server answers with an
+  ///   error.
+  private func ask(
+    _ hop: OutgoingRequest, _ request: HTTPRequest, validating cached: CachedResponse?, _ found: [CachedResponse],
+    _ reason: ForwardReason
+  ) async throws -> Resource {
+    // Whoever insists on the network gets a try at it.
+    let insists = [.reloading, .reloadingPastAllCaches].contains(hop.behavior.network)
+    guard try hop.origin != nil || sender.admits(hop.url, insists: insists) else {
+      if let resource = await lookup.afterFailure(hop, found, detail: "offline") { return resource }
+      throw failure(LoadError.offline(hop.url), hop, found)
+    }
+    do {
+      guard let patience = hop.behavior.patience else {
+        return try await resource(for: hop, request, validating: cached, found, reason)
+      }
+      // What takes too long goes on, for the next time.
+      let work = tasks.start { [self] in try await resource(for: hop, request, validating: cached, found, reason) }
+      return try await withTaskCancellationHandler {
+        if let resource = try await within(patience, { try await work.valueForWaiter() }) { return resource }
+        guard let late = await lookup.afterFailure(hop, found, detail: "timeout") else {
+          return try await work.valueForWaiter()
+        }
+        background.run(.late(UUID())) { [self] in try await takeIn(work.value) }
+        return late
+      } onCancel: {
+        work.cancel()
+      }
+    } catch let error where !(error is CancellationError) && !Task.isCancelled {
+      if let resource = await lookup.afterFailure(hop, found, detail: "origin-failed") { return resource }
+      throw failure(error, hop, found)
+    }
+  }
+
+  /// The origin's response; what is stored if that is an error of the server's, and the behaviour allows it.
+  private func resource(
+    for hop: OutgoingRequest, _ request: HTTPRequest, validating cached: CachedResponse?, _ found: [CachedResponse],
+    _ reason: ForwardReason
+  ) async throws -> Resource {
+    let resource = try await exchange.resource(for: hop, request, validating: cached, reason)
+    guard hop.behavior.fallsBackOnServerErrors, resource.status >= 500, resource.source == .network,
+      let stored = await lookup.afterFailure(hop, found, detail: "server-error")
+    else { return resource }
+    return stored
+  }
+
+  /// The error that the caller gets if nothing stored could answer.
+  private func failure(_ error: any Error, _ hop: OutgoingRequest, _ found: [CachedResponse]) -> any Error {
+    var isAway = Reachability.meansAway(error)
+    if case LoadError.offline = error { isAway = true }
+    guard isAway, [.get, .head].contains(hop.request.method),
+      let stored = hop.policy.anyAnswer(to: hop.request, among: found.map(\.stored)),
+      hop.policy.mustBeRevalidated(stored)
+    else { return error }
+    return LoadError.unvalidated(hop.url, because: error)
+  }
+
+  /// Asks on its own whether what was served is still valid; with the fields of the request that it was served to.
+  /// RFC 5861 §3.
+  private func revalidate(_ hop: OutgoingRequest, _ request: HTTPRequest, _ cached: CachedResponse) {
+    background.run(.revalidation(FlightKey(hop, request))) { [self] in
+      guard try hop.origin != nil || sender.admits(hop.url) else { return }
+      let validating = request == hop.request ? nil : cached
+      try await takeIn(exchange.resource(for: hop, request, validating: validating, .stale))
+    }
+  }
+
+  // MARK: Purging
+
+  /// Removes what is stored, or marks it as stale; what was asked for before is not stored afterwards, and nobody who
+  /// asks afterwards gets it.
+  ///
+  /// - Returns: how many responses were met.
+  /// - Throws: ``StoreError``.
+  @discardableResult
+  public func purge(_ selection: ResponseSelection, isSoft: Bool = false) async throws -> Int {
+    // What is being stored just now is older.
+    await inFlight.supersede(selection)
+    return try await cache.purge(selection, isSoft: isSoft, at: configuration.now())
   }
 }

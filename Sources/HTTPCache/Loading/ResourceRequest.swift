@@ -12,17 +12,6 @@ public enum ResourceType: String, Hashable, Sendable, CaseIterable {
   case other
 }
 
-/// How much it matters that a request is answered soon.
-public enum LoadPriority: Int, Hashable, Comparable, Sendable {
-  /// Nobody waits for it.
-  case idle
-  case low
-  case normal
-  case high
-
-  public static func < (left: LoadPriority, right: LoadPriority) -> Bool { left.rawValue < right.rawValue }
-}
-
 /// Anything a page asks for.
 public struct ResourceRequest: Sendable {
   /// As the page wrote it: absolute, `//host/…`, relative, `local://…` or `data:…`.

@@ -1,3 +1,4 @@
+import CurlTransport
 import HTTPTransport
 import HTTPTypes
 import PageTesting
@@ -46,7 +47,7 @@ struct CaptivePortalTests {
       try await fixture.load("/a.png", .networkFirst(), type: .image)
       if isCompressed {
         fixture.origin.always(
-          "/a.png", .encoded("gzip", try #require(fixture.loader.coding.compress(Array(Self.portal.utf8)))))
+          "/a.png", .encoded("gzip", try #require(ContentDecoder().compress(Array(Self.portal.utf8)))))
       } else {
         fixture.origin.always("/a.png", .html(Self.portal))
       }

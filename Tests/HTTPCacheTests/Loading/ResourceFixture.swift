@@ -121,7 +121,7 @@ struct ResourceFixture {
   }
 
   func hop(_ request: ResourceRequest) throws -> OutgoingRequest {
-    guard case .network(let hop, _) = try loader.prepare(request) else {
+    guard case .network(let hop, _) = try loader.requests.prepare(request) else {
       throw LoadError.invalidReference(request.reference)
     }
     return hop
@@ -139,15 +139,14 @@ struct ResourceFixture {
   func waitForPassengers(_ count: Int, _ request: ResourceRequest) async throws {
     let hop = try hop(request)
     let key = FlightKey(key: hop.key, request: hop.request)
-    try await eventually("\(count) wait") { loader.flights.passengers(of: key) == count }
+    try await eventually("\(count) wait") { loader.inFlight.passengers(of: key) == count }
   }
 
   /// Returns when nothing is under way any more, and nothing was left behind by what was.
   func waitUntilIdle() async throws {
     await loader.finishBackgroundWork()
     try await eventually("nothing is under way") {
-      loader.generations.activeCount == 0 && loader.turns.count == 0 && loader.gate.counts.expected == 0
-        && loader.state.withLock { $0.incoming.isEmpty && $0.waiting.isEmpty }
+      loader.inFlight.isEmpty && loader.gate.counts.expected == 0
     }
   }
 }

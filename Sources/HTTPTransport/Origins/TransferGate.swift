@@ -1,11 +1,21 @@
-import HTTPTransport
 import HeapModule
 import Synchronization
 
+/// How urgent a request is: where transfers have to wait, the more urgent one goes first.
+public enum LoadPriority: Int, Hashable, Comparable, Sendable {
+  /// Nobody waits for it.
+  case idle
+  case low
+  case normal
+  case high
+
+  public static func < (left: LoadPriority, right: LoadPriority) -> Bool { left.rawValue < right.rawValue }
+}
+
 /// Lets so many transfers run at once; of those that wait, the most urgent goes first, and of equals the oldest.
-final class TransferGate: Sendable {
+package final class TransferGate: Sendable {
   /// The right to run, given back when it is let go of.
-  final class Pass: Sendable {
+  package final class Pass: Sendable {
     private let gate: TransferGate
 
     fileprivate init(_ gate: TransferGate) { self.gate = gate }
@@ -43,8 +53,8 @@ final class TransferGate: Sendable {
   }
 
   /// More wait than may.
-  struct Full: Error {
-    let limit: Int
+  package struct Full: Error {
+    package let limit: Int
   }
 
   private let state: Mutex<State>
@@ -53,13 +63,13 @@ final class TransferGate: Sendable {
   /// - Parameters:
   ///   - width: how many may run.
   ///   - waitingLimit: how many may wait.
-  init(width: Int, waitingLimit: Int = .max) {
+  package init(width: Int, waitingLimit: Int = .max) {
     state = Mutex(State(free: max(1, width)))
     self.waitingLimit = waitingLimit
   }
 
   /// A number to wait by, and to be raised by before it enters; to be forgotten by who took it.
-  func number() -> UInt64 {
+  package func number() -> UInt64 {
     state.withLock { state in
       defer { state.nextNumber += 1 }
       state.expected[state.nextNumber] = .idle
@@ -68,12 +78,12 @@ final class TransferGate: Sendable {
   }
 
   /// The number is not used any more, whether it entered or not.
-  func forget(_ number: UInt64) { state.withLock { $0.expected[number] = nil } }
+  package func forget(_ number: UInt64) { state.withLock { $0.expected[number] = nil } }
 
   /// Waits until it may run.
   ///
   /// - Throws: ``Full``, `CancellationError`.
-  func enter(_ number: UInt64, priority: LoadPriority) async throws -> Pass {
+  package func enter(_ number: UInt64, priority: LoadPriority) async throws -> Pass {
     let admission = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let answer: Admission? = state.withLock { state in
@@ -101,7 +111,7 @@ final class TransferGate: Sendable {
   }
 
   /// Somebody else waits for the same, more urgently.
-  func raise(_ number: UInt64, to priority: LoadPriority) {
+  package func raise(_ number: UInt64, to priority: LoadPriority) {
     state.withLock { state in
       if let known = state.expected[number] { state.expected[number] = max(known, priority) }
       guard let waiting = state.waiting[number], waiting.priority < priority else { return }
@@ -111,7 +121,7 @@ final class TransferGate: Sendable {
   }
 
   /// Numbers that have not entered yet, those that wait, and the tickets there are for them.
-  var counts: (expected: Int, waiting: Int, tickets: Int) {
+  package var counts: (expected: Int, waiting: Int, tickets: Int) {
     state.withLock { ($0.expected.count, $0.waiting.count, $0.queue.count) }
   }
 

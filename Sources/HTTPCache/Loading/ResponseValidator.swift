@@ -4,13 +4,30 @@ import HTTPTypes
 import Logging
 import Synchronization
 
-/// What servers say of bytes is held against the bytes.
-extension ResourceLoader {
+/// Holds what servers say of bytes against the bytes.
+final class ResponseValidator: Sendable {
   /// Bytes for which a HEAD is worth its round trip.
   private static let largeBody: Int64 = 256 << 10
   private static let rememberedLimit = 10_000
 
-  /// Whether a 304 carries a digest that the stored bytes do not have. One that came with the bytes says nothing new.
+  private let cache: ResponseCache
+  private let coding: any ContentDecoding
+  private let bodyLimit: Int64
+  private let logger: Logger
+  /// Keys whose servers answer conditional requests with what they were asked about.
+  private let ignoresConditions = Mutex<Set<CacheKey>>([])
+
+  init(_ cache: ResponseCache, coding: any ContentDecoding, bodyLimit: Int64, logger: Logger) {
+    self.cache = cache
+    self.coding = coding
+    self.bodyLimit = bodyLimit
+    self.logger = logger
+  }
+
+  // MARK: Confirmations
+
+  /// Returns `true` if a 304 carries a digest that the stored bytes do not have. One that came with the bytes says
+  /// nothing new.
   func contradicts(_ head: HTTPResponse, _ cached: CachedResponse) async -> Bool {
     var fields = head.headerFields
     for name in AnswerDigest.fieldNames where fields[name] == cached.stored.fields[name] { fields[name] = nil }
@@ -30,14 +47,19 @@ extension ResourceLoader {
     }
   }
 
-  /// Whether bytes are those that the answer's `Repr-Digest` promises. RFC 7231 took `Content-MD5` out of HTTP, since
-  /// servers disagreed on what it speaks of.
-  func isAsPromised(_ arrival: ResponseCache.Arrival, _ spool: any ResponseWriting) -> Bool {
+  // MARK: Bytes that have come
+
+  /// Returns `true` if bytes are those that their head promises, and are encoded as it says: what is cut or damaged must
+  /// not take the place of something good.
+  func isIntact(_ arrival: ResponseCache.Arrival, _ spool: any ResponseWriting) -> Bool {
+    !arrival.extent.isWhole || isAsPromised(arrival, spool) && isDecodable(arrival, spool)
+  }
+
+  /// Checks `Repr-Digest`. RFC 7231 took `Content-MD5` out of HTTP, since servers disagreed on what it speaks of.
+  private func isAsPromised(_ arrival: ResponseCache.Arrival, _ spool: any ResponseWriting) -> Bool {
     var fields = arrival.fields
     if let name = AnswerDigest.contentMD5 { fields[name] = nil }
-    guard arrival.extent.isWhole, case .promised(let expected)? = AnswerDigest(fields, isEncoded: false) else {
-      return true
-    }
+    guard case .promised(let expected)? = AnswerDigest(fields, isEncoded: false) else { return true }
     let found: ContentDigests
     do {
       var digester = try ContentDigester()
@@ -48,23 +70,21 @@ extension ResourceLoader {
       }
       found = try digester.finish()
     } catch {
-      configuration.logger.warning(
+      logger.warning(
         "an answer cannot be held against its digest; it is not stored: \(error)", metadata: ["key": "\(arrival.key)"])
       return false
     }
     let isRight = expected.sha256.map { $0 == found.sha256 } ?? true && expected.md5.map { $0 == found.md5 } ?? true
     if !isRight {
-      configuration.logger.warning(
+      logger.warning(
         "an answer is not what its own digest promises; it is not stored", metadata: ["key": "\(arrival.key)"])
     }
     return isRight
   }
 
-  /// Whether bytes are encoded as their head says: what is cut or damaged inside its encoding must not take the place of
-  /// something good.
-  func isDecodable(_ arrival: ResponseCache.Arrival, _ spool: any ResponseWriting) -> Bool {
-    guard arrival.extent.isWhole, let encoding = arrival.fields[.contentEncoding], !encoding.isEmpty,
-      let decoder = try? coding.decoder(for: encoding, url: arrival.key.name, limit: configuration.bodyLimit)
+  private func isDecodable(_ arrival: ResponseCache.Arrival, _ spool: any ResponseWriting) -> Bool {
+    guard let encoding = arrival.fields[.contentEncoding], !encoding.isEmpty,
+      let decoder = try? coding.decoder(for: encoding, url: arrival.key.name, limit: bodyLimit)
     else { return true }
     do {
       var position: Int64 = 0
@@ -75,13 +95,13 @@ extension ResourceLoader {
       try decoder.finish()
       return true
     } catch {
-      configuration.logger.warning("an answer is not stored: \(error)")
+      logger.warning("an answer is not stored: \(error)")
       return false
     }
   }
 
-  /// Whether bytes are of the kind that was asked for, as far as anything of that kind is stored: the login page of a
-  /// network must not take the place of a picture, of JSON or of a font.
+  /// Returns `true` if bytes are of the kind that was asked for, as far as anything of that kind is stored: the login
+  /// page of a network must not take the place of a picture, of JSON or of a font.
   func mayReplace(_ hop: OutgoingRequest, _ arrival: ResponseCache.Arrival, _ spool: any ResponseWriting) async -> Bool
   {
     guard hop.origin == nil, arrival.extent.isWhole, arrival.status < 400 else { return true }
@@ -94,7 +114,7 @@ extension ResourceLoader {
     let (stored, new) = (kind(of: body, former.stored.fields), kind(of: spool, arrival.fields))
     let mayReplace = ContentKind.mayReplace(stored, by: new, askedFor: asked)
     if !mayReplace {
-      configuration.logger.warning(
+      logger.warning(
         "an answer is not stored: it is not of the kind that is stored", metadata: ["key": "\(arrival.key)"])
     }
     return mayReplace
@@ -103,53 +123,48 @@ extension ResourceLoader {
   private func kind(of body: any StoredBody, _ fields: HTTPFields) -> ContentKind? {
     var start = (try? body.read(at: 0, upTo: ContentKind.prefixSize)) ?? []
     if let encoding = fields[.contentEncoding], !["", "identity"].contains(encoding.lowercased()),
-      let decoder = try? coding.decoder(for: encoding, url: "", limit: configuration.bodyLimit)
+      let decoder = try? coding.decoder(for: encoding, url: "", limit: bodyLimit)
     {
       start = (try? decoder.decode(start)) ?? []
     }
     return ContentKind(type: fields[.contentType], start: start)
   }
 
+  // MARK: Servers that ignore conditions
+
   /// Remembers servers that answer a conditional request with what it was asked about.
-  func noteWhetherConditionsCount(
-    _ head: HTTPResponse, _ request: HTTPRequest, _ cached: CachedResponse?, _ hop: OutgoingRequest
+  func noteConditions(
+    of request: HTTPRequest, _ head: HTTPResponse, validating cached: CachedResponse?, _ hop: OutgoingRequest
   ) {
-    guard let cached, hop.origin == nil, head.status == .ok, Self.isConditional(request),
+    guard let cached, hop.origin == nil, head.status == .ok, request.isConditional,
       !request.headerFields.contains(.range)
     else {
       return
     }
     let new = Validators(of: head.headerFields)
     let isSame = !new.isEmpty && new == cached.stored.validators
-    state.withLock { state in
+    ignoresConditions.withLock { keys in
       if !isSame {
-        state.ignoresConditions.remove(hop.key)
-      } else if state.ignoresConditions.count < Self.rememberedLimit {
-        state.ignoresConditions.insert(hop.key)
+        keys.remove(hop.key)
+      } else if keys.count < Self.rememberedLimit {
+        keys.insert(hop.key)
       }
     }
   }
 
-  /// Where a server is known to ignore conditions, a HEAD tells whether something large needs to be fetched again.
-  ///
-  /// - Returns: what is stored, brought up to date; nil where only a GET can tell.
-  func confirmedByHead(
-    _ hop: OutgoingRequest, _ request: HTTPRequest, _ cached: CachedResponse?, _ generation: UInt64
-  ) async throws -> CachedResponse? {
-    guard let cached, hop.origin == nil, Self.isConditional(request),
-      case .whole(let size) = cached.stored.extent, size >= Self.largeBody, hop.method == .get,
-      state.withLock({ $0.ignoresConditions.contains(hop.key) })
-    else { return nil }
-    var head = hop
-    head.method = .head
-    head.body = []
-    let taker = ExchangeTimer(configuration.now)
-    let answer = try await transmit(head, CachePolicy.unconditional(hop.request)).head
-    let times = taker.taken()
-    guard answer.status == .ok, Validators(of: answer.headerFields) == cached.stored.validators,
-      let fields = policy(hop).freshening(of: cached.stored, byHead: answer, at: times.response),
-      await !contradicts(answer, cached)
-    else { return nil }
-    return await update(cached, fields, times, generation)
+  /// Returns `true` if only a HEAD can tell without a transfer of the body whether something large has changed: the
+  /// server is known to ignore conditions.
+  func needsHead(_ hop: OutgoingRequest, _ request: HTTPRequest, validating cached: CachedResponse) -> Bool {
+    guard hop.origin == nil, hop.method == .get, request.isConditional,
+      case .whole(let size) = cached.stored.extent, size >= Self.largeBody
+    else { return false }
+    return ignoresConditions.withLock { $0.contains(hop.key) }
+  }
+}
+
+extension HTTPRequest {
+  /// RFC 9110 §13.1.2, §13.1.3.
+  var isConditional: Bool {
+    [HTTPField.Name.ifNoneMatch, .ifModifiedSince].contains { headerFields.contains($0) }
   }
 }

@@ -1,0 +1,91 @@
+import HTTPCaching
+import HTTPTransport
+import HTTPTypes
+
+/// Finds what is stored for a request, and decides what is to be done. Nothing is done here, so that
+/// ``ResourceLoader/explain(_:)`` says what ``ResourceLoader/response(for:)`` does.
+final class CacheLookup: Sendable {
+  enum Answer: Sendable {
+    /// A file of the release that the page sees.
+    case releaseFile(Resource)
+    /// - Parameter found: the responses that the decision was made among.
+    case decided(CacheDecision, found: [CachedResponse])
+  }
+
+  private let cache: ResponseCache
+  private let files: (any FileProviding)?
+  private let reachability: Reachability
+  private let resources: ResourceFactory
+  private let now: @Sendable () -> HTTPDate
+
+  init(
+    _ cache: ResponseCache, files: (any FileProviding)?, reachability: Reachability, resources: ResourceFactory,
+    now: @escaping @Sendable () -> HTTPDate
+  ) {
+    self.cache = cache
+    self.files = files
+    self.reachability = reachability
+    self.resources = resources
+    self.now = now
+  }
+
+  /// - Parameters:
+  ///   - gone: ids of stored responses whose bytes have turned out to be missing.
+  ///   - mayFetch: the network may be asked for a release's file that is not stored.
+  /// - Throws: if a file of the release that the page sees cannot be had.
+  func answer(to hop: OutgoingRequest, without gone: Set<Int64> = [], mayFetch: Bool) async throws -> Answer {
+    // Whatever the behaviour, a page never gets another release's bytes than its own.
+    if gone.isEmpty, hop.origin == nil, hop.method == .get, hop.snapshot != nil || hop.behavior.cacheRead != .never,
+      let file = try await releaseFile(at: hop.url, in: hop.snapshot, mayFetch: mayFetch)
+    {
+      return .releaseFile(file)
+    }
+    // RFC 9110 §9.3.1: the body of a GET has no defined meaning, so that no stored response can answer it.
+    if hop.hasBody, hop.method == .get || hop.method == .head {
+      let decision: CacheDecision =
+        hop.behavior.network == .never ? .gatewayTimeout(because: .method) : .fetch(hop.request, because: .method)
+      return .decided(decision, found: [])
+    }
+    var found = await cache.responses(for: hop.key, fields: hop.request.headerFields)
+    if !gone.isEmpty { found.removeAll { gone.contains($0.entry.id) } }
+    let isOnline = hop.behavior.yieldsOffline && hop.origin == nil ? reachability.isOnline(hop.url) : true
+    let decision = hop.behavior.decision(
+      for: hop.request, among: found.map(\.stored), at: now(), policy: hop.policy, lifetime: hop.lifetime,
+      isOnline: isOnline)
+    return .decided(decision, found: found)
+  }
+
+  /// - Returns: `nil` if the URL belongs to no file of the release.
+  func releaseFile(at url: PageURL, in snapshot: (any FileSnapshot)?, mayFetch: Bool = true) async throws -> Resource? {
+    let isOnline = reachability.setting != .offline
+    guard let bytes = try await files?.file(at: url, in: snapshot, mayFetch: mayFetch && isOnline) else { return nil }
+    return Resource(releaseFile: bytes, at: url)
+  }
+
+  /// What is served after the origin has failed, if the behaviour allows it.
+  ///
+  /// - Parameters:
+  ///   - found: the responses that were stored when the origin was asked.
+  ///   - detail: why, for `Cache-Status`.
+  func afterFailure(_ hop: OutgoingRequest, _ found: [CachedResponse], detail: String) async -> Resource? {
+    let answer = hop.behavior.answerAfterFailure(
+      to: hop.request, among: found.map(\.stored), at: now(), policy: hop.policy, lifetime: hop.lifetime)
+    if let (stored, _) = answer {
+      guard let cached = found.first(where: { $0.entry.id == stored.id }) else { return nil }
+      return await resources.stored(cached, for: hop, CacheStatus(.hit, detail: detail))
+    }
+    guard hop.method == .get, hop.behavior.fallback != .never, hop.snapshot == nil else { return nil }
+    return try? await releaseFile(at: hop.url, in: nil, mayFetch: false)
+  }
+
+  /// What has come for other requests since the cache was looked at, and was stored: it is in memory.
+  func storedMeanwhile(_ hop: OutgoingRequest) async -> Resource? {
+    guard hop.origin == nil, let found = cache.responseInMemory(for: hop.key, fields: hop.request.headerFields) else {
+      return nil
+    }
+    let decision = hop.behavior.decision(
+      for: hop.request, among: [found.stored], at: now(), policy: hop.policy, lifetime: hop.lifetime, isOnline: true)
+    guard case .serve = decision else { return nil }
+    return await resources.stored(found, for: hop, CacheStatus(.hit))
+  }
+}

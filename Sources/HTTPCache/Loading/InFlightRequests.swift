@@ -1,0 +1,100 @@
+import HTTPCaching
+import HTTPTransport
+import HTTPTypes
+import Synchronization
+
+/// The requests that are under way, and the one place where their order is kept: who asks for the same shares one
+/// exchange, a late response never takes the place of a newer one, and what changes the cache for one key happens in
+/// turn.
+final class InFlightRequests: Sendable {
+  private struct State {
+    /// Responses that come in, for those who ask for the same.
+    var incoming: [FlightKey: IncomingResponse] = [:]
+    /// Numbers at the gate.
+    var numbers: [FlightKey: UInt64] = [:]
+  }
+
+  private let state = Mutex(State())
+  private let flights = SingleFlight<FlightKey, FetchResult>()
+  private let sequencer = RequestSequencer()
+  private let turns = KeyedSerialQueue()
+
+  // MARK: Shared exchanges
+
+  /// The result of an exchange that equal requests share.
+  func shared(
+    _ key: FlightKey, _ exchange: @escaping @Sendable () async throws -> FetchResult
+  ) async throws -> FetchResult {
+    try await flights.value(for: key, exchange)
+  }
+
+  /// How many wait for the result of the exchange.
+  func passengers(of key: FlightKey) -> Int { flights.passengers(of: key) }
+
+  func incoming(for key: FlightKey) -> IncomingResponse? { state.withLock { $0.incoming[key] } }
+
+  func add(_ incoming: IncomingResponse, for key: FlightKey) { state.withLock { $0.incoming[key] = incoming } }
+
+  func remove(_ incoming: IncomingResponse, for key: FlightKey) {
+    state.withLock { state in
+      if state.incoming[key] === incoming { state.incoming[key] = nil }
+    }
+  }
+
+  // MARK: Places at the gate
+
+  /// The number by which the exchange waits at the gate, while it does.
+  func number(of key: FlightKey) -> UInt64? { state.withLock { $0.numbers[key] } }
+
+  func wait(_ key: FlightKey, by number: UInt64) { state.withLock { $0.numbers[key] = number } }
+
+  func endWait(_ key: FlightKey, by number: UInt64) {
+    state.withLock { state in
+      if state.numbers[key] == number { state.numbers[key] = nil }
+    }
+  }
+
+  // MARK: Order
+
+  /// The generation of the newest request.
+  var currentGeneration: UInt64 { sequencer.current }
+
+  /// The generation of a request that is sent now; to be ended.
+  func begin(_ key: CacheKey) -> UInt64 { sequencer.begin(key) }
+
+  func end(_ key: CacheKey) { sequencer.end(key) }
+
+  /// Differs before and after a change: who asks after it must not share what was asked before.
+  func epoch(of key: CacheKey) -> UInt64 { sequencer.epoch(of: key) }
+
+  /// Returns `true` if a response may change what is stored: no later request's was there first, and none of its tags
+  /// was purged since it was asked for.
+  func claim(_ generation: UInt64, for key: CacheKey, tags: [String]) -> Bool {
+    sequencer.claim(generation, for: key, tags: tags)
+  }
+
+  /// Changes what is stored for a key, after what was begun before for the same key. The work is not cancelled with its
+  /// caller.
+  func inTurn<Value: Sendable>(_ key: CacheKey, _ work: @escaping @Sendable () async -> Value) async -> Value {
+    await turns.run(key, work)
+  }
+
+  /// Responses to what was sent before now say nothing of the keys any more.
+  func supersede(_ keys: [CacheKey]) { sequencer.supersede(keys) }
+
+  /// Responses to what was sent before now say nothing of what is selected any more. Returns when what was being stored
+  /// of that has been.
+  func supersede(_ selection: ResponseSelection) async {
+    if case .tags(let tags) = selection {
+      sequencer.supersede(tags: tags)
+    } else {
+      sequencer.supersede { selection.names($0) ?? true }
+    }
+    await turns.finish { selection.names($0) ?? true }
+  }
+
+  /// `true` if nothing is under way.
+  var isEmpty: Bool {
+    sequencer.activeCount == 0 && turns.count == 0 && state.withLock { $0.incoming.isEmpty && $0.numbers.isEmpty }
+  }
+}

@@ -1,0 +1,84 @@
+import HTTPCaching
+import HTTPTransport
+import HTTPTypes
+
+/// Requests that are not answered from the cache: they may change what is stored. RFC 9111 §4.4.
+extension OriginExchange {
+  /// - Parameter cached: what may answer a HEAD if the server answers with an error.
+  func passThrough(
+    _ hop: OutgoingRequest, _ request: HTTPRequest, validating cached: CachedResponse?, _ reason: ForwardReason
+  ) async throws -> Resource {
+    let generation = inFlight.begin(hop.key)
+    defer { inFlight.end(hop.key) }
+    var request = request
+    if hop.method == .head {
+      // A 304 would tell nothing to who has not asked for one.
+      for name in [HTTPField.Name.ifNoneMatch, .ifModifiedSince] {
+        request.headerFields[name] = hop.request.headerFields[name]
+      }
+    }
+    let timer = ExchangeTimer(configuration.now)
+    let response = try await send(hop, request)
+    let times = timer.taken()
+    if hop.method == .head, let cached,
+      let stale = await staleResource(for: hop, request, response.head, cached, times)
+    {
+      return stale
+    }
+    var answer = response
+    if hop.method == .head, response.head.status == .ok {
+      await recorder.freshen(hop, byHead: response.head, times, generation)
+    } else if hop.policy.invalidates(hop.method, response.head) {
+      await recorder.invalidate(targets(of: response.head, hop))
+      answer = await storingAnswerToGet(hop, request, response, times)
+    }
+    return resources.unshared(answer, for: hop, reason, generation: generation)
+  }
+
+  /// Returns what is stored, if the server answers a HEAD with an error that it may stand for. RFC 5861 §4.
+  private func staleResource(
+    for hop: OutgoingRequest, _ request: HTTPRequest, _ head: HTTPResponse, _ cached: CachedResponse,
+    _ times: ExchangeTimes
+  ) async -> Resource? {
+    let decision = hop.policy.decision(
+      on: head, to: request, for: hop.request, validating: cached.stored, at: times.response, lifetime: hop.lifetime)
+    guard hop.behavior.fallback != .never, case .serveStale(_, let reason) = decision else { return nil }
+    let status = CacheStatus(
+      .hit, forwardStatus: head.status.code, detail: reason == .ifError ? "stale-if-error" : nil)
+    return await resources.stored(cached, for: hop, status)
+  }
+
+  /// The keys of the URL, and of those of the same origin that the response names. RFC 9111 §4.4.
+  private func targets(of head: HTTPResponse, _ hop: OutgoingRequest) -> [CacheKey] {
+    let named = hop.policy.invalidatedReferences(head).compactMap { reference in
+      hop.url.resolving(reference, ignoring: []).flatMap { Self.ownURL($0, hop) }
+    }
+    return ([hop.url] + named).map { requests.key(of: $0, namedBy: hop) }
+  }
+
+  /// Returns a URL as it is looked up: by the server's own name also where it has the name that the client calls the
+  /// server by. Returns `nil` if it is of another origin.
+  ///
+  /// Under which scheme clients come is not known: somebody before this may have taken TLS off.
+  private static func ownURL(_ url: PageURL, _ hop: OutgoingRequest) -> PageURL? {
+    let origin = url.origin
+    if origin == hop.url.origin { return url }
+    guard let host = hop.clientHost, let scheme = origin.firstRange(of: "://"),
+      PageURL(origin[..<scheme.upperBound] + host + "/", ignoring: [])?.origin == origin
+    else { return nil }
+    return PageURL(hop.url.origin + url.text.dropFirst(origin.count), ignoring: [])
+  }
+
+  /// RFC 9110 §9.3.3: a POST's response that says it is what a GET would give is stored as that.
+  private func storingAnswerToGet(
+    _ hop: OutgoingRequest, _ request: HTTPRequest, _ response: TransportResponse, _ times: ExchangeTimes
+  ) async -> TransportResponse {
+    guard hop.method == .post,
+      let (pending, writer) = recorder.storageOfPost(response.head, to: request, hop, times)
+    else { return response }
+    // It is what there is since the change.
+    let generation = inFlight.begin(hop.key)
+    let incoming = recorder.take(response.body, response.head, pending, writer, nil, to: request, generation)
+    return incoming.body().map { TransportResponse(head: response.head, body: $0) } ?? response
+  }
+}

@@ -1,0 +1,235 @@
+import HTTPCaching
+import HTTPTransport
+import HTTPTypes
+
+/// Asks origins: one exchange for all who want the same, and what its response means for what is stored.
+final class OriginExchange: Sendable {
+  let sender: OriginSender
+  let inFlight: InFlightRequests
+  let recorder: ResponseRecorder
+  let requests: RequestBuilder
+  let resources: ResourceFactory
+  let configuration: ResourceLoader.Configuration
+  private let cache: ResponseCache
+  private let lookup: CacheLookup
+  private let validator: ResponseValidator
+  private let gate: TransferGate
+
+  init(
+    _ sender: OriginSender, gate: TransferGate, cache: ResponseCache, requests: RequestBuilder, lookup: CacheLookup,
+    inFlight: InFlightRequests, validator: ResponseValidator, recorder: ResponseRecorder, resources: ResourceFactory,
+    _ configuration: ResourceLoader.Configuration
+  ) {
+    (self.sender, self.gate, self.cache, self.requests, self.lookup) = (sender, gate, cache, requests, lookup)
+    (self.inFlight, self.validator, self.recorder, self.resources) = (inFlight, validator, recorder, resources)
+    self.configuration = configuration
+  }
+
+  /// One response of the origin, shared with whoever asks for the same meanwhile.
+  ///
+  /// - Parameters:
+  ///   - request: as the cache's rules made it.
+  ///   - cached: what it validates or completes, or what may answer if the server answers with an error.
+  ///   - reason: why the cache does not answer.
+  /// - Throws: ``LoadError``, ``TransportError``, what the origin's handler throws.
+  func resource(
+    for hop: OutgoingRequest, _ request: HTTPRequest, validating cached: CachedResponse?, _ reason: ForwardReason
+  ) async throws -> Resource {
+    // What is sent in other words than it is looked up by is for nobody else.
+    let isShareable = hop.isStored || hop.target == nil
+    guard hop.request.method == .get, hop.method != .get || !hop.hasBody, isShareable else {
+      return try await passThrough(hop, request, validating: cached, reason)
+    }
+    let epoch = inFlight.epoch(of: hop.key)
+    var isShared = true
+    // A response that others have asked for may have been chosen by what is otherwise in this request: those who have
+    // that in common share the next.
+    var names = Set(cache.memory.variants(for: hop.key).flatMap { $0.stored.vary.values.keys })
+    var key = FlightKey(hop, request, epoch: epoch, chosenBy: names)
+    func isForUs(_ isOurs: Bool, _ vary: VaryKey?) -> Bool {
+      if isOurs { return true }
+      let more = names.union(vary?.values.keys.map(\.self) ?? [])
+      isShared = more.count > names.count
+      names = more
+      key = FlightKey(hop, request, epoch: epoch, chosenBy: names)
+      return false
+    }
+    func isForUs(_ incoming: IncomingResponse) -> Bool {
+      let fields = hop.request.headerFields
+      return isForUs(incoming.request == hop.request || incoming.vary?.matches(fields) == true, incoming.vary)
+    }
+    func isForUs(_ stored: StoredResponse) -> Bool {
+      isForUs(stored.answers(hop.request.headerFields), stored.vary)
+    }
+    while true {
+      if isShared, let incoming = inFlight.incoming(for: key) {
+        guard isForUs(incoming) else { continue }
+        if let resource = resources.incoming(incoming, for: hop, reason, isCollapsed: true) { return resource }
+      }
+      if isShared, let resource = await lookup.storedMeanwhile(hop) { return resource }
+      let isCollapsed = isShared && inFlight.passengers(of: key) > 0
+      if isCollapsed, let number = inFlight.number(of: key) { gate.raise(number, to: hop.priority) }
+      let result =
+        isShared
+        ? try await inFlight.shared(key) { [key] in
+          try await self.result(of: hop, request, validating: cached, key)
+        }
+        : try await self.result(of: hop, request, validating: cached, key)
+      switch result {
+      case .incoming(let incoming):
+        guard isForUs(incoming) else { continue }
+        if let resource = resources.incoming(incoming, for: hop, reason, isCollapsed: isCollapsed) { return resource }
+      case .confirmed(let confirmed, let status, let generation):
+        guard !isShared || isForUs(confirmed.stored) else { continue }
+        let cacheStatus = CacheStatus(
+          .forwarded(reason), forwardStatus: status, isStored: true, isCollapsed: isCollapsed)
+        let resource = await resources.stored(
+          confirmed, for: hop, cacheStatus, source: .revalidated, generation: generation)
+        await recorder.removeIfForbidden(confirmed, hop)
+        if let resource { return resource }
+        // The bytes went meanwhile: without them there is nothing to confirm.
+        return try await self.resource(for: hop, CachePolicy.unconditional(hop.request), validating: nil, .notStored)
+      case .stale(let stale, let why, let status):
+        guard !isShared || isForUs(stale.stored) else { continue }
+        let cacheStatus = CacheStatus(.hit, forwardStatus: status, detail: why == .ifError ? "stale-if-error" : nil)
+        if hop.behavior.fallback != .never {
+          if let resource = await resources.stored(stale, for: hop, cacheStatus) { return resource }
+          return try await self.resource(for: hop, CachePolicy.unconditional(hop.request), validating: nil, .notStored)
+        }
+      case .single(let single):
+        if let response = single.take(for: hop.request) {
+          return resources.unshared(response, for: hop, reason, generation: single.generation)
+        }
+      }
+      // It was for somebody else alone.
+      isShared = false
+    }
+  }
+
+  /// One exchange: sends the request, and sees what the response means for what is stored.
+  private func result(
+    of hop: OutgoingRequest, _ request: HTTPRequest, validating cached: CachedResponse?, _ key: FlightKey
+  ) async throws -> FetchResult {
+    let number = gate.number()
+    inFlight.wait(key, by: number)
+    // What a handler answers, and what a HEAD confirms, never enters with it.
+    defer {
+      gate.forget(number)
+      inFlight.endWait(key, by: number)
+    }
+    var generation = inFlight.begin(hop.key)
+    var isHandedOn = false
+    defer { if !isHandedOn { inFlight.end(hop.key) } }
+    var (request, cached) = (request, cached)
+    if let confirmed = try await confirmedByHead(hop, request, cached, generation) {
+      return .confirmed(confirmed, status: 200, generation: generation)
+    }
+    while true {
+      let timer = ExchangeTimer(configuration.now)
+      let response = try await send(hop, request, number: number)
+      let times = timer.taken()
+      // What a handler answers is as new as its end.
+      if hop.origin != nil {
+        inFlight.end(hop.key)
+        generation = inFlight.begin(hop.key)
+      }
+      if response.head.status == .notModified, !request.isConditional {
+        throw TransportError.malformed(url: hop.url.text, reason: "it is a 304 to a request without a condition")
+      }
+      let decision = hop.policy.decision(
+        on: response.head, to: request, for: hop.request, validating: cached?.stored, at: times.response,
+        lifetime: hop.lifetime)
+      switch decision {
+      case .freshen(_, let fields):
+        guard let confirmed = cached else {
+          return .single(UnsharedResponse(response, to: hop.request, generation: generation))
+        }
+        if await validator.contradicts(response.head, confirmed) {
+          request = CachePolicy.unconditional(hop.request)
+          cached = nil
+          continue
+        }
+        let updated = await recorder.update(confirmed, fields, times, generation, for: hop.request)
+        return .confirmed(updated, status: 304, generation: generation)
+      case .askAgain(let unconditional):
+        request = unconditional
+        cached = nil
+      case .serveStale(_, let reason) where hop.behavior.fallback != .never:
+        guard let cached else { return .single(UnsharedResponse(response, to: hop.request, generation: generation)) }
+        return .stale(cached, reason, status: response.head.status.code)
+      case .append(_, let fields, let total):
+        guard let part = cached, let spool = await recorder.continuation(of: part) else {
+          request = hop.request
+          cached = nil
+          continue
+        }
+        let head = HTTPResponse(status: .init(code: part.stored.status), headerFields: fields)
+        let pending = PendingResponse(
+          hop, status: part.stored.status, fields: fields, times: times, shape: .completed(size: total))
+        isHandedOn = true
+        return .incoming(recorder.take(response.body, head, pending, spool, key, to: hop.request, generation))
+      case .use, .serveStale:
+        guard let (pending, spool) = await recorder.storage(of: response.head, hop, times) else {
+          return .single(UnsharedResponse(response, to: hop.request, generation: generation))
+        }
+        validator.noteConditions(of: request, response.head, validating: cached, hop)
+        isHandedOn = true
+        return .incoming(
+          recorder.take(response.body, response.head, pending, spool, key, to: hop.request, generation))
+      }
+    }
+  }
+
+  /// Where a server is known to ignore conditions, a HEAD tells whether something large has to be fetched again.
+  ///
+  /// - Returns: what is stored, brought up to date; `nil` if only a GET can tell.
+  private func confirmedByHead(
+    _ hop: OutgoingRequest, _ request: HTTPRequest, _ cached: CachedResponse?, _ generation: UInt64
+  ) async throws -> CachedResponse? {
+    guard let cached, validator.needsHead(hop, request, validating: cached) else { return nil }
+    var head = hop
+    head.method = .head
+    head.body = []
+    let timer = ExchangeTimer(configuration.now)
+    let response = try await send(head, CachePolicy.unconditional(hop.request)).head
+    let times = timer.taken()
+    guard response.status == .ok, Validators(of: response.headerFields) == cached.stored.validators,
+      let fields = hop.policy.freshening(of: cached.stored, byHead: response, at: times.response),
+      await !validator.contradicts(response, cached)
+    else { return nil }
+    return await recorder.update(cached, fields, times, generation)
+  }
+
+  /// Sends one request to the origin, or to the handler that answers in its place.
+  ///
+  /// - Parameter number: to wait by at the gate; `nil` for a new one.
+  func send(_ hop: OutgoingRequest, _ request: HTTPRequest, number: UInt64? = nil) async throws -> TransportResponse {
+    // A handler may ask others in turn: it takes up no place.
+    if let origin = hop.origin { return try await origin.respond().transported(at: configuration.now().description) }
+    var limits = configuration.limits
+    limits.bodyBytes = configuration.bodyLimit
+    var outgoing = TransportRequest(hop.outgoing(request), body: hop.body, limits: limits)
+    outgoing.cookies = requests.cookies(of: hop.key.partition)
+    outgoing.stream = hop.stream
+    outgoing.informational = hop.informational
+    outgoing.addsNothing = configuration.addsNothing
+    do {
+      return try await sender.send(outgoing, to: hop.url, number: number, priority: hop.priority)
+    } catch let full as TransferGate.Full {
+      throw LoadError.busy(hop.url, limit: full.limit)
+    }
+  }
+}
+
+/// When a request went out and its response's head came in.
+struct ExchangeTimer: Sendable {
+  private let now: @Sendable () -> HTTPDate
+  private let sent: HTTPDate
+
+  init(_ now: @escaping @Sendable () -> HTTPDate) {
+    self.now = now
+    sent = now()
+  }
+
+  func taken() -> ExchangeTimes { ExchangeTimes(request: sent, response: now()) }
+}

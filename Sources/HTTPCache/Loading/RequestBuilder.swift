@@ -1,0 +1,156 @@
+import HTTPCaching
+import HTTPTransport
+import HTTPTypes
+import Synchronization
+
+/// Makes the requests that are sent: from a page's reference its URL, from the rules how it is loaded, and all the
+/// fields that go out.
+final class RequestBuilder: Sendable {
+  private struct State {
+    var partition: CachePartition
+    var cookies: [CachePartition: any CookieStoring] = [:]
+  }
+
+  private let configuration: ResourceLoader.Configuration
+  private let cachePolicy: CachePolicy
+  private let lifetime: LifetimeRule
+  private let coding: any ContentDecoding
+  private let defaultCookies: (any CookieStoring)?
+  private let rewriters: [any URLRewriting]
+  private let urls = URLMemo()
+  private let state: Mutex<State>
+
+  init(
+    _ configuration: ResourceLoader.Configuration, for cache: ResponseCache, coding: any ContentDecoding,
+    cookies: (any CookieStoring)?
+  ) {
+    self.configuration = configuration
+    self.coding = coding
+    (cachePolicy, lifetime) = (cache.policy, cache.lifetime)
+    defaultCookies = cookies
+    state = Mutex(State(partition: configuration.partition))
+    let local = configuration.localFolder.map { [LocalFileRewriter(folder: $0) as any URLRewriting] } ?? []
+    rewriters = configuration.rewriters + local + [BaseRewriter()]
+  }
+
+  // MARK: Partitions
+
+  /// The partition of requests that do not name one.
+  var partition: CachePartition { state.withLock(\.partition) }
+
+  func use(_ partition: CachePartition, cookies: (any CookieStoring)?) {
+    state.withLock { state in
+      state.partition = partition
+      if let cookies { state.cookies[partition] = cookies }
+    }
+  }
+
+  func cookies(of partition: CachePartition) -> (any CookieStoring)? {
+    state.withLock { $0.cookies[partition] } ?? defaultCookies
+  }
+
+  // MARK: Requests
+
+  /// - Throws: ``LoadError/invalidReference(_:)``, ``DataURLError``.
+  func prepare(_ request: ResourceRequest) throws -> PreparedRequest {
+    if request.reference.lowercased().hasPrefix("data:") { return .inline(try DataURL(request.reference)) }
+    let text = rewriters.reduce(request.reference) { $1.rewrite($0, for: request) }
+    guard let known = urls.entry(for: text, ignoring: configuration.ignoredParameters) else {
+      throw LoadError.invalidReference(request.reference)
+    }
+    if known.url.isFile { return .file(known.url, request.snapshot) }
+    var fields = request.fields
+    var body = request.body
+    if request.compressesBody, !body.isEmpty, fields[.contentEncoding] == nil, let packed = coding.compress(body) {
+      body = packed
+      fields[.contentEncoding] = "gzip"
+    }
+    var hop = try outgoing(known, request, method: request.method, fields: fields, body: body)
+    // Where its response redirects to is a server's matter.
+    hop.origin = request.origin
+    (hop.stream, hop.target, hop.informational) = (request.stream, request.target, request.informational)
+    (hop.host, hop.clientHost) = (request.host, request.clientHost)
+    return .network(hop, request)
+  }
+
+  /// The request to where a redirect leads. RFC 9110 §15.4.
+  func redirected(_ hop: OutgoingRequest, to target: PageURL, status: Int, _ request: ResourceRequest)
+    -> OutgoingRequest
+  {
+    var fields = hop.fields
+    if target.origin != hop.url.origin {
+      // What identifies the user is for the origin it was meant for.
+      for name in [HTTPField.Name.authorization, .cookie, .proxyAuthorization] { fields[name] = nil }
+    }
+    let becomesGet = status == 303 && hop.method != .head || [301, 302].contains(status) && hop.method == .post
+    if becomesGet {
+      for name in [HTTPField.Name.contentType, .contentLength, .contentEncoding] { fields[name] = nil }
+    }
+    let next = try? outgoing(
+      URLMemo.Entry(target, ignoring: configuration.ignoredParameters), request,
+      method: becomesGet ? .get : hop.method, fields: fields, body: becomesGet ? [] : hop.body)
+    return next ?? hop
+  }
+
+  /// The key of a URL that a request's response names.
+  func key(of url: PageURL, namedBy hop: OutgoingRequest) -> CacheKey {
+    let identity = URLMemo.Entry(url, ignoring: configuration.ignoredParameters).identity
+    return CacheKey(identity, host: hop.host, in: hop.key.partition)
+  }
+
+  private func outgoing(
+    _ known: URLMemo.Entry, _ request: ResourceRequest, method: HTTPRequest.Method, fields: HTTPFields, body: [UInt8]
+  ) throws -> OutgoingRequest {
+    let (url, identity) = (known.url, known.identity)
+    let rule = configuration.rules.first { $0.matches(identity, request.type) }
+    let partition = request.partition ?? self.partition
+    // The content counts, not its encoding.
+    let postKey = method == .post ? rule?.postKey?(request.body) : nil
+    guard
+      let head = HTTPRequest(
+        method: postKey == nil ? method : .get, url: url, fields: completed(fields, url, in: partition))
+    else {
+      throw LoadError.invalidReference(url.text)
+    }
+    var policy = cachePolicy
+    if let rule { policy.sharesCookies = rule.sharesCookies }
+    let lifetime = rule.map(\.lifetime) ?? .server
+    return OutgoingRequest(
+      url: url,
+      key: postKey.map { CacheKey(identity, body: $0, in: partition) }
+        ?? CacheKey(identity, host: request.host, in: partition),
+      request: head, method: method, body: body, fields: fields,
+      behavior: request.behavior ?? rule?.behavior ?? configuration.behavior(of: request.type), policy: policy,
+      lifetime: lifetime == .server ? self.lifetime : lifetime, priority: request.priority, type: request.type,
+      keepsContentEncoding: request.keepsContentEncoding, isStored: request.isStored, snapshot: request.snapshot)
+  }
+
+  /// With everything that libcurl would add by itself: `Vary` must see what is sent.
+  private func completed(_ fields: HTTPFields, _ url: PageURL, in partition: CachePartition) -> HTTPFields {
+    var fields = configuration.originFields?.adding(to: fields, for: url) ?? fields
+    if configuration.addsNothing { return fields }
+    if !fields.contains(.accept) { fields[.accept] = "*/*" }
+    if !fields.contains(.userAgent) { fields[.userAgent] = configuration.userAgent }
+    if !fields.contains(.acceptEncoding) {
+      // RFC 9110 §14.2: a range is one of the encoded bytes, which nobody wants a piece of.
+      fields[.acceptEncoding] = fields.contains(.range) ? "identity" : coding.acceptEncoding
+    }
+    if !fields.contains(.cookie), let cookie = cookies(of: partition)?.cookieHeader(for: url) {
+      fields[.cookie] = cookie
+    }
+    return fields
+  }
+}
+
+/// A request as it was prepared.
+enum PreparedRequest: Sendable {
+  /// Where it goes first, and what it takes along from hop to hop.
+  case network(OutgoingRequest, ResourceRequest)
+  case inline(DataURL)
+  case file(PageURL, (any FileSnapshot)?)
+  /// A handler answers, and its answer cannot be stored.
+  case handled(HandlingOrigin)
+
+  /// The request that goes to a server, if it is one.
+  var outgoing: OutgoingRequest? { if case .network(let hop, _) = self { hop } else { nil } }
+}

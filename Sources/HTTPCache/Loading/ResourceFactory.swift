@@ -1,0 +1,172 @@
+import Foundation
+import HTTPCaching
+import HTTPTransport
+import HTTPTypes
+
+/// Makes the resources that callers get: of stored responses, of those that come in, and of files.
+final class ResourceFactory: Sendable {
+  private let cache: ResponseCache
+  private let coding: any ContentDecoding
+  private let bodyLimit: Int64
+  private let localFolder: String?
+  private let now: @Sendable () -> HTTPDate
+
+  init(_ cache: ResponseCache, coding: any ContentDecoding, _ configuration: ResourceLoader.Configuration) {
+    self.cache = cache
+    self.coding = coding
+    bodyLimit = configuration.bodyLimit
+    localFolder = configuration.localFolder
+    now = configuration.now
+  }
+
+  // MARK: Stored responses
+
+  /// A stored response as the request wants it.
+  ///
+  /// - Parameters:
+  ///   - source: `nil` for where its bytes are.
+  ///   - found: the responses that it was chosen among for being fresh; empty if it was chosen for another reason.
+  /// - Returns: `nil` if its bytes have gone.
+  func stored(
+    _ cached: CachedResponse, for hop: OutgoingRequest, _ status: CacheStatus, source: Resource.Source? = nil,
+    generation: UInt64 = 0, freshAmong found: [CachedResponse] = []
+  ) async -> Resource? {
+    let now = now()
+    let freshness = Freshness(of: cached.stored, at: now, rule: hop.lifetime)
+    let answer = StoredAnswer(to: hop.request, from: cached.stored, age: freshness.age)
+    var status = status
+    status.timeToLive = freshness.remaining
+    var body = Body([])
+    if case .bytes(let range) = answer.body {
+      guard let stored = await cache.body(of: cached) else { return nil }
+      body = decoded(Body(stored, range), of: answer.head, hop)
+    }
+    var resource = Resource(
+      url: hop.url,
+      response: HTTPResponse(status: answer.head.status, headerFields: status.added(to: answer.head.headerFields)),
+      body: body, source: source ?? (cached.bytes == nil ? .disk : .memory), age: freshness.age,
+      generation: generation, cacheStatus: status, userInfo: cached.userInfo, digest: cached.entry.digest)
+    if !found.isEmpty, cached.bytes != nil, freshness.isFresh, isReplayable(hop) {
+      resource.replay = ReplayableResponse(
+        cached, among: found, in: cache, made: now, remaining: freshness.remaining, now: self.now)
+    }
+    // However young it is, it may not be used without asking.
+    let mustAsk = cached.stored.isInvalidated || cached.stored.control.noCache == .response
+    resource.remaining = mustAsk ? min(0, freshness.remaining) : freshness.remaining
+    return resource
+  }
+
+  /// Returns `true` if nothing but the age of what is stored can change the answer, and nothing else has to be done for
+  /// it.
+  private func isReplayable(_ hop: OutgoingRequest) -> Bool {
+    // RFC 9111 §5.2.1, §5.4: these may set bounds of their own to the age.
+    hop.behavior.refresh == .never && !hop.request.headerFields.contains(.cacheControl)
+      && !hop.request.headerFields.contains { $0.name.canonicalName == "pragma" }
+  }
+
+  /// RFC 9111 §5.2.1.7.
+  func gatewayTimeout(_ hop: OutgoingRequest, _ reason: ForwardReason, generation: UInt64) -> Resource {
+    let status = CacheStatus(.forwarded(reason), detail: "only-if-cached")
+    let fields = status.added(to: [.contentLength: "0", .date: now().description])
+    return Resource(
+      url: hop.url, response: HTTPResponse(status: .gatewayTimeout, headerFields: fields), body: Body([]),
+      source: .local, generation: generation, cacheStatus: status)
+  }
+
+  // MARK: Responses from the network
+
+  /// A response that is being stored, for one of those who read it.
+  ///
+  /// - Parameter isCollapsed: it was asked for by another request. RFC 9211 §2.7.
+  /// - Returns: `nil` if its transfer was given up.
+  func incoming(
+    _ incoming: IncomingResponse, for hop: OutgoingRequest, _ reason: ForwardReason, isCollapsed: Bool
+  ) -> Resource? {
+    guard let body = incoming.body() else { return nil }
+    let status = CacheStatus(.forwarded(reason), isStored: true, isCollapsed: isCollapsed)
+    return received(incoming.head, body, hop, status, generation: incoming.generation, incoming: incoming)
+  }
+
+  /// A response that is not stored.
+  func unshared(
+    _ response: TransportResponse, for hop: OutgoingRequest, _ reason: ForwardReason, generation: UInt64
+  ) -> Resource {
+    received(response.head, response.body, hop, CacheStatus(.forwarded(reason)), generation: generation)
+  }
+
+  private func received(
+    _ head: HTTPResponse, _ body: Body, _ hop: OutgoingRequest, _ status: CacheStatus, generation: UInt64,
+    incoming: IncomingResponse? = nil
+  ) -> Resource {
+    var body = body
+    body.url = hop.url.text
+    let now = now()
+    let age = Age(of: head.headerFields, times: ExchangeTimes(request: now, response: now)).initial
+    return Resource(
+      url: hop.url, response: HTTPResponse(status: head.status, headerFields: status.added(to: head.headerFields)),
+      body: decoded(body, of: head, hop), source: .network, age: age, generation: generation, cacheStatus: status,
+      incoming: incoming)
+  }
+
+  /// The content of stored or received bytes, if they are all there is.
+  private func decoded(_ body: Body, of head: HTTPResponse, _ hop: OutgoingRequest) -> Body {
+    guard !hop.keepsContentEncoding, hop.method != .head,
+      ![.partialContent, .notModified, .noContent].contains(head.status),
+      let encoding = head.headerFields[.contentEncoding], !["", "identity"].contains(encoding.lowercased()),
+      let decoder = try? coding.decoder(for: encoding, url: hop.url.text, limit: bodyLimit)
+    else { return body }
+    let content = DecodedBody(body.reader(), decoder)
+    var decoded = Body(next: { try await content.next() }, summary: { await body.transferSummary() })
+    (decoded.url, decoded.isDecoded) = (body.url, true)
+    return decoded
+  }
+
+  // MARK: Files
+
+  /// A file of the app: only those in the local folder.
+  ///
+  /// - Throws: ``LoadError``.
+  func localFile(_ url: PageURL) throws -> Resource {
+    guard let localFolder, let path = url.filePath else {
+      throw LoadError.unreadableFile(url, reason: "local files may not be read")
+    }
+    let root = URL(fileURLWithPath: localFolder).resolvingSymlinksInPath().path + "/"
+    let file = URL(fileURLWithPath: path).resolvingSymlinksInPath()
+    guard file.path.hasPrefix(root) else {
+      throw LoadError.unreadableFile(url, reason: "it is outside of the folder for local files")
+    }
+    guard let handle = try? FileHandle(forReadingFrom: file) else {
+      throw LoadError.unreadableFile(url, reason: "there is no such file, or it may not be read")
+    }
+    guard let content = LocalFileBody(handle, path: path) else {
+      throw LoadError.unreadableFile(url, reason: "it is no file")
+    }
+    guard content.count <= bodyLimit else { throw LoadError.tooLarge(url, limit: bodyLimit) }
+    return Resource(
+      url: url, body: Body(content, 0..<content.count), count: content.count, mediaType: MediaType.of(path: path),
+      source: .local)
+  }
+}
+
+extension Resource {
+  init(inline data: DataURL) {
+    self.init(
+      url: nil, body: Body(data.bytes), count: Int64(data.bytes.count), mediaType: data.mediaType, source: .local)
+  }
+
+  init(releaseFile bytes: [UInt8], at url: PageURL) {
+    let path = url.text.prefix { $0 != "?" }
+    self.init(
+      url: url, body: Body(bytes), count: Int64(bytes.count), mediaType: MediaType.of(path: String(path)),
+      source: .release)
+  }
+
+  /// Bytes that are not an HTTP response's, as those of one.
+  fileprivate init(url: PageURL?, body: Body, count: Int64, mediaType: String, source: Source) {
+    let fields: HTTPFields = [.contentType: mediaType, .contentLength: String(count)]
+    let status = source == .release ? CacheStatus(.hit, detail: "release") : nil
+    self.init(
+      url: url, response: HTTPResponse(status: .ok, headerFields: status?.added(to: fields) ?? fields),
+      body: body, source: source, cacheStatus: status)
+  }
+}

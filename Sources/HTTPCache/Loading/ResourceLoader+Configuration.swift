@@ -1,0 +1,43 @@
+import HTTPCaching
+import HTTPTransport
+import Logging
+
+extension ResourceLoader {
+  public struct Configuration: Sendable {
+    /// The first that matches a URL counts; what none matches is loaded by `behavior`.
+    public var rules: [ResourceRule] = []
+    public var behavior: LoadBehavior = .automatic
+    /// The same for types of resources. Where nothing is said of pictures and `behavior` is ``LoadBehavior/automatic``,
+    /// they are loaded by ``LoadBehavior/picture``.
+    public var behaviors: [ResourceType: LoadBehavior] = [:]
+    /// Query parameters that do not count where responses are looked up; they are sent all the same.
+    public var ignoredParameters = PageURL.ignoredParameters
+    public var rewriters: [any URLRewriting] = [SchemeRelativeRewriter()]
+    /// Where `local://` URLs lead; nil for nowhere.
+    public var localFolder: String?
+    /// Whose requests those are that do not say it themselves, until ``ResourceLoader/use(_:cookies:)``.
+    public var partition: CachePartition = .private
+    /// Sent to one origin only.
+    public var originFields: OriginFields?
+    public var userAgent = "PageKit"
+    /// Requests go out with their own fields alone: for callers that pass on the requests of others.
+    public var addsNothing = false
+    public var limits: TransferLimits = .standard
+    /// Wire bytes of one answer.
+    public var bodyLimit: Int64 = 256 << 20
+    /// Transfers at once, from the request to the end of the answer's body.
+    public var transfers = 64
+    /// Requests that may wait for one of those; more get ``LoadError/busy(_:limit:)``.
+    public var waiting = Int.max
+    /// Asked before every request that would go to the network, redirects too; throws what the caller is to get.
+    public var permission: @Sendable (PageURL) throws -> Void = { _ in }
+    public var logger = Logger(label: "pagekit.resources")
+    public var now: @Sendable () -> HTTPDate = { HTTPDate.now }
+
+    public init() {}
+
+    func behavior(of type: ResourceType) -> LoadBehavior {
+      behaviors[type] ?? (type == .image && behavior == .automatic ? .picture : behavior)
+    }
+  }
+}

@@ -1,0 +1,172 @@
+import HTTPCaching
+import HTTPTransport
+import HTTPTypes
+
+/// Stores what comes from origins: decides what may be stored, takes the bytes in, and changes the cache in order.
+final class ResponseRecorder: Sendable {
+  private let cache: ResponseCache
+  private let inFlight: InFlightRequests
+  private let validator: ResponseValidator
+  private let tasks: RunningTasks
+
+  init(_ cache: ResponseCache, inFlight: InFlightRequests, validator: ResponseValidator, tasks: RunningTasks) {
+    self.cache = cache
+    self.inFlight = inFlight
+    self.validator = validator
+    self.tasks = tasks
+  }
+
+  // MARK: Responses that come in
+
+  /// What is to be stored of a response, and where; `nil` if nothing is.
+  ///
+  /// The client's own request counts: what was added to it to revalidate says nothing of storing.
+  func storage(
+    of head: HTTPResponse, _ hop: OutgoingRequest, _ times: ExchangeTimes
+  ) async -> (PendingResponse, any ResponseWriting)? {
+    guard hop.isStored else { return nil }
+    let pending: PendingResponse
+    switch hop.storagePolicy.storage(of: head, to: hop.request, received: times.response) {
+    case .refuse: return nil
+    case .store(let status, let fields):
+      if head.status.code >= 400, await hasGoodResponse(hop) { return nil }
+      let size = head.headerFields[.contentLength].flatMap { Int64($0) }
+      pending = PendingResponse(hop, status: status, fields: fields, times: times, shape: .whole(size: size))
+    case .storePart(let range, let fields):
+      let shape = PendingResponse.Shape.part(range.range, of: range.size)
+      pending = PendingResponse(hop, status: 200, fields: fields, times: times, shape: shape)
+    }
+    return cache.writer().map { (pending, $0) }
+  }
+
+  /// What is to be stored of the response to a POST, for GET; `nil` if nothing is. RFC 9110 §9.3.3.
+  func storageOfPost(
+    _ head: HTTPResponse, to request: HTTPRequest, _ hop: OutgoingRequest, _ times: ExchangeTimes
+  ) -> (PendingResponse, any ResponseWriting)? {
+    guard hop.isStored,
+      case .store(let status, let fields) = hop.storagePolicy.storage(of: head, to: request, received: times.response),
+      let writer = cache.writer()
+    else { return nil }
+    return (PendingResponse(hop, status: status, fields: fields, times: times, shape: .whole(size: nil)), writer)
+  }
+
+  /// An error never takes the place of what can be used.
+  private func hasGoodResponse(_ hop: OutgoingRequest) async -> Bool {
+    await cache.responses(for: hop.key, fields: hop.request.headerFields).contains {
+      $0.stored.status < 400 && $0.stored.answers(hop.request.headerFields)
+    }
+  }
+
+  /// A part that was stored, to be gone on with; `nil` if its bytes have gone.
+  func continuation(of part: CachedResponse) async -> (any ResponseWriting)? {
+    guard let body = await cache.body(of: part), let spool = cache.writer() else { return nil }
+    do {
+      try spool.append(contentsOf: body, from: 0)
+      return spool
+    } catch {
+      spool.discard()
+      return nil
+    }
+  }
+
+  /// Lets the bytes come in, for all who want them, and stores what there is in the end.
+  ///
+  /// - Parameters:
+  ///   - key: under which others find it meanwhile; `nil` if nobody may.
+  ///   - generation: was begun; it is ended here.
+  func take(
+    _ body: Body, _ head: HTTPResponse, _ pending: PendingResponse, _ spool: any ResponseWriting, _ key: FlightKey?,
+    to request: HTTPRequest, _ generation: UInt64
+  ) -> IncomingResponse {
+    let incoming = IncomingResponse(head, to: request, generation: generation, spool: spool)
+    if let key { inFlight.add(incoming, for: key) }
+    incoming.start(body, in: tasks) { [self] isWhole, spool in
+      await commit(spool, pending, isWhole: isWhole, generation)
+    } landed: { [inFlight] in
+      if let key { inFlight.remove(incoming, for: key) }
+      inFlight.end(pending.hop.key)
+    }
+    return incoming
+  }
+
+  /// Stores what has come, unless a later request's response was there first.
+  private func commit(
+    _ spool: any ResponseWriting, _ pending: PendingResponse, isWhole: Bool, _ generation: UInt64
+  ) async -> CachedResponse? {
+    // RFC 9111 §3.3: a beginning is of use only where the rest can be asked for.
+    guard let arrival = pending.arrival(count: spool.count, isWhole: isWhole),
+      isWhole || spool.count > 0 && Validators(of: arrival.fields).strongETag != nil
+    else {
+      spool.discard()
+      return nil
+    }
+    guard validator.isIntact(arrival, spool) else {
+      spool.discard()
+      // The beginning it was made of is no better.
+      if pending.isCompletion { await cache.removeParts(for: arrival.key, fields: arrival.request.headerFields) }
+      return nil
+    }
+    return await inFlight.inTurn(arrival.key) { [self] in
+      guard await validator.mayReplace(pending.hop, arrival, spool),
+        inFlight.claim(generation, for: arrival.key, tags: CacheTags.of(arrival.fields))
+      else {
+        spool.discard()
+        return nil
+      }
+      return arrival.extent.isWhole ? await cache.commit(spool, arrival) : await cache.commitPart(spool, arrival)
+    }
+  }
+
+  // MARK: Confirmations
+
+  /// Stores that a stored response was confirmed. RFC 9111 §4.3.4.
+  ///
+  /// - Parameter request: what it was confirmed for; from now on it is for who asks so, too.
+  func update(
+    _ cached: CachedResponse, _ fields: HTTPFields, _ times: ExchangeTimes, _ generation: UInt64,
+    for request: HTTPRequest? = nil
+  ) async -> CachedResponse {
+    let tags = cached.tags + CacheTags.of(fields)
+    let vary = request.flatMap { request in
+      cached.stored.answers(request.headerFields) ? nil : VaryKey(vary: fields, request: request.headerFields)
+    }
+    return await inFlight.inTurn(cached.entry.key) { [cache, inFlight] in
+      guard inFlight.claim(generation, for: cached.entry.key, tags: tags) else {
+        // Whoever asked gets the confirmation's fields; what was purged meanwhile stays purged.
+        return cache.confirmed(cached, fields: fields, times: times, vary: vary)
+      }
+      return await cache.update(cached, fields: fields, times: times, vary: vary)
+    }
+  }
+
+  /// A HEAD tells something of what is stored for GET. RFC 9111 §4.3.5.
+  func freshen(_ hop: OutgoingRequest, byHead head: HTTPResponse, _ times: ExchangeTimes, _ generation: UInt64) async {
+    await inFlight.inTurn(hop.key) { [cache, inFlight] in
+      let found = await cache.responses(for: hop.key, fields: hop.request.headerFields).filter {
+        $0.stored.vary.matches(hop.request.headerFields) && $0.stored.status == 200
+      }
+      guard inFlight.claim(generation, for: hop.key, tags: found.flatMap(\.tags)) else { return }
+      for cached in found {
+        if let fields = hop.policy.freshening(of: cached.stored, byHead: head, at: times.response) {
+          _ = await cache.update(cached, fields: fields, times: times)
+        } else {
+          await cache.invalidate([hop.key])
+        }
+      }
+    }
+  }
+
+  // MARK: Removing
+
+  /// RFC 9111 §4.4.
+  func invalidate(_ keys: [CacheKey]) async {
+    inFlight.supersede(keys)
+    // Behind what is being stored just now: that is older.
+    for key in Set(keys) { await inFlight.inTurn(key) { [cache] in await cache.invalidate([key]) } }
+  }
+
+  /// RFC 9111 §5.2.2.5: a confirmation may forbid to keep what it confirms.
+  func removeIfForbidden(_ confirmed: CachedResponse, _ hop: OutgoingRequest) async {
+    if !hop.policy.mayBeKept(confirmed.stored) { await cache.remove(confirmed) }
+  }
+}
