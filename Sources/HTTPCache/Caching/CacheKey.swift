@@ -17,16 +17,19 @@ public struct CachePartition: Hashable, Sendable, CustomStringConvertible {
 
   package init(text: String) { self.text = text }
 
+  /// Returns `true` for the partition that all users share.
   public var isShared: Bool { self == .shared }
   public var description: String { text }
 }
 
 /// What responses are found by: whose they are, and the URL or name they have.
 public struct CacheKey: Hashable, Sendable, CustomStringConvertible {
+  /// Whose responses these are.
   public let partition: CachePartition
   /// A normalised URL; or, for what has none, a name behind `key:`.
   public let name: String
 
+  /// The key of a URL's responses.
   public init(_ url: PageURL, in partition: CachePartition = .private) {
     self.partition = partition
     name = url.text

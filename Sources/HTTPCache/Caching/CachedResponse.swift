@@ -4,6 +4,7 @@ import HTTPTypes
 
 /// A stored response, and its bytes where they are in memory.
 public final class CachedResponse: Sendable {
+  /// What the store knows of it.
   public let entry: ResponseEntry
   /// What decisions need of it.
   public let stored: StoredResponse
@@ -35,6 +36,7 @@ public final class CachedResponse: Sendable {
   /// `false` for one in memory only: its id is the cache's own, below zero.
   var isStored: Bool { entry.id > 0 }
 
+  /// What the app attached when it was stored.
   public var userInfo: [String: String] { entry.head.userInfo }
 
   /// What it takes in memory.

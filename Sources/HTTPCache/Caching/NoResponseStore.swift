@@ -4,6 +4,7 @@ import HTTPTransport
 
 /// A store that keeps nothing: for a cache in memory alone, and where no disk can be used.
 public struct NoResponseStore: ResponseStoring {
+  /// A store that takes nothing.
   public init() {}
 
   public func entries(for key: CacheKey) async throws -> [ResponseEntry] { [] }

@@ -30,6 +30,9 @@ extension ResponseCache {
     try await forgetting({ memory.removeAll { _ in true } }, while: { _ = try await store.remove(.all) })
   }
 
+  /// Removes every response of a partition, in the regions too.
+  ///
+  /// - Throws: ``StoreError``.
   public func removeAll(of partition: CachePartition) async throws {
     try await forgetting(
       { memory.removeAll { $0.entry.key.partition == partition } },

@@ -17,15 +17,24 @@ extension ResponseCache {
 
   /// A response whose bytes are all there.
   public struct Arrival: Sendable {
+    /// What it is stored for.
     public var key: CacheKey
     /// As it was sent: `Vary` looks at its fields.
     public var request: HTTPRequest
+    /// The status it is stored with.
     public var status: Int
     /// Those that may be stored.
     public var fields: HTTPFields
+    /// When it was asked for, and when its head came. RFC 9111 §4.2.3.
     public var times: ExchangeTimes
+    /// Which bytes of the representation there are.
     public var extent: Extent
 
+    /// A response whose bytes are all in a writer.
+    ///
+    /// - Parameters:
+    ///   - request: as it was sent.
+    ///   - fields: those that may be stored.
     public init(
       key: CacheKey, request: HTTPRequest, status: Int, fields: HTTPFields, times: ExchangeTimes, extent: Extent
     ) {

@@ -14,7 +14,9 @@ public final class ResponseCache: Sendable {
   /// Makes the store of a region.
   public typealias RegionStores = @Sendable (_ name: String, _ diskCapacity: Int64) throws -> any ResponseStoring
 
+  /// Where responses are behind the memory.
   public let store: any ResponseStoring
+  /// The rules of RFC 9111 by which it stores and answers.
   public let policy: CachePolicy
   /// How long everything in it is fresh, where no rule of the loader says otherwise.
   public let lifetime: LifetimeRule

@@ -16,6 +16,7 @@ public enum ResponseSelection: Hashable, Sendable {
   /// No longer fresh at this time, and not kept.
   case stale(at: HTTPDate)
 
+  /// Returns `true` if an entry is selected.
   public func contains(_ entry: ResponseEntry) -> Bool {
     switch self {
     case .entries(let ids): ids.contains(entry.id)

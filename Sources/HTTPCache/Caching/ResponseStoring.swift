@@ -78,12 +78,17 @@ public protocol ResponseWriting: StoredBody {
 
 /// What is known of a response besides its bytes.
 public struct ResponseHead: Hashable, Sendable {
+  /// The response's status.
   public var status: Int
   /// Those that may be stored.
   public var fields: HTTPFields
+  /// When it was asked for, and when its head came. RFC 9111 §4.2.3.
   public var times: ExchangeTimes
+  /// The request fields that it was chosen by. RFC 9111 §4.1.
   public var vary: VaryKey
+  /// Which bytes of the representation there are.
   public var extent: Extent
+  /// It may not be used without asking. RFC 9111 §4.4.
   public var isInvalidated: Bool
   /// From when on it counts as stale whatever it says; nil where nobody marked it.
   public var staleSince: HTTPDate?
@@ -92,6 +97,9 @@ public struct ResponseHead: Hashable, Sendable {
   /// The app's own words on it.
   public var userInfo: [String: String]
 
+  /// - Parameters:
+  ///   - fields: those that may be stored.
+  ///   - staleAt: seconds since 1970.
   public init(
     status: Int, fields: HTTPFields, times: ExchangeTimes, vary: VaryKey, extent: Extent, isInvalidated: Bool = false,
     staleAt: Int64, userInfo: [String: String] = [:]
@@ -120,8 +128,11 @@ public struct ResponseHead: Hashable, Sendable {
 
 /// One stored response.
 public struct ResponseEntry: Hashable, Sendable {
+  /// Its name in the store; below 0 for one in memory only.
   public let id: Int64
+  /// What it is stored for.
   public let key: CacheKey
+  /// What is known of it besides its bytes.
   public let head: ResponseHead
   /// Of the stored bytes.
   public let digest: SHA256Digest
@@ -130,6 +141,9 @@ public struct ResponseEntry: Hashable, Sendable {
   /// Seconds since 1970.
   public let storedAt: Double
 
+  /// - Parameters:
+  ///   - digest: of the stored bytes.
+  ///   - storedAt: seconds since 1970.
   public init(
     id: Int64, key: CacheKey, head: ResponseHead, digest: SHA256Digest, isKept: Bool, storedAt: Double
   ) {
@@ -144,14 +158,20 @@ public struct ResponseEntry: Hashable, Sendable {
 
 /// What a store has. Bytes are those of its files; bytes that several entries share count once.
 public struct ResponseUsage: Hashable, Sendable {
+  /// Responses that may be evicted.
   public var entries: Int
+  /// What they take.
   public var bytes: Int64
+  /// Responses that no eviction takes.
   public var keptEntries: Int
+  /// What those take.
   public var keptBytes: Int64
+  /// How many bytes those that may be evicted can take.
   public var capacity: Int64
   /// Responses that had to make room since the store was opened.
   public var evictions = 0
 
+  /// All counts are 0 by default.
   public init(entries: Int = 0, bytes: Int64 = 0, keptEntries: Int = 0, keptBytes: Int64 = 0, capacity: Int64 = 0) {
     self.entries = entries
     self.bytes = bytes

@@ -10,12 +10,15 @@ public enum StoragePolicy: Hashable, Sendable {
 
 /// A response that is about to be stored, as the app's hook gets it.
 public struct ProposedResponse: Sendable {
+  /// As it was sent.
   public let request: HTTPRequest
+  /// The bytes that came, as the server encoded them.
   public let body: any StoredBody
   /// May be changed; what is stored is this.
   public var response: HTTPResponse
   /// Stored instead of `body`.
   public var replacement: [UInt8]?
+  /// Where it may be kept.
   public var storagePolicy: StoragePolicy
   /// The app's own words, which come with the response from then on.
   public var userInfo: [String: String]

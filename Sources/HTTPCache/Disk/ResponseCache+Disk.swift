@@ -38,6 +38,7 @@ extension ResponseCache {
     }
   }
 
+  /// Makes a cache the one that ``shared`` gives.
   public static func setShared(_ cache: ResponseCache) { sharedCache.withLock { $0 = cache } }
 
   private static let sharedCache = Mutex<ResponseCache?>(nil)

@@ -12,6 +12,12 @@ extension ResponseStore {
     guard let spool = writer as? ResponseSpool, spool.count == head.extent.count else {
       throw StoreError.notWritable(path: directory.cache.string, reason: "the bytes are not all there")
     }
+    return try await queues.write { [self] in try commit(spool, head, key, replacing: replaced) }
+  }
+
+  private func commit(
+    _ spool: ResponseSpool, _ head: ResponseHead, _ key: CacheKey, replacing replaced: [ResponseEntry]
+  ) throws -> ResponseEntry? {
     let digest = try spool.finish()
     while true {
       let isKept = try index.read { try Self.isKept(key, $0) }
@@ -81,18 +87,22 @@ extension ResponseStore {
 
   public func update(_ entry: ResponseEntry, head: ResponseHead) async throws -> ResponseEntry? {
     guard head.extent.count == entry.head.extent.count else { return nil }
-    return try writeWithinCapacity { db in
-      guard let row = try ResponseRow.fetch(db, id: entry.id) else { return nil }
-      return try rewrite(row, db, head: head)
+    return try await queues.write { [self] in
+      try writeWithinCapacity { db in
+        guard let row = try ResponseRow.fetch(db, id: entry.id) else { return nil }
+        return try rewrite(row, db, head: head)
+      }
     }
   }
 
   public func invalidate(_ keys: [CacheKey]) async throws {
-    try writeWithinCapacity { db in
-      for row in try keys.flatMap({ try ResponseRow.fetch(db, key: $0) }) where !row.entry.head.isInvalidated {
-        var head = row.entry.head
-        head.isInvalidated = true
-        _ = try rewrite(row, db, head: head)
+    try await queues.write { [self] in
+      try writeWithinCapacity { db in
+        for row in try keys.flatMap({ try ResponseRow.fetch(db, key: $0) }) where !row.entry.head.isInvalidated {
+          var head = row.entry.head
+          head.isInvalidated = true
+          _ = try rewrite(row, db, head: head)
+        }
       }
     }
   }

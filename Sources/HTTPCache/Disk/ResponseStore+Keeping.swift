@@ -5,19 +5,21 @@ import SystemPackage
 
 extension ResponseStore {
   public func setKept(_ isKept: Bool, for key: CacheKey) async throws -> Bool {
-    let (removed, isStored) = try index.write(durably: isKept) { db in
-      try db.execute(
-        sql: isKept ? "INSERT OR IGNORE INTO kept (key) VALUES (?)" : "DELETE FROM kept WHERE key = ?",
-        arguments: [key.description])
-      var removed = RemovedFiles()
-      for row in try ResponseRow.fetch(db, key: key) where row.isKept != isKept {
-        try move(row, db, isKept: isKept, &removed)
+    try await queues.write { [self] in
+      let (removed, isStored) = try index.write(durably: isKept) { db in
+        try db.execute(
+          sql: isKept ? "INSERT OR IGNORE INTO kept (key) VALUES (?)" : "DELETE FROM kept WHERE key = ?",
+          arguments: [key.description])
+        var removed = RemovedFiles()
+        for row in try ResponseRow.fetch(db, key: key) where row.isKept != isKept {
+          try move(row, db, isKept: isKept, &removed)
+        }
+        removed.add(try evict(db, toFree: 0))
+        return (removed, try !ResponseRow.fetch(db, key: key).isEmpty)
       }
-      removed.add(try evict(db, toFree: 0))
-      return (removed, try !ResponseRow.fetch(db, key: key).isEmpty)
+      removeFiles(removed)
+      return isStored
     }
-    removeFiles(removed)
-    return isStored
   }
 
   static func isKept(_ key: CacheKey, _ db: Database) throws -> Bool {

@@ -8,20 +8,20 @@ import SystemPackage
 extension ResponseStore {
   @discardableResult
   public func remove(_ selection: ResponseSelection) async throws -> Int {
-    var isForgotten = false
-    let count = try await inSteps(selection) { db, ids in
+    let count = try await inSteps(selection) { [self] db, ids, isFirst in
       var removed = RemovedFiles()
       for id in ids { try removed.delete(db, id: id) }
       // Before the index forgets them: a new index must not bring back what someone wanted gone. And on a full disk the
       // index may need the room.
       try removeFiles(removed, unnamedIn: db)
-      if !isForgotten { try forgetKept(selection, db) }
-      isForgotten = true
+      if isFirst { try forgetKept(selection, db) }
       return removed.entries.count
     }
-    if !isForgotten { try index.write { try forgetKept(selection, $0) } }
-    if case .all = selection { sweep(olderThan: 0) }
-    return count
+    try await queues.write { [self] in
+      if count == nil { try index.write { try forgetKept(selection, $0) } }
+      if case .all = selection { sweep(olderThan: 0) }
+    }
+    return count ?? 0
   }
 
   /// Whoever removes what has these keys does not want what comes later to be kept either.

@@ -9,25 +9,30 @@ extension ResponseStore {
 
   /// Does something with the entries that are chosen now, a few at a time.
   ///
-  /// - Returns: the sum of what the steps return.
-  func inSteps(_ selection: ResponseSelection, _ step: (Database, ArraySlice<Int64>) throws -> Int) async throws -> Int
-  {
-    let (condition, arguments) = selection.condition
-    var rest = try index.read { db in
-      try Int64.fetchAll(db, sql: "SELECT id FROM response WHERE \(condition)", arguments: arguments)[...]
+  /// - Parameter step: is given the ids of the entries, and whether it is the first.
+  /// - Returns: the sum of what the steps return; `nil` if nothing is chosen.
+  func inSteps(
+    _ selection: ResponseSelection, _ step: @escaping @Sendable (Database, ArraySlice<Int64>, Bool) throws -> Int
+  ) async throws -> Int? {
+    var rest = try await queues.write { [index] in
+      let (condition, arguments) = selection.condition
+      return try index.read { db in
+        try Int64.fetchAll(db, sql: "SELECT id FROM response WHERE \(condition)", arguments: arguments)[...]
+      }
     }
-    var count = 0
+    var count: Int?
     while !rest.isEmpty {
       let ids = rest.prefix(Self.stepSize)
-      count += try writeWithinCapacity { try step($0, ids) }
+      let isFirst = count == nil
+      let changed = try await queues.write { [self] in try writeWithinCapacity { try step($0, ids, isFirst) } }
+      count = (count ?? 0) + changed
       rest = rest.dropFirst(ids.count)
-      await Task.yield()
     }
     return count
   }
 
   public func markStale(_ selection: ResponseSelection, since time: HTTPDate) async throws -> Int {
-    try await inSteps(selection) { db, ids in
+    try await inSteps(selection) { [self] db, ids, _ in
       var (count, damaged) = (0, RemovedFiles())
       for id in ids {
         guard let row = try ResponseRow.fetch(db, id: id) else { continue }
@@ -39,7 +44,7 @@ extension ResponseStore {
       }
       try removeFiles(damaged, unnamedIn: db)
       return count
-    }
+    } ?? 0
   }
 }
 

@@ -12,6 +12,7 @@ import SystemPackage
 /// Everything may go at any time without harm: what is missing, cut or changed is a miss. Only what is kept lies in the
 /// durable folder, is written through to the disk, and is taken by no eviction. Several processes may use one folder.
 public final class ResponseStore: ResponseStoring {
+  /// What a store keeps to, and what it is told of the world.
   public struct Options: Sendable {
     /// Bytes of files, those that are kept not counted.
     public var capacity: Int64
@@ -22,6 +23,9 @@ public final class ResponseStore: ResponseStoring {
     /// Seconds since 1970.
     public var now: @Sendable () -> Double
 
+    /// - Parameters:
+    ///   - capacity: bytes of files; 20 MiB by default.
+    ///   - lowSpace: bytes free on the file system; 32 MiB by default.
     public init(capacity: Int64 = 20 << 20, lowSpace: Int64 = 32 << 20) {
       self.capacity = capacity
       self.lowSpace = lowSpace
@@ -30,6 +34,7 @@ public final class ResponseStore: ResponseStoring {
     }
   }
 
+  /// Where its files are.
   public let directory: ResponseDirectory
   let options: Options
   let index: ResponseIndex
@@ -38,6 +43,7 @@ public final class ResponseStore: ResponseStoring {
   let evictions = Atomic<Int>(0)
   private let session: SessionFolder?
   private let sharedBodies = SharedBodies()
+  let queues = StoreQueues()
 
   /// Longer bytes have a file of their own, which entries with the same bytes share.
   static let inlineLimit = 4 << 10
@@ -77,39 +83,43 @@ public final class ResponseStore: ResponseStoring {
   // MARK: Reading
 
   public func entries(for key: CacheKey) async throws -> [ResponseEntry] {
-    try index.read { try ResponseRow.fetch($0, key: key) }.map(\.entry)
+    try await queues.read(key) { [index] in try index.read { try ResponseRow.fetch($0, key: key) }.map(\.entry) }
   }
 
   public func body(of entry: ResponseEntry) async throws -> (any StoredBody)? {
     do {
       let files = directory.files(isKept: entry.isKept)
       guard entry.head.extent.count > StoredResponseBody.memoryLimit else {
-        return try StoredResponseBody(entry, in: files)
+        return try await queues.read(entry.key) { try StoredResponseBody(entry, in: files) }
       }
       return try await sharedBodies.body(of: entry, in: files)
     } catch is StoredResponseBody.Damage {
-      return try removeDamaged(entry)
+      return try await queues.write { [self] in try removeDamaged(entry) }
     }
   }
 
   public func list() async throws -> [ResponseEntry] {
-    try index.read { try ResponseRow.fetch($0, where: "1", [], orderedBy: "usedAt DESC") }.map(\.entry)
+    try await queues.write { [index] in
+      try index.read { try ResponseRow.fetch($0, where: "1", [], orderedBy: "usedAt DESC") }.map(\.entry)
+    }
   }
 
   public func usage() async throws -> ResponseUsage {
-    try index.read { db in
-      var usage = ResponseUsage(capacity: currentCapacity)
-      usage.evictions = evictions.load(ordering: .relaxed)
-      for row in try Row.fetchAll(db, sql: "SELECT isKept, entries, bytes FROM total") {
-        let entries = try row.decode(Int.self, forColumn: "entries")
-        let bytes = try row.decode(Int64.self, forColumn: "bytes")
-        if try row.decode(Bool.self, forColumn: "isKept") {
-          (usage.keptEntries, usage.keptBytes) = (entries, bytes)
-        } else {
-          (usage.entries, usage.bytes) = (entries, bytes)
+    try await queues.write { [self] in
+      try index.read { db in
+        var usage = ResponseUsage(capacity: currentCapacity)
+        usage.evictions = evictions.load(ordering: .relaxed)
+        for row in try Row.fetchAll(db, sql: "SELECT isKept, entries, bytes FROM total") {
+          let entries = try row.decode(Int.self, forColumn: "entries")
+          let bytes = try row.decode(Int64.self, forColumn: "bytes")
+          if try row.decode(Bool.self, forColumn: "isKept") {
+            (usage.keptEntries, usage.keptBytes) = (entries, bytes)
+          } else {
+            (usage.entries, usage.bytes) = (entries, bytes)
+          }
         }
+        return usage
       }
-      return usage
     }
   }
 
@@ -122,20 +132,24 @@ public final class ResponseStore: ResponseStoring {
   public func touch(_ ids: [Int64]) async throws {
     guard !ids.isEmpty else { return }
     let now = microseconds()
-    // Nobody else has to look again for that.
-    try index.write(isChange: false) { db in
-      let statement = try db.cachedStatement(sql: "UPDATE response SET usedAt = ? WHERE id = ?")
-      var usedAt = try ResponseRow.nextUse(db, at: now)
-      for id in ids {
-        try statement.execute(arguments: [usedAt, id])
-        usedAt &+= 1
+    try await queues.write { [index] in
+      // Nobody else has to look again for that.
+      try index.write(isChange: false) { db in
+        let statement = try db.cachedStatement(sql: "UPDATE response SET usedAt = ? WHERE id = ?")
+        var usedAt = try ResponseRow.nextUse(db, at: now)
+        for id in ids {
+          try statement.execute(arguments: [usedAt, id])
+          usedAt &+= 1
+        }
       }
     }
   }
 
   public func setCapacity(_ bytes: Int64) async throws {
     capacity.store(bytes, ordering: .relaxed)
-    try index.write { db in try removeFiles(try evict(db, toFree: 0), unnamedIn: db) }
+    try await queues.write { [self] in
+      try index.write { db in try removeFiles(try evict(db, toFree: 0), unnamedIn: db) }
+    }
   }
 
   func microseconds() -> Int64 { Int64(options.now() * 1e6) }

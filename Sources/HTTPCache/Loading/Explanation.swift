@@ -4,11 +4,14 @@ import HTTPTypes
 
 /// What would be done with a request now, and why. Durations are seconds, times seconds since 1970.
 public struct Explanation: Hashable, Sendable {
+  /// What the loader would do.
   public enum Decision: String, Hashable, Sendable {
     case serve, serveStale, revalidate, complete, fetch, refuse
   }
 
+  /// The URL as it would be sent.
   public let url: PageURL
+  /// What would be done.
   public let decision: Decision
   /// In a sentence.
   public let rule: String
@@ -16,16 +19,21 @@ public struct Explanation: Hashable, Sendable {
   public let clause: String?
   /// Nil where nothing is stored that the request could be answered with.
   public let storedAt: Double?
+  /// Seconds since the origin made what is stored; `nil` if nothing is. RFC 9111 §4.2.3.
   public let age: Int64?
   /// Seconds it stays fresh; nil once it is stale.
   public let freshFor: Int64?
   /// Seconds it has been stale; nil while it is fresh.
   public let staleFor: Int64?
+  /// The stored validator. RFC 9110 §8.8.3.
   public let etag: String?
+  /// The stored date. RFC 9110 §8.8.2.
   public let lastModified: String?
   /// Lower-case names of the request fields that chose it.
   public let vary: [String]
+  /// The partition that is looked in.
   public let partition: String
+  /// No eviction takes what is stored.
   public let isKept: Bool
   /// The behaviour's name.
   public let behavior: String

@@ -17,11 +17,16 @@ public struct HandledResponse: Sendable {
     case askingEachTime
   }
 
+  /// The status, from 200 to 599; others become 500.
   public var status: Int
+  /// The header fields.
   public var fields: HTTPFields
+  /// The body.
   public var bytes: [UInt8]
+  /// Whether and how it may be stored.
   public var storage: Storage
 
+  /// A response that may not be stored unless `storage` says otherwise.
   public init(_ status: Int = 200, fields: HTTPFields = [:], bytes: [UInt8] = [], storage: Storage = .none) {
     self.status = status
     self.fields = fields

@@ -43,6 +43,7 @@ public enum ImageFormat: String, Hashable, Sendable, CaseIterable {
     }
   }
 
+  /// The type as `Content-Type` names it.
   public var mediaType: String {
     switch self {
     case .svg: "image/svg+xml"

@@ -10,6 +10,7 @@ public struct LoadBehavior: Hashable, Sendable {
     case any
   }
 
+  /// When the network is asked.
   public enum NetworkUse: Hashable, Sendable {
     case never
     /// Where nothing stored is an answer.
@@ -39,9 +40,13 @@ public struct LoadBehavior: Hashable, Sendable {
     case always
   }
 
+  /// What of the stored is an answer before the network is asked.
   public var cacheRead: CacheRead
+  /// When the network is asked.
   public var network: NetworkUse
+  /// What of the stored is an answer after the network has failed.
   public var fallback: Fallback
+  /// What comes after an answer from the cache.
   public var refresh: Refresh
   /// How long the network may take before the fallback answers; nil for as long as the transfer's limits allow.
   public var patience: Duration?
@@ -50,6 +55,10 @@ public struct LoadBehavior: Hashable, Sendable {
   /// An answer of 500 or more counts as a failure of the network.
   public var fallsBackOnServerErrors: Bool
 
+  /// A behaviour of your own; the named ones such as ``cacheFirst`` are made so.
+  ///
+  /// - Parameter patience: how long the network may take before the fallback answers; `nil` for as long as the
+  ///   transfer's limits allow.
   public init(
     cacheRead: CacheRead, network: NetworkUse, fallback: Fallback = .never, refresh: Refresh = .never,
     patience: Duration? = nil, yieldsOffline: Bool = false, fallsBackOnServerErrors: Bool = false

@@ -4,12 +4,12 @@ import HTTPTypes
 import Logging
 
 /// Fetches what bundles will ask for into the response cache, and keeps it there for when there is no network.
-public struct Prefetcher: Prefetching {
+package struct Prefetcher: Prefetching {
   private let loader: ResourceLoader
   private let jobs: Int
 
   /// - Parameter jobs: requests at once.
-  public init(_ loader: ResourceLoader, jobs: Int = 4) {
+  package init(_ loader: ResourceLoader, jobs: Int = 4) {
     self.loader = loader
     self.jobs = jobs
   }
@@ -17,7 +17,7 @@ public struct Prefetcher: Prefetching {
   /// - Parameters:
   ///   - references: as bundles list them; relative ones count from `base`.
   ///   - dropped: listed before and no longer: what is stored for them may be evicted again.
-  public func prefetch(_ references: [String], base: PageURL?, dropping dropped: [String] = []) async -> PrefetchReport
+  package func prefetch(_ references: [String], base: PageURL?, dropping dropped: [String] = []) async -> PrefetchReport
   {
     for reference in Set(dropped).subtracting(references) {
       for key in await keys(reference, base) { _ = try? await loader.cache.unkeep(key) }
@@ -45,7 +45,7 @@ public struct Prefetcher: Prefetching {
     return report
   }
 
-  public var saver: DataSaver { loader.saver }
+  package var saver: DataSaver { loader.saver }
 
   /// Of a reference, and of where its stored redirects lead.
   private func keys(_ reference: String, _ base: PageURL?) async -> [CacheKey] {

@@ -4,6 +4,7 @@ import HTTPTypes
 
 /// A response to a resource request, wherever it came from.
 public struct Resource: Sendable {
+  /// Where a response came from.
   public enum Source: String, Hashable, Sendable {
     /// The cache, in memory.
     case memory
@@ -17,6 +18,7 @@ public struct Resource: Sendable {
     /// The URL itself, or a local file.
     case local
 
+    /// Returns `true` if the network was not asked.
     public var isCache: Bool { self == .memory || self == .disk }
   }
 
@@ -24,12 +26,15 @@ public struct Resource: Sendable {
   public let url: PageURL?
   /// With `Age` and `Cache-Status`.
   public let response: HTTPResponse
+  /// Read once; decoded unless the request keeps the content encoding.
   public let body: Body
+  /// Where it came from.
   public let source: Source
   /// Seconds since the origin made it; nil for what is no HTTP response.
   public let age: Int64?
   /// Of two answers for one URL the one with the larger number is the newer.
   public let generation: UInt64
+  /// What the cache did. RFC 9211.
   public let cacheStatus: CacheStatus?
   /// What the app's hook attached when it was stored.
   public let userInfo: [String: String]
@@ -67,6 +72,7 @@ public struct Resource: Sendable {
     self.incoming = incoming
   }
 
+  /// The response's status; 200 for a file.
   public var status: Int { response.status.code }
 
   /// Bytes of the body that were stored before it was asked for the rest of them.
@@ -101,6 +107,7 @@ public struct LoadFailure: Sendable, CustomStringConvertible {
   public let error: (any Error)?
   /// An answer with a status of 400 or more.
   public let answer: Resource?
+  /// Of two results for one URL the one with the larger number is the newer.
   public let generation: UInt64
 
   init(error: (any Error)?, answer: Resource?, generation: UInt64) {

@@ -3,15 +3,18 @@ import HTTPTransport
 import Logging
 
 extension ResourceLoader {
+  /// What a loader keeps to.
   public struct Configuration: Sendable {
     /// The first that matches a URL counts; what none matches is loaded by `behavior`.
     public var rules: [ResourceRule] = []
+    /// Loads what no rule and no type has a behaviour for.
     public var behavior: LoadBehavior = .automatic
     /// The same for types of resources. Where nothing is said of pictures and `behavior` is ``LoadBehavior/automatic``,
     /// they are loaded by ``LoadBehavior/picture``.
     public var behaviors: [ResourceType: LoadBehavior] = [:]
     /// Query parameters that do not count where responses are looked up; they are sent all the same.
     public var ignoredParameters = PageURL.ignoredParameters
+    /// Change references before they are resolved, in this order.
     public var rewriters: [any URLRewriting] = [SchemeRelativeRewriter()]
     /// Where `local://` URLs lead; nil for nowhere.
     public var localFolder: String?
@@ -19,9 +22,11 @@ extension ResourceLoader {
     public var partition: CachePartition = .private
     /// Sent to one origin only.
     public var originFields: OriginFields?
+    /// Sent where a request has no `User-Agent` of its own.
     public var userAgent = "PageKit"
     /// Requests go out with their own fields alone: for callers that pass on the requests of others.
     public var addsNothing = false
+    /// The times that a transfer may take.
     public var limits: TransferLimits = .standard
     /// Wire bytes of one answer.
     public var bodyLimit: Int64 = 256 << 20
@@ -31,9 +36,12 @@ extension ResourceLoader {
     public var waiting = Int.max
     /// Asked before every request that would go to the network, redirects too; throws what the caller is to get.
     public var permission: @Sendable (PageURL) throws -> Void = { _ in }
+    /// Where decisions are logged, at the level of debugging.
     public var logger = Logger(label: "pagekit.resources")
+    /// The clock.
     public var now: @Sendable () -> HTTPDate = { HTTPDate.now }
 
+    /// The defaults.
     public init() {}
 
     func behavior(of type: ResourceType) -> LoadBehavior {

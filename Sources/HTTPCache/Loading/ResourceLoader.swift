@@ -13,8 +13,11 @@ import Logging
 /// ``OriginExchange`` asks the origin through ``OriginSender``, once for all who want the same (``InFlightRequests``),
 /// and ``ResponseRecorder`` stores what ``ResponseValidator`` believes.
 public final class ResourceLoader: Sendable {
+  /// Where responses are stored.
   public let cache: ResponseCache
+  /// Which origins can be reached; shared with what fetches bundles.
   public let reachability: Reachability
+  /// Limits what is loaded in the background.
   public let saver: DataSaver
   let configuration: Configuration
   let requests: RequestBuilder

@@ -7,6 +7,9 @@ public struct ResourceOrigin: Sendable {
   public let name: String
   let respond: @Sendable (ResourceRequest) async throws -> HandledResponse
 
+  /// - Parameters:
+  ///   - name: requests of several callers at once are one if the name is the same.
+  ///   - respond: answers a request; what it throws is the caller's failure.
   public init(name: String, respond: @escaping @Sendable (ResourceRequest) async throws -> HandledResponse) {
     self.name = name
     self.respond = respond

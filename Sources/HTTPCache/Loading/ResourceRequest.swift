@@ -18,17 +18,23 @@ public struct ResourceRequest: Sendable {
   public var reference: String
   /// What a relative reference counts from: the page's URL.
   public var base: PageURL?
+  /// What kind of thing it is; rules may tell them apart.
   public var type: ResourceType
+  /// GET by default.
   public var method: HTTPRequest.Method
+  /// The request's own header fields.
   public var fields: HTTPFields
+  /// Sent as it is, unless ``compressesBody``.
   public var body: [UInt8]
   /// Compresses the body with gzip, for a server that is known to take that.
   public var compressesBody: Bool
   /// Nil for what the rules say.
   public var behavior: LoadBehavior?
+  /// How urgent it is where transfers have to wait.
   public var priority: LoadPriority
   /// Whose request it is; nil for the loader's own.
   public var partition: CachePartition?
+  /// Redirects are followed, ten at most.
   public var followsRedirects: Bool
   /// The files that the page sees, such as its release's: requests for their URLs are answered from them. `nil` for the
   /// current ones.
@@ -53,6 +59,9 @@ public struct ResourceRequest: Sendable {
   /// What answers instead of the server; nil for the server.
   var origin: HandlingOrigin?
 
+  /// - Parameters:
+  ///   - reference: absolute, `//host/…`, relative, `local://…` or `data:…`.
+  ///   - base: what a relative reference counts from.
   public init(
     _ reference: String, base: PageURL? = nil, type: ResourceType = .other, method: HTTPRequest.Method = .get,
     fields: HTTPFields = [:], body: [UInt8] = [], compressesBody: Bool = false, behavior: LoadBehavior? = nil,

@@ -4,10 +4,13 @@ import HTTPTypes
 
 /// What an app says of some of its resources: the first rule that matches counts.
 public struct ResourceRule: Sendable {
+  /// The URLs it is for.
   public let pattern: URLPattern
   /// Nil for all.
   public let types: Set<ResourceType>?
+  /// How they are loaded; `nil` for the default.
   public var behavior: LoadBehavior?
+  /// How long their responses are fresh.
   public var lifetime: LifetimeRule
   /// A shared partition stores responses with their `Set-Cookie`, so that one client's cookie reaches all.
   public var sharesCookies = false

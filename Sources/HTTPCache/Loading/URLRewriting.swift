@@ -9,10 +9,10 @@ public protocol URLRewriting: Sendable {
 }
 
 /// Gives `//host/…` the scheme of the page, or `https`.
-public struct SchemeRelativeRewriter: URLRewriting {
-  public init() {}
+package struct SchemeRelativeRewriter: URLRewriting {
+  package init() {}
 
-  public func rewrite(_ reference: String, for request: ResourceRequest) -> String {
+  package func rewrite(_ reference: String, for request: ResourceRequest) -> String {
     guard reference.hasPrefix("//") else { return reference }
     let isPlain = request.base?.text.hasPrefix("http:") ?? false
     return (isPlain ? "http:" : "https:") + reference
@@ -20,13 +20,13 @@ public struct SchemeRelativeRewriter: URLRewriting {
 }
 
 /// Finds `local:///path` in a folder that comes with the app.
-public struct LocalFileRewriter: URLRewriting {
+package struct LocalFileRewriter: URLRewriting {
   private let folder: String
 
   /// - Parameter folder: an absolute path; nothing outside of it can be reached.
-  public init(folder: String) { self.folder = URL(fileURLWithPath: folder).standardizedFileURL.path }
+  package init(folder: String) { self.folder = URL(fileURLWithPath: folder).standardizedFileURL.path }
 
-  public func rewrite(_ reference: String, for request: ResourceRequest) -> String {
+  package func rewrite(_ reference: String, for request: ResourceRequest) -> String {
     guard reference.lowercased().hasPrefix("local://") else { return reference }
     let path = reference.dropFirst("local://".count).prefix { $0 != "?" && $0 != "#" }
     let decoded = path.removingPercentEncoding ?? String(path)
