@@ -5,12 +5,12 @@ public struct CachePartition: Hashable, Sendable, CustomStringConvertible {
   /// As it is written down.
   public let text: String
 
-  /// Of everybody: what a shared cache may keep.
+  /// Everybody's: responses that a shared cache may keep.
   public static let shared = CachePartition(text: "shared")
-  /// Of the one user of this cache.
+  /// The one user of this cache.
   public static let `private` = CachePartition(text: "private")
 
-  /// Of one of several users, or one account.
+  /// One of several users, or one account.
   public static func user(_ name: String) -> CachePartition {
     CachePartition(text: "private:\(Hex.encode(Array(name.utf8)))")
   }
@@ -22,7 +22,7 @@ public struct CachePartition: Hashable, Sendable, CustomStringConvertible {
   public var description: String { text }
 }
 
-/// What responses are found by: whose they are, and the URL or name they have.
+/// Identifies responses: whose they are, and the URL or name they have.
 public struct CacheKey: Hashable, Sendable, CustomStringConvertible {
   /// Whose responses these are.
   public let partition: CachePartition
@@ -35,21 +35,21 @@ public struct CacheKey: Hashable, Sendable, CustomStringConvertible {
     name = url.text
   }
 
-  /// For what a server may answer in another way for each host that it is asked as.
+  /// The key of a URL whose server may answer in another way for each host that it is asked as.
   ///
-  /// - Parameter host: behind the URL and a space, which no URL has; nil for none.
+  /// - Parameter host: stands behind the URL and a space, which no URL has; `nil` for none.
   public init(_ url: PageURL, host: String?, in partition: CachePartition) {
     self.partition = partition
     name = host.map { "\(url.text) \($0)" } ?? url.text
   }
 
-  /// For a request with a body, by what its rule made of that.
+  /// The key of a request with a body, by the text that its rule made of that.
   public init(_ url: PageURL, body: String, in partition: CachePartition = .private) {
     self.partition = partition
     name = "key:\(url.text) \(body)"
   }
 
-  /// For what has no URL.
+  /// The key of something that has no URL.
   public init(named name: String, in partition: CachePartition = .private) {
     self.partition = partition
     self.name = "key:\(name)"

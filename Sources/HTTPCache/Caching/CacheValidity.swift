@@ -26,7 +26,7 @@ final class CacheValidity: Sendable {
   func begin() { _ = phase.compareExchange(expected: Phase.none, desired: Phase.held, ordering: .releasing) }
   func end() { phase.store(Phase.over, ordering: .releasing) }
 
-  /// Whether this use is the first for a while; `second` counts from anywhere.
+  /// Returns `true` if this use is the first for a while.
   func isNews(at second: Int64, every period: Int64 = 8) -> Bool {
     let last = usedAt.load(ordering: .relaxed)
     guard second &- last >= period || last == .min || second < last else { return false }

@@ -4,14 +4,14 @@ import HTTPTypes
 
 /// A stored response, and its bytes where they are in memory.
 public final class CachedResponse: Sendable {
-  /// What the store knows of it.
+  /// The store's record of it.
   public let entry: ResponseEntry
-  /// What decisions need of it.
+  /// The values that decisions need of it.
   public let stored: StoredResponse
-  /// Checked when they were read; nil where they are on disk only.
+  /// The bytes, checked when they were read; `nil` if they are on disk only.
   public let bytes: [UInt8]?
   let tags: [String]
-  /// What the memory tier said of the key before the store was asked.
+  /// The memory tier's epoch of the key before the store was asked.
   let epoch: UInt64
   let validity: CacheValidity
 
@@ -36,10 +36,10 @@ public final class CachedResponse: Sendable {
   /// `false` for one in memory only: its id is the cache's own, below zero.
   var isStored: Bool { entry.id > 0 }
 
-  /// What the app attached when it was stored.
+  /// The app's words, which its hook attached when the response was stored.
   public var userInfo: [String: String] { entry.head.userInfo }
 
-  /// What it takes in memory.
+  /// The bytes it takes in memory.
   var cost: Int {
     let fields = entry.head.fields.reduce(0) { $0 + $1.name.rawName.utf8.count + $1.value.utf8.count + 64 }
     let words = entry.head.userInfo.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count + 64 }

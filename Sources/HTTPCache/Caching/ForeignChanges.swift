@@ -1,16 +1,16 @@
 import Dispatch
 import Synchronization
 
-/// Whether another process has changed what a cache keeps. Looked at once a second at most.
+/// Notices that another process has changed what a cache keeps. It looks once a second at most.
 final class ForeignChanges: Sendable {
   /// Nanoseconds since the machine's start; 0 for never.
   private let lookedAt = Atomic<UInt64>(0)
   private let count = Atomic<Int64>(0)
 
-  /// Whether somebody has looked less than a second ago.
+  /// Returns `true` if it has looked less than a second ago.
   var areKnown: Bool { !Self.isDue(lookedAt.load(ordering: .relaxed), DispatchTime.now().uptimeNanoseconds) }
 
-  /// Whether there are others than before, where it is time to look.
+  /// Returns `true` if there are new changes; `false` also if it is not yet time to look.
   ///
   /// - Parameter count: a number that changes with them.
   func areNew(_ count: () -> Int64) -> Bool {

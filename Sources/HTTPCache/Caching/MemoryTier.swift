@@ -24,7 +24,7 @@ final class MemoryTier: Sendable {
     var capacity: Int
     /// Responses that had to make room.
     var evictions = 0
-    /// Of keys with the same stripe.
+    /// The epochs of keys with the same stripe.
     var epochs = [UInt64](repeating: 0, count: 64)
 
     static func stripe(_ key: CacheKey) -> Int { key.hashValue & 63 }

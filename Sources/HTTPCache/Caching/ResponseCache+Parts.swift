@@ -53,6 +53,6 @@ extension ResponseWriting {
 }
 
 extension Extent {
-  /// Where it begins.
+  /// The position of its first byte.
   fileprivate var start: Int64 { if case .part(let range, _) = self { range.lowerBound } else { 0 } }
 }

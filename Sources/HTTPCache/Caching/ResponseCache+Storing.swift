@@ -5,7 +5,8 @@ import HTTPTypes
 import Logging
 
 extension ResponseCache {
-  /// For the bytes of a response that will be given to ``commit(_:_:)``. Nil where the store takes none.
+  /// Opens a file for the bytes of a response that will be given to ``commit(_:_:)``. Returns `nil` if the store takes
+  /// none.
   public func writer() -> (any ResponseWriting)? {
     do {
       return try store.writer()
@@ -17,7 +18,7 @@ extension ResponseCache {
 
   /// A response whose bytes are all there.
   public struct Arrival: Sendable {
-    /// What it is stored for.
+    /// The key it is stored under.
     public var key: CacheKey
     /// As it was sent: `Vary` looks at its fields.
     public var request: HTTPRequest
@@ -49,7 +50,7 @@ extension ResponseCache {
 
   /// Makes a response visible, after the app's hook has seen it.
   ///
-  /// - Returns: nil where it is not stored.
+  /// - Returns: `nil` if it is not stored.
   @discardableResult
   public func commit(_ writer: any ResponseWriting, _ arrival: Arrival) async -> CachedResponse? {
     var proposal = ProposedResponse(
@@ -66,7 +67,7 @@ extension ResponseCache {
     return await store(proposal, arrival, writer)
   }
 
-  /// - Parameter writer: nil where the proposal has bytes of its own.
+  /// - Parameter writer: `nil` if the proposal has bytes of its own.
   func store(
     _ proposal: ProposedResponse, _ arrival: Arrival, _ writer: (any ResponseWriting)?
   ) async -> CachedResponse? {

@@ -56,7 +56,7 @@ extension ResponseCache {
     return CachedResponse(entry, bytes: bytes, policy: policy, epoch: memory.epoch(of: entry.key))
   }
 
-  /// What is stored for the keys may not be used without asking from now on.
+  /// Marks what is stored for the keys: from now on it may not be used without asking.
   public func invalidate(_ keys: [CacheKey]) async {
     func forget() { for key in keys { memory.remove(key) } }
     do {
@@ -89,7 +89,7 @@ extension ResponseCache {
     return await store(proposal, arrival, nil)
   }
 
-  /// What was stored under a name.
+  /// Returns what was stored under a name.
   public func response(forKey name: String, in partition: CachePartition = .private) async -> CachedResponse? {
     await responses(for: CacheKey(named: name, in: partition)).last
   }

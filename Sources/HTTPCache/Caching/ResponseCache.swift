@@ -14,7 +14,7 @@ public final class ResponseCache: Sendable {
   /// Makes the store of a region.
   public typealias RegionStores = @Sendable (_ name: String, _ diskCapacity: Int64) throws -> any ResponseStoring
 
-  /// Where responses are behind the memory.
+  /// The store behind the memory.
   public let store: any ResponseStoring
   /// The rules of RFC 9111 by which it stores and answers.
   public let policy: CachePolicy
@@ -37,7 +37,7 @@ public final class ResponseCache: Sendable {
 
   /// - Parameters:
   ///   - memoryCapacity: in bytes; 0 is refused unless `allowingNone`.
-  ///   - regionStores: nil for a cache without regions.
+  ///   - regionStores: `nil` for a cache without regions.
   ///   - regionNames: of the regions that are stored, open or not.
   /// - Throws: ``ResponseCacheError/noMemory``.
   public init(
@@ -97,7 +97,7 @@ public final class ResponseCache: Sendable {
   /// In bytes.
   public var memoryCapacity: Int { memory.capacity }
 
-  /// - Parameter allowingNone: 0 is meant.
+  /// - Parameter allowingNone: pass `true` to disable the memory cache with a capacity of 0.
   /// - Throws: ``ResponseCacheError/noMemory``; the capacity stays as it was.
   public func setMemoryCapacity(_ bytes: Int, allowingNone: Bool = false) throws {
     guard bytes > 0 || allowingNone else { throw ResponseCacheError.noMemory }
@@ -110,7 +110,7 @@ public final class ResponseCache: Sendable {
     try await store.setCapacity(max(0, bytes))
   }
 
-  /// What is in memory, and what is on disk.
+  /// The entries and bytes in memory, and those on disk.
   public func usage() async throws -> (memory: (entries: Int, bytes: Int), disk: ResponseUsage) {
     (memory.usage, try await store.usage())
   }
@@ -120,7 +120,7 @@ public final class ResponseCache: Sendable {
 
   // MARK: Reading
 
-  /// What is in memory for a key and fits the request's fields; nil says nothing of the disk.
+  /// The response in memory for a key that fits the request's fields; `nil` says nothing of the disk.
   public func responseInMemory(for key: CacheKey, fields: HTTPFields = [:]) -> CachedResponse? {
     noticeForeignChanges()
     let found = memory.variants(for: key).last { $0.stored.answers(fields) }
@@ -152,7 +152,7 @@ public final class ResponseCache: Sendable {
   /// so that many requests for one cost no more than a chunk each.
   var memoryLimit: Int64 { min(Int64(memory.capacity / 4), 1 << 20) }
 
-  /// The stored bytes, checked; nil where they have gone.
+  /// The stored bytes, checked; `nil` if they have gone.
   public func body(of response: CachedResponse) async -> (any StoredBody)? {
     noteUse(response.entry.id)
     if let bytes = response.bytes { return BytesBody(bytes) }
@@ -178,7 +178,7 @@ public final class ResponseCache: Sendable {
     if foreignChanges.areNew(store.changeCount) { memory.doubtStored() }
   }
 
-  /// Whether others' changes were looked for less than a second ago; with the next request they are.
+  /// Returns `true` if others' changes were looked for less than a second ago; the next request looks for them.
   var isWatched: Bool { foreignChanges.areKnown }
 
   /// Lets go of what is in memory, in the regions too: what is stored is read from the disk again, and what is in
@@ -190,7 +190,7 @@ public final class ResponseCache: Sendable {
 
   // MARK: Uses
 
-  /// What is given again and again is noted now and then.
+  /// Notes now and then the use of a response that is given again and again.
   func noteUse(of validity: CacheValidity, at now: HTTPDate) {
     guard validity.isNews(at: now.secondsSinceEpoch) else { return }
     memory.use(validity.key)

@@ -3,7 +3,7 @@ import HTTPCaching
 /// Which entries to remove or to mark. Unless it says so, what is kept goes too.
 public enum ResponseSelection: Hashable, Sendable {
   case all
-  /// Of one partition.
+  /// Those of one partition.
   case partition(CachePartition)
   case key(CacheKey)
   /// Those whose key's name begins so.
@@ -27,7 +27,7 @@ public enum ResponseSelection: Hashable, Sendable {
     }
   }
 
-  /// Whether everything under a key is chosen; nil where the key does not tell.
+  /// Returns `true` if everything under a key is selected, and `nil` if the key does not tell.
   public func names(_ key: CacheKey) -> Bool? {
     switch self {
     case .all: true

@@ -2,7 +2,7 @@ import HTTPCaching
 import HTTPTransport
 import HTTPTypes
 
-/// Where responses are kept between launches. What it loses is a miss, not an error.
+/// Keeps responses between launches. A response that it loses is a miss, not an error.
 ///
 /// Everything it answers was stored completely: a response becomes visible when its writer commits it.
 public protocol ResponseStoring: Sendable {
@@ -11,8 +11,7 @@ public protocol ResponseStoring: Sendable {
   /// All variants that are stored for a key, the one stored last at the end.
   func entries(for key: CacheKey) async throws -> [ResponseEntry]
 
-  /// The stored bytes, checked against their digest; nil where they have gone or were changed: the entry is removed
-  /// then.
+  /// The stored bytes, checked against their digest; `nil` if they have gone or were changed, and the entry with them.
   func body(of entry: ResponseEntry) async throws -> (any StoredBody)?
 
   /// Everything stored, most recently used first.
@@ -25,14 +24,14 @@ public protocol ResponseStoring: Sendable {
 
   // MARK: Writing
 
-  /// For the bytes of a new response.
+  /// Opens a file for the bytes of a new response.
   func writer() throws -> any ResponseWriting
 
   /// Makes a response visible, in the place of others, and makes room for it.
   ///
   /// - Parameter replaced: entries that it stands for from now on; besides, what is stored for the same key and the
   ///   same values of `Vary` goes, unless this is a part and that is whole.
-  /// - Returns: nil where it is too large for the store, or for what is left on the file system.
+  /// - Returns: `nil` if it is too large for the store, or for what is left on the file system.
   /// - Throws: ``StoreError``, also where bytes are missing.
   func commit(_ writer: any ResponseWriting, head: ResponseHead, for key: CacheKey, replacing replaced: [ResponseEntry])
     async throws -> ResponseEntry?
@@ -76,7 +75,7 @@ public protocol ResponseWriting: StoredBody {
   func discard()
 }
 
-/// What is known of a response besides its bytes.
+/// What is kept of a response besides its bytes: status, fields, times, and what it was chosen by.
 public struct ResponseHead: Hashable, Sendable {
   /// The response's status.
   public var status: Int
@@ -90,7 +89,7 @@ public struct ResponseHead: Hashable, Sendable {
   public var extent: Extent
   /// It may not be used without asking. RFC 9111 §4.4.
   public var isInvalidated: Bool
-  /// From when on it counts as stale whatever it says; nil where nobody marked it.
+  /// The time from which it counts as stale whatever its fields say; `nil` if it was not marked.
   public var staleSince: HTTPDate?
   /// When it stops being fresh; seconds since 1970. For what goes first when there is no room.
   public var staleAt: Int64
@@ -114,7 +113,7 @@ public struct ResponseHead: Hashable, Sendable {
     self.userInfo = userInfo
   }
 
-  /// What its origin wants it to be purged by.
+  /// The tags by which its origin wants it to be purged.
   public var tags: [String] { CacheTags.of(fields) }
 
   /// Stale from a time on, unless it was before.
@@ -130,11 +129,11 @@ public struct ResponseHead: Hashable, Sendable {
 public struct ResponseEntry: Hashable, Sendable {
   /// Its name in the store; below 0 for one in memory only.
   public let id: Int64
-  /// What it is stored for.
+  /// The key it is stored under.
   public let key: CacheKey
-  /// What is known of it besides its bytes.
+  /// Status, fields, times, and what it was chosen by.
   public let head: ResponseHead
-  /// Of the stored bytes.
+  /// The digest of the stored bytes.
   public let digest: SHA256Digest
   /// No eviction takes it.
   public let isKept: Bool
@@ -156,15 +155,15 @@ public struct ResponseEntry: Hashable, Sendable {
   }
 }
 
-/// What a store has. Bytes are those of its files; bytes that several entries share count once.
+/// The contents of a store in numbers. Bytes are those of its files; bytes that several entries share count once.
 public struct ResponseUsage: Hashable, Sendable {
   /// Responses that may be evicted.
   public var entries: Int
-  /// What they take.
+  /// The size of those, in bytes.
   public var bytes: Int64
   /// Responses that no eviction takes.
   public var keptEntries: Int
-  /// What those take.
+  /// The size of those, in bytes.
   public var keptBytes: Int64
   /// How many bytes those that may be evicted can take.
   public var capacity: Int64

@@ -1,7 +1,7 @@
 import HTTPTransport
 import HTTPTypes
 
-/// Where a response may be kept; the values of `URLCache.StoragePolicy`.
+/// The places where a response may be kept; the values of `URLCache.StoragePolicy`.
 public enum StoragePolicy: Hashable, Sendable {
   case allowed
   case memoryOnly
@@ -18,7 +18,7 @@ public struct ProposedResponse: Sendable {
   public var response: HTTPResponse
   /// Stored instead of `body`.
   public var replacement: [UInt8]?
-  /// Where it may be kept.
+  /// The place where it may be kept.
   public var storagePolicy: StoragePolicy
   /// The app's own words, which come with the response from then on.
   public var userInfo: [String: String]

@@ -17,8 +17,8 @@ extension ResponseDirectory {
     return copy
   }
 
-  /// What is here and may not be read, and why; `nil` if all may. What is stored is its owner's alone to read, since
-  /// cookies and credentials may be among it.
+  /// The error for what is here and may not be read; `nil` if all may. Stored responses are their owner's alone to
+  /// read, since cookies and credentials may be among them.
   package var unreadable: StoreError? {
     for folder in Set([cache, durable]) {
       for name in ["responses.sqlite", "responses", "kept"] {

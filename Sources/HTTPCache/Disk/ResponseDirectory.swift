@@ -3,18 +3,18 @@ import Foundation
 import HTTPTransport
 import SystemPackage
 
-/// Where the parts of a response store are: what may be lost in one folder, what is kept in another.
+/// The folders of a response store: one for what may be lost, another for what is kept.
 public struct ResponseDirectory: Hashable, Sendable {
   /// The system may empty it at any time.
   private(set) var cache: StorePath
-  /// For what is kept.
+  /// The folder of what is kept.
   private(set) var durable: StorePath
   /// Links stand for files of responses: only in the place of a folder that may not be written.
   private(set) var hasLinks = false
 
   /// - Parameters:
   ///   - cache: its path.
-  ///   - durable: nil for the same folder.
+  ///   - durable: `nil` for the same folder.
   public init(_ cache: String, durable: String? = nil) {
     self.cache = StorePath(FilePath(cache).lexicallyNormalized())
     self.durable = StorePath(FilePath(durable ?? cache).lexicallyNormalized())
@@ -60,16 +60,16 @@ public struct ResponseDirectory: Hashable, Sendable {
     return folders.compactMap { $0 == "%" ? "" : $0.removingPercentEncoding }.sorted()
   }
 
-  /// Whether anything was ever stored here.
+  /// Returns `true` if anything was ever stored here.
   public var hasStore: Bool { FileSystem.status(database) != nil }
 
-  /// Where what is kept lies.
+  /// The files of what is kept.
   public var durablePath: String { durable.string }
 
   /// SQLite opens it by its path.
   var database: StorePath { cache.appending("responses.sqlite") }
   var lock: StorePath { cache.appending("responses.lock") }
-  /// For the bytes of new responses.
+  /// The folder for the bytes of new responses.
   var partial: StorePath { files(isKept: false).partial }
 
   func files(isKept: Bool) -> ResponseFiles {

@@ -3,7 +3,7 @@ import HTTPCaching
 import HTTPTransport
 import HTTPTypes
 
-/// What stands in front of the body in a response's file: enough to build the index anew.
+/// The header in front of the body in a response's file: enough to build the index anew.
 struct ResponseFileHeader: Codable, Sendable {
   let id: Int64
   let key: String
@@ -13,12 +13,12 @@ struct ResponseFileHeader: Codable, Sendable {
   let requestedAt: Int64
   let receivedAt: Int64
   let vary: [String: String?]
-  /// Where a part begins.
+  /// The first byte of a part.
   let first: Int64?
-  /// Bytes of the whole representation; nil where a part came without.
+  /// Bytes of the whole representation; `nil` if a part came without.
   let size: Int64?
   let isInvalidated: Bool
-  /// Nil also in files that were written before there was such a mark.
+  /// `nil` also in files that were written before there was such a mark.
   let staleSince: Int64?
   let staleAt: Int64
   let userInfo: [String: String]
@@ -50,7 +50,7 @@ struct ResponseFileHeader: Codable, Sendable {
     storedAt = entry.storedAt
   }
 
-  /// Nil where it says what cannot be.
+  /// Returns `nil` if its values contradict each other.
   func entry(isKept: Bool) -> ResponseEntry? {
     guard let key = CacheKey(text: key), count >= 0, (100...999).contains(status) else { return nil }
     var fields = HTTPFields()
@@ -91,14 +91,14 @@ struct ResponseFileHeader: Codable, Sendable {
   /// Bytes before the front itself.
   static let sealSize = magic.count + 4 + SHA256Digest.byteCount
 
-  /// Where an inline body begins, from a file's first bytes; nil where they are no such file's.
+  /// The position of an inline body, from a file's first bytes; `nil` if they are not such a file's.
   static func bodyStart(_ bytes: [UInt8]) -> Int? {
     guard bytes.count >= sealSize, bytes.starts(with: magic) else { return nil }
     let length = (0..<4).reduce(0) { $0 | Int(bytes[magic.count + $1]) << ($1 * 8) }
     return length <= frontLimit ? sealSize + length : nil
   }
 
-  /// The front, sealed as it was and without its seal; nil where one of them was changed.
+  /// The header without its seal; `nil` if one of them was changed.
   static func open(_ bytes: [UInt8]) -> (sealed: [UInt8], front: [UInt8])? {
     guard let end = bodyStart(bytes), bytes.count >= end else { return nil }
     let front = Array(bytes[sealSize..<end])

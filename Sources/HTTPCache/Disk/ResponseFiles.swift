@@ -13,7 +13,7 @@ struct ResponseFiles: Sendable {
 
   var entries: StorePath { root.appending("entries") }
   var bodies: StorePath { root.appending("bodies") }
-  /// For files that have no final name yet: on the same file system.
+  /// The folder of files that have no final name yet, on the same file system.
   var partial: StorePath { root.appending("partial") }
 
   func entry(_ id: Int64) -> StorePath {

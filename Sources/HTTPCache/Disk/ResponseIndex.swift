@@ -19,7 +19,7 @@ final class ResponseIndex: Sendable {
   private let directory: ResponseDirectory
   private let logger: Logger
   private let opened: Mutex<Opened?>
-  /// By which its changes are told from those of others.
+  /// Tells its own changes from those of other processes.
   private let name = Int64.random(in: .min ... .max)
 
   init(_ directory: ResponseDirectory, logger: Logger) throws {
@@ -72,7 +72,7 @@ final class ResponseIndex: Sendable {
     return (number ?? nil) ?? 0
   }
 
-  /// For what is done outside transactions.
+  /// Gives the pool, for work outside transactions.
   func withPool<Value>(_ body: (DatabasePool) throws -> Value) throws -> Value { try recovering(body) }
 
   // MARK: Recovering

@@ -60,7 +60,7 @@ struct ResponseRebuild {
     try db.execute(sql: "INSERT OR IGNORE INTO kept (key) VALUES (?)", arguments: [entry.key.description])
   }
 
-  /// What an entry's file says; nil where it is not whole.
+  /// Reads an entry's file; `nil` if it is not whole.
   private func read(_ path: StorePath, in files: ResponseFiles, isKept: Bool) -> Found? {
     guard let data = FileSystem.contents(of: path, upTo: Self.fileLimit, followsLink: files.hasLinks),
       let (sealed, bytes) = ResponseFileHeader.open(data), let front = try? ResponseFileHeader.decode(bytes),

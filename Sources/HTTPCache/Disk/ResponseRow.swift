@@ -8,13 +8,13 @@ import HTTPTransport
 /// Nothing in a damaged database may end the process: every value is decoded with an error where it cannot be.
 struct ResponseRow {
   let entry: ResponseEntry
-  /// The shared file its bytes are in; nil where they are in its own.
+  /// The shared file its bytes are in; `nil` if they are in its own.
   let body: SHA256Digest?
 
   var id: Int64 { entry.id }
   var isKept: Bool { entry.isKept }
 
-  /// Nil where what was written down is no response.
+  /// Returns `nil` if the row does not describe a response.
   ///
   /// - Throws: where it is not what was written.
   private init?(_ row: Row) throws {
@@ -93,7 +93,7 @@ struct ResponseRow {
 
   /// Removes the response with this id.
   ///
-  /// - Returns: where its file is, and its shared body where no other entry has it; nil where there was none.
+  /// - Returns: where its file is, and its shared body if no other entry has it; `nil` if there was no such entry.
   static func delete(_ db: Database, id: Int64) throws -> (isKept: Bool, endedBody: SHA256Digest?)? {
     let statement = try db.cachedStatement(
       sql: "DELETE FROM response WHERE id = ? RETURNING isKept, body, fileSize")

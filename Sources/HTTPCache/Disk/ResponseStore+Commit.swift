@@ -39,7 +39,7 @@ extension ResponseStore {
 
   static func isInline(_ count: Int64) -> Bool { count <= inlineLimit }
 
-  /// - Returns: the files that are not needed any more; nil where the key was kept or let go of meanwhile.
+  /// - Returns: the files that are not needed any more; `nil` if the key was kept or let go of meanwhile.
   private func insert(
     _ entry: ResponseEntry, _ sealed: [UInt8], _ spool: ResponseSpool, replacing replaced: [ResponseEntry]
   ) throws -> RemovedFiles? {

@@ -49,7 +49,7 @@ extension ResponseStore {
 }
 
 extension ResponseSelection {
-  /// For the table `response`; where a key is meant, also for `kept`.
+  /// The condition for the table `response`; for a selection by key, also for `kept`.
   var condition: (sql: String, arguments: StatementArguments) {
     switch self {
     case .all: ("1", [])

@@ -12,11 +12,11 @@ import SystemPackage
 /// Everything may go at any time without harm: what is missing, cut or changed is a miss. Only what is kept lies in the
 /// durable folder, is written through to the disk, and is taken by no eviction. Several processes may use one folder.
 public final class ResponseStore: ResponseStoring {
-  /// What a store keeps to, and what it is told of the world.
+  /// The limits of a store, its clock, and its view of the file system.
   public struct Options: Sendable {
     /// Bytes of files, those that are kept not counted.
     public var capacity: Int64
-    /// With fewer bytes free on the file system, the store gives way.
+    /// If fewer bytes are free on the file system, the store evicts responses.
     public var lowSpace: Int64
     /// How many bytes are free.
     public var availableBytes: @Sendable (_ path: String) -> Int64
@@ -34,7 +34,7 @@ public final class ResponseStore: ResponseStoring {
     }
   }
 
-  /// Where its files are.
+  /// The folders of its files.
   public let directory: ResponseDirectory
   let options: Options
   let index: ResponseIndex

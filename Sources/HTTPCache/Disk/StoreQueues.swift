@@ -1,8 +1,8 @@
 import Dispatch
 import HTTPTransport
 
-/// Where a store of responses blocks, in SQLite, in files and for the locks of other processes: on threads of its own,
-/// so that those that all tasks share go on.
+/// The threads on which a store of responses blocks, in SQLite, in files and for the locks of other processes, so that
+/// those that all tasks share go on.
 struct StoreQueues: Sendable {
   private let writes = DispatchQueue(label: "pagekit.responses.writes")
   /// Serial ones, since a concurrent one shares its threads with the tasks. Two, so that a long read of one key holds up
@@ -11,12 +11,12 @@ struct StoreQueues: Sendable {
     DispatchQueue(label: "pagekit.responses.reads.0"), DispatchQueue(label: "pagekit.responses.reads.1"),
   ]
 
-  /// What changes the store, and what reads all of it; one after the other.
+  /// Runs work that changes the store or reads all of it; one after the other.
   func write<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
     try await writes.result(body)
   }
 
-  /// What reads an entry of a key.
+  /// Runs work that reads an entry of a key.
   func read<Value: Sendable>(
     _ key: CacheKey, _ body: @escaping @Sendable () throws -> Value
   ) async throws -> Value {

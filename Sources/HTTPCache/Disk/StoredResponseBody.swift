@@ -109,7 +109,7 @@ private final class BodyFile: Sendable {
 }
 
 extension StoredResponseBody {
-  /// Where the process has no descriptors left or may not read, nothing is known of the file.
+  /// If the process has no descriptors left or may not read, nothing is known of the file.
   static func tellsNothing(_ error: Errno) -> Bool {
     switch error {
     case .tooManyOpenFiles, .tooManyOpenFilesInSystem, .noMemory, .permissionDenied, .notPermitted, .interrupted: true

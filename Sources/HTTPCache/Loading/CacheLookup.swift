@@ -62,7 +62,7 @@ final class CacheLookup: Sendable {
     return Resource(releaseFile: bytes, at: url)
   }
 
-  /// What is served after the origin has failed, if the behaviour allows it.
+  /// The resource that is served after the origin has failed, if the behaviour allows one.
   ///
   /// - Parameters:
   ///   - found: the responses that were stored when the origin was asked.
@@ -78,7 +78,7 @@ final class CacheLookup: Sendable {
     return try? await releaseFile(at: hop.url, in: nil, mayFetch: false)
   }
 
-  /// What has come for other requests since the cache was looked at, and was stored: it is in memory.
+  /// A response that has come for another request since the cache was looked at, and was stored: it is in memory.
   func storedMeanwhile(_ hop: OutgoingRequest) async -> Resource? {
     guard hop.origin == nil, let found = cache.responseInMemory(for: hop.key, fields: hop.request.headerFields) else {
       return nil

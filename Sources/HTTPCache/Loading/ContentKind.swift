@@ -1,6 +1,6 @@
 import HTTPCaching
 
-/// What kind of thing an answer is, as far as its first bytes and its media type tell.
+/// The kind of content of a response, as far as its first bytes and its media type tell.
 enum ContentKind: Hashable, Sendable {
   case html
   case json
@@ -46,7 +46,7 @@ enum ContentKind: Hashable, Sendable {
     }
   }
 
-  /// Whether what came may take the place of what is stored: a login page is no picture, and no JSON.
+  /// Returns `true` if new content may replace what is stored: a login page may not replace a picture, or JSON.
   ///
   /// - Parameter asked: what the request wants; `nil` where only what is stored can tell.
   static func mayReplace(_ stored: ContentKind?, by new: ContentKind?, askedFor asked: ContentKind?) -> Bool {
@@ -87,7 +87,7 @@ private struct MediaTypeName {
     name = (value ?? "").prefix { $0 != ";" }.lowercased().trimmingSpaces
   }
 
-  /// Whether it says nothing of what the bytes are, or is what servers say where nobody told them.
+  /// Returns `true` if the type says nothing of the bytes, or is the default of servers.
   var mayBeAnything: Bool {
     ["", "application/octet-stream", "text/plain", "text/html"].contains(name) || kind == .json
   }

@@ -1,7 +1,7 @@
 import Foundation
 import HTTPTransport
 
-/// What a `data:` URL holds. RFC 2397.
+/// The content of a `data:` URL. RFC 2397.
 struct DataURL {
   let mediaType: String
   let bytes: [UInt8]

@@ -2,22 +2,22 @@ import HTTPCaching
 import HTTPTransport
 import HTTPTypes
 
-/// What would be done with a request now, and why. Durations are seconds, times seconds since 1970.
+/// The answer to "what would be done with this request now, and why?" Durations are seconds, times seconds since 1970.
 public struct Explanation: Hashable, Sendable {
-  /// What the loader would do.
+  /// A decision of the loader.
   public enum Decision: String, Hashable, Sendable {
     case serve, serveStale, revalidate, complete, fetch, refuse
   }
 
   /// The URL as it would be sent.
   public let url: PageURL
-  /// What would be done.
+  /// The decision.
   public let decision: Decision
   /// In a sentence.
   public let rule: String
-  /// Where the rule stands; nil where it is the caller's or the app's own.
+  /// The section that the rule is from; `nil` if it is the caller's or the app's own.
   public let clause: String?
-  /// Nil where nothing is stored that the request could be answered with.
+  /// `nil` if nothing is stored that the request could be answered with.
   public let storedAt: Double?
   /// Seconds since the origin made what is stored; `nil` if nothing is. RFC 9111 §4.2.3.
   public let age: Int64?
@@ -40,7 +40,7 @@ public struct Explanation: Hashable, Sendable {
 }
 
 extension ResourceLoader {
-  /// What ``response(for:)`` would do now, without doing it.
+  /// Tells what ``response(for:)`` would do now, without doing it.
   ///
   /// - Throws: ``LoadError``.
   public func explain(_ request: ResourceRequest) async throws -> Explanation {

@@ -3,12 +3,12 @@ import HTTPTransport
 import HTTPTypes
 import Synchronization
 
-/// What requests must have in common to be one at the origin.
+/// Identifies requests that can share one exchange with the origin.
 struct FlightKey: Hashable, Sendable {
   let key: CacheKey
   let request: HTTPRequest
   var epoch: UInt64 = 0
-  /// What answers; nil for the server.
+  /// The handler that answers; `nil` for the server.
   var origin: String?
   var isStored = true
 }
@@ -34,19 +34,19 @@ extension FlightKey {
   ]
 }
 
-/// What came of asking the origin, for all who asked for the same.
+/// The result of an exchange with the origin, for all requests that share it.
 enum FetchResult: Sendable {
   /// It may be stored, and is for everyone.
   case incoming(IncomingResponse)
-  /// What is stored was confirmed.
+  /// A stored response was confirmed.
   case confirmed(CachedResponse, status: Int, generation: UInt64)
-  /// What is stored is the better answer.
+  /// A stored response answers better than the server's error.
   case stale(CachedResponse, ServeReason, status: Int)
-  /// It may not be stored: it is for one alone.
+  /// It may not be stored: it answers one request alone.
   case single(UnsharedResponse)
 }
 
-/// An answer that only one may have.
+/// A response that only one request may have.
 final class UnsharedResponse: Sendable {
   private let answer: Mutex<TransportResponse?>
   private let request: HTTPRequest
@@ -59,7 +59,7 @@ final class UnsharedResponse: Sendable {
     self.generation = generation
   }
 
-  /// Nil for who has asked for something else, and when another was there first.
+  /// Returns `nil` if the request differs, or the response was already taken.
   func take(for request: HTTPRequest) -> TransportResponse? {
     guard request == self.request else { return nil }
     return answer.withLock { answer in

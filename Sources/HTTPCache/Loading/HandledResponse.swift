@@ -4,7 +4,7 @@ import HTTPTypes
 
 /// An answer that the app makes, or has changed.
 public struct HandledResponse: Sendable {
-  /// Whether and how it may be stored.
+  /// The way in which it may be stored.
   public enum Storage: Hashable, Sendable {
     /// It is for who asked, and for nobody else.
     case none
@@ -23,7 +23,7 @@ public struct HandledResponse: Sendable {
   public var fields: HTTPFields
   /// The body.
   public var bytes: [UInt8]
-  /// Whether and how it may be stored.
+  /// The way in which it may be stored.
   public var storage: Storage
 
   /// A response that may not be stored unless `storage` says otherwise.
@@ -51,10 +51,10 @@ public struct HandledResponse: Sendable {
     try JSONDecoder().decode(type, from: Data(bytes))
   }
 
-  /// Its bytes as text; what is no UTF-8 is replaced.
+  /// Its bytes as text; bytes that are not UTF-8 are replaced.
   public var text: String { String(decoding: bytes, as: UTF8.self) }
 
-  /// What came from somewhere, with its whole body.
+  /// The content of a resource, with its whole body.
   ///
   /// - Throws: ``TransportError``, ``ContentError``.
   public init(_ loaded: Resource) async throws {

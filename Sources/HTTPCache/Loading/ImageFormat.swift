@@ -1,8 +1,8 @@
-/// What kind of picture bytes are, whatever their server calls them.
+/// Formats of pictures, told from their bytes, whatever the server calls them.
 public enum ImageFormat: String, Hashable, Sendable, CaseIterable {
   case png, jpeg, gif, webp, avif, svg
 
-  /// Told from the first bytes; nil for what is no picture.
+  /// Reads the first bytes; `nil` if they are not a picture's.
   public init?(_ bytes: some Collection<UInt8>) {
     let head = Array(bytes.prefix(1_024))
     if head.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) {

@@ -10,9 +10,9 @@ import Synchronization
 /// When the last reader has gone before the end, the transfer is cancelled.
 final class IncomingResponse: Sendable {
   let head: HTTPResponse
-  /// What was asked.
+  /// The request, as it was asked.
   let request: HTTPRequest
-  /// What it had in it that the response was chosen by; nil where nobody else can have asked for the same.
+  /// The request's fields that the response was chosen by; `nil` if no other request can have asked for the same.
   let vary: VaryKey?
   let generation: UInt64
   private let spool: any ResponseWriting
@@ -27,7 +27,7 @@ final class IncomingResponse: Sendable {
     var nextWaiter: UInt64 = 0
     var readers = 0
     var pump: Task<Void, any Error>?
-    /// What no longer fits on the disk.
+    /// Bytes that no longer fit on the disk.
     var overflow: [UInt8] = []
   }
 
@@ -115,7 +115,7 @@ final class IncomingResponse: Sendable {
 
   // MARK: Reading
 
-  /// The body for one reader. Nil when the transfer was given up already.
+  /// Returns the body for one reader; `nil` if the transfer was given up already.
   func body() -> Body? {
     let isOpen = state.withLock { state in
       // What ended because nobody wanted it any more is no answer to who wants it now.
@@ -129,7 +129,9 @@ final class IncomingResponse: Sendable {
     return Body(next: { try await reader.next() })
   }
 
-  /// What is stored in the end; nil where nothing is. Throws what ended the transfer.
+  /// Waits for the end, and returns what is stored then; `nil` if nothing is.
+  ///
+  /// - Throws: what ended the transfer.
   func stored() async throws -> CachedResponse? {
     while true {
       if let end = state.withLock(\.end) { return try end.get() }

@@ -3,7 +3,7 @@ import HTTPTransport
 import HTTPTypes
 
 extension LoadBehavior {
-  /// What to do with a request, from what is stored and what the caller wants.
+  /// Decides what to do with a request, by what is stored and what the caller wants.
   ///
   /// - Parameter isOnline: whether the origin is thought to be reachable.
   func decision(
@@ -52,7 +52,7 @@ extension LoadBehavior {
     }
   }
 
-  /// What of the stored answers after the network has failed; nil for nothing.
+  /// The stored response that answers after the network has failed; `nil` if none may.
   func answerAfterFailure(
     to request: HTTPRequest, among stored: [StoredResponse], at now: HTTPDate, policy: CachePolicy,
     lifetime: LifetimeRule
@@ -70,7 +70,7 @@ extension LoadBehavior {
 }
 
 extension CacheDecision {
-  /// For logs.
+  /// The decision in a few words, for logs.
   var summary: String {
     switch self {
     case .serve(_, let age, let reason): "answered from the cache, \(age) s old: \(reason.rawValue)"

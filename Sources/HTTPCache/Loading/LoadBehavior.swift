@@ -1,10 +1,10 @@
 /// How a cache and the network share in answering a request: what may be read first, when the network is asked, and
 /// what may answer when it fails.
 public struct LoadBehavior: Hashable, Sendable {
-  /// What of the stored is an answer before the network is asked.
+  /// The stored responses that answer before the network is asked.
   public enum CacheRead: Hashable, Sendable {
     case never
-    /// What RFC 9111 allows.
+    /// Those that RFC 9111 allows.
     case valid
     /// Whatever is stored, however old.
     case any
@@ -13,7 +13,7 @@ public struct LoadBehavior: Hashable, Sendable {
   /// When the network is asked.
   public enum NetworkUse: Hashable, Sendable {
     case never
-    /// Where nothing stored is an answer.
+    /// If nothing stored answers.
     case onMiss
     /// Always, on condition that what is stored has changed.
     case revalidating
@@ -23,15 +23,15 @@ public struct LoadBehavior: Hashable, Sendable {
     case reloadingPastAllCaches
   }
 
-  /// What of the stored is an answer after the network has failed.
+  /// The stored responses that answer after the network has failed.
   public enum Fallback: Hashable, Sendable {
     case never
-    /// What RFC 9111 §4.2.4 and RFC 5861 §4 allow.
+    /// Those that RFC 9111 §4.2.4 and RFC 5861 §4 allow.
     case permitted
     case any
   }
 
-  /// What comes after an answer from the cache.
+  /// The request that follows an answer from the cache.
   public enum Refresh: Hashable, Sendable {
     case never
     /// The network is asked behind it where it is stale.
@@ -40,17 +40,17 @@ public struct LoadBehavior: Hashable, Sendable {
     case always
   }
 
-  /// What of the stored is an answer before the network is asked.
+  /// The stored responses that answer before the network is asked.
   public var cacheRead: CacheRead
   /// When the network is asked.
   public var network: NetworkUse
-  /// What of the stored is an answer after the network has failed.
+  /// The stored responses that answer after the network has failed.
   public var fallback: Fallback
-  /// What comes after an answer from the cache.
+  /// The request that follows an answer from the cache.
   public var refresh: Refresh
-  /// How long the network may take before the fallback answers; nil for as long as the transfer's limits allow.
+  /// How long the network may take before the fallback answers; `nil` for as long as the transfer's limits allow.
   public var patience: Duration?
-  /// With the network away, whatever is stored is an answer at once.
+  /// While the network is away, anything stored answers at once.
   public var yieldsOffline: Bool
   /// An answer of 500 or more counts as a failure of the network.
   public var fallsBackOnServerErrors: Bool
@@ -131,7 +131,7 @@ extension LoadBehavior {
   /// Whatever is stored, however old, and never the network. Offline: the same.
   public static let returnCacheDataDontLoad = cacheOnly
 
-  /// What is stored, after the origin has said that it is still valid. Offline: an error.
+  /// A stored response after the origin has confirmed it. Offline: an error.
   public static let reloadRevalidatingCacheData = LoadBehavior(cacheRead: .never, network: .revalidating)
 }
 

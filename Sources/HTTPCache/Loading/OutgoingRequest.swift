@@ -26,9 +26,9 @@ struct OutgoingRequest: Sendable {
   var priority: LoadPriority
   var type: ResourceType
   var keepsContentEncoding: Bool
-  /// What answers instead of the server; nil for the server.
+  /// The handler that answers instead of the server; `nil` for the server.
   var origin: HandlingOrigin?
-  /// Whether the answer may be stored.
+  /// The response may be stored.
   var isStored = true
   /// The files that the page sees.
   var snapshot: (any FileSnapshot)?
@@ -44,7 +44,7 @@ struct OutgoingRequest: Sendable {
     return shared
   }
 
-  /// What goes over the wire for a request as the cache's rules made it.
+  /// The request that goes over the wire, for one that the cache's rules made.
   func outgoing(_ request: HTTPRequest) -> HTTPRequest {
     var outgoing = request
     outgoing.method = method

@@ -5,7 +5,7 @@ import HTTPTypes
 /// A response that is to be stored once its bytes have come.
 struct PendingResponse: Sendable {
   enum Shape: Sendable {
-    /// Of so many bytes, where the head tells.
+    /// All of it, with its size in bytes if the head tells.
     case whole(size: Int64?)
     case part(Range<Int64>, of: Int64?)
     /// A stored beginning and the rest of it, together so many bytes.
@@ -26,13 +26,13 @@ struct PendingResponse: Sendable {
     self.shape = shape
   }
 
-  /// Whether it goes on with what was stored before.
+  /// Returns `true` if it goes on with a part that was stored before.
   var isCompletion: Bool { if case .completed = shape { true } else { false } }
 
   /// - Parameters:
   ///   - count: bytes that have come.
-  ///   - isWhole: whether that is all the answer had.
-  /// - Returns: nil where these are not as many as the answer's head says.
+  ///   - isWhole: the response has ended.
+  /// - Returns: `nil` if these are not as many as the response's head says.
   func arrival(count: Int64, isWhole: Bool) -> ResponseCache.Arrival? {
     let extent: Extent
     switch shape {

@@ -47,7 +47,7 @@ package struct Prefetcher: Prefetching {
 
   package var saver: DataSaver { loader.saver }
 
-  /// Of a reference, and of where its stored redirects lead.
+  /// The keys of a reference, and of the URLs that its stored redirects lead to.
   private func keys(_ reference: String, _ base: PageURL?) async -> [CacheKey] {
     guard case .network(var hop, let request)? = try? loader.requests.prepare(ResourceRequest(reference, base: base))
     else { return [] }
@@ -63,7 +63,7 @@ package struct Prefetcher: Prefetching {
     return keys
   }
 
-  /// False where the data saver does not allow it.
+  /// Returns `false` if the data saver does not allow it.
   private func fetch(_ reference: String, _ base: PageURL?) async -> Result<Bool, any Error> {
     guard loader.saver.allowsIdleWork else { return .success(false) }
     do {

@@ -23,7 +23,7 @@ package struct ReplayableResponse: Sendable {
     chosenBy = found.reduce(into: []) { $0.formUnion($1.stored.vary.values.keys) }
   }
 
-  /// Seconds by which its `Age` has grown; nil where it may not be the answer any more.
+  /// Seconds by which its `Age` has grown; `nil` if it may not be the answer any more.
   package func age() -> Int64? {
     let age = now().secondsSinceEpoch &- made.secondsSinceEpoch
     return age >= 0 && age < remaining && validity.holds && cache.isWatched ? age : nil

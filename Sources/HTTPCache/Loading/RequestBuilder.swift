@@ -125,7 +125,7 @@ final class RequestBuilder: Sendable {
       keepsContentEncoding: request.keepsContentEncoding, isStored: request.isStored, snapshot: request.snapshot)
   }
 
-  /// With everything that libcurl would add by itself: `Vary` must see what is sent.
+  /// Adds every field that libcurl would add by itself: `Vary` must see what is sent.
   private func completed(_ fields: HTTPFields, _ url: PageURL, in partition: CachePartition) -> HTTPFields {
     var fields = configuration.originFields?.adding(to: fields, for: url) ?? fields
     if configuration.addsNothing { return fields }
@@ -144,7 +144,7 @@ final class RequestBuilder: Sendable {
 
 /// A request as it was prepared.
 enum PreparedRequest: Sendable {
-  /// Where it goes first, and what it takes along from hop to hop.
+  /// The first request that goes out, and the page's, which redirects are made from.
   case network(OutgoingRequest, ResourceRequest)
   case inline(DataURL)
   case file(PageURL, (any FileSnapshot)?)

@@ -25,7 +25,7 @@ final class RequestSequencer: Sendable {
   /// The newest there is.
   var current: UInt64 { state.withLock(\.last) }
 
-  /// For a request that is sent now; to be ended.
+  /// Begins a request, and returns its generation; to be ended.
   func begin(_ key: CacheKey) -> UInt64 {
     state.withLock { state in
       state.last += 1
@@ -43,8 +43,8 @@ final class RequestSequencer: Sendable {
     }
   }
 
-  /// Whether no answer to a later request has come before this one's, and none of its tags was purged since it was
-  /// asked for. It counts as come from now on.
+  /// Returns `true` if no response to a later request came before this one's, and none of its tags was purged since it
+  /// was asked for. It counts as come from now on.
   func claim(_ generation: UInt64, for key: CacheKey, tags: [String] = []) -> Bool {
     state.withLock { state in
       if tags.contains(where: { state.purgedTags[$0] ?? 0 > generation }) { return false }

@@ -4,7 +4,7 @@ import HTTPTypes
 
 /// A response to a resource request, wherever it came from.
 public struct Resource: Sendable {
-  /// Where a response came from.
+  /// The part of the system that answered.
   public enum Source: String, Hashable, Sendable {
     /// The cache, in memory.
     case memory
@@ -24,30 +24,30 @@ public struct Resource: Sendable {
 
   /// After redirects.
   public let url: PageURL?
-  /// With `Age` and `Cache-Status`.
+  /// The head, with `Age` and `Cache-Status`.
   public let response: HTTPResponse
   /// Read once; decoded unless the request keeps the content encoding.
   public let body: Body
-  /// Where it came from.
+  /// The part of the system that answered.
   public let source: Source
-  /// Seconds since the origin made it; nil for what is no HTTP response.
+  /// Seconds since the origin made it; `nil` if it is not an HTTP response.
   public let age: Int64?
-  /// Of two answers for one URL the one with the larger number is the newer.
+  /// Orders the results for one URL: the larger number is the newer.
   public let generation: UInt64
-  /// What the cache did. RFC 9211.
+  /// The cache's own account of what it did. RFC 9211.
   public let cacheStatus: CacheStatus?
-  /// What the app's hook attached when it was stored.
+  /// The app's words, which its hook attached when the response was stored.
   public let userInfo: [String: String]
-  /// Of the stored bytes, where it is stored.
+  /// The digest of the stored bytes; `nil` if it is not stored.
   let digest: SHA256Digest?
-  /// What is coming in and may be stored.
+  /// The transfer, if it is coming in and being stored.
   let incoming: IncomingResponse?
-  /// Where the same request would be answered so again; nil where it may not be.
+  /// Gives the same answer to the same request again; `nil` if that is not allowed.
   package internal(set) var replay: ReplayableResponse?
   /// Seconds for which a stored response may still be used without asking; 0 or less if it has to be asked about.
   var remaining: Int64 = 0
 
-  /// What another process has loaded.
+  /// A resource that another process has loaded.
   package init(
     relayed response: HTTPResponse, url: PageURL?, bytes: [UInt8], source: Source, age: Int64?, generation: UInt64
   ) {
@@ -89,9 +89,9 @@ public struct Resource: Sendable {
   ]
 }
 
-/// What `updates(for:)` yields.
+/// An element of ``ResourceLoader/updates(for:)``.
 public enum ResourceUpdate: Sendable {
-  /// What was stored.
+  /// A stored response.
   case cached(Resource)
   /// The network's answer, whose bytes differ from what was stored.
   case network(Resource)
@@ -103,11 +103,11 @@ public enum ResourceUpdate: Sendable {
 
 /// Why a refresh failed.
 public struct LoadFailure: Sendable, CustomStringConvertible {
-  /// The transport's, or nil where there was an answer.
+  /// The transport's; `nil` if there was a response.
   public let error: (any Error)?
   /// An answer with a status of 400 or more.
   public let answer: Resource?
-  /// Of two results for one URL the one with the larger number is the newer.
+  /// Orders the results for one URL: the larger number is the newer.
   public let generation: UInt64
 
   init(error: (any Error)?, answer: Resource?, generation: UInt64) {

@@ -3,7 +3,7 @@ import HTTPTransport
 import Logging
 
 extension ResourceLoader {
-  /// What a loader keeps to.
+  /// The settings of a loader.
   public struct Configuration: Sendable {
     /// The first that matches a URL counts; what none matches is loaded by `behavior`.
     public var rules: [ResourceRule] = []
@@ -16,7 +16,7 @@ extension ResourceLoader {
     public var ignoredParameters = PageURL.ignoredParameters
     /// Change references before they are resolved, in this order.
     public var rewriters: [any URLRewriting] = [SchemeRelativeRewriter()]
-    /// Where `local://` URLs lead; nil for nowhere.
+    /// The folder that `local://` URLs lead to; `nil` if they lead nowhere.
     public var localFolder: String?
     /// Whose requests those are that do not say it themselves, until ``ResourceLoader/use(_:cookies:)``.
     public var partition: CachePartition = .private
@@ -36,7 +36,7 @@ extension ResourceLoader {
     public var waiting = Int.max
     /// Asked before every request that would go to the network, redirects too; throws what the caller is to get.
     public var permission: @Sendable (PageURL) throws -> Void = { _ in }
-    /// Where decisions are logged, at the level of debugging.
+    /// Takes decisions, at the level of debugging, and warnings.
     public var logger = Logger(label: "pagekit.resources")
     /// The clock.
     public var now: @Sendable () -> HTTPDate = { HTTPDate.now }

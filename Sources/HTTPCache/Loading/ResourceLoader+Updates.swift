@@ -4,7 +4,7 @@ import HTTPTransport
 import HTTPTypes
 
 extension ResourceLoader {
-  /// What is stored at once, where the behaviour calls for that, and then what the network says. Ending the loop
+  /// Yields what is stored at once, if the behaviour calls for that, and then what the network says. Ending the loop
   /// cancels what is left of the work.
   public func updates(for request: ResourceRequest) -> AsyncStream<ResourceUpdate> {
     let (updates, continuation) = AsyncStream.makeStream(of: ResourceUpdate.self)
@@ -39,7 +39,7 @@ extension ResourceLoader {
     }
   }
 
-  /// What an answer is to those who have had a stored one.
+  /// The update for callers that were given a stored response before.
   private func update(_ second: Resource, after first: Resource) async throws -> ResourceUpdate {
     // What never changes is not asked about while it is fresh, and comes from the cache again. RFC 8246 §2.
     if second.source != .network { return .notModified(second) }

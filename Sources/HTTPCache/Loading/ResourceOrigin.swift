@@ -20,7 +20,7 @@ extension ResourceLoader {
   /// The same as ``updates(for:)`` with something in the server's place. What is stored answers by the request's
   /// behaviour before it is asked, and after it has failed; what it answers is stored as it says.
   ///
-  /// What has no URL that could be cached under is answered, and not stored.
+  /// A request without a URL that could be cached under is answered, and the answer is not stored.
   public func updates(for request: ResourceRequest, from origin: ResourceOrigin) -> AsyncStream<ResourceUpdate> {
     var handled = request
     handled.origin = HandlingOrigin(origin, request)

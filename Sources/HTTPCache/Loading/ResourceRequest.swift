@@ -1,7 +1,7 @@
 import HTTPTransport
 import HTTPTypes
 
-/// What kind of thing a page asks for; rules may tell them apart.
+/// Kinds of resources, which rules can tell apart.
 public enum ResourceType: String, Hashable, Sendable, CaseIterable {
   case image
   case font
@@ -16,9 +16,9 @@ public enum ResourceType: String, Hashable, Sendable, CaseIterable {
 public struct ResourceRequest: Sendable {
   /// As the page wrote it: absolute, `//host/…`, relative, `local://…` or `data:…`.
   public var reference: String
-  /// What a relative reference counts from: the page's URL.
+  /// The URL that a relative reference is resolved against: the page's.
   public var base: PageURL?
-  /// What kind of thing it is; rules may tell them apart.
+  /// The kind of resource, which rules can tell apart.
   public var type: ResourceType
   /// GET by default.
   public var method: HTTPRequest.Method
@@ -28,11 +28,11 @@ public struct ResourceRequest: Sendable {
   public var body: [UInt8]
   /// Compresses the body with gzip, for a server that is known to take that.
   public var compressesBody: Bool
-  /// Nil for what the rules say.
+  /// `nil` for the rule's.
   public var behavior: LoadBehavior?
   /// How urgent it is where transfers have to wait.
   public var priority: LoadPriority
-  /// Whose request it is; nil for the loader's own.
+  /// The partition it belongs to; `nil` for the loader's own.
   public var partition: CachePartition?
   /// Redirects are followed, ten at most.
   public var followsRedirects: Bool
@@ -49,14 +49,14 @@ public struct ResourceRequest: Sendable {
   /// looked up.
   public var target: String?
   /// The host that a client asks for, where a server behind another name answers: what is stored is for who asks for
-  /// the same. Nil for the reference's own.
+  /// the same. `nil` for the reference's own.
   public var host: String?
   /// The host and port by which the client knows the server, whether or not the server is told: what an answer says of
   /// that host is said of the server. `nil` if it is the reference's own.
   public var clientHost: String?
   /// Told of interim heads as they come, where this very request goes to the server.
   public var informational: (@Sendable (HTTPResponse) -> Void)?
-  /// What answers instead of the server; nil for the server.
+  /// The handler that answers instead of the server; `nil` for the server.
   var origin: HandlingOrigin?
 
   /// - Parameters:

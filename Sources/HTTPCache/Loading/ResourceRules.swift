@@ -2,11 +2,11 @@ import HTTPCaching
 import HTTPTransport
 import HTTPTypes
 
-/// What an app says of some of its resources: the first rule that matches counts.
+/// How an app wants some of its resources to be loaded: the first rule that matches counts.
 public struct ResourceRule: Sendable {
   /// The URLs it is for.
   public let pattern: URLPattern
-  /// Nil for all.
+  /// `nil` for all.
   public let types: Set<ResourceType>?
   /// How they are loaded; `nil` for the default.
   public var behavior: LoadBehavior?
@@ -14,11 +14,12 @@ public struct ResourceRule: Sendable {
   public var lifetime: LifetimeRule
   /// A shared partition stores responses with their `Set-Cookie`, so that one client's cookie reaches all.
   public var sharesCookies = false
-  /// Makes answers to POST storable: what it makes of a request's body is part of the key; nil for this one not.
+  /// Makes responses to POST storable: the text that it makes of a request's body becomes part of the key. It returns
+  /// `nil` for a request whose response is not to be stored.
   public var postKey: (@Sendable ([UInt8]) -> String?)?
 
   /// - Parameters:
-  ///   - behavior: nil for the default.
+  ///   - behavior: `nil` for the default.
   ///   - lifetime: how long answers are fresh.
   public init(
     _ pattern: URLPattern = .any, types: Set<ResourceType>? = nil, behavior: LoadBehavior? = nil,

@@ -18,7 +18,7 @@ final class ResponseRecorder: Sendable {
 
   // MARK: Responses that come in
 
-  /// What is to be stored of a response, and where; `nil` if nothing is.
+  /// Decides what is to be stored of a response, and opens a file for it. Returns `nil` if nothing is.
   ///
   /// The client's own request counts: what was added to it to revalidate says nothing of storing.
   func storage(
@@ -39,7 +39,7 @@ final class ResponseRecorder: Sendable {
     return cache.writer().map { (pending, $0) }
   }
 
-  /// What is to be stored of the response to a POST, for GET; `nil` if nothing is. RFC 9110 §9.3.3.
+  /// The same for the response to a POST, which is stored for GET. RFC 9110 §9.3.3.
   func storageOfPost(
     _ head: HTTPResponse, to request: HTTPRequest, _ hop: OutgoingRequest, _ times: ExchangeTimes
   ) -> (PendingResponse, any ResponseWriting)? {

@@ -1,8 +1,8 @@
 import HTTPTransport
 import Synchronization
 
-/// What texts mean as URLs: pages ask for the same ones again and again, and taking one apart costs more than a hit in
-/// memory.
+/// Remembers texts that were parsed as URLs: pages ask for the same ones again and again, and parsing one costs more
+/// than a hit in memory.
 final class URLMemo: Sendable {
   struct Entry: Sendable {
     /// As it is sent.
@@ -19,7 +19,7 @@ final class URLMemo: Sendable {
   private static let limit = 2_000
   private let entries = Mutex<[String: Entry]>([:])
 
-  /// Nil where the text is no URL.
+  /// Returns `nil` if the text is not a URL.
   func entry(for text: String, ignoring ignored: Set<String>) -> Entry? {
     if let known = entries.withLock({ $0[text] }) { return known }
     guard let url = PageURL(text, ignoring: []) else { return nil }
