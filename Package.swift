@@ -80,7 +80,6 @@ let package = Package(
       name: "DiskStorage",
       dependencies: [
         "HTTPTransport", "CLinux",
-        .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "SystemPackage", package: "swift-system"),
       ],
@@ -169,7 +168,7 @@ let package = Package(
     .target(
       name: "ServerKit",
       dependencies: [
-        "DiskStorage", "HTTPCaching", "HTTPTransport", "CCrypto", "CLinux",
+        "HTTPCaching", "HTTPTransport", "CCrypto", "CLinux",
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Hummingbird", package: "hummingbird", condition: tools),
@@ -275,7 +274,6 @@ let package = Package(
       swiftSettings: relaxed),
     .testTarget(
       name: "HTTPTransportTests", dependencies: ["HTTPTransport", "PageTesting", "CCrypto"], swiftSettings: relaxed),
-    .testTarget(name: "DiskStorageTests", dependencies: ["DiskStorage"], swiftSettings: relaxed),
     // Real servers that several test targets start.
     .target(
       name: "TestServers",

@@ -23,7 +23,7 @@ public final class BundleStore: BundleStoring {
   /// Seconds since 1970.
   let now: @Sendable () -> Double
   private let committer: Committer?
-  private let verified: SecondChanceCache<SHA256Digest, [UInt8]>
+  private let verified: LRUCache<SHA256Digest, [UInt8]>
   private let session: SessionFolder?
   /// Where locks are waited for. No thread of Swift's tasks waits for one: it may be what its holder waits for.
   private let lockQueue = DispatchQueue(label: "pagekit.store.lock")
@@ -64,7 +64,7 @@ public final class BundleStore: BundleStoring {
     let work = opened.work
     leases = ReleaseLeases(in: work)
     committer = Committer(directory: work, keeper: keeper, now: now)
-    verified = SecondChanceCache(capacity: memoryCapacity)
+    verified = LRUCache(capacity: memoryCapacity)
     self.releaseGrace = releaseGrace / .seconds(1)
   }
 
@@ -81,7 +81,7 @@ public final class BundleStore: BundleStoring {
     blobs = BlobDirectory(root: directory.blobs)
     leases = ReleaseLeases(in: directory)
     (committer, session) = (nil, nil)
-    verified = SecondChanceCache(capacity: 0)
+    verified = LRUCache(capacity: 0)
     releaseGrace = 0
     self.logger = logger
     now = { Date().timeIntervalSince1970 }

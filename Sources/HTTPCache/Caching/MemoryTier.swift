@@ -3,33 +3,58 @@ import Synchronization
 
 /// Responses in memory, with their bytes; what was used least recently goes first.
 final class MemoryTier: Sendable {
-  struct Node {
-    var key: CacheKey
-    var variants: [CachedResponse]
+  private struct Variants {
+    var responses: [CachedResponse] = []
     /// `false` if the store may have others since another process changed it.
     var isConfirmed = true
-    var cost: Int
-    var previous: Int
-    var next: Int
+    /// In bytes.
+    var cost = 0
   }
 
-  struct State {
-    var slots: [CacheKey: Int] = [:]
-    var nodes: [Node] = []
-    var free: [Int] = []
-    /// The most recently used; -1 for none.
-    var first = -1
-    var last = -1
-    var cost = 0
+  private struct State {
+    private(set) var entries = LRUDictionary<CacheKey, Variants>()
+    private(set) var cost = 0
     var capacity: Int
     /// Responses that had to make room.
     var evictions = 0
     /// The epochs of keys with the same stripe.
     var epochs = [UInt64](repeating: 0, count: 64)
 
+    init(capacity: Int) { self.capacity = capacity }
+
     static func stripe(_ key: CacheKey) -> Int { key.hashValue & 63 }
 
     func epoch(of key: CacheKey) -> UInt64 { epochs[Self.stripe(key)] }
+
+    /// The variants, which count as used now.
+    mutating func use(_ key: CacheKey) -> Variants? { entries.use(key) }
+
+    mutating func doubt(_ key: CacheKey) {
+      guard var variants = entries[key], variants.responses.contains(where: \.isStored) else { return }
+      variants.isConfirmed = false
+      for response in variants.responses { response.validity.end() }
+      entries.set(variants, for: key)
+    }
+
+    /// Gives a key other variants; a key without any is removed.
+    mutating func set(_ responses: [CachedResponse], for key: CacheKey, isConfirmed: Bool? = nil) {
+      var variants = entries[key] ?? Variants()
+      let formerCost = variants.cost
+      for former in variants.responses { former.validity.end() }
+      variants.responses = responses.map { $0.validity.isOver ? CachedResponse(again: $0) : $0 }
+      for response in variants.responses { response.validity.begin() }
+      variants.cost = responses.reduce(0) { $0 + $1.cost }
+      cost += variants.cost - formerCost
+      if let isConfirmed { variants.isConfirmed = isConfirmed }
+      if responses.isEmpty { entries.remove(key) } else { entries.set(variants, for: key) }
+    }
+
+    mutating func trim() {
+      while cost > capacity, let key = entries.leastRecent {
+        evictions += entries[key]?.responses.count ?? 0
+        set([], for: key)
+      }
+    }
   }
 
   private let state: Mutex<State>
@@ -40,20 +65,14 @@ final class MemoryTier: Sendable {
   /// Returns the variants in memory, which count as used now. Those that ``doubtStored()`` has put in doubt are left out.
   func variants(for key: CacheKey) -> [CachedResponse] {
     state.withLock { state in
-      guard let slot = state.slots[key] else { return [] }
-      state.moveToFront(slot)
-      let node = state.nodes[slot]
-      return node.isConfirmed ? node.variants : node.variants.filter { !$0.isStored }
+      guard let variants = state.use(key) else { return [] }
+      return variants.isConfirmed ? variants.responses : variants.responses.filter { !$0.isStored }
     }
   }
 
   /// Another process has changed the store: until ``confirm(_:by:)`` no stored response answers from memory.
   func doubtStored() {
-    forEachSlot { state, slot in
-      guard state.nodes[slot].variants.contains(where: \.isStored) else { return }
-      state.nodes[slot].isConfirmed = false
-      for variant in state.nodes[slot].variants { variant.validity.end() }
-    }
+    forEachKey { state, key in state.doubt(key) }
   }
 
   /// Forgets stored variants of a key that the store does not have like this, if they were in doubt.
@@ -62,21 +81,17 @@ final class MemoryTier: Sendable {
   /// - Returns: the variants that are left.
   func confirm(_ key: CacheKey, by entries: [ResponseEntry]) -> [CachedResponse] {
     state.withLock { state in
-      guard let slot = state.slots[key] else { return [] }
-      guard !state.nodes[slot].isConfirmed else { return state.nodes[slot].variants }
-      state.nodes[slot].isConfirmed = true
-      state.set(state.nodes[slot].variants.filter { !$0.isStored || entries.contains($0.entry) }, of: slot)
-      let left = state.nodes[slot].variants
-      if left.isEmpty { state.drop(slot) }
-      return left
+      guard let variants = state.entries[key] else { return [] }
+      guard !variants.isConfirmed else { return variants.responses }
+      state.set(
+        variants.responses.filter { !$0.isStored || entries.contains($0.entry) }, for: key, isConfirmed: true)
+      return state.entries[key]?.responses ?? []
     }
   }
 
   /// A key's variants count as used now.
   func use(_ key: CacheKey) {
-    state.withLock { state in
-      if let slot = state.slots[key] { state.moveToFront(slot) }
-    }
+    state.withLock { _ = $0.use(key) }
   }
 
   /// Which state of things a key is in: it changes with every removal. What was read from the store before that may
@@ -92,9 +107,9 @@ final class MemoryTier: Sendable {
     state.withLock { state in
       let key = response.entry.key
       let isWelcome = response.cost <= state.capacity / 4 && epoch ?? state.epoch(of: key) == state.epoch(of: key)
-      guard isWelcome || state.slots[key] != nil else { return false }
-      let slot = state.slots[key] ?? state.add(key)
-      var variants = state.nodes[slot].variants
+      let former = state.use(key)
+      guard isWelcome || former != nil else { return false }
+      var variants = former?.responses ?? []
       variants.removeAll { ids.contains($0.entry.id) || $0.entry.id == response.entry.id }
       if isWelcome { variants.append(response) }
       // Variants of one key count as one: the oldest of them make room where nothing else can.
@@ -102,9 +117,7 @@ final class MemoryTier: Sendable {
         variants.removeFirst()
         state.evictions += 1
       }
-      state.set(variants, of: slot)
-      state.moveToFront(slot)
-      if state.nodes[slot].variants.isEmpty { state.drop(slot) }
+      state.set(variants, for: key)
       state.trim()
       return isWelcome
     }
@@ -113,12 +126,11 @@ final class MemoryTier: Sendable {
   /// Puts a response in the place of the one with its id, where that is still here.
   func replace(_ response: CachedResponse) {
     state.withLock { state in
-      guard let slot = state.slots[response.entry.key],
-        let index = state.nodes[slot].variants.firstIndex(where: { $0.entry.id == response.entry.id })
+      guard var responses = state.entries[response.entry.key]?.responses,
+        let index = responses.firstIndex(where: { $0.entry.id == response.entry.id })
       else { return }
-      var variants = state.nodes[slot].variants
-      variants[index] = response
-      state.set(variants, of: slot)
+      responses[index] = response
+      state.set(responses, for: response.entry.key)
       state.trim()
     }
   }
@@ -127,9 +139,8 @@ final class MemoryTier: Sendable {
   func remove(_ key: CacheKey, ids: Set<Int64>? = nil) {
     state.withLock { state in
       state.epochs[State.stripe(key)] &+= 1
-      guard let slot = state.slots[key] else { return }
-      state.set(ids.map { ids in state.nodes[slot].variants.filter { !ids.contains($0.entry.id) } } ?? [], of: slot)
-      if state.nodes[slot].variants.isEmpty { state.drop(slot) }
+      guard let former = state.entries[key]?.responses else { return }
+      state.set(ids.map { ids in former.filter { !ids.contains($0.entry.id) } } ?? [], for: key)
     }
   }
 
@@ -142,26 +153,25 @@ final class MemoryTier: Sendable {
 
   /// Puts others in the place of responses, or none. A few keys at a time: nobody waits for all of them.
   func changeAll(_ change: (CachedResponse) -> CachedResponse?) {
-    forEachSlot { state, slot in
-      let former = state.nodes[slot].variants
+    forEachKey { state, key in
+      guard let former = state.entries[key]?.responses else { return }
       let variants = former.compactMap(change)
       guard !variants.elementsEqual(former, by: ===) else { return }
-      state.set(variants, of: slot)
-      if state.nodes[slot].variants.isEmpty { state.drop(slot) }
+      state.set(variants, for: key)
     }
   }
 
-  /// Begins a new epoch of all keys, and calls the body with the slot of each, a few under one lock.
-  private func forEachSlot(_ body: (inout State, Int) -> Void) {
+  /// Begins a new epoch of all keys, and calls the body with each, a few under one lock.
+  private func forEachKey(_ body: (inout State, CacheKey) -> Void) {
     var keys = state.withLock { state in
       for stripe in state.epochs.indices { state.epochs[stripe] &+= 1 }
-      return Array(state.slots.keys)[...]
+      return Array(state.entries.keys)[...]
     }
     while !keys.isEmpty {
       let some = keys.prefix(Self.stepSize)
       keys = keys.dropFirst(some.count)
       state.withLock { state in
-        for slot in some.compactMap({ state.slots[$0] }) { body(&state, slot) }
+        for key in some { body(&state, key) }
       }
     }
   }
@@ -182,7 +192,7 @@ final class MemoryTier: Sendable {
   /// Entries and their bytes.
   var usage: (entries: Int, bytes: Int) {
     state.withLock { state in
-      (state.slots.values.reduce(0) { $0 + state.nodes[$1].variants.count }, state.cost)
+      (state.entries.values.reduce(0) { $0 + $1.responses.count }, state.cost)
     }
   }
 }

@@ -1,5 +1,4 @@
 import HTTPTransport
-import Synchronization
 
 /// Remembers texts that were parsed as URLs: pages ask for the same ones again and again, and parsing one costs more
 /// than a hit in memory.
@@ -16,18 +15,14 @@ final class URLMemo: Sendable {
     }
   }
 
-  private static let limit = 2_000
-  private let entries = Mutex<[String: Entry]>([:])
+  private let entries = LRUCache<String, Entry>(capacity: 2_000)
 
   /// Returns `nil` if the text is not a URL.
   func entry(for text: String, ignoring ignored: Set<String>) -> Entry? {
-    if let known = entries.withLock({ $0[text] }) { return known }
+    if let known = entries[text] { return known }
     guard let url = PageURL(text, ignoring: []) else { return nil }
     let entry = Entry(url, ignoring: ignored)
-    entries.withLock { entries in
-      if entries.count >= Self.limit { entries.removeAll(keepingCapacity: true) }
-      entries[text] = entry
-    }
+    entries.insert(entry, for: text, cost: 1)
     return entry
   }
 }

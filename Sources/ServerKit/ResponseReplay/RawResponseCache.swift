@@ -1,4 +1,4 @@
-import DiskStorage
+import HTTPTransport
 import NIOCore
 
 /// Raw answers, by the bytes of the request heads that they were given to.
@@ -12,10 +12,10 @@ package final class RawResponseCache: Sendable {
   /// Nor are larger bodies.
   package static let bodyLimit = 256 << 10
 
-  private let answers: SecondChanceCache<ByteBuffer, RecordedResponse>
+  private let answers: LRUCache<ByteBuffer, RecordedResponse>
 
   /// - Parameter capacity: bytes in memory.
-  package init(capacity: Int = 32 << 20) { answers = SecondChanceCache(capacity: capacity) }
+  package init(capacity: Int = 32 << 20) { answers = LRUCache(capacity: capacity) }
 
   /// Returns the answer and the seconds by which it has aged; `nil` if there is none that still holds.
   package func answer(to head: ByteBuffer) -> (answer: RecordedResponse, age: Int64)? {

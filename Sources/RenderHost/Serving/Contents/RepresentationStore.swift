@@ -23,7 +23,7 @@ final class RepresentationStore: Sendable {
   private let variants: VariantDirectory
   private let logger: Logger
   /// `nil` for an encoding that saves nothing.
-  private let memory: SecondChanceCache<Key, Representation?>
+  private let memory: LRUCache<Key, Representation?>
   private let flights = SingleFlight<Key, Representation?>()
   /// The representations that are being sent: readers of one that is too large for the memory share it.
   private let inUse = Mutex<[Key: Box]>([:])
@@ -40,7 +40,7 @@ final class RepresentationStore: Sendable {
     self.downloader = downloader
     self.variants = variants
     self.logger = logger
-    memory = SecondChanceCache(capacity: capacity)
+    memory = LRUCache(capacity: capacity)
   }
 
   /// The first of the encodings that can be had; `nil` if none can.

@@ -1,0 +1,82 @@
+/// A dictionary that keeps its keys in the order of their use. Every operation takes constant time.
+package struct LRUDictionary<Key: Hashable, Value> {
+  private struct Node {
+    let key: Key
+    var value: Value
+    /// Slots of the neighbours; -1 for none.
+    var previous: Int
+    var next: Int
+  }
+
+  private var slots: [Key: Int] = [:]
+  /// `nil` where a slot is free.
+  private var nodes: [Node?] = []
+  private var free: [Int] = []
+  /// The slot of the key used last; -1 for none.
+  private var first = -1
+  /// The slot of the key used least recently; -1 for none.
+  private var last = -1
+
+  package init() {}
+
+  package var count: Int { slots.count }
+  package var keys: some Collection<Key> { slots.keys }
+  package var values: some Sequence<Value> { nodes.lazy.compactMap { $0?.value } }
+
+  /// The value, without counting that as a use.
+  package subscript(key: Key) -> Value? { slots[key].flatMap { nodes[$0]?.value } }
+
+  /// The value, which counts as used now.
+  package mutating func use(_ key: Key) -> Value? {
+    guard let slot = slots[key] else { return nil }
+    moveToFront(slot)
+    return nodes[slot]?.value
+  }
+
+  /// Puts a value in the place of the key's former one. Only a new key counts as used now.
+  package mutating func set(_ value: Value, for key: Key) {
+    if let slot = slots[key] {
+      nodes[slot]?.value = value
+      return
+    }
+    let node = Node(key: key, value: value, previous: -1, next: first)
+    let slot: Int
+    if let known = free.popLast() {
+      slot = known
+      nodes[slot] = node
+    } else {
+      slot = nodes.count
+      nodes.append(node)
+    }
+    if first >= 0 { nodes[first]?.previous = slot } else { last = slot }
+    first = slot
+    slots[key] = slot
+  }
+
+  @discardableResult
+  package mutating func remove(_ key: Key) -> Value? {
+    guard let slot = slots.removeValue(forKey: key) else { return nil }
+    unlink(slot)
+    defer { nodes[slot] = nil }
+    free.append(slot)
+    return nodes[slot]?.value
+  }
+
+  /// The key used least recently.
+  package var leastRecent: Key? { last >= 0 ? nodes[last]?.key : nil }
+
+  private mutating func moveToFront(_ slot: Int) {
+    guard first != slot else { return }
+    unlink(slot)
+    nodes[slot]?.previous = -1
+    nodes[slot]?.next = first
+    if first >= 0 { nodes[first]?.previous = slot } else { last = slot }
+    first = slot
+  }
+
+  private mutating func unlink(_ slot: Int) {
+    guard let node = nodes[slot] else { return }
+    if node.previous >= 0 { nodes[node.previous]?.next = node.next } else { first = node.next }
+    if node.next >= 0 { nodes[node.next]?.previous = node.previous } else { last = node.previous }
+  }
+}
