@@ -1,5 +1,5 @@
+import HTTPTypes
 import Testing
-
 @testable import HTTPCaching
 
 struct CacheControlTests {
@@ -80,5 +80,144 @@ struct CacheControlTests {
     let control = Self.read("stale-while-revalidate=5, stale-if-error=6")
     #expect((control.staleWhileRevalidate, control.staleIfError) == (5, 6))
     #expect(Self.read("stale-while-revalidate=x").staleWhileRevalidate == nil)
+  }
+}
+
+// MARK: - Targeted fields
+
+/// RFC 9213.
+struct TargetedFieldTests {
+  private static let past = "Sun, 06 Nov 1994 08:00:00 GMT"
+
+  private static func fields(_ targeted: String?, _ control: String?, name: String = "CDN-Cache-Control") throws
+    -> HTTPFields
+  {
+    var fields: HTTPFields = [.date: Sample.time(0).description, .expires: Sample.time(9).description]
+    fields[.cacheControl] = control
+    if let targeted { fields[try #require(HTTPField.Name(name))] = targeted }
+    return fields
+  }
+
+  private static func lifetime(_ fields: HTTPFields, _ policy: CachePolicy = CachePolicy(mode: .shared))
+    -> FreshnessLifetime
+  {
+    FreshnessLifetime(of: Sample.answer(200, fields), policy: policy, received: Sample.time(0))
+  }
+
+  /// RFC 9213 §2.2: the other fields do not count beside it.
+  @Test(arguments: [
+    ("max-age=60", 60, FreshnessLifetime.Source.maxAge), ("max-age=60;x=1", 60, .maxAge),
+    ("max-age=5, s-maxage=60", 60, .sharedMaxAge), ("max-age=5, max-age=60", 60, .maxAge),
+    ("max-age=999999999999999", 1 << 31, .maxAge),
+    // Valid, though nothing in it tells a lifetime.
+    ("none", 0, .unknown), ("max-age=60.0", 0, .unknown), ("max-age=\"60\"", 0, .unknown), ("max-age", 0, .unknown),
+    ("max-age=-1", 0, .unknown), ("max-age=(60)", 0, .unknown), ("max-age=?1", 0, .unknown),
+  ])
+  func theTargetedFieldDecidesAlone(_ value: String, _ seconds: Int64, _ source: FreshnessLifetime.Source) throws {
+    let lifetime = Self.lifetime(try Self.fields(value, "max-age=7"))
+    #expect((lifetime.seconds, lifetime.source) == (seconds, source))
+  }
+
+  /// RFC 9213 §2.1: as though it were absent. Keys are lower-case.
+  @Test(arguments: [
+    "", " ", "Max-Age=60", "max-age=60,", "max-age=", "max-age=60 no-store", "\"a\"", "max-age=6\u{E9}",
+  ])
+  func aTargetedFieldThatIsEmptyOrUnreadableIsIgnored(_ value: String) throws {
+    #expect(Self.lifetime(try Self.fields(value, "max-age=7")).seconds == 7)
+    #expect(Self.lifetime(try Self.fields(value, nil)).source == .expires)
+  }
+
+  @Test func linesAreReadTogether() throws {
+    let name = try #require(HTTPField.Name("CDN-Cache-Control"))
+    var fields = try Self.fields("must-revalidate", "max-age=7")
+    fields.append(HTTPField(name: name, value: "max-age=60"))
+    #expect(Self.lifetime(fields).seconds == 60)
+    fields.append(HTTPField(name: name, value: "="))
+    #expect(Self.lifetime(fields).seconds == 7)
+  }
+
+  @Test func otherCachesDoNotHeedIt() throws {
+    let fields = try Self.fields("max-age=60", "max-age=7")
+    #expect(Self.lifetime(fields, CachePolicy(mode: .private)).seconds == 7)
+    #expect(Self.lifetime(fields, CachePolicy(mode: .shared, targets: [])).seconds == 7)
+    let other = try Self.fields("max-age=60", "max-age=7", name: "Other-Cache-Control")
+    #expect(Self.lifetime(other).seconds == 7)
+  }
+
+  @Test func theFirstTargetWithAValidValueCounts() throws {
+    let own = try #require(HTTPField.Name("Own-Cache-Control"))
+    let policy = CachePolicy(mode: .shared, targets: [own, try #require(HTTPField.Name.cdnCacheControl)])
+    var fields = try Self.fields("max-age=60", "max-age=7")
+    #expect(Self.lifetime(fields, policy).seconds == 60)
+    fields[own] = "max-age=90"
+    #expect(Self.lifetime(fields, policy).seconds == 90)
+    fields[own] = "Max-Age=90"
+    #expect(Self.lifetime(fields, policy).seconds == 60)
+  }
+
+  private static func refusal(_ targeted: String?, _ control: String?, mode: CachePolicy.Mode = .shared) throws
+    -> StorageDecision.Refusal?
+  {
+    let decision = CachePolicy(mode: mode).storage(
+      of: Sample.answer(200, try Self.fields(targeted, control)), to: Sample.request(), received: Sample.time(0))
+    if case .refuse(let refusal) = decision { return refusal }
+    return nil
+  }
+
+  /// RFC 9213 §2.2, §3.1.
+  @Test(
+    arguments: [
+      ("max-age=60", "no-store", nil), ("none", "no-store", nil), ("no-store", "max-age=60", .responseNoStore),
+      ("private", "public", .isPrivate), ("private=\"x-a\"", "public", nil), ("", "no-store", .responseNoStore),
+      // Types that the directives do not have.
+      ("no-store=?0", "max-age=60", nil), ("no-store=1", "max-age=60", nil), ("private=1", "max-age=60", nil),
+      ("no-store=\"x\"", "max-age=60", nil),
+    ] as [(String, String, StorageDecision.Refusal?)])
+  func theTargetedFieldSaysWhatIsStored(_ targeted: String, _ control: String, _ refusal: StorageDecision.Refusal?)
+    throws
+  {
+    #expect(try Self.refusal(targeted, control) == refusal)
+  }
+
+  /// RFC 9213 §2.2: nor does `Expires` count for what is kept.
+  @Test func anExpiresBesideATargetedFieldIsNoLeaveToKeep() throws {
+    func decide(_ targeted: String?) throws -> StorageDecision {
+      CachePolicy(mode: .shared).storage(
+        of: Sample.answer(302, try Self.fields(targeted, nil)), to: Sample.request(), received: Sample.time(0))
+    }
+    #expect(try decide("none") == .refuse(.nothingAllows))
+    guard case .store = try decide(nil) else {
+      Issue.record("not stored")
+      return
+    }
+  }
+
+  @Test func aPrivateCacheIsToldByCacheControl() throws {
+    #expect(try Self.refusal("max-age=60", "no-store", mode: .private) == .responseNoStore)
+    #expect(try Self.refusal("no-store", "max-age=60", mode: .private) == nil)
+  }
+
+  @Test func directivesThatRestrictCountAsInCacheControl() throws {
+    let policy = CachePolicy(mode: .shared)
+    for (targeted, summary) in [
+      ("max-age=60, no-cache", "revalidate responseNoCache"), ("max-age=60, no-cache=\"x-a\"", "serve fresh"),
+      ("max-age=1, must-revalidate, stale-while-revalidate=9", "revalidate stale"),
+      ("max-age=1, stale-while-revalidate=9", "serveStale"),
+      ("max-age=1, stale-while-revalidate=\"9\"", "revalidate stale"),
+    ] {
+      let stored = StoredResponse(
+        id: 1, status: 200, fields: try Self.fields(targeted, "max-age=60").adding(.eTag, "\"v\""),
+        times: ExchangeTimes(request: Sample.time(0), response: Sample.time(0)), vary: VaryKey(), extent: .whole(1),
+        policy: policy)
+      #expect(policy.decision(for: Sample.request(), among: [stored], at: Sample.time(2)).summary == summary)
+    }
+  }
+}
+
+extension HTTPFields {
+  fileprivate func adding(_ name: HTTPField.Name, _ value: String) -> HTTPFields {
+    var fields = self
+    fields[name] = value
+    return fields
   }
 }

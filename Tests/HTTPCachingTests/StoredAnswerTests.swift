@@ -1,6 +1,5 @@
 import HTTPTypes
 import Testing
-
 @testable import HTTPCaching
 
 struct StoredAnswerTests {
@@ -103,5 +102,115 @@ struct StoredAnswerTests {
     for fields: HTTPFields in [[.ifNoneMatch: "*"], [.ifModifiedSince: Self.modified], [.range: "bytes=0-1"]] {
       #expect(Self.answer(fields, from: stored).head.status.code == status)
     }
+  }
+}
+
+// MARK: - Ranges
+
+struct RangeAnswerTests {
+  private static let modified = "Sun, 06 Nov 1994 08:00:00 GMT"
+
+  private static func answer(_ fields: HTTPFields, from stored: StoredResponse) -> StoredAnswer {
+    StoredAnswer(to: Sample.request(fields), from: stored, age: 42)
+  }
+
+  /// RFC 9110 §14.1.2, §14.4, §15.3.7.
+  @Test(
+    arguments: [
+      ("bytes=0-0", 0..<1, "bytes 0-0/100"), ("bytes=10-19", 10..<20, "bytes 10-19/100"),
+      ("bytes=90-", 90..<100, "bytes 90-99/100"), ("bytes=-1", 99..<100, "bytes 99-99/100"),
+      ("bytes=-1000", 0..<100, "bytes 0-99/100"), ("bytes=90-1000", 90..<100, "bytes 90-99/100"),
+      ("BYTES=0-1", 0..<2, "bytes 0-1/100"), ("bytes=0-99999999999999999999", 0..<100, "bytes 0-99/100"),
+      ("bytes=-99999999999999999999", 0..<100, "bytes 0-99/100"),
+    ] as [(String, Range<Int64>, String)])
+  func aRangeIsCutOut(_ range: String, _ bytes: Range<Int64>, _ contentRange: String) {
+    let answer = Self.answer([.range: range], from: Sample.stored())
+    #expect(answer.head.status.code == 206 && answer.body == .bytes(bytes))
+    #expect(answer.head.headerFields[.contentRange] == contentRange)
+    #expect(answer.head.headerFields[.contentLength] == String(bytes.count))
+    #expect(answer.head.headerFields[.eTag] == "\"v\"")
+  }
+
+  /// RFC 9110 §14.2: what is not understood is ignored.
+  @Test(arguments: [
+    "bytes=0-1,3-4", "lines=0-1", "bytes=5-4", "bytes=", "bytes=-", "bytes=a-b", "bytes=--1", "bytes 0-1", "bytes=+1-2",
+    "0-1", "",
+  ])
+  func aRangeThatIsNotUnderstoodIsIgnored(_ range: String) {
+    let answer = Self.answer([.range: range], from: Sample.stored())
+    #expect(answer.head.status.code == 200 && answer.body == .bytes(0..<100))
+    #expect(answer.head.headerFields[.contentRange] == nil)
+  }
+
+  /// RFC 9110 §15.5.17. Nothing makes a cache keep it: it would stand for the whole.
+  @Test(arguments: ["bytes=100-", "bytes=100-200", "bytes=-0", "bytes=99999999999999999999-"])
+  func aRangeBehindTheEndIsRefusedByAnAnswerThatNobodyKeeps(_ range: String) {
+    let answer = Self.answer([.range: range], from: Sample.stored("public, max-age=60"))
+    #expect(answer.head.status.code == 416 && answer.body == .none)
+    #expect(answer.head.headerFields[.contentRange] == "bytes */100")
+    let names = Set(answer.head.headerFields.map(\.name))
+    #expect(names == [.date, .age, .contentRange])
+  }
+
+  /// RFC 9110 §14.1.2: the last bytes of nothing are satisfiable, its first are not.
+  @Test(arguments: [("bytes=-5", 200), ("bytes=-0", 416), ("bytes=0-", 416), ("bytes=0-0", 416)])
+  func nothingHasAnEndButNoBeginning(_ range: String, _ status: Int) {
+    #expect(Self.answer([.range: range], from: Sample.stored(extent: .whole(0))).head.status.code == status)
+  }
+
+  /// RFC 9110 §14.2.
+  @Test(arguments: [203, 204, 404])
+  func onlyAnAnswerOf200HasRanges(_ status: Int) {
+    let stored = Sample.stored(status: status, extent: .whole(status == 204 ? 0 : 100))
+    for range in ["bytes=0-1", "bytes=500-"] {
+      #expect(Self.answer([.range: range], from: stored).head.status.code == status)
+    }
+  }
+
+  /// RFC 9110 §13.1.5, §8.8.2.2.
+  @Test(arguments: [
+    ("\"v\"", 206), ("\"w\"", 200), ("W/\"v\"", 200), ("v", 200), ("*", 200), ("\"v\", \"v\"", 200), (modified, 206),
+    ("Sun, 06 Nov 1994 08:00:01 GMT", 200), ("Sunday, 06-Nov-94 08:00:00 GMT", 200),
+  ])
+  func aRangeIsCutOutOnlyOfWhatTheClientHasABeginningOf(_ condition: String, _ status: Int) {
+    let stored = Sample.stored("max-age=60", [.eTag: "\"v\"", .lastModified: Self.modified])
+    let answer = Self.answer([.range: "bytes=0-1", .ifRange: condition], from: stored)
+    #expect(answer.head.status.code == status)
+    // Where the condition fails there is no range that could be out of reach.
+    let behind = Self.answer([.range: "bytes=500-", .ifRange: condition], from: stored)
+    #expect(behind.head.status.code == (status == 206 ? 416 : 200))
+  }
+
+  @Test func aWeakValidatorThatIsStoredAllowsNoRange() {
+    let weak = Sample.stored("max-age=60", [.eTag: "W/\"v\""])
+    #expect(Self.answer([.range: "bytes=0-1", .ifRange: "W/\"v\""], from: weak).head.status.code == 200)
+    // Changed in the second of its answer: there may be two contents of that date.
+    let now = Sample.time(0).description
+    let young = Sample.stored("max-age=60", [.lastModified: now])
+    #expect(Self.answer([.range: "bytes=0-1", .ifRange: now], from: young).head.status.code == 200)
+  }
+
+  @Test func entityTagsAreComparedByteByByte() {
+    let stored = Sample.stored("max-age=60", [.eTag: "\"\u{E9}\""])
+    #expect(Self.answer([.range: "bytes=0-1", .ifRange: "\"\u{E9}\""], from: stored).head.status.code == 206)
+    #expect(Self.answer([.range: "bytes=0-1", .ifRange: "\"e\u{301}\""], from: stored).head.status.code == 200)
+    #expect(Self.answer([.ifNoneMatch: "\"e\u{301}\""], from: stored).head.status.code == 200)
+  }
+
+  @Test func positionsInAPartAreThoseOfItsBytes() {
+    let part = Sample.stored(extent: .part(40..<60, of: 100))
+    let answer = Self.answer([.range: "bytes=45-49"], from: part)
+    #expect(answer.head.status.code == 206 && answer.body == .bytes(5..<10))
+    #expect(answer.head.headerFields[.contentRange] == "bytes 45-49/100")
+    let unknown = Self.answer([.range: "bytes=45-49"], from: Sample.stored(extent: .part(40..<60, of: nil)))
+    #expect(unknown.head.headerFields[.contentRange] == "bytes 45-49/*")
+  }
+
+  /// RFC 9111 §3.3.
+  @Test(arguments: [[:], [.range: "bytes=0-99"], [.range: "bytes=500-"]] as [HTTPFields])
+  func aPartIsNeverGivenAwayAsTheWhole(_ fields: HTTPFields) {
+    let answer = Self.answer(fields, from: Sample.stored(extent: .part(40..<60, of: 100)))
+    #expect(answer.head.status.code == 206 && answer.body == .bytes(0..<20))
+    #expect(answer.head.headerFields[.contentRange] == "bytes 40-59/100")
   }
 }

@@ -1,6 +1,5 @@
 import HTTPTypes
 import Testing
-
 @testable import HTTPCaching
 
 /// RFC 9111 §4.4.

@@ -1,6 +1,5 @@
 import HTTPTypes
 import Testing
-
 @testable import HTTPCaching
 
 struct FreshnessLifetimeTests {
@@ -69,5 +68,77 @@ extension HTTPFields {
     var merged = self
     for field in other { merged.append(field) }
     return merged
+  }
+}
+
+// MARK: - Age
+
+struct AgeTests {
+  /// Sun, 06 Nov 1994 08:49:37 GMT.
+  private static let start: Int64 = 784_111_777
+
+  private static func age(
+    _ fields: HTTPFields, asked: Int64 = 0, came: Int64 = 0, now: Int64 = 0
+  ) -> Int64 {
+    let times = ExchangeTimes(
+      request: HTTPDate(secondsSinceEpoch: start + asked), response: HTTPDate(secondsSinceEpoch: start + came))
+    return Age(of: fields, times: times).seconds(at: HTTPDate(secondsSinceEpoch: start + now))
+  }
+
+  private static func fields(date: Int64? = nil, age: String...) throws -> HTTPFields {
+    var fields = HTTPFields()
+    if let date { fields[.date] = HTTPDate(secondsSinceEpoch: start + date).description }
+    for value in age { fields.append(HTTPField(name: try #require(HTTPField.Name("Age")), value: value)) }
+    return fields
+  }
+
+  @Test func theTimeInThisCacheCounts() throws {
+    #expect(Self.age(try Self.fields(date: 0), now: 30) == 30)
+  }
+
+  @Test func theTimeInOtherCachesCounts() throws {
+    #expect(Self.age(try Self.fields(date: 0, age: "100"), now: 30) == 130)
+  }
+
+  @Test func theTimeOnTheWayCounts() throws {
+    #expect(Self.age(try Self.fields(date: 0, age: "100"), asked: -4, now: 30) == 134)
+  }
+
+  @Test func anOldDateOutweighsASmallAge() throws {
+    #expect(Self.age(try Self.fields(date: -500, age: "100"), now: 30) == 530)
+  }
+
+  @Test func aDateInTheFutureDoesNotMakeItYounger() throws {
+    #expect(Self.age(try Self.fields(date: 9999, age: "5"), now: 30) == 35)
+  }
+
+  @Test(arguments: [
+    ("7, 9", 7), (" 7 ", 7), ("-7", 0), ("7.5", 0), ("x", 0), ("", 0), ("7 9", 0), ("+7", 0),
+  ])
+  func ofSeveralAgesTheFirstCountsAndAnUnreadableOneIsIgnored(_ value: String, _ seconds: Int64) throws {
+    #expect(Self.age(try Self.fields(date: 0, age: value)) == seconds)
+    #expect(Self.age(try Self.fields(date: 0, age: value, "99")) == seconds)
+  }
+
+  @Test func aClockThatWasSetBackDoesNotMakeItYounger() throws {
+    #expect(Self.age(try Self.fields(date: 0, age: "5"), asked: 100, came: 0, now: -50) == 100)
+  }
+
+  @Test func nothingOverflowsAndAgeNeverFalls() throws {
+    let extremes: [Int64] = [.min, .min + 1, -1 << 60, -1, 0, 1, 1 << 31, 1 << 60, .max - 1, .max]
+    let fields = try Self.fields(date: 0, age: "99999999999999999999")
+    for request in extremes {
+      for response in extremes {
+        let times = ExchangeTimes(
+          request: HTTPDate(secondsSinceEpoch: request), response: HTTPDate(secondsSinceEpoch: response))
+        let age = Age(of: fields, times: times)
+        var last: Int64 = 0
+        for now in extremes {
+          let seconds = age.seconds(at: HTTPDate(secondsSinceEpoch: now))
+          #expect(seconds >= last && seconds <= CacheControl.longestSeconds)
+          last = seconds
+        }
+      }
+    }
   }
 }
