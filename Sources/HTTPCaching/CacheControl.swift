@@ -3,56 +3,59 @@ import RawStructuredFieldValues
 
 /// The directives of `Cache-Control`, or of a targeted field of the same form. RFC 9111 §5.2.
 ///
-/// Directives that are not known are ignored; names do not care for case. Where one is given more than once, the first
-/// counts for numbers (RFC 9111 §4.2.1), and every one for `no-cache` and `private`, which only restrict.
-public struct CacheControl: Hashable, Sendable {
-  /// Whether a directive concerns the whole response or only some of its fields.
-  public enum Scope: Hashable, Sendable {
+/// Unknown directives are ignored; names are not case-sensitive. If a directive is repeated, the first number applies
+/// (RFC 9111 §4.2.1); all occurrences of `no-cache` and `private` apply, since they only restrict.
+package struct CacheControl: Hashable, Sendable {
+  /// The part of a response that a directive concerns.
+  package enum Scope: Hashable, Sendable {
+    /// The whole response.
     case response
-    /// Lower-case names.
+    /// Only the fields with these lower-case names.
     case fields(Set<String>)
   }
 
-  /// What a client says of staleness. RFC 9111 §5.2.1.2.
-  public enum MaxStale: Hashable, Sendable {
+  /// The staleness that a client accepts. RFC 9111 §5.2.1.2.
+  package enum MaxStale: Hashable, Sendable {
+    /// Any staleness.
     case any
+    /// At most this number of seconds.
     case seconds(Int64)
   }
 
   // MARK: Responses
 
-  public private(set) var isPublic = false
-  /// Nil where the directive is absent.
-  public private(set) var isPrivate: Scope?
-  /// A response must be validated before it is used again; nil where the directive is absent.
-  public private(set) var noCache: Scope?
-  public private(set) var noStore = false
-  public private(set) var mustRevalidate = false
-  public private(set) var proxyRevalidate = false
-  public private(set) var mustUnderstand = false
-  public private(set) var noTransform = false
+  package private(set) var isPublic = false
+  /// `nil` if the directive is absent.
+  package private(set) var isPrivate: Scope?
+  /// The response must be validated before its reuse; `nil` if the directive is absent.
+  package private(set) var noCache: Scope?
+  package private(set) var noStore = false
+  package private(set) var mustRevalidate = false
+  package private(set) var proxyRevalidate = false
+  package private(set) var mustUnderstand = false
+  package private(set) var noTransform = false
   /// RFC 8246.
-  public private(set) var isImmutable = false
-  /// Seconds; an unreadable value is 0, which makes the response stale. RFC 9111 §4.2.1.
-  public private(set) var maxAge: Int64?
+  package private(set) var isImmutable = false
+  /// Seconds; 0 for an invalid value, so that the response is stale. RFC 9111 §4.2.1.
+  package private(set) var maxAge: Int64?
   /// Seconds, for shared caches.
-  public private(set) var sharedMaxAge: Int64?
+  package private(set) var sharedMaxAge: Int64?
   /// Seconds. RFC 5861 §3.
-  public private(set) var staleWhileRevalidate: Int64?
+  package private(set) var staleWhileRevalidate: Int64?
   /// Seconds. RFC 5861 §4.
-  public private(set) var staleIfError: Int64?
+  package private(set) var staleIfError: Int64?
 
   // MARK: Requests
 
-  public private(set) var maxStale: MaxStale?
+  package private(set) var maxStale: MaxStale?
   /// Seconds.
-  public private(set) var minFresh: Int64?
-  public private(set) var onlyIfCached = false
+  package private(set) var minFresh: Int64?
+  package private(set) var onlyIfCached = false
 
-  public init() {}
+  package init() {}
 
-  /// - Parameter values: of each field line, in order.
-  public init(_ values: some Sequence<String>) {
+  /// - Parameter values: the value of each field line, in order.
+  package init(_ values: some Sequence<String>) {
     for value in values {
       for directive in DirectiveParser(value) { apply(directive) }
     }
@@ -60,7 +63,7 @@ public struct CacheControl: Hashable, Sendable {
 
   mutating func apply(_ directive: Directive) {
     switch directive.name {
-    // What cannot be read grants nothing.
+    // A directive with an invalid argument permits nothing.
     case "public": isPublic = isPublic || directive.isReadable
     case "private": isPrivate = Self.widened(isPrivate, directive)
     case "no-cache": noCache = Self.widened(noCache, directive)
@@ -79,11 +82,12 @@ public struct CacheControl: Hashable, Sendable {
     case "max-stale" where maxStale == nil:
       maxStale =
         directive.argument == nil && directive.isReadable ? .any : directive.seconds.map { .seconds($0) }
-    default: break  // RFC 9111 §5.2.3: unknown ones are ignored
+    default: break  // RFC 9111 §5.2.3: unknown directives are ignored
     }
   }
 
-  /// Field names restrict less than the bare directive, so that it wins; so does what cannot be read.
+  /// The bare directive restricts more than field names, and therefore wins. An invalid argument counts as the bare
+  /// directive.
   private static func widened(_ scope: Scope?, _ directive: Directive) -> Scope {
     let names = directive.fieldNames
     switch scope {
@@ -96,19 +100,19 @@ public struct CacheControl: Hashable, Sendable {
 }
 
 extension CacheControl {
-  /// RFC 9111 §1.2.2: what is larger counts as 2³¹ seconds, and so does what overflows.
-  public static let longestSeconds: Int64 = 1 << 31
+  /// The limit of delta-seconds: larger values count as 2³¹. RFC 9111 §1.2.2.
+  package static let longestSeconds: Int64 = 1 << 31
 }
 
 // MARK: - Of a request and of a response
 
-/// What a request says of caching.
+/// The caching directives of a request.
 struct RequestControl {
   let directives: CacheControl
 
   init(_ fields: HTTPFields) {
     let lines = fields[values: .cacheControl]
-    // RFC 9111 §5.4: Pragma counts only where there is no Cache-Control.
+    // RFC 9111 §5.4: Pragma applies only without Cache-Control.
     if lines.isEmpty, let pragma = HTTPField.Name("Pragma") {
       let names = fields[values: pragma].flatMap { DirectiveParser($0).map(\.name) }
       directives = names.contains("no-cache") ? CacheControl(["no-cache"]) : CacheControl()
@@ -118,10 +122,10 @@ struct RequestControl {
   }
 }
 
-/// Which field says how a response may be cached, and what it says.
+/// The caching directives of a response that apply to a cache: those of its targeted field, or of `Cache-Control`.
 struct ResponseControl: Hashable, Sendable {
   let directives: CacheControl
-  /// From a targeted field: `Cache-Control` and `Expires` do not count then. RFC 9213 §2.2.
+  /// `true` if they come from a targeted field, which disables `Cache-Control` and `Expires`. RFC 9213 §2.2.
   let isTargeted: Bool
 
   init(of fields: HTTPFields, policy: CachePolicy) {
@@ -136,7 +140,7 @@ struct ResponseControl: Hashable, Sendable {
     isTargeted = false
   }
 
-  /// Nil where the field is absent, empty or unreadable: it counts as absent then. RFC 9213 §2.1.
+  /// Returns `nil` if the field is absent, empty or invalid, which count the same. RFC 9213 §2.1.
   private static func targeted(_ lines: [String]) -> CacheControl? {
     guard !lines.isEmpty else { return nil }
     var parser = StructuredFieldValueParser(Array(lines.joined(separator: ", ").utf8))
@@ -149,7 +153,7 @@ struct ResponseControl: Hashable, Sendable {
     return control
   }
 
-  /// Nil for a value of a type that the directive does not have. RFC 9213 §2.1.
+  /// Returns `nil` if the type of the value does not fit the directive. RFC 9213 §2.1.
   private static func directive(_ name: String, _ value: RFC9651BareItem) -> Directive? {
     let isDuration = durations.contains(name)
     switch value {
@@ -166,14 +170,14 @@ struct ResponseControl: Hashable, Sendable {
 
 // MARK: - Parsing
 
-/// One directive with its argument, unquoted.
+/// A directive with its unquoted argument.
 struct Directive: Equatable {
   let name: String
   let argument: String?
-  /// False where more stands beside the argument than the grammar allows.
+  /// `false` if the argument does not follow the grammar.
   var isReadable = true
 
-  /// A count of seconds; nil for anything but digits.
+  /// The argument as seconds; `nil` if it contains anything but digits.
   var seconds: Int64? {
     guard isReadable, let argument, !argument.isEmpty, argument.utf8.allSatisfy({ (48...57).contains($0) }) else {
       return nil
@@ -181,7 +185,7 @@ struct Directive: Equatable {
     return min(Int64(argument) ?? CacheControl.longestSeconds, CacheControl.longestSeconds)
   }
 
-  /// Lower-case names of an argument that is a list of fields; empty for everything else.
+  /// The lower-case names in the argument; empty if it is not a list of field names.
   var fieldNames: Set<String> {
     guard isReadable else { return [] }
     let names = (argument ?? "").split(whereSeparator: { $0 == "," || $0 == " " || $0 == "\t" })
@@ -190,8 +194,8 @@ struct Directive: Equatable {
   }
 }
 
-/// Takes a value apart: `token [ "=" ( token / quoted-string ) ]`, separated by commas. Never fails: what is no
-/// directive is passed over up to the next comma.
+/// Parses directives: `token [ "=" ( token / quoted-string ) ]`, separated by commas. Parsing never fails: an invalid
+/// member is skipped up to the next comma.
 struct DirectiveParser: Sequence, IteratorProtocol {
   private var rest: Substring.UTF8View
 
@@ -215,7 +219,7 @@ struct DirectiveParser: Sequence, IteratorProtocol {
           argument = take(while: Self.isToken)
         }
       }
-      // Whatever else stands before the comma makes the value unreadable, not the directive.
+      // Further bytes before the comma make the argument invalid, but not the directive.
       while let byte = rest.first, byte != UInt8(ascii: ",") {
         if !Self.isSpace(byte) { isReadable = false }
         rest.removeFirst()
@@ -236,7 +240,7 @@ struct DirectiveParser: Sequence, IteratorProtocol {
     return String(Substring(whole[start..<rest.startIndex]))
   }
 
-  /// RFC 9110 §5.6.4; a string without its end goes to the end of the value, and cannot be read.
+  /// RFC 9110 §5.6.4: a string without closing quote extends to the end of the value, and is invalid.
   private mutating func takeQuoted() -> (String, hasEnd: Bool) {
     rest.removeFirst()
     var bytes: [UInt8] = []
@@ -253,7 +257,7 @@ struct DirectiveParser: Sequence, IteratorProtocol {
 
   private static func isSpace(_ byte: UInt8) -> Bool { byte == 32 || byte == 9 }
 
-  /// RFC 9110 §5.6.2.
+  /// Returns `true` if the byte may be in a token. RFC 9110 §5.6.2.
   static func isToken(_ byte: UInt8) -> Bool {
     switch byte {
     case 48...57, 65...90, 97...122: true
@@ -263,12 +267,12 @@ struct DirectiveParser: Sequence, IteratorProtocol {
 }
 
 extension UInt8 {
-  /// Whether tokens may have this byte. RFC 9110 §5.6.2.
+  /// `true` if the byte may be in a token. RFC 9110 §5.6.2.
   package var isInToken: Bool { DirectiveParser.isToken(self) }
 }
 
 extension StringProtocol {
-  /// Without spaces and tabs at its ends. RFC 9110 §5.6.3.
+  /// The text without leading and trailing spaces and tabs. RFC 9110 §5.6.3.
   package var trimmingSpaces: String {
     let isSpace = { (byte: UInt8) in byte == 32 || byte == 9 }
     var bytes = Substring(self).utf8

@@ -1,32 +1,38 @@
 import HTTPTypes
 
-/// What a cache does with a request. RFC 9111 §4.
+/// The action that a cache takes for a request. RFC 9111 §4.
 public enum CacheDecision: Equatable, Sendable {
-  /// Answer with what is stored.
+  /// Answer from the stored response; its age is in seconds.
   case serve(StoredResponse, age: Int64, because: ServeReason)
-  /// Answer with what is stored, and ask whether it is still valid meanwhile.
+  /// Answer from the stale response, and revalidate it in the background with the given request; the age is in
+  /// seconds. RFC 5861 §3.
   case serveStale(StoredResponse, age: Int64, revalidatingWith: HTTPRequest)
-  /// Ask whether what is stored is still valid.
+  /// Send the given conditional request, which validates the stored response. RFC 9111 §4.3.
   case revalidate(StoredResponse, with: HTTPRequest, because: ForwardReason)
-  /// Ask for the rest of what is stored in part.
+  /// Send the given range request for the bytes that the stored part lacks. RFC 9111 §3.3.
   case complete(StoredResponse, with: HTTPRequest)
-  /// Ask, as though nothing were stored.
+  /// Send the request to the origin; no stored response is involved.
   case fetch(HTTPRequest, because: ForwardReason)
-  /// The request may only be answered from what is stored, and nothing is that may be used. RFC 9111 §5.2.1.7.
+  /// Answer with 504: the request has `only-if-cached`, and no stored response may be used. RFC 9111 §5.2.1.7.
   case gatewayTimeout(because: ForwardReason)
 }
 
-/// Why a stored response may be used.
+/// The rule that permits the use of a stored response. The raw value is a clause for logs.
 public enum ServeReason: String, Hashable, Sendable {
+  /// The response is fresh.
   case fresh = "it is fresh"
+  /// The request has `max-stale`.
   case requestAllowsStale = "the request accepts stale answers"
+  /// The response has `stale-while-revalidate`.
   case whileRevalidating = "it may be used while it is revalidated"
-  case ifError = "it may be used where the origin fails"
+  /// The response or the request has `stale-if-error`.
+  case ifError = "it may be used when the origin fails"
+  /// No exchange with the origin succeeded.
   case disconnected = "the origin cannot be reached"
-  /// The caller does not ask for more.
+  /// The caller accepts a response of any age.
   case anyAge = "whatever is stored will do"
 
-  /// Where the rule stands; nil where it is the caller's own.
+  /// The section of the RFC that contains the rule; `nil` if the rule is the caller's own.
   public var clause: String? {
     switch self {
     case .fresh: "RFC 9111 §4.2"
@@ -39,25 +45,38 @@ public enum ServeReason: String, Hashable, Sendable {
   }
 }
 
-/// Why a request goes to the origin.
+/// The rule that sends a request to the origin. The raw value is a clause for logs.
 public enum ForwardReason: String, Hashable, Sendable {
+  /// The method is neither GET nor HEAD.
   case method = "only GET and HEAD are answered from the cache"
+  /// The cache has no response for the URL.
   case notStored = "nothing is stored for the URL"
-  case variant = "what is stored answers other request fields"
+  /// The `Vary` of each stored response selects other request fields.
+  case variant = "the stored responses are for other request fields"
+  /// The freshness lifetime of the stored response is over.
   case stale = "it is stale"
+  /// An unsafe request, or somebody who purged, has invalidated the stored response.
   case invalidated = "the resource was changed since it was stored"
+  /// The stored response has no lifetime, and no validator either.
   case noFreshness = "the server gave neither a lifetime nor a validator"
+  /// The stored response has `no-cache`, or a directive that forbids storing it.
   case responseNoCache = "the response says no-cache"
+  /// The request has `no-cache`, or `Pragma: no-cache`.
   case requestNoCache = "the request says no-cache"
+  /// The stored response is older than the `max-age` of the request.
   case requestMaxAge = "it is older than the request accepts"
+  /// The stored response is fresh for less time than the `min-fresh` of the request.
   case requestMinFresh = "it is not fresh for as long as the request wants"
+  /// The stored part lacks bytes that the request wants.
   case partial = "only a part of it is stored"
+  /// The request has `If-Match` or `If-Unmodified-Since`.
   case precondition = "the request's condition is for the origin"
+  /// The request has `Upgrade`.
   case upgrade = "the request asks for another protocol"
-  /// The caller's wish.
+  /// The caller insists on the origin's answer.
   case asked = "the caller wants the origin's answer"
 
-  /// Where the rule stands; nil where it is the caller's own.
+  /// The section of the RFC that contains the rule; `nil` if the rule is the caller's own.
   public var clause: String? {
     switch self {
     case .method, .notStored: "RFC 9111 §4"
@@ -75,8 +94,8 @@ public enum ForwardReason: String, Hashable, Sendable {
     }
   }
 
-  /// The `fwd` parameter of RFC 9211 §2.2.
-  public var cacheStatusToken: String {
+  /// The value of the `fwd` parameter. RFC 9211 §2.2.
+  var cacheStatusToken: String {
     switch self {
     case .method: "method"
     case .notStored: "uri-miss"
@@ -92,11 +111,13 @@ public enum ForwardReason: String, Hashable, Sendable {
 // MARK: - Deciding
 
 extension CachePolicy {
-  /// How a request is answered, from what is stored for its URL or by the origin. RFC 9111 §4.
+  /// Decides how a request is answered: from a stored response, or by the origin. RFC 9111 §4.
   ///
   /// - Parameters:
-  ///   - stored: for the request's URL, whatever its variants.
-  ///   - rule: how long the client takes responses to be fresh.
+  ///   - request: the client's request.
+  ///   - stored: all responses that are stored for the request's URL, in any order.
+  ///   - now: the time of the decision.
+  ///   - rule: the caller's own limit to freshness lifetimes.
   public func decision(
     for request: HTTPRequest, among stored: [StoredResponse], at now: HTTPDate, lifetime rule: LifetimeRule = .server
   ) -> CacheDecision {
@@ -105,7 +126,7 @@ extension CachePolicy {
       asked.onlyIfCached ? .gatewayTimeout(because: reason) : .fetch(request, because: reason)
     }
     guard request.method == .get || request.method == .head else { return .fetch(request, because: .method) }
-    // RFC 9111 §4.3.2: these two are for the origin alone.
+    // RFC 9111 §4.3.2: only the origin evaluates these two.
     if request.headerFields.contains(.ifMatch) || request.headerFields.contains(.ifUnmodifiedSince) {
       return forward(.precondition)
     }
@@ -132,11 +153,11 @@ extension CachePolicy {
     case let reason?:
       if asked.onlyIfCached { return .gatewayTimeout(because: reason) }
       let validating = validation(of: candidate, for: request)
-      // RFC 9111 §5.2.1.1: who says how old it may be wants nothing stale, unless max-stale says so.
+      // RFC 9111 §5.2.1.1: a request with max-age accepts stale responses only if it has max-stale.
       if reason == .stale, mayBeStale(candidate), asked.maxAge == nil,
         let window = candidate.control.staleWhileRevalidate, -freshness.remaining <= window
       {
-        // The client's own conditions ask about what it has, not about this.
+        // The client's own conditions concern the client's copy, not the stored one.
         let refreshing = validating ?? Self.unconditional(request)
         return .serveStale(candidate, age: freshness.age, revalidatingWith: refreshing)
       }
@@ -144,18 +165,20 @@ extension CachePolicy {
     }
   }
 
-  /// The request that validates a stored response; nil where it has no validator.
-  public func validation(of stored: StoredResponse, for request: HTTPRequest) -> HTTPRequest? {
+  /// The request that validates a stored response; `nil` if the response has no validator.
+  package func validation(of stored: StoredResponse, for request: HTTPRequest) -> HTTPRequest? {
     stored.validators.isEmpty ? nil : stored.validators.applied(to: request)
   }
 
-  /// What stands for the request whatever its age, for callers who do not ask for more.
-  public func anyAnswer(to request: HTTPRequest, among stored: [StoredResponse]) -> StoredResponse? {
+  /// Returns the stored response that the request selects, of any age, even if the request or the response forbids its
+  /// use without validation; `nil` if there is none.
+  package func anyAnswer(to request: HTTPRequest, among stored: [StoredResponse]) -> StoredResponse? {
     if case .found(let found) = selection(for: request, among: stored) { found } else { nil }
   }
 
-  /// Whether a response may be used once it is stale, where something else allows that. RFC 9111 §4.2.4.
-  public func mayBeStale(_ stored: StoredResponse) -> Bool {
+  /// Returns `true` if nothing forbids the use of the response when it is stale. A rule that permits it is necessary
+  /// too. RFC 9111 §4.2.4.
+  func mayBeStale(_ stored: StoredResponse) -> Bool {
     !stored.isInvalidated && !mustBeRevalidated(stored) && stored.control.noCache != .response && mayBeKept(stored)
   }
 
@@ -166,17 +189,17 @@ extension CachePolicy {
     return control.mustRevalidate || mode == .shared && (control.proxyRevalidate || control.sharedMaxAge != nil)
   }
 
-  /// What keeps a stored response from being the answer; nil for nothing.
+  /// The reason why a stored response must not be used without validation; `nil` if it may be used.
   private func obstacle(to stored: StoredResponse, _ freshness: Freshness, _ asked: CacheControl) -> ForwardReason? {
     if stored.isInvalidated { return .invalidated }
-    // What may not even be kept may not be used without asking either.
+    // A response that must not be stored any more must not be used without validation either.
     if stored.control.noCache == .response || !mayBeKept(stored) { return .responseNoCache }
     if asked.noCache != nil { return .requestNoCache }
     // RFC 9111 §5.2.1.3
     if let wanted = asked.minFresh, freshness.remaining < wanted { return .requestMinFresh }
     let isTooOld = asked.maxAge.map { freshness.age > $0 } ?? false
     if freshness.isFresh, !isTooOld { return nil }
-    // RFC 9111 §5.2.1.2: also what exceeds the request's own max-age.
+    // RFC 9111 §5.2.1.2: max-stale also covers the time above the request's own max-age.
     let staleFor = max(-freshness.remaining, asked.maxAge.map { freshness.age - $0 } ?? .min)
     if mayBeStale(stored), freshness.isKnown {
       switch asked.maxStale {
@@ -194,12 +217,12 @@ extension CachePolicy {
   enum Selection {
     case none
     case found(StoredResponse)
-    /// Chosen, but it lacks bytes that are wanted.
+    /// A selected part that lacks bytes of the requested range.
     case unusablePart(StoredResponse)
   }
 
-  /// The response that stands for the request: of those whose `Vary` fits, the most recent; those without any `Vary`
-  /// only where there is no other. RFC 9111 §4, §4.1.
+  /// Selects the most recent of the responses whose `Vary` matches the request. A response without `Vary` is selected
+  /// only if no other matches. RFC 9111 §4, §4.1.
   func selection(for request: HTTPRequest, among stored: [StoredResponse]) -> Selection {
     var newest: StoredResponse?
     var newestPart: StoredResponse?
@@ -214,8 +237,8 @@ extension CachePolicy {
     return newestPart.map { .unusablePart($0) } ?? .none
   }
 
-  /// The newest response that was for those who accept fewer encodings, and that the origin can say to be for this request
-  /// too: only an `ETag` tells one encoding from another. RFC 9111 §4.3.1.
+  /// The newest response to a request that accepted fewer encodings. The origin can confirm it for this request too; this
+  /// takes an `ETag`, which tells one encoding from another. RFC 9111 §4.3.1.
   private func variant(for request: HTTPRequest, among stored: [StoredResponse]) -> StoredResponse? {
     guard request.method == .get, !request.headerFields.contains(.range) else { return nil }
     return
@@ -232,7 +255,7 @@ extension CachePolicy {
     return Preconditions.rangeApplies(request.headerFields, to: part)
   }
 
-  /// Asks for what is missing behind a stored beginning. RFC 9111 §3.3, RFC 9110 §13.1.5.
+  /// The request for the bytes that follow a stored beginning. RFC 9111 §3.3, RFC 9110 §13.1.5.
   private static func restRequest(for request: HTTPRequest, after part: StoredResponse) -> HTTPRequest? {
     guard request.method == .get, !request.headerFields.contains(.range), let etag = part.validators.strongETag,
       case .part(let range, _) = part.extent, range.lowerBound == 0, !part.isInvalidated
@@ -247,8 +270,8 @@ extension CachePolicy {
 }
 
 extension StoredResponse {
-  /// RFC 9111 §4.1: to one that varies, where this does not; §4: to a later `Date`, and to a later arrival where that
-  /// does not tell.
+  /// Returns `true` if the other response is preferred: it has a `Vary` and this one has none (RFC 9111 §4.1), or it has
+  /// a later `Date` or, if the dates are equal, arrived later (§4).
   fileprivate func givesWay(to other: StoredResponse) -> Bool {
     let (varies, otherVaries) = (!vary.values.isEmpty, !other.vary.values.isEmpty)
     guard varies == otherVaries else { return otherVaries }

@@ -1,27 +1,56 @@
 import HTTPTypes
 
-/// What a cache may do, by RFC 9111. It reads no clock and does no I/O.
+/// The rules of RFC 9111 for one cache, as pure functions: they read no clock and do no I/O.
+///
+/// A cache asks three questions, and acts on the values that answer them:
+///
+/// ```swift
+/// let policy = CachePolicy(mode: .private)
+///
+/// // 1. Before a request: `stored` are the responses that the cache holds for the URL.
+/// switch policy.decision(for: request, among: stored, at: now) {
+/// case .serve(let response, let age, _):
+///   let answer = StoredAnswer(to: request, from: response, age: age)  // head, and the positions of its bytes
+/// case .revalidate(let response, let conditional, _):
+///   // 2. After the exchange: `received` is the origin's response to `conditional`.
+///   switch policy.decision(on: received, to: conditional, for: request, validating: response, at: now) {
+///   case .use: break  // 3. The response answers the request. May it be stored?
+///   case .freshen(let response, let fields): update(response.id, fields)
+///   …
+///   }
+/// …
+/// }
+///
+/// if case .store(let status, let fields) = policy.storage(of: received, to: request, received: now) { … }
+/// ```
 public struct CachePolicy: Hashable, Sendable {
+  /// The two kinds of cache that RFC 9111 §1 tells apart.
   public enum Mode: Hashable, Sendable {
-    /// For one user.
+    /// A cache of one user. It may store responses with `private`, and ignores `s-maxage`.
     case `private`
-    /// For many.
+    /// A cache of many users, such as a gateway.
     case shared
   }
 
+  /// The kind of cache that the rules are for.
   public let mode: Mode
-  /// Targeted fields that are meant for this cache, the most specific first; a response that has one of them is judged
-  /// by it instead of by `Cache-Control` and `Expires`. RFC 9213 §2.2.
+  /// The names of the targeted fields that address this cache, the most specific first. If a response has a valid one,
+  /// its directives replace `Cache-Control` and `Expires`. RFC 9213 §2.2.
   public let targets: [HTTPField.Name]
-  /// A shared cache stores responses with their `Set-Cookie`, and so gives one client's cookie to all. RFC 9111 §7.3
-  /// leaves that to the origin; a private cache always stores them.
+  /// Pass `true` to let a shared cache store responses together with their `Set-Cookie`, and thereby send one client's
+  /// cookie to all. RFC 9111 §7.3 leaves this to the origin. A private cache always stores them.
   public var sharesCookies = false
 
-  /// A shared cache heeds `CDN-Cache-Control`.
+  /// Creates the rules of a cache. A shared cache obeys `CDN-Cache-Control`.
   public init(mode: Mode) {
     self.init(mode: mode, targets: mode == .shared ? [.cdnCacheControl].compactMap(\.self) : [])
   }
 
+  /// Creates the rules of a cache with its own targeted fields.
+  ///
+  /// - Parameters:
+  ///   - mode: the kind of cache.
+  ///   - targets: names of targeted fields (RFC 9213), the most specific first; empty for none.
   public init(mode: Mode, targets: [HTTPField.Name]) {
     self.mode = mode
     self.targets = targets
@@ -29,23 +58,24 @@ public struct CachePolicy: Hashable, Sendable {
 }
 
 extension HTTPField.Name {
-  /// RFC 9213 §3.
+  /// `CDN-Cache-Control`, the targeted field for shared caches of an origin's own network. RFC 9213 §3.1.
   public static let cdnCacheControl = HTTPField.Name("CDN-Cache-Control")
 }
 
 // MARK: - Invalidation
 
 extension CachePolicy {
-  /// Whether an answer makes what is stored for its URL doubtful: one without an error, to a method that is not known
-  /// to be safe. RFC 9111 §4.4.
+  /// Returns `true` if a response invalidates the stored responses for its URL: a status of 2xx or 3xx to a method
+  /// that is not known to be safe. RFC 9111 §4.4.
   public func invalidates(_ method: HTTPRequest.Method, _ response: HTTPResponse) -> Bool {
     // RFC 9110 §9.2.1.
     let isSafe = [.get, .head, .options, .trace].contains(method)
     return !isSafe && (200..<400).contains(response.status.code)
   }
 
-  /// References in the answer whose targets are doubtful too, where they have the request's origin: that is for the
-  /// caller to see, who can resolve them. RFC 9111 §4.4.
+  /// Returns the values of `Location` and `Content-Location`. If ``invalidates(_:_:)`` is `true`, stored responses for
+  /// their URLs are invalid too, provided that these have the request's origin. The caller resolves the references and
+  /// compares the origins. RFC 9111 §4.4.
   public func invalidatedReferences(_ response: HTTPResponse) -> [String] {
     [HTTPField.Name.location, .contentLocation].compactMap { response.headerFields[$0] }
   }

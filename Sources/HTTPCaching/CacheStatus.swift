@@ -1,28 +1,34 @@
 import HTTPTypes
 
-/// How a cache dealt with a request, as `Cache-Status` tells it. RFC 9211 §2.
+/// The handling of a request by a cache, as `Cache-Status` describes it. RFC 9211 §2.
 public struct CacheStatus: Hashable, Sendable, CustomStringConvertible {
+  /// The way in which a request was answered.
   public enum Outcome: Hashable, Sendable {
+    /// From the cache, without the origin. RFC 9211 §2.1.
     case hit
+    /// By the origin. RFC 9211 §2.2.
     case forwarded(ForwardReason)
-    /// The cache's own answer, such as an error.
+    /// By the cache itself, with an error for instance.
     case generated
   }
 
-  /// The cache's name.
+  /// The name of the cache.
   public var cache: String
+  /// The way in which the request was answered.
   public var outcome: Outcome
-  /// The origin's status, where it is not that of the answer.
+  /// The status of the origin's response if it is not that of the answer, such as 304. RFC 9211 §2.3.
   public var forwardStatus: Int?
-  /// Seconds of freshness left; negative when it is stale.
+  /// The remaining seconds of freshness; negative if the response is stale. RFC 9211 §2.4.
   public var timeToLive: Int64?
+  /// `true` if the response was stored. RFC 9211 §2.5.
   public var isStored: Bool
-  /// The request shared another's way to the origin.
+  /// `true` if the request shared the exchange of another one. RFC 9211 §2.6.
   public var isCollapsed: Bool
-  /// Whatever else there is to tell.
+  /// Further information for people. RFC 9211 §2.8.
   public var detail: String?
 
-  public init(
+  /// Creates a description. Each parameter is the property of the same name.
+  package init(
     cache: String = "PageKit", _ outcome: Outcome, forwardStatus: Int? = nil, timeToLive: Int64? = nil,
     isStored: Bool = false, isCollapsed: Bool = false, detail: String? = nil
   ) {
@@ -35,7 +41,7 @@ public struct CacheStatus: Hashable, Sendable, CustomStringConvertible {
     self.detail = detail
   }
 
-  /// The field's value. What concerns the way to the origin is only told of a request that went there.
+  /// The field value. Parameters about the exchange with the origin are only written for a forwarded request.
   public var description: String {
     var parts = [Self.item(cache)]
     switch outcome {
@@ -57,7 +63,7 @@ public struct CacheStatus: Hashable, Sendable, CustomStringConvertible {
   /// RFC 8941 §3.3.1.
   private static let longestInteger: Int64 = 999_999_999_999_999
 
-  /// A token where it has that form, and a string otherwise. RFC 8941 §3.3.3, §3.3.4.
+  /// A token if the text has that form, otherwise a string. RFC 8941 §3.3.3, §3.3.4.
   private static func item(_ text: String) -> String {
     let bytes = text.utf8
     let isToken = bytes.allSatisfy { DirectiveParser.isToken($0) || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: "/") }
@@ -75,8 +81,8 @@ public struct CacheStatus: Hashable, Sendable, CustomStringConvertible {
     return quoted + "\""
   }
 
-  /// Adds it behind what caches nearer to the origin have said. RFC 9211 §2.
-  public func added(to fields: HTTPFields) -> HTTPFields {
+  /// Returns the fields with this member after those of caches nearer to the origin. RFC 9211 §2.
+  package func added(to fields: HTTPFields) -> HTTPFields {
     guard let name = HTTPField.Name("Cache-Status") else { return fields }
     var fields = fields
     fields.append(HTTPField(name: name, value: description))

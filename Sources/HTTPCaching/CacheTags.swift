@@ -1,17 +1,18 @@
 import HTTPTypes
 
-/// Names that an origin gives a response so that it can be purged together with others: those of `Surrogate-Key`, which
-/// are separated by spaces, and those of `Cache-Tag`, separated by commas. No RFC has them; their case counts.
-public enum CacheTags {
-  /// What is more, or longer (in bytes), is left out.
-  public static let limit = 256
-  public static let lengthLimit = 256
+/// The names by which an origin groups responses, to purge them together: those of `Surrogate-Key`, separated by
+/// spaces, and those of `Cache-Tag`, separated by commas. They are case-sensitive. No RFC defines them.
+package enum CacheTags {
+  /// The number of tags of a response; further ones are ignored.
+  package static let limit = 256
+  /// The length of a tag in bytes; longer ones are ignored.
+  package static let lengthLimit = 256
 
   private static let surrogateKey = HTTPField.Name("Surrogate-Key")
   private static let cacheTag = HTTPField.Name("Cache-Tag")
 
-  /// In order, each once.
-  public static func of(_ fields: HTTPFields) -> [String] {
+  /// Returns the tags in order, without repetitions.
+  package static func of(_ fields: HTTPFields) -> [String] {
     let keys = values(of: surrogateKey, in: fields).lazy.flatMap { $0.split { $0 == " " || $0 == "\t" } }
     let members = values(of: cacheTag, in: fields).lazy.flatMap { $0.split(separator: ",") }
     var (tags, known): ([String], Set<String>) = ([], [])
@@ -22,8 +23,8 @@ public enum CacheTags {
     return tags
   }
 
-  /// A tag as it is looked for; nil for what no response can have.
-  public static func accepted(_ text: some StringProtocol) -> String? {
+  /// Returns the tag without surrounding spaces; `nil` if no response can have it.
+  package static func accepted(_ text: some StringProtocol) -> String? {
     let tag = text.trimmingSpaces
     return tag.isEmpty || tag.utf8.count > lengthLimit || tag.utf8.contains(0) ? nil : tag
   }

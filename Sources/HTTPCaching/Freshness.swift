@@ -1,59 +1,70 @@
 import HTTPTypes
 
-/// A stored response's age and lifetime at one moment. RFC 9111 §4.2.
-public struct Freshness: Hashable, Sendable {
-  /// Seconds since its making.
-  public let age: Int64
-  /// Seconds it is fresh for in all.
-  public let lifetime: Int64
-  /// Whether anything told the lifetime.
-  public let isKnown: Bool
-  /// Seconds it stays fresh; not above zero when it is stale.
-  public let remaining: Int64
+/// The age and the freshness lifetime of a stored response at one time. RFC 9111 §4.2.
+package struct Freshness: Hashable, Sendable {
+  /// The age in seconds.
+  package let age: Int64
+  /// The freshness lifetime in seconds.
+  package let lifetime: Int64
+  /// `false` if neither the response nor the rule determines a lifetime.
+  package let isKnown: Bool
+  /// The remaining seconds of freshness; 0 or less if the response is stale.
+  package let remaining: Int64
 
-  public init(of stored: StoredResponse, at now: HTTPDate, rule: LifetimeRule = .server) {
+  /// Creates the freshness of a stored response.
+  ///
+  /// - Parameters:
+  ///   - stored: the response.
+  ///   - now: the time.
+  ///   - rule: the caller's own limit to freshness lifetimes.
+  package init(of stored: StoredResponse, at now: HTTPDate, rule: LifetimeRule = .server) {
     age = stored.age.seconds(at: now)
     lifetime = rule.applied(to: stored.lifetime.seconds)
     if case .exactly = rule { isKnown = true } else { isKnown = stored.lifetime.source != .unknown }
-    // RFC 9111 §4.2.4: what was marked is as any other stale response; it has been one since then. Its age is what it
-    // was: that tells of its making (§5.1).
+    // RFC 9111 §4.2.4: a response that was marked is stale since then. The mark does not change its age (§5.1).
     let left = stored.staleSince.map { min(0, $0.secondsSinceEpoch.bounded - now.secondsSinceEpoch.bounded) }
     remaining = min(lifetime - age, left ?? .max)
   }
 
-  public var isFresh: Bool { remaining > 0 }
+  /// `true` if the response is fresh.
+  package var isFresh: Bool { remaining > 0 }
 }
 
 // MARK: - Lifetime
 
-/// How long a response is fresh, and which rule says so. RFC 9111 §4.2.1, §4.2.2.
-public struct FreshnessLifetime: Hashable, Sendable {
-  public enum Source: String, Hashable, Sendable {
+/// The freshness lifetime of a response, and the rule that determined it. RFC 9111 §4.2.1, §4.2.2.
+package struct FreshnessLifetime: Hashable, Sendable {
+  /// The rule that determined a lifetime.
+  package enum Source: String, Hashable, Sendable {
     case sharedMaxAge = "s-maxage"
     case maxAge = "max-age"
     case expires = "Expires"
-    /// A tenth of the time since it was modified.
+    /// A tenth of the time since the last modification.
     case heuristic
-    /// Nothing tells, and nothing may be guessed.
+    /// No rule applies, and a heuristic lifetime is not allowed.
     case unknown
   }
 
-  /// From its making at the origin.
-  public let seconds: Int64
-  public let source: Source
+  /// Seconds since the response was generated, from 0 to ``CacheControl/longestSeconds``.
+  package let seconds: Int64
+  /// The rule.
+  package let source: Source
 
   /// RFC 9111 §4.2.2 suggests a tenth of the time since the last modification.
   private static let heuristicFraction: Int64 = 10
-  /// However long ago it was modified, nobody is left with a guess for more than a day.
+  /// The limit of heuristic lifetimes: one day, in seconds.
   private static let longestHeuristic: Int64 = 86_400
 
   /// RFC 9110 §15.1: the statuses that are heuristically cacheable.
   static let heuristicStatuses: Set<Int> = [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501]
 
+  /// Creates the lifetime of a response.
+  ///
   /// - Parameters:
-  ///   - policy: says whether `s-maxage` counts, and which targeted fields.
-  ///   - received: when the response came; stands for a `Date` that is absent or unreadable. RFC 9110 §6.6.1.
-  public init(of response: HTTPResponse, policy: CachePolicy, received: HTTPDate) {
+  ///   - response: the head.
+  ///   - policy: the rules of the cache: they determine if `s-maxage` applies, and which targeted fields.
+  ///   - received: when the response arrived; replaces a `Date` that is absent or invalid. RFC 9110 §6.6.1.
+  package init(of response: HTTPResponse, policy: CachePolicy, received: HTTPDate) {
     self.init(
       of: response, control: ResponseControl(of: response.headerFields, policy: policy),
       isShared: policy.mode == .shared, received: received)
@@ -63,13 +74,13 @@ public struct FreshnessLifetime: Hashable, Sendable {
     let fields = response.headerFields
     let control = responseControl.directives
     let date = HTTPDate(singleIn: fields, .date, now: received) ?? received
-    // RFC 9111 §4.2.1: the first that is there counts.
+    // RFC 9111 §4.2.1: the first match applies.
     if isShared, let seconds = control.sharedMaxAge {
       self.init(seconds: seconds, source: .sharedMaxAge)
     } else if let seconds = control.maxAge {
       self.init(seconds: seconds, source: .maxAge)
     } else if fields.contains(.expires), !responseControl.isTargeted {
-      // RFC 9111 §5.3: what is no date, "0" above all, is in the past.
+      // RFC 9111 §5.3: an invalid date, "0" above all, is in the past.
       let expires = HTTPDate(singleIn: fields, .expires, now: received)
       self.init(seconds: expires.map { Self.difference(from: date, to: $0) } ?? 0, source: .expires)
     } else if Self.heuristicStatuses.contains(response.status.code) || control.isPublic,
@@ -94,16 +105,16 @@ public struct FreshnessLifetime: Hashable, Sendable {
   }
 }
 
-/// A client's own word on how long responses are fresh.
+/// A client's own rule for freshness lifetimes.
 public enum LifetimeRule: Hashable, Sendable {
-  /// As the server says.
+  /// The server's lifetime.
   case server
-  /// Seconds at most, whatever the server says.
+  /// The server's lifetime, but at most this number of seconds.
   case atMost(Int64)
-  /// Seconds, whatever the server says.
+  /// This number of seconds instead of the server's lifetime.
   case exactly(Int64)
 
-  /// From 0 to ``CacheControl/longestSeconds``.
+  /// The lifetime in seconds, from 0 to ``CacheControl/longestSeconds``.
   func applied(to seconds: Int64) -> Int64 {
     switch self {
     case .server: seconds
@@ -115,26 +126,37 @@ public enum LifetimeRule: Hashable, Sendable {
 
 // MARK: - Age
 
-/// When a response was asked for and when it came, by this machine's clock.
+/// The times of an exchange by the cache's clock: `request_time` and `response_time` of RFC 9111 §4.2.3.
 public struct ExchangeTimes: Hashable, Sendable {
+  /// When the request was sent.
   public let request: HTTPDate
+  /// When the head of the response arrived; never before `request`.
   public let response: HTTPDate
 
-  /// A clock that was set back between the two must not make a response younger: `response` is then `request`.
+  /// Creates the times of an exchange. If the clock was set back between the two, `response` becomes `request`, so that
+  /// the response does not appear younger than it is.
+  ///
+  /// - Parameters:
+  ///   - request: when the request was sent.
+  ///   - response: when the head of the response arrived.
   public init(request: HTTPDate, response: HTTPDate) {
     self.request = request
     self.response = max(request, response)
   }
 }
 
-/// How old a stored response is. RFC 9111 §4.2.3.
-public struct Age: Hashable, Sendable {
-  /// Seconds when it came: `corrected_initial_age`.
-  public let initial: Int64
+/// The age of a stored response. RFC 9111 §4.2.3.
+package struct Age: Hashable, Sendable {
+  /// The age at its arrival in seconds: `corrected_initial_age`.
+  package let initial: Int64
   private let response: HTTPDate
 
-  /// - Parameter fields: the response's, as it came.
-  public init(of fields: HTTPFields, times: ExchangeTimes) {
+  /// Creates the age of a response.
+  ///
+  /// - Parameters:
+  ///   - fields: the fields as received.
+  ///   - times: the times of the exchange.
+  package init(of fields: HTTPFields, times: ExchangeTimes) {
     response = times.response
     let received = times.response.secondsSinceEpoch.bounded
     let date = HTTPDate(singleIn: fields, .date, now: times.response)?.secondsSinceEpoch.bounded
@@ -144,13 +166,13 @@ public struct Age: Hashable, Sendable {
     initial = max(apparentAge, correctedAge)
   }
 
-  /// Seconds at a later time: `current_age`. Never falls while `now` grows, whatever the clock was before.
-  public func seconds(at now: HTTPDate) -> Int64 {
+  /// Returns the age in seconds at a later time: `current_age`. It never falls while `now` grows.
+  package func seconds(at now: HTTPDate) -> Int64 {
     let resident = now.secondsSinceEpoch.bounded - response.secondsSinceEpoch.bounded
     return min(initial + max(0, resident), CacheControl.longestSeconds)
   }
 
-  /// RFC 9111 §5.1: of several values the first counts, and one that is no count of seconds is ignored.
+  /// RFC 9111 §5.1: the first of several values applies, and an invalid one is ignored.
   private static func value(of fields: HTTPFields) -> Int64? {
     guard let name = HTTPField.Name("Age"), let line = fields[values: name].first else { return nil }
     return Directive(name: "age", argument: line.prefix { $0 != "," }.trimmingSpaces).seconds
@@ -158,13 +180,12 @@ public struct Age: Hashable, Sendable {
 }
 
 extension Int64 {
-  /// Far enough for every date there is, and near enough that sums cannot overflow.
+  /// The value within ±2⁵⁰: all dates are within, and sums of two values cannot overflow.
   var bounded: Int64 { Swift.min(Swift.max(self, -(1 << 50)), 1 << 50) }
 }
 
 extension HTTPDate {
-  /// A field that may stand once, and names a date in any of the three formats. Nil where it is absent, stands twice, or
-  /// is no date.
+  /// Reads the date of a field in any of the three formats. Returns `nil` if the field is absent, repeated or invalid.
   init?(singleIn fields: HTTPFields, _ name: HTTPField.Name, now: HTTPDate) {
     let lines = fields[values: name]
     guard lines.count == 1, let line = lines.first else { return nil }

@@ -1,8 +1,9 @@
-/// A time as HTTP writes it: whole seconds, always GMT. RFC 9110 §5.6.7.
+/// A time in whole seconds, as HTTP fields contain it. RFC 9110 §5.6.7.
 public struct HTTPDate: Hashable, Comparable, Sendable, CustomStringConvertible {
   /// Seconds since 1970-01-01T00:00:00Z.
   public let secondsSinceEpoch: Int64
 
+  /// Creates a time from seconds since 1970-01-01T00:00:00Z.
   public init(secondsSinceEpoch: Int64) {
     self.secondsSinceEpoch = secondsSinceEpoch
   }
@@ -18,12 +19,14 @@ extension HTTPDate {
   /// Reads any of the three formats of RFC 9110 §5.6.7: IMF-fixdate (`Sun, 06 Nov 1994 08:49:37 GMT`),
   /// RFC 850 (`Sunday, 06-Nov-94 08:49:37 GMT`) and asctime (`Sun Nov  6 08:49:37 1994`).
   ///
-  /// The day's name is not checked against the date. Nil for everything else.
+  /// Returns `nil` for everything else. The name of the day is not compared with the date.
   ///
-  /// - Parameter now: decides the century of a two-digit year: a time that would lie more than 50 years
-  ///   in the future belongs to the past century.
+  /// - Parameters:
+  ///   - text: the field value.
+  ///   - now: determines the century of a two-digit year: a time more than 50 years in the future belongs to the past
+  ///     century.
   public init?(_ text: String, now: HTTPDate) {
-    // What is almost a date is none: RFC 9111 §5.3 has an Expires like that lie in the past.
+    // No leniency: RFC 9111 §5.3 requires that an invalid Expires is in the past.
     let words = text.trimmingSpaces.split(separator: " ", omittingEmptySubsequences: false)
     let hasComma = words[0].utf8.last == UInt8(ascii: ",")
     switch (words.count, hasComma) {
@@ -36,7 +39,7 @@ extension HTTPDate {
       guard date.count == 3, let day = Self.number(date[0], digits: 2...2),
         let short = Self.number(date[2], digits: 2...2)
       else { return nil }
-      // Whatever the clock says, years have no more than a few digits.
+      // Any clock value is possible; the limit prevents an overflow.
       let clock = min(max(now.secondsSinceEpoch, -(1 << 40)), 1 << 40)
       var limit = CivilDate(daysSinceEpoch: clock.dividedDown(by: 86_400))
       let century = limit.year - limit.year.remainder(dividedDownBy: 100)
@@ -46,7 +49,7 @@ extension HTTPDate {
       if secondsSinceEpoch > latest {
         self.init(day: day, month: date[1], year: century + short - 100, time: words[2])
       }
-    case (5, false), (6, false):  // Sun Nov 16 08:49:37 1994, or one digit behind two spaces
+    case (5, false), (6, false):  // Sun Nov 16 08:49:37 1994, or a one-digit day after two spaces
       guard words.count == 5 || words[2].isEmpty,
         let day = Self.number(words[words.count - 3], digits: words.count == 5 ? 2...2 : 1...1)
       else { return nil }
@@ -67,12 +70,12 @@ extension HTTPDate {
       let second = Self.number(clock[2], digits: 2...2), second <= 60
     else { return nil }
     let civil = CivilDate(year: year, month: Int64(month) + 1, day: day)
-    // 31 February has a day count, but no calendar has that day.
+    // Rejects days such as 31 February.
     guard CivilDate(daysSinceEpoch: civil.daysSinceEpoch) == civil else { return nil }
     secondsSinceEpoch = civil.daysSinceEpoch * 86_400 + hour * 3600 + minute * 60 + second
   }
 
-  /// RFC 9111 §4.2: in any case; another zone makes it no date.
+  /// RFC 9111 §4.2: any case; another zone is invalid.
   private static func isZone(_ word: Substring) -> Bool { word.lowercased() == "gmt" }
 
   private static func number(_ text: Substring, digits: ClosedRange<Int>) -> Int64? {
@@ -84,7 +87,7 @@ extension HTTPDate {
 // MARK: - Writing
 
 extension HTTPDate {
-  /// The IMF-fixdate form, the only one that may be sent.
+  /// The time as IMF-fixdate, the only format that may be sent.
   public var description: String {
     let days = secondsSinceEpoch.dividedDown(by: 86_400)
     let second = secondsSinceEpoch.remainder(dividedDownBy: 86_400)
@@ -150,7 +153,7 @@ extension Int64 {
     return self % divisor < 0 ? quotient - 1 : quotient
   }
 
-  /// What that division leaves: never negative.
+  /// The remainder of that division, never negative.
   fileprivate func remainder(dividedDownBy divisor: Int64) -> Int64 {
     let rest = self % divisor
     return rest < 0 ? rest + divisor : rest

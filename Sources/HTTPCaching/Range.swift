@@ -1,16 +1,17 @@
 import HTTPTypes
 
-/// `Range: bytes=…` with one range. RFC 9110 §14.1.2.
-public enum RequestedRange: Hashable, Sendable {
-  /// From here to the end.
+/// The value of `Range: bytes=…` with one range. RFC 9110 §14.1.2.
+package enum RequestedRange: Hashable, Sendable {
+  /// From this position to the end.
   case from(Int64)
-  /// Both included.
+  /// The positions of the first and the last byte.
   case between(Int64, Int64)
-  /// The last so many bytes.
+  /// The last bytes, of this number.
   case suffix(Int64)
 
-  /// Nil for several ranges, another unit, or what cannot be read: a server may ignore the field, and so do we.
-  public init?(_ fields: HTTPFields) {
+  /// Reads `Range`. Returns `nil` for several ranges, another unit or an invalid value: RFC 9110 §14.2 allows to ignore
+  /// the field.
+  package init?(_ fields: HTTPFields) {
     let lines = fields[values: .range]
     guard lines.count == 1, let line = lines.first?.trimmingSpaces, line.lowercased().hasPrefix("bytes=") else {
       return nil
@@ -26,21 +27,22 @@ public enum RequestedRange: Hashable, Sendable {
     }
   }
 
-  /// RFC 9110 §14.1.2: a number may be larger than any that can be held. It is behind every end then.
+  /// A number that exceeds 64 bits counts as the largest one, which is beyond the end of every representation.
   private static func number(_ text: Substring) -> Int64? {
     text.isDigits ? Int64(text) ?? .max : nil
   }
 
-  /// RFC 9110 §14.1.2: the end of nothing is nothing, but it is there.
-  public func isSatisfiable(in size: Int64) -> Bool {
+  /// Returns `false` if the range requires a 416. A suffix of an empty representation is satisfiable.
+  /// RFC 9110 §14.1.2.
+  package func isSatisfiable(in size: Int64) -> Bool {
     switch self {
     case .from(let first), .between(let first, _): first < size
     case .suffix(let count): count > 0
     }
   }
 
-  /// The bytes of a representation of so many; nil where it has none of them.
-  public func resolved(in size: Int64) -> Range<Int64>? {
+  /// Returns the positions in a representation of this size in bytes; `nil` if it has none of them.
+  package func resolved(in size: Int64) -> Range<Int64>? {
     let range: Range<Int64>
     switch self {
     case .from(let first): range = min(first, size)..<size
@@ -51,21 +53,28 @@ public enum RequestedRange: Hashable, Sendable {
   }
 }
 
-/// `Content-Range: bytes 100-199/200`. RFC 9110 §14.4.
+/// The value of `Content-Range`, such as `bytes 100-199/200`. RFC 9110 §14.4.
 public struct ContentRange: Hashable, Sendable, CustomStringConvertible {
+  /// The position of the first byte.
   public let first: Int64
+  /// The position of the last byte.
   public let last: Int64
-  /// Nil for `*`.
+  /// The size of the representation in bytes; `nil` if it is unknown (`*`).
   public let size: Int64?
 
-  public init(_ range: Range<Int64>, size: Int64?) {
+  /// Creates the value of a part.
+  ///
+  /// - Parameters:
+  ///   - range: the positions of the part, at least one.
+  ///   - size: the size of the representation in bytes; `nil` if it is unknown.
+  package init(_ range: Range<Int64>, size: Int64?) {
     first = range.lowerBound
     last = range.upperBound - 1
     self.size = size
   }
 
-  /// Nil for everything that the grammar does not allow: such a part may not be put together with another.
-  public init?(_ value: String?) {
+  /// Reads a field value. Returns `nil` for every violation of the grammar: such a part must not be combined with others.
+  package init?(_ value: String?) {
     guard let value = value?.trimmingSpaces, value.lowercased().hasPrefix("bytes ") else { return nil }
     let parts = value.dropFirst(6).split(separator: "/", omittingEmptySubsequences: false)
     guard parts.count == 2 else { return nil }
@@ -85,6 +94,7 @@ public struct ContentRange: Hashable, Sendable, CustomStringConvertible {
 
   private static func number(_ text: Substring) -> Int64? { text.isDigits ? Int64(text) : nil }
 
+  /// The positions of the part.
   public var range: Range<Int64> { first..<(last + 1) }
   public var description: String { "bytes \(first)-\(last)/\(size.map(String.init) ?? "*")" }
 }
@@ -95,14 +105,14 @@ extension Substring {
 
 // MARK: - Stored bytes
 
-/// How much of a representation is stored. RFC 9111 §3.3.
+/// The stored bytes of a representation. RFC 9111 §3.3.
 public enum Extent: Hashable, Sendable {
-  /// All, so many bytes.
+  /// The whole representation, with its size in bytes.
   case whole(Int64)
-  /// These bytes, of so many where that is known.
+  /// These positions; `of` is the size of the representation in bytes, `nil` if it is unknown.
   case part(Range<Int64>, of: Int64?)
 
-  /// Bytes that are stored.
+  /// The number of stored bytes.
   public var count: Int64 {
     switch self {
     case .whole(let size): size
@@ -110,9 +120,10 @@ public enum Extent: Hashable, Sendable {
     }
   }
 
+  /// `true` if the whole representation is stored.
   public var isWhole: Bool { if case .whole = self { true } else { false } }
 
-  /// Bytes of the whole representation, where that is known.
+  /// The size of the whole representation in bytes; `nil` if it is unknown.
   public var size: Int64? {
     switch self {
     case .whole(let size): size
@@ -120,7 +131,7 @@ public enum Extent: Hashable, Sendable {
     }
   }
 
-  /// The requested bytes, where all of them are here; as positions in the representation.
+  /// Returns the requested positions if all of them are stored, otherwise `nil`.
   func covering(_ request: RequestedRange) -> Range<Int64>? {
     switch self {
     case .whole(let size):
@@ -134,8 +145,9 @@ public enum Extent: Hashable, Sendable {
     }
   }
 
-  /// Both together, where they touch or overlap and speak of the same size. RFC 9111 §3.4.
-  public func joined(with other: Extent) -> Extent? {
+  /// Returns the union of two parts if they touch or overlap, and their sizes do not differ; otherwise `nil`.
+  /// RFC 9111 §3.4.
+  package func joined(with other: Extent) -> Extent? {
     guard case .part(let left, let leftSize) = self, case .part(let right, let rightSize) = other,
       left.lowerBound <= right.upperBound, right.lowerBound <= left.upperBound,
       leftSize == nil || rightSize == nil || leftSize == rightSize
@@ -146,7 +158,11 @@ public enum Extent: Hashable, Sendable {
     return Extent(range, of: size)
   }
 
-  /// A part that is all there is counts as the whole.
+  /// Creates the extent of stored bytes. A part that is the whole representation becomes ``whole(_:)``.
+  ///
+  /// - Parameters:
+  ///   - range: the stored positions.
+  ///   - size: the size of the representation in bytes; `nil` if it is unknown.
   public init(_ range: Range<Int64>, of size: Int64?) {
     self = range.lowerBound == 0 && range.upperBound == size ? .whole(range.upperBound) : .part(range, of: size)
   }

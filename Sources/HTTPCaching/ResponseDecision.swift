@@ -1,28 +1,32 @@
 import HTTPTypes
 
-/// What an origin's answer means for what is stored. RFC 9111 §4.3.3.
+/// The action that a cache takes for an origin's response. RFC 9111 §4.3.3.
 public enum ResponseDecision: Equatable, Sendable {
-  /// It is the answer.
+  /// Answer with the origin's response.
   case use
-  /// What is stored is the answer, with these fields. RFC 9111 §4.3.4.
+  /// Answer from the stored response, and store it with these fields. RFC 9111 §4.3.4.
   case freshen(StoredResponse, fields: HTTPFields)
-  /// It goes on where the stored part ends: together they are the answer. RFC 9111 §3.4.
+  /// Append the received bytes to the stored part, and answer with both, under these fields; the total is the size of
+  /// the whole representation in bytes. RFC 9111 §3.4.
   case append(StoredResponse, fields: HTTPFields, total: Int64?)
-  /// It cannot be true of what is stored: ask once more, without conditions.
+  /// Send the given request without conditions: the response does not fit the stored one.
   case askAgain(HTTPRequest)
-  /// What is stored is the better answer. RFC 5861 §4.
+  /// Answer from the stale stored response instead of the origin's error. RFC 5861 §4.
   case serveStale(StoredResponse, because: ServeReason)
 }
 
 // MARK: - Deciding
 
 extension CachePolicy {
-  /// What an answer means.
+  /// Decides how an origin's response is used. RFC 9111 §4.3.3.
   ///
   /// - Parameters:
+  ///   - response: the head of the origin's response.
   ///   - sent: the request as it went to the origin.
   ///   - original: the client's request.
-  ///   - stored: what was validated or is to be completed, or what may stand for an error.
+  ///   - stored: the stored response that `sent` validates or completes, or that may replace an error; `nil` for none.
+  ///   - now: the time of the decision.
+  ///   - rule: the caller's own limit to freshness lifetimes.
   public func decision(
     on response: HTTPResponse, to sent: HTTPRequest, for original: HTTPRequest, validating stored: StoredResponse?,
     at now: HTTPDate, lifetime rule: LifetimeRule = .server
@@ -32,11 +36,11 @@ extension CachePolicy {
     switch response.status.code {
     case 304:
       guard Self.isValidating(stored, sent) else {
-        // The client's own condition holds; where the origin was not asked anything, its answer is none.
+        // The 304 is for the client's own condition. If the request had none, the 304 is invalid.
         let isConditional = sent.headerFields.contains(.ifNoneMatch) || sent.headerFields.contains(.ifModifiedSince)
         return isConditional ? .use : .askAgain(Self.unconditional(original))
       }
-      // RFC 9111 §4.3.4: only what has the same validator may be updated.
+      // RFC 9111 §4.3.4: only a response with the same validator may be updated.
       let contradicts = stored.validators.contradict(Validators(of: response.headerFields))
       return contradicts
         ? .askAgain(Self.unconditional(original))
@@ -46,7 +50,7 @@ extension CachePolicy {
     case 416 where isCompleting:
       return .askAgain(original)
     case 500...599:
-      // RFC 5861 §4 counts 500, 502, 503 and 504; the others say that asking again will not help.
+      // RFC 5861 §4 names 500, 502, 503 and 504; the other statuses are permanent.
       guard [500, 502, 503, 504].contains(response.status.code), mayAnswerError(stored, original, now, rule) else {
         return .use
       }
@@ -56,22 +60,30 @@ extension CachePolicy {
     }
   }
 
-  /// What may answer when the origin gives no answer at all; nil for nothing. RFC 9111 §4.2.4.
+  /// Decides if a stored response may answer when the exchange with the origin failed without a response.
+  /// RFC 9111 §4.2.4.
+  ///
+  /// - Parameters:
+  ///   - request: the client's request.
+  ///   - stored: the stored response that the request selects.
+  ///   - now: the time of the decision.
+  ///   - rule: the caller's own limit to freshness lifetimes.
+  /// - Returns: the rule that permits it; `nil` if none does.
   public func staleAnswer(
     to request: HTTPRequest, from stored: StoredResponse, at now: HTTPDate, lifetime rule: LifetimeRule = .server
   ) -> ServeReason? {
     guard stored.extent.isWhole else { return nil }
     if mayAnswerError(stored, request, now, rule) { return .ifError }
     let asked = RequestControl(request.headerFields).directives
-    // RFC 5861 §4: who names a limit to what may answer an error does not want it exceeded.
+    // RFC 5861 §4: stale-if-error is a limit, and it was exceeded.
     guard (asked.staleIfError ?? stored.control.staleIfError) == nil else { return nil }
-    // A client that insists on the origin's word does not want less; nor may what tells no lifetime be used by itself.
+    // The request may insist on validation. A response without lifetime and validator is not used by itself.
     let insists = asked.noCache != nil || asked.maxAge != nil || asked.minFresh != nil
     let isKnown = Freshness(of: stored, at: now, rule: rule).isKnown || !stored.validators.isEmpty
     return mayBeStale(stored) && !insists && isKnown ? .disconnected : nil
   }
 
-  /// RFC 5861 §4; the directive may stand in the request too.
+  /// RFC 5861 §4: both a request and a response may have the directive.
   private func mayAnswerError(
     _ stored: StoredResponse, _ request: HTTPRequest, _ now: HTTPDate, _ rule: LifetimeRule
   ) -> Bool {
@@ -80,7 +92,8 @@ extension CachePolicy {
     return window.map { -Freshness(of: stored, at: now, rule: rule).remaining <= $0 } ?? false
   }
 
-  /// Whether the request asks about what is stored, and not about what the client has. RFC 9111 §4.3.1.
+  /// Returns `true` if the conditions of the request are those of the stored response, and not of the client's own copy.
+  /// RFC 9111 §4.3.1.
   private static func isValidating(_ stored: StoredResponse, _ sent: HTTPRequest) -> Bool {
     let validators = stored.validators
     return !validators.isEmpty && sent.headerFields[.ifNoneMatch] == validators.etag
@@ -91,8 +104,8 @@ extension CachePolicy {
     sent.headerFields.contains(.range) && !original.headerFields.contains(.range)
   }
 
-  /// RFC 9110 §15.3.7.3: only parts with the same strong validator belong together. The new one must be all that is
-  /// missing.
+  /// RFC 9110 §15.3.7.3: only parts with the same strong validator may be combined. The new part must contain all missing
+  /// bytes.
   private func append(_ response: HTTPResponse, to stored: StoredResponse, at now: HTTPDate) -> ResponseDecision? {
     let new = response.headerFields
     guard case .part(let held, let size) = stored.extent,
@@ -106,7 +119,8 @@ extension CachePolicy {
     return .append(stored, fields: fields, total: total)
   }
 
-  /// The client's request, with nothing that could be answered by 304 or a part. What it says of caching stays.
+  /// The client's request without conditions and ranges, so that a response with 304 or 206 is impossible. Its caching
+  /// directives stay, and `no-cache` is added.
   package static func unconditional(_ request: HTTPRequest) -> HTTPRequest {
     var request = request
     request.headerFields[.ifNoneMatch] = nil
@@ -117,10 +131,15 @@ extension CachePolicy {
     return request
   }
 
-  /// What a HEAD's answer means for what is stored for GET. RFC 9111 §4.3.5: only a 200 means anything.
+  /// Decides how the response to a HEAD request changes a stored response to GET. Only a 200 changes it.
+  /// RFC 9111 §4.3.5.
   ///
-  /// - Returns: the stored fields brought up to date; nil where it speaks of other content, so that what is stored is
-  ///   to be asked about before it is used again.
+  /// - Parameters:
+  ///   - stored: the stored response to GET.
+  ///   - response: the head of the response to HEAD.
+  ///   - now: when the response to HEAD arrived.
+  /// - Returns: the updated fields of the stored response; `nil` if the HEAD response is about other content, so that
+  ///   the stored response must be validated before its next use.
   public func freshening(of stored: StoredResponse, byHead response: HTTPResponse, at now: HTTPDate) -> HTTPFields? {
     let new = Validators(of: response.headerFields)
     let dateMatches = new.lastModified.map { $0 == stored.validators.lastModified } ?? true
@@ -138,21 +157,21 @@ extension CachePolicy {
 
 // MARK: - Updated fields
 
-/// Stored fields brought up to date by a newer head of the same content. RFC 9111 §3.2.
+/// The fields of a stored response after a newer head of the same content. RFC 9111 §3.2.
 enum UpdatedFields {
-  /// What the stored bytes depend on.
+  /// Fields that describe the stored bytes, and therefore stay.
   private static let bound: Set<HTTPField.Name> = [.contentLength, .contentEncoding, .contentRange]
 
   static func of(_ stored: HTTPFields, by new: HTTPFields, at now: HTTPDate, policy: CachePolicy) -> HTTPFields {
     let storable = StoredFields.of(new, policy: policy, received: now)
     let replaced = Set(storable.map(\.name)).subtracting(bound)
     var result = HTTPFields()
-    // How old it was on its way the last time says nothing of now.
+    // The Age field of the previous exchange is obsolete.
     for field in stored where !replaced.contains(field.name) && field.name != .age { result.append(field) }
     for field in storable where !bound.contains(field.name) { result.append(field) }
-    // A cookie that comes with a confirmation is for one client, what is stored is for all.
+    // A cookie in a 304 is for one client, the stored response is for all.
     if !policy.mayKeepCookies { result[values: .setCookie] = [] }
-    // Whichever of the two says that some fields may not be used again says so of both.
+    // A field list in no-cache or private applies to the fields of both heads.
     return StoredFields.restricted(result, policy: policy)
   }
 }

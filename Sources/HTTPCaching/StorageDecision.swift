@@ -1,27 +1,39 @@
 import HTTPTypes
 
-/// Whether a response may be kept, and what of it. RFC 9111 §3.
+/// The decision of a cache about storing a response. RFC 9111 §3.
 public enum StorageDecision: Equatable, Sendable {
-  /// With the response's fields that may be stored, as an answer of this status. RFC 9111 §3.1.
+  /// Store the body with this status and these fields; fields that may not be stored are absent. RFC 9111 §3.1.
   case store(status: Int, HTTPFields)
-  /// The same for a part of a representation. RFC 9111 §3.3.
+  /// Store the body as this part of a representation, with these fields. RFC 9111 §3.3.
   case storePart(ContentRange, HTTPFields)
+  /// Do not store the response.
   case refuse(Refusal)
 
-  /// Why a response is not kept.
+  /// The rule that forbids storing a response. The raw value is a clause for logs.
   public enum Refusal: String, Hashable, Sendable {
-    case method = "answers to this method are not kept"
-    case interim = "an interim answer is none"
+    /// Responses to the request's method are not cacheable here.
+    case method = "responses to this method are not stored"
+    /// The status is 1xx.
+    case interim = "an interim response is not stored"
+    /// The status is 304, 412 or 416, or the response has `must-understand` and an unknown status, or it is a 206 that
+    /// does not fit its request.
     case notUnderstood = "the status is not understood"
+    /// The request has `no-store`.
     case requestNoStore = "the request says no-store"
+    /// The response has `no-store`.
     case responseNoStore = "the response says no-store"
+    /// The response has `private`, and the cache is shared.
     case isPrivate = "the response is private"
+    /// The response has `Set-Cookie`, and the cache is shared.
     case setsCookie = "the response sets a cookie, which is for one client alone"
+    /// The request has `Authorization`, the cache is shared, and no directive of the response allows sharing.
     case authorized = "the request was authorised, and the response does not allow sharing"
+    /// The response has `Vary: *`.
     case varies = "the response says Vary: *"
+    /// The response has no lifetime, and its status is not heuristically cacheable.
     case nothingAllows = "nothing makes the status cacheable"
 
-    /// Where the rule stands.
+    /// The section of the RFC that contains the rule.
     public var clause: String {
       switch self {
       case .requestNoStore: "RFC 9111 §5.2.1.5"
@@ -39,17 +51,20 @@ public enum StorageDecision: Equatable, Sendable {
 // MARK: - Deciding
 
 extension CachePolicy {
-  /// RFC 9110 §15.1 and the redirects: statuses whose caching requirements are implemented.
+  /// The statuses whose caching requirements are implemented: those of RFC 9110 §15.1, redirects and errors.
   static let understoodStatuses: Set<Int> = [
     200, 203, 204, 206, 300, 301, 302, 303, 307, 308, 400, 404, 405, 410, 414, 451, 500, 501, 502, 503, 504,
   ]
 
-  /// Whether the response to a request may be kept.
+  /// Decides if a response may be stored. RFC 9111 §3.
   ///
-  /// What has neither a lifetime nor a validator is kept too: it is not used again by the RFC's rules, but it is there
-  /// when there is no origin.
+  /// A response with neither a lifetime nor a validator is stored too. The rules of the RFC forbid its reuse without the
+  /// origin, but an app may show it while it is offline.
   ///
-  /// - Parameter received: when it came.
+  /// - Parameters:
+  ///   - response: the head of the origin's response.
+  ///   - request: the request as the client sent it.
+  ///   - received: when the response arrived.
   public func storage(of response: HTTPResponse, to request: HTTPRequest, received: HTTPDate) -> StorageDecision {
     let status = response.status.code
     let fields = response.headerFields
@@ -60,12 +75,12 @@ extension CachePolicy {
 
     if request.method != .get, !isAnswerToGet(response, to: request, responseControl) { return .refuse(.method) }
     if status < 200 { return .refuse(.interim) }
-    // RFC 9111 §3: a 304 changes what is stored, it is not kept itself; must-understand names all others. Neither are
-    // answers to conditions and ranges, which say nothing to a request without them.
+    // RFC 9111 §3: a 304 updates a stored response and is not stored itself. 412 and 416 answer a condition or a range,
+    // and would be wrong for a request without it. must-understand requires a known status.
     if [304, 412, 416].contains(status) || control.mustUnderstand && !isUnderstood { return .refuse(.notUnderstood) }
     if asked.noStore { return .refuse(.requestNoStore) }
     if forbidsStoring(control, status) { return .refuse(.responseNoStore) }
-    // RFC 9111 §4.1: it would never be selected again.
+    // RFC 9111 §4.1: no request would ever select it.
     if VaryKey.isUnmatchable(fields) { return .refuse(.varies) }
     if mode == .shared {
       if control.isPrivate == .response { return .refuse(.isPrivate) }
@@ -77,7 +92,7 @@ extension CachePolicy {
       return .refuse(.nothingAllows)
     }
     var kept = StoredFields.of(fields, policy: self, received: received)
-    // RFC 9111 §5.2.2.4: without the cookie where the response names the field in no-cache or private.
+    // RFC 9111 §5.2.2.4: no-cache and private may name Set-Cookie; it is then not among the stored fields.
     if !mayKeepCookies, kept.contains(.setCookie) { return .refuse(.setsCookie) }
     guard status == 206 else { return .store(status: status, kept) }
     guard let range = ContentRange(fields[.contentRange]), request.headerFields.contains(.range) else {
@@ -88,8 +103,8 @@ extension CachePolicy {
     return .storePart(range, kept)
   }
 
-  /// Whether what is stored may stay: a confirmation may have brought a directive that forbids it. Until it is removed,
-  /// it is not used without asking. RFC 9111 §5.2.2.5, §5.2.2.7.
+  /// Returns `false` if a stored response must be removed: a 304 may have brought a directive that forbids storing it.
+  /// Until its removal, it is not used without validation. RFC 9111 §5.2.2.5, §5.2.2.7.
   public func mayBeKept(_ stored: StoredResponse) -> Bool {
     !forbidsStoring(stored.control, stored.status) && (mode == .private || stored.control.isPrivate != .response)
       && (mayKeepCookies || !stored.fields.contains(.setCookie))
@@ -97,7 +112,7 @@ extension CachePolicy {
 
   var mayKeepCookies: Bool { mode == .private || sharesCookies }
 
-  /// RFC 9111 §5.2.2.3: who understands the status ignores the no-store beside must-understand.
+  /// RFC 9111 §5.2.2.3: must-understand with a known status cancels no-store.
   private func forbidsStoring(_ control: CacheControl, _ status: Int) -> Bool {
     control.noStore && !(control.mustUnderstand && Self.understoodStatuses.contains(status))
   }
@@ -118,7 +133,7 @@ extension CachePolicy {
       || fields.contains(.expires) && !control.isTargeted
   }
 
-  /// RFC 9110 §9.3.3: a POST whose answer says that it is what a GET would give, and for how long.
+  /// RFC 9110 §9.3.3: a response to POST that represents the target URL, and has an explicit lifetime.
   private func isAnswerToGet(_ response: HTTPResponse, to request: HTTPRequest, _ control: ResponseControl) -> Bool {
     guard request.method == .post, response.status == .ok, let location = response.headerFields[.contentLocation],
       let path = request.path
@@ -130,22 +145,22 @@ extension CachePolicy {
 
 // MARK: - Stored fields
 
-/// Which fields of a response are kept. RFC 9111 §3.1.
+/// The fields of a response that a cache stores. RFC 9111 §3.1.
 enum StoredFields {
   static func of(_ fields: HTTPFields, policy: CachePolicy, received: HTTPDate) -> HTTPFields {
-    // RFC 9110 §7.6.1: what is meant for everybody never concerns the connection alone.
+    // RFC 9110 §7.6.1: Connection must not name a field for all recipients, such as a targeted one.
     let left = HopByHopFields.names(in: fields).subtracting(policy.targets.map(\.canonicalName))
     var kept = HTTPFields()
     for field in restricted(fields, policy: policy) where !left.contains(field.name.canonicalName) {
       kept.append(field)
     }
-    // RFC 9110 §6.6.1: what comes without a date gets that of its arrival.
+    // RFC 9110 §6.6.1: the time of arrival replaces an absent Date.
     if !kept.contains(.date) { kept[.date] = received.description }
     return kept
   }
 
-  /// Without the fields that may not be used again without asking: they are not kept in the first place.
-  /// RFC 9111 §5.2.2.4, §5.2.2.7.
+  /// The fields without those that no-cache or private names: these must not be reused without validation, and are not
+  /// stored. RFC 9111 §5.2.2.4, §5.2.2.7.
   static func restricted(_ fields: HTTPFields, policy: CachePolicy) -> HTTPFields {
     let control = ResponseControl(of: fields, policy: policy).directives
     var left: Set<String> = []
@@ -157,26 +172,26 @@ enum StoredFields {
 
 // MARK: - Hop-by-hop fields
 
-/// Fields that concern one connection, and go no further. RFC 9110 §7.6.1.
+/// Fields that are for one connection only, and are not forwarded. RFC 9110 §7.6.1.
 package enum HopByHopFields {
-  /// RFC 9112 §9, and those that concern a proxy.
+  /// The fields of RFC 9110 §7.6.1 and RFC 9112 §9, and those for a proxy.
   private static let names: Set<String> = [
     "connection", "proxy-connection", "keep-alive", "te", "transfer-encoding", "upgrade", "trailer",
     "proxy-authenticate", "proxy-authentication-info", "proxy-authorization",
   ]
 
-  /// The names of those that these fields have, in small letters; also what `Connection` lists.
+  /// Returns the lower-case names of all hop-by-hop fields, with those that `Connection` lists.
   package static func names(in fields: HTTPFields) -> Set<String> {
     var found = names
     for value in fields[values: .connection] {
       found.formUnion(value.split(whereSeparator: { $0 == "," || $0 == " " || $0 == "\t" }).map { $0.lowercased() })
     }
-    // What is meant for everybody never concerns the connection alone.
+    // RFC 9110 §7.6.1: a sender must not list Cache-Control.
     found.remove("cache-control")
     return found
   }
 
-  /// The other fields.
+  /// Returns the fields that are not hop-by-hop.
   package static func removed(from fields: HTTPFields) -> HTTPFields {
     let names = names(in: fields)
     return HTTPFields(fields.filter { !names.contains($0.name.canonicalName) })

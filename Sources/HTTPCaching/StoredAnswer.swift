@@ -1,22 +1,32 @@
 import HTTPTypes
 
-/// What a client gets of a stored response: its conditions and its range are heeded. RFC 9111 §4, §4.3.2.
+/// The answer to a request from a stored response, with regard to the request's conditions and range: 200, 206, 304 or
+/// 416. RFC 9111 §4, §4.3.2.
 public struct StoredAnswer: Equatable, Sendable {
+  /// The content of the answer.
   public enum Body: Equatable, Sendable {
+    /// No content.
     case none
-    /// Positions in the stored bytes.
+    /// These positions of the stored bytes.
     case bytes(Range<Int64>)
   }
 
-  /// With the `Age` at the time.
+  /// The head, with `Age`.
   public let head: HTTPResponse
+  /// The content.
   public let body: Body
 
-  /// RFC 9110 §15.4.5: what a 304 has of the fields that a 200 would have had, and by which way it came.
+  /// The fields of a 200 that its 304 repeats, and `Via`. RFC 9110 §15.4.5.
   static let notModifiedFields: Set<HTTPField.Name> = [
     .cacheControl, .contentLocation, .date, .eTag, .expires, .vary, .lastModified, .via,
   ]
 
+  /// Creates the answer.
+  ///
+  /// - Parameters:
+  ///   - request: the client's request.
+  ///   - stored: the stored response, as ``CacheDecision`` selected it.
+  ///   - age: its age in seconds, for the `Age` field. RFC 9111 §5.1.
   public init(to request: HTTPRequest, from stored: StoredResponse, age: Int64) {
     var fields = stored.fields
     fields[.age] = String(age)
@@ -26,7 +36,7 @@ public struct StoredAnswer: Equatable, Sendable {
       self.init(status: 304, fields: fields, body: .none)
       return
     }
-    // RFC 9110 §14.2: a range is one of what would be a 200 to GET.
+    // RFC 9110 §14.2: Range applies if the response without it would be a 200 to GET.
     if stored.status == 200, request.method == .get, let wanted = RequestedRange(request.headerFields),
       Preconditions.rangeApplies(request.headerFields, to: stored)
     {
@@ -35,14 +45,14 @@ public struct StoredAnswer: Equatable, Sendable {
         return
       }
       if case .whole(let size) = stored.extent, !wanted.isSatisfiable(in: size) {
-        // Nothing else of the stored fields speaks of this answer: nobody may keep it for a lifetime.
+        // The other stored fields describe the 200. A 416 must not inherit its lifetime.
         fields = HTTPFields(fields.filter { [.date, .age, .via].contains($0.name) })
         fields[.contentRange] = "bytes */\(size)"
         self.init(status: 416, fields: fields, body: .none)
         return
       }
     }
-    // RFC 9111 §3.3: a part is never given away as though it were the whole.
+    // RFC 9111 §3.3: a stored part is never sent as a whole representation.
     if request.method == .get, case .part(let range, _) = stored.extent, !range.isEmpty {
       self.init(part: range, of: stored, fields: fields)
       return
@@ -66,7 +76,7 @@ public struct StoredAnswer: Equatable, Sendable {
 }
 
 extension StoredResponse {
-  /// Where bytes of the representation are in what is stored.
+  /// The positions of the representation's bytes in the stored bytes.
   fileprivate func offset(of range: Range<Int64>) -> Range<Int64> {
     guard case .part(let stored, _) = extent else { return range }
     return (range.lowerBound - stored.lowerBound)..<(range.upperBound - stored.lowerBound)
@@ -75,11 +85,11 @@ extension StoredResponse {
 
 // MARK: - Preconditions
 
-/// A request's conditions against a stored response. RFC 9110 §13, RFC 9111 §4.3.2.
+/// Evaluation of a request's conditions against a stored response. RFC 9110 §13, RFC 9111 §4.3.2.
 enum Preconditions {
-  /// Whether the client has what is stored. RFC 9110 §13.2.2.
+  /// Returns `true` if the client has the stored content. RFC 9110 §13.2.2.
   static func isNotModified(_ request: HTTPFields, _ stored: StoredResponse) -> Bool {
-    // RFC 9110 §13.1.3: whatever it says, the date does not count beside it.
+    // RFC 9110 §13.1.3: If-None-Match disables If-Modified-Since.
     if request.contains(.ifNoneMatch) {
       let tags = EntityTag.list(request[values: .ifNoneMatch])
       if tags == ["*"] { return true }
@@ -87,19 +97,19 @@ enum Preconditions {
     }
     let lines = request[values: .ifModifiedSince]
     guard lines.count == 1, let line = lines.first else { return false }
-    // RFC 9111 §4.3.2: without a Last-Modified the Date stands for it.
+    // RFC 9111 §4.3.2: Date replaces an absent Last-Modified.
     guard let since = HTTPDate(line, now: stored.times.response) else { return false }
     let modified = stored.validators.lastModified.flatMap { HTTPDate($0, now: stored.times.response) } ?? stored.date
     return modified <= since
   }
 
-  /// Whether a range is wanted of exactly what is stored. RFC 9110 §13.1.5.
+  /// Returns `true` if the condition `If-Range` holds, or is absent. RFC 9110 §13.1.5.
   static func rangeApplies(_ request: HTTPFields, to stored: StoredResponse) -> Bool {
     guard let condition = request[.ifRange]?.trimmingSpaces else { return true }
     if condition.hasPrefix("\"") || condition.hasPrefix("W/") {
       return stored.validators.etag.map { EntityTag.matchesStrongly($0, condition) } ?? false
     }
-    // RFC 9110 §8.8.2.2: what was changed in the second of its answer may have been changed again in the same one.
+    // RFC 9110 §8.8.2.2: a Last-Modified that equals Date is weak, since a second change in that second is possible.
     guard stored.validators.lastModified == condition,
       let modified = HTTPDate(condition, now: stored.times.response)
     else { return false }
@@ -110,8 +120,11 @@ enum Preconditions {
 // MARK: - 304 of a new response
 
 extension HTTPResponse {
-  /// The 304 for who has what this 200 brings, by its `ETag`; nil for who has not, or has not asked. RFC 9110 §13.2.2.
-  public func notModified(for request: HTTPFields) -> HTTPResponse? {
+  /// Returns the 304 that replaces this 200 if the request's `If-None-Match` contains its `ETag`; otherwise `nil`.
+  /// RFC 9110 §13.2.2.
+  ///
+  /// - Parameter request: the fields of the request.
+  package func notModified(for request: HTTPFields) -> HTTPResponse? {
     guard status == .ok, let etag = headerFields[.eTag], request.contains(.ifNoneMatch) else { return nil }
     let tags = EntityTag.list(request[values: .ifNoneMatch])
     guard tags == ["*"] || tags.contains(where: { EntityTag.matchesWeakly($0, etag) }) else { return nil }

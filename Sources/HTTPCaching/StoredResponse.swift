@@ -1,29 +1,49 @@
 import HTTPTypes
 
-/// A stored response without its body: all that decisions need, worked out once.
+/// A stored response without its body, with everything that decisions need, computed once.
+///
+/// Two values are equal if everything that was stored is equal.
 public struct StoredResponse: Hashable, Sendable {
-  /// The cache's own name for it.
+  /// The cache's identifier for the response.
   public let id: Int64
-  /// As it came; 200 for what was stored from a 206.
+  /// The status as received; 200 for a response that was stored from a 206.
   public let status: Int
-  /// Those that may be used again; with the `Date` of its arrival where it came without.
+  /// The stored fields. RFC 9111 §3.1.
   public let fields: HTTPFields
+  /// The times of the exchange that the response came from, or that confirmed it last.
   public let times: ExchangeTimes
-  /// The request fields it was chosen by.
+  /// The request fields that selected the response. RFC 9111 §4.1.
   public let vary: VaryKey
+  /// The stored bytes.
   public let extent: Extent
-  /// Something has happened to the resource since: it may not be used without asking. RFC 9111 §4.4.
+  /// `true` if the response must be validated before its next use, because the resource was changed. RFC 9111 §4.4.
   public let isInvalidated: Bool
-  /// From when on it counts as stale, whatever its lifetime: somebody said so. Nil where nobody did.
+  /// The time since which the response counts as stale, whatever its lifetime; `nil` if it was never marked so.
   public let staleSince: HTTPDate?
 
-  public let control: CacheControl
-  public let lifetime: FreshnessLifetime
-  public let age: Age
+  /// The directives that apply to this cache.
+  package let control: CacheControl
+  /// The freshness lifetime by the response's fields.
+  package let lifetime: FreshnessLifetime
+  /// The age as a function of time.
+  package let age: Age
+  /// The validators of the stored fields.
   public let validators: Validators
-  /// When the origin made it.
+  /// When the origin made the response: its `Date`, or else its arrival.
   public let date: HTTPDate
 
+  /// Creates the description of a stored response, for ``CachePolicy/decision(for:among:at:lifetime:)``.
+  ///
+  /// - Parameters:
+  ///   - id: an identifier that is unique among the responses of one URL; with equal dates, the larger one is newer.
+  ///   - status: the status to answer with; 200 for a part.
+  ///   - fields: the fields as ``StorageDecision`` gave them.
+  ///   - times: the times of the exchange.
+  ///   - vary: the request fields that the response's `Vary` names.
+  ///   - extent: the stored bytes.
+  ///   - isInvalidated: `true` if the response must be validated before its next use.
+  ///   - staleSince: a time since which the response counts as stale; `nil` for none.
+  ///   - policy: the rules of the cache; they determine which directives apply.
   public init(
     id: Int64, status: Int, fields: HTTPFields, times: ExchangeTimes, vary: VaryKey, extent: Extent,
     isInvalidated: Bool = false, staleSince: HTTPDate? = nil, policy: CachePolicy
@@ -46,7 +66,6 @@ public struct StoredResponse: Hashable, Sendable {
     date = HTTPDate(singleIn: fields, .date, now: times.response) ?? times.response
   }
 
-  /// What stands for the same response with other metadata.
   public static func == (left: StoredResponse, right: StoredResponse) -> Bool {
     left.id == right.id && left.status == right.status && left.times == right.times && left.fields == right.fields
       && left.extent == right.extent && left.isInvalidated == right.isInvalidated && left.vary == right.vary
@@ -58,21 +77,22 @@ public struct StoredResponse: Hashable, Sendable {
     hasher.combine(times)
   }
 
+  /// The status and the fields as a head.
   public var head: HTTPResponse { HTTPResponse(status: .init(code: status), headerFields: fields) }
 }
 
 extension StoredResponse {
-  /// Returns `true` if a request would have been answered with this: it has what the response was chosen by, or accepts
-  /// fewer encodings, the response's among them. RFC 9111 §4.1.
-  public func answers(_ request: HTTPFields) -> Bool {
+  /// Returns `true` if the response answers a request with these fields: they match its `Vary`, or differ only in that
+  /// the request accepts fewer encodings, with that of the response among them. RFC 9111 §4.1.
+  package func answers(_ request: HTTPFields) -> Bool {
     vary.matches(request)
       || differsInCodings(from: request) { offered, accepted in
         accepted.getsTheSame(as: offered, in: fields[.contentEncoding])
       }
   }
 
-  /// Returns `true` if a request that accepts more encodings may get this if the origin confirms it: then it is for all
-  /// of them.
+  /// Returns `true` if the request accepts more encodings than the one that selected this response. The origin may
+  /// confirm the response for it.
   func mayAnswer(_ request: HTTPFields) -> Bool {
     differsInCodings(from: request) { offered, accepted in
       offered.getsTheSame(as: accepted, in: fields[.contentEncoding])

@@ -1,41 +1,49 @@
 import HTTPTypes
 
-/// An `ETag` and a `Last-Modified`, exactly as the server sent them. RFC 9110 §8.8.
+/// The validators of a response, exactly as the server sent them. RFC 9110 §8.8.
 public struct Validators: Hashable, Sendable {
+  /// The value of `ETag`, with quotes and `W/`.
   public var etag: String?
+  /// The value of `Last-Modified`.
   public var lastModified: String?
 
+  /// Creates validators from field values.
+  ///
+  /// - Parameters:
+  ///   - etag: the value of `ETag`; `nil` for none.
+  ///   - lastModified: the value of `Last-Modified`; `nil` for none.
   public init(etag: String? = nil, lastModified: String? = nil) {
     self.etag = etag
     self.lastModified = lastModified
   }
 
-  /// An `ETag` that would mean something else in `If-None-Match`, `*` above all, is none.
-  public init(of fields: HTTPFields) {
+  /// Reads the validators of a response. An `ETag` that has another meaning in `If-None-Match`, `*` above all, is ignored.
+  package init(of fields: HTTPFields) {
     let etag = fields[values: .eTag].first.flatMap { EntityTag.list([$0]) == [$0] && $0 != "*" ? $0 : nil }
     self.init(etag: etag, lastModified: fields[values: .lastModified].first)
   }
 
+  /// `true` if there is neither an `ETag` nor a `Last-Modified`.
   public var isEmpty: Bool { etag == nil && lastModified == nil }
 
-  /// An ETag that stands for identical bytes. RFC 9110 §8.8.3.
-  public var strongETag: String? { etag.flatMap { EntityTag.isStrong($0) ? $0 : nil } }
+  /// The `ETag` if it is strong, that is, identifies identical bytes. RFC 9110 §8.8.3.
+  package var strongETag: String? { etag.flatMap { EntityTag.isStrong($0) ? $0 : nil } }
 
-  /// Makes a request ask whether these are still valid, instead of whatever it asked before. Both go where both are
-  /// there: who knows ETags ignores the date. RFC 9111 §4.3.1.
-  public func applied(to request: HTTPRequest) -> HTTPRequest {
+  /// Returns the request with these validators as its conditions, in place of its own. Both are sent if both are known;
+  /// servers that know ETags ignore the date. RFC 9111 §4.3.1.
+  package func applied(to request: HTTPRequest) -> HTTPRequest {
     var request = request
     request.headerFields[.ifNoneMatch] = etag
     request.headerFields[.ifModifiedSince] = lastModified
     return request
   }
 
-  /// Whether what a server says now speaks of other content than these. RFC 9111 §4.3.4.
+  /// Returns `true` if the validators of a new response belong to other content. RFC 9111 §4.3.4.
   ///
-  /// An ETag decides where both have one, and a strong one stands for nothing but itself; otherwise dates must be equal:
-  /// a server that was rolled back has an earlier one. A strong ETag that nothing here corresponds to is of other
-  /// content; what comes without any validator does not contradict.
-  public func contradict(_ new: Validators) -> Bool {
+  /// ETags decide if both have one; a strong one matches only itself. Otherwise dates must be equal, since a server that
+  /// was rolled back sends an earlier one. A strong ETag without a counterpart belongs to other content. A response
+  /// without validators does not contradict.
+  package func contradict(_ new: Validators) -> Bool {
     if let etag, let other = new.etag {
       return EntityTag.isStrong(other)
         ? !EntityTag.matchesStrongly(etag, other) : !EntityTag.matchesWeakly(etag, other)
@@ -47,17 +55,18 @@ public struct Validators: Hashable, Sendable {
 
 /// Comparison of entity tags. RFC 9110 §8.8.3.2.
 package enum EntityTag {
-  /// The grammar's form without `W/`.
+  /// Returns `true` if the tag has the form of a strong one: quoted, without `W/`.
   package static func isStrong(_ tag: String) -> Bool {
     let bytes = tag.utf8
     return bytes.count >= 2 && bytes.first == UInt8(ascii: "\"") && bytes.last == UInt8(ascii: "\"")
   }
 
-  /// Byte by byte: characters that only look the same are not.
+  /// Weak comparison, byte by byte: equivalent Unicode sequences are different.
   package static func matchesWeakly(_ left: String, _ right: String) -> Bool {
     opaque(left).elementsEqual(opaque(right))
   }
 
+  /// Strong comparison.
   package static func matchesStrongly(_ left: String, _ right: String) -> Bool {
     isStrong(left) && left.utf8.elementsEqual(right.utf8)
   }
@@ -66,7 +75,7 @@ package enum EntityTag {
     tag.utf8.dropFirst(tag.utf8.starts(with: "W/".utf8) ? 2 : 0)
   }
 
-  /// The members of `If-None-Match`; commas may be inside the quotes.
+  /// Returns the members of `If-None-Match`. Commas inside quotes do not separate.
   package static func list(_ lines: [String]) -> [String] {
     var tags: [String] = []
     for line in lines {

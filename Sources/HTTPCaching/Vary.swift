@@ -1,17 +1,22 @@
 import HTTPTypes
 
-/// The request fields a stored response was chosen by. RFC 9111 §4.1.
+/// The request fields that selected a response, by its `Vary`. RFC 9111 §4.1.
 public struct VaryKey: Hashable, Sendable {
-  /// Lower-case name and normalised value of each field that `Vary` names; nil where the request had none.
+  /// The lower-case name and normalised value of each field that `Vary` names; the value is `nil` if the request did not
+  /// have the field.
   public let values: [String: String?]
 
-  /// For a response that does not vary.
+  /// Creates the key of a response without `Vary`.
   public init() { values = [:] }
 
-  /// As it was written down before.
+  /// Creates a key from its stored ``values``.
   public init(values: [String: String?]) { self.values = values }
 
-  /// Nil for `Vary: *`: nothing ever matches that.
+  /// Creates the key of a response. Returns `nil` for `Vary: *`, which no request matches.
+  ///
+  /// - Parameters:
+  ///   - fields: the fields of the response.
+  ///   - request: the fields of its request.
   public init?(vary fields: HTTPFields, request: HTTPFields) {
     guard let names = Self.names(in: fields) else { return nil }
     var values: [String: String?] = [:]
@@ -22,10 +27,10 @@ public struct VaryKey: Hashable, Sendable {
     self.values = values
   }
 
-  /// Whether a request would have chosen the response that this key belongs to. Values are compared byte by byte.
+  /// Returns `true` if a request with these fields selects the response. Normalised values are compared byte by byte.
   public func matches(_ request: HTTPFields) -> Bool { matches(request, but: nil) }
 
-  /// - Parameter other: a field that need not be the same.
+  /// - Parameter other: the lower-case name of a field that is not compared.
   func matches(_ request: HTTPFields, but other: String?) -> Bool {
     values.allSatisfy { name, value in
       guard name != other, let field = HTTPField.Name(name) else { return true }
@@ -37,14 +42,15 @@ public struct VaryKey: Hashable, Sendable {
     }
   }
 
-  /// The encodings that the requests accepted which the response was for; `nil` if it was not chosen by them.
+  /// The encodings that the request accepted; `nil` if `Vary` does not name `Accept-Encoding`.
   var acceptedCodings: AcceptedCodings? {
     values["accept-encoding"].map { AcceptedCodings($0) }
   }
 
+  /// Returns `true` for `Vary: *`.
   static func isUnmatchable(_ fields: HTTPFields) -> Bool { names(in: fields) == nil }
 
-  /// Nil where one of them is `*`.
+  /// The lower-case names in `Vary`; `nil` if one of them is `*`.
   private static func names(in fields: HTTPFields) -> Set<String>? {
     var names: Set<String> = []
     for line in fields[values: .vary] {
@@ -57,18 +63,18 @@ public struct VaryKey: Hashable, Sendable {
     return names
   }
 
-  /// RFC 9110 §12.5: lists of preferences, in which neither case nor order tells anything; weights do, and what a
-  /// parameter says.
+  /// Fields with lists of preferences (RFC 9110 §12.5): case and order are insignificant, weights and parameter values are
+  /// significant.
   private static let preferences: Set<String> = ["accept", "accept-charset", "accept-encoding", "accept-language"]
 
-  /// RFC 9111 §4.1: white space, the way in which lines are combined, and whatever else the field's own definition
-  /// calls the same do not count. What stands in quotes counts as it is.
+  /// RFC 9111 §4.1: whitespace, the combination of lines, and differences that the definition of the field declares
+  /// insignificant are ignored. Quoted strings are compared unchanged.
   private static func normalised(_ lines: [String], of name: String) -> String? {
     guard !lines.isEmpty else { return nil }
     let line = lines.joined(separator: ",")
     if name == "accept-encoding", let normalised = AcceptedCodings(line).normalised { return normalised }
     let arePreferences = preferences.contains(name)
-    // A quote without its end leaves open what its members are.
+    // Without a closing quote, the members are unknown.
     guard let members = members(of: line, arePreferences: arePreferences) else { return line }
     return (arePreferences ? members.sorted() : members).joined(separator: ",")
   }
@@ -112,18 +118,18 @@ public struct VaryKey: Hashable, Sendable {
 
 // MARK: - Accepted encodings
 
-/// The encodings that a client accepts. RFC 9110 §12.5.3.
+/// The content codings that a client accepts. RFC 9110 §12.5.3.
 package struct AcceptedCodings: Equatable, Sendable {
-  /// Thousandths by name in small letters; `nil` if the client sent no such field.
+  /// The weights in thousandths by lower-case name; `nil` if the request has no `Accept-Encoding`.
   package let weights: [String: Int]?
-  /// True if each member is a coding of its own, with a weight at most.
+  /// `true` if each member is a different coding, with no parameter other than a valid weight.
   private let isClear: Bool
 
   package init(_ fields: HTTPFields) {
     self.init(fields.contains(.acceptEncoding) ? fields[values: .acceptEncoding].joined(separator: ",") : nil)
   }
 
-  /// - Parameter value: the field's value.
+  /// - Parameter value: the value of `Accept-Encoding`; `nil` if the request does not have the field.
   init(_ value: String?) {
     guard let value else {
       (weights, isClear) = (nil, true)
@@ -144,16 +150,16 @@ package struct AcceptedCodings: Equatable, Sendable {
     (self.weights, self.isClear) = (weights, isClear)
   }
 
-  /// The same for all who accept the same; `nil` if not everything is understood, or nothing was sent.
+  /// A form that is equal for equivalent values; `nil` if the field is absent or not completely understood.
   ///
-  /// A coding that is not named is refused: refusing it says nothing more, except for `identity` (RFC 9110 §12.5.3).
+  /// Codings with weight 0 are omitted, since unnamed codings are refused anyway, except `identity` (RFC 9110 §12.5.3).
   var normalised: String? {
     guard isClear, let weights else { return nil }
     let counting = weights["*"] == nil ? weights.filter { $0.value > 0 || $0.key == "identity" } : weights
     return counting.map { Self.member($0.key, $0.value) }.sorted().joined(separator: ",")
   }
 
-  /// The field with no other codings than these, in their order; `nil` if not everything is understood.
+  /// Returns the field value with only these codings, in their order; `nil` if the field is not completely understood.
   package func limited(to codings: [String]) -> String? {
     guard isClear, let weights else { return nil }
     let kept = codings.compactMap { coding in
@@ -168,10 +174,12 @@ package struct AcceptedCodings: Equatable, Sendable {
     weight == 1000 ? name : "\(name);q=\(Double(weight) / 1000)"
   }
 
-  /// Returns `true` if a server that answered others in a coding would answer this client in the same way: it accepts
-  /// fewer codings, the answer's among them, each with the same weight.
+  /// Returns `true` if a server that answered another client in a coding would choose the same coding for this one: this
+  /// client accepts fewer codings, each with the same weight, and that of the response is among them.
   ///
-  /// - Parameter coding: the answer's `Content-Encoding`; `nil` for none.
+  /// - Parameters:
+  ///   - others: the codings that the other client accepts.
+  ///   - coding: the `Content-Encoding` of the response; `nil` for none.
   func getsTheSame(as others: AcceptedCodings, in coding: String?) -> Bool {
     guard isClear, others.isClear, let mine = weights, let theirs = others.weights, mine["*"] == nil,
       theirs["*"] == nil, mine.allSatisfy({ $0.key == "identity" || $0.value == 0 || theirs[$0.key] == $0.value })
@@ -179,7 +187,7 @@ package struct AcceptedCodings: Equatable, Sendable {
     let (mineOfNone, theirsOfNone) = (mine["identity"], theirs["identity"])
     let codings = (coding ?? "").split(separator: ",").map(Self.name).filter { !$0.isEmpty && $0 != "identity" }
     if codings.isEmpty {
-      // It was the last choice of all, or as dear to these.
+      // The server chose no coding: for the other client it was the last choice, or has the same weight here.
       return mineOfNone != 0 && (theirsOfNone == nil || theirsOfNone == mineOfNone)
     }
     return (mineOfNone == nil || mineOfNone == theirsOfNone) && codings.allSatisfy { mine[$0] ?? 0 > 0 }
@@ -195,7 +203,7 @@ package struct AcceptedCodings: Equatable, Sendable {
     String(text.filter { $0 != " " && $0 != "\t" }).lowercased()
   }
 
-  /// RFC 9110 §12.4.2; nil for what is no weight.
+  /// RFC 9110 §12.4.2; `nil` for an invalid weight.
   private static func thousandths(_ text: Substring) -> Int? {
     let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
     guard let whole = parts.first, whole == "0" || whole == "1" else { return nil }
