@@ -1,17 +1,21 @@
-/// What did not come true in time.
-public struct TimeoutError: Error, CustomStringConvertible {
-  public let description: String
+/// A condition that did not become true in time.
+package struct TimeoutError: Error, CustomStringConvertible {
+  package let description: String
 }
 
-/// Returns when a condition is true, which it looks at again and again.
+/// Evaluates a condition every 2 ms, and returns when it is true.
 ///
-/// - Throws: ``TimeoutError`` after `limit`, and what the condition throws.
-public func eventually(
+/// - Parameters:
+///   - what: the expectation, for the error.
+///   - limit: the longest time to wait.
+///   - condition: the condition.
+/// - Throws: ``TimeoutError`` after `limit`, and errors of the condition.
+package func eventually(
   _ what: String, within limit: Duration = .seconds(60), _ condition: () async throws -> Bool
 ) async throws {
   let deadline = ContinuousClock.now + limit
   while !(try await condition()) {
-    guard ContinuousClock.now < deadline else { throw TimeoutError(description: "in vain: \(what)") }
+    guard ContinuousClock.now < deadline else { throw TimeoutError(description: "timed out: \(what)") }
     try await Task.sleep(for: .milliseconds(2))
   }
 }

@@ -1,7 +1,7 @@
-// MARK: - What has happened
+// MARK: - Records
 
 extension FaultOrigin {
-  /// Every request that has come in whole, in order.
+  /// All requests that arrived completely, in order.
   public var requests: [OriginRequest] { monitor.read(\.ledger.requests) }
 
   /// The requests for a path, in order.
@@ -9,44 +9,44 @@ extension FaultOrigin {
     requests.filter { PathPattern.matches(path, $0.path) }
   }
 
+  /// The number of requests for a path that arrived completely.
   public func requestCount(path: String) -> Int {
     monitor.read { $0.ledger.tally(of: path).requests }
   }
 
-  /// How many bytes of bodies were given to the socket for a path, without heads and framing.
+  /// The number of body bytes that were written to sockets for a path, without heads and framing.
   public func bytesSent(path: String) -> Int {
     monitor.read { $0.ledger.tally(of: path).bodyBytes }
   }
 
-  /// How many bytes of requests' bodies have come for a path, those of requests that are not whole among them.
+  /// The number of body bytes that were received for a path, with those of incomplete requests.
   public func bytesReceived(path: String) -> Int {
     monitor.read { $0.ledger.tally(of: path).receivedBytes }
   }
 
-  /// How many responses were sent to their last byte: none that a fault cut short or a client left.
-  ///
-  /// What a client has received is counted already.
+  /// The number of responses for a path that were sent completely. A response that a client has received completely is
+  /// counted.
   public func completedResponses(path: String) -> Int {
     monitor.read { $0.ledger.tally(of: path).completedResponses }
   }
 
-  /// How many connections were accepted so far.
+  /// The number of connections accepted so far.
   public var connectionCount: Int { monitor.read(\.ledger.connections) }
 
-  /// How many connections are open now.
+  /// The number of open connections.
   public var openConnectionCount: Int { monitor.read(\.ledger.openConnections) }
 
-  /// How many requests are being answered now, the held and the stalled ones among them.
+  /// The number of requests without a complete response, with held and stalled ones.
   public var activeRequestCount: Int { monitor.read(\.ledger.activeRequests) }
 
-  /// The most requests that were being answered at one time.
+  /// The largest value of ``activeRequestCount`` so far.
   public var maxConcurrentRequests: Int { monitor.read(\.ledger.maxActiveRequests) }
 }
 
-// MARK: - Waiting for it
+// MARK: - Waiting
 
 extension FaultOrigin {
-  /// Returns once at least that many requests for a path have come in, counted from the origin's start.
+  /// Returns once at least `count` requests for a path have arrived since the origin's start.
   ///
   /// - Throws: ``OriginError/deadlinePassed(waitedFor:limit:found:)``, ``OriginError/stopped``, or
   ///   `CancellationError`.
@@ -60,9 +60,9 @@ extension FaultOrigin {
     }
   }
 
-  /// Returns once at least that many responses for a path have been sent whole, counted from the origin's start.
+  /// Returns once at least `count` responses for a path have been sent completely since the origin's start.
   ///
-  /// - Throws: as ``waitForRequests(_:to:within:)``.
+  /// - Throws: the errors of ``waitForRequests(_:to:within:)``.
   public func waitForCompletedResponses(
     _ count: Int, to path: String = "/*", within limit: Duration = .seconds(60)
   ) async throws {
@@ -73,9 +73,9 @@ extension FaultOrigin {
     }
   }
 
-  /// Returns once at least that many bytes of requests' bodies have come for a path.
+  /// Returns once at least `count` bytes of request bodies have arrived for a path.
   ///
-  /// - Throws: as ``waitForRequests(_:to:within:)``.
+  /// - Throws: the errors of ``waitForRequests(_:to:within:)``.
   public func waitForReceivedBytes(
     _ count: Int, to path: String = "/*", within limit: Duration = .seconds(60)
   ) async throws {
@@ -86,9 +86,9 @@ extension FaultOrigin {
     }
   }
 
-  /// Returns once exactly that many connections are open: 0 when the client has left.
+  /// Returns once exactly `count` connections are open; 0 waits for the client to disconnect.
   ///
-  /// - Throws: as ``waitForRequests(_:to:within:)``.
+  /// - Throws: the errors of ``waitForRequests(_:to:within:)``.
   public func waitForOpenConnections(_ count: Int, within limit: Duration = .seconds(60)) async throws {
     try await wait(for: "\(count) open connections", within: limit, measuring: \.openConnections) { $0 == count }
   }

@@ -2,8 +2,8 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 
-/// An HTTP/1.1 origin for tests: it listens on 127.0.0.1, serves what it is told, goes wrong as it is told, and
-/// writes down what it was asked.
+/// An HTTP/1.1 origin for tests: it listens on 127.0.0.1, serves given contents, injects given faults, and records its
+/// requests.
 ///
 /// ```swift
 /// let origin = try await FaultOrigin.start()
@@ -14,24 +14,25 @@ import NIOPosix
 /// try await origin.stop()
 /// ```
 ///
-/// Where a method takes a path it means every query, unless the path has one itself; `/api/*` means everything
-/// that begins with `/api/`. The most specific path that matches a request wins.
+/// A path matches requests with any query, unless it contains a query itself; `/api/*` matches all paths that begin with
+/// `/api/`. The most specific path that matches a request applies.
 ///
-/// Nothing is added to a response but its length and what concerns the connection: there is no `Date` and no
-/// `Cache-Control` unless a test says so. Static content and faults are served by the event loop alone, so they
-/// come even while a test blocks every thread of Swift's pool; only handlers run in that pool.
+/// The origin adds only the length and the fields of the connection to a response, so `Date` and `Cache-Control` are
+/// absent unless a test adds them. The event loop alone serves static content and faults, even while a test blocks all
+/// threads of Swift's pool; only handlers run in that pool.
 ///
-/// An origin that is not stopped lives as long as the process.
+/// An origin that is not stopped lives until the process ends.
 public final class FaultOrigin: Sendable {
-  /// What holds for every response.
+  /// The latency and speed of all responses.
   public struct Baseline: Hashable, Sendable {
     /// The time between a request and the head of its response.
     public var latency: Duration
-    /// The speed of bodies on each connection, nil for no limit.
+    /// The speed of bodies on each connection in bytes per second; `nil` for no limit.
     public var bytesPerSecond: Int?
-    /// While true, every response waits.
+    /// Pass `true` to hold every response until this is `false` again.
     public var holdsResponses: Bool
 
+    /// Creates a baseline; without arguments it has no effect.
     public init(latency: Duration = .zero, bytesPerSecond: Int? = nil, holdsResponses: Bool = false) {
       self.latency = latency
       self.bytesPerSecond = bytesPerSecond
@@ -39,7 +40,7 @@ public final class FaultOrigin: Sendable {
     }
   }
 
-  /// The port it listens on, the same for its whole life.
+  /// The port of the origin; it never changes.
   public let port: Int
 
   let monitor: Monitor<OriginState>
@@ -56,10 +57,11 @@ public final class FaultOrigin: Sendable {
   /// Starts an origin that answers every path with 404.
   ///
   /// - Parameters:
-  ///   - port: 0 for a free one.
-  ///   - recordedBodyBytes: how much of each request's body is kept.
-  ///   - group: where the connections are served.
-  /// - Throws: ``OriginError/cannotListen(port:reason:)``
+  ///   - port: the port to listen on; 0 for a free one.
+  ///   - recordedBodyBytes: the number of bytes of each request's body that ``OriginRequest/body`` keeps.
+  ///   - group: the event loops that serve the connections.
+  /// - Returns: the running origin.
+  /// - Throws: ``OriginError/cannotListen(port:reason:)``.
   public static func start(
     port: Int = 0, recordedBodyBytes: Int = 1 << 20,
     on group: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
@@ -70,9 +72,9 @@ public final class FaultOrigin: Sendable {
     return origin
   }
 
-  /// Starts an origin, and stops it when `body` has ended in whichever way.
+  /// Starts an origin, and stops it after `body` has returned or thrown.
   ///
-  /// - Throws: ``OriginError/cannotListen(port:reason:)`` and what `body` throws.
+  /// - Throws: ``OriginError/cannotListen(port:reason:)`` and errors of `body`.
   public nonisolated(nonsending) static func running<Result>(
     _ body: nonisolated(nonsending) (FaultOrigin) async throws -> Result
   ) async throws -> Result {
@@ -92,17 +94,17 @@ public final class FaultOrigin: Sendable {
     "http://127.0.0.1:\(port)\(path)"
   }
 
-  /// Releases everything that is held, closes all connections, and gives the port back. It cannot be undone.
+  /// Closes all connections and the port for good, with all held responses.
   ///
-  /// Tests that wait for something get ``OriginError/stopped``.
+  /// Pending waits throw ``OriginError/stopped``.
   public func stop() async throws {
     monitor.change { $0.phase = .stopped }
     await closeEverything()
   }
 
-  /// Takes the server down: open connections are closed, new ones refused, until ``acceptConnections()``.
+  /// Closes open connections and refuses new ones until ``acceptConnections()``.
   ///
-  /// - Throws: ``OriginError/stopped``
+  /// - Throws: ``OriginError/stopped``.
   public func refuseConnections() async throws {
     let isRunning = monitor.change { state in
       if state.phase == .accepting { state.phase = .refusing }
@@ -112,9 +114,9 @@ public final class FaultOrigin: Sendable {
     await closeEverything()
   }
 
-  /// Brings the server up again, on the same port.
+  /// Accepts connections again, on the same port.
   ///
-  /// - Throws: ``OriginError/stopped``, ``OriginError/cannotListen(port:reason:)``
+  /// - Throws: ``OriginError/stopped``, ``OriginError/cannotListen(port:reason:)``.
   public func acceptConnections() async throws {
     let phase = monitor.change { state in
       let phase = state.phase

@@ -10,8 +10,8 @@ import Synchronization
   import Foundation
 #endif
 
-/// A response store without files, for tests: it behaves like the one on disk, and forgets everything with its last
-/// user.
+/// A response store in memory, for tests. It behaves like the store on disk, and loses its contents when it is
+/// deallocated.
 ///
 /// ```swift
 /// let store = InMemoryResponseStore()
@@ -24,9 +24,11 @@ public final class InMemoryResponseStore: ResponseStoring {
   private let state: Mutex<InMemoryResponses>
   private let now: @Sendable () -> Double
 
+  /// Creates an empty store.
+  ///
   /// - Parameters:
-  ///   - capacity: bytes of bodies, those that are kept not counted; equal bytes count once.
-  ///   - now: seconds since 1970.
+  ///   - capacity: the limit of stored bodies in bytes, without kept ones; equal bodies count once. Default: 20 MiB.
+  ///   - now: the clock, in seconds since 1970.
   public init(
     capacity: Int64 = 20 << 20, now: @escaping @Sendable () -> Double = { Date().timeIntervalSince1970 }
   ) {
@@ -34,8 +36,7 @@ public final class InMemoryResponseStore: ResponseStoring {
     self.now = now
   }
 
-  /// What happens when a file is removed or damaged: reading the entry is a miss from now on, and so is reading others
-  /// with the same bytes.
+  /// Simulates a lost or damaged file: reading this entry, or another one with the same bytes, becomes a miss.
   public func loseBytes(of entry: ResponseEntry) {
     state.withLock { $0.bodies[.init(digest: entry.digest, isKept: entry.isKept)] = nil }
   }
@@ -68,7 +69,7 @@ public final class InMemoryResponseStore: ResponseStoring {
     }
   }
 
-  /// Nobody else can change it.
+  /// Always 0: no other process can change the store.
   public func changeCount() -> Int64 { 0 }
 
   // MARK: Writing

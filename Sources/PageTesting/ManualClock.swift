@@ -1,4 +1,4 @@
-/// A clock that stands still until it is moved, for tests of timeouts, polling and expiry.
+/// A clock that only a test advances, for tests of timeouts, polling and expiry.
 ///
 /// ```swift
 /// let clock = ManualClock()
@@ -6,52 +6,52 @@
 /// try await clock.waitForSleepers()
 /// clock.advance(by: .seconds(60))
 /// ```
-public final class ManualClock: Clock, Sendable {
-  /// A time, counted from the clock's beginning.
-  public struct Instant: InstantProtocol {
-    public let offset: Duration
+package final class ManualClock: Clock, Sendable {
+  /// A time as an offset from the clock's start.
+  package struct Instant: InstantProtocol {
+    package let offset: Duration
 
-    public init(offset: Duration = .zero) {
+    package init(offset: Duration = .zero) {
       self.offset = offset
     }
 
-    public func advanced(by duration: Duration) -> Instant {
+    package func advanced(by duration: Duration) -> Instant {
       Instant(offset: offset + duration)
     }
 
-    public func duration(to other: Instant) -> Duration {
+    package func duration(to other: Instant) -> Duration {
       other.offset - offset
     }
 
-    public static func < (left: Instant, right: Instant) -> Bool {
+    package static func < (left: Instant, right: Instant) -> Bool {
       left.offset < right.offset
     }
   }
 
   fileprivate struct Face: Sendable {
     var now: Instant
-    /// When each sleeper wants to be woken, by its number.
+    /// The deadline of each sleeper, by its number.
     var alarms: [Int: Instant] = [:]
     var nextNumber = 0
   }
 
   private let face: Monitor<Face>
 
-  public init(now: Instant = Instant()) {
+  package init(now: Instant = Instant()) {
     face = Monitor(Face(now: now))
   }
 
-  public var now: Instant { face.read(\.now) }
+  package var now: Instant { face.read(\.now) }
 
-  public var minimumResolution: Duration { .nanoseconds(1) }
+  package var minimumResolution: Duration { .nanoseconds(1) }
 
-  /// How many tasks sleep on this clock.
-  public var sleeperCount: Int { face.read(\.alarms.count) }
+  /// The number of tasks that sleep on this clock.
+  package var sleeperCount: Int { face.read(\.alarms.count) }
 
-  /// Returns once the clock has been moved to `deadline`.
+  /// Returns once the clock has reached `deadline`.
   ///
   /// - Throws: `CancellationError`
-  public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
+  package func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
     try Task.checkCancellation()
     let number = face.change { face -> Int? in
       guard face.now < deadline else { return nil }
@@ -64,27 +64,29 @@ public final class ManualClock: Clock, Sendable {
     try await face.wait(within: nil) { $0.now >= deadline }
   }
 
-  /// Moves the clock forward and wakes the sleepers on its way, in the order of their deadlines.
+  /// Advances the clock and wakes sleepers in the order of their deadlines.
   ///
-  /// A task that sleeps again after it was woken counts from where the clock stands by then, which is usually the
-  /// end of the move: several steps of one task need several calls, with ``waitForSleepers(_:within:)`` between.
-  public func advance(by duration: Duration) {
+  /// A task that sleeps again after it was woken usually counts from the end of the advance. Several steps of one task
+  /// need several calls, with ``waitForSleepers(_:within:)`` between.
+  package func advance(by duration: Duration) {
     advance(to: now.advanced(by: duration))
   }
 
-  /// Moves the clock forward to a time; one in the past changes nothing.
-  public func advance(to end: Instant) {
+  /// Advances the clock to a time; a time in the past has no effect.
+  package func advance(to end: Instant) {
     while let stop = face.read({ $0.alarms.values.filter { $0 <= end }.min() }) {
       face.change { $0.move(to: stop) }
     }
     face.change { $0.move(to: end) }
   }
 
-  /// Returns once at least that many tasks sleep on this clock.
+  /// Returns once at least `count` tasks sleep on this clock.
   ///
-  /// - Parameter limit: how long to wait in real time.
-  /// - Throws: ``ManualClockError/tooFewSleepers(expected:found:)`` when the time is up, or `CancellationError`.
-  public func waitForSleepers(_ count: Int = 1, within limit: Duration = .seconds(60)) async throws {
+  /// - Parameters:
+  ///   - count: the number of tasks.
+  ///   - limit: the longest wait in real time.
+  /// - Throws: ``ManualClockError/tooFewSleepers(expected:found:)`` after `limit`, or `CancellationError`.
+  package func waitForSleepers(_ count: Int = 1, within limit: Duration = .seconds(60)) async throws {
     try await face.wait(within: limit) {
       $0.alarms.count >= count
     } failure: {
@@ -100,11 +102,11 @@ extension ManualClock.Face {
   }
 }
 
-/// What can go wrong with a ``ManualClock``.
-public enum ManualClockError: Error, Equatable, Sendable, CustomStringConvertible {
+/// An error of a ``ManualClock``.
+package enum ManualClockError: Error, Equatable, Sendable, CustomStringConvertible {
   case tooFewSleepers(expected: Int, found: Int)
 
-  public var description: String {
+  package var description: String {
     switch self {
     case .tooFewSleepers(let expected, let found): "expected \(expected) sleepers on the clock, found \(found)"
     }

@@ -1,10 +1,10 @@
-/// What can go wrong with an origin itself.
+/// An error of a ``FaultOrigin`` itself.
 public enum OriginError: Error, Equatable, Sendable, CustomStringConvertible {
-  /// The port is taken or not allowed.
+  /// The port is in use or not permitted.
   case cannotListen(port: Int, reason: String)
-  /// What a test waited for did not happen in time.
+  /// An expectation was not met in time; `found` is the last number.
   case deadlinePassed(waitedFor: String, limit: Duration, found: Int)
-  /// The origin was stopped while a test waited, or before it was used.
+  /// The origin was stopped before or during the call.
   case stopped
 
   public var description: String {

@@ -2,21 +2,23 @@ import HTTPTypes
 
 /// A request as the origin received it.
 public struct OriginRequest: Hashable, Sendable {
-  /// Its place among all requests of the origin, from 0.
+  /// The index among all requests of the origin, from 0.
   public let index: Int
-  /// The number of the connection it came on, from 0: two requests with the same number shared one.
+  /// The number of its connection, from 0. Requests on the same connection have the same number.
   public let connection: Int
+  /// The method.
   public let method: HTTPRequest.Method
-  /// The request target as it was sent: the path with its query.
+  /// The request target as received: the path with its query.
   public let path: String
+  /// The fields as received.
   public internal(set) var headers: HTTPFields
-  /// The body, cut after the bytes that the origin records (1 MiB unless told otherwise).
+  /// The body up to the limit of ``FaultOrigin/start(port:recordedBodyBytes:on:)``.
   public let body: [UInt8]
-  /// The size of the whole body in bytes, also where `body` is cut.
+  /// The size of the whole body in bytes.
   public let bodySize: Int
-  /// The fields after a body in chunks.
+  /// The trailer fields of a chunked body.
   public let trailers: HTTPFields
-  /// When its head had arrived.
+  /// When the head had arrived.
   public let began: ContinuousClock.Instant
 
   /// The recorded body as text.

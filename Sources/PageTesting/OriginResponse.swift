@@ -1,20 +1,28 @@
 import HTTPTypes
 
-/// What an origin answers when nothing goes wrong.
+/// A response of a ``FaultOrigin`` before faults are applied.
 ///
-/// `Content-Length` and the connection's fields are added when it is sent.
+/// The origin adds `Content-Length` and the fields of the connection.
 public struct OriginResponse: Hashable, Sendable {
+  /// The status.
   public var status: HTTPResponse.Status
+  /// The fields.
   public var headers: HTTPFields
-  /// The body; sent neither for `HEAD` nor with a status that has none.
+  /// The body; not sent for `HEAD`, nor with a status without content.
   public var body: [UInt8] {
     get { Array(bytes) }
     set { bytes = newValue[...] }
   }
 
-  /// A slice, so that a range of a big file shares its memory.
+  /// The body as a slice, so that a range of a large body shares its memory.
   package var bytes: ArraySlice<UInt8>
 
+  /// Creates a response.
+  ///
+  /// - Parameters:
+  ///   - status: the status; 200 by default.
+  ///   - headers: the fields.
+  ///   - body: the content.
   public init(
     status: HTTPResponse.Status = .ok, headers: HTTPFields = [:], body: some Sequence<UInt8> = [UInt8]()
   ) {
@@ -27,7 +35,7 @@ public struct OriginResponse: Hashable, Sendable {
     self.bytes = bytes
   }
 
-  /// A response that is only for people to read.
+  /// A response with plain text.
   static func plain(_ status: HTTPResponse.Status, _ text: String) -> OriginResponse {
     OriginResponse(status: status, headers: [.contentType: "text/plain; charset=utf-8"], body: text.utf8)
   }

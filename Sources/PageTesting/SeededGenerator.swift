@@ -1,12 +1,12 @@
-/// Random numbers that are the same in every run with the same seed (SplitMix64). Not for secrets.
-public struct SeededGenerator: RandomNumberGenerator, Sendable {
+/// A random number generator with reproducible output (SplitMix64). Not for secrets.
+package struct SeededGenerator: RandomNumberGenerator, Sendable {
   private var state: UInt64
 
-  public init(seed: UInt64) {
+  package init(seed: UInt64) {
     state = seed
   }
 
-  public mutating func next() -> UInt64 {
+  package mutating func next() -> UInt64 {
     state &+= 0x9E37_79B9_7F4A_7C15
     var mixed = state
     mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
@@ -14,8 +14,8 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
     return mixed ^ (mixed >> 31)
   }
 
-  /// That many bytes, for contents that do not compress.
-  public mutating func bytes(_ count: Int) -> [UInt8] {
+  /// Returns `count` random bytes, for contents that do not compress.
+  package mutating func bytes(_ count: Int) -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(count)
     while bytes.count < count {

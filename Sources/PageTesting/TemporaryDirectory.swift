@@ -4,16 +4,19 @@
   import Foundation
 #endif
 
-/// A new, empty folder in the system's temporary directory, removed with everything in it when nobody holds
-/// this object any more.
+/// A new, empty folder in the system's temporary directory. It is removed with its contents when the object is
+/// deallocated.
 ///
-/// Swift lets go of an object after its last use, which may be before the end of the scope: keep it in a property
-/// of the test suite, or use ``TemporaryDirectory/with(_:)``.
+/// Swift may deallocate an object after its last use, before the end of the scope: keep it in a property of the test
+/// suite, or use ``TemporaryDirectory/with(_:)``.
 public final class TemporaryDirectory: Sendable {
-  /// Absolute, without a slash at its end.
+  /// The absolute path, without a trailing slash.
   public let path: String
 
-  /// - Parameter prefix: how its name begins.
+  /// Creates the folder.
+  ///
+  /// - Parameter prefix: the prefix of the folder's name.
+  /// - Throws: the error of the file system.
   public init(prefix: String = "pagekit") throws {
     let parent = FileManager.default.temporaryDirectory.path
     let folder = (parent.hasSuffix("/") ? parent : parent + "/") + "\(prefix)-\(UUID().uuidString)"
@@ -25,12 +28,14 @@ public final class TemporaryDirectory: Sendable {
     try? FileManager.default.removeItem(atPath: path)
   }
 
-  /// The path of a file in it, which need not exist.
+  /// Returns the path of a file in the folder. The file need not exist.
   public func file(_ name: String) -> String {
     "\(path)/\(name)"
   }
 
-  /// Runs `body` with a new folder, which is there until `body` has ended.
+  /// Runs `body` with a new folder, and removes the folder afterwards.
+  ///
+  /// - Throws: the error of the file system, and errors of `body`.
   public nonisolated(nonsending) static func with<Result>(
     _ body: nonisolated(nonsending) (TemporaryDirectory) async throws -> Result
   ) async throws -> Result {
