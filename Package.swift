@@ -263,7 +263,6 @@ let package = Package(
       name: "RenderHostTests",
       dependencies: [
         "RenderHost", "PageWorkers", "PageTesting", "TestServers", "RenderHostCommand",
-        .product(name: "HummingbirdTesting", package: "hummingbird", condition: tools),
         .product(name: "NIOEmbedded", package: "swift-nio"),
       ], swiftSettings: relaxed),
     .testTarget(

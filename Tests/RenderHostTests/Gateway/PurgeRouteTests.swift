@@ -1,8 +1,6 @@
 import HTTPTypes
 import Hummingbird
-import HummingbirdTesting
 import Logging
-import NIOCore
 import PageTesting
 import Testing
 
@@ -32,13 +30,10 @@ struct PurgeRouteTests {
       settings: settings, controls: controls, metrics: metrics,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     let application = Application(router: try server.router(), logger: server.logger)
-    return try await application.test(.router) { client in
+    return try await application.serve { client in
       let headers: HTTPFields = token.map { [.authorization: "Bearer \($0)"] } ?? [:]
-      return try await client.execute(
-        uri: Self.path, method: .post, headers: headers, body: ByteBuffer(string: body)
-      ) { answer in
-        (answer.status.code, String(buffer: answer.body), orders.read { $0 })
-      }
+      let answer = try await client.execute(uri: Self.path, method: .post, headers: headers, body: body)
+      return (answer.status.code, answer.text, orders.read { $0 })
     }
   }
 

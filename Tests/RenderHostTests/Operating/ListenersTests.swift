@@ -1,7 +1,6 @@
 import Foundation
 import HTTPTypes
 import Hummingbird
-import HummingbirdTesting
 import Logging
 import PageTesting
 import TestServers
@@ -238,7 +237,7 @@ struct ListenersTests {
   /// What a listener that other machines can reach answers.
   private func distant(
     token: String? = token, asksToken: Bool = true,
-    _ body: @escaping @Sendable (any TestClientProtocol) async throws -> Void
+    _ body: @escaping @Sendable (ApplicationClient) async throws -> Void
   ) async throws {
     var settings = Settings()
     settings.adminToken = token
@@ -250,7 +249,7 @@ struct ListenersTests {
         key: .listen, host: "192.0.2.1", port: 0, groups: Set(RouteGroup.allCases), isSecure: false,
         asksToken: asksToken))
     Self.add(to: routes)
-    try await Application(router: routes.router, logger: server.logger).test(.live) { try await body($0) }
+    try await Application(router: routes.router, logger: server.logger).serve { try await body($0) }
   }
 
   @Test("where other machines can reach it, everything that is not for everybody asks for the token")
@@ -336,10 +335,10 @@ struct ListenersTests {
     for (groups, asksToken, isTold) in [
       ([.health], false, false), ([.health, .status], true, false), ([.health, .status], false, true),
     ] as [(Set<RouteGroup>, Bool, Bool)] {
-      try await Application(router: routes(carrying: groups, asksToken: asksToken)).test(.router) { client in
+      try await Application(router: routes(carrying: groups, asksToken: asksToken)).serve { client in
         try await client.execute(uri: "/readyz", method: .get) { answer in
           #expect(answer.status == .serviceUnavailable)
-          let text = String(buffer: answer.body)
+          let text = answer.text
           #expect(text.contains(#""name":"store","ok":false"#) && text.contains("/var/lib") == isTold, "\(text)")
         }
       }
@@ -352,13 +351,13 @@ struct ListenersTests {
       ([.dashboard, .status], ["/status"]),
       ([.dashboard, .status, .health, .metrics], ["/readyz", "/metrics", "/status"]),
     ] as [(Set<RouteGroup>, [String])] {
-      try await Application(router: routes(carrying: groups)).test(.router) { client in
+      try await Application(router: routes(carrying: groups)).serve { client in
         try await client.execute(uri: "/", method: .get) { answer in
-          let found = String(buffer: answer.body).matches(of: /href="(\/[a-z]+)"/).map { String($0.1) }
+          let found = answer.text.matches(of: /href="(\/[a-z]+)"/).map { String($0.1) }
           #expect(found == links)
         }
         try await client.execute(uri: "/status", method: .get) { answer in
-          #expect(!String(buffer: answer.body).contains("/preview"))
+          #expect(!answer.text.contains("/preview"))
         }
       }
     }

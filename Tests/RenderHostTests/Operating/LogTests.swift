@@ -1,6 +1,5 @@
 import Foundation
 import Hummingbird
-import HummingbirdTesting
 import Logging
 import PageTesting
 import Testing
@@ -34,7 +33,7 @@ struct LogTests {
       logger: Logger(label: "unused") { _ in SwiftLogNoOpLogHandler() })
     let router = try server.router()
     let logger = Logger(label: "l") { JSONLogHandler(label: $0) { line in lines.change { $0.append(line) } } }
-    try await Application(router: router, logger: logger).test(.router) { client in
+    try await Application(router: router, logger: logger).serve { client in
       try await client.execute(uri: "/nothing?token=secret", method: .get, headers: [.requestID: "abc"]) { _ in }
     }
     let answered = try lines.read { $0 }.map(Self.fields).filter { $0["message"] as? String == "Answered" }

@@ -1,6 +1,5 @@
 import Foundation
 import Hummingbird
-import HummingbirdTesting
 import Logging
 import PageTesting
 import Testing
@@ -33,7 +32,7 @@ struct LogThrottleTests {
     router.add(middleware: AccessLogMiddleware())
     router.get("/") { _, _ in Response(status: .init(code: status)) }
     let logger = Logger(label: "l") { JSONLogHandler(label: $0) { line in lines.change { $0.append(line) } } }
-    try await Application(router: router, logger: logger).test(.router) { client in
+    try await Application(router: router, logger: logger).serve { client in
       for _ in 0..<20 { try await client.execute(uri: "/", method: .get) { _ in } }
     }
     let answered = lines.read { $0 }.filter { String(decoding: $0, as: UTF8.self).contains("Answered") }

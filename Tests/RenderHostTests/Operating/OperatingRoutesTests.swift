@@ -1,7 +1,6 @@
 import Foundation
 import HTTPTypes
 import Hummingbird
-import HummingbirdTesting
 import Logging
 import PageTesting
 import Testing
@@ -33,10 +32,10 @@ struct OperatingRoutesTests {
     controls.server.checks = [
       HealthCheck(name: "store") { nil }, HealthCheck(name: "release") { problem.read { $0 } },
     ]
-    try await application(controls: controls).test(.router) { client in
+    try await application(controls: controls).serve { client in
       try await client.execute(uri: "/readyz", method: .get) { answer in
         #expect(answer.status == .serviceUnavailable)
-        let text = String(buffer: answer.body)
+        let text = answer.text
         #expect(
           text
             == #"{"checks":[{"name":"store","ok":true},{"name":"release","ok":false,"reason":"no release is active yet"}],"#
@@ -50,7 +49,7 @@ struct OperatingRoutesTests {
 
   @Test(arguments: ["/admin/settings", "/admin/relaunch", "/admin/cache/clear", "/admin"])
   func withoutATokenThereAreNoAdminRoutes(_ path: String) async throws {
-    try await application().test(.router) { client in
+    try await application().serve { client in
       for method in [HTTPRequest.Method.get, .post] {
         try await client.execute(uri: path, method: method, headers: [.authorization: "Bearer "]) { answer in
           #expect(answer.status == .notFound)
@@ -67,7 +66,7 @@ struct OperatingRoutesTests {
     let relaunched = Monitor(0)
     var controls = HostControls.fake()
     controls.server.relaunch = { relaunched.change { $0 += 1 } }
-    try await application(token: Self.token, controls: controls).test(.router) { client in
+    try await application(token: Self.token, controls: controls).serve { client in
       var headers = HTTPFields()
       headers[.authorization] = authorization
       try await client.execute(uri: "/admin/relaunch", method: .post, headers: headers) { answer in
@@ -86,15 +85,15 @@ struct OperatingRoutesTests {
     var controls = HostControls.fake()
     controls.server.relaunch = { done.change { $0.append("relaunch") } }
     controls.server.clearCache = { throw Away() }
-    try await application(token: Self.token, controls: controls).test(.router) { client in
+    try await application(token: Self.token, controls: controls).serve { client in
       let headers: HTTPFields = [.authorization: "bearer \(Self.token)"]
       try await client.execute(uri: "/admin/relaunch", method: .post, headers: headers) { #expect($0.status == .ok) }
       try await client.execute(uri: "/admin/cache/clear", method: .post, headers: headers) { answer in
         #expect(answer.status == .badGateway)
-        #expect(String(buffer: answer.body) == #"{"error":"https://a.example/manifest.json answered 503"}"#)
+        #expect(answer.text == #"{"error":"https://a.example/manifest.json answered 503"}"#)
       }
       try await client.execute(uri: "/admin/settings", method: .get, headers: headers) { answer in
-        let text = String(buffer: answer.body)
+        let text = answer.text
         #expect(text.contains(#"{"key":"page-time","source":"default","value":"5"}"#))
         #expect(text.contains("********") && !text.contains(Self.token))
       }
@@ -107,7 +106,7 @@ struct OperatingRoutesTests {
     ("", false), ("a b", false), ("a\"b", false), ("é", false),
   ])
   func aSaneRequestIDIsTakenOver(_ id: String, _ isTaken: Bool) async throws {
-    try await application().test(.router) { client in
+    try await application().serve { client in
       try await client.execute(uri: "/healthz", method: .get, headers: [.requestID: id]) { answer in
         let given = try #require(answer.headers[.requestID])
         #expect((given == id) == isTaken)
@@ -124,20 +123,20 @@ struct OperatingRoutesTests {
         throw HTTPError(.conflict, headers: [.retryAfter: "3"], message: "I \"am\"")
       }
       router.get("/busy") { _, _ -> String in throw HTTPError(.serviceUnavailable) }
-    }.test(.router) { client in
+    }.serve { client in
       try await client.execute(uri: "/fault", method: .get) { answer in
-        #expect(answer.status == .internalServerError && !String(buffer: answer.body).contains("Secret"))
+        #expect(answer.status == .internalServerError && !answer.text.contains("Secret"))
       }
       try await client.execute(uri: "/teapot", method: .get) { answer in
         #expect(answer.status == .conflict && answer.headers[.retryAfter] == "3")
-        #expect(String(buffer: answer.body) == #"{"error":"I \"am\""}"#)
+        #expect(answer.text == #"{"error":"I \"am\""}"#)
       }
       try await client.execute(uri: "/busy", method: .get) { answer in
-        #expect(String(buffer: answer.body) == #"{"error":"service unavailable"}"#)
+        #expect(answer.text == #"{"error":"service unavailable"}"#)
       }
       try await client.execute(uri: "/nothing", method: .get) { answer in
         #expect(answer.status == .notFound && answer.headers[.requestID] != nil)
-        #expect(String(buffer: answer.body) == #"{"error":"there is nothing at GET /nothing"}"#)
+        #expect(answer.text == #"{"error":"there is nothing at GET /nothing"}"#)
       }
     }
   }
@@ -149,14 +148,14 @@ struct OperatingRoutesTests {
       router.get("/stream") { _, _ in
         Response(status: .ok, body: ResponseBody { writer in try await writer.finish(nil) })
       }
-    }.test(.router) { client in
+    }.serve { client in
       for number in 0..<20 { try await client.execute(uri: "/things/\(number)", method: .get) { _ in } }
       for number in 0..<5 { try await client.execute(uri: "/made-up/\(number)", method: .get) { _ in } }
       try await client.execute(uri: "/stream", method: .get) { _ in }
       try await client.execute(uri: "/metrics", method: .get, headers: [.accept: "application/openmetrics-text"]) {
         answer in
         #expect(answer.headers[.contentType]?.hasPrefix("application/openmetrics-text; version=1.0.0") == true)
-        let parsed = try StrictMetrics(String(buffer: answer.body))
+        let parsed = try StrictMetrics(answer.text)
         let name = "renderhost_http_requests_total"
         #expect(parsed.value(name, ["method": "GET", "route": "/things/{id}", "status": "200"]) == 20)
         #expect(parsed.value(name, ["method": "GET", "route": "none", "status": "404"]) == 5)
@@ -177,11 +176,11 @@ struct OperatingRoutesTests {
       return status
     }
     controls.server.checks = [HealthCheck(name: "store") { nil }]
-    try await application(controls: controls).test(.router) { client in
+    try await application(controls: controls).serve { client in
       try await client.execute(uri: "/status", method: .get) { answer in
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .iso8601
-        let status = try decoder.decode(HostStatus.self, from: Data(answer.body.readableBytesView))
+        let status = try decoder.decode(HostStatus.self, from: Data(answer.body))
         #expect(status.started == Date(timeIntervalSince1970: 1_795_000_000))
         #expect(status.failures.count == HostStatus.failureLimit)
         #expect(status.checks == [.init(name: "store", ok: true, reason: nil)])

@@ -7,7 +7,7 @@ import Testing
 @Suite(.serialized) struct EventStreamTests {
   /// All that comes, over a connection of its own.
   private func watch(_ farm: PageFarm, _ id: String, after last: Int? = nil) async throws -> String {
-    let url = try #require(PageURL("http://127.0.0.1:\(farm.client.port ?? 0)/pages/\(id)/events"))
+    let url = try #require(PageURL("http://127.0.0.1:\(farm.client.port)/pages/\(id)/events"))
     var head = try #require(HTTPRequest(url: url))
     if let last { head.headerFields[try #require(HTTPField.Name("Last-Event-ID"))] = String(last) }
     let transport = try CurlTransport()
@@ -17,7 +17,7 @@ import Testing
   }
 
   @Test func eventsHaveIdsAndGoOnWhereAClientWas() async throws {
-    try await PageFarm.running(["counter": Script.counter], workers: 1, live: true) { farm in
+    try await PageFarm.running(["counter": Script.counter], workers: 1) { farm in
       let id = try await farm.open("counter")
       let log = try await farm.log(of: id)
       try await farm.until { await log.names(after: 0).contains("rendered") }
@@ -42,7 +42,7 @@ import Testing
   }
 
   @Test func aSilentStreamShowsThatItIsThere() async throws {
-    try await PageFarm.running(["counter": Script.counter], workers: 1, live: true) { farm in
+    try await PageFarm.running(["counter": Script.counter], workers: 1) { farm in
       let id = try await farm.open("counter")
       async let stream = watch(farm, id)
       let log = try await farm.log(of: id)

@@ -1,8 +1,6 @@
 import Foundation
 import Hummingbird
-import HummingbirdTesting
 import Logging
-import NIOCore
 import PageKit
 import PageTesting
 import TestServers
@@ -16,12 +14,12 @@ struct PageFarm {
   let origin: FaultOrigin
   let running: PageRunning
   let record: HostRecord
-  let client: any TestClientProtocol
+  let client: ApplicationClient
 
   static func running<Result: Sendable>(
     _ bundles: [String: String], files: [String: String] = [:], workers: Int = 2, pageTime: Duration = .seconds(1),
     now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }, change: (inout Settings) -> Void = { _ in },
-    live: Bool = false, _ body: @escaping @Sendable (PageFarm) async throws -> Result
+    _ body: @escaping @Sendable (PageFarm) async throws -> Result
   ) async throws -> Result {
     let origin = try await FaultOrigin.start()
     let folder = try TemporaryDirectory()
@@ -61,7 +59,7 @@ struct PageFarm {
     let result: Swift.Result<Result, any Error>
     do {
       result = .success(
-        try await application.test(live ? .live : .router) { client in
+        try await application.serve { client in
           let farm = PageFarm(origin: origin, running: running, record: record, client: client)
           try await farm.until { await running.workers.status().ready >= workers }
           return try await body(farm)
@@ -110,9 +108,8 @@ struct PageFarm {
   func ask(
     _ method: HTTPRequest.Method = .get, _ path: String, _ body: String? = nil, headers: HTTPFields = [:]
   ) async throws -> Answer {
-    try await client.execute(
-      uri: path, method: method, headers: headers, body: body.map { ByteBuffer(string: $0) }
-    ) { Answer(status: $0.status.code, headers: $0.headers, text: String(buffer: $0.body)) }
+    let answer = try await client.execute(uri: path, method: method, headers: headers, body: body)
+    return Answer(status: answer.status.code, headers: answer.headers, text: answer.text)
   }
 
   /// Opens a bundle, and gives the page's id.

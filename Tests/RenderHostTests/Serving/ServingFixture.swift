@@ -2,7 +2,6 @@ import CurlTransport
 import Foundation
 import HTTPTypes
 import Hummingbird
-import HummingbirdTesting
 import Logging
 import PageKit
 import PageTesting
@@ -66,13 +65,11 @@ struct ServingFixture: Sendable {
     let serving = try Serving(settings, host: PageHost(configuration), record: record, logger: logger)
     let router = Router(context: HostRequestContext.self)
     serving.add(to: router)
-    let application = Application(
-      router: router, configuration: .init(address: .hostname("127.0.0.1", port: 0)), services: serving.services,
-      logger: logger)
+    let application = Application(router: router, services: serving.services, logger: logger)
     let transport = try CurlTransport(.init(connectionsPerHost: 64))
-    try await application.test(.live) { client in
+    try await application.serve { client in
       let fixture = ServingFixture(
-        feed: serving.feed, record: record, port: try #require(client.port), transport: transport,
+        feed: serving.feed, record: record, port: client.port, transport: transport,
         directory: directory)
       try await fixture.wait { $0.readiness.hasAsked }
       try await body(fixture)
