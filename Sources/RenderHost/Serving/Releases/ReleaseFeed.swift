@@ -15,8 +15,6 @@ public final class ReleaseFeed: Sendable {
     var verified: Date?
     var problem: String?
     var storeGeneration = 0
-    var subscribers: [UInt64: AsyncStream<Void>.Continuation] = [:]
-    var nextSubscriber: UInt64 = 0
   }
 
   /// How long the bytes of a release stay reachable by their digests after it was replaced.
@@ -27,6 +25,8 @@ public final class ReleaseFeed: Sendable {
 
   private let state = Mutex(State())
   private let publications = Atomic<Int>(0)
+  /// One pending change stands for all that have not been taken.
+  private let broadcast = Broadcast<Void>(limit: 1)
 
   public init() {}
 
@@ -61,11 +61,8 @@ public final class ReleaseFeed: Sendable {
   }
 
   private func change(_ body: (inout State) -> Void) {
-    let subscribers = state.withLock { state in
-      body(&state)
-      return Array(state.subscribers.values)
-    }
-    for subscriber in subscribers { subscriber.yield() }
+    state.withLock { body(&$0) }
+    broadcast.send(())
   }
 
   // MARK: Readiness
@@ -100,8 +97,8 @@ public final class ReleaseFeed: Sendable {
 
   // MARK: Events
 
-  /// How many are told of changes.
-  public var subscriberCount: Int { state.withLock(\.subscribers.count) }
+  /// The number of streams of ``changes()`` that are read.
+  public var subscriberCount: Int { broadcast.listenerCount }
 
   /// Newest last.
   var history: [ReleaseEvent] { state.withLock(\.events) }
@@ -114,19 +111,7 @@ public final class ReleaseFeed: Sendable {
     }
   }
 
-  /// Says that there may be new events, or another readiness; what has not been taken yet counts as one. Nil with too many subscribers.
-  func changes() -> AsyncStream<Void>? {
-    let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-    let number = state.withLock { state -> UInt64? in
-      guard state.subscribers.count < Self.subscribersLimit else { return nil }
-      state.nextSubscriber += 1
-      state.subscribers[state.nextSubscriber] = continuation
-      return state.nextSubscriber
-    }
-    guard let number else { return nil }
-    continuation.onTermination = { [weak self] _ in
-      self?.state.withLock { $0.subscribers[number] = nil }
-    }
-    return stream
-  }
+  /// An element for each change of events or readiness; changes that have not been taken yet are one element. Returns
+  /// `nil` if there are ``subscribersLimit`` streams already.
+  func changes() -> AsyncStream<Void>? { broadcast.listen(maximum: Self.subscribersLimit) }
 }
