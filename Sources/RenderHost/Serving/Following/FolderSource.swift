@@ -3,14 +3,14 @@ import Foundation
 import HTTPTransport
 
 /// A folder as a source of releases: its manifest is a file in the store's folder, which is made of what is there.
-public struct FolderSource: Sendable {
+package struct FolderSource: Sendable {
   /// Absolute; may be a symbolic link.
-  public let folder: String
+  package let folder: String
   /// The manifest's file, by which the store knows the source.
-  public let manifestPath: String
+  package let manifestPath: String
 
   /// - Throws: ``DigestError`` where libcrypto has no SHA-256.
-  public init(folder: String, store: StoreDirectory) throws {
+  package init(folder: String, store: StoreDirectory) throws {
     let absolute = URL(fileURLWithPath: folder).standardizedFileURL.path
     self.folder = absolute
     var digester = try Digester.sha256()
@@ -20,7 +20,7 @@ public struct FolderSource: Sendable {
   }
 
   /// The manifest for a ``HostConfiguration``; `nil` if the path makes no URL.
-  public var manifest: PageURL? { PageURL(filePath: manifestPath) }
+  package var manifest: PageURL? { PageURL(filePath: manifestPath) }
 
   /// A file of settings in the folder that is no part of the release: `preload`, `prefetch` and unknown keys of its
   /// entries are taken over.

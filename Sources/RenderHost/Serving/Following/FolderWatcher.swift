@@ -8,7 +8,7 @@ import ServiceLifecycle
 /// Publishes a folder: makes a release of what is in it at the start, and of every change.
 ///
 /// What cannot be published, a script that is HTML say, keeps the release that was there, and is said.
-public actor FolderWatcher: Service {
+package actor FolderWatcher: Service {
   private let source: FolderSource
   private let publisher: ReleasePublisher
   /// Somebody says that there is something new.
@@ -34,7 +34,7 @@ public actor FolderWatcher: Service {
     scanner = FolderScanner(source)
   }
 
-  public func run() async throws {
+  package func run() async throws {
     let events = try DirectoryEvents(source.folder)
     defer { events.stop() }
     former = FileManager.default.contents(atPath: source.manifestPath).flatMap { try? Manifest(reading: Array($0)) }

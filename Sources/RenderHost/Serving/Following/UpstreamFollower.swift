@@ -2,12 +2,12 @@ import Logging
 import ServiceLifecycle
 
 /// Follows another server's manifest: asks at the start, then now and again, and whenever it is told to.
-public struct UpstreamFollower: Service {
+package struct UpstreamFollower: Service {
   let publisher: ReleasePublisher
   let period: Duration
   let signal: FollowSignal
 
-  public func run() async throws {
+  package func run() async throws {
     await publisher.publishStored()
     _ = await publisher.bring()
     publisher.feed.markAsked()
@@ -22,7 +22,7 @@ public struct UpstreamFollower: Service {
 }
 
 /// Says that the source has something new; several such words before it is asked are one. One reader.
-public struct FollowSignal: Sendable {
+package struct FollowSignal: Sendable {
   let stream: AsyncStream<Void>
   private let continuation: AsyncStream<Void>.Continuation
 
@@ -30,5 +30,5 @@ public struct FollowSignal: Sendable {
     (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
   }
 
-  public func send() { continuation.yield() }
+  package func send() { continuation.yield() }
 }

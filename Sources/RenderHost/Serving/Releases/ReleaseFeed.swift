@@ -4,7 +4,7 @@ import HTTPTransport
 import Synchronization
 
 /// The release that is served, those before it, and the way to learn of the next.
-public final class ReleaseFeed: Sendable {
+package final class ReleaseFeed: Sendable {
   private struct State {
     var current: ServedRelease?
     /// Newest first, with the time when another took its place.
@@ -28,7 +28,7 @@ public final class ReleaseFeed: Sendable {
   /// One pending change stands for all that have not been taken.
   private let broadcast = Broadcast<Void>(limit: 1)
 
-  public init() {}
+  package init() {}
 
   /// Another for each release; read before ``current`` it is never newer than that.
   var generation: Int { publications.load(ordering: .acquiring) }
@@ -89,7 +89,7 @@ public final class ReleaseFeed: Sendable {
   }
 
   /// The part of this host's readiness that releases decide.
-  public var readiness: ReleaseReadiness {
+  package var readiness: ReleaseReadiness {
     state.withLock { state in
       ReleaseReadiness(hasAsked: state.hasAsked, latest: state.current == nil ? nil : state.events.last, state.problem)
     }
@@ -98,7 +98,7 @@ public final class ReleaseFeed: Sendable {
   // MARK: Events
 
   /// The number of streams of ``changes()`` that are read.
-  public var subscriberCount: Int { broadcast.listenerCount }
+  package var subscriberCount: Int { broadcast.listenerCount }
 
   /// Newest last.
   var history: [ReleaseEvent] { state.withLock(\.events) }
