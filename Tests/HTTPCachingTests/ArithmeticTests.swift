@@ -57,7 +57,8 @@ struct ArithmeticTests {
     if !holds { Issue.record("\(stored.fields) \(stored.times) \(now.map(\.secondsSinceEpoch) ?? 0)") }
   }
 
-  @Test func anAgeNeverFallsWhileTimeGoesOn() async {
+  @Test("an age never falls while time advances")
+  func ageIsMonotonic() async {
     var random = SeededGenerator(seed: 9111)
     let policy = CachePolicy(mode: .private)
     for round in 0..<5_000 {
@@ -72,7 +73,8 @@ struct ArithmeticTests {
     }
   }
 
-  @Test func noDecisionOverflowsAndNothingStaleIsCalledFresh() async {
+  @Test("no decision overflows, and no stale response counts as fresh")
+  func noOverflow() async {
     var random = SeededGenerator(seed: 5861)
     for round in 0..<10_000 {
       await giveWay(round)
@@ -98,7 +100,8 @@ struct ArithmeticTests {
     }
   }
 
-  @Test func nothingStaleIsUsedWhereTheResponseForbidsIt() async {
+  @Test("a stale response is never used if its directives forbid that")
+  func forbiddenStaleUse() async {
     var random = SeededGenerator(seed: 9110)
     var count = 0
     for round in 0..<10_000 {
@@ -127,7 +130,8 @@ struct ArithmeticTests {
     #expect(count > 2_000)
   }
 
-  @Test func everyDateOfFourDigitYearsReadsAsItWasWritten() async {
+  @Test("every date with a four-digit year is read as it was written")
+  func fourDigitYears() async {
     var random = SeededGenerator(seed: 1994)
     for round in 0..<5_000 {
       await giveWay(round)
@@ -136,7 +140,8 @@ struct ArithmeticTests {
     }
   }
 
-  @Test func whateverIsReadIsWrittenAsTheSameDate() {
+  @Test("a date that was read is written as the same date")
+  func readDatesRoundTrip() {
     let now = Sample.time(0)
     for text in Self.texts {
       guard let date = HTTPDate(text, now: now) else { continue }

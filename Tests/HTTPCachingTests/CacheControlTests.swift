@@ -1,11 +1,13 @@
 import HTTPTypes
 import Testing
+
 @testable import HTTPCaching
 
 struct CacheControlTests {
   private static func read(_ values: String...) -> CacheControl { CacheControl(values) }
 
-  @Test func flagsAreReadInAnyCaseAndOrder() {
+  @Test("flags are read in any case and order")
+  func flags() {
     let control = Self.read(
       "Public, NO-STORE ,must-revalidate,,proxy-revalidate", "immutable, must-understand, no-transform")
     #expect(control.isPublic && control.noStore && control.mustRevalidate && control.proxyRevalidate)
@@ -13,24 +15,29 @@ struct CacheControlTests {
     #expect(!control.onlyIfCached && control.isPrivate == nil && control.noCache == nil)
   }
 
-  @Test(arguments: [
-    ("max-age=60", 60), ("max-age=\"60\"", 60), ("Max-Age=0", 0), (#"max-age="\6\0""#, 60),
-    ("max-age=60, max-age=5", 60),
-    ("max-age=99999999999999999999", 1 << 31), ("max-age=4294967296", 1 << 31),
-    // RFC 9111 §4.2.1: what cannot be read makes it stale
-    ("max-age", 0), ("max-age=", 0), ("max-age=-5", 0), ("max-age=1.5", 0), ("max-age=a", 0), ("max-age=60 1", 0),
-    ("max-age = 60", 0), ("max-age='60'", 0), ("max-age=\"6\"0", 0), ("max-age=\"60", 0), ("max-age 60", 0),
-  ])
-  func maxAgeIsReadStrictly(_ value: String, _ seconds: Int64) {
+  @Test(
+    "max-age accepts digits only",
+    arguments: [
+      ("max-age=60", 60), ("max-age=\"60\"", 60), ("Max-Age=0", 0), (#"max-age="\6\0""#, 60),
+      ("max-age=60, max-age=5", 60),
+      ("max-age=99999999999999999999", 1 << 31), ("max-age=4294967296", 1 << 31),
+      // RFC 9111 §4.2.1: what cannot be read makes it stale
+      ("max-age", 0), ("max-age=", 0), ("max-age=-5", 0), ("max-age=1.5", 0), ("max-age=a", 0), ("max-age=60 1", 0),
+      ("max-age = 60", 0), ("max-age='60'", 0), ("max-age=\"6\"0", 0), ("max-age=\"60", 0), ("max-age 60", 0),
+    ])
+  func maxAge(_ value: String, _ seconds: Int64) {
     #expect(Self.read(value).maxAge == seconds)
   }
 
-  @Test(arguments: ["", "maxage=60", "x-max-age=60", "\"max-age=60\"", "=60", ";max-age=60"])
-  func whatIsAnotherDirectiveGrantsNothing(_ value: String) {
+  @Test(
+    "a directive with a similar name has no effect",
+    arguments: ["", "maxage=60", "x-max-age=60", "\"max-age=60\"", "=60", ";max-age=60"])
+  func similarNames(_ value: String) {
     #expect(Self.read(value).maxAge == nil)
   }
 
-  @Test func fieldNamesNarrowAndTheBareDirectiveWins() {
+  @Test("field names narrow no-cache and private, and the bare directive wins")
+  func fieldNames() {
     #expect(Self.read("no-cache=\"Set-Cookie, X-A\"").noCache == .fields(["set-cookie", "x-a"]))
     #expect(Self.read("private=set-cookie").isPrivate == .fields(["set-cookie"]))
     #expect(Self.read("private=\"a\", private=\"b\"").isPrivate == .fields(["a", "b"]))
@@ -40,17 +47,21 @@ struct CacheControlTests {
   }
 
   /// A comma that was forgotten must not turn a ban into a narrower one.
-  @Test(arguments: [
-    "no-cache must-revalidate", "no-cache; x", "no-cache=\"a\"b", "no-cache=\"a", "no-cache=\"a;b\"", "no-cache=a b",
-    "no-cache=", "NO-CACHE = \"a\"",
-  ])
-  func aBanThatCannotBeReadIsOfTheWhole(_ value: String) {
+  @Test(
+    "an invalid no-cache or private concerns the whole response",
+    arguments: [
+      "no-cache must-revalidate", "no-cache; x", "no-cache=\"a\"b", "no-cache=\"a", "no-cache=\"a;b\"", "no-cache=a b",
+      "no-cache=", "NO-CACHE = \"a\"",
+    ])
+  func invalidRestriction(_ value: String) {
     #expect(Self.read(value).noCache == .response)
     #expect(Self.read(value.replacing("no-cache", with: "private")).isPrivate == .response || value.hasPrefix("N"))
   }
 
-  @Test(arguments: ["public x", "public; max-age=5", "immutable=\"", "max-stale 5", "max-stale=\"5\"5"])
-  func whatCannotBeReadGrantsNothing(_ value: String) {
+  @Test(
+    "a directive with an invalid argument permits nothing",
+    arguments: ["public x", "public; max-age=5", "immutable=\"", "max-stale 5", "max-stale=\"5\"5"])
+  func invalidPermission(_ value: String) {
     let control = Self.read(value)
     #expect(!control.isPublic && !control.isImmutable && control.maxStale == nil && control.maxAge == nil)
   }
@@ -61,14 +72,16 @@ struct CacheControlTests {
     #expect(Self.read("community=\"UCI\", x, y=1") == CacheControl())
   }
 
-  @Test func commasAndEscapesInQuotesAreNoSeparators() {
+  @Test("commas and escapes inside quotes do not separate")
+  func quotedCommas() {
     let control = Self.read(#"ext="a, no-store, \"b\"", max-age=5"#)
     #expect(!control.noStore)
     #expect(control.maxAge == 5)
     #expect(Self.read(#"ext="never ends, no-store"#).noStore == false)
   }
 
-  @Test func requestDirectivesAreRead() {
+  @Test("the directives of requests are read")
+  func requestDirectives() {
     #expect(Self.read("max-stale").maxStale == .any)
     #expect(Self.read("max-stale=10").maxStale == .seconds(10))
     #expect(Self.read("max-stale=x").maxStale == nil)
@@ -76,7 +89,8 @@ struct CacheControlTests {
     #expect(Self.read("only-if-cached").onlyIfCached)
   }
 
-  @Test func extensionsForStaleAnswersAreReadAndUnreadableOnesGrantNothing() {
+  @Test("stale-while-revalidate and stale-if-error are read, and have no effect if invalid")
+  func staleExtensions() {
     let control = Self.read("stale-while-revalidate=5, stale-if-error=6")
     #expect((control.staleWhileRevalidate, control.staleIfError) == (5, 6))
     #expect(Self.read("stale-while-revalidate=x").staleWhileRevalidate == nil)
@@ -105,29 +119,34 @@ struct TargetedFieldTests {
   }
 
   /// RFC 9213 §2.2: the other fields do not count beside it.
-  @Test(arguments: [
-    ("max-age=60", 60, FreshnessLifetime.Source.maxAge), ("max-age=60;x=1", 60, .maxAge),
-    ("max-age=5, s-maxage=60", 60, .sharedMaxAge), ("max-age=5, max-age=60", 60, .maxAge),
-    ("max-age=999999999999999", 1 << 31, .maxAge),
-    // Valid, though nothing in it tells a lifetime.
-    ("none", 0, .unknown), ("max-age=60.0", 0, .unknown), ("max-age=\"60\"", 0, .unknown), ("max-age", 0, .unknown),
-    ("max-age=-1", 0, .unknown), ("max-age=(60)", 0, .unknown), ("max-age=?1", 0, .unknown),
-  ])
-  func theTargetedFieldDecidesAlone(_ value: String, _ seconds: Int64, _ source: FreshnessLifetime.Source) throws {
+  @Test(
+    "a targeted field replaces Cache-Control and Expires",
+    arguments: [
+      ("max-age=60", 60, FreshnessLifetime.Source.maxAge), ("max-age=60;x=1", 60, .maxAge),
+      ("max-age=5, s-maxage=60", 60, .sharedMaxAge), ("max-age=5, max-age=60", 60, .maxAge),
+      ("max-age=999999999999999", 1 << 31, .maxAge),
+      // Valid, though nothing in it tells a lifetime.
+      ("none", 0, .unknown), ("max-age=60.0", 0, .unknown), ("max-age=\"60\"", 0, .unknown), ("max-age", 0, .unknown),
+      ("max-age=-1", 0, .unknown), ("max-age=(60)", 0, .unknown), ("max-age=?1", 0, .unknown),
+    ])
+  func targetedFieldWins(_ value: String, _ seconds: Int64, _ source: FreshnessLifetime.Source) throws {
     let lifetime = Self.lifetime(try Self.fields(value, "max-age=7"))
     #expect((lifetime.seconds, lifetime.source) == (seconds, source))
   }
 
   /// RFC 9213 §2.1: as though it were absent. Keys are lower-case.
-  @Test(arguments: [
-    "", " ", "Max-Age=60", "max-age=60,", "max-age=", "max-age=60 no-store", "\"a\"", "max-age=6\u{E9}",
-  ])
-  func aTargetedFieldThatIsEmptyOrUnreadableIsIgnored(_ value: String) throws {
+  @Test(
+    "an empty or invalid targeted field is ignored",
+    arguments: [
+      "", " ", "Max-Age=60", "max-age=60,", "max-age=", "max-age=60 no-store", "\"a\"", "max-age=6\u{E9}",
+    ])
+  func invalidTargetedField(_ value: String) throws {
     #expect(Self.lifetime(try Self.fields(value, "max-age=7")).seconds == 7)
     #expect(Self.lifetime(try Self.fields(value, nil)).source == .expires)
   }
 
-  @Test func linesAreReadTogether() throws {
+  @Test("several lines of a targeted field are one dictionary")
+  func severalLines() throws {
     let name = try #require(HTTPField.Name("CDN-Cache-Control"))
     var fields = try Self.fields("must-revalidate", "max-age=7")
     fields.append(HTTPField(name: name, value: "max-age=60"))
@@ -136,7 +155,8 @@ struct TargetedFieldTests {
     #expect(Self.lifetime(fields).seconds == 7)
   }
 
-  @Test func otherCachesDoNotHeedIt() throws {
+  @Test("a cache ignores targeted fields that are not its own")
+  func otherCaches() throws {
     let fields = try Self.fields("max-age=60", "max-age=7")
     #expect(Self.lifetime(fields, CachePolicy(mode: .private)).seconds == 7)
     #expect(Self.lifetime(fields, CachePolicy(mode: .shared, targets: [])).seconds == 7)
@@ -144,7 +164,8 @@ struct TargetedFieldTests {
     #expect(Self.lifetime(other).seconds == 7)
   }
 
-  @Test func theFirstTargetWithAValidValueCounts() throws {
+  @Test("the first targeted field with a valid value applies")
+  func firstValidTarget() throws {
     let own = try #require(HTTPField.Name("Own-Cache-Control"))
     let policy = CachePolicy(mode: .shared, targets: [own, try #require(HTTPField.Name.cdnCacheControl)])
     var fields = try Self.fields("max-age=60", "max-age=7")
@@ -166,6 +187,7 @@ struct TargetedFieldTests {
 
   /// RFC 9213 §2.2, §3.1.
   @Test(
+    "a targeted field decides what is stored",
     arguments: [
       ("max-age=60", "no-store", nil), ("none", "no-store", nil), ("no-store", "max-age=60", .responseNoStore),
       ("private", "public", .isPrivate), ("private=\"x-a\"", "public", nil), ("", "no-store", .responseNoStore),
@@ -173,14 +195,15 @@ struct TargetedFieldTests {
       ("no-store=?0", "max-age=60", nil), ("no-store=1", "max-age=60", nil), ("private=1", "max-age=60", nil),
       ("no-store=\"x\"", "max-age=60", nil),
     ] as [(String, String, StorageDecision.Refusal?)])
-  func theTargetedFieldSaysWhatIsStored(_ targeted: String, _ control: String, _ refusal: StorageDecision.Refusal?)
+  func targetedStorage(_ targeted: String, _ control: String, _ refusal: StorageDecision.Refusal?)
     throws
   {
     #expect(try Self.refusal(targeted, control) == refusal)
   }
 
   /// RFC 9213 §2.2: nor does `Expires` count for what is kept.
-  @Test func anExpiresBesideATargetedFieldIsNoLeaveToKeep() throws {
+  @Test("Expires beside a targeted field does not permit storing")
+  func expiresBesideTarget() throws {
     func decide(_ targeted: String?) throws -> StorageDecision {
       CachePolicy(mode: .shared).storage(
         of: Sample.answer(302, try Self.fields(targeted, nil)), to: Sample.request(), received: Sample.time(0))
@@ -192,12 +215,14 @@ struct TargetedFieldTests {
     }
   }
 
-  @Test func aPrivateCacheIsToldByCacheControl() throws {
+  @Test("a private cache obeys Cache-Control, not the targeted field")
+  func privateCache() throws {
     #expect(try Self.refusal("max-age=60", "no-store", mode: .private) == .responseNoStore)
     #expect(try Self.refusal("no-store", "max-age=60", mode: .private) == nil)
   }
 
-  @Test func directivesThatRestrictCountAsInCacheControl() throws {
+  @Test("directives of a targeted field restrict as those of Cache-Control do")
+  func restrictingDirectives() throws {
     let policy = CachePolicy(mode: .shared)
     for (targeted, summary) in [
       ("max-age=60, no-cache", "revalidate responseNoCache"), ("max-age=60, no-cache=\"x-a\"", "serve fresh"),

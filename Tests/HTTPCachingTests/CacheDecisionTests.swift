@@ -1,5 +1,6 @@
 import HTTPTypes
 import Testing
+
 @testable import HTTPCaching
 
 struct DecisionTests {
@@ -31,63 +32,71 @@ struct DecisionTests {
   }
 
   /// RFC 9111 §4.2, §4.2.1, §5.2.2.1, §5.2.2.4, §5.2.2.10.
-  @Test(arguments: [
-    Row("max-age=60", "", at: 59, "serve fresh"),
-    Row("max-age=60", "", at: 60, "revalidate stale"),
-    Row("max-age=10, s-maxage=60", "", at: 30, "revalidate stale", shared: "serve fresh"),
-    Row("max-age=60, s-maxage=10", "", at: 30, "serve fresh", shared: "revalidate stale"),
-    Row("no-cache, max-age=60", "", at: 1, "revalidate responseNoCache"),
-    Row("no-cache=\"x-a\", max-age=60", "", at: 1, "serve fresh"),
-    Row("no-cache must-revalidate, max-age=60", "", at: 1, "revalidate responseNoCache"),
-    Row("max-age=60, must-revalidate", "", at: 59, "serve fresh"),
-    Row("max-age=60, immutable", "", at: 60, "revalidate stale"),
-    Row("", "", at: 1, "revalidate stale"),
-  ])
-  func theResponseSaysHowLongItMayBeUsed(_ row: Row) { Self.check(row) }
+  @Test(
+    "directives of the response decide how long it may be used",
+    arguments: [
+      Row("max-age=60", "", at: 59, "serve fresh"),
+      Row("max-age=60", "", at: 60, "revalidate stale"),
+      Row("max-age=10, s-maxage=60", "", at: 30, "revalidate stale", shared: "serve fresh"),
+      Row("max-age=60, s-maxage=10", "", at: 30, "serve fresh", shared: "revalidate stale"),
+      Row("no-cache, max-age=60", "", at: 1, "revalidate responseNoCache"),
+      Row("no-cache=\"x-a\", max-age=60", "", at: 1, "serve fresh"),
+      Row("no-cache must-revalidate, max-age=60", "", at: 1, "revalidate responseNoCache"),
+      Row("max-age=60, must-revalidate", "", at: 59, "serve fresh"),
+      Row("max-age=60, immutable", "", at: 60, "revalidate stale"),
+      Row("", "", at: 1, "revalidate stale"),
+    ])
+  func responseDirectives(_ row: Row) { Self.check(row) }
 
   /// RFC 9111 §5.2.1.1, §5.2.1.2, §5.2.1.3, §5.2.1.4.
-  @Test(arguments: [
-    Row("max-age=60", "no-cache", at: 1, "revalidate requestNoCache"),
-    Row("max-age=60", "max-age=10", at: 10, "serve fresh"),
-    Row("max-age=60", "max-age=10", at: 11, "revalidate requestMaxAge"),
-    Row("max-age=60", "max-age=x", at: 1, "revalidate requestMaxAge"),
-    Row("max-age=60", "max-age=10, max-stale=5", at: 15, "serve fresh"),
-    Row("max-age=60", "max-age=10, max-stale=5", at: 16, "revalidate requestMaxAge"),
-    Row("max-age=60", "min-fresh=20", at: 40, "serve fresh"),
-    Row("max-age=60", "min-fresh=20", at: 41, "revalidate requestMinFresh"),
-    Row("max-age=60", "min-fresh=20, max-stale", at: 41, "revalidate requestMinFresh"),
-    Row("max-age=60", "max-stale", at: 9999, "serve requestAllowsStale"),
-    Row("max-age=60", "max-stale=10", at: 70, "serve requestAllowsStale"),
-    Row("max-age=60", "max-stale=10", at: 71, "revalidate stale"),
-    Row("", "max-stale", at: 1, "revalidate stale"),
-  ])
-  func theRequestSaysWhatItAccepts(_ row: Row) { Self.check(row) }
+  @Test(
+    "directives of the request decide what it accepts",
+    arguments: [
+      Row("max-age=60", "no-cache", at: 1, "revalidate requestNoCache"),
+      Row("max-age=60", "max-age=10", at: 10, "serve fresh"),
+      Row("max-age=60", "max-age=10", at: 11, "revalidate requestMaxAge"),
+      Row("max-age=60", "max-age=x", at: 1, "revalidate requestMaxAge"),
+      Row("max-age=60", "max-age=10, max-stale=5", at: 15, "serve fresh"),
+      Row("max-age=60", "max-age=10, max-stale=5", at: 16, "revalidate requestMaxAge"),
+      Row("max-age=60", "min-fresh=20", at: 40, "serve fresh"),
+      Row("max-age=60", "min-fresh=20", at: 41, "revalidate requestMinFresh"),
+      Row("max-age=60", "min-fresh=20, max-stale", at: 41, "revalidate requestMinFresh"),
+      Row("max-age=60", "max-stale", at: 9999, "serve requestAllowsStale"),
+      Row("max-age=60", "max-stale=10", at: 70, "serve requestAllowsStale"),
+      Row("max-age=60", "max-stale=10", at: 71, "revalidate stale"),
+      Row("", "max-stale", at: 1, "revalidate stale"),
+    ])
+  func requestWishes(_ row: Row) { Self.check(row) }
 
   /// RFC 9111 §4.2.4, §5.2.2.2, §5.2.2.8, §5.2.2.10.
-  @Test(arguments: [
-    Row("max-age=60, must-revalidate", "max-stale", at: 61, "revalidate stale"),
-    Row("max-age=60, no-cache", "max-stale", at: 61, "revalidate responseNoCache"),
-    Row(
-      "max-age=60, proxy-revalidate", "max-stale", at: 61, "serve requestAllowsStale", shared: "revalidate stale"),
-    Row(
-      "max-age=60, s-maxage=60", "max-stale", at: 61, "serve requestAllowsStale", shared: "revalidate stale"),
-    Row("max-age=60, must-revalidate, stale-while-revalidate=9", "", at: 61, "revalidate stale"),
-    Row(
-      "max-age=60, proxy-revalidate, stale-while-revalidate=9", "", at: 61, "serveStale", shared: "revalidate stale"),
-    Row(
-      "max-age=60, s-maxage=60, stale-while-revalidate=9", "", at: 61, "serveStale", shared: "revalidate stale"),
-  ])
-  func aStaleAnswerMayNotBeUsedWhereTheResponseForbidsIt(_ row: Row) { Self.check(row) }
+  @Test(
+    "a stale response is not used if its directives forbid that",
+    arguments: [
+      Row("max-age=60, must-revalidate", "max-stale", at: 61, "revalidate stale"),
+      Row("max-age=60, no-cache", "max-stale", at: 61, "revalidate responseNoCache"),
+      Row(
+        "max-age=60, proxy-revalidate", "max-stale", at: 61, "serve requestAllowsStale", shared: "revalidate stale"),
+      Row(
+        "max-age=60, s-maxage=60", "max-stale", at: 61, "serve requestAllowsStale", shared: "revalidate stale"),
+      Row("max-age=60, must-revalidate, stale-while-revalidate=9", "", at: 61, "revalidate stale"),
+      Row(
+        "max-age=60, proxy-revalidate, stale-while-revalidate=9", "", at: 61, "serveStale", shared: "revalidate stale"),
+      Row(
+        "max-age=60, s-maxage=60, stale-while-revalidate=9", "", at: 61, "serveStale", shared: "revalidate stale"),
+    ])
+  func staleForbidden(_ row: Row) { Self.check(row) }
 
   /// RFC 9111 §5.2.2.3, §5.2.2.5, §5.2.2.7: a confirmation may have brought such a directive.
-  @Test(arguments: [
-    Row("max-age=60, no-store", "", at: 1, "revalidate responseNoCache"),
-    Row("max-age=60, no-store", "max-stale", at: 61, "revalidate responseNoCache"),
-    Row("max-age=60, no-store, must-understand", "", at: 1, "serve fresh"),
-    Row("max-age=60, private", "", at: 1, "serve fresh", shared: "revalidate responseNoCache"),
-    Row("max-age=60, private=\"x-a\"", "", at: 1, "serve fresh"),
-  ])
-  func whatMayNotBeKeptIsNotUsedWithoutAsking(_ row: Row) {
+  @Test(
+    "a response that must not be stored any more is validated before its use",
+    arguments: [
+      Row("max-age=60, no-store", "", at: 1, "revalidate responseNoCache"),
+      Row("max-age=60, no-store", "max-stale", at: 61, "revalidate responseNoCache"),
+      Row("max-age=60, no-store, must-understand", "", at: 1, "serve fresh"),
+      Row("max-age=60, private", "", at: 1, "serve fresh", shared: "revalidate responseNoCache"),
+      Row("max-age=60, private=\"x-a\"", "", at: 1, "serve fresh"),
+    ])
+  func noLongerStorable(_ row: Row) {
     Self.check(row)
     for mode in [CachePolicy.Mode.private, .shared] {
       let policy = CachePolicy(mode: mode)
@@ -99,29 +108,34 @@ struct DecisionTests {
   }
 
   /// RFC 5861 §3; RFC 9111 §5.2.1.1.
-  @Test(arguments: [
-    Row("max-age=60, stale-while-revalidate=30", "", at: 59, "serve fresh"),
-    Row("max-age=60, stale-while-revalidate=30", "", at: 90, "serveStale"),
-    Row("max-age=60, stale-while-revalidate=30", "", at: 91, "revalidate stale"),
-    Row("max-age=60, stale-while-revalidate=30", "max-age=100", at: 70, "revalidate stale"),
-    Row("max-age=60, stale-while-revalidate=30", "max-age=0", at: 70, "revalidate requestMaxAge"),
-    Row("max-age=60, stale-while-revalidate=30", "min-fresh=1", at: 70, "revalidate requestMinFresh"),
-    Row("max-age=60, stale-while-revalidate=30", "no-cache", at: 70, "revalidate requestNoCache"),
-    Row("max-age=60, stale-while-revalidate=30", "max-stale", at: 70, "serve requestAllowsStale"),
-  ])
-  func aStaleAnswerMayBeUsedWhileItIsRevalidated(_ row: Row) { Self.check(row) }
+  @Test(
+    "a stale response may be used while it is revalidated",
+    arguments: [
+      Row("max-age=60, stale-while-revalidate=30", "", at: 59, "serve fresh"),
+      Row("max-age=60, stale-while-revalidate=30", "", at: 90, "serveStale"),
+      Row("max-age=60, stale-while-revalidate=30", "", at: 91, "revalidate stale"),
+      Row("max-age=60, stale-while-revalidate=30", "max-age=100", at: 70, "revalidate stale"),
+      Row("max-age=60, stale-while-revalidate=30", "max-age=0", at: 70, "revalidate requestMaxAge"),
+      Row("max-age=60, stale-while-revalidate=30", "min-fresh=1", at: 70, "revalidate requestMinFresh"),
+      Row("max-age=60, stale-while-revalidate=30", "no-cache", at: 70, "revalidate requestNoCache"),
+      Row("max-age=60, stale-while-revalidate=30", "max-stale", at: 70, "serve requestAllowsStale"),
+    ])
+  func staleWhileRevalidate(_ row: Row) { Self.check(row) }
 
   /// RFC 9111 §5.2.1.7.
-  @Test(arguments: [
-    Row("max-age=60", "only-if-cached", at: 59, "serve fresh"),
-    Row("max-age=60", "only-if-cached", at: 60, "gatewayTimeout stale"),
-    Row("max-age=60", "only-if-cached, max-stale", at: 60, "serve requestAllowsStale"),
-    Row("max-age=60, no-cache", "only-if-cached", at: 1, "gatewayTimeout responseNoCache"),
-    Row("max-age=60", "only-if-cached, max-age=5", at: 6, "gatewayTimeout requestMaxAge"),
-  ])
-  func aRequestThatWantsOnlyWhatIsStoredNeverGoesToTheOrigin(_ row: Row) { Self.check(row) }
+  @Test(
+    "a request with only-if-cached never goes to the origin",
+    arguments: [
+      Row("max-age=60", "only-if-cached", at: 59, "serve fresh"),
+      Row("max-age=60", "only-if-cached", at: 60, "gatewayTimeout stale"),
+      Row("max-age=60", "only-if-cached, max-stale", at: 60, "serve requestAllowsStale"),
+      Row("max-age=60, no-cache", "only-if-cached", at: 1, "gatewayTimeout responseNoCache"),
+      Row("max-age=60", "only-if-cached, max-age=5", at: 6, "gatewayTimeout requestMaxAge"),
+    ])
+  func onlyIfCached(_ row: Row) { Self.check(row) }
 
-  @Test func withNothingStoredARequestThatWantsOnlyThatFails() {
+  @Test("only-if-cached without a stored response is a gateway timeout")
+  func onlyIfCachedMiss() {
     let request = Sample.asking("only-if-cached")
     for mode in [CachePolicy.Mode.private, .shared] {
       let policy = CachePolicy(mode: mode)
@@ -131,7 +145,8 @@ struct DecisionTests {
   }
 
   /// RFC 9111 §5.4.
-  @Test func pragmaCountsOnlyWhereThereIsNoCacheControl() throws {
+  @Test("Pragma applies only without Cache-Control")
+  func pragma() throws {
     let pragma = try #require(HTTPField.Name("Pragma"))
     let policy = CachePolicy(mode: .private)
     let stored = [Sample.stored()]
@@ -158,7 +173,8 @@ struct SelectionTests {
   }
 
   /// RFC 9111 §4.1.
-  @Test func ofSeveralVariantsTheOneThatFitsIsChosen() throws {
+  @Test("the variant that matches the request is selected")
+  func matchingVariant() throws {
     let stored = [
       Sample.stored(id: 1, vary: try Self.key("de")), Sample.stored(id: 2, vary: try Self.key("en")),
     ]
@@ -169,7 +185,8 @@ struct SelectionTests {
   }
 
   /// RFC 9111 §4: by `Date`, not by arrival.
-  @Test func ofSeveralThatFitTheMostRecentIsChosen() {
+  @Test("the most recent of several matching responses is selected")
+  func mostRecent() {
     let early: HTTPFields = [.date: Sample.time(-50).description]
     let late: HTTPFields = [.date: Sample.time(-10).description]
     let stored = [
@@ -179,7 +196,8 @@ struct SelectionTests {
     #expect(Self.decide(Sample.request(), stored.reversed()).stored?.id == 1)
   }
 
-  @Test func whereTheDateDoesNotTellTheLaterArrivalIsChosen() {
+  @Test("with equal dates, the response that arrived later is selected")
+  func laterArrival() {
     let same: HTTPFields = [.date: Sample.time(-50).description]
     let stored = [
       Sample.stored("max-age=99", same, came: 0, id: 1), Sample.stored("max-age=99", same, came: -9, id: 2),
@@ -189,7 +207,8 @@ struct SelectionTests {
   }
 
   /// RFC 9111 §4.1: a default answer that forgot its `Vary` does not hide the better ones.
-  @Test func oneThatVariesIsPreferredToALaterOneThatDoesNot() throws {
+  @Test("a response with Vary is preferred to a later one without")
+  func varyPreferred() throws {
     let stored = [
       Sample.stored(came: -5, id: 1, vary: try Self.key("de")), Sample.stored(came: 0, id: 2),
     ]
@@ -198,23 +217,27 @@ struct SelectionTests {
   }
 
   /// RFC 9111 §3.3.
-  @Test(arguments: [
-    ("bytes=0-9", "serve fresh"), ("bytes=40-49", "serve fresh"), ("bytes=45-50", "fetch partial"),
-    ("bytes=60-", "fetch partial"), ("bytes=-1", "fetch partial"), ("bytes=0-9,20-29", "fetch partial"),
-  ])
-  func aPartAnswersOnlyRangesThatLieWithinIt(_ range: String, _ summary: String) {
+  @Test(
+    "a part answers only ranges within it",
+    arguments: [
+      ("bytes=0-9", "serve fresh"), ("bytes=40-49", "serve fresh"), ("bytes=45-50", "fetch partial"),
+      ("bytes=60-", "fetch partial"), ("bytes=-1", "fetch partial"), ("bytes=0-9,20-29", "fetch partial"),
+    ])
+  func rangesOfParts(_ range: String, _ summary: String) {
     let part = Sample.stored(extent: .part(0..<50, of: 100))
     #expect(Self.decide(Sample.request([.range: range]), [part]).summary == summary)
   }
 
-  @Test func aPartAnswersNoRangeThatIsAskedOfOtherContent() {
+  @Test("a part does not answer a range with If-Range for other content")
+  func ifRangeOfParts() {
     let part = Sample.stored(extent: .part(0..<50, of: 100))
     let request = Sample.request([.range: "bytes=0-9", .ifRange: "\"w\""])
     #expect(Self.decide(request, [part]).summary == "fetch partial")
   }
 
   /// RFC 9111 §3.3, RFC 9110 §13.1.5.
-  @Test func theRestOfABeginningIsAskedForByItsStrongETag() throws {
+  @Test("the rest of a stored beginning is requested with its strong ETag")
+  func restOfBeginning() throws {
     let part = Sample.stored(extent: .part(0..<50, of: 100))
     let decision = Self.decide(Sample.request([.ifNoneMatch: "\"mine\""]), [part])
     #expect(decision.summary == "complete")
@@ -224,24 +247,28 @@ struct SelectionTests {
     #expect(sent[.ifNoneMatch] == nil)
   }
 
-  @Test(arguments: [
-    Sample.stored("max-age=60", [.eTag: "W/\"v\""], extent: .part(0..<50, of: 100)),
-    Sample.stored("max-age=60", [.eTag: "v"], extent: .part(0..<50, of: 100)),
-    Sample.stored("max-age=60", [:], extent: .part(0..<50, of: 100)),
-    Sample.stored(extent: .part(10..<50, of: 100)),
-    Sample.stored(extent: .part(0..<50, of: 100), isInvalidated: true),
-  ])
-  func withoutABeginningOfContentThatIsKnownForSureTheWholeIsAskedFor(_ part: StoredResponse) {
+  @Test(
+    "without a beginning and a strong ETag, the whole is requested",
+    arguments: [
+      Sample.stored("max-age=60", [.eTag: "W/\"v\""], extent: .part(0..<50, of: 100)),
+      Sample.stored("max-age=60", [.eTag: "v"], extent: .part(0..<50, of: 100)),
+      Sample.stored("max-age=60", [:], extent: .part(0..<50, of: 100)),
+      Sample.stored(extent: .part(10..<50, of: 100)),
+      Sample.stored(extent: .part(0..<50, of: 100), isInvalidated: true),
+    ])
+  func wholeInsteadOfRest(_ part: StoredResponse) {
     #expect(Self.decide(Sample.request(), [part]).summary == "fetch partial")
   }
 
-  @Test func aPartAnswersNoHeadAndNoRequestThatWantsOnlyWhatIsStored() {
+  @Test("a part answers neither HEAD nor only-if-cached")
+  func partsAndOnlyIfCached() {
     let part = Sample.stored(extent: .part(0..<50, of: 100))
     #expect(Self.decide(Sample.request(method: .head), [part]).summary == "fetch partial")
     #expect(Self.decide(Sample.asking("only-if-cached"), [part]).summary == "gatewayTimeout partial")
   }
 
-  @Test func aWholeIsPreferredToAPart() {
+  @Test("a whole response is preferred to a part")
+  func wholePreferred() {
     let stored = [Sample.stored(id: 1), Sample.stored(extent: .part(0..<50, of: 100), came: 1, id: 2)]
     #expect(Self.decide(Sample.request(), stored).stored?.id == 1)
   }
@@ -260,27 +287,31 @@ struct ForwardingTests {
   }
 
   /// RFC 9111 §4: a cache writes through, whatever it has.
-  @Test(arguments: [HTTPRequest.Method.post, .put, .delete, .patch, .options])
-  func otherMethodsGoToTheOrigin(_ method: HTTPRequest.Method) {
+  @Test(
+    "methods other than GET and HEAD go to the origin",
+    arguments: [HTTPRequest.Method.post, .put, .delete, .patch, .options])
+  func otherMethods(_ method: HTTPRequest.Method) {
     for control in ["max-stale", "only-if-cached"] {
       let request = Sample.request([.cacheControl: control], method: method)
       #expect(Self.decide(request, Sample.stored()) == .fetch(request, because: .method))
     }
   }
 
-  @Test func aHeadIsAnsweredFromWhatIsStoredForGet() {
+  @Test("HEAD is answered from a stored response to GET")
+  func headFromGet() {
     #expect(Self.decide(Sample.request(method: .head), Sample.stored()).summary == "serve fresh")
   }
 
   /// RFC 9111 §4.3.2.
-  @Test(arguments: [HTTPField.Name.ifMatch, .ifUnmodifiedSince])
-  func conditionsThatOnlyAnOriginCanTellGoThere(_ name: HTTPField.Name) {
+  @Test("If-Match and If-Unmodified-Since go to the origin", arguments: [HTTPField.Name.ifMatch, .ifUnmodifiedSince])
+  func originConditions(_ name: HTTPField.Name) {
     let request = Sample.request([name: "\"v\""])
     #expect(Self.decide(request, Sample.stored()) == .fetch(request, because: .precondition))
   }
 
   /// RFC 9111 §4.3.1.
   @Test(
+    "a validation sends all validators in place of the client's conditions",
     arguments: [
       ([.eTag: "\"v\""], "\"v\"", nil), ([.eTag: "W/\"v\""], "W/\"v\"", nil),
       ([.lastModified: "Sun, 06 Nov 1994 08:00:00 GMT"], nil, "Sun, 06 Nov 1994 08:00:00 GMT"),
@@ -288,7 +319,7 @@ struct ForwardingTests {
         [.eTag: "\"v\"", .lastModified: "Sun, 06 Nov 1994 08:00:00 GMT"], "\"v\"", "Sun, 06 Nov 1994 08:00:00 GMT"
       ),
     ] as [(HTTPFields, String?, String?)])
-  func aValidationSendsEveryValidatorInsteadOfTheClientsConditions(
+  func validationRequest(
     _ fields: HTTPFields, _ tag: String?, _ date: String?
   ) throws {
     let own: HTTPFields = [.ifNoneMatch: "\"mine\"", .ifModifiedSince: "Mon, 07 Nov 1994 08:00:00 GMT"]
@@ -300,21 +331,23 @@ struct ForwardingTests {
     #expect(sent[.cacheControl] == "no-cache")
   }
 
-  @Test func withoutAValidatorTheClientsOwnConditionsGoToTheOrigin() {
+  @Test("without a validator, the client's own conditions go to the origin")
+  func clientConditions() {
     let request = Sample.request([.ifNoneMatch: "\"mine\""])
     #expect(Self.decide(request, Sample.stored("max-age=1", [:])) == .fetch(request, because: .stale))
     #expect(Self.decide(request, Sample.stored("", [:])) == .fetch(request, because: .noFreshness))
   }
 
   /// `If-None-Match: *` would be answered by 304 whatever the origin has.
-  @Test(arguments: ["*", "", "\"a\", \"b\"", ",\"a\""])
-  func anEntityTagThatWouldAskForSomethingElseIsNone(_ tag: String) {
+  @Test("an ETag with another meaning in If-None-Match is ignored", arguments: ["*", "", "\"a\", \"b\"", ",\"a\""])
+  func ambiguousTag(_ tag: String) {
     #expect(Validators(of: [.eTag: tag]).isEmpty)
     #expect(Self.decide(Sample.request(), Sample.stored("max-age=1", [.eTag: tag])).summary == "fetch stale")
   }
 
   /// A 304 to the client's condition would say nothing of what is stored.
-  @Test func whatIsRefreshedBehindAStaleAnswerIsNotAskedAboutWithTheClientsConditions() throws {
+  @Test("a background revalidation does not use the client's conditions")
+  func backgroundConditions() throws {
     let request = Sample.request([.ifNoneMatch: "\"mine\"", .range: "bytes=0-1", .ifRange: "\"mine\""])
     let decision = Self.decide(request, Sample.stored("max-age=1, stale-while-revalidate=9", [:]), at: 2)
     #expect(decision.summary == "serveStale")
@@ -323,13 +356,15 @@ struct ForwardingTests {
   }
 
   /// RFC 9111 §4.4.
-  @Test func whatWasInvalidatedIsAskedAboutThoughItIsFresh() {
+  @Test("an invalidated response is validated although it is fresh")
+  func invalidatedResponse() {
     let stored = Sample.stored(isInvalidated: true)
     #expect(Self.decide(Sample.request(), stored).summary == "revalidate invalidated")
     #expect(Self.decide(Sample.asking("max-stale"), stored, at: 99).summary == "revalidate invalidated")
   }
 
-  @Test func theCallersOwnLifetimeReplacesOrLimitsTheServers() {
+  @Test("the caller's lifetime rule replaces or limits that of the server")
+  func lifetimeRule() {
     let request = Sample.request()
     #expect(Self.decide(request, Sample.stored(), at: 30, lifetime: .atMost(20)).summary == "revalidate stale")
     #expect(Self.decide(request, Sample.stored(), at: 70, lifetime: .atMost(200)).summary == "revalidate stale")
@@ -342,6 +377,7 @@ struct ForwardingTests {
   }
 
   @Test(
+    "every reason to forward has a clause and a Cache-Status token",
     arguments: [
       (ForwardReason.method, "RFC 9111 §4", "method"), (.notStored, "RFC 9111 §4", "uri-miss"),
       (.variant, "RFC 9111 §4.1", "vary-miss"), (.stale, "RFC 9111 §4.2", "stale"),
@@ -350,18 +386,19 @@ struct ForwardingTests {
       (.requestMaxAge, "RFC 9111 §5.2.1.1", "request"), (.requestMinFresh, "RFC 9111 §5.2.1.3", "request"),
       (.partial, "RFC 9111 §3.3", "partial"), (.precondition, "RFC 9111 §4.3.2", "bypass"), (.asked, nil, "request"),
     ] as [(ForwardReason, String?, String)])
-  func everyReasonToForwardNamesItsRuleAndItsToken(_ reason: ForwardReason, _ clause: String?, _ token: String) {
+  func forwardReasons(_ reason: ForwardReason, _ clause: String?, _ token: String) {
     #expect(reason.clause == clause)
     #expect(reason.cacheStatusToken == token)
   }
 
   @Test(
+    "every reason to serve has a clause",
     arguments: [
       (ServeReason.fresh, "RFC 9111 §4.2"), (.requestAllowsStale, "RFC 9111 §5.2.1.2"),
       (.whileRevalidating, "RFC 5861 §3"), (.ifError, "RFC 5861 §4"), (.disconnected, "RFC 9111 §4.2.4"),
       (.anyAge, nil),
     ] as [(ServeReason, String?)])
-  func everyReasonToServeNamesItsRule(_ reason: ServeReason, _ clause: String?) {
+  func serveReasons(_ reason: ServeReason, _ clause: String?) {
     #expect(reason.clause == clause)
   }
 }
@@ -387,39 +424,44 @@ struct StaleMarkTests {
     }
   }
 
-  @Test(arguments: [
-    Row("max-age=60", marked: 20, at: 20, "revalidate stale"),
-    Row("max-age=60", marked: 20, at: 30, "revalidate stale"),
-    // A clock that was set back does not make it fresh.
-    Row("max-age=60", marked: 20, at: 10, "revalidate stale"),
-    Row("max-age=60, stale-while-revalidate=5", marked: 20, at: 25, "serveStale"),
-    Row("max-age=60, stale-while-revalidate=5", marked: 20, at: 26, "revalidate stale"),
-    // It was stale before.
-    Row("max-age=10, stale-while-revalidate=5", marked: 14, at: 16, "revalidate stale"),
-    Row("max-age=60, stale-while-revalidate=5, must-revalidate", marked: 20, at: 21, "revalidate stale"),
-    Row("max-age=60", "max-stale=5", marked: 20, at: 25, "serve requestAllowsStale"),
-    Row("max-age=60", "max-stale=5", marked: 20, at: 26, "revalidate stale"),
-    Row("max-age=60", "min-fresh=1", marked: 20, at: 21, "revalidate requestMinFresh"),
-  ])
-  func itIsUsedWithoutAskingOnlyWhereThatIsAllowed(_ row: Row) {
+  @Test(
+    "a response that was marked as stale is used only where stale use is permitted",
+    arguments: [
+      Row("max-age=60", marked: 20, at: 20, "revalidate stale"),
+      Row("max-age=60", marked: 20, at: 30, "revalidate stale"),
+      // A clock that was set back does not make it fresh.
+      Row("max-age=60", marked: 20, at: 10, "revalidate stale"),
+      Row("max-age=60, stale-while-revalidate=5", marked: 20, at: 25, "serveStale"),
+      Row("max-age=60, stale-while-revalidate=5", marked: 20, at: 26, "revalidate stale"),
+      // It was stale before.
+      Row("max-age=10, stale-while-revalidate=5", marked: 14, at: 16, "revalidate stale"),
+      Row("max-age=60, stale-while-revalidate=5, must-revalidate", marked: 20, at: 21, "revalidate stale"),
+      Row("max-age=60", "max-stale=5", marked: 20, at: 25, "serve requestAllowsStale"),
+      Row("max-age=60", "max-stale=5", marked: 20, at: 26, "revalidate stale"),
+      Row("max-age=60", "min-fresh=1", marked: 20, at: 21, "revalidate requestMinFresh"),
+    ])
+  func markedUse(_ row: Row) {
     let decision = CachePolicy(mode: .shared).decision(
       for: Sample.asking(row.request), among: [row.stored], at: Sample.time(row.age))
     #expect(decision.summary == row.decision)
   }
 
-  @Test(arguments: [
-    Row("max-age=60, stale-if-error=5", marked: 20, at: 25, "serveStale ifError"),
-    Row("max-age=60, stale-if-error=5", marked: 20, at: 26, "use"),
-    Row("max-age=60", marked: 20, at: 25, "use"),
-  ])
-  func anErrorOfTheOriginIsAnsweredByItForAsLongAsItSays(_ row: Row) {
+  @Test(
+    "a response that was marked as stale replaces errors within its stale-if-error",
+    arguments: [
+      Row("max-age=60, stale-if-error=5", marked: 20, at: 25, "serveStale ifError"),
+      Row("max-age=60, stale-if-error=5", marked: 20, at: 26, "use"),
+      Row("max-age=60", marked: 20, at: 25, "use"),
+    ])
+  func markedErrors(_ row: Row) {
     let decision = CachePolicy(mode: .shared).decision(
       on: Sample.answer(503), to: row.stored.validators.applied(to: Sample.request()), for: Sample.request(),
       validating: row.stored, at: Sample.time(row.age))
     #expect(decision.summary == row.decision)
   }
 
-  @Test func noRuleOfTheClientMakesItFresh() {
+  @Test("no lifetime rule makes a marked response fresh")
+  func markedLifetime() {
     let stored = Row("max-age=60", marked: 20, at: 0, "").stored
     let freshness = Freshness(of: stored, at: Sample.time(30), rule: .exactly(1_000))
     #expect((freshness.isFresh, freshness.remaining, freshness.age) == (false, -10, 30))

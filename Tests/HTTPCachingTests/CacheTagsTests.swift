@@ -26,20 +26,23 @@ struct CacheTagsTests {
 
   private static let long = String(repeating: "x", count: 256)
 
-  @Test(arguments: [
-    Row([], []),
-    Row([("Surrogate-Key", "")], []),
-    Row([("Surrogate-Key", "a b\tc  d")], ["a", "b", "c", "d"]),
-    Row([("Surrogate-Key", "a,b c")], ["a,b", "c"]),
-    Row([("Cache-Tag", "a, b ,c,,\t,d")], ["a", "b", "c", "d"]),
-    Row([("Cache-Tag", "a b, c")], ["a b", "c"]),
-    Row([("cache-tag", "a,c"), ("surrogate-key", "b a"), ("Cache-Tag", "d,b")], ["b", "a", "c", "d"]),
-    Row([("Cache-Tag", "A,a,é")], ["A", "a", "é"]),
-    Row([("Cache-Tag", long + "x," + long)], [long]),
-  ])
-  func aResponseHasTheTagsOfBothFieldsOnce(_ row: Row) { #expect(CacheTags.of(row.fields) == row.tags) }
+  @Test(
+    "the tags of both fields are joined without repetitions",
+    arguments: [
+      Row([], []),
+      Row([("Surrogate-Key", "")], []),
+      Row([("Surrogate-Key", "a b\tc  d")], ["a", "b", "c", "d"]),
+      Row([("Surrogate-Key", "a,b c")], ["a,b", "c"]),
+      Row([("Cache-Tag", "a, b ,c,,\t,d")], ["a", "b", "c", "d"]),
+      Row([("Cache-Tag", "a b, c")], ["a b", "c"]),
+      Row([("cache-tag", "a,c"), ("surrogate-key", "b a"), ("Cache-Tag", "d,b")], ["b", "a", "c", "d"]),
+      Row([("Cache-Tag", "A,a,é")], ["A", "a", "é"]),
+      Row([("Cache-Tag", long + "x," + long)], [long]),
+    ])
+  func bothFields(_ row: Row) { #expect(CacheTags.of(row.fields) == row.tags) }
 
-  @Test func whatIsMoreThanTheLimitIsLeftOut() {
+  @Test("tags beyond the limits are ignored")
+  func limits() {
     let names = (0..<300).map { "t\($0)" }
     let fields = Row(
       [("Surrogate-Key", names.prefix(200).joined(separator: " ")), ("Cache-Tag", names.joined(separator: ","))], []

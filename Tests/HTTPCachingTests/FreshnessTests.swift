@@ -1,5 +1,6 @@
 import HTTPTypes
 import Testing
+
 @testable import HTTPCaching
 
 struct FreshnessLifetimeTests {
@@ -12,53 +13,61 @@ struct FreshnessLifetimeTests {
       policy: CachePolicy(mode: isShared ? .shared : .private), received: received)
   }
 
-  @Test func sharedMaxAgeWinsInASharedCacheOnly() {
+  @Test("s-maxage wins in a shared cache only")
+  func sharedMaxAge() {
     let fields: HTTPFields = [.cacheControl: "max-age=10, s-maxage=20", .expires: Self.date]
     #expect(Self.lifetime(fields, isShared: true).seconds == 20)
     #expect(Self.lifetime(fields).seconds == 10)
     #expect(Self.lifetime(fields).source == .maxAge)
   }
 
-  @Test func maxAgeWinsOverExpires() {
+  @Test("max-age wins over Expires")
+  func maxAgeOverExpires() {
     #expect(Self.lifetime([.cacheControl: "max-age=0", .expires: "Sun, 06 Nov 1994 09:49:37 GMT"]).seconds == 0)
   }
 
-  @Test func expiresCountsFromTheDate() {
+  @Test("the lifetime by Expires starts at Date")
+  func expiresFromDate() {
     let fields: HTTPFields = [.date: "Sun, 06 Nov 1994 08:00:00 GMT", .expires: "Sun, 06 Nov 1994 09:00:00 GMT"]
     #expect(Self.lifetime(fields).seconds == 3600)
     #expect(Self.lifetime(fields).source == .expires)
   }
 
-  @Test(arguments: ["0", "-1", "never", "", "Sun, 31 Feb 1994 09:00:00 GMT"])
-  func anExpiresThatIsNoDateIsInThePast(_ value: String) {
+  @Test("an invalid Expires is in the past", arguments: ["0", "-1", "never", "", "Sun, 31 Feb 1994 09:00:00 GMT"])
+  func invalidExpires(_ value: String) {
     #expect(Self.lifetime([.date: Self.date, .expires: value]).seconds == 0)
     #expect(
       Self.lifetime([.date: Self.date, .expires: value, .lastModified: "Sun, 06 Nov 1993 08:49:37 GMT"]).seconds == 0)
   }
 
-  @Test func twoExpiresThatDisagreeAreInThePast() {
+  @Test("two Expires that differ are in the past")
+  func severalExpires() {
     var fields: HTTPFields = [.date: Self.date]
     fields.append(HTTPField(name: .expires, value: "Sun, 06 Nov 1994 09:49:37 GMT"))
     fields.append(HTTPField(name: .expires, value: "Mon, 07 Nov 1994 08:49:37 GMT"))
     #expect(Self.lifetime(fields).seconds == 0)
   }
 
-  @Test func aTenthOfItsRestIsGuessedAndNeverMoreThanADay() {
+  @Test("the heuristic lifetime is a tenth of the time since the modification, at most a day")
+  func heuristic() {
     #expect(Self.lifetime([.date: Self.date, .lastModified: "Sun, 06 Nov 1994 08:32:57 GMT"]).seconds == 100)
     let old = Self.lifetime([.date: Self.date, .lastModified: "Sun, 06 Nov 1984 08:49:37 GMT"])
     #expect((old.seconds, old.source) == (86_400, .heuristic))
     #expect(Self.lifetime([.date: Self.date, .lastModified: "Sun, 06 Nov 1999 08:49:37 GMT"]).seconds == 0)
   }
 
-  @Test(arguments: [(404, true), (410, true), (308, true), (302, false), (307, false), (500, false), (403, false)])
-  func onlySomeStatusesAreGuessedAt(_ status: Int, _ isGuessed: Bool) {
+  @Test(
+    "only heuristically cacheable statuses have a heuristic lifetime",
+    arguments: [(404, true), (410, true), (308, true), (302, false), (307, false), (500, false), (403, false)])
+  func heuristicStatuses(_ status: Int, _ isGuessed: Bool) {
     let fields: HTTPFields = [.date: Self.date, .lastModified: "Sun, 06 Nov 1994 08:32:57 GMT"]
     #expect((Self.lifetime(fields, status: status).seconds > 0) == isGuessed)
     let told = Self.lifetime(fields.merging([.cacheControl: "public"]), status: status)
     #expect(told.source == .heuristic)
   }
 
-  @Test func withoutAnyWordNothingIsFresh() {
+  @Test("without any rule a response is not fresh")
+  func noLifetime() {
     #expect(Self.lifetime([.date: Self.date]).source == .unknown)
   }
 }
@@ -92,39 +101,48 @@ struct AgeTests {
     return fields
   }
 
-  @Test func theTimeInThisCacheCounts() throws {
+  @Test("the time in this cache counts")
+  func residentTime() throws {
     #expect(Self.age(try Self.fields(date: 0), now: 30) == 30)
   }
 
-  @Test func theTimeInOtherCachesCounts() throws {
+  @Test("the time in other caches counts")
+  func otherCaches() throws {
     #expect(Self.age(try Self.fields(date: 0, age: "100"), now: 30) == 130)
   }
 
-  @Test func theTimeOnTheWayCounts() throws {
+  @Test("the delay of the response counts")
+  func responseDelay() throws {
     #expect(Self.age(try Self.fields(date: 0, age: "100"), asked: -4, now: 30) == 134)
   }
 
-  @Test func anOldDateOutweighsASmallAge() throws {
+  @Test("an old Date outweighs a small Age")
+  func apparentAge() throws {
     #expect(Self.age(try Self.fields(date: -500, age: "100"), now: 30) == 530)
   }
 
-  @Test func aDateInTheFutureDoesNotMakeItYounger() throws {
+  @Test("a Date in the future does not lower the age")
+  func futureDate() throws {
     #expect(Self.age(try Self.fields(date: 9999, age: "5"), now: 30) == 35)
   }
 
-  @Test(arguments: [
-    ("7, 9", 7), (" 7 ", 7), ("-7", 0), ("7.5", 0), ("x", 0), ("", 0), ("7 9", 0), ("+7", 0),
-  ])
-  func ofSeveralAgesTheFirstCountsAndAnUnreadableOneIsIgnored(_ value: String, _ seconds: Int64) throws {
+  @Test(
+    "the first of several Age values applies, and an invalid one is ignored",
+    arguments: [
+      ("7, 9", 7), (" 7 ", 7), ("-7", 0), ("7.5", 0), ("x", 0), ("", 0), ("7 9", 0), ("+7", 0),
+    ])
+  func severalAges(_ value: String, _ seconds: Int64) throws {
     #expect(Self.age(try Self.fields(date: 0, age: value)) == seconds)
     #expect(Self.age(try Self.fields(date: 0, age: value, "99")) == seconds)
   }
 
-  @Test func aClockThatWasSetBackDoesNotMakeItYounger() throws {
+  @Test("a clock that was set back does not lower the age")
+  func clockSetBack() throws {
     #expect(Self.age(try Self.fields(date: 0, age: "5"), asked: 100, came: 0, now: -50) == 100)
   }
 
-  @Test func nothingOverflowsAndAgeNeverFalls() throws {
+  @Test("extreme times neither overflow nor lower the age")
+  func extremeTimes() throws {
     let extremes: [Int64] = [.min, .min + 1, -1 << 60, -1, 0, 1, 1 << 31, 1 << 60, .max - 1, .max]
     let fields = try Self.fields(date: 0, age: "99999999999999999999")
     for request in extremes {

@@ -47,7 +47,8 @@ struct ParserFuzzTests {
     }
   }
 
-  @Test func directives() async {
+  @Test("any directives are parsed without a crash, and their values keep their limits")
+  func directives() async {
     var source = Source(
       seed: 1, "max-age=60", "no-cache=\"a, b\"", "no-cache", "private=\"a\"", "no-store, max-stale", ", ")
     for round in 0..<200_000 {
@@ -60,7 +61,8 @@ struct ParserFuzzTests {
     }
   }
 
-  @Test func dates() async {
+  @Test("any date is parsed without a crash, and is written as it was read")
+  func dates() async {
     var source = Source(
       seed: 2, "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
       "Sunday, 31-Dec-99 23:59:60 GMT")
@@ -75,7 +77,8 @@ struct ParserFuzzTests {
     #expect(count > 10_000)
   }
 
-  @Test func ranges() async {
+  @Test("any range is parsed without a crash, and lies within the size")
+  func ranges() async {
     var source = Source(
       seed: 3, "bytes=0-9", "bytes=5-", "bytes=-5", "bytes 0-9/10", "bytes 5-9/*",
       "bytes 0-9223372036854775806/9223372036854775807")
@@ -101,7 +104,8 @@ struct ParserFuzzTests {
     #expect(parts > 10_000 && wishes > 10_000)
   }
 
-  @Test func entityTags() async {
+  @Test("any list of entity tags is parsed without a crash")
+  func entityTags() async {
     var source = Source(seed: 4, "\"a\"", "W/\"a\"", "\"a, b\", W/\"c\"", "*", "a, b")
     for round in 0..<175_000 {
       await giveWay(round)
@@ -114,7 +118,8 @@ struct ParserFuzzTests {
     }
   }
 
-  @Test func keys() async {
+  @Test("any Vary is parsed without a crash, and matches its own request")
+  func keys() async {
     var source = Source(seed: 5, "de, EN;q=0.5", "text/html;x=\"a, B\"", "gzip", "a;Q=1")
     var fields: HTTPFields = [:]
     let vary: HTTPFields = [.vary: "accept, x-a"]
@@ -132,7 +137,8 @@ struct ParserFuzzTests {
     }
   }
 
-  @Test func targetedFields() async throws {
+  @Test("any targeted field is parsed without a crash")
+  func targetedFields() async throws {
     let name = try #require(HTTPField.Name.cdnCacheControl)
     let policy = CachePolicy(mode: .shared)
     var source = Source(
@@ -151,7 +157,8 @@ struct ParserFuzzTests {
     #expect(count > 10_000)
   }
 
-  @Test func ages() async {
+  @Test("any Age is parsed without a crash, and is never negative")
+  func ages() async {
     var source = Source(seed: 7, "0", "60", "2147483648", "7, 9")
     var fields: HTTPFields = [:]
     let times = ExchangeTimes(request: Sample.time(0), response: Sample.time(3))

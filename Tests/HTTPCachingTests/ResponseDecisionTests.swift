@@ -1,5 +1,6 @@
 import HTTPTypes
 import Testing
+
 @testable import HTTPCaching
 
 struct ValidationTests {
@@ -16,6 +17,7 @@ struct ValidationTests {
 
   /// RFC 9111 §4.3.4.
   @Test(
+    "a 304 updates only a response with the same validator",
     arguments: [
       // The same validator, or none.
       ([.eTag: "\"v\""], [.eTag: "\"v\""], true), ([.eTag: "\"v\""], [:], true),
@@ -37,12 +39,13 @@ struct ValidationTests {
       // Characters that only look the same.
       ([.eTag: "\"\u{E9}\""], [.eTag: "\"e\u{301}\""], false),
     ] as [(HTTPFields, HTTPFields, Bool)])
-  func aConfirmationUpdatesOnlyWhatHasTheSameValidator(_ old: HTTPFields, _ new: HTTPFields, _ isUpdated: Bool) {
+  func confirmation(_ old: HTTPFields, _ new: HTTPFields, _ isUpdated: Bool) {
     let decision = Self.decide(Sample.answer(304, new), Sample.stored("max-age=60", old))
     #expect(decision.summary == (isUpdated ? "freshen" : "askAgain"))
   }
 
-  @Test func whatIsAskedAgainHasNoConditionsAndKeepsWhatTheClientSaysOfCaching() throws {
+  @Test("a repeated request has no conditions, and keeps the client's directives")
+  func unconditionalRequest() throws {
     let original = Sample.asking("no-store, no-transform", [.ifNoneMatch: "\"mine\"", .range: "bytes=0-"])
     guard
       case .askAgain(let request) = Self.decide(
@@ -58,7 +61,8 @@ struct ValidationTests {
   }
 
   /// A 304 speaks of what was asked about: of what the client has, where only that was.
-  @Test func aConfirmationOfWhatTheClientHasDoesNotFreshenWhatIsStored() {
+  @Test("a 304 to the client's own condition does not freshen the stored response")
+  func clientConfirmation() {
     let stored = Sample.stored("max-age=60", [:])
     let request = Sample.request([.ifNoneMatch: "\"mine\""])
     let decision = Self.policy.decision(
@@ -66,7 +70,8 @@ struct ValidationTests {
     #expect(decision == .use)
   }
 
-  @Test func aConfirmationThatNobodyAskedForIsNoAnswer() {
+  @Test("a 304 to an unconditional request is not used")
+  func unsolicitedConfirmation() {
     let part = Sample.stored(extent: .part(0..<50, of: 100))
     var sent = Sample.request()
     sent.headerFields[.range] = "bytes=50-"
@@ -78,12 +83,13 @@ struct ValidationTests {
   }
 
   /// RFC 9111 §4.3.3.
-  @Test(arguments: [200, 204, 206, 301, 404, 410, 412, 416, 501, 505])
-  func anyOtherAnswerIsTheAnswer(_ status: Int) {
+  @Test("a response with another status is used", arguments: [200, 204, 206, 301, 404, 410, 412, 416, 501, 505])
+  func otherStatuses(_ status: Int) {
     #expect(Self.decide(Sample.answer(status), Sample.stored("max-age=60, stale-if-error=99")) == .use)
   }
 
-  @Test func withNothingStoredEveryAnswerIsTheAnswer() {
+  @Test("without a stored response every response is used")
+  func nothingStored() {
     for status in [200, 304, 503] {
       let decision = Self.policy.decision(
         on: Sample.answer(status), to: Sample.request(), for: Sample.request(), validating: nil, at: Sample.time(0))
@@ -93,12 +99,13 @@ struct ValidationTests {
 
   /// RFC 9111 §4.3.5.
   @Test(
+    "a HEAD response freshens a stored response that agrees with it",
     arguments: [
       ([:], true), ([.eTag: "\"v\"", .lastModified: modified, .contentLength: "100"], true), ([.eTag: "\"w\""], false),
       ([.lastModified: "x"], false), ([.eTag: "\"v\"", .lastModified: "x"], false), ([.contentLength: "99"], false),
       ([.contentLength: "+100"], false), ([.contentLength: "x"], false),
     ] as [(HTTPFields, Bool)])
-  func aHeadFreshensWhatItAgreesWith(_ fields: HTTPFields, _ agrees: Bool) {
+  func head(_ fields: HTTPFields, _ agrees: Bool) {
     let stored = Sample.stored("max-age=60", [.eTag: "\"v\"", .lastModified: Self.modified])
     var fields = fields
     fields[.cacheControl] = "max-age=7"
@@ -107,15 +114,16 @@ struct ValidationTests {
     if let updated { #expect(updated[.cacheControl] == "max-age=7" && updated[.date] == Sample.time(61).description) }
   }
 
-  @Test func aHeadWithAValidatorThatNothingStoredHasDoesNotFreshen() {
+  @Test("a HEAD response with an unknown validator does not freshen")
+  func headWithOtherValidator() {
     let stored = Sample.stored("max-age=60", [:])
     for fields: HTTPFields in [[.eTag: "\"v\""], [.lastModified: Self.modified]] {
       #expect(Self.policy.freshening(of: stored, byHead: Sample.answer(200, fields), at: Sample.time(1)) == nil)
     }
   }
 
-  @Test(arguments: [304, 404, 503])
-  func aHeadThatIsNo200FreshensNothing(_ status: Int) {
+  @Test("a HEAD response other than 200 does not freshen", arguments: [304, 404, 503])
+  func headWithOtherStatus(_ status: Int) {
     let head = Sample.answer(status, [.eTag: "\"v\""])
     #expect(Self.policy.freshening(of: Sample.stored(), byHead: head, at: Sample.time(1)) == nil)
     let ok = Sample.answer(200, [.eTag: "\"v\""])
@@ -141,6 +149,7 @@ struct CompletionTests {
 
   /// RFC 9111 §3.4, RFC 9110 §15.3.7.3.
   @Test(
+    "only the rest of the same content is appended",
     arguments: [
       ("bytes 50-99/100", "\"v\"", 100, true), ("bytes 50-99/100", "\"v\"", nil, true),
       ("bytes 50-99/*", "\"v\"", 100, true),
@@ -155,7 +164,7 @@ struct CompletionTests {
       ("bytes 50-99/100", "\"w\"", 100, false), ("bytes 50-99/100", "W/\"v\"", 100, false),
       ("bytes 50-99/100", nil, 100, false),
     ] as [(String?, String?, Int64?, Bool)])
-  func onlyTheRestOfTheSameContentIsAppended(_ range: String?, _ tag: String?, _ size: Int64?, _ isAppended: Bool) {
+  func appendedRest(_ range: String?, _ tag: String?, _ size: Int64?, _ isAppended: Bool) {
     var fields: HTTPFields = [.contentLength: "50", .cacheControl: "max-age=7"]
     fields[.contentRange] = range
     fields[.eTag] = tag
@@ -168,18 +177,20 @@ struct CompletionTests {
     #expect(updated[.cacheControl] == "max-age=7" && updated[.contentRange] == nil && updated[.contentLength] == nil)
   }
 
-  @Test func severalContentRangesAreNone() {
+  @Test("several Content-Range fields are ignored")
+  func severalContentRanges() {
     var fields: HTTPFields = [.eTag: "\"v\"", .contentRange: "bytes 50-99/100"]
     fields.append(HTTPField(name: .contentRange, value: "bytes 50-99/100"))
     #expect(Self.decide(Sample.answer(206, fields)).summary == "askAgain")
   }
 
   @Test(
+    "parts with different content codings are not joined",
     arguments: [
       (nil, nil, true), ("gzip", nil, true), ("gzip", "gzip", true), ("gzip", "br", false), (nil, "br", false),
     ]
       as [(String?, String?, Bool)])
-  func partsOfDifferentCodingsDoNotBelongTogether(_ old: String?, _ new: String?, _ isAppended: Bool) {
+  func codingsOfParts(_ old: String?, _ new: String?, _ isAppended: Bool) {
     var stored: HTTPFields = [.eTag: "\"v\""]
     stored[.contentEncoding] = old
     var fields: HTTPFields = [.eTag: "\"v\"", .contentRange: "bytes 50-99/100"]
@@ -187,17 +198,20 @@ struct CompletionTests {
     #expect(Self.decide(Sample.answer(206, fields), stored: stored).summary == (isAppended ? "append" : "askAgain"))
   }
 
-  @Test func whereTheRangeIsGoneTheWholeIsAskedFor() {
+  @Test("a 416 for the rest leads to a request for the whole")
+  func unsatisfiedRest() {
     #expect(Self.decide(Sample.answer(416, [.contentRange: "bytes */10"])) == .askAgain(Sample.request()))
   }
 
-  @Test func aWholeAnswerReplacesThePart() {
+  @Test("a 200 for the rest replaces the part")
+  func wholeInsteadOfRest() {
     #expect(Self.decide(Sample.answer(200, [.eTag: "\"w\""])) == .use)
     #expect(Self.decide(Sample.answer(404)) == .use)
     #expect(Self.decide(Sample.answer(503), control: "max-age=60, stale-if-error=99") == .use)
   }
 
-  @Test func aRangeThatTheClientWantsIsItsOwnAnswer() {
+  @Test("a 206 to the client's own range is used")
+  func clientRange() {
     let original = Sample.request([.range: "bytes=50-"])
     let stored = Sample.stored()
     for status in [206, 416] {
@@ -232,21 +246,23 @@ struct FailureTests {
   }
 
   /// RFC 5861 §4, RFC 9111 §4.2.4.
-  @Test(arguments: [
-    Row("max-age=60, stale-if-error=40", "", at: 100, "serveStale ifError"),
-    Row("max-age=60, stale-if-error=40", "", at: 101, "use"),
-    Row("max-age=60, stale-if-error=40", "max-age=1", at: 30, "serveStale ifError"),
-    Row("max-age=60", "", at: 61, "use"),
-    Row("max-age=60", "stale-if-error=40", at: 100, "serveStale ifError"),
-    Row("max-age=60", "stale-if-error=40", at: 101, "use"),
-    Row("max-age=60, stale-if-error=40", "stale-if-error=0", at: 61, "use"),
-    Row("max-age=60, stale-if-error=x", "", at: 61, "use"),
-    Row("max-age=60, stale-if-error=40, must-revalidate", "", at: 61, "use"),
-    Row("max-age=60, stale-if-error=40, no-cache", "", at: 61, "use"),
-    Row("max-age=60, stale-if-error=40, proxy-revalidate", "", at: 61, "serveStale ifError", shared: "use"),
-    Row("max-age=60, stale-if-error=40, s-maxage=60", "", at: 61, "serveStale ifError", shared: "use"),
-  ])
-  func aStaleAnswerStandsForAnErrorWhereThatIsAllowed(_ row: Row) {
+  @Test(
+    "a stale response replaces an error if a directive permits that",
+    arguments: [
+      Row("max-age=60, stale-if-error=40", "", at: 100, "serveStale ifError"),
+      Row("max-age=60, stale-if-error=40", "", at: 101, "use"),
+      Row("max-age=60, stale-if-error=40", "max-age=1", at: 30, "serveStale ifError"),
+      Row("max-age=60", "", at: 61, "use"),
+      Row("max-age=60", "stale-if-error=40", at: 100, "serveStale ifError"),
+      Row("max-age=60", "stale-if-error=40", at: 101, "use"),
+      Row("max-age=60, stale-if-error=40", "stale-if-error=0", at: 61, "use"),
+      Row("max-age=60, stale-if-error=x", "", at: 61, "use"),
+      Row("max-age=60, stale-if-error=40, must-revalidate", "", at: 61, "use"),
+      Row("max-age=60, stale-if-error=40, no-cache", "", at: 61, "use"),
+      Row("max-age=60, stale-if-error=40, proxy-revalidate", "", at: 61, "serveStale ifError", shared: "use"),
+      Row("max-age=60, stale-if-error=40, s-maxage=60", "", at: 61, "serveStale ifError", shared: "use"),
+    ])
+  func staleIfError(_ row: Row) {
     for (mode, expected) in [(CachePolicy.Mode.private, row.privately), (.shared, row.shared)] {
       let stored = Sample.stored(row.response, mode: mode)
       let original = Sample.asking(row.request)
@@ -260,22 +276,24 @@ struct FailureTests {
   }
 
   /// RFC 9111 §4.2.4, §5.2.2.2.
-  @Test(arguments: [
-    Row("max-age=60", "", at: 9999, "disconnected"),
-    Row("max-age=60, stale-if-error=40", "", at: 100, "ifError"),
-    Row("max-age=60, stale-if-error=40", "", at: 101, "nothing"),
-    Row("max-age=60", "max-stale", at: 9999, "disconnected"),
-    Row("max-age=60", "no-cache", at: 1, "nothing"),
-    Row("max-age=60", "max-age=5", at: 6, "nothing"),
-    Row("max-age=60", "min-fresh=5", at: 60, "nothing"),
-    Row("max-age=60, must-revalidate", "", at: 61, "nothing"),
-    Row("max-age=60, must-revalidate", "max-stale", at: 61, "nothing"),
-    Row("no-cache", "", at: 1, "nothing"),
-    Row("no-cache=\"x\"", "", at: 1, "disconnected"),
-    Row("max-age=60, proxy-revalidate", "", at: 61, "disconnected", shared: "nothing"),
-    Row("max-age=60, s-maxage=60", "", at: 61, "disconnected", shared: "nothing"),
-  ])
-  func aDisconnectedCacheUsesWhatItMay(_ row: Row) {
+  @Test(
+    "a disconnected cache uses a stale response unless a directive forbids that",
+    arguments: [
+      Row("max-age=60", "", at: 9999, "disconnected"),
+      Row("max-age=60, stale-if-error=40", "", at: 100, "ifError"),
+      Row("max-age=60, stale-if-error=40", "", at: 101, "nothing"),
+      Row("max-age=60", "max-stale", at: 9999, "disconnected"),
+      Row("max-age=60", "no-cache", at: 1, "nothing"),
+      Row("max-age=60", "max-age=5", at: 6, "nothing"),
+      Row("max-age=60", "min-fresh=5", at: 60, "nothing"),
+      Row("max-age=60, must-revalidate", "", at: 61, "nothing"),
+      Row("max-age=60, must-revalidate", "max-stale", at: 61, "nothing"),
+      Row("no-cache", "", at: 1, "nothing"),
+      Row("no-cache=\"x\"", "", at: 1, "disconnected"),
+      Row("max-age=60, proxy-revalidate", "", at: 61, "disconnected", shared: "nothing"),
+      Row("max-age=60, s-maxage=60", "", at: 61, "disconnected", shared: "nothing"),
+    ])
+  func disconnected(_ row: Row) {
     for (mode, expected) in [(CachePolicy.Mode.private, row.privately), (.shared, row.shared)] {
       let reason = CachePolicy(mode: mode).staleAnswer(
         to: Sample.asking(row.request), from: Sample.stored(row.response, mode: mode), at: Sample.time(row.age))
@@ -283,7 +301,8 @@ struct FailureTests {
     }
   }
 
-  @Test func aPartAndWhatWasInvalidatedNeverStandForAnError() {
+  @Test("neither a part nor an invalidated response replaces an error")
+  func unusableForErrors() {
     let control = "max-age=60, stale-if-error=99"
     let policy = CachePolicy(mode: .private)
     let cases = [
@@ -298,7 +317,8 @@ struct FailureTests {
     }
   }
 
-  @Test func whatTellsNeitherALifetimeNorAValidatorIsNotUsedByItself() {
+  @Test("a response with neither lifetime nor validator is not used by itself")
+  func unknownFreshness() {
     let policy = CachePolicy(mode: .private)
     let nothing = Sample.stored("", [:])
     #expect(policy.staleAnswer(to: Sample.request(), from: nothing, at: Sample.time(1)) == nil)
@@ -315,7 +335,8 @@ struct UpdatedFieldsTests {
     UpdatedFields.of(stored, by: new, at: Sample.time(5), policy: CachePolicy(mode: mode))
   }
 
-  @Test func newFieldsReplaceAllLinesOfOldOnesAndOthersStay() throws {
+  @Test("new fields replace all lines of old ones, and other fields stay")
+  func replacedFields() throws {
     let (own, other) = (try #require(HTTPField.Name("X-A")), try #require(HTTPField.Name("X-B")))
     var stored: HTTPFields = [own: "1", other: "1", .contentType: "text/html"]
     stored.append(HTTPField(name: own, value: "2"))
@@ -328,24 +349,29 @@ struct UpdatedFieldsTests {
   }
 
   /// RFC 9110 §6.6.1.
-  @Test func theDateIsThatOfTheConfirmation() {
+  @Test("the Date is that of the 304")
+  func date() {
     let stored: HTTPFields = [.date: Sample.time(0).description]
     #expect(Self.update(stored, by: [:])[values: .date] == [Sample.time(5).description])
     #expect(Self.update(stored, by: [.date: Sample.time(4).description])[values: .date] == [Sample.time(4).description])
   }
 
-  @Test func anOldAgeIsForgotten() {
+  @Test("the Age of the previous exchange is removed")
+  func age() {
     #expect(Self.update([.age: "9"], by: [:])[.age] == nil)
     #expect(Self.update([.age: "9"], by: [.age: "2"])[values: .age] == ["2"])
   }
 
-  @Test(arguments: [HTTPField.Name.contentLength, .contentEncoding, .contentRange])
-  func whatTheStoredBytesDependOnStays(_ name: HTTPField.Name) {
+  @Test(
+    "the fields that describe the stored bytes stay",
+    arguments: [HTTPField.Name.contentLength, .contentEncoding, .contentRange])
+  func boundFields(_ name: HTTPField.Name) {
     #expect(Self.update([name: "old"], by: [name: "new"])[values: name] == ["old"])
     #expect(Self.update([:], by: [name: "new"])[name] == nil)
   }
 
-  @Test func fieldsOfTheConnectionAreNotTakenOver() throws {
+  @Test("hop-by-hop fields are not stored")
+  func hopByHopFields() throws {
     let hop = try #require(HTTPField.Name("X-OutgoingRequest"))
     let updated = Self.update(
       [hop: "old"], by: [.connection: "X-OutgoingRequest", hop: "new", .transferEncoding: "chunked"])
@@ -355,12 +381,13 @@ struct UpdatedFieldsTests {
 
   /// RFC 9111 §5.2.2.4, §5.2.2.7: whichever of the two says so.
   @Test(
+    "fields named by no-cache or private are neither added nor kept",
     arguments: [
       ("no-cache=\"set-cookie\"", nil, false, false), (nil, "no-cache=\"set-cookie\"", false, false),
       ("private=\"set-cookie\"", nil, true, false), (nil, "private=\"set-cookie\"", true, false),
       ("no-cache=\"set-cookie\"", "max-age=1", true, false), (nil, nil, true, false),
     ] as [(String?, String?, Bool, Bool)])
-  func fieldsThatMayNotBeUsedAgainAreNeitherTakenOverNorKept(
+  func restrictedFields(
     _ old: String?, _ new: String?, _ privately: Bool, _ shared: Bool
   ) {
     for (mode, isKept) in [(CachePolicy.Mode.private, privately), (.shared, shared)] {

@@ -1,5 +1,6 @@
 import HTTPTypes
 import Testing
+
 @testable import HTTPCaching
 
 struct VaryKeyTests {
@@ -7,7 +8,8 @@ struct VaryKeyTests {
     try #require(VaryKey(vary: [.vary: vary], request: request))
   }
 
-  @Test func theNamedFieldsMustBeTheSame() throws {
+  @Test("the fields that Vary names must be equal")
+  func namedFields() throws {
     let key = try Self.key("Accept-Language, Accept", [.acceptLanguage: "de", .userAgent: "a"])
     #expect(key.matches([.acceptLanguage: "de", .userAgent: "b"]))
     #expect(!key.matches([.acceptLanguage: "en"]))
@@ -15,7 +17,8 @@ struct VaryKeyTests {
     #expect(!key.matches([.acceptLanguage: "de", .accept: "*/*"]))
   }
 
-  @Test func whiteSpaceAndLinesDoNotCount() throws {
+  @Test("whitespace and the division into lines are insignificant")
+  func whitespace() throws {
     var lines = HTTPFields()
     lines.append(HTTPField(name: .acceptEncoding, value: "gzip"))
     lines.append(HTTPField(name: .acceptEncoding, value: "br ;q=1"))
@@ -28,8 +31,10 @@ struct VaryKeyTests {
   }
 
   /// RFC 9110 §12.5.
-  @Test(arguments: [HTTPField.Name.accept, .acceptLanguage, .acceptEncoding])
-  func neitherOrderNorCaseOfPreferencesCounts(_ name: HTTPField.Name) throws {
+  @Test(
+    "order and case of preferences are insignificant",
+    arguments: [HTTPField.Name.accept, .acceptLanguage, .acceptEncoding])
+  func preferences(_ name: HTTPField.Name) throws {
     let key = try Self.key(name.rawName, [name: "a, B;q=0.5"])
     #expect(key.matches([name: "b;Q=0.5,A"]))
     #expect(!key.matches([name: "b;q=0.6,a"]))
@@ -37,7 +42,8 @@ struct VaryKeyTests {
     #expect(try Self.key(name.rawName, [name: "a;X=1;Y=2"]).matches([name: "A;x=1;y=2"]))
   }
 
-  @Test func orderAndCaseOfOtherFieldsCount() throws {
+  @Test("order and case of other fields are significant")
+  func otherFields() throws {
     let key = try Self.key("x-a, cookie", [.cookie: "a=1, b=2"])
     #expect(key.matches([.cookie: "a=1,b=2"]))
     #expect(!key.matches([.cookie: "b=2, a=1"]))
@@ -45,11 +51,14 @@ struct VaryKeyTests {
   }
 
   /// RFC 9111 §4.1: white space is only removed where the field allows it, and a parameter may mean its case.
-  @Test(arguments: [
-    ("a;x=\"1 2\"", "a;x=\"12\""), ("a;x=\"1,2\"", "a;x=\"2,1\""), ("a;x=\"1, 2\"", "a;x=\"1,2\""), ("a;x=Y", "a;x=y"),
-    ("a;x=\"Y\"", "a;x=\"y\""), (#"a;x="\" 1""#, #"a;x="\"1""#), ("b, \"a", "\"a,b"), ("\u{E9}", "e\u{301}"),
-  ])
-  func whatStandsInQuotesCountsAsItIs(_ left: String, _ right: String) throws {
+  @Test(
+    "quoted strings are compared unchanged",
+    arguments: [
+      ("a;x=\"1 2\"", "a;x=\"12\""), ("a;x=\"1,2\"", "a;x=\"2,1\""), ("a;x=\"1, 2\"", "a;x=\"1,2\""),
+      ("a;x=Y", "a;x=y"),
+      ("a;x=\"Y\"", "a;x=\"y\""), (#"a;x="\" 1""#, #"a;x="\"1""#), ("b, \"a", "\"a,b"), ("\u{E9}", "e\u{301}"),
+    ])
+  func quotedStrings(_ left: String, _ right: String) throws {
     let other = try #require(HTTPField.Name("X-A"))
     let key = try Self.key("accept", [.accept: left])
     #expect(key.matches([.accept: left]))
@@ -57,13 +66,15 @@ struct VaryKeyTests {
     #expect(try !Self.key("x-a", [other: left]).matches([other: right]))
   }
 
-  @Test func aFieldThatIsEmptyIsNotOneThatIsAbsent() throws {
+  @Test("an empty field differs from an absent one")
+  func emptyField() throws {
     #expect(try !Self.key("accept", [.accept: ""]).matches([:]))
     #expect(try !Self.key("accept", [:]).matches([.accept: ""]))
     #expect(try Self.key("accept", [.accept: ""]).matches([.accept: " , "]))
   }
 
-  @Test func namesAreReadFromAllLinesInAnyCase() throws {
+  @Test("names are read from all lines and in any case")
+  func names() throws {
     var vary: HTTPFields = [.vary: "ACCEPT, ,accept"]
     vary.append(HTTPField(name: .vary, value: "Origin"))
     let key = try #require(VaryKey(vary: vary, request: [.accept: "a"]))
@@ -71,12 +82,14 @@ struct VaryKeyTests {
     #expect(VaryKey(values: key.values) == key)
   }
 
-  @Test func withoutVaryEveryRequestMatches() throws {
+  @Test("without Vary every request matches")
+  func noVary() throws {
     let key = try #require(VaryKey(vary: [:], request: [.accept: "a"]))
     #expect(key.matches([:]))
   }
 
-  @Test func aStarMatchesNothing() {
+  @Test("Vary: * matches no request")
+  func star() {
     #expect(VaryKey(vary: [.vary: "*"], request: [:]) == nil)
     #expect(VaryKey(vary: [.vary: "accept, *"], request: [:]) == nil)
   }
@@ -86,25 +99,31 @@ struct VaryKeyTests {
 
 /// RFC 9110 §12.5.3.
 struct AcceptedCodingsTests {
-  @Test(arguments: [
-    ("gzip", "GZIP"), ("gzip", "x-gzip;q=1.000"), ("gzip, br", "br ,gzip;q=1"), ("gzip;q=0.5", "gzip;Q=0.50"),
-    ("gzip", "gzip, br;q=0"), ("", " , "),
-  ])
-  func whoAcceptsTheSameIsTheSame(_ left: String, _ right: String) throws {
+  @Test(
+    "equivalent Accept-Encoding values have the same normal form",
+    arguments: [
+      ("gzip", "GZIP"), ("gzip", "x-gzip;q=1.000"), ("gzip, br", "br ,gzip;q=1"), ("gzip;q=0.5", "gzip;Q=0.50"),
+      ("gzip", "gzip, br;q=0"), ("", " , "),
+    ])
+  func equivalentCodings(_ left: String, _ right: String) throws {
     let text = try #require(AcceptedCodings(left).normalised)
     #expect(AcceptedCodings(right).normalised == text && AcceptedCodings(text).normalised == text)
   }
 
-  @Test(arguments: [
-    ("gzip", "br"), ("gzip", "gzip, br"), ("gzip", "gzip;q=0.5"), ("gzip, *", "gzip"), ("*, br;q=0", "*"),
-    ("gzip", "gzip, identity;q=0"), ("gzip", ""),
-  ])
-  func whoAcceptsOtherThingsIsNot(_ left: String, _ right: String) {
+  @Test(
+    "different Accept-Encoding values have different normal forms",
+    arguments: [
+      ("gzip", "br"), ("gzip", "gzip, br"), ("gzip", "gzip;q=0.5"), ("gzip, *", "gzip"), ("*, br;q=0", "*"),
+      ("gzip", "gzip, identity;q=0"), ("gzip", ""),
+    ])
+  func differentCodings(_ left: String, _ right: String) {
     #expect(AcceptedCodings(left).normalised != AcceptedCodings(right).normalised)
   }
 
-  @Test(arguments: ["gzip;a=b", "gzip;q=2", "gzip, gzip;q=0.5", "gzip;q=1;q=0"])
-  func whatIsNotUnderstoodIsComparedAsItIs(_ text: String) {
+  @Test(
+    "an Accept-Encoding that is not understood has no normal form",
+    arguments: ["gzip;a=b", "gzip;q=2", "gzip, gzip;q=0.5", "gzip;q=1;q=0"])
+  func unknownCodings(_ text: String) {
     #expect(AcceptedCodings(text).normalised == nil)
   }
 
@@ -119,36 +138,41 @@ struct AcceptedCodingsTests {
     }
   }
 
-  @Test(arguments: [
-    Row("gzip", of: "gzip, br", in: "gzip", true), Row("gzip", of: "gzip, br", in: "x-gzip", true),
-    Row("gzip", of: "gzip, br", in: "br", false), Row("gzip", of: "gzip, br", in: nil, true),
-    Row("identity", of: "gzip, br", in: nil, true), Row("identity", of: "gzip, br", in: "gzip", false),
-    Row("", of: "gzip", in: nil, true), Row("gzip, br", of: "gzip", in: "gzip", false),
-    Row("gzip, br", of: "gzip", in: nil, false), Row("gzip;q=0.5", of: "gzip, br", in: "gzip", false),
-    Row("gzip, br;q=0", of: "gzip, br", in: "gzip", true), Row("gzip, identity;q=0", of: "gzip, br", in: nil, false),
-    Row("gzip, identity", of: "gzip, br", in: "gzip", false), Row("gzip", of: "gzip, identity", in: nil, false),
-    Row("*", of: "gzip", in: "gzip", false), Row("gzip", of: "*", in: "gzip", false),
-    Row("gzip", of: "gzip, br;a=b", in: "gzip", false), Row("gzip, br", of: "gzip, br, zstd", in: "gzip, br", true),
-    Row("gzip", of: "gzip, br, zstd", in: "gzip, br", false),
-  ])
-  func whoAcceptsFewerGetsTheSameWhereItIsAmongThem(_ row: Row) {
+  @Test(
+    "a client that accepts fewer codings gets the same response if its coding is among them",
+    arguments: [
+      Row("gzip", of: "gzip, br", in: "gzip", true), Row("gzip", of: "gzip, br", in: "x-gzip", true),
+      Row("gzip", of: "gzip, br", in: "br", false), Row("gzip", of: "gzip, br", in: nil, true),
+      Row("identity", of: "gzip, br", in: nil, true), Row("identity", of: "gzip, br", in: "gzip", false),
+      Row("", of: "gzip", in: nil, true), Row("gzip, br", of: "gzip", in: "gzip", false),
+      Row("gzip, br", of: "gzip", in: nil, false), Row("gzip;q=0.5", of: "gzip, br", in: "gzip", false),
+      Row("gzip, br;q=0", of: "gzip, br", in: "gzip", true), Row("gzip, identity;q=0", of: "gzip, br", in: nil, false),
+      Row("gzip, identity", of: "gzip, br", in: "gzip", false), Row("gzip", of: "gzip, identity", in: nil, false),
+      Row("*", of: "gzip", in: "gzip", false), Row("gzip", of: "*", in: "gzip", false),
+      Row("gzip", of: "gzip, br;a=b", in: "gzip", false), Row("gzip, br", of: "gzip, br, zstd", in: "gzip, br", true),
+      Row("gzip", of: "gzip, br, zstd", in: "gzip, br", false),
+    ])
+  func fewerCodings(_ row: Row) {
     let (accepted, offered) = (AcceptedCodings(row.accepted), AcceptedCodings(row.offered))
     #expect(accepted.getsTheSame(as: offered, in: row.coding) == row.isSame, "\(row)")
   }
 
-  @Test func whoSentNoSuchFieldIsNotCompared() {
+  @Test("requests without Accept-Encoding are not compared by codings")
+  func absentField() {
     #expect(AcceptedCodings(nil as String?).normalised == nil)
     #expect(!AcceptedCodings(nil as String?).getsTheSame(as: AcceptedCodings("gzip"), in: nil))
     #expect(!AcceptedCodings("gzip").getsTheSame(as: AcceptedCodings(nil as String?), in: nil))
   }
 
-  @Test(arguments: [
-    ("gzip, deflate, br, zstd", ["gzip"], "gzip"), ("br;q=0.9, gzip;q=0.5", ["gzip", "br"], "gzip;q=0.5, br;q=0.9"),
-    ("br", ["gzip"], "identity"), ("*", ["br", "gzip"], "br, gzip"), ("gzip;q=0, *", ["br", "gzip"], "br"),
-    ("gzip, identity;q=0", ["gzip"], "gzip, identity;q=0.0"), ("*;q=0", ["gzip"], "identity;q=0.0"),
-    ("gzip;a=b", ["gzip"], nil),
-  ])
-  func theFieldCanBeLimitedToWhatMatters(_ text: String, _ codings: [String], _ expected: String?) {
+  @Test(
+    "the field can be limited to given codings",
+    arguments: [
+      ("gzip, deflate, br, zstd", ["gzip"], "gzip"), ("br;q=0.9, gzip;q=0.5", ["gzip", "br"], "gzip;q=0.5, br;q=0.9"),
+      ("br", ["gzip"], "identity"), ("*", ["br", "gzip"], "br, gzip"), ("gzip;q=0, *", ["br", "gzip"], "br"),
+      ("gzip, identity;q=0", ["gzip"], "gzip, identity;q=0.0"), ("*;q=0", ["gzip"], "identity;q=0.0"),
+      ("gzip;a=b", ["gzip"], nil),
+    ])
+  func limitedCodings(_ text: String, _ codings: [String], _ expected: String?) {
     #expect(AcceptedCodings(text).limited(to: codings) == expected)
   }
 
@@ -169,7 +193,8 @@ struct AcceptedCodingsTests {
     Sample.request([.acceptEncoding: accepted, .userAgent: agent])
   }
 
-  @Test func whatIsStoredForThoseWhoAcceptMoreAnswersThoseWhoAcceptFewer() throws {
+  @Test("a response for clients that accept more codings answers clients that accept fewer")
+  func storedForMore() throws {
     let stored = try Self.stored("gzip, br", [.contentEncoding: "gzip", .eTag: "\"1\""])
     func decide(_ request: HTTPRequest) -> String {
       Self.policy.decision(for: request, among: [stored], at: Sample.time(1)).summary
@@ -179,7 +204,8 @@ struct AcceptedCodingsTests {
     #expect(decide(Self.asking("gzip", agent: "b")) == "fetch variant")
   }
 
-  @Test func whoAcceptsMoreAsksByTagWhetherItIsForThemToo() throws {
+  @Test("a client that accepts more codings is answered after validation by ETag")
+  func askedByTag() throws {
     let stored = try Self.stored("gzip", [.contentEncoding: "gzip", .eTag: "\"1\""])
     let decision = Self.policy.decision(for: Self.asking("gzip, br"), among: [stored], at: Sample.time(1))
     #expect(decision.summary == "revalidate variant" && decision.sent?.headerFields[.ifNoneMatch] == "\"1\"")

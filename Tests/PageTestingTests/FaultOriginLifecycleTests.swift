@@ -14,7 +14,8 @@ struct FaultOriginLifecycleTests {
     }
   }
 
-  @Test func aPortThatIsTakenIsAnErrorThatNamesIt() async throws {
+  @Test("a port in use is an error that names the port")
+  func takenPort() async throws {
     try await FaultOrigin.running { origin in
       let error = try await #require(throws: OriginError.self) {
         _ = try await FaultOrigin.start(port: origin.port)
@@ -35,7 +36,8 @@ struct FaultOriginLifecycleTests {
     await #expect(throws: OriginError.stopped) { try await origin.acceptConnections() }
   }
 
-  @Test func stoppingWakesThoseWhoWait() async throws {
+  @Test("stop() ends pending waits")
+  func stopEndsWaits() async throws {
     let origin = try await FaultOrigin.start()
     let waiting = Task { try await origin.waitForRequests(1) }
     try await origin.stop()
@@ -53,7 +55,8 @@ struct FaultOriginLifecycleTests {
     #expect(origin.openConnectionCount == 0)
   }
 
-  @Test func aServerThatIsDownRefusesAndComesUpAgainOnItsPort() async throws {
+  @Test("refused connections are accepted again on the same port")
+  func refusedConnections() async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/home.js", "back".utf8)
       let port = origin.port
@@ -71,7 +74,8 @@ struct FaultOriginLifecycleTests {
     }
   }
 
-  @Test func goingDownTwiceOrComingUpTwiceIsNoError() async throws {
+  @Test("refusing twice or accepting twice is not an error")
+  func repeatedCalls() async throws {
     try await FaultOrigin.running { origin in
       try await origin.acceptConnections()
       try await origin.refuseConnections()
@@ -84,7 +88,8 @@ struct FaultOriginLifecycleTests {
 
   // MARK: Holding back
 
-  @Test func aHeldResponseSaysWhatWasTrueWhenItsRequestCame() async throws {
+  @Test("a held response has the content of the time of its request")
+  func heldContent() async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/home.js", "old".utf8)
       origin.hold("/home.js")
@@ -110,7 +115,8 @@ struct FaultOriginLifecycleTests {
     }
   }
 
-  @Test func aHeldRequestWhoseClientLeavesIsOver() async throws {
+  @Test("a held request ends when its client disconnects")
+  func heldDisconnect() async throws {
     try await FaultOrigin.running { origin in
       origin.hold("/a.js")
       let client = try RawClient(origin)
@@ -126,7 +132,8 @@ struct FaultOriginLifecycleTests {
 
   // MARK: Baseline
 
-  @Test func theBaselineMayHoldEverything() async throws {
+  @Test("the baseline may hold all responses")
+  func baselineHold() async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/a.js", "done".utf8)
       origin.baseline.holdsResponses = true

@@ -41,7 +41,8 @@ struct FaultOriginRecordTests {
     }
   }
 
-  @Test func aResponseThatWasReceivedIsAlwaysCounted() async throws {
+  @Test("a response that a client has received is counted")
+  func receivedIsCounted() async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/a.js", "done".utf8)
       let client = try RawClient(origin)
@@ -72,14 +73,16 @@ struct FaultOriginRecordTests {
     }
   }
 
-  @Test func waitingForWhatHasHappenedReturnsAtOnce() async throws {
+  @Test("waiting for a met expectation returns at once")
+  func metExpectation() async throws {
     try await FaultOrigin.running { origin in
       _ = try await origin.fetch("/a.js")
       try await origin.waitForRequests(1, to: "/a.js", within: .zero)
     }
   }
 
-  @Test func waitingEndsAtTheDeadlineWithWhatWasFound() async throws {
+  @Test("waiting ends at the deadline with the last number")
+  func deadline() async throws {
     try await FaultOrigin.running { origin in
       _ = try await origin.fetch("/a.js")
       let expected = OriginError.deadlinePassed(
@@ -90,7 +93,8 @@ struct FaultOriginRecordTests {
     }
   }
 
-  @Test func waitingEndsWithItsTask() async throws {
+  @Test("waiting ends when its task is cancelled")
+  func cancelledWait() async throws {
     try await FaultOrigin.running { origin in
       let waiting = Task { try await origin.waitForRequests(1) }
       waiting.cancel()

@@ -71,7 +71,8 @@ struct FaultOriginTests {
     }
   }
 
-  @Test func aPathMeansEveryQueryAndAPathWithAQueryOnlyThatOne() async throws {
+  @Test("a path matches every query, and a path with a query only that one")
+  func queries() async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/home.js", "any".utf8)
       origin.serve("/home.js?v=2", "two".utf8)
@@ -99,7 +100,8 @@ struct FaultOriginTests {
     }
   }
 
-  @Test func theLongestPrefixAnswersWhateverIsBelowIt() async throws {
+  @Test("the longest matching prefix applies")
+  func longestPrefix() async throws {
     try await FaultOrigin.running { origin in
       origin.respond("/api/*") { OriginResponse(body: "api \($0.path)".utf8) }
       origin.respond("/api/v2/*") { OriginResponse(body: "v2 \($0.path)".utf8) }
@@ -195,7 +197,8 @@ struct FaultOriginTests {
     }
   }
 
-  @Test func aRequestThatIsNoHTTPGets400() async throws {
+  @Test("bytes that are not HTTP get a 400")
+  func notHTTP() async throws {
     try await FaultOrigin.running { origin in
       let client = try RawClient(origin)
       client.write("what is this\r\n\r\n".utf8)
@@ -205,7 +208,8 @@ struct FaultOriginTests {
     }
   }
 
-  @Test func aClientThatWaitsForItIsToldToSendItsBody() async throws {
+  @Test("a client with Expect: 100-continue gets a 100")
+  func expectContinue() async throws {
     try await FaultOrigin.running { origin in
       origin.respond("/upload") { OriginResponse(body: "\($0.bodySize) bytes".utf8) }
       let client = try RawClient(origin)
@@ -216,7 +220,8 @@ struct FaultOriginTests {
     }
   }
 
-  @Test func aBodyIsRecordedUpToTheLimitAndCountedWhole() async throws {
+  @Test("a body is recorded up to the limit, and its size is the whole")
+  func recordedBody() async throws {
     let origin = try await FaultOrigin.start(recordedBodyBytes: 10)
     origin.respond("/upload") { OriginResponse(body: $0.body) }
     let response = try await origin.fetch("/upload", method: "POST", body: "0123456789abcdef")

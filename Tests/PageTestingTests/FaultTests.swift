@@ -20,7 +20,8 @@ struct FaultTests {
 
   // MARK: Scripts
 
-  @Test func aScriptIsUsedUpOneFaultPerRequestAndThenAllIsWell() async throws {
+  @Test("a script applies one fault to each request, and then none")
+  func script() async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/home.js", script)
       origin.script("/home.js", [.status(503, retryAfter: "1"), .normal, .html("<p>"), .status(404)])
@@ -54,7 +55,8 @@ struct FaultTests {
     }
   }
 
-  @Test func aFaultThatMakesUpItsAnswerDoesNotAskTheHandler() async throws {
+  @Test("a fault with a response of its own does not call the handler")
+  func unusedHandler() async throws {
     try await FaultOrigin.running { origin in
       let calls = Monitor(0)
       origin.respond("/api") { _ in
@@ -153,11 +155,13 @@ struct FaultTests {
     }
   }
 
-  @Test(arguments: [
-    ("bytes=8-", "bytes 7-18/19", ".log('home')"), ("bytes=0-3", "bytes 1-3/19", "ons"),
-    ("bytes=-2", "bytes 16-18/19", "e')"), ("bytes=0-0", "bytes 1-1/19", "o"),
-  ])
-  func aWrongRangeIsConsistentInItselfButNotWhatWasAskedFor(
+  @Test(
+    "a wrong range is consistent, but not the requested one",
+    arguments: [
+      ("bytes=8-", "bytes 7-18/19", ".log('home')"), ("bytes=0-3", "bytes 1-3/19", "ons"),
+      ("bytes=-2", "bytes 16-18/19", "e')"), ("bytes=0-0", "bytes 1-1/19", "o"),
+    ])
+  func wrongRange(
     _ asked: String, _ got: String, _ text: String
   ) async throws {
     try await origin(.wrongRange) { origin in
@@ -180,7 +184,8 @@ struct FaultTests {
 
   // MARK: Lengths and framing
 
-  @Test func aLengthThatIsTooLongEndsInAClosedConnection() async throws {
+  @Test("a Content-Length that is too long ends with the connection")
+  func lengthTooLong() async throws {
     try await origin(.contentLengthTooLong(by: 5)) { origin in
       let response = try RawResponse(try await origin.wire("/home.js"))
       #expect(response["Content-Length"] == "24")
@@ -191,7 +196,8 @@ struct FaultTests {
     }
   }
 
-  @Test func aLengthThatIsTooShortLeavesBytesOnTheConnection() async throws {
+  @Test("a Content-Length that is too short leaves bytes on the connection")
+  func lengthTooShort() async throws {
     try await origin(.contentLengthTooShort(by: 5)) { origin in
       let client = try RawClient(origin)
       client.request("/home.js")
@@ -230,8 +236,10 @@ struct FaultTests {
     }
   }
 
-  @Test(arguments: [(nil, "console.log('home')", 1), (7, "console", 0)] as [(Int?, String, Int)])
-  func withoutALengthTheConnectionsEndIsTheBodysEnd(_ cut: Int?, _ text: String, _ completed: Int) async throws {
+  @Test(
+    "without a length, the end of the connection is the end of the body",
+    arguments: [(nil, "console.log('home')", 1), (7, "console", 0)] as [(Int?, String, Int)])
+  func closeDelimited(_ cut: Int?, _ text: String, _ completed: Int) async throws {
     try await origin(.closeDelimited(cutAfter: cut)) { origin in
       let response = try RawResponse(try await origin.wire("/home.js"))
       #expect(response["Content-Length"] == nil)
@@ -337,7 +345,8 @@ struct FaultTests {
     }
   }
 
-  @Test func garbageIsNoHTTP() async throws {
+  @Test("garbage is not HTTP")
+  func garbage() async throws {
     try await origin(.garbage) { origin in
       let transcript = try await origin.wire("/home.js")
       #expect(!transcript.bytes.isEmpty)

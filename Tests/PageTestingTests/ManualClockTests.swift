@@ -3,7 +3,8 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct ManualClockTests {
-  @Test func timeStandsStillUntilItIsMoved() {
+  @Test("the clock stands still until it is advanced")
+  func standsStill() {
     let clock = ManualClock()
     let start = clock.now
     #expect(clock.now == start)

@@ -7,7 +7,8 @@ struct MonitorTests {
     let value: Int
   }
 
-  @Test func thoseWhoWaitAreWokenInOrderByTheChangeThatConcernsThem() {
+  @Test("waiters are woken in order by the change that meets their condition")
+  func wakeOrder() {
     let monitor = Monitor(0)
     let woken = Monitor<[String]>([])
     for (name, wanted) in [("a", 2), ("b", 1), ("c", 2)] {
@@ -25,7 +26,8 @@ struct MonitorTests {
     #expect(woken.read { $0 }.count == 3)
   }
 
-  @Test func whatIsTrueAlreadyWakesAtOnce() {
+  @Test("a condition that is met wakes at once")
+  func metCondition() {
     let woken = Monitor(false)
     _ = Monitor(1).whenTrue {
       $0 == 1
@@ -35,7 +37,8 @@ struct MonitorTests {
     #expect(woken.read { $0 })
   }
 
-  @Test func aWaiterThatIsGivenUpGetsTheError() {
+  @Test("an abandoned waiter gets the error")
+  func abandonedWaiter() {
     let monitor = Monitor(0)
     let failures = Monitor(0)
     let number = monitor.whenTrue {
@@ -49,7 +52,8 @@ struct MonitorTests {
     #expect(failures.read { $0 } == 1)
   }
 
-  @Test func theErrorAtTheDeadlineKnowsTheValue() async {
+  @Test("the error at the deadline contains the value")
+  func deadlineError() async {
     let monitor = Monitor(7)
     await #expect(throws: Late(value: 7)) {
       try await monitor.wait(within: .milliseconds(5)) {

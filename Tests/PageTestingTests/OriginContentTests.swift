@@ -21,8 +21,10 @@ struct OriginContentTests {
     #expect(status([.ifNoneMatch: tags], .head) == expected)
   }
 
-  @Test(arguments: [(date, 304), ("Mon, 07 Nov 1994 08:49:37 GMT", 200), ("yesterday", 200)])
-  func ifModifiedSinceAsksForTheVeryDate(_ date: String, _ expected: Int) {
+  @Test(
+    "If-Modified-Since matches the exact date only",
+    arguments: [(date, 304), ("Mon, 07 Nov 1994 08:49:37 GMT", 200), ("yesterday", 200)])
+  func ifModifiedSince(_ date: String, _ expected: Int) {
     #expect(status([.ifModifiedSince: date]) == expected)
   }
 
@@ -30,12 +32,14 @@ struct OriginContentTests {
     #expect(status([.ifNoneMatch: "\"v2\"", .ifModifiedSince: Self.date]) == 200)
   }
 
-  @Test func withoutValidatorsNothingIsEverUnchanged() {
+  @Test("without validators no response is a 304")
+  func noValidators() {
     let plain = OriginContent([1], contentType: "a/b")
     #expect(plain.response(to: .get, [.ifNoneMatch: "\"v1\"", .ifModifiedSince: Self.date]).status == .ok)
   }
 
-  @Test func a304KeepsWhatACacheNeedsAndNothingOfTheContent() {
+  @Test("a 304 has the fields that a cache needs, and none of the content")
+  func notModifiedFields() {
     let response = content.response(to: .get, [.ifNoneMatch: "\"v1\""])
     #expect(response.headers == [.eTag: "\"v1\"", .lastModified: Self.date, .cacheControl: "no-cache"])
     #expect(response.body.isEmpty)
@@ -98,7 +102,8 @@ struct OriginContentTests {
     #expect(response.headers[.allow] == "GET, HEAD")
   }
 
-  @Test func givenFieldsWin() {
+  @Test("given fields replace those of the origin")
+  func givenFields() {
     let content = OriginContent([1], contentType: "a/b", headers: [.contentType: "c/d", .acceptRanges: "none"])
     #expect(content.response(to: .get, [:]).headers == [.contentType: "c/d", .acceptRanges: "none"])
   }

@@ -2,7 +2,8 @@ import PageTesting
 import Testing
 
 struct SeededGeneratorTests {
-  @Test func itsNumbersAreThoseOfSplitMix64() {
+  @Test("the numbers are those of SplitMix64")
+  func splitMix64() {
     // The reference implementation's first numbers for this seed.
     var generator = SeededGenerator(seed: 1_234_567)
     let numbers = (0..<3).map { _ in generator.next() }
@@ -18,8 +19,8 @@ struct SeededGeneratorTests {
     #expect(shuffled != Array(0..<100).shuffled(using: &other))
   }
 
-  @Test(arguments: [0, 1, 8, 13, 1000])
-  func bytesComeInTheWantedNumber(_ count: Int) {
+  @Test("the requested number of bytes is returned", arguments: [0, 1, 8, 13, 1000])
+  func byteCount(_ count: Int) {
     var one = SeededGenerator(seed: 1)
     var two = SeededGenerator(seed: 1)
     let bytes = one.bytes(count)

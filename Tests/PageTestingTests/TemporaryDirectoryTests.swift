@@ -8,7 +8,8 @@ struct TemporaryDirectoryTests {
     return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && isFolder.boolValue
   }
 
-  @Test func eachIsAnEmptyFolderOfItsOwn() throws {
+  @Test("each directory is a new and empty folder")
+  func newFolder() throws {
     let one = try TemporaryDirectory(prefix: "one")
     let two = try TemporaryDirectory(prefix: "one")
     #expect(one.path != two.path)
@@ -20,7 +21,8 @@ struct TemporaryDirectoryTests {
     withExtendedLifetime((one, two)) {}
   }
 
-  @Test func itGoesWithEverythingInItWhenNobodyHoldsItAnyMore() throws {
+  @Test("a folder is removed with its contents when its object is deallocated")
+  func removal() throws {
     var directory: TemporaryDirectory? = try TemporaryDirectory()
     let path = try #require(directory?.path)
     try FileManager.default.createDirectory(atPath: path + "/a/b", withIntermediateDirectories: true)
@@ -30,7 +32,8 @@ struct TemporaryDirectoryTests {
     #expect(!isFolder(path))
   }
 
-  @Test func withOneItStaysUntilTheEndOfTheBody() async throws {
+  @Test("with(_:) keeps the folder until the body has ended")
+  func scopedFolder() async throws {
     let path = try await TemporaryDirectory.with { directory in
       let path = directory.path
       await Task.yield()
