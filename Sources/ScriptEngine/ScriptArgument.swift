@@ -1,22 +1,22 @@
 import CJavaScriptCore
 
 /// What a script gave a function of ours; good until that returns. Only for the group's thread.
-public struct ScriptArgument {
+package struct ScriptArgument {
   let raw: JSValueRef
   let context: ScriptContext
 
   /// To be kept beyond the call.
-  public var reference: ScriptReference { ScriptReference(raw, in: context) }
+  package var reference: ScriptReference { ScriptReference(raw, in: context) }
 
   /// As ``ScriptReference/value()``.
   ///
   /// - Throws: ``ScriptError/notPlainData(_:)``, ``ScriptError/exception(_:)`` where a getter throws.
-  public func value() throws -> ScriptValue { try ValueReader(context).read(raw) }
+  package func value() throws -> ScriptValue { try ValueReader(context).read(raw) }
 
   /// What JSON keeps of it, several times as fast for objects: no binary data, and nothing for what is undefined.
   ///
   /// - Throws: ``ScriptError/notPlainData(_:)``, ``ScriptError/exception(_:)`` where it refers to itself.
-  public func plainValue() throws -> ScriptValue {
+  package func plainValue() throws -> ScriptValue {
     guard JSValueIsObject(context.raw, raw) else { return try value() }
     var thrown: JSValueRef?
     let text = JSValueCreateJSONString(context.raw, raw, 0, &thrown)

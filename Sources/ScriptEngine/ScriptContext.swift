@@ -1,13 +1,13 @@
 import CJavaScriptCore
 
 /// One global object with what belongs to it. Only for the group's thread.
-public final class ScriptContext {
+package final class ScriptContext {
   let raw: JSGlobalContextRef
   let limiter: ScriptLimiter
   /// Its name for other threads.
-  public internal(set) var id: ScriptGroup.ContextID?
+  package internal(set) var id: ScriptGroup.ContextID?
   /// Something of the owner's that functions called by the script need.
-  public var attachment: AnyObject?
+  package var attachment: AnyObject?
   /// Work that promises of the script's wait for.
   var work: [Int: Task<Void, Never>] = [:]
   private var pending: [Int: PendingPromise] = [:]
@@ -30,15 +30,15 @@ public final class ScriptContext {
 
   // MARK: Values
 
-  public var global: ScriptReference { ScriptReference(JSContextGetGlobalObject(raw), in: self) }
-  public var undefined: ScriptReference { ScriptReference(JSValueMakeUndefined(raw), in: self) }
+  package var global: ScriptReference { ScriptReference(JSContextGetGlobalObject(raw), in: self) }
+  package var undefined: ScriptReference { ScriptReference(JSValueMakeUndefined(raw), in: self) }
 
-  public func reference(to value: ScriptValue) -> ScriptReference {
+  package func reference(to value: ScriptValue) -> ScriptReference {
     ScriptReference(ValueWriter(self).write(value), in: self)
   }
 
   /// The same value seen from this context; both must be of one group.
-  public func adopting(_ reference: ScriptReference) -> ScriptReference { ScriptReference(reference.raw, in: self) }
+  package func adopting(_ reference: ScriptReference) -> ScriptReference { ScriptReference(reference.raw, in: self) }
 
   // MARK: Running
 
@@ -48,7 +48,7 @@ public final class ScriptContext {
   ///   - url: what errors call it.
   /// - Throws: ``ScriptError``.
   @discardableResult
-  public func evaluate(_ source: String, url: String? = nil) throws -> ScriptReference {
+  package func evaluate(_ source: String, url: String? = nil) throws -> ScriptReference {
     var thrown: JSValueRef?
     let result = source.withEngineString { script in
       (url ?? "").withEngineString { JSEvaluateScript(raw, script, nil, url == nil ? nil : $0, 1, &thrown) }
@@ -62,10 +62,10 @@ public final class ScriptContext {
   }
 
   /// Frees what nothing refers to before it returns; `JSGarbageCollect` only asks for it.
-  public func collectGarbage() { JSSynchronousGarbageCollectForDebugging(raw) }
+  package func collectGarbage() { JSSynchronousGarbageCollectForDebugging(raw) }
 
   /// Whether scripts may make code of text with `eval` and `Function`.
-  public func setEvalAllowed(_ isAllowed: Bool) {
+  package func setEvalAllowed(_ isAllowed: Bool) {
     "code may not be made of text here".withEngineString { JSGlobalContextSetEvalEnabled(raw, isAllowed, $0) }
   }
 
@@ -73,7 +73,7 @@ public final class ScriptContext {
   ///
   /// - Parameter home: a context of the same group that outlives this one. The engine never lets go of the function, nor
   ///   that of the context it is from: without one, this context's memory is free only when its group ends.
-  public func onUnhandledRejection(from home: ScriptContext? = nil, _ report: @escaping (ScriptException) -> Void) {
+  package func onUnhandledRejection(from home: ScriptContext? = nil, _ report: @escaping (ScriptException) -> Void) {
     let function = (home ?? self).makeFunction(named: "unhandledRejection") { context, arguments in
       if arguments.count > 1 { report(context.exception(arguments[1].raw)) }
       return context.undefined

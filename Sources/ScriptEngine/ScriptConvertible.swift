@@ -13,7 +13,7 @@ extension ScriptValue: ScriptConvertible {
   public static var scriptDescription: String { "a value" }
 
   /// What an error calls it.
-  public var kind: String {
+  package var kind: String {
     switch self {
     case .undefined: "undefined"
     case .null: "null"
@@ -102,12 +102,4 @@ extension Dictionary: ScriptConvertible where Key == String, Value: ScriptConver
   }
   public var scriptValue: ScriptValue { .object(mapValues(\.scriptValue)) }
   public static var scriptDescription: String { "an object in which each is \(Value.scriptDescription)" }
-}
-
-/// What a function gives that gives nothing.
-public struct ScriptVoid: ScriptConvertible {
-  public init() {}
-  public init?(scriptValue: ScriptValue) {}
-  public var scriptValue: ScriptValue { .undefined }
-  public static var scriptDescription: String { "nothing" }
 }

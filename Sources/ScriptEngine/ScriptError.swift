@@ -40,7 +40,7 @@ public struct ScriptException: Hashable, Sendable, CustomStringConvertible {
   /// One call a line, the innermost first.
   public var stack: String?
 
-  public init(
+  package init(
     message: String, url: String? = nil, line: Int? = nil, column: Int? = nil, stack: String? = nil
   ) {
     self.message = message

@@ -53,7 +53,7 @@ final class FunctionBox {
 
 extension ScriptContext {
   /// A function that takes whatever it is given.
-  public func makeFunction(
+  package func makeFunction(
     named name: String, _ body: @escaping (ScriptContext, [ScriptReference]) throws -> ScriptReference
   ) -> ScriptReference {
     makeFunction { context, arguments in
@@ -64,7 +64,7 @@ extension ScriptContext {
   }
 
   /// A function that reads its arguments as it needs them, and keeps none.
-  public func makeFunction(
+  package func makeFunction(
     named name: String, reading body: @escaping ([ScriptArgument]) throws -> ScriptValue
   ) -> ScriptReference {
     makeFunction { context, arguments in ValueWriter(context).write(try body(arguments)) }
@@ -83,7 +83,7 @@ extension ScriptContext {
   }
 
   /// A function of typed arguments; missing ones are `undefined`.
-  public func makeFunction<each Argument: ScriptConvertible, Result: ScriptConvertible>(
+  package func makeFunction<each Argument: ScriptConvertible, Result: ScriptConvertible>(
     named name: String, _ body: @escaping (repeat each Argument) throws -> Result
   ) -> ScriptReference {
     makeFunction(named: name) { context, arguments in

@@ -4,7 +4,7 @@ import CJavaScriptCore
 ///
 ///     let group = try ScriptGroup.make()
 ///     let sum = try await group.perform { try $0.makeContext(named: "sum").evaluate("1 + 2").value() }
-public actor ScriptGroup {
+package actor ScriptGroup {
   private nonisolated let thread: ScriptThread
   let limiter: ScriptLimiter
   private nonisolated let interruption: Interruption
@@ -12,10 +12,10 @@ public actor ScriptGroup {
   private var contexts: [ContextID: ScriptContext] = [:]
   private var lastID = 0
 
-  public nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+  package nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
   /// Names a context from any thread.
-  public struct ContextID: Hashable, Sendable {
+  package struct ContextID: Hashable, Sendable {
     fileprivate let number: Int
   }
 
@@ -25,7 +25,7 @@ public actor ScriptGroup {
   // Swift 6.3's optimiser fails (“circular reference”) where another module's code comes to allocate this class, with
   // its isolated `deinit`: nothing of it may be inlined there.
   @inline(never)
-  public static func make(limits: ScriptLimits = ScriptLimits()) throws -> ScriptGroup {
+  package static func make(limits: ScriptLimits = ScriptLimits()) throws -> ScriptGroup {
     try ScriptGroup(limits: limits)
   }
 
@@ -54,7 +54,7 @@ public actor ScriptGroup {
   /// Does something with the group's contexts, on its thread, under its limits.
   ///
   /// - Throws: what `body` throws; ``ScriptError`` where a script fails.
-  public func perform<Result: Sendable>(
+  package func perform<Result: Sendable>(
     _ body: @Sendable (isolated ScriptGroup) throws -> Result
   ) async throws -> Result {
     try limiter.entering { try body(self) }
@@ -62,17 +62,17 @@ public actor ScriptGroup {
 
   /// Stops the scripts that run, and those that wait to, until ``endInterruption()``: what called them throws
   /// ``ScriptError/closed``.
-  public nonisolated func interrupt() { interruption.request() }
+  package nonisolated func interrupt() { interruption.request() }
 
-  public func endInterruption() { interruption.clear() }
+  package func endInterruption() { interruption.clear() }
 
-  public var limits: ScriptLimits {
+  package var limits: ScriptLimits {
     get { limiter.limits }
     set { limiter.limits = newValue }
   }
 
   /// To be found again by ``context(_:)`` until it is closed.
-  public func makeContext(named name: String) throws -> ScriptContext {
+  package func makeContext(named name: String) throws -> ScriptContext {
     let context = try ScriptContext(in: raw, named: name, limiter: limiter)
     lastID += 1
     let id = ContextID(number: lastID)
@@ -82,13 +82,13 @@ public actor ScriptGroup {
   }
 
   /// - Throws: ``ScriptError/closed``.
-  public func context(_ id: ContextID) throws -> ScriptContext {
+  package func context(_ id: ContextID) throws -> ScriptContext {
     guard let context = contexts[id] else { throw ScriptError.closed }
     return context
   }
 
   /// Lets go of a context and of all it has.
-  public func close(_ id: ContextID) {
+  package func close(_ id: ContextID) {
     guard let context = contexts.removeValue(forKey: id) else { return }
     context.close()
     // Once, for many: a collection costs more than a page.
@@ -98,5 +98,5 @@ public actor ScriptGroup {
 
   private var closed = 0
 
-  public var contextCount: Int { contexts.count }
+  package var contextCount: Int { contexts.count }
 }

@@ -16,7 +16,7 @@ public struct ScriptLimits: Hashable, Sendable {
   }
 
   /// What the process has now, to choose a limit by; 0 where the system does not tell.
-  public static func residentBytesNow() -> Int64 {
+  package static func residentBytesNow() -> Int64 {
     // proc(5): the program's size and its resident part, in pages.
     withUnsafeTemporaryAllocation(byteCount: 64, alignment: 1) { buffer in
       let count = pread(statistics, buffer.baseAddress, buffer.count, 0)

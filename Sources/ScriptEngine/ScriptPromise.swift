@@ -2,7 +2,7 @@ import CJavaScriptCore
 
 extension ScriptContext {
   /// A promise for a script, and what settles it: on the group's thread, once.
-  public func makePending() throws -> (promise: ScriptReference, pending: PendingPromise) {
+  package func makePending() throws -> (promise: ScriptReference, pending: PendingPromise) {
     let (promise, resolve, reject) = try makePromise()
     return (promise, PendingPromise(resolve: resolve, reject: reject))
   }
@@ -20,7 +20,7 @@ extension ScriptContext {
   }
 
   /// A function whose result comes later: scripts get a promise of it. Its work ends with the context.
-  public func makeAsyncFunction<each Argument: ScriptConvertible & Sendable, Result: ScriptConvertible & Sendable>(
+  package func makeAsyncFunction<each Argument: ScriptConvertible & Sendable, Result: ScriptConvertible & Sendable>(
     named name: String, in group: ScriptGroup,
     _ body: @escaping @Sendable (repeat each Argument) async throws -> Result
   ) -> ScriptReference {
@@ -46,7 +46,7 @@ extension ScriptContext {
 }
 
 /// What settles a promise that a script waits for.
-public final class PendingPromise {
+package final class PendingPromise {
   private let resolve: ScriptReference
   private let reject: ScriptReference
 
@@ -56,7 +56,7 @@ public final class PendingPromise {
   }
 
   /// - Throws: ``ScriptError`` where what waits for it fails.
-  public func settle(_ result: Swift.Result<ScriptValue, any Error>) throws {
+  package func settle(_ result: Swift.Result<ScriptValue, any Error>) throws {
     switch result {
     case .success(let value): try resolve.call([resolve.context.reference(to: value)])
     case .failure(let error):
@@ -81,7 +81,7 @@ extension ScriptGroup {
   ///
   /// - Throws: ``ScriptError/exception(_:)`` where it is rejected, ``ScriptError/closed`` where its context is closed
   ///   before.
-  public func settled(
+  package func settled(
     _ make: @Sendable (isolated ScriptGroup) throws -> ScriptReference
   ) async throws -> ScriptValue {
     let reference = try limiter.entering { try make(self) }

@@ -1,8 +1,8 @@
 import CJavaScriptCore
 
 /// A JavaScript value that stays in its context; it keeps the value alive. Only for the group's thread.
-public final class ScriptReference {
-  public let context: ScriptContext
+package final class ScriptReference {
+  package let context: ScriptContext
   let raw: JSValueRef
 
   init(_ raw: JSValueRef, in context: ScriptContext) {
@@ -15,16 +15,16 @@ public final class ScriptReference {
 
   // MARK: Kinds
 
-  public var isUndefined: Bool { JSValueIsUndefined(context.raw, raw) }
-  public var isObject: Bool { JSValueIsObject(context.raw, raw) }
-  public var isFunction: Bool { object.map { JSObjectIsFunction(context.raw, $0) } ?? false }
+  package var isUndefined: Bool { JSValueIsUndefined(context.raw, raw) }
+  package var isObject: Bool { JSValueIsObject(context.raw, raw) }
+  package var isFunction: Bool { object.map { JSObjectIsFunction(context.raw, $0) } ?? false }
   /// Whether it can be waited for.
-  public var isThenable: Bool { isObject && ((try? self["then"].isFunction) ?? false) }
+  package var isThenable: Bool { isObject && ((try? self["then"].isFunction) ?? false) }
 
   var object: JSObjectRef? { isObject ? raw : nil }
 
   /// What it says, where it is an error: of any context's, given rather than thrown. Nil where it is none.
-  public var errorGiven: ScriptException? {
+  package var errorGiven: ScriptException? {
     guard isObject, let describe = try? context.global["Object"]["prototype"]["toString"],
       let kind = try? describe.call([], this: self).text, kind == "[object Error]"
     else { return nil }
@@ -34,7 +34,7 @@ public final class ScriptReference {
   // MARK: Members
 
   /// - Throws: ``ScriptError/exception(_:)`` where a getter throws.
-  public subscript(name: String) -> ScriptReference {
+  package subscript(name: String) -> ScriptReference {
     get throws {
       guard let object else { return context.undefined }
       var thrown: JSValueRef?
@@ -45,7 +45,7 @@ public final class ScriptReference {
   }
 
   /// - Throws: ``ScriptError/exception(_:)`` where a setter throws, or the object takes no more.
-  public func set(_ name: String, _ value: ScriptReference) throws {
+  package func set(_ name: String, _ value: ScriptReference) throws {
     guard let object else { return }
     var thrown: JSValueRef?
     name.withEngineString {
@@ -54,10 +54,10 @@ public final class ScriptReference {
     try context.rethrow(thrown)
   }
 
-  public func set(_ name: String, _ value: ScriptValue) throws { try set(name, context.reference(to: value)) }
+  package func set(_ name: String, _ value: ScriptValue) throws { try set(name, context.reference(to: value)) }
 
   /// Names of its own and inherited properties that can be enumerated.
-  public var propertyNames: [String] {
+  package var propertyNames: [String] {
     guard let object, let names = JSObjectCopyPropertyNames(context.raw, object) else { return [] }
     defer { JSPropertyNameArrayRelease(names) }
     return (0..<JSPropertyNameArrayGetCount(names)).compactMap { index in
@@ -72,7 +72,7 @@ public final class ScriptReference {
   /// - Parameter this: the receiver; nil for the global object.
   /// - Throws: ``ScriptError``.
   @discardableResult
-  public func call(_ arguments: [ScriptReference], this: ScriptReference? = nil) throws -> ScriptReference {
+  package func call(_ arguments: [ScriptReference], this: ScriptReference? = nil) throws -> ScriptReference {
     guard let object, JSObjectIsFunction(context.raw, object) else {
       throw ScriptError.exception(ScriptException(message: "the value is no function"))
     }
@@ -86,13 +86,13 @@ public final class ScriptReference {
   }
 
   @discardableResult
-  public func call(_ arguments: ScriptValue...) throws -> ScriptReference {
+  package func call(_ arguments: ScriptValue...) throws -> ScriptReference {
     try call(arguments.map { context.reference(to: $0) })
   }
 
   /// Calls one of its methods.
   @discardableResult
-  public func invoke(_ method: String, _ arguments: [ScriptReference]) throws -> ScriptReference {
+  package func invoke(_ method: String, _ arguments: [ScriptReference]) throws -> ScriptReference {
     let function = try self[method]
     guard function.isFunction else {
       throw ScriptError.exception(ScriptException(message: "there is no function \(method)"))
@@ -105,10 +105,10 @@ public final class ScriptReference {
   /// What it is as plain data; functions become `undefined`.
   ///
   /// - Throws: ``ScriptError/notPlainData(_:)``, ``ScriptError/exception(_:)`` where a getter throws.
-  public func value() throws -> ScriptValue { try ValueReader(context).read(raw) }
+  package func value() throws -> ScriptValue { try ValueReader(context).read(raw) }
 
   /// As a person reads it: objects and arrays that say nothing of themselves with what is in them.
-  public var description: String {
+  package var description: String {
     let text = text
     guard isObject, !isFunction, text == "[object Object]" || JSValueIsArray(context.raw, raw) else { return text }
     var thrown: JSValueRef?
@@ -119,7 +119,7 @@ public final class ScriptReference {
   }
 
   /// As JavaScript makes text of it; empty where it cannot.
-  public var text: String {
+  package var text: String {
     guard let string = JSValueToStringCopy(context.raw, raw, nil) else { return "" }
     return String(consuming: string)
   }
