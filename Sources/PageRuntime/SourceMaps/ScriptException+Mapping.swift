@@ -4,7 +4,7 @@ extension ScriptException {
   /// The same with its places in a script's sources instead of the script.
   ///
   /// - Parameter url: what the engine calls the script; places in others stay as they are.
-  public func mapped(through map: SourceMap, of url: String) -> ScriptException {
+  package func mapped(through map: SourceMap, of url: String) -> ScriptException {
     var result = located
     if result.url == url, let line = result.line, let position = map.position(line: line, column: result.column) {
       result.url = position.source
@@ -23,7 +23,7 @@ extension ScriptException {
   }
 
   /// With the place of the innermost call that has one, where the engine gave none.
-  public var located: ScriptException {
+  package var located: ScriptException {
     guard line == nil, let call = stack?.split(separator: "\n").lazy.compactMap({ StackCall($0) }).first else {
       return self
     }

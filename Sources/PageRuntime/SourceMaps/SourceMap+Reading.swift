@@ -5,7 +5,7 @@ extension SourceMap {
   ///
   /// - Parameter url: the map's own, from which its sources count; nil where it has none.
   /// - Throws: ``SourceMapError``.
-  public init(reading bytes: [UInt8], at url: PageURL? = nil, limits: Limits = Limits()) throws {
+  package init(reading bytes: [UInt8], at url: PageURL? = nil, limits: Limits = Limits()) throws {
     guard bytes.count <= limits.bytes else { throw SourceMapError.tooLarge(what: "bytes", limit: limits.bytes) }
     let file: File
     do {

@@ -1,31 +1,31 @@
 import HTTPTransport
 
 /// Where the parts of a generated script come from. ECMA-426, "Source Map v3".
-public struct SourceMap: Hashable, Sendable {
+package struct SourceMap: Hashable, Sendable {
   /// The most that a map may have; one with more is refused.
-  public struct Limits: Hashable, Sendable {
-    public var bytes = 64 << 20
-    public var segments = 4_000_000
-    public var sections = 10_000
+  package struct Limits: Hashable, Sendable {
+    package var bytes = 64 << 20
+    package var segments = 4_000_000
+    package var sections = 10_000
 
-    public init() {}
+    package init() {}
 
     /// Sources, their contents and names are as many values as a map has of them.
     var json: JSONLimits { JSONLimits(values: 10_000 + segments) }
   }
 
   /// A place in a source.
-  public struct Position: Hashable, Sendable, CustomStringConvertible {
+  package struct Position: Hashable, Sendable, CustomStringConvertible {
     /// A URL where the map's own is known; else what the map calls it.
-    public let source: String
+    package let source: String
     /// From 1.
-    public let line: Int
+    package let line: Int
     /// From 1.
-    public let column: Int
+    package let column: Int
     /// What the source calls the thing that is there.
-    public let name: String?
+    package let name: String?
 
-    public var description: String { "\(source):\(line):\(column)" }
+    package var description: String { "\(source):\(line):\(column)" }
   }
 
   /// From one generated place on, up to the next; all counted from 0, and −1 where there is none.
@@ -41,9 +41,9 @@ public struct SourceMap: Hashable, Sendable {
   }
 
   /// Nil for a source without a name.
-  public internal(set) var sources: [String?] = []
+  package internal(set) var sources: [String?] = []
   /// The sources' text, where the map has it.
-  public internal(set) var contents: [String?] = []
+  package internal(set) var contents: [String?] = []
   var names: [String] = []
   /// In order.
   var segments: [Segment] = []
@@ -53,7 +53,7 @@ public struct SourceMap: Hashable, Sendable {
   /// - Parameters:
   ///   - line: from 1.
   ///   - column: from 1; nil for the first one of the line that comes from anywhere.
-  public func position(line: Int, column: Int?) -> Position? {
+  package func position(line: Int, column: Int?) -> Position? {
     guard let line = Int32(exactly: line), line > 0 else { return nil }
     if let column {
       guard let column = Int32(exactly: column), column > 0 else { return nil }
@@ -68,7 +68,7 @@ public struct SourceMap: Hashable, Sendable {
   /// A line of a source, where the map has its text.
   ///
   /// - Parameter line: from 1.
-  public func text(of source: String, line: Int) -> String? {
+  package func text(of source: String, line: Int) -> String? {
     guard line > 0, let index = sources.firstIndex(of: source), index < contents.count, let text = contents[index]
     else {
       return nil
@@ -96,7 +96,7 @@ public struct SourceMap: Hashable, Sendable {
 }
 
 /// Why a text is no source map.
-public enum SourceMapError: Error, Hashable, Sendable, CustomStringConvertible {
+package enum SourceMapError: Error, Hashable, Sendable, CustomStringConvertible {
   case notJSON(String)
   case version(String)
   /// A character, counted from 0, of `mappings` that makes no sense.
@@ -104,7 +104,7 @@ public enum SourceMapError: Error, Hashable, Sendable, CustomStringConvertible {
   case badSection(Int, reason: String)
   case tooLarge(what: String, limit: Int)
 
-  public var description: String {
+  package var description: String {
     switch self {
     case .notJSON(let reason): "the source map is no JSON object of a map: \(reason)"
     case .version(let found): "the source map is of version \(found), 3 is expected"

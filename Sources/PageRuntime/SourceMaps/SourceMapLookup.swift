@@ -3,11 +3,11 @@ import HTTPCache
 import HTTPTransport
 
 /// Finds and reads the map that a script names at its end: in a `data:` URL, beside it, or anywhere on the network.
-public struct SourceMapLookup: Sendable {
+package struct SourceMapLookup: Sendable {
   private let loader: ResourceLoader
   private let limits: SourceMap.Limits
 
-  public init(_ loader: ResourceLoader, limits: SourceMap.Limits = SourceMap.Limits()) {
+  package init(_ loader: ResourceLoader, limits: SourceMap.Limits = SourceMap.Limits()) {
     self.loader = loader
     self.limits = limits
   }
@@ -15,7 +15,7 @@ public struct SourceMapLookup: Sendable {
   /// - Parameter url: the script's own.
   /// - Returns: nil where the script names none.
   /// - Throws: ``SourceMapError``, and what loading it throws. The script is none the worse for it.
-  public func map(of source: String, at url: PageURL) async throws -> SourceMap? {
+  package func map(of source: String, at url: PageURL) async throws -> SourceMap? {
     guard let reference = SourceMapReference.find(in: source) else { return nil }
     let place = url.resolving(reference)
     // What comes over the network does not read files here.

@@ -1,7 +1,7 @@
 /// What a script says of where its map is: `//# sourceMappingURL=…` at its end.
-public enum SourceMapReference {
+package enum SourceMapReference {
   /// The reference as it is written; nil where there is none. Only blank lines and comments may follow it.
-  public static func find(in source: String) -> String? {
+  package static func find(in source: String) -> String? {
     var rest = Substring(source).utf8
     while let last = rest.last {
       if Self.isSpace(last) || Self.isLineEnd(last) {
