@@ -6,9 +6,9 @@ public struct ElementTree: Hashable, Sendable {
   public struct Element: Hashable, Sendable {
     public let ref: String
     public let type: String
-    public var attributes: [String: ScriptValue]
-    public var style: [String: ScriptValue]
-    public var events: Set<String>
+    public internal(set) var attributes: [String: ScriptValue]
+    public internal(set) var style: [String: ScriptValue]
+    public internal(set) var events: Set<String>
     /// Refs, in order.
     public internal(set) var children: [String]
     /// Nil for the body.
@@ -21,11 +21,9 @@ public struct ElementTree: Hashable, Sendable {
     public internal(set) var source: SourceState?
   }
 
-  public struct Limits: Hashable, Sendable {
-    public var elements = 200_000
-    public var depth = 1_000
-
-    public init() {}
+  struct Limits: Hashable, Sendable {
+    var elements = 200_000
+    var depth = 1_000
   }
 
   public private(set) var elements: [String: Element] = [:]
@@ -33,14 +31,17 @@ public struct ElementTree: Hashable, Sendable {
   public private(set) var root: String?
   private let limits: Limits
 
-  public init(limits: Limits = Limits()) { self.limits = limits }
+  /// A tree without elements.
+  package init() { limits = Limits() }
+
+  init(limits: Limits) { self.limits = limits }
 
   public subscript(ref: String) -> Element? { elements[ref] }
   public var body: Element? { root.flatMap { elements[$0] } }
   public var count: Int { elements.count }
 
   /// - Throws: ``ElementTreeError``.
-  public mutating func apply(_ command: RenderCommand) throws {
+  mutating func apply(_ command: RenderCommand) throws {
     switch command {
     case .createBody(let description):
       guard root == nil else { throw ElementTreeError.secondBody }
@@ -188,7 +189,7 @@ extension ElementTree.Element {
 }
 
 /// Why a command makes no sense.
-public enum ElementTreeError: Error, Hashable, Sendable, CustomStringConvertible {
+enum ElementTreeError: Error, Hashable, Sendable, CustomStringConvertible {
   case unknown(String)
   case duplicate(String)
   case secondBody
@@ -197,7 +198,7 @@ public enum ElementTreeError: Error, Hashable, Sendable, CustomStringConvertible
   case tooDeep(Int)
   case tooMany(Int)
 
-  public var description: String {
+  var description: String {
     switch self {
     case .unknown(let ref): "there is no element \(ref)"
     case .duplicate(let ref): "there is an element \(ref) already"

@@ -19,15 +19,15 @@ public enum RenderCommand: Hashable, Sendable {
 
 /// An element with all below it, as a script describes it.
 public struct ElementDescription: Hashable, Sendable {
-  public var ref: String
-  public var type: String
-  public var attributes: [String: ScriptValue]
-  public var style: [String: ScriptValue]
+  public let ref: String
+  public let type: String
+  public let attributes: [String: ScriptValue]
+  public let style: [String: ScriptValue]
   /// Types of the events it listens to.
-  public var events: Set<String>
-  public var children: [ElementDescription]
+  public let events: Set<String>
+  public let children: [ElementDescription]
 
-  public init(
+  init(
     ref: String, type: String, attributes: [String: ScriptValue] = [:], style: [String: ScriptValue] = [:],
     events: Set<String> = [], children: [ElementDescription] = []
   ) {

@@ -4,28 +4,28 @@ import HTTPCaching
 import HTTPTransport
 
 /// Keeps scripts' values in a region of the response cache, where nothing evicts them.
-public struct CacheStorage: StorageProviding {
+package struct CacheStorage: StorageProviding {
   private let region: ResponseCache
   private let partition: CachePartition
 
   /// - Parameter partition: whose values they are.
-  public init(_ region: ResponseCache, partition: CachePartition = .private) {
+  package init(_ region: ResponseCache, partition: CachePartition = .private) {
     self.region = region
     self.partition = partition
   }
 
-  public func values(of partition: CachePartition) -> any StorageProviding {
+  package func values(of partition: CachePartition) -> any StorageProviding {
     CacheStorage(region, partition: partition)
   }
 
-  public func value(for key: String) async throws -> String? {
+  package func value(for key: String) async throws -> String? {
     guard let found = await region.response(forKey: key, in: partition), let body = await region.body(of: found) else {
       return nil
     }
     return String(decoding: try body.read(at: 0, upTo: Int(body.count)), as: UTF8.self)
   }
 
-  public func setValue(_ value: String, for key: String) async throws {
+  package func setValue(_ value: String, for key: String) async throws {
     let now = HTTPDate(secondsSinceEpoch: Int64(Date().timeIntervalSince1970))
     // Kept first: the value is durable when it is there.
     try await region.keep(CacheKey(named: key, in: partition))
@@ -34,22 +34,22 @@ public struct CacheStorage: StorageProviding {
     }
   }
 
-  public func removeValue(for key: String) async throws -> Bool {
+  package func removeValue(for key: String) async throws -> Bool {
     let wasThere = await region.response(forKey: key, in: partition) != nil
     try await region.remove(for: CacheKey(named: key, in: partition))
     return wasThere
   }
 
-  public func keys() async throws -> [String] {
+  package func keys() async throws -> [String] {
     try await region.store.list().map(\.key).filter { $0.partition == partition }.compactMap(\.storageName).sorted()
   }
 }
 
 /// Why a value was not kept.
-public enum StorageError: Error, CustomStringConvertible {
+enum StorageError: Error, CustomStringConvertible {
   case notStored(String)
 
-  public var description: String {
+  var description: String {
     switch self {
     case .notStored(let key): "\"\(key)\" could not be stored"
     }

@@ -1,19 +1,17 @@
 import ScriptEngine
 
 /// Components that have methods, with what they do.
-public struct ComponentTable: Sendable {
-  public private(set) var methods: [String: [String: ModuleMethod]] = [:]
+struct ComponentTable: Sendable {
+  private(set) var methods: [String: [String: ModuleMethod]] = [:]
   /// What frameworks are told of: the methods of each component.
   private(set) var names: [String: ScriptValue] = [:]
-
-  public init() {}
 
   /// Whether the type is one of those that every page may use, or was registered.
   func has(_ type: String) -> Bool { names[type] != nil || DefaultComponents.typesKnown.contains(type) }
 
-  public subscript(type: String, method: String) -> ModuleMethod? { methods[type]?[method] }
+  subscript(type: String, method: String) -> ModuleMethod? { methods[type]?[method] }
 
-  public mutating func add(_ type: String, methods added: [String: ModuleMethod] = [:]) {
+  mutating func add(_ type: String, methods added: [String: ModuleMethod] = [:]) {
     methods[type, default: [:]].merge(added) { $1 }
     names[type] = .array((methods[type] ?? [:]).keys.sorted().map { .string($0) })
   }

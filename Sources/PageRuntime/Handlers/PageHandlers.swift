@@ -24,7 +24,7 @@ public struct PageHandlers: Sendable {
   /// Tells where elements are. Default: nobody.
   public var layout: (any LayoutProviding)?
 
-  public init(
+  package init(
     images: any ImageLoading, exceptions: any ScriptExceptionHandling, navigator: any Navigating,
     storage: any StorageProviding, modals: any ModalPresenting, sockets: any WebSocketing = NoWebSockets(),
     monitor: (any Monitoring)? = nil, rewriters: [any URLRewriting] = [],

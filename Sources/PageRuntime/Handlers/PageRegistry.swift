@@ -14,11 +14,11 @@ public final class PageRegistry: Sendable {
   }
 
   /// What holds for one page.
-  public struct Snapshot: Sendable {
-    public var handlers: PageHandlers
-    public var modules = ModuleTable()
-    public var components = ComponentTable()
-    public var services = ServiceTable()
+  package struct Snapshot: Sendable {
+    package var handlers: PageHandlers
+    var modules = ModuleTable()
+    var components = ComponentTable()
+    var services = ServiceTable()
     var requests = ResourceHandlerChain()
   }
 
@@ -32,7 +32,7 @@ public final class PageRegistry: Sendable {
   private let state = Mutex(State())
 
   /// - Parameter defaults: what holds where nothing is registered.
-  public init(defaults: PageHandlers) {
+  package init(defaults: PageHandlers) {
     var snapshot = Snapshot(handlers: defaults)
     DefaultModules.register(&snapshot.modules)
     snapshot.components = DefaultComponents.table
@@ -46,7 +46,7 @@ public final class PageRegistry: Sendable {
     defaults = parent.defaults
   }
 
-  public func snapshot() -> Snapshot {
+  package func snapshot() -> Snapshot {
     var snapshot = parent?.snapshot() ?? defaults
     for change in state.withLock(\.changes) { change.apply(&snapshot) }
     return snapshot
@@ -54,7 +54,7 @@ public final class PageRegistry: Sendable {
 
   /// Any change; later ones see what earlier ones did.
   @discardableResult
-  public func register(_ change: @escaping @Sendable (inout Snapshot) -> Void) -> Registration {
+  func register(_ change: @escaping @Sendable (inout Snapshot) -> Void) -> Registration {
     let id = state.withLock { state in
       state.lastID += 1
       state.changes.append((state.lastID, change))

@@ -12,7 +12,7 @@ import ScriptEngine
   private var listeners: [AsyncStream<[PageInstance]>.Continuation] = []
 
   /// - Parameter limit: pages at once; one more is refused.
-  public nonisolated init(limit: Int = 32) { self.limit = limit }
+  package nonisolated init(limit: Int = 32) { self.limit = limit }
 
   /// The page that is seen.
   public var top: PageInstance? { pages.last }
@@ -79,11 +79,11 @@ import ScriptEngine
 }
 
 /// Why a page cannot go where it wants to.
-public enum NavigationError: Error, Hashable, Sendable, CustomStringConvertible {
+enum NavigationError: Error, Hashable, Sendable, CustomStringConvertible {
   case tooMany(Int)
   case nothingBelow
 
-  public var description: String {
+  var description: String {
     switch self {
     case .tooMany(let limit): "\(limit) pages lie one upon the other already"
     case .nothingBelow: "there is no page below this one"

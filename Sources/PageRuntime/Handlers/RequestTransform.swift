@@ -23,7 +23,7 @@ public struct RequestTransform: ResourceRequestHandling {
   }
 
   public func updates(
-    for request: ResourceRequest, next: @escaping ResourceHandlerChain.Next
+    for request: ResourceRequest, next: @escaping Next
   ) -> AsyncStream<ResourceUpdate> {
     AsyncStream { continuation in
       let work = Task {

@@ -2,8 +2,8 @@ import HTTPCache
 import HTTPTransport
 
 /// The handlers of one request, newest first, and behind them the loader.
-public struct ResourceHandlerChain: Sendable {
-  public typealias Next = @Sendable (ResourceRequest) -> AsyncStream<ResourceUpdate>
+struct ResourceHandlerChain: Sendable {
+  typealias Next = ResourceRequestHandling.Next
 
   /// One that was registered, and for what.
   struct Entry: Sendable {

@@ -4,8 +4,11 @@ import HTTPTransport
 /// Stands between pages and the loader, and sees every update on its way back. Most handlers are simpler as a
 /// ``RequestTransform``, or as ``ResourceAnswering``.
 public protocol ResourceRequestHandling: Sendable {
+  /// The handler behind one, or the loader behind the last.
+  typealias Next = @Sendable (ResourceRequest) -> AsyncStream<ResourceUpdate>
+
   /// - Parameter next: the handler behind this one; in the end the loader.
-  func updates(for request: ResourceRequest, next: @escaping ResourceHandlerChain.Next) -> AsyncStream<ResourceUpdate>
+  func updates(for request: ResourceRequest, next: @escaping Next) -> AsyncStream<ResourceUpdate>
 }
 
 /// Answers requests in the place of their server.
@@ -32,7 +35,7 @@ public struct ResourceExchange: Sendable {
   public let page: String
   let request: ResourceRequest
   let loader: ResourceLoader
-  let next: ResourceHandlerChain.Next
+  let next: ResourceRequestHandling.Next
 
   /// What is stored for the request, however old; nil for nothing.
   public func stored() async -> HandledResponse? {

@@ -39,7 +39,7 @@ public enum WebSocketMessage: Hashable, Sendable {
   case binary([UInt8])
 
   /// In bytes.
-  public var count: Int {
+  var count: Int {
     switch self {
     case .text(let text): text.utf8.count
     case .binary(let bytes): bytes.count
@@ -66,15 +66,15 @@ public enum WebSocketEvent: Hashable, Sendable {
 }
 
 /// Connects to nothing, and says so to the script.
-public struct NoWebSockets: WebSocketing {
+package struct NoWebSockets: WebSocketing {
   private let advice: String
 
-  public init() { advice = "" }
+  package init() { advice = "" }
 
   /// - Parameter advice: how to have web sockets, in the words of the program.
   package init(advice: String) { self.advice = advice.isEmpty ? "" : "; \(advice)" }
 
-  public func run(
+  package func run(
     _ request: WebSocketRequest, commands: AsyncStream<WebSocketCommand>,
     receive: @escaping @Sendable (WebSocketEvent) async -> Void
   ) async {

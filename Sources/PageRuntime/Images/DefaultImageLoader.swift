@@ -5,19 +5,19 @@ import HTTPTypes
 /// Loads pictures as the page's other requests are loaded: from the cache and the network, equal ones once. What they
 /// are is told by their bytes.
 public struct DefaultImageLoader: ImageLoading {
-  public struct Limits: Hashable, Sendable {
+  struct Limits: Hashable, Sendable {
     /// Bytes of one file.
-    public var bytes: Int64 = 32 << 20
+    var bytes: Int64 = 32 << 20
     /// Width times height.
-    public var pixels = 100_000_000
-
-    public init() {}
+    var pixels = 100_000_000
   }
 
   private let loader: ResourceLoader
   private let limits: Limits
 
-  public init(_ loader: ResourceLoader, limits: Limits = Limits()) {
+  public init(_ loader: ResourceLoader) { self.init(loader, limits: Limits()) }
+
+  init(_ loader: ResourceLoader, limits: Limits) {
     self.loader = loader
     self.limits = limits
   }

@@ -84,13 +84,13 @@ public struct ImageTask: Sendable {
 }
 
 /// Why bytes are no picture that can be shown.
-public enum ImageError: Error, Hashable, Sendable, CustomStringConvertible {
+enum ImageError: Error, Hashable, Sendable, CustomStringConvertible {
   case notAnImage(url: String, contentType: String?)
   case broken(url: String, ImageFormat)
   case oversized(url: String, pixels: Int, limit: Int)
   case status(url: String, Int)
 
-  public var description: String {
+  var description: String {
     switch self {
     case .notAnImage(let url, let type): "\(url): the answer is no picture (\(type ?? "no Content-Type"))"
     case .broken(let url, let format): "\(url): the \(format.rawValue.uppercased()) picture is damaged"

@@ -6,7 +6,7 @@ import ScriptEngine
 ///       module.method("add") { (sku: String, count: Int) async throws -> Int in … }
 ///     }
 public struct ModuleBuilder: Sendable {
-  public private(set) var methods: [String: ModuleMethod] = [:]
+  private(set) var methods: [String: ModuleMethod] = [:]
 
   init() {}
 

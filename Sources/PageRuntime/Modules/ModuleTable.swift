@@ -1,7 +1,7 @@
 import ScriptEngine
 
 /// A method that scripts can call.
-public enum ModuleMethod: Sendable {
+enum ModuleMethod: Sendable {
   /// Answers at once, on the script's thread: quick, and without waiting for anything.
   case immediate(@Sendable (ModuleCall) throws -> ScriptValue)
   /// Done after the script has let go of its thread; answers through callbacks. What the call gives at once is one of
@@ -12,14 +12,12 @@ public enum ModuleMethod: Sendable {
 }
 
 /// Modules by name, with their methods. A page keeps the table it started with.
-public struct ModuleTable: Sendable {
-  public private(set) var modules: [String: [String: ModuleMethod]] = [:]
+struct ModuleTable: Sendable {
+  private(set) var modules: [String: [String: ModuleMethod]] = [:]
   /// What frameworks are told of: the methods of each module.
   private(set) var names: [String: ScriptValue] = [:]
 
-  public init() {}
-
-  public subscript(module: String, method: String) -> ModuleMethod? { modules[module]?[method] }
+  subscript(module: String, method: String) -> ModuleMethod? { modules[module]?[method] }
 
   /// What is not there where a method is not.
   func missing(_ module: String, _ method: String) -> MissingPart {
@@ -27,13 +25,13 @@ public struct ModuleTable: Sendable {
   }
 
   /// Adds a method, or replaces it.
-  public mutating func add(_ module: String, _ method: String, _ body: ModuleMethod) {
+  mutating func add(_ module: String, _ method: String, _ body: ModuleMethod) {
     modules[module, default: [:]][method] = body
     noteNames(of: module)
   }
 
   /// Adds a module, in the place of one of the same name.
-  public mutating func set(_ module: String, _ methods: [String: ModuleMethod]?) {
+  mutating func set(_ module: String, _ methods: [String: ModuleMethod]?) {
     modules[module] = methods
     noteNames(of: module)
   }

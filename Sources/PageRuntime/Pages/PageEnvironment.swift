@@ -13,10 +13,10 @@ public final class PageEnvironment: Sendable {
   /// Opens bundles from the store; nil where there is none.
   public let bundles: BundleLoader?
   public let registry: PageRegistry
-  public let configuration: any ConfigurationProviding
-  public let clipboard = Clipboard()
+  let configuration: any ConfigurationProviding
+  let clipboard = Clipboard()
   let channels = Channels()
-  public let frameworks: FrameworkPool
+  package let frameworks: FrameworkPool
   let fallback: FallbackChoice
   private let factory: PageFactory
   private let lastID = Atomic<Int>(0)
@@ -24,7 +24,7 @@ public final class PageEnvironment: Sendable {
   /// - Parameters:
   ///   - fallback: what a page gets that cannot open, where its options name nothing.
   ///   - factory: makes all pages.
-  public init(
+  package init(
     resources: ResourceLoader, bundles: BundleLoader?, registry: PageRegistry,
     configuration: any ConfigurationProviding, frameworks: FrameworkPool,
     fallback: @escaping FallbackChoice = { _, _ in nil },
@@ -42,7 +42,7 @@ public final class PageEnvironment: Sendable {
   /// A page from the factory.
   ///
   /// - Parameter registry: what is registered for this page, and for those it embeds; nil for what is for all.
-  @PageActor public func page(registry: PageRegistry? = nil) -> PageInstance { factory(self, registry) }
+  @PageActor package func page(registry: PageRegistry? = nil) -> PageInstance { factory(self, registry) }
 
   func nextPageID() -> String { String(lastID.add(1, ordering: .relaxed).newValue) }
 }

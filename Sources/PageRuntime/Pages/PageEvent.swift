@@ -45,7 +45,6 @@ public enum PageError: Error, Sendable, CustomStringConvertible {
   case unknownFramework(String, url: String)
   /// The text is no bundle.
   case notABundle(url: String, BundleFault)
-  case elements(url: String, ElementTreeError)
   /// Its script says that it cannot go on.
   case refused(String)
   /// The page was destroyed meanwhile.
@@ -65,7 +64,6 @@ public enum PageError: Error, Sendable, CustomStringConvertible {
     case .unknownFramework(let name, let url):
       "\(url): the bundle names the framework \(name.quotedForMessage) in its first line, which is none of \(BundleType.allCases.map(\.rawValue).joined(separator: ", "))"
     case .notABundle(let url, let fault): "\(url) is no bundle: \(fault)"
-    case .elements(let url, let error): "\(url): \(error)"
     case .refused(let reason): "the page gave up: \(reason)"
     case .destroyed: "the page was destroyed"
     case .superseded: "the page was opened again meanwhile"

@@ -91,7 +91,7 @@ import ScriptEngine
 
   /// The release that it sees, from its opening to its end: its bundle and the release's files come from there. `nil`
   /// for a page that no manifest lists.
-  public var view: ReleaseView? { inheritedView ?? bundle?.view }
+  package var view: ReleaseView? { inheritedView ?? bundle?.view }
 
   /// Those kept of its messages.
   private static let messageLimit = 100

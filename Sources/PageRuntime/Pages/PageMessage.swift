@@ -9,17 +9,17 @@ public struct PageMessage: Hashable, Sendable, Codable {
   public let kind: Kind
   public let text: String
   /// The titles of the buttons; a toast has none.
-  public var buttons: [String] = []
+  public internal(set) var buttons: [String] = []
   /// What is filled in beforehand where something is to be typed.
-  public var preset: String?
+  public internal(set) var preset: String?
 
   /// In one line: `toast: Saved`, `confirm: Delete it? [OK] [Cancel]`.
-  public var outlineText: String {
+  package var outlineText: String {
     let typed = preset.map { $0.isEmpty ? "" : " (\($0))" } ?? ""
     return "\(kind): \(text)\(typed)" + buttons.map { " [\($0)]" }.joined()
   }
 
-  public var json: JSONValue {
+  package var json: JSONValue {
     var members: [String: JSONValue] = ["kind": .string(kind.rawValue), "text": .string(text)]
     if !buttons.isEmpty { members["buttons"] = .array(buttons.map { .string($0) }) }
     if let preset { members["preset"] = .string(preset) }

@@ -16,7 +16,7 @@ public enum PagePhase: String, Hashable, Sendable {
   /// Nothing comes after it.
   case destroyed
 
-  public func canMove(to next: PagePhase) -> Bool {
+  func canMove(to next: PagePhase) -> Bool {
     switch (self, next) {
     case (.idle, .loading), (.idle, .evaluating), (.idle, .failed): true
     case (.loading, .evaluating), (.loading, .failed): true

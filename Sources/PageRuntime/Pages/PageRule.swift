@@ -7,9 +7,9 @@ public struct PageRule: Hashable, Sendable {
   public let kind: String
   public let values: ScriptValue
   /// The font's bytes are in the cache.
-  public var isLoaded = false
+  public internal(set) var isLoaded = false
   /// Why they are not.
-  public var failure: String?
+  public internal(set) var failure: String?
 
   /// The reference inside `url(…)`.
   var source: String? {

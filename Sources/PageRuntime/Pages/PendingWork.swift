@@ -7,19 +7,19 @@ public struct PendingWork: Hashable, Sendable, Codable {
   public static let timerLimit: Duration = .milliseconds(200)
 
   /// Requests of the script, and pictures, documents and pages that elements show.
-  public var requests = 0
+  public package(set) var requests = 0
   /// Calls of methods that make no request.
-  public var calls = 0
+  public package(set) var calls = 0
   /// Timers that were due soon enough to be waited for.
-  public var dueTimers = 0
+  public package(set) var dueTimers = 0
   /// Timers that had longer to go than ``limit``; nobody waited for them.
-  public var laterTimers = 0
+  public package(set) var laterTimers = 0
   /// Timers that repeat; nobody waited for them.
-  public var intervals = 0
+  public package(set) var intervals = 0
   /// How long a timer had to go at most to be waited for.
-  public var limit = PendingWork.timerLimit
+  public package(set) var limit = PendingWork.timerLimit
 
-  public init() {}
+  package init() {}
 
   /// One thing that a page has under way.
   enum Item: Hashable, Sendable {
@@ -55,13 +55,13 @@ public struct PendingWork: Hashable, Sendable, Codable {
   public var isSettled: Bool { requests == 0 && calls == 0 && dueTimers == 0 }
 
   /// What it was still busy with: `2 requests, 1 timer`. Empty if it had settled.
-  public var busyText: String {
+  package var busyText: String {
     [Self.text(requests, "request"), Self.text(calls, "call"), Self.text(dueTimers, "timer")].compactMap(\.self)
       .joined(separator: ", ")
   }
 
   /// What nobody waited for: `1 timer due in more than 200 ms, 2 intervals`. Empty if there was nothing.
-  public var unawaitedText: String {
+  package var unawaitedText: String {
     let later = Self.text(laterTimers, "timer").map { "\($0) due in more than \(limit.inMilliseconds)" }
     return [later, Self.text(intervals, "interval")].compactMap(\.self).joined(separator: ", ")
   }
@@ -71,7 +71,7 @@ public struct PendingWork: Hashable, Sendable, Codable {
   }
 
   /// As `bundlectl render --json` and `renderhost` show it.
-  public var json: JSONValue {
+  package var json: JSONValue {
     .object([
       "requests": .integer(Int64(requests)), "calls": .integer(Int64(calls)), "timers": .integer(Int64(dueTimers)),
       "laterTimers": .integer(Int64(laterTimers)), "intervals": .integer(Int64(intervals)),

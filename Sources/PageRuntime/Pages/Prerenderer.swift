@@ -41,7 +41,7 @@ import ScriptEngine
   private var entries: [Key: Entry] = [:]
   private let broadcast = Broadcast<Event>()
 
-  public nonisolated init(limits: Limits = Limits()) { self.limits = limits }
+  package nonisolated init(limits: Limits = Limits()) { self.limits = limits }
 
   /// What happens from now on.
   public var events: AsyncStream<Event> { broadcast.listen() }
@@ -53,7 +53,7 @@ import ScriptEngine
   /// that is there already stays.
   ///
   /// - Throws: ``PrerenderError/full(limit:)``, ``PageError``.
-  public func prerender(
+  package func prerender(
     _ url: String, options: PageOptions = PageOptions(), data: ScriptValue = [:], make: () -> PageInstance
   ) async throws {
     let key = Key(url: url, options: options, data: data)

@@ -16,7 +16,7 @@ public struct HTMLPreview: Sendable {
   ///   - embedded: the pages that elements show, by the elements' refs.
   ///   - resource: the URL at which a browser finds what the page calls so; nil for none. `http`, `https`, `file`, and
   ///     `data` for pictures and fonts; others are left out.
-  public init(
+  package init(
     _ tree: ElementTree, title: String, rules: [PageRule] = [], embedded: [String: HTMLPreview] = [:],
     resource: @escaping @Sendable (String) -> String? = { $0 }
   ) {
@@ -43,7 +43,7 @@ public struct HTMLPreview: Sendable {
   }
 
   /// The elements alone.
-  public var body: String { elements(below: "") }
+  var body: String { elements(below: "") }
 
   /// - Parameter path: what the refs begin with: those of the elements that the page is embedded in.
   private func elements(below path: String) -> String {

@@ -22,7 +22,7 @@ public enum BundleFault: String, Hashable, Sendable, CustomStringConvertible {
   }
 
   /// Returns `nil` if the text may be a bundle.
-  public init?(in source: String) {
+  init?(in source: String) {
     switch ScriptCheck.fault(of: Array(source.utf8.prefix(1_000))) {
     case .html:
       self = .html

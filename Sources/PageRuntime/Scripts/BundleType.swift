@@ -11,7 +11,7 @@ public enum BundleType: String, Hashable, Sendable, CaseIterable {
   case weex = "Weex"
 
   /// Read from the bundle's first line, its URL's `bundleType`, or a `"use weex:…"` directive, in this order.
-  public init(of source: String, url: PageURL?) {
+  init(of source: String, url: PageURL?) {
     self = Self.declared(in: source, url: url) ?? .weex
   }
 

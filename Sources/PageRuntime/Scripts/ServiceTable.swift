@@ -1,14 +1,12 @@
 import ScriptEngine
 
 /// Scripts that give every page something: a service's file calls `service.register(name, {create, refresh, destroy})`.
-public struct ServiceTable: Sendable {
+struct ServiceTable: Sendable {
   /// In the order in which they were registered.
-  public private(set) var services: [(name: String, source: String)] = []
-
-  public init() {}
+  private(set) var services: [(name: String, source: String)] = []
 
   /// Adds a service, in the place of one of the same name.
-  public mutating func set(_ name: String, source: String) {
+  mutating func set(_ name: String, source: String) {
     services.removeAll { $0.name == name }
     services.append((name, source))
   }

@@ -6,7 +6,7 @@ struct RelayedResources: ResourceRequestHandling {
   let page: UInt64
 
   func updates(
-    for request: ResourceRequest, next: @escaping ResourceHandlerChain.Next
+    for request: ResourceRequest, next: @escaping Next
   ) -> AsyncStream<ResourceUpdate> {
     let arrivals = relay.ask(.resource(ResourceQuestion(request)), request.body, page: page)
     return AsyncStream { continuation in
