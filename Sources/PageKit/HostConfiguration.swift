@@ -54,7 +54,7 @@ public struct HostConfiguration: Sendable {
   /// How pages' web sockets are opened.
   public var sockets = WebSocketTransport.Options()
   /// How scripts are run.
-  public var scripts = FrameworkPool.Configuration()
+  public var scripts = ScriptConfiguration()
   /// Makes all pages: the app's, embedded ones, and those that `navigator` pushes.
   public var pageFactory: PageFactory = { CachingPageInstance(environment: $0, registry: $1) }
   /// What is shown in the place of a page that cannot open.

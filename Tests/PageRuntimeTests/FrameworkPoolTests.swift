@@ -27,7 +27,7 @@ struct FrameworkPoolTests {
   }
 
   @Test func aFrameworkThatDoesNotRunIsNamed() async throws {
-    var configuration = FrameworkPool.Configuration()
+    var configuration = ScriptConfiguration()
     configuration.frameworks = [.vue: "var a = ;"]
     let pool = FrameworkPool(configuration)
     do {
@@ -53,7 +53,7 @@ struct FrameworkPoolTests {
   }
 
   @Test func theGroupUsedLongestAgoGivesWay() async throws {
-    var configuration = FrameworkPool.Configuration()
+    var configuration = ScriptConfiguration()
     configuration.kept = 2
     let pool = FrameworkPool(configuration)
     var groups: [FrameworkGroup] = []

@@ -48,7 +48,7 @@ struct PageFixture {
       defaults: PageHandlers(
         images: DefaultImageLoader(loader), exceptions: LoggedExceptions(), navigator: NoNavigation(),
         storage: MemoryStorage(), modals: SilentModals(), sockets: WebSocketTransport()))
-    var scripts = FrameworkPool.Configuration()
+    var scripts = ScriptConfiguration()
     scripts.limits = limits
     scripts.frameworks = frameworks
     scripts.preludes = preludes

@@ -176,7 +176,7 @@ struct PageBenchmark {
   }
 
   private static func host(
-    _ path: String, _ change: (inout FrameworkPool.Configuration) -> Void
+    _ path: String, _ change: (inout ScriptConfiguration) -> Void
   ) throws -> PageHost {
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     var configuration = try configuration(path)

@@ -1,43 +1,10 @@
-import Foundation
 import HTTPCache
 import HTTPTransport
 import ScriptEngine
 
 /// Script groups with a framework booted in them: some are kept ready, so that a page need not wait for one, and some
 /// that have run a bundle, so that it opens faster the next time.
-public actor FrameworkPool {
-  public struct Configuration: Sendable {
-    /// Texts of framework files for the types that the built-in one does not run.
-    public var frameworks: [BundleType: String] = [:]
-    /// How to give the framework for a type, in the words of the program that says it.
-    package var frameworkAdvice: @Sendable (BundleType) -> String = {
-      "give the framework's text as scripts.frameworks[.\($0.rawValue.lowercased())]"
-    }
-    /// Texts of scripts that run in a page's context before its bundle, by the bundle's type. Rax 1 needs one: on a
-    /// device it is `weex-rax-api.js`.
-    public var preludes: [BundleType: String] = [:]
-    /// How to give the prelude for a type, in the words of the program that says it.
-    package var preludeAdvice: @Sendable (BundleType) -> String = {
-      "give the script's text as scripts.preludes[.\($0.rawValue.lowercased())]"
-    }
-    /// Groups that wait for pages, for each type that was asked for.
-    public var ready = 1
-    /// Whether those have run a page that nobody sees, so that the engine knows the way.
-    public var primes = true
-    /// Groups kept of pages that have ended, for the same bundle's next opening; the one used longest ago gives way.
-    public var kept = 4
-    public var limits = ScriptLimits()
-    /// Entries into scripts that run at once, of all pages; the others wait for their turn. An entry that takes longer
-    /// than 0.1 s makes room for the next, and goes on. As many as the machine has processors unless told otherwise.
-    public var entriesAtOnce = ProcessInfo.processInfo.activeProcessorCount
-    /// What frameworks see as `WXEnvironment`; `__enable_native_promise__` is added where it is missing.
-    public var environment: ScriptValue = [:]
-    /// Hears of every entry into a page's script, on the script's thread.
-    package var observer: (any EntryObserving)?
-
-    public init() {}
-  }
-
+package actor FrameworkPool {
   /// As long as fewer of its groups have pages, groups of the built-in framework are sealed, so that they can be kept,
   /// and primed. Of further pages each has less memory: 2.2 MB less (measured with a hundred cells).
   static let fullGroups = 8
@@ -46,7 +13,7 @@ public actor FrameworkPool {
     weak var group: FrameworkGroup?
   }
 
-  private let configuration: Configuration
+  private let configuration: ScriptConfiguration
   private let turns: FairGate<String>
   /// Those that there are, with pages and without.
   private var made: [Made] = []
@@ -90,7 +57,7 @@ public actor FrameworkPool {
     }
     """
 
-  public init(_ configuration: Configuration = Configuration()) {
+  package init(_ configuration: ScriptConfiguration = ScriptConfiguration()) {
     self.configuration = configuration
     turns = FairGate(width: max(1, configuration.entriesAtOnce), patience: .milliseconds(100))
   }
@@ -129,16 +96,16 @@ public actor FrameworkPool {
   }
 
   /// Lets go of the groups of pages that have ended.
-  public func forgetKept() { kept = [] }
+  package func forgetKept() { kept = [] }
 
   /// Lets go of all groups that no page is using; the next page waits until one is booted.
-  public func releaseMemory() {
+  package func releaseMemory() {
     kept = []
     waiting = [:]
   }
 
   /// Makes groups ready for bundles of a type, and returns when they are.
-  public func prepare(_ type: BundleType = .vanilla) async {
+  package func prepare(_ type: BundleType = .vanilla) async {
     guard hasFramework(for: type) else { return }
     refill(type)
     while let task = booting[type] { await task.value }
