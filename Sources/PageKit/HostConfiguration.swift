@@ -82,7 +82,7 @@ public struct HostConfiguration: Sendable {
 extension PageURL {
   /// Reads what a person types: a URL where there is a scheme, a path otherwise. Symbolic links in the path are
   /// resolved, so that one folder is one source.
-  public init(manifestArgument text: String) throws {
+  package init(manifestArgument text: String) throws {
     if text.contains("://") {
       guard let url = PageURL(text) else { throw TransportError.invalidURL(text) }
       self = url

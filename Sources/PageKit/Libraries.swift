@@ -3,9 +3,9 @@ import CCrypto
 import CurlTransport
 
 /// The libraries PageKit runs with.
-public enum Libraries {
+package enum Libraries {
   /// Name and version of each, as it reports them itself.
-  public static var versions: [String] {
+  package static var versions: [String] {
     [
       CurlTransport.libraryVersion, String(cString: OpenSSL_version(OPENSSL_VERSION)),
       "SQLite \(BundleStore.databaseVersion)",

@@ -15,7 +15,7 @@ import WebSocketTransport
 public final class PageHost: Sendable {
   public let configuration: HostConfiguration
   public let store: BundleStore
-  public let transport: any HTTPTransporting
+  package let transport: any HTTPTransporting
   /// `nil` without a manifest.
   public let verifier: LaunchVerifier?
   /// `nil` without a manifest.

@@ -1,5 +1,5 @@
 /// Why a web socket cannot be opened, or had to be closed.
-public enum WebSocketError: Error, Hashable, Sendable, CustomStringConvertible {
+enum WebSocketError: Error, Hashable, Sendable, CustomStringConvertible {
   case invalidURL(String)
   case invalidProtocol(String)
   case unreachable(url: String, reason: String)
@@ -13,7 +13,7 @@ public enum WebSocketError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The connection ended without a word.
   case lost(url: String)
 
-  public var description: String {
+  var description: String {
     switch self {
     case .invalidURL(let text):
       "\"\(text.prefix(200))\" is no URL of a web socket: it must be ws:// or wss://, without a fragment or a user"

@@ -22,10 +22,9 @@ public struct WebSocketTransport: WebSocketing {
   private let connector: WebSocketConnector
   private let options: Options
 
-  /// - Parameter group: where connections are served; by default the process's own.
-  public init(_ options: Options = Options(), on group: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton) {
+  public init(_ options: Options = Options()) {
     self.options = options
-    connector = WebSocketConnector(group: group, options: options)
+    connector = WebSocketConnector(group: MultiThreadedEventLoopGroup.singleton, options: options)
   }
 
   public func run(

@@ -14,19 +14,13 @@ public enum PageFallback: Hashable, Sendable {
 /// Chooses by the page's URL and by why it cannot open; nil where there is nothing to show.
 public typealias FallbackChoice = @Sendable (PageURL?, PageError) -> PageFallback?
 
-/// What is shown instead, and why.
-public struct ShownFallback: Sendable {
-  public let fallback: PageFallback
-  public let reason: PageError
-}
-
 extension PageInstance {
   /// Shows the fallback, where there is one.
   ///
   /// - Throws: `error`, unless a packaged bundle runs in the page's place.
   func fallBack(from error: PageError, options: PageOptions, data: ScriptValue) async throws {
     guard phase == .failed, let choice = options.fallback ?? environment.fallback(url, error) else { throw error }
-    shownFallback = ShownFallback(fallback: choice, reason: error)
+    shownFallback = (choice, error)
     feed.send(.fallback(choice, reason: error))
     guard case .bundle(let source) = choice else { throw error }
     var packaged = options

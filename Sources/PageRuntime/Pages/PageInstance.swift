@@ -19,7 +19,7 @@ import ScriptEngine
   /// Why it failed; nil where it did not.
   public internal(set) var failure: PageError?
   /// What is shown in its place, since it could not open; nil where it could.
-  public internal(set) var shownFallback: ShownFallback?
+  public internal(set) var shownFallback: (fallback: PageFallback, reason: PageError)?
   /// How its bundle was come by; nil where it did not come from the store or its loader.
   public internal(set) var bundle: LoadedBundle?
   /// The release of the page that embeds it.
