@@ -3,5 +3,5 @@ import HTTPCaching
 
 extension HTTPDate {
   /// The system's time. Called where things are done, never where they are decided.
-  package static var now: HTTPDate { HTTPDate(secondsSinceEpoch: Int64(Date().timeIntervalSince1970)) }
+  public static var now: HTTPDate { HTTPDate(secondsSinceEpoch: Int64(Date().timeIntervalSince1970)) }
 }

@@ -1,4 +1,3 @@
-import Foundation
 import HTTPCache
 import HTTPCaching
 import HTTPTransport
@@ -26,10 +25,9 @@ package struct CacheStorage: StorageProviding {
   }
 
   package func setValue(_ value: String, for key: String) async throws {
-    let now = HTTPDate(secondsSinceEpoch: Int64(Date().timeIntervalSince1970))
     // Kept first: the value is durable when it is there.
     try await region.keep(CacheKey(named: key, in: partition))
-    guard await region.store(Array(value.utf8), forKey: key, in: partition, at: now) != nil else {
+    guard await region.store(Array(value.utf8), forKey: key, in: partition, at: .now) != nil else {
       throw StorageError.notStored(key)
     }
   }
