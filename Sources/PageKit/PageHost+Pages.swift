@@ -26,6 +26,12 @@ extension PageHost {
     return page
   }
 
+  /// Makes script engines ready for bundles of a type, and returns when they are ready. ``launch(_:transport:)`` begins
+  /// with `vanilla`.
+  ///
+  /// - Parameter type: a type for which ``HostConfiguration/scripts`` has no framework is ignored.
+  public func prepare(for type: BundleType = .vanilla) async { await pages.frameworks.prepare(type) }
+
   /// Renders a page ahead, for the next ``open(_:options:data:)`` with the same arguments; returns when it is ready.
   ///
   /// - Throws: ``PrerenderError/full(limit:)``, ``PageError``.

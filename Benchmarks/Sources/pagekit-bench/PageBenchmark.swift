@@ -29,7 +29,7 @@ struct PageBenchmark {
     var times: [[Double]] = hosts.map { _ in [] }
     for round in 0...rounds * 3 {
       for (index, host) in hosts.enumerated() {
-        await host.2.pages.frameworks.prepare()
+        await host.2.prepare()
         let page = await host.2.page()
         let time = try await Measurement.time(1) { try await page.render(source, at: url) }
         await page.destroy()

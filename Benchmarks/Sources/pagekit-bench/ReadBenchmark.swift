@@ -11,7 +11,7 @@ struct ReadBenchmark {
     let text = String(repeating: "var page = 'sixty-four kibibytes';\n", count: 1873)
     let bytes = Array(text.utf8.prefix(64 << 10))
     let digests = try ContentDigests(of: bytes)
-    let url = try PageURL(manifestArgument: "http://localhost/page.js")
+    guard let url = PageURL("http://localhost/page.js") else { return }
     let store = try BundleStore(at: StoreDirectory(path + "/store"))
     let download = try store.download(for: ExpectedContent(md5: digests.md5), url: url)
     try download.begin(DownloadHead(url: url))

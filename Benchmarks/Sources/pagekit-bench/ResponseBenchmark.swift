@@ -168,8 +168,10 @@ struct ResponseBenchmark {
   }
 
   private static func request(_ number: Int) throws -> Sample {
-    let url = try PageURL(manifestArgument: "http://127.0.0.1:1/api/items/\(number).json?lang=en")
-    guard let head = HTTPRequest(url: url) else { throw Measurement.Failed(description: "no request") }
+    let text = "http://127.0.0.1:1/api/items/\(number).json?lang=en"
+    guard let url = PageURL(text), let head = HTTPRequest(url: url) else {
+      throw Measurement.Failed(description: "no request")
+    }
     return Sample(url: url, key: CacheKey(url), head: head)
   }
 
