@@ -1,10 +1,26 @@
-// One import is all an app needs.
+// One import is all that an app needs. Each module has types that PageHost and HostConfiguration give or take, or protocols
+// that an app's handlers implement; declarations that only the package needs have the access level `package`.
+
+// Manifests, policies of opening, preloads and releases.
 @_exported import Bundles
+// The transport and the cookie jar that a host has unless told otherwise.
 @_exported import CurlTransport
+// The folder of a store, and its errors.
 @_exported import DiskStorage
+// Requests and answers of pages, and the response cache.
 @_exported import HTTPCache
+// Dates and the cache status of answers.
 @_exported import HTTPCaching
+// URLs, digests, JSON and the transport protocol.
 @_exported import HTTPTransport
+// Fields, methods and statuses.
+@_exported import HTTPTypes
+// Pages, elements, modules and handlers.
 @_exported import PageRuntime
+// Values that go to scripts and come from them.
 @_exported import ScriptEngine
+// The options of web sockets.
 @_exported import WebSocketTransport
+
+// The host's logger.
+@_exported import struct Logging.Logger

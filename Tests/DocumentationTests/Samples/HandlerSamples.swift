@@ -1,4 +1,3 @@
-import HTTPTypes
 import PageKit
 
 /// Samples of "Handlers and modules".
