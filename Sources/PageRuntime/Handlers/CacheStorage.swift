@@ -2,12 +2,12 @@ import HTTPCache
 import HTTPCaching
 import HTTPTransport
 
-/// Keeps scripts' values in a region of the response cache, where nothing evicts them.
+/// Stores scripts' values in a region of the response cache, where they are never evicted.
 package struct CacheStorage: StorageProviding {
   private let region: ResponseCache
   private let partition: CachePartition
 
-  /// - Parameter partition: whose values they are.
+  /// - Parameter partition: the user whose values they are.
   package init(_ region: ResponseCache, partition: CachePartition = .private) {
     self.region = region
     self.partition = partition
@@ -25,7 +25,7 @@ package struct CacheStorage: StorageProviding {
   }
 
   package func setValue(_ value: String, for key: String) async throws {
-    // Kept first: the value is durable when it is there.
+    // The key is kept before its value is stored, so that the value is durable at once.
     try await region.keep(CacheKey(named: key, in: partition))
     guard await region.store(Array(value.utf8), forKey: key, in: partition, at: .now) != nil else {
       throw StorageError.notStored(key)
@@ -43,7 +43,7 @@ package struct CacheStorage: StorageProviding {
   }
 }
 
-/// Why a value was not kept.
+/// An error of storing a script's value.
 enum StorageError: Error, CustomStringConvertible {
   case notStored(String)
 
@@ -55,6 +55,6 @@ enum StorageError: Error, CustomStringConvertible {
 }
 
 extension CacheKey {
-  /// The name it was made with; nil for a URL's.
+  /// The name that the key was made with; `nil` for the key of a URL.
   fileprivate var storageName: String? { name.hasPrefix("key:") ? String(name.dropFirst(4)) : nil }
 }

@@ -1,12 +1,12 @@
 import ScriptEngine
 
-/// Components that have methods, with what they do.
+/// Components by type, with their methods.
 struct ComponentTable: Sendable {
   private(set) var methods: [String: [String: ModuleMethod]] = [:]
-  /// What frameworks are told of: the methods of each component.
+  /// The names of each component's methods, as frameworks are told of them.
   private(set) var names: [String: ScriptValue] = [:]
 
-  /// Whether the type is one of those that every page may use, or was registered.
+  /// Returns `true` if the type is built in or was registered.
   func has(_ type: String) -> Bool { names[type] != nil || DefaultComponents.typesKnown.contains(type) }
 
   subscript(type: String, method: String) -> ModuleMethod? { methods[type]?[method] }
@@ -16,7 +16,7 @@ struct ComponentTable: Sendable {
     names[type] = .array((methods[type] ?? [:]).keys.sorted().map { .string($0) })
   }
 
-  /// As `registerComponents` takes them.
+  /// The components in the form that the framework's `registerComponents` takes.
   var descriptions: ScriptValue {
     .array(names.sorted { $0.key < $1.key }.map { ["type": .string($0), "methods": $1] })
   }

@@ -14,7 +14,7 @@ package struct LoggedExceptions: ScriptExceptionHandling {
   }
 }
 
-/// Goes nowhere, and says so to the script.
+/// Refuses every navigation, with a reason for the script.
 package struct NoNavigation: Navigating {
   package init() {}
 
@@ -27,7 +27,7 @@ package struct NoNavigation: Navigating {
   }
 }
 
-/// Agrees to everything at once: the first button is chosen.
+/// Shows nothing, and chooses the first button of every question at once.
 package struct SilentModals: ModalPresenting {
   package init() {}
 
@@ -45,7 +45,7 @@ package struct SilentModals: ModalPresenting {
   }
 }
 
-/// Keeps values for as long as the process lives.
+/// Stores scripts' values in memory, until the process ends.
 package actor MemoryStorage: StorageProviding {
   private var values: [String: String] = [:]
 
@@ -57,19 +57,25 @@ package actor MemoryStorage: StorageProviding {
   package func keys() -> [String] { values.keys.sorted() }
 }
 
-/// What a host without a screen says of itself.
+/// The description of the device and the app that a host without a screen gives.
+///
+/// `WXEnvironment` has `platform`, `osName`, `osVersion`, `weexVersion`, `deviceModel`, `appName`, `appVersion`,
+/// `deviceWidth`, `deviceHeight` and `scale`, and the members that are given.
 public struct DefaultConfiguration: ConfigurationProviding {
   private let values: [String: ScriptValue]
+  /// The language tag that `locale.getLanguage` gives.
   public let language: String
 
-  /// - Parameter values: more members of `WXEnvironment`, or others.
+  /// - Parameters:
+  ///   - values: members of `WXEnvironment`; they replace the default ones of the same name.
+  ///   - language: a language tag (RFC 5646).
   public init(_ values: [String: ScriptValue] = [:], language: String = "en") {
     self.language = language
     self.values = Self.defaults.merging(values) { $1 }
   }
 
-  /// - Parameter texts: members as people write them. Each is JSON where it can be read as that, else text; what is
-  ///   text by default, as `appVersion`, stays text.
+  /// - Parameter texts: members as a person writes them. A text that is JSON becomes that value. A member that is text by
+  ///   default, such as `appVersion`, stays text.
   package init(texts: [String: String], language: String = "en") {
     let values = texts.map { name, text in
       let value = ScriptValue(json: text)
@@ -84,5 +90,6 @@ public struct DefaultConfiguration: ConfigurationProviding {
     "appName": "PageKit", "appVersion": "1", "deviceWidth": 750, "deviceHeight": 1334, "scale": 2,
   ]
 
+  /// The object that scripts see as `WXEnvironment`.
   public var environment: ScriptValue { .object(values) }
 }

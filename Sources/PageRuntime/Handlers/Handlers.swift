@@ -2,52 +2,99 @@ import HTTPCache
 import HTTPTransport
 import ScriptEngine
 
-/// Hears of scripts' errors.
+/// Receives the errors of pages' scripts.
 public protocol ScriptExceptionHandling: Sendable {
+  /// Receives one error. It is also an event of the page.
+  ///
+  /// - Parameters:
+  ///   - exception: the error, with its place in the script if the engine knows it.
+  ///   - page: the page's id.
+  ///   - url: the page's URL; `nil` for a page of text alone.
   func handle(_ exception: ScriptException, page: String, url: PageURL?)
 }
 
-/// Hears how pages' openings went.
+/// Receives the times of pages' openings.
 public protocol Monitoring: Sendable {
+  /// Receives the times of one opening, when the page has rendered.
+  ///
+  /// - Parameters:
+  ///   - timings: the stages up to the page's rendering.
+  ///   - page: the page's id.
+  ///   - url: the page's URL; `nil` for a page of text alone.
   func record(_ timings: PageTimings, page: String, url: PageURL?)
 }
 
-/// Goes from page to page.
+/// Opens the pages that scripts go to with the module `navigator`.
 public protocol Navigating: Sendable {
-  /// - Throws: what the script is told.
+  /// Opens a page on top of another.
+  ///
+  /// - Parameters:
+  ///   - url: the target, resolved against the URL of the page that asks.
+  ///   - options: the argument of the script's call.
+  ///   - page: the page that asks.
+  /// - Throws: the error that the script's callback gets as text.
   @PageActor func push(_ url: PageURL, options: ScriptValue, from page: PageInstance) async throws
+  /// Goes back from a page to the one below it.
+  ///
+  /// - Parameters:
+  ///   - options: the argument of the script's call.
+  ///   - page: the page that asks.
+  /// - Throws: the error that the script's callback gets as text.
   @PageActor func pop(options: ScriptValue, from page: PageInstance) async throws
 }
 
-/// Keeps what scripts store by name.
+/// Stores the texts of the module `storage`, by key.
+///
+/// A script gets an error that a method throws as the result `failed`, with the error as text.
 public protocol StorageProviding: Sendable {
+  /// Returns the value of a key, or `nil` if there is none.
   func value(for key: String) async throws -> String?
+  /// Stores a value, in the place of an earlier one.
   func setValue(_ value: String, for key: String) async throws
-  /// - Returns: whether there was one.
+  /// Removes a value.
+  ///
+  /// - Returns: `false` if there was no value.
   func removeValue(for key: String) async throws -> Bool
+  /// Returns all keys.
   func keys() async throws -> [String]
-  /// What it keeps for one user's pages. A storage that knows one user only is the same for all.
+  /// Returns the storage of one user's pages. The default is one storage for all users.
   func values(of partition: CachePartition) -> any StorageProviding
 }
 
 extension StorageProviding {
+  /// Returns this storage, for every user.
   public func values(of partition: CachePartition) -> any StorageProviding { self }
 }
 
-/// Shows short messages and questions.
+/// Shows the messages and questions of the module `modal`.
 public protocol ModalPresenting: Sendable {
+  /// Shows a message that goes by itself.
+  ///
+  /// - Parameter seconds: how long the script wants it shown.
   @PageActor func toast(_ message: String, seconds: Double, from page: PageInstance) async
+  /// Shows a message with a button, and returns when it is closed.
+  ///
+  /// - Parameter button: the button's title.
   @PageActor func alert(_ message: String, button: String, from page: PageInstance) async
+  /// Asks a question.
+  ///
+  /// - Parameter buttons: the titles of the buttons, the one that agrees first.
   /// - Returns: the title of the button that was chosen.
   @PageActor func confirm(_ message: String, buttons: [String], from page: PageInstance) async -> String
-  /// - Returns: the button's title, and what was typed.
+  /// Asks for a text.
+  ///
+  /// - Parameters:
+  ///   - preset: the text that is filled in beforehand.
+  ///   - buttons: the titles of the buttons, the one that agrees first.
+  /// - Returns: the title of the button that was chosen, and the text.
   @PageActor func prompt(_ message: String, preset: String, buttons: [String], from page: PageInstance) async
     -> (button: String, text: String)
 }
 
-/// What scripts learn of the device and the app: `WXEnvironment`.
+/// Describes the device and the app to scripts.
 public protocol ConfigurationProviding: Sendable {
+  /// The object that scripts see as `WXEnvironment`.
   var environment: ScriptValue { get }
-  /// As `locale.getLanguage` gives it: `en-GB`.
+  /// The language tag that `locale.getLanguage` gives, such as `en-GB`.
   var language: String { get }
 }

@@ -1,24 +1,32 @@
 import ScriptEngine
 
-/// Tells where elements are: a renderer that lays pages out.
+/// Gives the places of elements: a renderer that lays pages out.
 public protocol LayoutProviding: Sendable {
-  /// An element's place on the page; nil where it has none.
+  /// Returns an element's place on the page, or `nil` if it has none.
+  ///
+  /// - Parameter ref: the element's ref in ``PageInstance/tree``.
   @PageActor func rect(of ref: String, in page: PageInstance) async -> LayoutRect?
-  /// The whole page's; nil where that is not known.
+  /// Returns the place of the whole page, or `nil` if it is not known. The default is `nil`.
   @PageActor func viewport(of page: PageInstance) async -> LayoutRect?
 }
 
 extension LayoutProviding {
+  /// Returns `nil`.
   @PageActor public func viewport(of page: PageInstance) async -> LayoutRect? { nil }
 }
 
-/// A place, in the page's own units from its top left corner.
+/// A rectangle on a page, in the units of its design, from the page's top left corner.
 public struct LayoutRect: Hashable, Sendable {
+  /// The distance from the page's left edge.
   public var left: Double
+  /// The distance from the page's top edge.
   public var top: Double
+  /// The width.
   public var width: Double
+  /// The height.
   public var height: Double
 
+  /// A rectangle by its top left corner and its size.
   public init(left: Double, top: Double, width: Double, height: Double) {
     self.left = left
     self.top = top
@@ -26,7 +34,9 @@ public struct LayoutRect: Hashable, Sendable {
     self.height = height
   }
 
+  /// The distance of the right edge from the page's left edge.
   public var right: Double { left + width }
+  /// The distance of the bottom edge from the page's top edge.
   public var bottom: Double { top + height }
 
   fileprivate var scriptValue: ScriptValue {
@@ -38,7 +48,9 @@ public struct LayoutRect: Hashable, Sendable {
 }
 
 extension PageInstance {
-  /// What `dom.getComponentRect` answers; `viewport` stands for the whole page.
+  /// The answer of `dom.getComponentRect`.
+  ///
+  /// - Parameter ref: an element's ref, or `viewport` for the whole page.
   func rect(of ref: String) async -> ScriptValue {
     func refused(_ reason: String) -> ScriptValue { ["result": false, "errMsg": .string(reason)] }
     guard let layout = registry.handlers.layout else { return refused("this host does not lay pages out") }

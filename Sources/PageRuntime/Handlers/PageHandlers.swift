@@ -1,27 +1,29 @@
 import HTTPCache
 
-/// The handlers of a page, each for one job.
+/// The handlers of a page, each for one job. An app registers its own by key path:
+///
+///     host.pages.registry.register(ThumbnailLoader() as any ImageLoading, as: \.images)
 public struct PageHandlers: Sendable {
-  /// Default: logs.
+  /// Receives scripts' errors. The default writes them to the host's log.
   public var exceptions: any ScriptExceptionHandling
-  /// Default: ``DefaultImageLoader``.
+  /// Loads pictures. The default is ``DefaultImageLoader``.
   public var images: any ImageLoading
-  /// Default: nobody.
+  /// Receives the times of openings. The default is none.
   public var monitor: (any Monitoring)?
-  /// Default: refuses, and says so to the script.
+  /// Pushes and pops pages. The default is the host's ``PageStack``.
   public var navigator: any Navigating
-  /// Default: a region of the response cache.
+  /// Stores the texts of the module `storage`. The default is a region of the response cache.
   public var storage: any StorageProviding
-  /// Default: answers at once, as though somebody had agreed.
+  /// Shows messages and questions. The default shows nothing and chooses the first button.
   public var modals: any ModalPresenting
-  /// Default: a host's own connect; without a host none is opened, and the script is told.
+  /// Opens web sockets. The default connects to the server.
   public var sockets: any WebSocketing
-  /// Change what a page wrote into what is asked for, in order, before handlers see the request. Default: none; those
-  /// of the loader come behind them.
+  /// Change the references that pages write, in this order, before handlers see the request. The loader's own rewriters
+  /// come after them. The default is none.
   public var rewriters: [any URLRewriting]
-  /// What the page learns of the device and the app. Default: what all of the host's pages learn.
+  /// Describes the device and the app to the page. The default is the description that all of the host's pages get.
   public var configuration: (any ConfigurationProviding)?
-  /// Tells where elements are. Default: nobody.
+  /// Gives the places of elements. The default is none: `dom.getComponentRect` answers with an error.
   public var layout: (any LayoutProviding)?
 
   package init(

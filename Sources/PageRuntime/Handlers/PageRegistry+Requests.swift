@@ -1,9 +1,13 @@
 import HTTPCache
 import HTTPTransport
 
-/// Handlers of requests. Of those that match a request the newest comes first.
+/// Handlers of requests. Of the handlers that match a request, the newest comes first.
 extension PageRegistry {
-  /// - Parameter types: nil for all.
+  /// Registers a handler that stands between pages and the loader.
+  ///
+  /// - Parameters:
+  ///   - pattern: matches the request's URL.
+  ///   - types: the types of requests; `nil` for all.
   @discardableResult
   public func register(
     _ pattern: URLPattern, types: Set<ResourceType>? = nil, _ handler: any ResourceRequestHandling
@@ -11,13 +15,17 @@ extension PageRegistry {
     register(.passing(handler), where: Self.matching(pattern, types))
   }
 
-  /// For all URLs.
+  /// Registers a handler that stands between pages and the loader, for all URLs.
+  ///
+  /// - Parameter types: the types of requests; `nil` for all.
   @discardableResult
   public func register(types: Set<ResourceType>? = nil, _ handler: any ResourceRequestHandling) -> Registration {
     register(.any, types: types, handler)
   }
 
-  /// - Parameter matches: gets the request, and its URL where its reference has one.
+  /// Registers a handler that stands between pages and the loader, for requests of the app's choice.
+  ///
+  /// - Parameter matches: gets the request, and its URL if its reference has one.
   @discardableResult
   public func register(
     where matches: @escaping @Sendable (ResourceRequest, PageURL?) -> Bool, _ handler: any ResourceRequestHandling
@@ -25,7 +33,11 @@ extension PageRegistry {
     register(.passing(handler), where: matches)
   }
 
-  /// - Parameter types: nil for all.
+  /// Registers a handler that answers in the place of a server.
+  ///
+  /// - Parameters:
+  ///   - pattern: matches the request's URL.
+  ///   - types: the types of requests; `nil` for all.
   @discardableResult
   public func register(
     _ pattern: URLPattern, types: Set<ResourceType>? = nil, _ handler: any ResourceAnswering
@@ -33,13 +45,17 @@ extension PageRegistry {
     register(.answering(handler), where: Self.matching(pattern, types))
   }
 
-  /// For all URLs.
+  /// Registers a handler that answers in the place of a server, for all URLs.
+  ///
+  /// - Parameter types: the types of requests; `nil` for all.
   @discardableResult
   public func register(types: Set<ResourceType>? = nil, _ handler: any ResourceAnswering) -> Registration {
     register(.any, types: types, handler)
   }
 
-  /// - Parameter matches: gets the request, and its URL where its reference has one.
+  /// Registers a handler that answers in the place of a server, for requests of the app's choice.
+  ///
+  /// - Parameter matches: gets the request, and its URL if its reference has one.
   @discardableResult
   public func register(
     where matches: @escaping @Sendable (ResourceRequest, PageURL?) -> Bool, _ handler: any ResourceAnswering
@@ -59,7 +75,7 @@ extension PageRegistry {
   ) -> @Sendable (ResourceRequest, PageURL?) -> Bool {
     { request, url in
       guard types?.contains(request.type) ?? true else { return false }
-      // What has no URL is matched by what matches all.
+      // A request without a URL is matched only by a pattern that matches all.
       return url.map { pattern.matches($0) } ?? (pattern == .any)
     }
   }

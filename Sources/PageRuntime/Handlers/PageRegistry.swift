@@ -3,17 +3,20 @@ import HTTPTransport
 import ScriptEngine
 import Synchronization
 
-/// What an app registers for its pages. A page copies what there is when it is made: later changes are for later pages.
+/// The handlers, modules, components and services that an app registers for its pages.
+///
+/// A page copies the registry's state when it is made. A later registration is for later pages.
 public final class PageRegistry: Sendable {
-  /// Takes back exactly what one registration did.
+  /// A token that takes back one registration.
   public struct Registration: Sendable {
     fileprivate let id: UInt64
     fileprivate weak let registry: PageRegistry?
 
+    /// Removes what was registered, for pages that are made from now on.
     public func remove() { registry?.remove(id) }
   }
 
-  /// What holds for one page.
+  /// The state of the registry that one page has.
   package struct Snapshot: Sendable {
     package var handlers: PageHandlers
     var modules = ModuleTable()
@@ -31,7 +34,7 @@ public final class PageRegistry: Sendable {
   private let parent: PageRegistry?
   private let state = Mutex(State())
 
-  /// - Parameter defaults: what holds where nothing is registered.
+  /// - Parameter defaults: the handlers of the slots for which none is registered.
   package init(defaults: PageHandlers) {
     var snapshot = Snapshot(handlers: defaults)
     DefaultModules.register(&snapshot.modules)
@@ -40,7 +43,7 @@ public final class PageRegistry: Sendable {
     parent = nil
   }
 
-  /// For one page, or some: what is registered here comes after what the parent has.
+  /// A registry for some pages only. Its registrations come after those of the parent, which holds for these pages too.
   public init(parent: PageRegistry) {
     self.parent = parent
     defaults = parent.defaults
@@ -52,7 +55,7 @@ public final class PageRegistry: Sendable {
     return snapshot
   }
 
-  /// Any change; later ones see what earlier ones did.
+  /// Registers a change of the state. It is applied after the changes that were registered before it.
   @discardableResult
   func register(_ change: @escaping @Sendable (inout Snapshot) -> Void) -> Registration {
     let id = state.withLock { state in
@@ -63,7 +66,11 @@ public final class PageRegistry: Sendable {
     return Registration(id: id, registry: self)
   }
 
-  /// A handler in the place of what is there.
+  /// Registers a handler, in the place of the one in its slot.
+  ///
+  /// - Parameters:
+  ///   - handler: written `as any ImageLoading`, so that its type is that of the slot.
+  ///   - slot: a key path such as `\.images`.
   @discardableResult
   public func register<Handler: Sendable>(
     _ handler: Handler, as slot: any WritableKeyPath<PageHandlers, Handler> & Sendable
@@ -71,7 +78,7 @@ public final class PageRegistry: Sendable {
     register { $0.handlers[keyPath: slot] = handler }
   }
 
-  /// The same where there need not be one.
+  /// Registers a handler for a slot that may be empty, such as `\.monitor`.
   @discardableResult
   public func register<Handler: Sendable>(
     _ handler: Handler, as slot: any WritableKeyPath<PageHandlers, Handler?> & Sendable
@@ -79,13 +86,17 @@ public final class PageRegistry: Sendable {
     register { $0.handlers[keyPath: slot] = handler }
   }
 
-  /// A rewriter of the references that pages write; it gets what those registered before it made.
+  /// Registers a rewriter of the references that pages write. It gets the result of the rewriters before it.
   @discardableResult
   public func register(_ rewriter: any URLRewriting) -> Registration {
     register { $0.handlers.rewriters.append(rewriter) }
   }
 
-  /// A module in the place of one of the same name.
+  /// Registers a module, in the place of one of the same name.
+  ///
+  /// - Parameters:
+  ///   - name: the argument of the script's `weex.requireModule`.
+  ///   - build: adds the methods.
   @discardableResult
   public func registerModule(_ name: String, _ build: (inout ModuleBuilder) -> Void) -> Registration {
     var builder = ModuleBuilder()
@@ -94,7 +105,11 @@ public final class PageRegistry: Sendable {
     return register { $0.modules.set(name, methods) }
   }
 
-  /// A component with methods of its own; what there is of it stays.
+  /// Registers a component with methods of its own. Methods that it has already stay.
+  ///
+  /// - Parameters:
+  ///   - type: the type of its elements.
+  ///   - build: adds the methods.
   @discardableResult
   public func registerComponent(_ type: String, _ build: (inout ModuleBuilder) -> Void = { _ in }) -> Registration {
     var builder = ModuleBuilder()
@@ -103,10 +118,10 @@ public final class PageRegistry: Sendable {
     return register { $0.components.add(type, methods: methods) }
   }
 
-  /// A service for every page: a script that calls `service.register(name, {create, refresh, destroy})`.
+  /// Registers a service: a script that calls `service.register(name, {create, refresh, destroy})`.
   ///
-  /// It runs once for each group of scripts, before the page. One that throws is reported to the page that was about
-  /// to open, by the service's name, and is left out.
+  /// It runs once for each script engine, before the page. If it throws, the page gets an exception with the service's
+  /// name and opens without the service.
   @discardableResult
   public func registerService(_ name: String, source: String) -> Registration {
     register { $0.services.set(name, source: source) }
@@ -116,7 +131,7 @@ public final class PageRegistry: Sendable {
 }
 
 extension PageRegistry.Snapshot {
-  /// The module's method, or the component's.
+  /// The method of a module or of a component; `nil` if it is not registered.
   func method(of call: ModuleCall, in tree: ElementTree) -> ModuleMethod? {
     guard let ref = call.ref else { return modules[call.module, call.method] }
     return tree[ref].flatMap { components[$0.type, call.method] }

@@ -1,23 +1,23 @@
 import HTTPTransport
 import ScriptEngine
 
-/// Pages one upon the other: what `navigator` pushes and pops. The topmost is the one that is seen.
+/// The stack of pages that the module `navigator` pushes and pops. The topmost page is the one to be shown.
 ///
-/// The app puts its first page on it; pages that are pushed are made by the host's factory and open with
-/// `renderByURL`.
+/// The app puts its first page on the stack with ``show(_:)``. Pages that are pushed are made by the host's factory and
+/// open with ``PageInstance/renderByURL(_:options:data:)``.
 @PageActor public final class PageStack: Navigating {
-  /// Lowest first.
+  /// The pages, lowest first.
   public private(set) var pages: [PageInstance] = []
   private let limit: Int
   private var listeners: [AsyncStream<[PageInstance]>.Continuation] = []
 
-  /// - Parameter limit: pages at once; one more is refused.
+  /// - Parameter limit: the largest number of pages; a push beyond it is refused.
   package nonisolated init(limit: Int = 32) { self.limit = limit }
 
-  /// The page that is seen.
+  /// The topmost page.
   public var top: PageInstance? { pages.last }
 
-  /// The pages as they are, and after each change.
+  /// The pages now, and after each change. A reader that falls behind gets the latest state only.
   public var changes: AsyncStream<[PageInstance]> {
     let (changes, continuation) = AsyncStream.makeStream(of: [PageInstance].self, bufferingPolicy: .bufferingNewest(1))
     continuation.yield(pages)
@@ -25,13 +25,17 @@ import ScriptEngine
     return changes
   }
 
-  /// Puts a page of the app's on top.
+  /// Puts a page of the app on top. A page that is on the stack already stays where it is.
   public func show(_ page: PageInstance) {
     guard !pages.contains(where: { $0 === page }) else { return }
     pages.append(page)
     tell()
   }
 
+  /// Makes a page, puts it on top and opens it.
+  ///
+  /// - Throws: ``PageError``, or an error if the stack is full. A page that cannot open leaves the stack unless it shows a
+  ///   fallback.
   public func push(_ url: PageURL, options: ScriptValue, from page: PageInstance) async throws {
     show(page)
     guard pages.count < limit else { throw NavigationError.tooMany(limit) }
@@ -43,12 +47,15 @@ import ScriptEngine
       try await next.renderByURL(
         url.text, options: PageOptions(), data: options["data"].object.map { .object($0) } ?? [:])
     } catch {
-      // With a fallback there is something to see.
+      // A page with a fallback has something to show.
       if next.shownFallback == nil { await remove(next) }
       throw error
     }
   }
 
+  /// Removes a page and all pages above it, and destroys them.
+  ///
+  /// - Throws: an error if there is no page below it.
   public func pop(options: ScriptValue, from page: PageInstance) async throws {
     guard let index = pages.firstIndex(where: { $0 === page }), index > 0 else { throw NavigationError.nothingBelow }
     let gone = pages[index...]
@@ -57,7 +64,7 @@ import ScriptEngine
     for page in gone.reversed() { await page.destroy() }
   }
 
-  /// Destroys all pages on it.
+  /// Destroys all its pages.
   package func empty() async {
     let gone = pages
     pages = []
@@ -78,14 +85,14 @@ import ScriptEngine
   }
 }
 
-/// Why a page cannot go where it wants to.
+/// An error of going from page to page.
 enum NavigationError: Error, Hashable, Sendable, CustomStringConvertible {
   case tooMany(Int)
   case nothingBelow
 
   var description: String {
     switch self {
-    case .tooMany(let limit): "\(limit) pages lie one upon the other already"
+    case .tooMany(let limit): "the stack has \(limit) pages already"
     case .nothingBelow: "there is no page below this one"
     }
   }

@@ -1,27 +1,30 @@
 import HTTPCache
 
-/// Changes requests on their way out, and answers on their way back.
+/// Changes requests on their way out and answers on their way back.
 ///
 ///     registry.register(.prefix("https://api.example.com/"), RequestTransform(request: { request in
 ///       request.fields[.authorization] = token
 ///     }))
 ///
-/// What is stored is what the server said: the answer is changed each time it is given.
+/// The cache stores the server's answer; the change is applied each time the answer is given.
 public struct RequestTransform: ResourceRequestHandling {
+  /// Changes a request before it is sent.
   public typealias RequestChange = @Sendable (inout ResourceRequest) async throws -> Void
+  /// Changes the answer to a request before the page gets it.
   public typealias ResponseChange = @Sendable (inout HandledResponse, ResourceRequest) async throws -> Void
 
   private let changeRequest: RequestChange?
   private let changeResponse: ResponseChange?
 
   /// - Parameters:
-  ///   - request: what it throws is the failure that the page sees; nothing is asked then.
-  ///   - response: gets the whole body in memory; what it throws takes the answer's place.
+  ///   - request: if it throws, nothing is sent and the page gets the error as the request's failure.
+  ///   - response: gets the whole body in memory. If it throws, the page gets the error instead of the answer.
   public init(request: RequestChange? = nil, response: ResponseChange? = nil) {
     changeRequest = request
     changeResponse = response
   }
 
+  /// Passes the changed request on, and gives the changed answers.
   public func updates(
     for request: ResourceRequest, next: @escaping Next
   ) -> AsyncStream<ResourceUpdate> {

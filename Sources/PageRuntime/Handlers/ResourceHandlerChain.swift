@@ -5,7 +5,7 @@ import HTTPTransport
 struct ResourceHandlerChain: Sendable {
   typealias Next = ResourceRequestHandling.Next
 
-  /// One that was registered, and for what.
+  /// A handler that was registered, and the requests that it is for.
   struct Entry: Sendable {
     enum Handler: Sendable {
       case passing(any ResourceRequestHandling)
@@ -16,15 +16,15 @@ struct ResourceHandlerChain: Sendable {
     let handler: Handler
   }
 
-  /// Newest last.
+  /// The handlers, newest last.
   private(set) var entries: [Entry] = []
 
   mutating func add(_ entry: Entry) { entries.append(entry) }
 
-  /// What answers a request.
+  /// Makes the function that answers a request: the matching handlers, and the loader behind them.
   ///
   /// - Parameters:
-  ///   - target: the request's URL, where its reference has one.
+  ///   - target: the request's URL, if its reference has one.
   ///   - page: the page's id.
   func start(_ request: ResourceRequest, _ target: PageURL?, page: String, _ loader: ResourceLoader) -> Next {
     var next: Next = { loader.updates(for: $0) }

@@ -1,20 +1,25 @@
 import HTTPCache
 import HTTPTransport
 
-/// Stands between pages and the loader, and sees every update on its way back. Most handlers are simpler as a
-/// ``RequestTransform``, or as ``ResourceAnswering``.
+/// A handler that stands between pages and the loader and sees every update on its way back. Most handlers are simpler
+/// as a ``RequestTransform`` or as ``ResourceAnswering``.
 public protocol ResourceRequestHandling: Sendable {
-  /// The handler behind one, or the loader behind the last.
+  /// Passes a request to the next handler, or to the loader after the last one.
   typealias Next = @Sendable (ResourceRequest) -> AsyncStream<ResourceUpdate>
 
-  /// - Parameter next: the handler behind this one; in the end the loader.
+  /// Answers a request, usually with the updates of the next handler.
+  ///
+  /// - Parameters:
+  ///   - request: the page's request, after the rewriters.
+  ///   - next: the next handler, or the loader.
+  /// - Returns: the answers, as they come. Cancelling the reader ends the request.
   func updates(for request: ResourceRequest, next: @escaping Next) -> AsyncStream<ResourceUpdate>
 }
 
-/// Answers requests in the place of their server.
+/// A handler that answers requests in the place of a server.
 ///
-/// The cache stands in front of it as it stands in front of a server: what is stored may answer by the request's
-/// behaviour before it is asked, and where it throws. What it answers is stored as it says.
+/// The cache stands in front of it as in front of a server. By the request's behaviour, a stored answer may be given
+/// before the handler is asked, and if it throws. Its own answer is stored as the answer says.
 ///
 ///     struct NewerItems: ResourceAnswering {
 ///       func response(to request: ResourceRequest, _ exchange: ResourceExchange) async throws -> HandledResponse {
@@ -25,11 +30,16 @@ public protocol ResourceRequestHandling: Sendable {
 ///       }
 ///     }
 public protocol ResourceAnswering: Sendable {
-  /// - Throws: what the page is told where nothing stored may answer instead.
+  /// Answers a request.
+  ///
+  /// - Parameters:
+  ///   - request: the page's request, after the rewriters.
+  ///   - exchange: gives the stored answer, and asks the server.
+  /// - Throws: the error that the page gets if no stored answer may be given instead.
   func response(to request: ResourceRequest, _ exchange: ResourceExchange) async throws -> HandledResponse
 }
 
-/// What a handler that answers can turn to.
+/// The cache and the server behind a handler that answers requests.
 public struct ResourceExchange: Sendable {
   /// The page's id.
   public let page: String
@@ -37,7 +47,7 @@ public struct ResourceExchange: Sendable {
   let loader: ResourceLoader
   let next: ResourceRequestHandling.Next
 
-  /// What is stored for the request, however old; nil for nothing.
+  /// Returns the stored answer to the request, of any age, or `nil` if there is none.
   public func stored() async -> HandledResponse? {
     var request = request
     request.behavior = .cacheOnly
@@ -45,10 +55,11 @@ public struct ResourceExchange: Sendable {
     return try? await HandledResponse(loaded)
   }
 
-  /// Asks what is behind this handler, in the end the server. The answer itself is not stored.
+  /// Asks the next handler, or the server. The answer is not stored.
   ///
-  /// - Parameter question: nil for the page's own request. Unless it names a behaviour, no cache answers it.
-  /// - Throws: where there is no answer, or one with a status of 400 or more after something stored.
+  /// - Parameter question: the request to send; `nil` for the page's own. Without a behaviour it is `networkOnly`.
+  /// - Returns: the last answer. An HTTP error is an answer too.
+  /// - Throws: ``LoadError`` if there is no answer, and the loader's other errors.
   public func response(to question: ResourceRequest? = nil) async throws -> HandledResponse {
     var question = question ?? request
     question.base = question.base ?? request.base
