@@ -31,7 +31,7 @@ struct BundleFaultTests {
 
   @Test("a page of something that is no bundle fails with what it is; a bundle that names no framework, with that")
   func pagesFailWithIt() async throws {
-    #expect(try await Self.failure("<html>").contains("is no bundle: it is HTML"))
+    #expect(try await Self.failure("<html>").contains("is not a bundle: it is HTML"))
     let unnamed = try await Self.failure("var a = 1")
     #expect(unnamed.contains("does not name its framework in its first line"))
     #expect(unnamed.contains("scripts.frameworks[.weex]"))

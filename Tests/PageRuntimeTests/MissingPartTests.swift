@@ -25,8 +25,8 @@ struct MissingPartTests {
         """)
       #expect(
         await Self.missing(page) == [
-          "nobody registered a component \"marquee\": it is laid out as a div",
-          "nobody registered a component \"tabbar\": it is laid out as a div",
+          "the component \"marquee\" is not registered: it is laid out as a div",
+          "the component \"tabbar\" is not registered: it is laid out as a div",
         ])
     }
   }
@@ -44,8 +44,8 @@ struct MissingPartTests {
         if (typeof weex.requireModule('stream').fetch !== 'function') throw new Error('it is not there')
         """)
       let parts = await Self.missing(page)
-      #expect(parts.contains("nobody registered a module \"titleBar\""))
-      #expect(parts.contains("nobody registered a module \"network\""))
+      #expect(parts.contains("the module \"titleBar\" is not registered"))
+      #expect(parts.contains("the module \"network\" is not registered"))
       #expect(!parts.contains { $0.contains("stream") })
       #expect(Set(parts).count == parts.count)
     }

@@ -1,4 +1,4 @@
-/// A server answered, but not with what was wanted.
+/// An answer with a status that is of no use here.
 struct AnswerStatusError: Error, CustomStringConvertible {
   let url: String
   let status: Int

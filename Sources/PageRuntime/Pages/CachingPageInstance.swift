@@ -2,11 +2,14 @@ import Bundles
 import HTTPTransport
 import ScriptEngine
 
-/// A page that opens from the local store where the server's MD5 says that it may.
+/// A page that opens from the local store if the server's MD5 confirms the stored bytes.
 ///
-/// It overrides the step that downloads: the store is asked first, and what has to be fetched is checked and stored
-/// before it runs. The script sees the page's remote URL all the same.
+/// It overrides the step that downloads: the store is asked first, and a download is checked and stored before it runs.
+/// The script sees the page's remote URL in both cases.
 @PageActor open class CachingPageInstance: PageInstance {
+  /// Opens the page from the store or the server, by the policy of its opening.
+  ///
+  /// - Throws: ``PageError``; the page is then in the phase `failed`.
   open override func renderByURL(
     _ text: String, options: PageOptions = PageOptions(), data: ScriptValue = [:]
   ) async throws {
@@ -15,6 +18,10 @@ import ScriptEngine
     try await self.open(text, options: options, data: data, open)
   }
 
+  /// Opens the page again, with the newest bytes that its policy allows.
+  ///
+  /// - Parameter ignoringCache: `true` takes the server's bundle whatever is stored.
+  /// - Throws: ``PageError``; the page is then in the phase `failed`.
   open override func reload(ignoringCache: Bool = false) async throws {
     guard let url else { return }
     let open = OpenOptions(policy: lastOptions.policy, ignoresStore: ignoringCache, view: inheritedView)

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What the pages of one host copied last.
+/// The text that a page of the host copied last.
 final class Clipboard: Sendable {
   private let state = Mutex("")
 

@@ -1,5 +1,6 @@
-/// Where pages live: their lifecycle, their elements, and what they ask of handlers.
+/// The actor of pages: their lifecycle, their elements, and their calls of handlers.
 @globalActor
 public actor PageActor {
+  /// The one instance.
   public static let shared = PageActor()
 }

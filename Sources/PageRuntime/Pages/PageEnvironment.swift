@@ -4,14 +4,17 @@ import HTTPTransport
 import ScriptEngine
 import Synchronization
 
-/// Makes pages: the app's, those a page embeds, and those a page goes to.
+/// Makes the pages of a host: those that the app opens, those that pages embed, and those that `navigator` pushes. The
+/// registry is the page's own; `nil` stands for the host's.
 public typealias PageFactory = @PageActor @Sendable (PageEnvironment, PageRegistry?) -> PageInstance
 
-/// What the pages of one host have in common.
+/// The parts that the pages of one host share.
 public final class PageEnvironment: Sendable {
+  /// Loads the answers to pages' requests.
   public let resources: ResourceLoader
-  /// Opens bundles from the store; nil where there is none.
+  /// Opens bundles from the store; `nil` if there is no store.
   public let bundles: BundleLoader?
+  /// The handlers, modules, components and services that the app registered.
   public let registry: PageRegistry
   let configuration: any ConfigurationProviding
   let clipboard = Clipboard()
@@ -22,7 +25,7 @@ public final class PageEnvironment: Sendable {
   private let lastID = Atomic<Int>(0)
 
   /// - Parameters:
-  ///   - fallback: what a page gets that cannot open, where its options name nothing.
+  ///   - fallback: chooses the fallback of a page that cannot open and whose options name none.
   ///   - factory: makes all pages.
   package init(
     resources: ResourceLoader, bundles: BundleLoader?, registry: PageRegistry,
@@ -39,9 +42,9 @@ public final class PageEnvironment: Sendable {
     self.factory = factory
   }
 
-  /// A page from the factory.
+  /// Makes a page with the factory.
   ///
-  /// - Parameter registry: what is registered for this page, and for those it embeds; nil for what is for all.
+  /// - Parameter registry: the registry of this page and of those that it embeds; `nil` for the host's.
   @PageActor package func page(registry: PageRegistry? = nil) -> PageInstance { factory(self, registry) }
 
   func nextPageID() -> String { String(lastID.add(1, ordering: .relaxed).newValue) }

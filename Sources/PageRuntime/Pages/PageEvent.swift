@@ -2,59 +2,63 @@ import Bundles
 import HTTPTransport
 import ScriptEngine
 
-/// What happens to a page, in order.
+/// An event of a page. ``PageInstance/events`` gives all of them in order.
 public enum PageEvent: Sendable {
+  /// The page has moved to another phase.
   case phase(PagePhase)
-  /// The script has rendered: `createFinish`.
+  /// The page has rendered: its script called `createFinish`, or has run and made a body.
   case rendered
-  /// The page's data was refreshed: `refreshFinish`.
+  /// The script has rendered new data: `refreshFinish`.
   case refreshed
-  /// Its elements changed.
+  /// The script has changed elements; the commands are already applied to ``PageInstance/tree``.
   case commands([RenderCommand])
-  /// An image element's picture has come, or failed.
+  /// The picture of an image element is loading, has come or has failed; `nil` if the element no longer has one.
   case image(ref: String, ImageState?)
-  /// An element shows another page, or a document; or cannot.
+  /// The page or document of an `embed` or `web` element is loading, has come or has failed; `nil` if it no longer has one.
   case source(ref: String, SourceState?)
-  /// The page could not open, and this is shown instead.
+  /// The page could not open, and the fallback is shown instead.
   case fallback(PageFallback, reason: PageError)
-  /// Newer bytes of the page's bundle, or a newer complete release, are in the store; ``PageInstance/reload(ignoringCache:)``
-  /// takes them.
+  /// Newer bytes of the page's bundle, or a newer complete release, are in the store.
+  /// ``PageInstance/reload(ignoringCache:)`` opens the page with them.
   case updateAvailable(BundleNews)
-  /// A script threw; the page goes on.
+  /// A script threw an error; the page goes on.
   case exception(ScriptException)
+  /// The script has logged a text, with the level of the `console` method: `log`, `debug`, `info`, `warn` or `error`.
   case log(level: String, text: String)
-  /// The page wants something that nobody registered. Said once for each.
+  /// The page uses a part that is not registered. Each part is reported once.
   case missing(MissingPart)
-  /// The script shows a message, or asks something.
+  /// The script shows a message or asks a question.
   case message(PageMessage)
+  /// The page could not open, or was stopped.
   case failed(PageError)
+  /// The page was destroyed. This is the last event.
   case destroyed
 }
 
-/// Why a page cannot open, or was stopped.
+/// An error because of which a page cannot open, or was stopped.
 public enum PageError: Error, Sendable, CustomStringConvertible {
+  /// The text is not a URL.
   case invalidURL(String)
-  /// The bundle cannot be had.
+  /// The bundle could not be loaded.
   case bundle(any Error)
-  /// Its script failed before the page had rendered.
+  /// The script failed before the page had rendered, or was stopped.
   case script(url: String, ScriptError)
-  /// No framework was given that runs bundles of this type. The advice says how to give one, in the words of the
-  /// program.
+  /// There is no framework for bundles of this type. The advice tells how to give one, in terms of the program.
   case noFramework(BundleType, url: String, advice: String)
-  /// The bundle names a framework that is none of those that there are.
+  /// The bundle names a framework that does not exist.
   case unknownFramework(String, url: String)
-  /// The text is no bundle.
+  /// The text is not a bundle.
   case notABundle(url: String, BundleFault)
-  /// Its script says that it cannot go on.
+  /// The script has ended the page with `instanceWrap.error`.
   case refused(String)
-  /// The page was destroyed meanwhile.
+  /// The page was destroyed while it opened.
   case destroyed
-  /// The page was opened again meanwhile: that opening counts.
+  /// The page was opened again while it opened; the later opening counts.
   case superseded
 
   public var description: String {
     switch self {
-    case .invalidURL(let text): "\(text.quotedForMessage) is no URL of a page"
+    case .invalidURL(let text): "\(text.quotedForMessage) is not the URL of a page"
     case .bundle(let error): "\(error)"
     case .script(let url, let error): "\(url): \(error)"
     case .noFramework(.weex, let url, let advice):
@@ -62,8 +66,8 @@ public enum PageError: Error, Sendable, CustomStringConvertible {
     case .noFramework(let type, let url, let advice):
       "\(url): the bundle is of the type \(type.rawValue), for which no framework was given: \(advice)"
     case .unknownFramework(let name, let url):
-      "\(url): the bundle names the framework \(name.quotedForMessage) in its first line, which is none of \(BundleType.allCases.map(\.rawValue).joined(separator: ", "))"
-    case .notABundle(let url, let fault): "\(url) is no bundle: \(fault)"
+      "\(url): the bundle names the framework \(name.quotedForMessage) in its first line; known are \(BundleType.allCases.map(\.rawValue).joined(separator: ", "))"
+    case .notABundle(let url, let fault): "\(url) is not a bundle: \(fault)"
     case .refused(let reason): "the page gave up: \(reason)"
     case .destroyed: "the page was destroyed"
     case .superseded: "the page was opened again meanwhile"

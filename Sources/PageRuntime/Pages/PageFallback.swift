@@ -1,23 +1,23 @@
 import HTTPTransport
 import ScriptEngine
 
-/// What is shown in the place of a page that cannot open.
+/// A replacement for a page that cannot open.
 public enum PageFallback: Hashable, Sendable {
-  /// A page for browsers, which the app shows in a web view.
+  /// A web page, which the app shows in a web view.
   case html(PageURL)
-  /// The text of a bundle that came with the app; it runs as the page.
+  /// The text of a bundle that came with the app. It runs as the page.
   case bundle(String)
-  /// Words that the app shows.
+  /// A text that the app shows.
   case placeholder(String)
 }
 
-/// Chooses by the page's URL and by why it cannot open; nil where there is nothing to show.
+/// Chooses a fallback by the page's URL and the error, or returns `nil` if there is none.
 public typealias FallbackChoice = @Sendable (PageURL?, PageError) -> PageFallback?
 
 extension PageInstance {
-  /// Shows the fallback, where there is one.
+  /// Shows the fallback, if there is one.
   ///
-  /// - Throws: `error`, unless a packaged bundle runs in the page's place.
+  /// - Throws: `error`, unless a bundle runs as the fallback.
   func fallBack(from error: PageError, options: PageOptions, data: ScriptValue) async throws {
     guard phase == .failed, let choice = options.fallback ?? environment.fallback(url, error) else { throw error }
     shownFallback = (choice, error)
@@ -29,7 +29,7 @@ extension PageInstance {
     do {
       try await render(source, options: packaged, data: data)
     } catch {
-      // What the fallback's own failure adds helps nobody: the page's is what has to be mended.
+      // The page's own error is the one to be fixed, not that of its fallback.
       throw shownFallback?.reason ?? error
     }
     lastOptions = options

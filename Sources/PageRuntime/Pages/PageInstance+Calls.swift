@@ -1,10 +1,10 @@
 import Foundation
 import ScriptEngine
 
-/// A call of a module's or a component's method that has not ended.
+/// A call of a method of a module or a component that has not ended.
 struct PageCall {
   let task: Task<Void, Never>
-  /// It asks for something by HTTP.
+  /// `true` if the call is an HTTP request.
   let isRequest: Bool
 }
 
@@ -42,7 +42,7 @@ extension PageInstance {
     calls[key] = PageCall(task: task, isRequest: call.ref == nil && call.module == "stream")
   }
 
-  /// `module.method`, or the component's type in the module's place.
+  /// The call's name: `module.method` or `component.method`.
   private func name(of call: ModuleCall) -> String {
     "\(call.ref.map { tree[$0]?.type ?? "element \($0)" } ?? call.module).\(call.method)"
   }

@@ -4,13 +4,15 @@ import HTTPTypes
 import ScriptEngine
 
 extension PageInstance {
-  /// Bytes of one document; a longer one is refused.
+  /// The largest length of a document in bytes; a longer one is refused.
   private static let documentLimit: Int64 = 8 << 20
 
-  /// The bytes of the document that a `web` element shows; nil before they have come.
+  /// Returns the bytes of the document that a `web` element shows, or `nil` before they have come.
+  ///
+  /// - Parameter ref: the element's ref in ``tree``.
   public func document(of ref: String) -> [UInt8]? { documents[ref] }
 
-  /// Loads what a `web` element names, so that an app's web view can show it, offline too.
+  /// Loads the document that a `web` element names, so that the app's web view can show it offline too.
   func loadDocument(of ref: String) {
     guard let source = newSource(of: ref) else { return }
     documents[ref] = nil
@@ -40,7 +42,7 @@ extension PageInstance {
       case .cached(let found), .network(let found): loaded = found
       case .notModified: return
       case .failed(let failure):
-        // What is shown stays.
+        // A document that is shown stays.
         if documents[ref] != nil { return }
         throw failure.error ?? AnswerStatusError(url: source, status: failure.answer?.status ?? 0)
       }

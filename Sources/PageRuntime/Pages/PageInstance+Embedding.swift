@@ -1,7 +1,7 @@
 import HTTPTransport
 import ScriptEngine
 
-/// Why an element cannot show another page.
+/// An error of showing a page in an element.
 enum EmbeddingError: Error, CustomStringConvertible {
   case tooDeep(Int)
   case tooMany(Int)
@@ -15,11 +15,11 @@ enum EmbeddingError: Error, CustomStringConvertible {
 }
 
 extension PageInstance {
-  /// A page that embeds itself would never end.
+  /// The largest depth of embedded pages: a page that embeds itself would never end.
   private static let depthLimit = 8
   private static let countLimit = 64
 
-  /// Opens the page that an `embed` element names, in the way in which every page opens.
+  /// Opens the page that an `embed` element names, as every page is opened.
   func loadEmbedded(of ref: String) {
     guard let source = newSource(of: ref) else { return }
     let former = embedded.removeValue(forKey: ref)

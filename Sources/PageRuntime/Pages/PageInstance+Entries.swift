@@ -3,7 +3,7 @@ import HTTPTransport
 import ScriptEngine
 
 extension PageInstance {
-  /// One entry into the script, after those before it have been dealt with.
+  /// Enters the script, after the outcomes of earlier entries have been applied.
   func enter(_ body: @escaping @Sendable (FrameworkGroup) async throws -> EntryOutcome) async throws {
     guard let group else { throw ScriptError.closed }
     let former = entries
@@ -31,7 +31,7 @@ extension PageInstance {
     if let failure = outcome.failure { end(with: failure) }
   }
 
-  /// Of one entry; more tell nobody anything.
+  /// The number of refused commands of one entry that are reported one by one.
   private static let refusalsTold = 20
 
   func apply(_ commands: [RenderCommand]) {
@@ -48,7 +48,7 @@ extension PageInstance {
       }
     }
     if refused > Self.refusalsTold {
-      report(ScriptException(message: "\(refused - Self.refusalsTold) more changes of elements make no sense"))
+      report(ScriptException(message: "\(refused - Self.refusalsTold) more changes of elements are invalid"))
     }
     feed.send(.commands(applied))
     followSources(applied)
@@ -59,7 +59,7 @@ extension PageInstance {
       default: break
       }
     }
-    // A bundle may have to wait for something before it has a body.
+    // A bundle may make its body after it has waited for something.
     if phase == .empty { finishCreation() }
   }
 
@@ -71,7 +71,7 @@ extension PageInstance {
   /// Puts an element where its animation would end.
   func settleAnimation(of ref: String, _ styles: [String: ScriptValue]) { apply([.updateStyle(ref, styles)]) }
 
-  /// Without a body nothing is finished, whatever the framework says.
+  /// Moves the page to the phase `live`, if it has a body: a framework may call createFinish without one.
   func finishCreation() {
     guard !hasRendered, tree.body != nil else { return }
     hasRendered = true
@@ -81,7 +81,7 @@ extension PageInstance {
     registry.handlers.monitor?.record(timings, page: id, url: url)
   }
 
-  /// A script's error ends the page before it has rendered, and when it was stopped; otherwise the page goes on.
+  /// Ends the page if it has not rendered or its script was stopped; otherwise reports the error, and the page goes on.
   func end(with error: ScriptError) {
     switch error {
     case .exception(let exception) where phase == .live: report(exception)
@@ -90,13 +90,13 @@ extension PageInstance {
     }
   }
 
-  /// Why the page cannot open, or was stopped.
+  /// The page's error for a script's error.
   func scriptError(_ error: ScriptError) -> PageError {
     let name = purpose?.url ?? url?.text ?? "page-\(id).js"
     return .script(url: name, purpose.map { environment.frameworks.explained(error, of: $0.type) } ?? error)
   }
 
-  /// A service that fails costs no page.
+  /// Registers the services. One that fails is reported, and the page opens without it.
   func registerServices(in group: FrameworkGroup) async {
     do {
       for failure in try await group.register(registry.services) { report(failure) }

@@ -19,7 +19,9 @@ extension PageInstance {
     socket = nil
   }
 
-  /// Ends it with a reason; the same one to throw. Its script runs no more, its elements stay to be seen.
+  /// Ends the page with an error. Its script no longer runs; its elements stay.
+  ///
+  /// - Returns: the error, to be thrown.
   package func fail(_ error: PageError) -> PageError {
     if case .destroyed = phase { return error }
     failure = error
@@ -34,7 +36,7 @@ extension PageInstance {
     return error
   }
 
-  /// Opens it; where that fails, shows the fallback.
+  /// Opens the page, or shows the fallback if that fails.
   ///
   /// - Throws: ``PageError``.
   package func orFallBack(
@@ -52,7 +54,7 @@ extension PageInstance {
     }
   }
 
-  /// Frees what it has, for another opening or for good.
+  /// Frees the page's script and its embedded pages, before another opening or at the end.
   func closeScript() async throws {
     cancelWork()
     let children = embedded.values

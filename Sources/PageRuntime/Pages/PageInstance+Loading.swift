@@ -1,9 +1,9 @@
 import Foundation
 
 extension PageInstance {
-  /// Loads something that the page opens from; it ends with the page, and where the page is opened anew.
+  /// Loads something that the page opens from. The load is cancelled if the page ends or is opened again.
   ///
-  /// - Throws: ``PageError/destroyed``, ``PageError/superseded``, and what `body` throws.
+  /// - Throws: ``PageError/destroyed``, ``PageError/superseded``, and the errors of `body`.
   func loading<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) async throws -> Value {
     let load = Task { try await body() }
     let key = UUID()
@@ -22,6 +22,6 @@ extension PageInstance {
     loads = [:]
   }
 
-  /// Why an opening did not come to its end, where it was not its own fault.
+  /// The error of an opening that was overtaken by the page's end or by another opening.
   var overtaken: PageError { phase == .destroyed ? .destroyed : .superseded }
 }

@@ -3,16 +3,18 @@ import HTTPTransport
 import HTTPTypes
 import ScriptEngine
 
-/// A request took longer than the script allows.
+/// A request took longer than the script's limit.
 struct PageTimeout: Error {}
 
 extension PageInstance {
-  /// A reference of the page's, as a URL.
+  /// Resolves a reference of the page against its URL.
   func resolve(_ reference: String) -> PageURL? {
     url.map { $0.resolving(reference) } ?? PageURL(reference)
   }
 
-  /// What the handlers, and behind them the loader, answer to a request of this page.
+  /// Sends a request of this page through its rewriters and handlers to the loader, and gives the answers as they come.
+  ///
+  /// - Parameter request: its base and partition are the page's unless they are set.
   public func updates(for request: ResourceRequest) -> AsyncStream<ResourceUpdate> {
     var request = rewritten(request)
     request.snapshot = request.snapshot ?? view
@@ -21,7 +23,7 @@ extension PageInstance {
     return registry.requests.start(request, target, page: id, environment.resources)(request)
   }
 
-  /// A request as the app's rewriters want it.
+  /// Applies the app's rewriters to a request.
   func rewritten(_ request: ResourceRequest) -> ResourceRequest {
     var request = request
     request.base = request.base ?? url
@@ -32,10 +34,13 @@ extension PageInstance {
     return request
   }
 
-  /// What the page's scripts learn of the device and the app.
+  /// The description of the device and the app that the page's scripts get.
   var configuration: any ConfigurationProviding { registry.handlers.configuration ?? environment.configuration }
 
-  /// The same, counted, and given up after a while.
+  /// Sends a request, counts its answers in ``timings``, and gives it up after a time.
+  ///
+  /// - Parameter limit: `nil` for no limit.
+  /// - Throws: ``PageTimeout`` after the limit.
   func updates(
     for request: ResourceRequest, within limit: Duration?
   ) -> AsyncThrowingStream<ResourceUpdate, any Error> {
@@ -59,7 +64,7 @@ extension PageInstance {
     }
   }
 
-  /// The same, counted.
+  /// Sends a request and counts its answers in ``timings``.
   func counted(for request: ResourceRequest) -> AsyncStream<ResourceUpdate> {
     let source = updates(for: request)
     return AsyncStream { continuation in

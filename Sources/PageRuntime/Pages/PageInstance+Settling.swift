@@ -1,11 +1,11 @@
 extension PageInstance {
-  /// Waits until the page, and those it embeds, are busy with nothing: requests, pictures, calls, and timers that are
-  /// due soon. What a timer does is waited for in turn, and so is the next timer that it sets. Intervals are not.
+  /// Waits until the page and the pages that it embeds have no work under way: requests, pictures, calls, and timers that
+  /// are due soon. Work that a timer starts is waited for too, and so is a timer that it sets. Intervals are not.
   ///
   /// - Parameters:
   ///   - limit: the longest wait.
-  ///   - timers: a timer is waited for while it has this long to go, or less.
-  /// - Returns: what was still under way at the end.
+  ///   - timers: the longest time to a timer's due time at which it is waited for.
+  /// - Returns: the work that was still under way at the end.
   @discardableResult
   public func settle(within limit: Duration, timers: Duration = PendingWork.timerLimit) async -> PendingWork {
     let deadline = ContinuousClock.now + limit
@@ -19,7 +19,7 @@ extension PageInstance {
     }
   }
 
-  /// Everything under way, of the pages it embeds too; timers come last.
+  /// The work under way, with that of embedded pages. The page's own timers come last.
   func underway(at now: ContinuousClock.Instant) -> [(item: PendingWork.Item, task: Task<Void, Never>)] {
     var found = sourceTasks.values.map { (item: PendingWork.Item.request, task: $0) }
     found += calls.values.map { ($0.isRequest ? .request : .call, $0.task) }
@@ -30,7 +30,7 @@ extension PageInstance {
     return found
   }
 
-  /// The task goes on, whoever has given up waiting.
+  /// Waits for a task until a deadline. The task goes on after it.
   private static func wait(for task: Task<Void, Never>, until deadline: ContinuousClock.Instant) async {
     let (ends, continuation) = AsyncStream.makeStream(of: Void.self)
     let relay = Task {

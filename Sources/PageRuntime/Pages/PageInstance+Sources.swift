@@ -2,7 +2,7 @@ import HTTPTransport
 import ScriptEngine
 
 extension PageInstance {
-  /// Loads what elements show that have come, or whose `src` was changed; forgets that of elements that have gone.
+  /// Loads the sources of new elements and of those whose `src` has changed, and drops those of removed elements.
   func followSources(_ commands: [RenderCommand]) {
     var hasRemovals = false
     for command in commands {
@@ -16,7 +16,7 @@ extension PageInstance {
     if hasRemovals { forgetSources() }
   }
 
-  /// The description's own elements; parents first, without recursion.
+  /// Loads the sources of a description's elements, parents first, without recursion.
   private func load(_ description: ElementDescription) {
     var waiting = [description]
     while let next = waiting.popLast() {
@@ -26,10 +26,10 @@ extension PageInstance {
     }
   }
 
-  /// Things that may be said to be missing; who makes up more names is told nothing new.
+  /// The largest number of parts that are reported: a script may make up names.
   private static let missingLimit = 200
 
-  /// Says that something is missing, once.
+  /// Reports a part that is not registered, once.
   func note(_ part: MissingPart) {
     guard missing.count < Self.missingLimit, missing.insert(part).inserted else { return }
     feed.send(.missing(part))
@@ -59,7 +59,7 @@ extension PageInstance {
     }
   }
 
-  /// The element's new source, as the page wrote it; nil where there is nothing to load.
+  /// The element's new source, as the page wrote it; `nil` if there is nothing to load.
   func newSource(of ref: String) -> String? {
     guard let element = tree[ref] else { return nil }
     let source = element.attributes["src"]?.string ?? ""
@@ -74,7 +74,7 @@ extension PageInstance {
     feed.send(.source(ref: ref, state))
   }
 
-  /// Tells the script what became of an element's source, where it listens.
+  /// Fires an event on an element, if the script listens to it.
   func tell(_ ref: String, _ type: String, _ event: ScriptValue) async {
     guard tree[ref]?.events.contains(type) == true else { return }
     try? await fireEvent(ref, type, event)

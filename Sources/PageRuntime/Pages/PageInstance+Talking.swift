@@ -1,9 +1,14 @@
 import ScriptEngine
 
 extension PageInstance {
-  /// Tells the script that something happened to an element.
+  /// Fires an event on an element.
   ///
-  /// - Parameter changes: to the element's attributes, which the script is to know of (`attrs`, `style`).
+  /// - Parameters:
+  ///   - ref: the element's ref in ``tree``.
+  ///   - type: the event's type, such as `click`.
+  ///   - event: further members of the event object.
+  ///   - changes: changes of the element that the script is to know of, such as `{attrs: {value: "a"}}`.
+  /// - Throws: ``ScriptError/closed`` if the page has no script.
   public func fireEvent(
     _ ref: String, _ type: String, _ event: ScriptValue = [:], changes: ScriptValue = .undefined
   ) async throws {
@@ -11,14 +16,20 @@ extension PageInstance {
     if timings.interaction == nil { timings.interaction = .now - began }
   }
 
-  /// Answers a script's callback.
+  /// Calls a callback of the script.
   ///
-  /// - Parameter keepAlive: it will be answered again.
+  /// - Parameters:
+  ///   - id: the id from ``ModuleCall/callback(at:)``.
+  ///   - value: the callback's argument.
+  ///   - keepAlive: `true` if the callback will be called again; otherwise the framework frees it.
+  /// - Throws: ``ScriptError/closed`` if the page has no script.
   public func callback(_ id: String, _ value: ScriptValue, keepAlive: Bool = false) async throws {
     try await call("callback", [.string(id), value, .bool(keepAlive)])
   }
 
-  /// Gives the page other data.
+  /// Replaces the page's data, and lets the script render it.
+  ///
+  /// - Throws: ``ScriptError/closed`` if the page has no script.
   public func refresh(data: ScriptValue) async throws {
     let id = id
     try await enter { try await $0.refresh(id, data) }

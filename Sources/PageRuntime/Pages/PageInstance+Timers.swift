@@ -1,6 +1,6 @@
 import ScriptEngine
 
-/// A timer that has been set.
+/// A timer that was set.
 struct PageTimer {
   let task: Task<Void, Never>
   let due: ContinuousClock.Instant
@@ -8,7 +8,7 @@ struct PageTimer {
 }
 
 extension PageInstance {
-  /// Starts a timer that a script has set, and enters the script when it is due.
+  /// Starts a timer that a script has set, and enters the script each time it is due.
   func start(_ timer: EntryOutcome.Timer) {
     let id = id
     timers[timer.id] = after(timer.delay, repeats: timer.repeats) { page in
@@ -18,7 +18,7 @@ extension PageInstance {
     }
   }
 
-  /// Answers a callback after a while, once or again and again.
+  /// Calls a callback after a delay, once or repeatedly.
   func startTimer(_ callback: String, every delay: Duration, repeats: Bool) {
     callbackTimers[callback]?.task.cancel()
     callbackTimers[callback] = after(delay, repeats: repeats) { page in
@@ -28,7 +28,7 @@ extension PageInstance {
     }
   }
 
-  /// - Parameter atEnd: forgets the timer; not called where it was cancelled.
+  /// - Parameter atEnd: forgets the timer; not called if it was cancelled.
   private func after(
     _ delay: Duration, repeats: Bool, _ fire: @escaping @PageActor (PageInstance) async throws -> Void,
     atEnd: @escaping @PageActor (PageInstance) -> Void

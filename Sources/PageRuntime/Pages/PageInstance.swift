@@ -5,82 +5,91 @@ import HTTPTransport
 import HTTPTypes
 import ScriptEngine
 
-/// A page: its script, its elements, its life.
+/// A page: its script, its elements and its lifecycle.
 ///
-/// `renderByURL` downloads a bundle and calls `render`; a subclass overrides one or both, and calls `super`.
+/// ``renderByURL(_:options:data:)`` downloads a bundle and calls ``render(_:options:data:)``. A subclass may override one or
+/// both, and calls `super`.
 @PageActor open class PageInstance {
+  /// The id, unique among the pages of the host.
   public nonisolated let id: String
+  /// The parts that the page shares with the host's other pages.
   public nonisolated let environment: PageEnvironment
-  /// The page's URL; nil before it is opened, and for a page of text alone.
+  /// The page's URL; `nil` before the page is opened, and for a page of text alone.
   public internal(set) var url: PageURL?
+  /// The phase of the page's life.
   public internal(set) var phase: PagePhase = .idle
+  /// The elements.
   public internal(set) var tree = ElementTree()
+  /// The times of the latest opening.
   public internal(set) var timings = PageTimings()
-  /// Why it failed; nil where it did not.
+  /// The error because of which the page failed; `nil` if it did not.
   public internal(set) var failure: PageError?
-  /// What is shown in its place, since it could not open; nil where it could.
+  /// The fallback that replaces the page, and the error because of which it could not open; `nil` if there is none.
   public internal(set) var shownFallback: (fallback: PageFallback, reason: PageError)?
-  /// How its bundle was come by; nil where it did not come from the store or its loader.
+  /// The bundle with its source and its verification; `nil` if it did not come from the store or its loader.
   public internal(set) var bundle: LoadedBundle?
-  /// The release of the page that embeds it.
+  /// The release that the embedding page sees.
   var inheritedView: ReleaseView?
-  /// Listens for newer bytes than it shows.
+  /// Listens for bytes that are newer than those of the page.
   var newsTask: Task<Void, Never>?
 
-  /// What it was opened with last.
+  /// The options of the latest opening.
   var lastOptions = PageOptions()
   private(set) var lastData: ScriptValue = [:]
 
-  /// Whose page it is: its requests, cookies and stored values are this partition's, also after the host has turned to
-  /// another user.
+  /// The user whose cache, cookies and stored values the page has, also after the host has turned to another user.
   public internal(set) var partition: CachePartition
 
-  /// What it started with: later registrations do not change a page under way.
+  /// The registry's state when the page was made: later registrations do not change it.
   let registry: PageRegistry.Snapshot
-  /// What was registered for it alone, for the pages it embeds.
+  /// The registry of the page alone, which the pages that it embeds get too; `nil` for the host's.
   let ownRegistry: PageRegistry?
   nonisolated let feed = PageFeed()
   var group: FrameworkGroup?
-  /// What the group was taken for.
+  /// The purpose that the group was taken for.
   var purpose: FrameworkPool.Purpose?
   var entries: Task<Void, Never>?
-  /// Timers that scripts have set, by the script group's numbers.
+  /// The timers that scripts have set, by the script group's numbers.
   var timers: [Int: PageTimer] = [:]
-  /// Calls of modules and components that have not ended.
+  /// The calls of modules and components that have not ended.
   var calls: [UUID: PageCall] = [:]
   var began = ContinuousClock.now
   var hasRendered = false
-  /// What is loading for elements that show pictures or other pages, by their refs.
+  /// The loads of pictures, pages and documents of elements, by the elements' refs.
   var sourceTasks: [String: Task<Void, Never>] = [:]
-  /// Pages that elements of its show, by their refs.
+  /// The pages that `embed` elements show, by the elements' refs.
   public internal(set) var embedded: [String: PageInstance] = [:]
-  /// How many pages it is embedded in, one in the other.
+  /// The number of pages that the page is embedded in, one in the other.
   var embeddingDepth = 0
-  /// Documents of `web` elements, by their refs.
+  /// The documents of `web` elements, by the elements' refs.
   var documents: [String: [UInt8]] = [:]
-  /// Timers of the `timer` module, by the callback they answer.
+  /// The timers of the `timer` module, by the callbacks that they call.
   var callbackTimers: [String: PageTimer] = [:]
-  /// What was said to be missing.
+  /// The parts that were reported as not registered.
   var missing: Set<MissingPart> = []
-  /// What ends the loading of its bundle.
+  /// Cancel what the page opens from, by the loads' keys.
   var loads: [UUID: @Sendable () -> Void] = [:]
-  /// Callback ids by the type of the app's event they wait for.
+  /// The callback ids, by the type of the app's event that they wait for.
   var globalListeners: [String: [String]] = [:]
   var socket: PageSocket?
-  /// What `meta.setViewport` said last.
+  /// The argument of the latest `meta.setViewport`.
   public internal(set) var viewport: ScriptValue = [:]
-  /// The messages and questions that it has shown, the latest.
+  /// The latest messages and questions that the page has shown, at most 100.
   public internal(set) var messages: [PageMessage] = []
-  /// The input that has the focus.
+  /// The ref of the input that has the focus.
   public internal(set) var focusedInput: String?
-  /// What is selected of its text, in UTF-16 units.
+  /// The selection in its text, in UTF-16 units.
   var inputSelection = 0..<0
-  /// The element the page last wanted to be seen.
+  /// The ref of the latest `dom.scrollToElement`.
   public internal(set) var scrollTarget: String?
-  /// Fonts and other rules the page has added.
+  /// The fonts and other rules that the page has added.
   public internal(set) var rules: [PageRule] = []
 
-  /// - Parameter registry: what is registered for this page; nil for what is for all of the host's.
+  /// A page that is not opened yet.
+  ///
+  /// - Parameters:
+  ///   - environment: the shared parts of the host's pages.
+  ///   - registry: the page's own registry; `nil` for the host's.
   public init(environment: PageEnvironment, registry: PageRegistry? = nil) {
     self.environment = environment
     id = environment.nextPageID()
@@ -89,11 +98,11 @@ import ScriptEngine
     self.registry = (registry ?? environment.registry).snapshot()
   }
 
-  /// The release that it sees, from its opening to its end: its bundle and the release's files come from there. `nil`
+  /// The release that the page sees from its opening to its end; its bundle and the release's files come from there. `nil`
   /// for a page that no manifest lists.
   package var view: ReleaseView? { inheritedView ?? bundle?.view }
 
-  /// Those kept of its messages.
+  /// The number of messages that are kept.
   private static let messageLimit = 100
 
   func show(_ message: PageMessage) {
@@ -102,14 +111,19 @@ import ScriptEngine
     feed.send(.message(message))
   }
 
-  /// Everything that happens to it, from its beginning.
+  /// The page's events from its beginning, however late they are asked for. The sequence ends when the page is destroyed.
+  /// A late reader gets the first 10,000 past events.
   public nonisolated var events: AsyncStream<PageEvent> { feed.listen() }
 
   // MARK: Opening
 
   /// Downloads a bundle and renders it.
   ///
-  /// - Throws: ``PageError``; the page is in the phase `failed` then.
+  /// - Parameters:
+  ///   - text: the URL of the bundle.
+  ///   - options: the options of this opening.
+  ///   - data: the page's data, an object.
+  /// - Throws: ``PageError``; the page is then in the phase `failed`.
   open func renderByURL(_ text: String, options: PageOptions = PageOptions(), data: ScriptValue = [:]) async throws {
     guard let url = PageURL(text) else { throw fail(.invalidURL(text)) }
     try begin(url)
@@ -128,9 +142,13 @@ import ScriptEngine
     }
   }
 
-  /// Runs a bundle's text.
+  /// Runs the text of a bundle.
   ///
-  /// - Throws: ``PageError``; the page is in the phase `failed` then.
+  /// - Parameters:
+  ///   - source: the text.
+  ///   - options: the options of this opening.
+  ///   - data: the page's data, an object.
+  /// - Throws: ``PageError``; the page is then in the phase `failed`.
   open func render(_ source: String, options: PageOptions = PageOptions(), data: ScriptValue = [:]) async throws {
     if [.idle, .live, .empty, .failed].contains(phase) { began = .now }
     guard phase != .destroyed else { throw PageError.destroyed }
@@ -175,18 +193,22 @@ import ScriptEngine
     if let failure { throw failure }
     guard self.group === group else { throw overtaken }
     timings.evaluated = .now - began
-    // Plain bundles do not say that they are done: with a body they are.
+    // A plain bundle does not call createFinish; with a body it has rendered.
     finishCreation()
     if !hasRendered { _ = move(to: .empty) }
   }
 
-  /// Runs a bundle's text as though it had come from a URL: what the page asks for counts from there.
+  /// Runs the text of a bundle as if it had come from a URL. The page's relative references count from there.
+  ///
+  /// - Throws: ``PageError``; the page is then in the phase `failed`.
   public func render(_ source: String, at url: PageURL, data: ScriptValue = [:]) async throws {
     try begin(url)
     try await render(source, options: PageOptions(bundleURL: url.text), data: data)
   }
 
-  /// Notes that it is being opened from a URL.
+  /// Begins an opening from a URL.
+  ///
+  /// - Throws: ``PageError/destroyed``.
   package func begin(_ url: PageURL) throws {
     guard move(to: .loading) else { throw PageError.destroyed }
     cancelLoads()
@@ -196,15 +218,17 @@ import ScriptEngine
     (shownFallback, bundle) = (nil, nil)
   }
 
-  /// Loads its bundle again, and renders anew.
+  /// Loads the bundle again and renders it, with the options and the data of the latest opening. A page without a URL does
+  /// nothing.
   ///
-  /// - Parameter ignoringCache: the origin's bundle, whatever is stored.
+  /// - Parameter ignoringCache: `true` takes the server's bundle whatever is stored.
+  /// - Throws: ``PageError``; the page is then in the phase `failed`.
   open func reload(ignoringCache: Bool = false) async throws {
     guard let url else { return }
     try await renderByURL(url.text, options: lastOptions, data: lastData)
   }
 
-  /// Ends the page: its requests are cancelled, its script is freed. It cannot be opened again.
+  /// Ends the page: cancels its requests, and frees its script and the pages that it embeds. It cannot be opened again.
   public func destroy() async {
     guard phase != .destroyed, move(to: .destroyed) else { return }
     cancelLoads()

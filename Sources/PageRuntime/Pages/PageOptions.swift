@@ -1,21 +1,22 @@
 import Bundles
 import ScriptEngine
 
-/// What a page is opened with, besides its URL and its data.
+/// The options of one opening of a page.
 public struct PageOptions: Hashable, Sendable {
-  /// What scripts see as `weex.config.bundleUrl`; nil for the page's URL.
+  /// The URL that scripts see as `weex.config.bundleUrl`; `nil` for the page's URL.
   public var bundleURL: String?
-  /// Nil for what the bundle itself says.
+  /// The framework that the bundle is for; `nil` to read it from the bundle.
   public var type: BundleType?
-  /// More members of `weex.config`.
+  /// Further members of `weex.config`.
   public var config: [String: ScriptValue]
-  /// What is shown where the page cannot open; nil for what the host has.
+  /// The replacement if the page cannot open; `nil` to ask the host's choice.
   public var fallback: PageFallback?
-  /// How the store and the server share in opening it; `nil` for what the host's rules say.
+  /// The order in which the store and the server are asked; `nil` for the host's rules.
   public var policy: OpenPolicy?
-  /// How long the caller has waited for the server already, which counts for the policy's deadline.
+  /// The time that the caller has already waited for the server. It counts for the policy's deadline.
   package var timeWaited: Duration = .zero
 
+  /// Options; each default leaves the choice to the host or the bundle.
   public init(
     bundleURL: String? = nil, type: BundleType? = nil, config: [String: ScriptValue] = [:],
     fallback: PageFallback? = nil, policy: OpenPolicy? = nil

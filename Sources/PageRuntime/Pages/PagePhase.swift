@@ -1,21 +1,22 @@
-/// Where a page is in its life. ``move(to:)`` has all legal moves.
+/// A phase of a page's life.
 public enum PagePhase: String, Hashable, Sendable {
-  /// Made, and nothing asked of it yet.
+  /// The page was made and not opened. Next: loading, evaluating, failed, destroyed.
   case idle
-  /// Its bundle is being found or downloaded. Next: evaluating, failed, destroyed.
+  /// The bundle is being found or downloaded. Next: evaluating, failed, destroyed.
   case loading
-  /// Its script runs for the first time. Next: live, empty, loading (a reload), failed, destroyed.
+  /// The script runs for the first time. Next: live, empty, loading (a reload), failed, destroyed.
   case evaluating
-  /// Its script has run and has made no body: there is nothing to see. It may still make one. Next: live, loading (a
-  /// reload), failed, destroyed.
+  /// The script has run and made no body. It may still make one. Next: live, loading or evaluating (a reload), failed,
+  /// destroyed.
   case empty
-  /// It has rendered. Next: loading (a reload), failed, destroyed.
+  /// The page has rendered. Next: loading or evaluating (a reload), failed, destroyed.
   case live
-  /// It could not open, or was stopped. Next: loading (a reload), destroyed.
+  /// The page could not open, or was stopped. Next: loading or evaluating (a reload), destroyed.
   case failed
-  /// Nothing comes after it.
+  /// The page was destroyed. No phase follows.
   case destroyed
 
+  /// Returns `true` if the phase may follow this one.
   func canMove(to next: PagePhase) -> Bool {
     switch (self, next) {
     case (.idle, .loading), (.idle, .evaluating), (.idle, .failed): true

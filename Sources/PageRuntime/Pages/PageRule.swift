@@ -2,13 +2,15 @@ import Foundation
 import HTTPCache
 import ScriptEngine
 
-/// A rule that a page has added with `dom.addRule`: a font, as a rule.
+/// A rule that a page has added with `dom.addRule`, such as a font.
 public struct PageRule: Hashable, Sendable {
+  /// The first argument of the call, such as `fontFace`.
   public let kind: String
+  /// The second argument of the call, such as `{fontFamily, src}`.
   public let values: ScriptValue
-  /// The font's bytes are in the cache.
+  /// `true` once the font's bytes are in the cache.
   public internal(set) var isLoaded = false
-  /// Why they are not.
+  /// The reason for which the font could not be loaded.
   public internal(set) var failure: String?
 
   /// The reference inside `url(…)`.
@@ -21,7 +23,7 @@ public struct PageRule: Hashable, Sendable {
 }
 
 extension PageInstance {
-  /// Adds a rule; a font's file is loaded like everything else the page asks for.
+  /// Adds a rule. The file of a font is loaded as a request of the page.
   func addRule(_ kind: String, _ values: ScriptValue) async throws {
     var rule = PageRule(kind: kind, values: values)
     let index = rules.count

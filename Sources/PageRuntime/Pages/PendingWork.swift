@@ -1,22 +1,22 @@
 import HTTPTransport
 
-/// What a page still had under way when waiting for it ended.
+/// The work that a page still had under way when waiting for it ended.
 public struct PendingWork: Hashable, Sendable, Codable {
-  /// How long a timer may still have to go to be waited for, unless told otherwise: time enough for what a script puts
-  /// off to its next turn, and for the pauses it makes while somebody types.
+  /// The default limit for timers that are waited for, 200 ms: enough for work that a script puts off to its next turn,
+  /// and for its pauses while a user types.
   public static let timerLimit: Duration = .milliseconds(200)
 
-  /// Requests of the script, and pictures, documents and pages that elements show.
+  /// The number of requests of the script, and of pictures, documents and pages that elements load.
   public package(set) var requests = 0
-  /// Calls of methods that make no request.
+  /// The number of calls of methods that make no request.
   public package(set) var calls = 0
-  /// Timers that were due soon enough to be waited for.
+  /// The number of timers that were due within ``limit``.
   public package(set) var dueTimers = 0
-  /// Timers that had longer to go than ``limit``; nobody waited for them.
+  /// The number of timers that were due after ``limit``. They are not waited for.
   public package(set) var laterTimers = 0
-  /// Timers that repeat; nobody waited for them.
+  /// The number of timers that repeat. They are not waited for.
   public package(set) var intervals = 0
-  /// How long a timer had to go at most to be waited for.
+  /// The longest time to a timer's due time at which the timer is waited for.
   public package(set) var limit = PendingWork.timerLimit
 
   package init() {}
@@ -28,7 +28,7 @@ public struct PendingWork: Hashable, Sendable, Codable {
     case timer(remaining: Duration)
     case interval
 
-    /// Whether a page counts as busy with it.
+    /// Returns `true` if a page is busy because of it.
     func isWaitedFor(timers limit: Duration) -> Bool {
       switch self {
       case .request, .call: true
@@ -51,16 +51,16 @@ public struct PendingWork: Hashable, Sendable, Codable {
     }
   }
 
-  /// Nothing was left of what is waited for: the page had settled.
+  /// `true` if no work was left that is waited for.
   public var isSettled: Bool { requests == 0 && calls == 0 && dueTimers == 0 }
 
-  /// What it was still busy with: `2 requests, 1 timer`. Empty if it had settled.
+  /// The work that was left: `2 requests, 1 timer`. Empty if the page had settled.
   package var busyText: String {
     [Self.text(requests, "request"), Self.text(calls, "call"), Self.text(dueTimers, "timer")].compactMap(\.self)
       .joined(separator: ", ")
   }
 
-  /// What nobody waited for: `1 timer due in more than 200 ms, 2 intervals`. Empty if there was nothing.
+  /// The work that was not waited for: `1 timer due in more than 200 ms, 2 intervals`. Empty if there was none.
   package var unawaitedText: String {
     let later = Self.text(laterTimers, "timer").map { "\($0) due in more than \(limit.inMilliseconds)" }
     return [later, Self.text(intervals, "interval")].compactMap(\.self).joined(separator: ", ")
@@ -70,7 +70,7 @@ public struct PendingWork: Hashable, Sendable, Codable {
     count == 0 ? nil : "\(count) \(noun)\(count == 1 ? "" : "s")"
   }
 
-  /// As `bundlectl render --json` and `renderhost` show it.
+  /// The counts as JSON, as in reports of `bundlectl render --json` and `renderhost`.
   package var json: JSONValue {
     .object([
       "requests": .integer(Int64(requests)), "calls": .integer(Int64(calls)), "timers": .integer(Int64(dueTimers)),

@@ -2,26 +2,31 @@ import Foundation
 import HTTPTransport
 import ScriptEngine
 
-/// Pages that are rendered before anybody wants to see them. Each is there for a while, and for one who opens the same
-/// URL with the same options and data.
+/// Pages that are rendered before they are opened. Each waits a limited time for an opening of the same URL with the same
+/// options and data.
 @PageActor public final class Prerenderer {
+  /// The limits of pages that wait.
   public struct Limits: Hashable, Sendable {
-    /// Pages at once; one more is refused.
+    /// The largest number of pages; one more is refused.
     public var pages = 3
-    /// How long a page waits, counted from its being asked for.
+    /// The longest time that a page waits, counted from the request for it.
     public var timeToLive: Duration = .seconds(60)
 
+    /// Three pages, 60 seconds.
     public init() {}
   }
 
-  /// What came of a page that was to be rendered ahead.
+  /// The outcome for a page, by its URL.
   public enum Event: Hashable, Sendable {
+    /// The page is ready.
     case ready(String)
+    /// The page was opened.
     case taken(String)
+    /// The page could not open.
     case failed(String, reason: String)
-    /// Nobody opened it in time.
+    /// The page was not opened in time.
     case expired(String)
-    /// A new launch or another user began, or its memory was wanted: what it shows may be another now.
+    /// The page was dropped: a new release, launch or user began, or memory was released.
     case outdated(String)
   }
 
@@ -43,14 +48,14 @@ import ScriptEngine
 
   package nonisolated init(limits: Limits = Limits()) { self.limits = limits }
 
-  /// What happens from now on.
+  /// The events from now on. A reader that falls behind by more than 1,000 loses the oldest.
   public var events: AsyncStream<Event> { broadcast.listen() }
 
-  /// Pages that wait, or are being rendered.
+  /// The number of pages that wait or are being rendered.
   public var count: Int { entries.count }
 
-  /// Renders a page ahead, and returns when it is ready: when what it has asked for has come too, or its time is up. One
-  /// that is there already stays.
+  /// Renders a page ahead, and returns when it is ready: when its requests have ended too, or its time is up. A page that
+  /// waits already stays.
   ///
   /// - Throws: ``PrerenderError/full(limit:)``, ``PageError``.
   package func prerender(
@@ -81,9 +86,9 @@ import ScriptEngine
     }
   }
 
-  /// The page that was rendered ahead for this; nil where there is none. It is the caller's from now on.
+  /// Hands the page that was rendered ahead over to the caller, or returns `nil` if there is none.
   ///
-  /// - Throws: ``PageError`` where it is still being opened, and fails.
+  /// - Throws: ``PageError`` if the page is still being opened, and fails.
   package func take(_ url: String, options: PageOptions, data: ScriptValue) async throws -> PageInstance? {
     guard let entry = entries.removeValue(forKey: Key(url: url, options: options, data: data)) else { return nil }
     entry.expiry.cancel()
@@ -92,7 +97,7 @@ import ScriptEngine
     return entry.page.phase == .live ? entry.page : nil
   }
 
-  /// Lets go of all pages: what they show may be out of date.
+  /// Drops all pages, since they may be out of date.
   package func empty() async {
     let gone = entries
     entries = [:]
@@ -113,8 +118,9 @@ import ScriptEngine
   private func tell(_ event: Event) { broadcast.send(event) }
 }
 
-/// Why a page is not rendered ahead.
+/// An error of rendering a page ahead.
 public enum PrerenderError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// As many pages wait as ``Prerenderer/Limits/pages`` allows.
   case full(url: String, limit: Int)
 
   public var description: String {
