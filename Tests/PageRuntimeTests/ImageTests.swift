@@ -88,7 +88,7 @@ struct ImageTests {
     }
   }
 
-  @Test(arguments: [("/html", "is no picture"), ("/cut", "is damaged"), ("/gone", "answers 404"), ("/huge", "pixels")])
+  @Test(arguments: [("/html", "is not a picture"), ("/cut", "is damaged"), ("/gone", "answers 404"), ("/huge", "pixels")])
   func whatCannotBeShownIsRefusedByName(_ path: String, _ reason: String) async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.origin.serve("/html", Array("<html></html>".utf8), contentType: "image/png")

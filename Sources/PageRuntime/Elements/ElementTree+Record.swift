@@ -3,7 +3,8 @@ import HTTPTransport
 import ScriptEngine
 
 extension ElementTree {
-  /// A tree as it goes to another process: a list of elements, so that no depth of theirs is one of the text.
+  /// A tree in the form that goes to another process: a list of elements, so that the text is not nested as deep as they
+  /// are.
   package struct Record: Codable, Sendable {
     fileprivate struct Element: Codable, Sendable {
       var ref: String
@@ -43,16 +44,16 @@ extension ElementTree {
       elements = tree.elements.values.map { Element($0) }
     }
 
-    /// Reads a record; a long one keeps no other task waiting.
+    /// Reads a record. Other tasks run meanwhile, also during a long one.
     ///
     /// - Throws: ``JSONError``, `DecodingError`.
     package static func decode(_ text: [UInt8]) async throws -> Record {
       try await JSONValue.decode(Record.self, from: text, limits: JSONLimits(depth: 512 + 16, values: 5_000_000))
     }
 
-    /// The tree, for looking at it.
+    /// Makes the tree.
     ///
-    /// - Throws: ``ElementTreeError`` if the elements make no tree: a process that was taken over may send any.
+    /// - Throws: ``ElementTreeError`` if the elements are not a tree, as a process that was taken over may send them.
     package func tree() throws -> ElementTree {
       try ElementTree(root: root, elements: elements.map(\.element))
     }

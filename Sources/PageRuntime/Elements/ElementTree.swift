@@ -1,23 +1,28 @@
 import ScriptEngine
 
-/// The elements of a page. Commands that make no sense change nothing, and say why.
+/// The elements of a page. An invalid command changes nothing and throws its reason.
 public struct ElementTree: Hashable, Sendable {
-  /// One element.
+  /// An element.
   public struct Element: Hashable, Sendable {
+    /// The id that the script and ``PageInstance/fireEvent(_:_:_:changes:)`` name the element by.
     public let ref: String
+    /// The component, such as `text`.
     public let type: String
+    /// The attributes, by name.
     public internal(set) var attributes: [String: ScriptValue]
+    /// The style, by property as the script wrote it.
     public internal(set) var style: [String: ScriptValue]
+    /// The types of events that the script listens to.
     public internal(set) var events: Set<String>
-    /// Refs, in order.
+    /// The refs of the children, in order.
     public internal(set) var children: [String]
-    /// Nil for the body.
+    /// The ref of the parent; `nil` for the body.
     public internal(set) var parent: String?
-    /// The body's is 0.
+    /// The number of elements above; 0 for the body.
     public internal(set) var depth: Int
-    /// Of an image's picture; nil for other elements, and where there is none.
+    /// The state of an image's picture; `nil` for other elements, and without a picture.
     public internal(set) var image: ImageState?
-    /// Of the page or document that the element shows; nil for other elements.
+    /// The state of the page or document that the element shows; `nil` for other elements.
     public internal(set) var source: SourceState?
   }
 
@@ -26,8 +31,9 @@ public struct ElementTree: Hashable, Sendable {
     var depth = 1_000
   }
 
+  /// The elements by their refs.
   public private(set) var elements: [String: Element] = [:]
-  /// The body's ref; nil before there is one.
+  /// The ref of the body; `nil` before there is one.
   public private(set) var root: String?
   private let limits: Limits
 
@@ -36,8 +42,11 @@ public struct ElementTree: Hashable, Sendable {
 
   init(limits: Limits) { self.limits = limits }
 
+  /// The element of a ref; `nil` if there is none.
   public subscript(ref: String) -> Element? { elements[ref] }
+  /// The body; `nil` before there is one.
   public var body: Element? { root.flatMap { elements[$0] } }
+  /// The number of elements.
   public var count: Int { elements.count }
 
   /// - Throws: ``ElementTreeError``.
@@ -60,7 +69,7 @@ public struct ElementTree: Hashable, Sendable {
     }
   }
 
-  /// The element and all below it, parents first; no deeper than the tree may be.
+  /// Returns the element and all elements below it, parents first. Empty if there is no such element.
   public func preorder(from ref: String) -> [Element] {
     var result: [Element] = []
     var waiting = [ref]
@@ -72,9 +81,9 @@ public struct ElementTree: Hashable, Sendable {
     return result
   }
 
-  /// A tree of elements that are there already.
+  /// Makes a tree of a list of elements.
   ///
-  /// - Throws: ``ElementTreeError`` if they make no tree.
+  /// - Throws: ``ElementTreeError`` if they are not a tree.
   init(root: String?, elements: [Element]) throws {
     self.init()
     for element in elements {
@@ -117,7 +126,7 @@ public struct ElementTree: Hashable, Sendable {
 
   private mutating func insert(_ description: ElementDescription, parent: String?, index: Int?) throws {
     if description.children.isEmpty { return try insertLeaf(description, parent: parent, index: index) }
-    // All of it or nothing: looked at before anything changes.
+    // All of it or nothing: everything is checked before anything changes.
     var added: [(ElementDescription, parent: String?, depth: Int)] = []
     var waiting = [(description, parent: parent, depth: (parent.flatMap { elements[$0]?.depth } ?? -1) + 1)]
     var refs: Set<String> = []
@@ -134,7 +143,7 @@ public struct ElementTree: Hashable, Sendable {
     if let parent { place(description.ref, in: parent, at: index) }
   }
 
-  /// What most insertions are, done without the bookkeeping of the others.
+  /// Inserts an element without children, as most insertions are, without the bookkeeping of the others.
   private mutating func insertLeaf(_ description: ElementDescription, parent: String?, index: Int?) throws {
     guard elements[description.ref] == nil else { throw ElementTreeError.duplicate(description.ref) }
     let depth = (parent.flatMap { elements[$0]?.depth } ?? -1) + 1
@@ -168,7 +177,7 @@ public struct ElementTree: Hashable, Sendable {
     let shift = try element(parent).depth + 1 - moved.depth
     let deepest = (below.map(\.depth).max() ?? 0) + shift
     guard deepest <= limits.depth else { throw ElementTreeError.tooDeep(limits.depth) }
-    // The index counts the element itself, where it was before.
+    // The index counts the element itself at its former place.
     let old = former == parent ? elements[former]?.children.firstIndex(of: ref) : nil
     elements[former]?.children.removeAll { $0 == ref }
     place(ref, in: parent, at: index.map { index in old.map { $0 < index } == true ? index - 1 : index })
@@ -188,7 +197,7 @@ extension ElementTree.Element {
     ref: "", type: "", attributes: [:], style: [:], events: [], children: [], parent: nil, depth: 0)
 }
 
-/// Why a command makes no sense.
+/// An error of a command that does not fit the tree.
 enum ElementTreeError: Error, Hashable, Sendable, CustomStringConvertible {
   case unknown(String)
   case duplicate(String)

@@ -1,30 +1,45 @@
 import ScriptEngine
 
-/// What a page's script does to its element tree, in the order in which it does it.
+/// A change of a page's elements by its script. The changes of ``PageEvent/commands(_:)`` are in order.
 public enum RenderCommand: Hashable, Sendable {
+  /// Makes the body, with all elements below it.
   case createBody(ElementDescription)
-  /// `index` among the children; nil for the end.
+  /// Adds an element to a parent, with all elements below it; `index` is its place among the children, `nil` the end.
   case addElement(parent: String, ElementDescription, index: Int?)
+  /// Removes an element and all elements below it.
   case removeElement(String)
-  /// `index` among the children while the element is still where it was, as frameworks count; nil for the end.
+  /// Moves an element to a parent. `index` counts the children while the element is still at its old place; `nil` is the
+  /// end.
   case moveElement(String, parent: String, index: Int?)
+  /// Sets attributes; others stay.
   case updateAttributes(String, [String: ScriptValue])
+  /// Sets properties of the style; others stay.
   case updateStyle(String, [String: ScriptValue])
+  /// The script listens to events of a type.
   case addEvent(String, type: String)
+  /// The script no longer listens to events of a type.
   case removeEvent(String, type: String)
+  /// The page is rendered.
   case createFinish
+  /// An update is complete.
   case updateFinish
+  /// The new data is rendered.
   case refreshFinish
 }
 
-/// An element with all below it, as a script describes it.
+/// An element and all elements below it, as a script describes them.
 public struct ElementDescription: Hashable, Sendable {
+  /// The id of the element.
   public let ref: String
+  /// The component, such as `text`.
   public let type: String
+  /// The attributes, by name.
   public let attributes: [String: ScriptValue]
+  /// The style, by property as the script wrote it.
   public let style: [String: ScriptValue]
-  /// Types of the events it listens to.
+  /// The types of events that the script listens to.
   public let events: Set<String>
+  /// The children, in order.
   public let children: [ElementDescription]
 
   init(
@@ -39,7 +54,7 @@ public struct ElementDescription: Hashable, Sendable {
     self.children = children
   }
 
-  /// Nil for what is no element.
+  /// Returns `nil` if the value does not describe an element.
   init?(_ value: ScriptValue) {
     guard let ref = value["ref"].reference, let type = value["type"].string else { return nil }
     var children: [ElementDescription] = []
@@ -54,6 +69,6 @@ public struct ElementDescription: Hashable, Sendable {
 }
 
 extension ScriptValue {
-  /// A ref, or another id, which frameworks write as text or as a number.
+  /// The value as a ref or another id: frameworks write ids as text or as numbers.
   var reference: String? { string ?? int.map(String.init) }
 }

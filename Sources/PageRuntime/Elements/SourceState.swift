@@ -1,15 +1,17 @@
 import HTTPTransport
 
-/// How an element that shows another page (`embed`) or a document (`web`) fares.
+/// The state of the page of an `embed` element, or of the document of a `web` element.
 public enum SourceState: Hashable, Sendable {
+  /// The page or document is loading.
   case loading(url: String)
-  /// A page of its own, by its id.
+  /// The element shows the page with this id; ``PageInstance/embedded`` has it.
   case page(url: String, id: String)
-  /// A document for browsers; its length in bytes.
+  /// The element has a document, with its length in bytes; ``PageInstance/document(of:)`` has it.
   case document(url: String, contentType: String?, length: Int)
+  /// The page or document could not be loaded, with the reason as a sentence.
   case failed(url: String, reason: String)
 
-  /// As the page wrote it.
+  /// The URL as the page wrote it.
   public var url: String {
     switch self {
     case .loading(let url), .page(let url, _), .document(let url, _, _), .failed(let url, _): url

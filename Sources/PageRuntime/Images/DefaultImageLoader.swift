@@ -2,19 +2,21 @@ import HTTPCache
 import HTTPTransport
 import HTTPTypes
 
-/// Loads pictures as the page's other requests are loaded: from the cache and the network, equal ones once. What they
-/// are is told by their bytes.
+/// Loads pictures as other requests of the page are loaded: from the cache and the network, and equal ones once.
+///
+/// The format is read from the bytes. A file may have 32 MiB, and a picture 100 million pixels.
 public struct DefaultImageLoader: ImageLoading {
   struct Limits: Hashable, Sendable {
-    /// Bytes of one file.
+    /// The largest length of a file in bytes.
     var bytes: Int64 = 32 << 20
-    /// Width times height.
+    /// The largest width times height.
     var pixels = 100_000_000
   }
 
   private let loader: ResourceLoader
   private let limits: Limits
 
+  /// A loader of pictures behind a host's loader of requests.
   public init(_ loader: ResourceLoader) { self.init(loader, limits: Limits()) }
 
   init(_ loader: ResourceLoader, limits: Limits) {
@@ -22,9 +24,10 @@ public struct DefaultImageLoader: ImageLoading {
     self.limits = limits
   }
 
+  /// Starts to load a picture, and returns at once.
   public func load(_ request: ImageRequest) -> ImageTask { load(request) { [loader] in loader.updates(for: $0) } }
 
-  /// The same through the handlers of a page.
+  /// Starts to load a picture through the handlers of a page.
   func load(_ request: ImageRequest, through next: @escaping ResourceHandlerChain.Next) -> ImageTask {
     let resource = ResourceRequest(
       request.url, base: request.pageURL, type: .image, priority: request.priority)
@@ -32,7 +35,7 @@ public struct DefaultImageLoader: ImageLoading {
     let work = Task {
       var hasImage = false
       for await update in next(resource) {
-        // What was given is what there is.
+        // A picture that was given and confirmed is not given again.
         if case .notModified = update, hasImage { continue }
         for await result in results(of: update, request.url) {
           if case .image = result { hasImage = true }
@@ -45,7 +48,9 @@ public struct DefaultImageLoader: ImageLoading {
     return ImageTask(updates: updates, onCancel: { work.cancel() })
   }
 
-  /// Fetches pictures that will be wanted.
+  /// Loads pictures into the cache, one after the other, with the lowest priority.
+  ///
+  /// - Parameter base: the base of relative URLs.
   public func prefetch(_ urls: [String], base: PageURL?) async {
     for url in urls {
       for await _ in load(ImageRequest(url: url, pageURL: base, priority: .idle)).updates {}
@@ -109,7 +114,7 @@ public struct DefaultImageLoader: ImageLoading {
       throw ImageError.notAnImage(url: url, contentType: loaded.response.headerFields[.contentType])
     }
     let size = ImageSize(of: bytes, format: format)
-    // A drawing needs no size; a photograph without one is cut or worse.
+    // A drawing needs no size; another picture without one is cut or damaged.
     guard size != nil || format == .svg else { throw ImageError.broken(url: url, format) }
     if let size {
       let (pixels, overflows) = size.width.multipliedReportingOverflow(by: size.height)

@@ -1,27 +1,32 @@
 import HTTPCache
 import HTTPTransport
 
-/// Loads pictures for image elements.
+/// Loads the pictures of image elements.
 public protocol ImageLoading: Sendable {
-  /// Starts at once; what comes of it is in the task.
+  /// Starts to load a picture, and returns at once. The task has the result.
   func load(_ request: ImageRequest) -> ImageTask
 }
 
-/// A picture, and how it is wanted. The members are those of the SDK's image protocol.
+/// A request for a picture. Its members are those of the Weex SDK's image protocol.
 public struct ImageRequest: Sendable {
+  /// The URL as the page wrote it, after the app's rewriters.
   public var url: String
-  /// What a relative URL counts from.
+  /// The base of a relative URL.
   public var pageURL: PageURL?
-  /// The page's id.
+  /// The id of the page.
   public var page: String
-  /// The element's size, where it has one: width and height.
+  /// The size that the element's style gives it, in the design's units; `nil` without one.
   public var frame: (width: Double, height: Double)?
-  /// `low`, `normal`, `high` or `original`.
+  /// The attribute `quality`: `low`, `normal`, `high` or `original`.
   public var quality: String?
+  /// `true` if the attribute `sharpen` asks for it.
   public var isSharpened: Bool
+  /// The radius of the style `filter: blur(…)`; 0 without one.
   public var blurRadius: Double
+  /// The priority of the download.
   public var priority: LoadPriority
 
+  /// A request for a picture; each default is that of an element without the attribute.
   public init(
     url: String, pageURL: PageURL? = nil, page: String = "", frame: (width: Double, height: Double)? = nil,
     quality: String? = nil, isSharpened: Bool = false, blurRadius: Double = 0, priority: LoadPriority = .normal
@@ -37,22 +42,30 @@ public struct ImageRequest: Sendable {
   }
 }
 
-/// A picture's bytes, not decoded.
+/// A picture: its bytes, which are not decoded, and its format and size.
 public struct LoadedImage: Sendable {
-  /// Where they came from.
+  /// The place that a picture came from.
   public enum CacheType: String, Hashable, Sendable {
-    /// From no cache: made by the app, or the URL itself.
+    /// No cache: the app made the picture, or it is in the URL itself.
     case none
+    /// The memory cache.
     case memory
+    /// The disk cache, or a file of the release.
     case disk
+    /// The network.
     case network
   }
 
+  /// The file.
   public let bytes: [UInt8]
+  /// The format of the bytes.
   public let format: ImageFormat
+  /// The size in pixels; `nil` for a drawing without one.
   public let size: ImageSize?
+  /// The place that the picture came from.
   public let cacheType: CacheType
 
+  /// A picture that an app's loader has made or loaded.
   public init(bytes: [UInt8], format: ImageFormat, size: ImageSize?, cacheType: CacheType) {
     self.bytes = bytes
     self.format = format
@@ -61,29 +74,37 @@ public struct LoadedImage: Sendable {
   }
 }
 
-/// A picture on its way.
+/// A picture that is being loaded.
 public struct ImageTask: Sendable {
+  /// A step of the loading.
   public enum Update: Sendable {
-    /// Bytes so far, and of how many where that is known.
+    /// The bytes so far, and the length of the file if it is known.
     case progress(received: Int64, of: Int64?)
-    /// The picture; a later one takes the place of an earlier.
+    /// The picture. A later one replaces an earlier one.
     case image(LoadedImage)
+    /// The picture could not be loaded. One that has come stays.
     case failed(any Error)
   }
 
-  /// All that happens to it; ends when nothing more will.
+  /// The steps, to the end of the loading.
   public let updates: AsyncStream<Update>
   private let onCancel: @Sendable () -> Void
 
+  /// A task of an app's loader.
+  ///
+  /// - Parameters:
+  ///   - updates: the steps; the loader finishes the stream.
+  ///   - onCancel: called if the element no longer needs the picture.
   public init(updates: AsyncStream<Update>, onCancel: @escaping @Sendable () -> Void) {
     self.updates = updates
     self.onCancel = onCancel
   }
 
+  /// Ends the loading.
   public func cancel() { onCancel() }
 }
 
-/// Why bytes are no picture that can be shown.
+/// An error of loading a picture.
 enum ImageError: Error, Hashable, Sendable, CustomStringConvertible {
   case notAnImage(url: String, contentType: String?)
   case broken(url: String, ImageFormat)
@@ -92,7 +113,7 @@ enum ImageError: Error, Hashable, Sendable, CustomStringConvertible {
 
   var description: String {
     switch self {
-    case .notAnImage(let url, let type): "\(url): the answer is no picture (\(type ?? "no Content-Type"))"
+    case .notAnImage(let url, let type): "\(url): the answer is not a picture (\(type ?? "no Content-Type"))"
     case .broken(let url, let format): "\(url): the \(format.rawValue.uppercased()) picture is damaged"
     case .oversized(let url, let pixels, let limit):
       "\(url): the picture has \(pixels) pixels, \(limit) are allowed"

@@ -3,7 +3,9 @@ import HTTPCache
 
 /// A picture's size in pixels, read from its head without decoding it.
 public struct ImageSize: Hashable, Sendable {
+  /// The width in pixels, at least 1.
   public let width: Int
+  /// The height in pixels, at least 1.
   public let height: Int
 
   init?(width: Int, height: Int) {
@@ -12,7 +14,11 @@ public struct ImageSize: Hashable, Sendable {
     self.height = height
   }
 
-  /// Nil where the head is cut or says nothing that can be.
+  /// Reads the size, or returns `nil` if the head is cut or has no valid size.
+  ///
+  /// - Parameters:
+  ///   - bytes: the file, or its beginning; the first MiB is read.
+  ///   - format: the format of the bytes.
   public init?(of bytes: [UInt8], format: ImageFormat) {
     let reader = HeadReader(bytes)
     let size: ImageSize? =
@@ -83,7 +89,7 @@ public struct ImageSize: Hashable, Sendable {
     }
   }
 
-  /// ISO/IEC 23008-12 §6.5.3: the largest `ispe`, which is that of the whole picture where it has tiles.
+  /// ISO/IEC 23008-12 §6.5.3: the largest `ispe`, which is that of the whole picture if it has tiles.
   private static func avif(_ reader: HeadReader) -> ImageSize? {
     var largest: ImageSize?
     var position = 0
@@ -99,7 +105,7 @@ public struct ImageSize: Hashable, Sendable {
     return largest
   }
 
-  /// `width` and `height` where they are numbers or pixels, else the `viewBox`.
+  /// `width` and `height` if they are numbers or pixels, else the `viewBox`.
   private static func svg(_ bytes: [UInt8]) -> ImageSize? {
     let text = String(decoding: bytes.prefix(16 << 10), as: UTF8.self)
     guard let start = text.firstRange(of: "<svg")?.upperBound ?? text.firstRange(of: "<svg:svg")?.upperBound else {
@@ -129,9 +135,9 @@ public struct ImageSize: Hashable, Sendable {
   }
 }
 
-/// Reads numbers where there are bytes for them.
+/// Reads numbers from the beginning of a file; `nil` beyond its end.
 private struct HeadReader {
-  /// What says something of a picture's size stands near its beginning.
+  /// A file has its picture's size near the beginning.
   private static let limit = 1 << 20
   private let bytes: ArraySlice<UInt8>
 

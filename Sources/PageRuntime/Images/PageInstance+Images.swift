@@ -3,7 +3,7 @@ import HTTPTransport
 import ScriptEngine
 
 extension PageInstance {
-  /// Loads the picture of an image element whose source is new.
+  /// Loads the picture of an image element that has a new source.
   func loadImage(of ref: String) {
     guard let element = tree[ref], ["image", "img"].contains(element.type) else { return }
     let source = element.attributes["src"]?.string ?? ""
@@ -55,7 +55,7 @@ extension PageInstance {
       setImage(.loaded(url: source, image.format, image.size, image.cacheType), of: ref)
       await tellLoaded(ref, true, image.size)
     case .failed(let error):
-      // What is shown stays: a refresh that failed takes nothing away.
+      // A picture that is shown stays if its refresh fails.
       if case .loaded? = element.image { return }
       setImage(.failed(url: source, reason: "\(error)"), of: ref)
       await tellLoaded(ref, false, nil)
@@ -81,7 +81,7 @@ extension PageInstance {
 }
 
 extension ElementTree.Element {
-  /// The size its style gives it.
+  /// The size that the style gives the element.
   fileprivate var frame: (width: Double, height: Double)? {
     func length(_ name: String) -> Double? {
       guard let value = style[name] else { return nil }
