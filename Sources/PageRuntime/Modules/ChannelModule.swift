@@ -1,6 +1,6 @@
 import ScriptEngine
 
-/// What stands behind `BroadcastChannel`: messages from page to page, whatever engines they run in.
+/// The native side of `BroadcastChannel`: messages between pages, also of different script engines.
 enum ChannelModule {
   static func register(_ table: inout ModuleTable) {
     table.add(
@@ -26,7 +26,7 @@ enum ChannelModule {
   }
 }
 
-/// Who listens to which channel, among the pages of one host.
+/// The listeners of each channel, among the pages of one host.
 @PageActor final class Channels {
   private struct Listener {
     weak var page: PageInstance?
@@ -47,7 +47,7 @@ enum ChannelModule {
     listeners[name]?.removeAll { $0.page == nil || $0.page === page && $0.handle == handle }
   }
 
-  /// To everyone but the channel it comes from.
+  /// Sends a message to all listeners of the name except the sender.
   func post(_ message: ScriptValue, to name: String, from page: PageInstance, _ handle: String) async {
     for listener in listeners[name] ?? [] where !(listener.page === page && listener.handle == handle) {
       try? await listener.page?.callback(listener.callback, message, keepAlive: true)

@@ -1,6 +1,6 @@
 import ScriptEngine
 
-/// The components that bundles find without anybody registering them.
+/// The built-in components.
 enum DefaultComponents {
   static let types = [
     "div", "container", "text", "image", "richtext", "scroller", "list", "recycle-list", "waterfall", "header", "cell",
@@ -8,13 +8,13 @@ enum DefaultComponents {
     "slider-neighbor", "web", "loading", "loading-indicator", "refresh", "canvas",
   ]
 
-  /// These, and other names that are used for them.
+  /// The types, and other names for them.
   static let typesKnown = Set(types + ["img", "span"])
 
   static func register(_ table: inout ComponentTable) {
     for type in types { table.add(type) }
     for type in ["input", "textarea"] { table.add(type, methods: InputComponent.methods) }
-    // A host without a screen shows nothing that these would change.
+    // These have no effect in a host without a screen.
     for type in ["scroller", "list", "waterfall"] { table.add(type, methods: ["resetLoadmore": .deferred { _, _ in }]) }
     table.add(
       "web",

@@ -1,4 +1,4 @@
-/// The modules that bundles find without anybody registering them.
+/// The built-in modules.
 enum DefaultModules {
   static func register(_ table: inout ModuleTable) {
     TimerModule.register(&table)

@@ -1,15 +1,15 @@
 import ScriptEngine
 
-/// What is known of the device and its user: `locale`, `deviceInfo`, `meta`, `clipboard`, `instanceWrap`.
+/// `locale`, `deviceInfo`, `meta`, `clipboard` and `instanceWrap`: the device, its user and the page itself.
 enum DeviceModules {
   static func register(_ table: inout ModuleTable) {
-    for (name, index) in [("getLanguage", 0), ("getLanguages", 0)] {
+    for name in ["getLanguage", "getLanguages"] {
       table.add(
         "locale", name,
         .deferred { call, page in
           let language = page.configuration.language
           let answer: ScriptValue = name == "getLanguage" ? .string(language) : [.string(language)]
-          if let callback = call.callback(at: index) { try await page.callback(callback, answer) }
+          if let callback = call.callback(at: 0) { try await page.callback(callback, answer) }
         })
     }
     table.add(

@@ -1,6 +1,6 @@
 import ScriptEngine
 
-/// What a host without a screen has little to do for: `dom`, `animation`, `webview`, `picker`.
+/// `dom`, `animation`, `webview` and `picker`, as a host without a screen has them.
 enum DisplayModules {
   static func register(_ table: inout ModuleTable) {
     table.add(
@@ -23,7 +23,7 @@ enum DisplayModules {
     table.add(
       "animation", "transition",
       .deferred { call, page in
-        // Nobody watches: it is at its end at once.
+        // Without a screen the animation is at its end at once.
         if let ref = call[0].reference, let styles = call[1]["styles"].object { page.settleAnimation(of: ref, styles) }
         if let callback = call.callback(at: 2) {
           try await page.callback(callback, ["result": "SUCCESS", "message": ""])

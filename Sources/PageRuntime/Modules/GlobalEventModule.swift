@@ -1,6 +1,6 @@
 import ScriptEngine
 
-/// `globalEvent`: what the app tells all its pages.
+/// `globalEvent`: events of the app.
 enum GlobalEventModule {
   static func register(_ table: inout ModuleTable) {
     table.add(
@@ -18,7 +18,12 @@ enum GlobalEventModule {
 }
 
 extension PageInstance {
-  /// Tells the page's listeners of an event of the app's.
+  /// Fires an event of the app, for the page's listeners of the module `globalEvent`.
+  ///
+  /// - Parameters:
+  ///   - type: the event's type, such as `networkChange`.
+  ///   - event: the argument of the listeners.
+  /// - Throws: ``ScriptError/closed`` if the page has no script.
   public func fireGlobalEvent(_ type: String, _ event: ScriptValue = [:]) async throws {
     for callback in globalListeners[type] ?? [] { try await self.callback(callback, event, keepAlive: true) }
   }

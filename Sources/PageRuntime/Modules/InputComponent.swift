@@ -1,6 +1,6 @@
 import ScriptEngine
 
-/// What scripts can do with `input` and `textarea`, besides setting their attributes.
+/// The methods of `input` and `textarea`.
 enum InputComponent {
   static let methods: [String: ModuleMethod] = [
     "focus": .deferred { call, page in await page.focus(call.ref) },
@@ -8,19 +8,19 @@ enum InputComponent {
       if page.focusedInput == call.ref { await page.focus(nil) }
     },
     "setSelectionRange": .deferred { call, page in
-      // One that is not within the text changes nothing.
+      // A range that is not within the text changes nothing.
       guard let ref = call.ref, let start = call[0].int, let end = call[1].int, start >= 0,
         start <= end, end <= page.inputLength(of: ref)
       else { return }
       await page.focus(ref, selecting: start..<end)
     },
-    // Devices and their documentation call it differently.
+    // Devices and the documentation have different names for it.
     "getSelectionRange": selection, "getEditSelectionRange": selection,
   ]
 
   private static let selection = ModuleMethod.deferred { call, page in
     guard let callback = call.callback(at: 0) else { return }
-    // An input that has not the focus has nothing selected.
+    // Without the focus nothing is selected.
     let range = page.focusedInput == call.ref ? page.inputSelection : 0..<0
     try await page.callback(
       callback,
@@ -29,11 +29,11 @@ enum InputComponent {
 }
 
 extension PageInstance {
-  /// Gives an input the focus, and takes it from the one that had it; scripts are told of both, as of what a user does.
+  /// Gives an input the focus, and takes it from the one that had it. Both get their events, as from a user.
   ///
   /// - Parameters:
-  ///   - ref: nil for none.
-  ///   - selection: nil for what was selected before, or the text's end in an input that gets the focus.
+  ///   - ref: the input; `nil` for none.
+  ///   - selection: the new selection; `nil` for the former one, or for the end of the text if the input gets the focus.
   func focus(_ ref: String?, selecting selection: Range<Int>? = nil) async {
     if let selection { inputSelection = selection }
     guard focusedInput != ref else { return }
@@ -47,6 +47,6 @@ extension PageInstance {
 
   private func inputText(of ref: String) -> String { tree[ref]?.attributes["value"]?.plainText ?? "" }
 
-  /// In the units that scripts count text by.
+  /// The length in UTF-16 units, as scripts count text.
   fileprivate func inputLength(of ref: String) -> Int { inputText(of: ref).utf16.count }
 }

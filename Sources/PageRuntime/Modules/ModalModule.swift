@@ -22,7 +22,7 @@ enum ModalModule {
     }
   }
 
-  /// - Parameter body: gives what the script's callback is told; nil for nothing.
+  /// - Parameter body: shows the message; gives the argument of the script's callback, or `nil` if it is not called.
   private static func add(
     _ table: inout ModuleTable, _ kind: PageMessage.Kind,
     _ body: @escaping @PageActor @Sendable (PageMessage, ModuleCall, PageInstance) async -> ScriptValue?
@@ -39,7 +39,7 @@ enum ModalModule {
 }
 
 extension PageMessage {
-  /// - Parameter options: as scripts give them.
+  /// - Parameter options: the argument of the script's call.
   fileprivate init(_ kind: Kind, _ options: ScriptValue) {
     self.init(kind: kind, text: options["message"].plainText ?? "")
     let ok = options["okTitle"].string ?? "OK"

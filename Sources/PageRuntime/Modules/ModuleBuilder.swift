@@ -1,6 +1,9 @@
 import ScriptEngine
 
-/// Collects a module's methods.
+/// Collects the methods of a module or of a component.
+///
+/// Arguments and results may be `String`, `Bool`, `Int`, `Double`, ``ScriptValue``, optionals, arrays, dictionaries with
+/// text keys, and types that conform to ``ScriptConvertible``. A wrong argument is an error in the script.
 ///
 ///     registry.registerModule("cart") { module in
 ///       module.method("add") { (sku: String, count: Int) async throws -> Int in … }
@@ -10,7 +13,9 @@ public struct ModuleBuilder: Sendable {
 
   init() {}
 
-  /// A method that answers at once; it runs on the script's thread, and must not wait.
+  /// Adds a method that returns its result to the script at once. It runs on the script's thread and must not wait.
+  ///
+  /// An error that it throws is thrown in the script.
   public mutating func immediate<each Argument: ScriptConvertible, Result: ScriptConvertible>(
     _ name: String, _ body: @escaping @Sendable (repeat each Argument) throws -> Result
   ) {
@@ -20,7 +25,9 @@ public struct ModuleBuilder: Sendable {
     }
   }
 
-  /// A method whose answer comes later: scripts get a promise of it.
+  /// Adds a method that returns a promise to the script. It runs after the script has returned.
+  ///
+  /// An error that it throws rejects the promise.
   public mutating func method<each Argument: ScriptConvertible & Sendable, Result: ScriptConvertible & Sendable>(
     _ name: String, _ body: @escaping @Sendable (repeat each Argument) async throws -> Result
   ) {
@@ -30,7 +37,10 @@ public struct ModuleBuilder: Sendable {
     }
   }
 
-  /// A method that answers callbacks, as often as it likes: by ``PageInstance/callback(_:_:keepAlive:)``.
+  /// Adds a method that calls the script's callbacks, any number of times, with
+  /// ``PageInstance/callback(_:_:keepAlive:)``. It runs after the script has returned.
+  ///
+  /// An error that it throws is an exception of the page.
   public mutating func callbacks(
     _ name: String, _ body: @escaping @PageActor @Sendable (ModuleCall, PageInstance) async throws -> Void
   ) {
@@ -38,7 +48,7 @@ public struct ModuleBuilder: Sendable {
   }
 }
 
-/// Goes through a call's arguments.
+/// Reads the arguments of a call one after the other.
 private struct CallReader {
   private let call: ModuleCall
   private var index = 0
@@ -47,7 +57,7 @@ private struct CallReader {
 
   mutating func next<Value: ScriptConvertible>(_ type: Value.Type) throws -> Value {
     defer { index += 1 }
-    // Frameworks write nothing as empty text.
+    // Frameworks write a missing argument as an empty text.
     let value = call[index] == "" && Value(scriptValue: .undefined) != nil ? .undefined : call[index]
     guard let converted = Value(scriptValue: value) else {
       throw ScriptError.wrongArgument(index: index, expected: Value.scriptDescription, found: value.kind)

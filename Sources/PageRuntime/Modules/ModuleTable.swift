@@ -2,24 +2,24 @@ import ScriptEngine
 
 /// A method that scripts can call.
 enum ModuleMethod: Sendable {
-  /// Answers at once, on the script's thread: quick, and without waiting for anything.
+  /// Returns its result at once, on the script's thread. It must not wait.
   case immediate(@Sendable (ModuleCall) throws -> ScriptValue)
-  /// Done after the script has let go of its thread; answers through callbacks. What the call gives at once is one of
-  /// its own arguments: a callback's id, by which a timer is known.
+  /// Runs after the script has returned, and calls callbacks. The call returns one of its own arguments at once, if the
+  /// index of one is given: a timer is known by the id of its callback.
   case deferred(returning: Int? = nil, @PageActor @Sendable (ModuleCall, PageInstance) async throws -> Void)
-  /// The same; scripts get a promise of what it gives.
+  /// Runs after the script has returned; the call returns a promise of the result.
   case promised(@PageActor @Sendable (ModuleCall, PageInstance) async throws -> ScriptValue)
 }
 
 /// Modules by name, with their methods. A page keeps the table it started with.
 struct ModuleTable: Sendable {
   private(set) var modules: [String: [String: ModuleMethod]] = [:]
-  /// What frameworks are told of: the methods of each module.
+  /// The names of each module's methods, as frameworks are told of them.
   private(set) var names: [String: ScriptValue] = [:]
 
   subscript(module: String, method: String) -> ModuleMethod? { modules[module]?[method] }
 
-  /// What is not there where a method is not.
+  /// The missing part, if a method is not there: the module or the method.
   func missing(_ module: String, _ method: String) -> MissingPart {
     modules[module] == nil ? .module(module) : .method(of: module, method)
   }

@@ -1,7 +1,7 @@
 import HTTPTransport
 import ScriptEngine
 
-/// `navigator`, and `event` with `openURL`: from page to page.
+/// `navigator`, and `event` with `openURL`: going from page to page.
 enum NavigationModules {
   static func register(_ table: inout ModuleTable) {
     table.add("navigator", "push", .deferred { call, page in try await push(call, call[0]["url"], page) })

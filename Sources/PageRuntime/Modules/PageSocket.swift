@@ -3,9 +3,9 @@ import HTTPTransport
 import ScriptEngine
 import Synchronization
 
-/// The web socket of a page: what its script sends, and what it is told.
+/// The web socket of a page: sends the script's messages, and calls its listeners.
 @PageActor final class PageSocket {
-  /// What a script can hear of.
+  /// The events that a script can listen to.
   enum EventKind: String, CaseIterable {
     case open = "onOpen"
     case message = "onMessage"
@@ -13,7 +13,7 @@ import Synchronization
     case close = "onClose"
   }
 
-  /// Bytes that may wait to be sent.
+  /// The number of bytes that may wait to be sent.
   private static let limit = 16 << 20
 
   private weak var page: PageInstance?
@@ -32,15 +32,15 @@ import Synchronization
 
   func listen(for occasion: EventKind, _ callback: String) { listeners[occasion] = callback }
 
-  /// - Throws: where more is waiting than may.
+  /// - Throws: ``ScriptError`` if more than the limit waits; the web socket is then closed.
   func send(_ message: WebSocketMessage) throws {
     guard outbox.add(.send(message), bytes: message.count) else {
       cancel()
-      throw ScriptError.engine("more than \(Self.limit) bytes wait to be sent: the web socket was closed")
+      throw ScriptError.engine("more than \(Self.limit) bytes wait to be sent: the web socket is closed")
     }
   }
 
-  /// - Throws: for a code or a reason that may not be sent.
+  /// - Throws: ``ScriptError`` for a code or a reason that may not be sent.
   func close(_ code: Int?, _ reason: String) throws {
     // RFC 6455 §7.4.2: the other codes are not the page's to give.
     guard code.map({ $0 == 1000 || (3000...4999).contains($0) }) ?? true else {
@@ -53,7 +53,7 @@ import Synchronization
     _ = outbox.add(.close(code: code ?? (reason.isEmpty ? nil : 1000), reason: reason), bytes: 0)
   }
 
-  /// Ends the connection; nobody hears of it any more.
+  /// Ends the connection. Listeners are no longer called.
   func cancel() {
     listeners = [:]
     work?.cancel()
@@ -81,7 +81,7 @@ import Synchronization
 }
 
 extension WebSocketMessage {
-  /// Frameworks make an `ArrayBuffer` of what is binary.
+  /// The message for scripts: frameworks make an `ArrayBuffer` of a binary one.
   fileprivate var scriptValue: ScriptValue {
     switch self {
     case .text(let text): .string(text)
@@ -90,7 +90,7 @@ extension WebSocketMessage {
     }
   }
 
-  /// Nil for what is neither text nor binary.
+  /// Returns `nil` if the value is neither text, binary data, an object nor an array.
   init?(_ value: ScriptValue) {
     if case .data(let bytes) = value {
       self = .binary(bytes)
@@ -99,7 +99,7 @@ extension WebSocketMessage {
     } else if let text = value.plainText {
       self = .text(text)
     } else if case .object = value {
-      // As the SDK has it.
+      // The SDK sends objects as JSON.
       self = .text(value.jsonText)
     } else if case .array = value {
       self = .text(value.jsonText)

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What a page wants of its socket and the socket has not taken yet.
+/// The commands of a page that its web socket has not taken yet.
 final class SocketOutbox: Sendable {
   private struct State {
     var waiting: [(command: WebSocketCommand, bytes: Int)] = []
@@ -12,10 +12,10 @@ final class SocketOutbox: Sendable {
   private let limit: Int
   private let state = Mutex(State())
 
-  /// - Parameter limit: bytes that may wait.
+  /// - Parameter limit: the number of bytes that may wait.
   init(limit: Int) { self.limit = limit }
 
-  /// For one reader; a command stays here until it is asked for.
+  /// The commands, for one reader. A command waits here until the reader asks for it.
   var commands: AsyncStream<WebSocketCommand> {
     AsyncStream {
       await self.next()
@@ -24,7 +24,7 @@ final class SocketOutbox: Sendable {
     }
   }
 
-  /// - Returns: false where more would be waiting than may.
+  /// - Returns: `false` if more than the limit would wait.
   func add(_ command: WebSocketCommand, bytes: Int) -> Bool {
     let (isTaken, taker): (Bool, CheckedContinuation<WebSocketCommand?, Never>?) = state.withLock { state in
       if state.hasEnded { return (true, nil) }
@@ -41,7 +41,7 @@ final class SocketOutbox: Sendable {
     return isTaken
   }
 
-  /// What waits is dropped, and nothing more is taken.
+  /// Drops the waiting commands, and ends the stream.
   func finish() {
     let taker = state.withLock { state in
       state.hasEnded = true

@@ -1,8 +1,7 @@
 import HTTPTypes
 
 extension HTTPResponse.Status {
-  /// The phrase of RFC 9110 for the code, whatever the answer came over: HTTP/2 has none on the wire. Empty for a code
-  /// that is not registered.
+  /// The reason phrase of RFC 9110 §15, since HTTP/2 has none on the wire. Empty for a code that is not registered.
   var standardPhrase: String { Self.phrases[code] ?? "" }
 
   private static let phrases = Dictionary(

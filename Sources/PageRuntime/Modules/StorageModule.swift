@@ -1,6 +1,6 @@
 import ScriptEngine
 
-/// `storage`: what pages keep by name.
+/// `storage`: texts by key.
 enum StorageModule {
   static func register(_ table: inout ModuleTable) {
     add(&table, "getItem", callbackAt: 1) { call, storage in

@@ -4,14 +4,14 @@ import HTTPTransport
 import HTTPTypes
 import ScriptEngine
 
-/// `stream`: what pages fetch for themselves.
+/// `stream`: the requests of scripts.
 enum StreamModule {
   static func register(_ table: inout ModuleTable) {
     table.add("stream", "fetch", .deferred { try await fetch($0, $1) })
     table.add("stream", "sendHttp", .deferred { try await sendHTTP($0, $1) })
   }
 
-  /// The older form of `fetch`: its callback is given the answer's text, and nothing where there was no answer.
+  /// The older form of `fetch`: its callback gets the body as text, empty if there was no answer.
   @PageActor private static func sendHTTP(_ call: ModuleCall, _ page: PageInstance) async throws {
     let callback = call.callback(at: 1)
     var options = call[0].object ?? [:]
@@ -33,7 +33,7 @@ enum StreamModule {
     if let callback { try await page.callback(callback, .string(text)) }
   }
 
-  /// How long the script wants to wait.
+  /// The script's time limit.
   private static func timeout(in options: ScriptValue) -> Duration? {
     options["timeout"].number.map { .milliseconds(Int(min(max($0, 1), 86_400_000))) }
   }
@@ -68,7 +68,7 @@ enum StreamModule {
           try await answer(try await kind.payload(loaded, fromCache: isTwofold ? false : nil))
           hasAnswered = true
         case .failed(let failure):
-          // What was given stays good.
+          // An answer that was given stays valid.
           if hasAnswered { break }
           if let loaded = failure.answer {
             try await answer(try await kind.payload(loaded, fromCache: isTwofold ? false : nil))
@@ -129,7 +129,7 @@ enum StreamModule {
     return request
   }
 
-  /// What the script wants the answer's text to be.
+  /// The form in which the script wants the answer's body.
   private enum Kind {
     case json
     case jsonp

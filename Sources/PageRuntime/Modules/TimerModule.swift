@@ -1,6 +1,6 @@
 import ScriptEngine
 
-/// `timer`: for frameworks that keep the functions themselves, and know them by callback ids.
+/// `timer`: timers of frameworks that store the functions themselves, under callback ids.
 enum TimerModule {
   static func register(_ table: inout ModuleTable) {
     for (name, repeats) in [("setTimeout", false), ("setInterval", true)] {

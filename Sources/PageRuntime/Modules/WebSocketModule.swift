@@ -1,7 +1,7 @@
 import HTTPTransport
 import ScriptEngine
 
-/// `webSocket`: one connection for each page, as in the SDK; a new one takes the place of the one before.
+/// `webSocket`: one connection for each page, as in the SDK. A new one replaces the one before.
 enum WebSocketModule {
   static func register(_ table: inout ModuleTable) {
     table.add(
@@ -37,7 +37,7 @@ enum WebSocketModule {
 }
 
 extension PageInstance {
-  /// `//host/…` takes the page's scheme.
+  /// The URL of a reference: `//host/…` takes the page's scheme.
   fileprivate func socketURL(_ reference: String) -> String {
     guard reference.hasPrefix("//") else { return reference }
     return (url?.text.hasPrefix("http:") == true ? "ws:" : "wss:") + reference

@@ -1,9 +1,9 @@
-/// The framework that comes with PageKit: it runs bundles that are written against the document API.
+/// The framework that comes with PageKit. It runs bundles that are written for the document API.
 enum BuiltInFramework {
   /// Its files, in the order in which they are evaluated.
   ///
-  /// - Parameter isSealed: whether pages cannot change its classes, which costs 1 MB: the engine has to make each of the
-  ///   functions that are frozen.
+  /// - Parameter isSealed: `true` freezes the classes, so that pages cannot change them. This takes 1 MB: the engine has to
+  ///   make each function that is frozen.
   static func sources(isSealed: Bool) -> FrameworkGroup.Source { isSealed ? files + [sealing] : files }
 
   private static let files: FrameworkGroup.Source = [

@@ -2,13 +2,17 @@ import Bundles
 import Foundation
 import HTTPTransport
 
-/// What a text is that cannot be a bundle.
+/// The reason for which a text cannot be a bundle.
 public enum BundleFault: String, Hashable, Sendable, CustomStringConvertible {
+  /// The text is empty.
   case empty
+  /// The text is HTML: the server may have answered with a page of its own.
   case html
+  /// The text is JSON.
   case json
+  /// The text is an ES module.
   case module
-  /// It has bytes that no text has.
+  /// The bytes are not UTF-8 text.
   case binary
 
   /// Returns `nil` if the bytes may be a bundle's text.
@@ -16,7 +20,7 @@ public enum BundleFault: String, Hashable, Sendable, CustomStringConvertible {
     switch ScriptCheck.fault(of: bytes) {
     case .empty: self = .empty
     case .notUTF8: self = .binary
-    // What a text is wants a look at all of it.
+    // The other kinds are found in the whole text only.
     case .html, nil: return nil
     }
   }
@@ -30,7 +34,7 @@ public enum BundleFault: String, Hashable, Sendable, CustomStringConvertible {
     case .empty:
       self = .empty
       return
-    // A character that the cut went through.
+    // The cut may go through a character.
     case .notUTF8, nil: break
     }
     let text = source.drop { $0.isWhitespace || $0 == "\u{FEFF}" }
@@ -55,10 +59,10 @@ public enum BundleFault: String, Hashable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// Lines that are looked at: `import` and `export` are either near the beginning or at the very end.
+  /// The number of lines that are read at either end: `import` and `export` are near the beginning or at the end.
   private static let linesLooked = 200
 
-  /// Whether a line begins as only a module's may.
+  /// Returns `true` if a line begins as only a line of a module does.
   private static func isModule(_ text: Substring) -> Bool {
     let lines = text.split(whereSeparator: \.isNewline)
     return (lines.prefix(linesLooked) + lines.suffix(linesLooked)).contains { line in

@@ -1,26 +1,28 @@
 import Foundation
 import HTTPTransport
 
-/// Which framework a bundle is written for.
+/// The framework that a bundle is written for.
 public enum BundleType: String, Hashable, Sendable, CaseIterable {
-  /// The document API: what the built-in framework runs.
+  /// The document API, which the built-in framework runs.
   case vanilla = "Vanilla"
+  /// Vue.
   case vue = "Vue"
+  /// Rax.
   case rax = "Rax"
-  /// The oldest kind, which says nothing of itself.
+  /// The oldest type, which names no framework.
   case weex = "Weex"
 
-  /// Read from the bundle's first line, its URL's `bundleType`, or a `"use weex:…"` directive, in this order.
+  /// Reads the bundle's first line, the `bundleType` of its URL, or a `"use weex:…"` directive, in this order.
   init(of source: String, url: PageURL?) {
     self = Self.declared(in: source, url: url) ?? .weex
   }
 
-  /// What the bundle or its URL says of itself; `nil` if they say nothing.
+  /// The type that the bundle or its URL names; `nil` if they name none.
   static func declared(in source: String, url: PageURL?) -> BundleType? {
     fromComment(source) ?? fromQuery(url) ?? fromDirective(source)
   }
 
-  /// In any case of letters; nil for none of them.
+  /// Returns `nil` if no type has the name, in any case of letters.
   package init?(named name: String) {
     guard let found = Self.allCases.first(where: { $0.rawValue.lowercased() == name.lowercased() }) else { return nil }
     self = found
@@ -31,7 +33,7 @@ public enum BundleType: String, Hashable, Sendable, CaseIterable {
     nameInComment(source).flatMap { BundleType(named: $0) }
   }
 
-  /// The framework that a bundle's first line names, known or not.
+  /// The name of a framework in a bundle's first line, known or not.
   static func nameInComment(_ source: String) -> String? {
     let first = source.drop { $0.isWhitespace }.prefix { !$0.isNewline }
     guard first.hasPrefix("//"), let start = first.firstIndex(of: "{"), let end = first.lastIndex(of: "}"), start < end,
@@ -51,7 +53,7 @@ public enum BundleType: String, Hashable, Sendable, CaseIterable {
     return nil
   }
 
-  /// `"use weex:vue"`, among the first bytes.
+  /// `"use weex:vue"`, among the first 1,000 characters.
   private static func fromDirective(_ source: String) -> BundleType? {
     let head = source.prefix(1_000)
     for quote in ["\"", "'"] {

@@ -1,5 +1,5 @@
-/// Hears when a page's script is entered and left: on the script's thread, and so before and after everything that the
-/// script does.
+/// Hears when a page's script is entered and left, on the script's thread: before and after everything that the script
+/// does.
 package protocol EntryObserving: Sendable {
   /// - Parameter page: the page's id.
   func began(_ page: String)

@@ -6,11 +6,11 @@ import Synchronization
 final class FrameworkGroup: Sendable {
   let group: ScriptGroup
   let framework: ScriptGroup.ContextID
-  /// Another page may run in it after the first, since that can have changed nothing of the framework.
+  /// `true` if another page may run in it after the first, which cannot have changed the framework.
   let isReusable: Bool
   private let observer: (any EntryObserving)?
   private let turns: FairGate<String>
-  /// What the framework was told of last.
+  /// The modules and components that the framework was told of last.
   private let known = Mutex((modules: [String: ScriptValue](), components: [String: ScriptValue]()))
 
   /// A framework's files, in the order in which they are evaluated.
@@ -28,17 +28,18 @@ final class FrameworkGroup: Sendable {
   }
 
   /// - Parameters:
-  ///   - environment: what scripts see as `WXEnvironment`.
-  ///   - components: as `registerComponents` takes them.
-  ///   - isReusable: the files freeze what pages reach of the framework, so that another page may run after the first.
-  ///   - turns: where entries wait until fewer scripts run.
-  /// - Throws: ``ScriptError`` where the framework itself fails.
+  ///   - environment: the `WXEnvironment` of scripts.
+  ///   - components: in the form that `registerComponents` takes.
+  ///   - isReusable: `true` if the files freeze everything of the framework that pages reach, so that another page may run
+  ///     after the first.
+  ///   - turns: limits the number of scripts that run at once.
+  /// - Throws: ``ScriptError`` if the framework itself fails.
   static func boot(
     _ source: Source, for type: BundleType = .vanilla, environment: ScriptValue, components: ScriptValue,
     isReusable: Bool = true, limits: ScriptLimits = ScriptLimits(), turns: FairGate<String>,
     observer: (any EntryObserving)? = nil
   ) async throws -> FrameworkGroup {
-    // Before there is an engine: it is what takes the memory.
+    // Before there is an engine, which takes the memory.
     let turn = await turns.enter(for: "")
     defer { turns.leave(turn) }
     let group = try ScriptGroup.make(limits: limits)
@@ -53,8 +54,8 @@ final class FrameworkGroup: Sendable {
       for file in source { try context.evaluate(file.text, url: file.name) }
       try opener(of: type, in: context, file: source.last?.name)
       try context.global.invoke("registerComponents", [context.reference(to: components)])
-      // What a page reaches of the framework's functions must not give it the framework's global. The oldest kind of
-      // framework makes code of the bundle's text itself.
+      // The functions that a page reaches must not give it the framework's global. The oldest type of framework makes code
+      // of the bundle's text itself.
       context.setEvalAllowed(type == .weex)
       guard let id = context.id else { throw ScriptError.closed }
       return id
@@ -62,15 +63,15 @@ final class FrameworkGroup: Sendable {
     return FrameworkGroup(group: group, framework: framework, isReusable: isReusable, turns: turns, observer: observer)
   }
 
-  /// Frameworks of iOS and Android leave the engine's promises alone only where the host says so: without them an
-  /// update of a page is a timer.
+  /// Adds the member without which frameworks of iOS and Android replace the engine's promises: then every update of a
+  /// page would be a timer.
   private static func withNativePromises(_ environment: ScriptValue) -> ScriptValue {
     .object(["__enable_native_promise__": true].merging(environment.object ?? [:]) { $1 })
   }
 
   /// The function that opens pages.
   ///
-  /// - Throws: ``ScriptError`` where the framework's file defines none.
+  /// - Throws: ``ScriptError`` if the framework's file defines none.
   @discardableResult
   private static func opener(
     of type: BundleType, in home: ScriptContext, file: String? = nil
@@ -86,7 +87,7 @@ final class FrameworkGroup: Sendable {
     return function
   }
 
-  /// Tells the framework of modules and components; those it knows stay.
+  /// Tells the framework of modules and components, if they differ from those that it knows.
   func register(_ modules: ModuleTable, _ components: ComponentTable) async throws {
     let (newModules, newComponents) = known.withLock { known in
       defer { known = (modules.names, components.names) }
@@ -100,7 +101,7 @@ final class FrameworkGroup: Sendable {
     }
   }
 
-  /// Opens and ends a page that nobody sees.
+  /// Opens and ends a page that is not shown.
   func prime(_ source: String) async {
     let opening = Opening(
       id: "primer", source: source, url: "primer.js", type: .vanilla, config: [:], data: [:], modules: ModuleTable())
@@ -108,23 +109,23 @@ final class FrameworkGroup: Sendable {
     await close("primer")
   }
 
-  /// What a page needs to begin.
+  /// The bundle and the arguments of an opening.
   struct Opening: Sendable {
     let id: String
     let source: String
-    /// What its errors and its `weex.config` call it.
+    /// The page's URL in errors and in `weex.config`.
     let url: String
     let type: BundleType
     let config: ScriptValue
     let data: ScriptValue
     let modules: ModuleTable
-    /// A script that runs in the page's context before the bundle; nil for none.
+    /// A script that runs in the page's context before the bundle.
     var prelude: String?
   }
 
   /// Makes a context for the page and runs its bundle there.
   ///
-  /// - Throws: ``ScriptError`` where not even the context can be made; what the bundle throws is in the outcome.
+  /// - Throws: ``ScriptError`` if the context cannot be made. An error of the bundle is in the outcome.
   func open(_ opening: Opening) async throws -> EntryOutcome {
     try await inTurn(opening.id) { [framework] group in
       let home = try group.context(framework)
@@ -158,7 +159,7 @@ final class FrameworkGroup: Sendable {
     }
   }
 
-  /// Frameworks give errors back instead of throwing them.
+  /// Throws an error that a framework returned instead of throwing it.
   @discardableResult
   private static func check(_ result: ScriptReference) throws -> ScriptReference {
     if let error = result.errorGiven { throw ScriptError.exception(error) }
@@ -167,7 +168,7 @@ final class FrameworkGroup: Sendable {
 
   /// Calls into a page: events, callbacks, hooks.
   ///
-  /// - Parameter tasks: as `callJS` takes them.
+  /// - Parameter tasks: in the form that the framework's `callJS` takes.
   func call(_ id: String, _ tasks: ScriptValue) async throws -> EntryOutcome {
     try await enter(id) { home, _ in
       try Self.check(home.global.invoke("callJS", [home.reference(to: .string(id)), home.reference(to: tasks)]))
@@ -185,22 +186,22 @@ final class FrameworkGroup: Sendable {
     try await enter(id) { _, page in try page.fireTimer(timer) }
   }
 
-  /// Settles a promise that the page waits for.
+  /// Settles a promise of the page.
   func settle(_ id: String, _ ticket: Int, _ result: Result<ScriptValue, any Error>) async throws -> EntryOutcome {
     try await enter(id) { _, page in try page.promise(ticket)?.settle(result) }
   }
 
-  /// Stops what is running, and what waits to, until a page is closed.
+  /// Stops the running script and those that wait for their turn, until a page is closed.
   func interrupt() { group.interrupt() }
 
-  /// Ends a page, and frees what it has.
+  /// Ends a page and frees its context.
   ///
-  /// - Returns: whether another page may follow. `false` if the framework failed to end the page, or still has timers of
-  ///   its own: they end with the page, and a framework that remembers having set one never sets it again.
+  /// - Returns: `true` if another page may follow. `false` if the framework failed to end the page, or still has timers of
+  ///   its own: they end with the page, and a framework that has set one does not set it again.
   @discardableResult
   func close(_ id: String) async -> Bool {
     let turn = await turns.enter(for: id)
-    // Only now: entries that were waiting for their turn are stopped at it, too.
+    // Not earlier: entries that were waiting for their turn are to be stopped too.
     await group.endInterruption()
     let end = try? await enter(id, turn) { home, _ in
       try home.global.invoke("destroyInstance", [home.reference(to: .string(id))])
@@ -226,9 +227,9 @@ final class FrameworkGroup: Sendable {
     }
   }
 
-  /// One entry, when it is the page's turn.
+  /// Enters the script when it is the page's turn.
   ///
-  /// - Parameter turn: `nil` to wait for it.
+  /// - Parameter turn: the turn, if the caller has it already.
   private func inTurn<Result: Sendable>(
     _ id: String, _ turn: FairGate<String>.Pass? = nil, _ body: @Sendable (isolated ScriptGroup) throws -> Result
   ) async throws -> Result {
@@ -237,7 +238,7 @@ final class FrameworkGroup: Sendable {
       observer?.began(id)
       defer {
         observer?.ended(id)
-        // On the script's thread: the next need not wait until this one's caller is reached.
+        // On the script's thread, so that the next entry does not wait for this one's caller.
         turns.leave(turn)
       }
       return try body(group)

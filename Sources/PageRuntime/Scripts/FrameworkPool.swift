@@ -2,11 +2,11 @@ import HTTPCache
 import HTTPTransport
 import ScriptEngine
 
-/// Script groups with a framework booted in them: some are kept ready, so that a page need not wait for one, and some
-/// that have run a bundle, so that it opens faster the next time.
+/// Script groups with a booted framework. Some are kept ready, so that a page need not wait for one; some have run a
+/// bundle, and are kept so that it opens faster the next time.
 package actor FrameworkPool {
-  /// As long as fewer of its groups have pages, groups of the built-in framework are sealed, so that they can be kept,
-  /// and primed. Of further pages each has less memory: 2.2 MB less (measured with a hundred cells).
+  /// While fewer groups than this have pages, groups of the built-in framework are sealed, so that they can be kept, and
+  /// primed. Each further page takes 2.2 MB less (measured with a hundred cells).
   static let fullGroups = 8
 
   private struct Made {
@@ -15,16 +15,16 @@ package actor FrameworkPool {
 
   private let configuration: ScriptConfiguration
   private let turns: FairGate<String>
-  /// Those that there are, with pages and without.
+  /// All groups, with pages and without.
   private var made: [Made] = []
   private var waiting: [BundleType: [FrameworkGroup]] = [:]
   private var booting: [BundleType: Task<Void, Never>] = [:]
   private var bootsUnderWay = 0
-  /// Those used longest ago first.
+  /// The groups of pages that have ended, least recently used first.
   private var kept: [(purpose: Purpose, group: FrameworkGroup)] = []
 
-  /// What a group is wanted for. One that ran a page may run another of the same purpose and no other: nothing of a
-  /// bundle's reaches a different one.
+  /// The bundle and the registered parts that a group is for. A group that ran a page may run another of the same purpose
+  /// only, so that no bundle reaches another one's data.
   struct Purpose: Hashable, Sendable {
     let type: BundleType
     let url: String
@@ -42,10 +42,10 @@ package actor FrameworkPool {
     func hash(into hasher: inout Hasher) { hasher.combine(url) }
   }
 
-  /// What the last page had registered; the next will most likely have the same.
+  /// The registered parts of the last page; the next page most likely has the same.
   private var lastPurpose: Purpose?
 
-  /// Engines run what they have run often faster: something of everything a page does.
+  /// A page that does something of everything: an engine runs code faster that it has run often.
   private static let primer = """
     var d = weex.document, b = d.createBody('div'); d.documentElement.appendChild(b)
     for (var i = 0; i < 150; i++) {
@@ -80,7 +80,7 @@ package actor FrameworkPool {
       }
       lastPurpose = purpose
       refill(purpose.type)
-      // What was registered since the group was made.
+      // Parts may have been registered since the group was made.
       try await group.register(purpose.modules, purpose.components)
       return group
     } catch let error as ScriptError {
@@ -88,30 +88,30 @@ package actor FrameworkPool {
     }
   }
 
-  /// Takes back the group of a page that has ended well.
+  /// Takes back the group of a page that has ended without an error.
   func keep(_ group: FrameworkGroup, for purpose: Purpose) {
     guard configuration.kept > 0, group.isReusable else { return }
     kept.append((purpose, group))
     if kept.count > configuration.kept { kept.removeFirst() }
   }
 
-  /// Lets go of the groups of pages that have ended.
+  /// Frees the groups of pages that have ended.
   package func forgetKept() { kept = [] }
 
-  /// Lets go of all groups that no page is using; the next page waits until one is booted.
+  /// Frees all groups that no page uses. The next page waits until one is booted.
   package func releaseMemory() {
     kept = []
     waiting = [:]
   }
 
-  /// Makes groups ready for bundles of a type, and returns when they are.
+  /// Boots groups for bundles of a type, and returns when they are ready.
   package func prepare(_ type: BundleType = .vanilla) async {
     guard hasFramework(for: type) else { return }
     refill(type)
     while let task = booting[type] { await task.value }
   }
 
-  /// Returns when no group is being made ready any more, and lets go of those that wait.
+  /// Ends the booting of groups, and frees those that wait.
   package func shutDown() async {
     for task in booting.values { task.cancel() }
     while let task = booting.values.first { await task.value }
@@ -121,7 +121,7 @@ package actor FrameworkPool {
   /// The script that runs before bundles of a type.
   nonisolated func prelude(for type: BundleType) -> String? { configuration.preludes[type] }
 
-  /// The error with which a bundle failed to open; where it failed for want of a prelude, with the advice to give one.
+  /// The error with which a bundle failed to open. If it lacks a prelude, the message tells how to give one.
   nonisolated func explained(_ error: ScriptError, of type: BundleType) -> ScriptError {
     guard case .exception(var exception) = error, prelude(for: type) == nil, exception.asksForPrelude(of: type) else {
       return error
@@ -134,12 +134,12 @@ package actor FrameworkPool {
 
   var keptCount: Int { kept.count }
 
-  /// Groups that wait for pages of a type.
+  /// The number of groups that wait for pages of a type.
   func readyCount(_ type: BundleType) -> Int { waiting[type]?.count ?? 0 }
 
   private func hasFramework(for type: BundleType) -> Bool { type == .vanilla || configuration.frameworks[type] != nil }
 
-  /// How many groups have pages.
+  /// The number of groups that have pages.
   private var busyCount: Int {
     made.count { $0.group != nil } - kept.count - waiting.values.reduce(0) { $0 + $1.count }
   }
@@ -163,7 +163,7 @@ package actor FrameworkPool {
     return group
   }
 
-  /// Fills up what waits for pages, one group after the other.
+  /// Boots groups until enough wait for pages, one after the other.
   private func refill(_ type: BundleType) {
     guard booting[type] == nil, readyCount(type) < configuration.ready else { return }
     booting[type] = Task(priority: .low) { [weak self] in
@@ -176,7 +176,7 @@ package actor FrameworkPool {
     }
   }
 
-  /// - Returns: whether more are wanted.
+  /// - Returns: `true` if more are wanted.
   private func add(_ group: FrameworkGroup, _ type: BundleType) -> Bool {
     waiting[type, default: []].append(group)
     let wantsMore = readyCount(type) < configuration.ready

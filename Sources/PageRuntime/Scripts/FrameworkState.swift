@@ -1,13 +1,13 @@
 import ScriptEngine
 
-/// What the native functions of one framework need: its pages, and which of them is running.
+/// The state that the native functions of a framework share: its pages, and the one that is running.
 final class FrameworkState {
   var pages: [String: PageScript] = [:]
-  /// Sources of the services that the framework has, by their names.
+  /// The sources of the framework's services, by name.
   var services: [String: String] = [:]
-  /// Whose entry this is. What a script says of its page's id is not believed.
+  /// The page whose script is running. The page id that a script passes is not trusted.
   private(set) var current: PageScript?
-  /// Timers that the framework set while no page was there; the next page's host fires them.
+  /// Timers that the framework set while there was no page; the next page gets them.
   private var waitingTimers: [ScriptTimer] = []
   private var lastTimer = 0
 
@@ -16,13 +16,13 @@ final class FrameworkState {
     return state
   }
 
-  /// A number that no other timer of the group has or had.
+  /// Returns a number that no other timer of the group has or had.
   func nextTimer() -> Int {
     lastTimer += 1
     return lastTimer
   }
 
-  /// Sets a timer for a page, or for the next one where there is none.
+  /// Sets a timer for a page, or for the next one if there is none.
   func add(_ timer: ScriptTimer, for page: PageScript?) {
     if let page { return page.add(timer) }
     if waitingTimers.count < PageScript.timerLimit { waitingTimers.append(timer) }

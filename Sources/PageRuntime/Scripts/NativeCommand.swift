@@ -1,8 +1,9 @@
 import ScriptEngine
 
-/// What frameworks do to elements, by the name of the task: `addElement`, for which the function is `callAddElement`.
+/// The changes of elements that frameworks make, by the name of the task. The function of `addElement` is
+/// `callAddElement`.
 enum NativeCommand {
-  /// Nil for arguments that make no sense.
+  /// Returns `nil` if the arguments are invalid.
   typealias Reader = @Sendable (Arguments) throws -> RenderCommand?
 
   static let readers: [String: Reader] = [
@@ -39,15 +40,15 @@ enum NativeCommand {
     "refreshFinish": { _ in .refreshFinish },
   ]
 
-  /// - Throws: ``ScriptError`` for arguments that make no sense.
+  /// - Throws: ``ScriptError`` if the arguments are invalid.
   static func read(_ name: String, _ arguments: Arguments, with reader: Reader) throws -> RenderCommand {
     guard let command = try reader(arguments) else {
-      throw ScriptError.exception(ScriptException(message: "\(name) was called with arguments that make no sense"))
+      throw ScriptError.exception(ScriptException(message: "\(name) was called with invalid arguments"))
     }
     return command
   }
 
-  /// −1, and what is no number, is the end.
+  /// An index among the children; −1, or a value that is not a number, is the end.
   private static func index(_ value: ScriptValue) -> Int? {
     (value.int ?? value.string.flatMap { Int($0) }).flatMap { $0 < 0 ? nil : $0 }
   }

@@ -1,7 +1,7 @@
 import Foundation
 import ScriptEngine
 
-/// The functions that a framework finds on its global: each puts down what the running page wants.
+/// The native functions on a framework's global object. Each notes a call for the running page.
 struct NativeFunctions {
   private let context: ScriptContext
   private let state: FrameworkState
@@ -53,7 +53,7 @@ struct NativeFunctions {
       Self.answer(try arguments[2], page)
       return .undefined
     }
-    // What older frameworks use for everything: tasks, each for a module, a component, or an element.
+    // Older frameworks use one function for everything: tasks, each for a module, a component or an element.
     let tasks = context.makeFunction(named: "callNative") { context, arguments in
       let values = try arguments.map { try $0.value() }
       guard values.count > 1, let page = try Self.page(values[0], state) else { return context.undefined }
@@ -80,7 +80,7 @@ struct NativeFunctions {
     }
   }
 
-  /// Answers a callback that only wants to know that something was taken; −1 is none.
+  /// Calls a callback that waits for nothing but the end of the entry; −1 is none.
   private static func answer(_ callback: ScriptValue, _ page: PageScript) {
     guard let id = callback.reference, !id.isEmpty, id != "-1" else { return }
     page.later(ModuleCall(page: page.id, module: "timer", method: "setTimeout", ref: nil, arguments: [callback, 0]))
@@ -112,7 +112,9 @@ struct NativeFunctions {
 
   // MARK: Pages
 
-  /// The running page, where the script means that one.
+  /// The running page, if the script names it.
+  ///
+  /// - Throws: ``ScriptError`` if it names another page.
   private static func page(_ id: ScriptValue, _ state: FrameworkState) throws -> PageScript? {
     guard let current = state.current else { return nil }
     guard id.reference == current.id else {
@@ -134,7 +136,7 @@ struct NativeFunctions {
   }
 }
 
-/// What a native function was called with, behind the page's id. Each is read when it is needed.
+/// The arguments of a native function, after the page's id. Each is read when it is needed.
 struct Arguments {
   private let arguments: ArraySlice<ScriptArgument>
   private let values: [ScriptValue]
@@ -144,7 +146,7 @@ struct Arguments {
     values = []
   }
 
-  /// Those of a task, which have been read with it.
+  /// The arguments of a task, which were read with it.
   init(_ values: [ScriptValue]) {
     arguments = []
     self.values = values
@@ -159,7 +161,7 @@ struct Arguments {
     get throws { values.indices.contains(index) ? values[index] : try argument(index)?.value() ?? .undefined }
   }
 
-  /// What JSON keeps of it: enough of an element, and quick.
+  /// The argument as JSON has it: enough for an element, and fast.
   func plain(_ index: Int) throws -> ScriptValue {
     values.indices.contains(index) ? values[index] : try argument(index)?.plainValue() ?? .undefined
   }

@@ -2,12 +2,12 @@ import Foundation
 import HTTPTransport
 import ScriptEngine
 
-/// What scripts expect of a global object that the language itself does not have.
+/// The functions of a global object that scripts expect and that the language does not have.
 struct PageGlobals {
   private let context: ScriptContext
   private let owner: Owner
 
-  /// Whose global it is: what a page's functions do counts as the page's, whoever calls them.
+  /// The owner of the global object. A page's functions act for that page, whoever calls them.
   private final class Owner {
     private weak var page: PageScript?
     private(set) weak var state: FrameworkState?
@@ -19,17 +19,17 @@ struct PageGlobals {
       isFramework = page == nil
     }
 
-    /// A framework's own functions act for the page that is running.
+    /// The page that a function acts for: a framework's own functions act for the running page.
     var current: PageScript? { isFramework ? state?.current : page }
   }
 
-  /// - Parameter page: nil for a framework's global.
+  /// - Parameter page: `nil` for a framework's global object.
   init(_ context: ScriptContext, _ state: FrameworkState, _ page: PageScript? = nil) {
     self.context = context
     owner = Owner(page, state)
   }
 
-  /// - Parameter environment: what pages see as `WXEnvironment`.
+  /// - Parameter environment: the `WXEnvironment` of pages.
   func define(environment: ScriptValue = .undefined) throws {
     let global = context.global
     if environment != .undefined { try global.set("WXEnvironment", environment) }
@@ -41,8 +41,8 @@ struct PageGlobals {
     try defineTimers(global)
   }
 
-  /// Notes modules that the page asks for and that nobody registered, whatever its framework says of them. The built-in
-  /// one notes them itself.
+  /// Notes modules that the page asks for and that are not registered, whatever its framework reports. The built-in
+  /// framework notes them itself.
   func watchRequire() throws {
     let owner = owner
     let note = context.makeFunction(named: "note") { context, arguments in
@@ -57,7 +57,7 @@ struct PageGlobals {
     try context.evaluate(Self.watching).call([note])
   }
 
-  /// In the script: a function of ours that held the framework's would hold the context, and with it itself.
+  /// A script, since a native function that held the framework's function would hold the context, and so itself.
   private static let watching = """
     (function (note) {
       [globalThis.weex, globalThis].forEach(function (holder) {
@@ -75,7 +75,7 @@ struct PageGlobals {
 
   private static func decode(_ text: String) throws -> String {
     guard let bytes = Base64.decode(text) else {
-      throw ScriptError.exception(ScriptException(message: "atob: the text is no base64"))
+      throw ScriptError.exception(ScriptException(message: "atob: the text is not base64"))
     }
     return String(String.UnicodeScalarView(bytes.map { UnicodeScalar($0) }))
   }
@@ -137,7 +137,7 @@ struct PageGlobals {
       }
       try global.set(name, function)
     }
-    // Older frameworks keep the functions themselves.
+    // Older frameworks store the functions themselves.
     let native = context.makeFunction(named: "setTimeoutNative") { context, arguments in
       guard let state = owner.state, owner.isFramework || owner.current != nil, let id = arguments.first else {
         return context.undefined

@@ -1,6 +1,6 @@
 import ScriptEngine
 
-/// A page's side on the script thread: what it has asked for since it was entered.
+/// A page on the script's thread: collects the calls of its script during an entry.
 final class PageScript {
   let id: String
   let context: ScriptGroup.ContextID
@@ -10,7 +10,7 @@ final class PageScript {
   private var promises: [Int: PendingPromise] = [:]
   private var lastTicket = 0
 
-  /// Commands of one entry; a script that makes more is not after a page.
+  /// The largest number of commands of one entry.
   private static let commandLimit = 1_000_000
 
   init(id: String, context: ScriptGroup.ContextID, modules: ModuleTable) {
@@ -27,34 +27,36 @@ final class PageScript {
     outcome.commands.append(command)
   }
 
-  /// Its context is there, with what the framework gives to bundles.
+  /// Notes that the context is there, with the framework's objects for bundles.
   func noteCreation() { outcome.created = .now }
 
   func report(_ exception: ScriptException) { outcome.exceptions.append(exception) }
 
-  /// A promise that was rejected, and that nobody looks at.
+  /// Reports a rejected promise without a handler.
   func report(unhandled exception: ScriptException) {
     var exception = exception
     exception.message = "unhandled rejection: \(exception.message)"
     report(exception)
   }
 
-  /// Of one entry; who makes up more names is told nothing new.
+  /// The largest number of missing parts of one entry: a script may make up names.
   private static let missingLimit = 200
 
-  /// Something that the page wants and that nobody registered.
+  /// Notes a part that is not registered.
   func note(_ part: MissingPart) {
     if outcome.missing.count < Self.missingLimit, !outcome.missing.contains(part) { outcome.missing.append(part) }
   }
 
-  /// Notes a module where nobody registered it.
+  /// Notes a module if it is not registered.
   func noteIfMissing(_ module: String) {
     if modules.modules[module] == nil { note(.module(String(module.prefix(100)))) }
   }
 
   func log(_ level: String, _ text: String) { outcome.logs.append(.init(level: level, text: text)) }
 
-  /// Something the host does after the entry; `answersPromise` where the script waits for a promise of it.
+  /// Notes a call that is made after the entry.
+  ///
+  /// - Parameter promise: the promise that the script got, if any.
   func later(_ call: ModuleCall, promise: PendingPromise? = nil) {
     var ticket: Int?
     if let promise {
@@ -69,7 +71,7 @@ final class PageScript {
 
   // MARK: Timers
 
-  /// Timers waiting at once; a page that wants more is not after time.
+  /// The largest number of timers that wait at once.
   static let timerLimit = 10_000
 
   func add(_ timer: ScriptTimer) {
@@ -80,7 +82,7 @@ final class PageScript {
     outcome.timers.append(.init(id: timer.id, delay: timer.delay, repeats: timer.repeats))
   }
 
-  /// Whether a function of the framework's still waits for its time.
+  /// `true` if a timer of the framework itself is still waiting.
   var hasFrameworkTimers: Bool { timers.values.contains(where: \.isFramework) }
 
   func removeTimer(_ id: Int) {
@@ -88,29 +90,29 @@ final class PageScript {
     outcome.cancelledTimers.append(id)
   }
 
-  /// Calls what a timer was set for.
+  /// Calls the function of a timer.
   func fireTimer(_ id: Int) throws {
     guard let timer = timers[id] else { return }
     if !timer.repeats { timers[id] = nil }
     try timer.body.call(timer.arguments)
   }
 
-  /// What came of the entry; the next one begins anew.
+  /// Returns the outcome of the entry, and begins a new one.
   func takeOutcome() -> EntryOutcome {
     defer { outcome = EntryOutcome() }
     return outcome
   }
 }
 
-/// A function that a script wants called after a while.
+/// A function that a script wants called after a delay.
 struct ScriptTimer {
-  /// No two timers of one group have the same.
+  /// The id, unique among the timers of a group.
   let id: Int
   let body: ScriptReference
   let arguments: [ScriptReference]
   let delay: Duration
   let repeats: Bool
-  /// The framework has set it, not the page's own script.
+  /// `true` if the framework has set the timer, and not the page's own script.
   let isFramework: Bool
 
   init(
@@ -119,13 +121,13 @@ struct ScriptTimer {
   ) {
     (self.id, self.body, self.arguments, self.repeats) = (id, body, arguments, repeats)
     self.isFramework = isFramework
-    // HTML §8.6: a script that asks for nothing gets a little; what cannot be counted is nothing.
+    // HTML §8.6: an interval has at least 4 ms. A delay that is not finite is 0.
     let limited = milliseconds.isFinite ? min(max(milliseconds, repeats ? 4 : 0), 86_400_000 * 24) : 0
     delay = .milliseconds(Int(limited))
   }
 }
 
-/// What came of one entry into a page's script.
+/// The outcome of one entry into a page's script.
 struct EntryOutcome: Sendable {
   struct Log: Hashable, Sendable {
     let level: String
@@ -139,7 +141,7 @@ struct EntryOutcome: Sendable {
     let repeats: Bool
   }
 
-  /// A call of a module's method that the host does on its own time.
+  /// A call of a module's method that the host makes after the entry.
   struct DeferredCall: Sendable {
     let call: ModuleCall
     let ticket: Int?
@@ -152,10 +154,10 @@ struct EntryOutcome: Sendable {
   var exceptions: [ScriptException] = []
   var logs: [Log] = []
   var missing: [MissingPart] = []
-  /// When the page's context was there; nil for entries into a page that has one.
+  /// The time at which the page's context was made; `nil` for later entries.
   var created: ContinuousClock.Instant?
-  /// When the first of the commands was given.
+  /// The time of the first command.
   var firstCommand: ContinuousClock.Instant?
-  /// Why the entry ended before its end; nil where it did not.
+  /// The error that ended the entry; `nil` if there was none.
   var failure: ScriptError?
 }

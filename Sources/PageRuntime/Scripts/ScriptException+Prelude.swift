@@ -1,12 +1,12 @@
 import ScriptEngine
 
 extension ScriptException {
-  /// What the scripts that devices run before a bundle of Rax define, and no framework does.
+  /// The names that only the scripts define that devices run before a bundle of Rax.
   private static let preludeNames: Set<String> = [
     "window", "document", "define", "require", "__weex_define__", "__weex_require__",
   ]
 
-  /// Whether a bundle of this type fails since there was no prelude before it.
+  /// Returns `true` if a bundle of this type fails because no prelude ran before it.
   func asksForPrelude(of type: BundleType) -> Bool {
     // As JavaScriptCore says it: "ReferenceError: Can't find variable: window".
     guard type == .rax, let start = message.firstRange(of: "Can't find variable: ")?.upperBound else { return false }

@@ -3,15 +3,16 @@ import HTTPTransport
 import ScriptEngine
 
 extension ScriptValue {
-  /// What scripts may be given, as everything that goes between scripts and the app.
+  /// The limits of values that go between scripts and the app.
   private static let limits = JSONLimits(depth: 512, values: 4_000_000)
 
-  /// Returns `nil` if the text is not JSON, or nested more than 512 deep.
+  /// Reads JSON, or returns `nil` if the text is not JSON, is nested more than 512 deep or has more than 4,000,000 values.
   public init?(json text: String) {
     guard let value = try? JSONValue(reading: Array(text.utf8), limits: Self.limits) else { return nil }
     self.init(value)
   }
 
+  /// A JSON value as a script's value. An integer becomes a number.
   public init(_ value: JSONValue) {
     switch value {
     case .null: self = .null
@@ -24,7 +25,8 @@ extension ScriptValue {
     }
   }
 
-  /// As JSON; what JSON does not have is `null`.
+  /// The value as JSON. `undefined` and numbers that are not finite become `null`, members that are `undefined` are left
+  /// out, and binary data becomes base64.
   public var json: JSONValue {
     switch self {
     case .undefined, .null: .null
@@ -40,7 +42,7 @@ extension ScriptValue {
 
   var jsonText: String { String(decoding: json.text, as: UTF8.self) }
 
-  /// Text, or what is easily made text.
+  /// The text of a string, a number or a boolean; `nil` for other values.
   var plainText: String? {
     switch self {
     case .string(let text): text

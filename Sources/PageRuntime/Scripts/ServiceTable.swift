@@ -1,8 +1,9 @@
 import ScriptEngine
 
-/// Scripts that give every page something: a service's file calls `service.register(name, {create, refresh, destroy})`.
+/// The services: scripts that add something to every page. Each calls
+/// `service.register(name, {create, refresh, destroy})`.
 struct ServiceTable: Sendable {
-  /// In the order in which they were registered.
+  /// The services, in the order of their registration.
   private(set) var services: [(name: String, source: String)] = []
 
   /// Adds a service, in the place of one of the same name.
@@ -13,10 +14,10 @@ struct ServiceTable: Sendable {
 }
 
 extension FrameworkGroup {
-  /// Runs services' scripts in the framework's context; those that are there already stay as they are. One that fails
-  /// is left out; pages open without it.
+  /// Runs the scripts of new services in the framework's context, and removes services that are no longer registered. A
+  /// service that fails is left out.
   ///
-  /// - Returns: what failed, by the service's name.
+  /// - Returns: the errors, each with the service's name.
   func register(_ services: ServiceTable) async throws -> [ScriptException] {
     try await group.perform { [framework] group in
       let home = try group.context(framework)
@@ -39,8 +40,8 @@ extension FrameworkGroup {
     }
   }
 
-  /// In a function of its own: names of one service are not those of another. On one line, so that lines count as in
-  /// the file.
+  /// Puts the script into a function, so that services do not share names. The function begins on the script's first line,
+  /// so that lines count as in the file.
   private static func wrapped(_ source: String) -> String {
     "(function (service) { \(source)\n})({ register: function (name, options) { registerService(name, options) }, "
       + "unregister: function (name) { unregisterService(name) } })"

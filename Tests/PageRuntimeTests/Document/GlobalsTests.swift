@@ -51,7 +51,7 @@ struct GlobalsTests {
     ),
     ("tell(btoa('a\\xff')); tell(atob('Yf8=').charCodeAt(1)); tell(atob(btoa('')))", "[\"Yf8=\",255,\"\"]"),
     ("try { btoa('\\u20ac') } catch (e) { tell(e.message) }", "[\"btoa: the text has characters beyond one byte\"]"),
-    ("try { atob('!') } catch (e) { tell(e.message) }", "[\"atob: the text is no base64\"]"),
+    ("try { atob('!') } catch (e) { tell(e.message) }", "[\"atob: the text is not base64\"]"),
     (
       "tell(['setTimeout', 'setInterval', 'clearTimeout', 'clearInterval', 'BroadcastChannel', 'requireModule', 'nativeLog', 'setTimeoutNative'].map(function (n) { return typeof global[n] }).join(' '))",
       "[\"function function function function function function function function\"]"
