@@ -19,7 +19,7 @@ public struct HostConfiguration: Sendable {
   public var opening = BundleLoader.Configuration()
   /// Sent to the manifest's origin and to no other; without a manifest to none.
   public var fields: HTTPFields = [:]
-  public var preload = Preloader.Options()
+  public var preload = PreloadOptions()
   /// When the preload of a launch goes on by itself, and for how long.
   public var preloadSchedule = PreloadSchedule.standard
   public var retry: RetryPolicy = .standard

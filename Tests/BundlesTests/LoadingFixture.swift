@@ -100,7 +100,7 @@ struct LoadingFixture {
       retry: RetryPolicy(attempts: attempts), sleep: { [waits] in waits.append($0) }, now: now)
   }
 
-  func preload(_ options: Preloader.Options = .init(), attempts: Int = 3) async throws -> PreloadReport {
+  func preload(_ options: PreloadOptions = .init(), attempts: Int = 3) async throws -> PreloadReport {
     let preloader = Preloader(
       store: store, verifier: try verifier(), downloader: try downloader(attempts: attempts), options: options)
     return await preloader.start().report()

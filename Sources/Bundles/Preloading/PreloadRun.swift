@@ -6,7 +6,7 @@ struct PreloadRun: Sendable {
   let store: any BundleStoring
   let verifier: LaunchVerifier
   let downloader: BundleDownloader
-  let options: Preloader.Options
+  let options: PreloadOptions
   let prefetcher: (any Prefetching)?
   let feed: PreloadFeed
   let news: Broadcast<BundleNews>?

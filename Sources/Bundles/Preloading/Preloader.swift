@@ -3,31 +3,10 @@ import Logging
 
 /// Brings a source's release into the store, whole, and switches to it.
 public struct Preloader: Sendable {
-  public struct Options: Sendable {
-    /// Downloads at once.
-    public var jobs: Int
-    /// Only bundles and files of these names; nil for all.
-    public var only: Set<String>?
-    /// Leave the network alone: tell what is there.
-    public var isOffline: Bool
-    /// Bytes of a whole release; counted while it comes in, also where the manifest tells no sizes.
-    public var releaseLimit: Int64
-
-    public init(
-      jobs: Int = 8, only: Set<String>? = nil, isOffline: Bool = false,
-      releaseLimit: Int64 = ManifestLimits.standard.releaseBytes
-    ) {
-      self.jobs = max(1, jobs)
-      self.only = only
-      self.isOffline = isOffline
-      self.releaseLimit = releaseLimit
-    }
-  }
-
   private let store: any BundleStoring
   private let verifier: LaunchVerifier
   private let downloader: BundleDownloader
-  private let options: Options
+  private let options: PreloadOptions
   private let prefetcher: (any Prefetching)?
   private let news: Broadcast<BundleNews>?
   private let sleep: @Sendable (Duration) async throws -> Void
@@ -38,8 +17,8 @@ public struct Preloader: Sendable {
   ///     idle bundles are fetched.
   ///   - sleep: how to wait between the rounds of a preload that goes on by itself.
   public init(
-    store: any BundleStoring, verifier: LaunchVerifier, downloader: BundleDownloader, options: Options = Options(),
-    prefetcher: (any Prefetching)? = nil,
+    store: any BundleStoring, verifier: LaunchVerifier, downloader: BundleDownloader,
+    options: PreloadOptions = PreloadOptions(), prefetcher: (any Prefetching)? = nil,
     sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) },
     logger: Logger = Logger(label: "pagekit.preload")
   ) {
@@ -50,7 +29,7 @@ public struct Preloader: Sendable {
 
   /// - Parameter news: told of releases that become current.
   package init(
-    store: any BundleStoring, verifier: LaunchVerifier, downloader: BundleDownloader, options: Options,
+    store: any BundleStoring, verifier: LaunchVerifier, downloader: BundleDownloader, options: PreloadOptions,
     prefetcher: (any Prefetching)?, news: Broadcast<BundleNews>?,
     sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }, logger: Logger
   ) {
@@ -65,7 +44,7 @@ public struct Preloader: Sendable {
   }
 
   /// The same with other options, for bundles and files alone: nothing is prefetched.
-  package func withoutPrefetching(_ options: Options) -> Preloader {
+  package func withoutPrefetching(_ options: PreloadOptions) -> Preloader {
     Preloader(
       store: store, verifier: verifier, downloader: downloader, options: options, prefetcher: nil, news: news,
       sleep: sleep, logger: logger)
@@ -100,6 +79,30 @@ public struct Preloader: Sendable {
         feed.finish(report)
         return report
       })
+  }
+}
+
+/// The bundles and files that a preload fetches, and how many of them at once.
+public struct PreloadOptions: Sendable {
+  /// The number of simultaneous downloads, at least 1; 8 by default.
+  public var jobs: Int
+  /// The names of the bundles and files to fetch; `nil`, the default, for all.
+  public var only: Set<String>?
+  /// Reports what is stored and sends no request.
+  public var isOffline: Bool
+  /// The size limit of a release, in bytes; 2 GiB by default. Bytes count as they arrive, so that the limit also holds
+  /// if the manifest gives no sizes.
+  public var releaseLimit: Int64
+
+  /// Makes options with the given values; `jobs` below 1 counts as 1.
+  public init(
+    jobs: Int = 8, only: Set<String>? = nil, isOffline: Bool = false,
+    releaseLimit: Int64 = ManifestLimits.standard.releaseBytes
+  ) {
+    self.jobs = max(1, jobs)
+    self.only = only
+    self.isOffline = isOffline
+    self.releaseLimit = releaseLimit
   }
 }
 
