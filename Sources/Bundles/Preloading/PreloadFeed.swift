@@ -1,39 +1,23 @@
 import HTTPTransport
 import Synchronization
 
-/// Where a preload writes how far it is, and any number of subscribers read it, each at its own pace.
+/// The progress of a preload, for any number of readers.
 final class PreloadFeed: Sendable {
-  private struct Subscriber {
-    var changed: Set<Int>
-    var hasSeenTotals = false
-    var waiter: CheckedContinuation<PreloadUpdate?, Never>?
-    var hasEnded = false
-  }
-
   private struct State {
     var totals = PreloadUpdate.Totals()
     var bundles: [PreloadUpdate.Bundle] = []
     var pause: PreloadUpdate.Pause?
     var report: PreloadReport?
-    /// What is here of each bundle.
+    /// The bytes already present of each bundle.
     var positions: [Int64] = []
-    var subscribers: [Int: Subscriber] = [:]
-    var nextID = 0
+    /// The bundles that changed since the last publication.
+    var changed: Set<Int> = []
     var meter = RateMeter()
-
-    /// Nil where nothing has changed since the subscriber was told last.
-    mutating func update(for id: Int) -> PreloadUpdate? {
-      guard var subscriber = subscribers[id], !subscriber.hasSeenTotals || report != nil else { return nil }
-      defer { subscribers[id] = subscriber }
-      let changed = subscriber.changed.sorted().map { bundles[$0] }
-      subscriber.changed = []
-      subscriber.hasSeenTotals = true
-      subscriber.hasEnded = report != nil
-      return PreloadUpdate(totals: totals, changed: changed, pause: pause, report: report)
-    }
   }
 
   private let state = Mutex(State())
+  /// Sends the bundles that changed; a reader looks up their latest state.
+  private let changes = Broadcast<Set<Int>>(.merged { $0.formUnion($1) })
   private let start = ContinuousClock.now
 
   // MARK: Writing
@@ -44,7 +28,7 @@ final class PreloadFeed: Sendable {
       state.positions = Array(repeating: 0, count: bundles.count)
       state.totals.bytesHere = 0
       change(&state.totals)
-      for id in state.subscribers.keys { state.subscribers[id]?.changed = Set(bundles.indices) }
+      state.changed = Set(bundles.indices)
     }
   }
 
@@ -52,9 +36,11 @@ final class PreloadFeed: Sendable {
     publish { change(&$0.totals) }
   }
 
-  /// A download begins, or goes on, behind so many bytes that are here.
+  /// A download begins or continues.
   ///
-  /// - Parameter size: of the whole, where the answer tells; the manifest's word goes first.
+  /// - Parameters:
+  ///   - position: the bytes that are already present.
+  ///   - size: the size of the whole, if the response gives it; the manifest's size takes precedence.
   func began(at position: Int64, size: Int64?, by bundle: Int) {
     publish { state in
       if state.bundles[bundle].size == nil, let size {
@@ -87,11 +73,11 @@ final class PreloadFeed: Sendable {
       switch new {
       case .done:
         state.totals.fetched += 1
-        // What came encoded was less on its way.
+        // Encoded content has fewer wire bytes.
         if let size = state.bundles[bundle].size { Self.move(bundle, to: size, &state) }
       case .failed:
         state.totals.failed += 1
-        // Nothing of it is waited for any more.
+        // The bundle does not count any more.
         state.totals.bytesToFetch -= state.bundles[bundle].size ?? 0
         Self.move(bundle, to: 0, &state)
       case .waiting, .fetching: break
@@ -100,7 +86,7 @@ final class PreloadFeed: Sendable {
     }
   }
 
-  /// Nothing is under way until the next round.
+  /// The preload pauses until the next round.
   func wait(_ pause: PreloadUpdate.Pause) {
     publish { state in
       state.totals.phase = .waiting
@@ -124,7 +110,7 @@ final class PreloadFeed: Sendable {
     }
   }
 
-  /// A try has failed, and another follows.
+  /// An attempt has failed, and another follows.
   func retries(_ retry: PreloadUpdate.Retry, by bundle: Int) {
     publish { state in
       Self.set(state.bundles[bundle].state, of: bundle, &state)
@@ -135,61 +121,45 @@ final class PreloadFeed: Sendable {
   private static func set(_ new: PreloadUpdate.State, of bundle: Int, _ state: inout State) {
     state.bundles[bundle].state = new
     state.bundles[bundle].retry = nil
-    for id in state.subscribers.keys { state.subscribers[id]?.changed.insert(bundle) }
+    state.changed.insert(bundle)
   }
 
   private func publish(_ change: (inout State) -> Void) {
     let elapsed = ContinuousClock.now - start
-    let told = state.withLock { state in
+    let changed = state.withLock { state in
       change(&state)
       state.totals.elapsed = elapsed
-      var told: [(CheckedContinuation<PreloadUpdate?, Never>, PreloadUpdate)] = []
-      for id in state.subscribers.keys {
-        state.subscribers[id]?.hasSeenTotals = false
-        guard let waiter = state.subscribers[id]?.waiter, let update = state.update(for: id) else { continue }
-        state.subscribers[id]?.waiter = nil
-        told.append((waiter, update))
-      }
-      return told
+      defer { state.changed = [] }
+      return state.changed
     }
-    for (waiter, update) in told { waiter.resume(returning: update) }
+    changes.send(changed)
   }
 
   // MARK: Reading
 
-  var subscriberCount: Int { state.withLock { $0.subscribers.count } }
-
-  func subscribe() -> Int {
-    state.withLock { state in
-      defer { state.nextID += 1 }
-      state.subscribers[state.nextID] = Subscriber(changed: Set(state.bundles.indices))
-      return state.nextID
+  /// The updates for one reader: the whole state first, then merged changes, the report last.
+  var updates: AsyncStream<PreloadUpdate> {
+    let stream = state.withLock { changes.listen(first: Set($0.bundles.indices)) }
+    let hasEnded = Atomic(false)
+    return AsyncStream { [self] in
+      var iterator = stream.makeAsyncIterator()
+      guard !hasEnded.load(ordering: .relaxed), let changed = await iterator.next() else { return nil }
+      let update = update(changed)
+      if update.report != nil { hasEnded.store(true, ordering: .relaxed) }
+      return update
     }
   }
 
-  func unsubscribe(_ id: Int) {
-    state.withLock { $0.subscribers.removeValue(forKey: id)?.waiter }?.resume(returning: nil)
-  }
-
-  /// Nil after the last update, and when the reader is cancelled.
-  func next(for id: Int) async -> PreloadUpdate? {
-    await withTaskCancellationHandler {
-      await withCheckedContinuation { continuation in
-        let (isKnown, update) = state.withLock { state -> (Bool, PreloadUpdate?) in
-          guard let subscriber = state.subscribers[id], !subscriber.hasEnded else { return (true, nil) }
-          if let update = state.update(for: id) { return (true, update) }
-          state.subscribers[id]?.waiter = continuation
-          return (false, nil)
-        }
-        if isKnown { continuation.resume(returning: update) }
-      }
-    } onCancel: {
-      unsubscribe(id)
+  private func update(_ changed: Set<Int>) -> PreloadUpdate {
+    state.withLock { state in
+      // A later round may have fewer bundles.
+      let bundles = changed.sorted().filter(state.bundles.indices.contains).map { state.bundles[$0] }
+      return PreloadUpdate(totals: state.totals, changed: bundles, pause: state.pause, report: state.report)
     }
   }
 }
 
-/// Bytes a second over the last seconds.
+/// Measures bytes per second over the last seconds.
 private struct RateMeter {
   private var samples: [(at: Duration, bytes: Int)] = []
   private static let window: Duration = .seconds(3)
@@ -205,25 +175,4 @@ private struct RateMeter {
     let span = max((now - (samples.first?.at ?? now)).seconds, Self.resolution.seconds)
     return Double(samples.reduce(0) { $0 + $1.bytes }) / span
   }
-}
-
-/// The updates of one preload for one reader.
-public struct PreloadUpdates: AsyncSequence, Sendable {
-  let feed: PreloadFeed
-
-  public final class AsyncIterator: AsyncIteratorProtocol {
-    private let feed: PreloadFeed
-    private let id: Int
-
-    fileprivate init(_ feed: PreloadFeed) {
-      self.feed = feed
-      id = feed.subscribe()
-    }
-
-    deinit { feed.unsubscribe(id) }
-
-    public func next() async -> PreloadUpdate? { await feed.next(for: id) }
-  }
-
-  public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(feed) }
 }

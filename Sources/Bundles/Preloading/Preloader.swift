@@ -119,7 +119,7 @@ public struct Preload: Sendable {
   }
 
   /// How far it is; a late subscriber misses nothing.
-  public var updates: PreloadUpdates { PreloadUpdates(feed: feed) }
+  public var updates: AsyncStream<PreloadUpdate> { feed.updates }
 
   /// Waits for the end: of the one round, or of a preload that goes on by itself.
   public func report() async -> PreloadReport { await task.value }

@@ -1,54 +1,71 @@
+import DequeModule
 import Synchronization
 
-/// Tells any number of listeners what happens from now on; a listener that does not keep up loses the oldest.
+/// Sends elements to any number of listeners, each of which reads at its own pace.
 package final class Broadcast<Element: Sendable>: Sendable {
+  /// The elements that are kept for a listener that does not keep up.
+  package enum Backlog: Sendable {
+    /// The newest elements, at most this many; the oldest are dropped.
+    case newest(Int)
+    /// One element, into which each later one is merged.
+    case merged(@Sendable (inout Element, Element) -> Void)
+  }
+
+  private struct Listener {
+    var elements: Deque<Element>
+    /// Yields when an element was added.
+    let wake: AsyncStream<Void>.Continuation
+  }
+
   private struct State {
-    var listeners: [Int: AsyncStream<Element>.Continuation] = [:]
+    var listeners: [Int: Listener] = [:]
     var lastID = 0
   }
 
-  private let limit: Int
+  private let backlog: Backlog
   private let state = Mutex(State())
 
-  /// - Parameter limit: elements kept for each listener.
-  package init(limit: Int = 1_000) { self.limit = limit }
+  package init(_ backlog: Backlog = .newest(1_000)) { self.backlog = backlog }
 
+  /// Sends an element to all present listeners.
   package func send(_ element: Element) {
-    for listener in state.withLock({ Array($0.listeners.values) }) { listener.yield(element) }
+    let wakes = state.withLock { state in
+      for id in state.listeners.keys { state.listeners[id]?.elements.add(element, within: backlog) }
+      return state.listeners.values.map(\.wake)
+    }
+    for wake in wakes { wake.yield() }
   }
 
-  /// Everything that is sent from now on, until the listener stops reading.
-  package func listen() -> AsyncStream<Element> {
-    let (elements, continuation) = makeStream()
-    register(continuation, maximum: .max)
-    return elements
-  }
-
-  /// Like ``listen()``, with a limit to the number of listeners.
+  /// Listens to the elements that are sent from now on. The listener goes when its stream does, or when the task that reads
+  /// it is cancelled.
   ///
-  /// - Returns: the stream; `nil` if there are `maximum` listeners already.
-  package func listen(maximum: Int) -> AsyncStream<Element>? {
-    let (elements, continuation) = makeStream()
-    return register(continuation, maximum: maximum) ? elements : nil
-  }
-
-  /// The number of listeners.
-  package var listenerCount: Int { state.withLock(\.listeners.count) }
-
-  private func makeStream() -> (AsyncStream<Element>, AsyncStream<Element>.Continuation) {
-    AsyncStream.makeStream(of: Element.self, bufferingPolicy: .bufferingNewest(limit))
-  }
-
-  @discardableResult
-  private func register(_ continuation: AsyncStream<Element>.Continuation, maximum: Int) -> Bool {
-    let id = state.withLock { state -> Int? in
-      guard state.listeners.count < maximum else { return nil }
+  /// - Parameter first: an element that the listener gets before the others.
+  package func listen(first: Element? = nil) -> AsyncStream<Element> {
+    let (wakes, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    let id = state.withLock { state in
       state.lastID += 1
-      state.listeners[state.lastID] = continuation
+      state.listeners[state.lastID] = Listener(elements: first.map { [$0] } ?? [], wake: wake)
       return state.lastID
     }
-    guard let id else { return false }
-    continuation.onTermination = { [weak self] _ in self?.state.withLock { _ = $0.listeners.removeValue(forKey: id) } }
-    return true
+    wake.onTermination = { [weak self] _ in self?.state.withLock { _ = $0.listeners.removeValue(forKey: id) } }
+    return AsyncStream { [self] in
+      var wakes = wakes.makeAsyncIterator()
+      while true {
+        if let element = state.withLock({ $0.listeners[id]?.elements.popFirst() }) { return element }
+        guard await wakes.next() != nil else { return nil }
+      }
+    }
+  }
+}
+
+extension Deque where Element: Sendable {
+  fileprivate mutating func add(_ element: Element, within backlog: Broadcast<Element>.Backlog) {
+    switch backlog {
+    case .newest(let limit):
+      if count >= limit { removeFirst() }
+      append(element)
+    case .merged(let merge):
+      if isEmpty { append(element) } else { merge(&self[0], element) }
+    }
   }
 }

@@ -110,7 +110,7 @@ struct PreloadCommand: AsyncParsableCommand {
     return configuration
   }
 
-  private func show(_ updates: PreloadUpdates) async {
+  private func show(_ updates: AsyncStream<PreloadUpdate>) async {
     let terminal = store.json ? Terminal.error : Terminal.output
     if terminal.isTerminal {
       var display = ProgressDisplay(terminal)

@@ -2,7 +2,7 @@ import PageKit
 
 /// Shows a preload where there is no terminal: a line for each thing that has ended.
 enum PlainProgress {
-  static func show(_ updates: PreloadUpdates, on terminal: Terminal) async {
+  static func show(_ updates: AsyncStream<PreloadUpdate>, on terminal: Terminal) async {
     for await update in updates {
       for bundle in update.changed {
         switch bundle.state {

@@ -19,7 +19,7 @@ struct ProgressDisplay {
   }
 
   /// Draws until the preload has ended.
-  mutating func show(_ updates: PreloadUpdates) async {
+  mutating func show(_ updates: AsyncStream<PreloadUpdate>) async {
     var last: ContinuousClock.Instant?
     for await update in updates {
       let finished = take(update)
