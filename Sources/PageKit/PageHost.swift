@@ -17,13 +17,13 @@ public final class PageHost: Sendable {
   public let store: BundleStore
   package let transport: any HTTPTransporting
   /// `nil` without a manifest.
-  public let verifier: LaunchVerifier?
+  package let verifier: LaunchVerifier?
   /// `nil` without a manifest.
-  public let preloader: Preloader?
+  package let preloader: Preloader?
   /// Opens bundles, from the store where it may.
   public let bundles: BundleLoader
   /// Fetches single bundles into the store.
-  public let downloader: BundleDownloader
+  package let downloader: BundleDownloader
   /// Responses, in memory and on disk.
   public let responses: ResponseCache
   /// Answers what pages ask for.

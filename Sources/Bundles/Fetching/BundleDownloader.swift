@@ -1,38 +1,39 @@
 import HTTPTransport
 import Synchronization
 
-/// Fetches a bundle and puts it into the store; whoever asks for the same meanwhile gets the same.
-public final class BundleDownloader: Sendable {
-  /// A bundle that is in the store now.
-  public struct Delivery: Sendable {
-    public let blob: Blob
-    /// Whether it continued what a former attempt had left.
-    public let wasResumed: Bool
-    /// Whether it was fetched for this; otherwise it had come in just before.
-    public let wasFetched: Bool
+/// Fetches bundles into the store. Simultaneous calls for the same bundle share one download.
+package final class BundleDownloader: Sendable {
+  /// A bundle that was put into the store.
+  package struct Delivery: Sendable {
+    package let blob: Blob
+    /// `true` if the download continued a partial one.
+    package let wasResumed: Bool
+    /// `true` if the bytes were fetched for this call, `false` if they had been stored just before.
+    package let wasFetched: Bool
   }
 
   private struct Key: Hashable, Sendable {
     let content: ExpectedContent
     let release: Int64?
-    /// Tells apart what nothing is known of.
+    /// Distinguishes bundles without an expected digest.
     let url: PageURL?
   }
 
   private let store: any BundleStoring
   private let fetcher: BundleFetcher
   private let flights = SingleFlight<Key, Delivery>()
-  /// What the server was found not to have as one release says, and why.
+  /// The contents of one release that the server does not have as the manifest says, with the reasons.
   private let faults = Mutex<(release: Int64, reasons: [ExpectedContent: String])>((0, [:]))
 
-  public init(store: any BundleStoring, fetcher: BundleFetcher) {
+  package init(store: any BundleStoring, fetcher: BundleFetcher) {
     self.store = store
     self.fetcher = fetcher
   }
 
   var client: OriginClient { fetcher.client }
 
-  /// Why an optional file of a release cannot be had, where this process has found out: to ask again would not help.
+  /// The reason why an optional file of a release cannot be fetched, if this process has tried; another request would not
+  /// help.
   func knownFault(of content: ExpectedContent, in release: StoredRelease) -> String? {
     faults.withLock { $0.release == release.id ? $0.reasons[content] : nil }
   }
@@ -44,16 +45,17 @@ public final class BundleDownloader: Sendable {
     }
   }
 
-  /// Returns when the bytes are durable.
+  /// Fetches a bundle, and returns when its bytes are durable. The closures are called only if this call starts the
+  /// download, not if it joins one.
   ///
   /// - Parameters:
-  ///   - release: that lists the bundle; nil where none does.
-  ///   - recent: looks for what may have come in since the caller looked; asked before anything is fetched.
-  ///   - began: told where a try begins, behind the wire bytes that are here, and how many there are, where the answer
-  ///     tells; where this call is the one that fetches.
-  ///   - received: told of wire bytes as they come, likewise.
-  ///   - retries: told when a try has failed and another follows, likewise.
-  ///   - fetched: told when only the disk is still to be waited for, likewise.
+  ///   - release: the release that lists the bundle; `nil` for a bundle that no manifest lists.
+  ///   - recent: looks for bytes that were stored since the caller last looked; called before any request.
+  ///   - began: called when an attempt begins, with the wire bytes already stored and, if the response gives it, the
+  ///     size of the whole.
+  ///   - received: called with the number of wire bytes that arrived.
+  ///   - retries: called when an attempt has failed and another follows.
+  ///   - fetched: called when all bytes have arrived and are being stored.
   /// - Throws: ``BundleError``, ``StoreError``, `CancellationError`.
   package func download(
     _ target: FetchTarget, for release: StoredRelease?, recent: @escaping @Sendable () async throws -> Blob? = { nil },

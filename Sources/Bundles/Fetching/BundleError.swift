@@ -1,19 +1,24 @@
 import HTTPTransport
 
-/// Why a bundle cannot be had. What is in the store stays as it is.
+/// The reason why a bundle cannot be loaded. The store is unchanged. `bundle` is the bundle's name or URL.
 public enum BundleError: Error, CustomStringConvertible {
-  /// The bytes are not those the server's digests promise, even past all caches.
+  /// The bytes do not have the digests that the server gives, even past all caches.
   case mismatch(bundle: String, url: PageURL, difference: String, tries: Int)
+  /// The response is HTML, not a script.
   case html(bundle: String, url: PageURL, contentType: String?)
+  /// The response has no content.
   case empty(bundle: String, url: PageURL)
+  /// The response is not UTF-8 text.
   case notUTF8(bundle: String, url: PageURL)
+  /// The content has more than `limit` bytes.
   case tooLarge(bundle: String, url: PageURL, limit: Int64)
-  /// The server or the way to it.
+  /// The transfer failed, after `tries` attempts, because of the error.
   case failed(bundle: String, tries: Int, any Error)
-  /// Not stored, and the network may not be asked.
+  /// The bundle is not stored, and the network may not be used.
   case notStored(bundle: String)
+  /// The file of a `file:` URL cannot be read.
   case unreadableFile(bundle: String, path: String, reason: String)
-  /// Nothing is stored, and the server has sent nothing for this long.
+  /// The bundle is not stored, and the server has sent no bytes for this long.
   case noProgress(bundle: String, url: PageURL, after: Duration)
 
   public var description: String {
@@ -41,7 +46,7 @@ public enum BundleError: Error, CustomStringConvertible {
 
   private static func count(_ tries: Int) -> String { tries == 1 ? "1 try" : "\(tries) tries" }
 
-  /// Whether fresh digests from the server might explain it.
+  /// `true` if the cause may be an outdated manifest, so that the server should be asked for its digests again.
   var mayBeOutdatedManifest: Bool {
     if case .mismatch = self { true } else { false }
   }

@@ -4,9 +4,9 @@ import HTTPCaching
 import HTTPTransport
 import HTTPTypes
 
-/// Gets one bundle's bytes into a download: resumed where a part is there, decoded, checked and digested while they
-/// stream, tried again where that can help.
-public struct BundleFetcher: Sendable {
+/// Fetches one bundle's bytes into a download. A partial download is resumed; the bytes are decoded, checked and digested
+/// while they stream; transient failures are retried.
+package struct BundleFetcher: Sendable {
   let client: OriginClient
   private let store: any BundleStoring
   private let decoding: any ContentDecoding
@@ -15,9 +15,9 @@ public struct BundleFetcher: Sendable {
   private let sleep: @Sendable (Duration) async throws -> Void
 
   /// - Parameters:
-  ///   - fileLimit: bytes of one decoded bundle or file.
-  ///   - sleep: how to wait between tries.
-  public init(
+  ///   - fileLimit: the size limit of one decoded bundle or file, in bytes.
+  ///   - sleep: waits between attempts.
+  package init(
     client: OriginClient, store: any BundleStoring, decoding: any ContentDecoding, retry: RetryPolicy = .standard,
     fileLimit: Int64 = ManifestLimits.standard.fileBytes,
     sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
@@ -30,19 +30,19 @@ public struct BundleFetcher: Sendable {
     self.sleep = sleep
   }
 
-  /// Bytes that are what they should be, not in the store yet.
+  /// Bytes with the expected digests that are not in the store yet.
   struct Fetched: Sendable {
     let download: any BundleDownload
     let digests: ContentDigests
-    /// Whether it continued what a former attempt had left.
+    /// `true` if the download continued a partial one.
     let wasResumed: Bool
   }
 
   /// - Parameters:
-  ///   - began: told where a try begins, behind the wire bytes that are here, and how many there are, where the answer
-  ///     tells.
-  ///   - received: told of wire bytes as they come; negative when they turn out useless.
-  ///   - retries: told when a try has failed and another follows.
+  ///   - began: called when an attempt begins, with the wire bytes already stored and, if the response gives it, the
+  ///     size of the whole.
+  ///   - received: called with the number of wire bytes that arrived.
+  ///   - retries: called when an attempt has failed and another follows.
   /// - Throws: ``BundleError``, ``StoreError``, `CancellationError`.
   func fetch(
     _ target: FetchTarget, began: @escaping @Sendable (Int64, Int64?) -> Void = { _, _ in },
@@ -54,7 +54,7 @@ public struct BundleFetcher: Sendable {
     defer { client.activity.end(target.url) }
     var tries = 0
     var mode = Mode.normal
-    // A connection over which nothing came may stay so.
+    // A connection on which no bytes arrived may stay silent.
     var hasStalled = false
     while true {
       try Task.checkCancellation()
@@ -65,7 +65,7 @@ public struct BundleFetcher: Sendable {
           target, download: download, mode: mode, onFreshConnection: hasStalled || mode == .pastCaches, began: began,
           received: received)
       } catch is AskForWhole {
-        // The part that was here fits nothing the server has: not a failure of its own.
+        // The stored part does not fit the server's content; this does not count as a failed attempt.
         download.discard()
         download.close()
         tries -= 1
@@ -73,7 +73,7 @@ public struct BundleFetcher: Sendable {
       } catch let error as BundleError {
         download.discard()
         download.close()
-        // Once more past all caches: one of them may hold what the server no longer has.
+        // One more attempt past all caches: one of them may have an outdated response.
         guard error.mayBeOutdatedManifest, mode != .pastCaches else { throw error.withTries(tries) }
         mode = .pastCaches
       } catch {
@@ -111,7 +111,7 @@ public struct BundleFetcher: Sendable {
       if head.url != target.url {
         held = nil
       } else if wireBytes == head.wireSize || head.encoding == nil && wireBytes == target.expected.size {
-        // Everything was here before the process ended.
+        // All bytes had arrived before the last process ended.
         began(wireBytes, head.wireSize)
         return try resumed(target, head: head, download: download)
       }
@@ -148,7 +148,7 @@ public struct BundleFetcher: Sendable {
       received(chunk.count)
       try intake.receive(chunk)
     }
-    // Without a promise from elsewhere, the one that came with the answer counts.
+    // If no digest is expected, the one in the response's fields applies.
     let promised =
       target.expected.md5 == nil ? AnswerDigest(answer, isEncoded: answer[.contentEncoding] != nil)?.expected : nil
     let digests = try intake.finish(promised: promised)

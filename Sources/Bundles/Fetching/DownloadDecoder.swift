@@ -1,6 +1,6 @@
 import HTTPTransport
 
-/// Takes one body in: keeps its wire bytes, decodes, checks and digests what it decodes to.
+/// Receives one body: stores its wire bytes, and decodes, checks and digests its content.
 final class DownloadDecoder {
   private let target: FetchTarget
   private let download: any BundleDownload
@@ -19,7 +19,7 @@ final class DownloadDecoder {
     self.head = head
     self.contentType = contentType
     self.download = download
-    // One byte more than promised is enough to know that the promise is broken.
+    // One byte more than the expected size is enough to refuse the content.
     let limit = min(fileLimit, target.expected.size.map { $0 + 1 } ?? fileLimit)
     self.limit = limit
     decoder = try head.encoding.map { try decoding.decoder(for: $0, url: head.url.text, limit: limit) }
@@ -32,7 +32,7 @@ final class DownloadDecoder {
     try digest(wire)
   }
 
-  /// The same for wire bytes that were kept before.
+  /// Decodes and digests the wire bytes of the partial download.
   func receiveHeld() throws {
     try download.readHeld { try digest($0) }
   }
@@ -57,9 +57,8 @@ final class DownloadDecoder {
     return .tooLarge(bundle: target.name, url: target.url, limit: limit)
   }
 
-  /// - Throws: where the body is no script, or not the bytes that were promised.
-  ///
-  /// - Parameter promised: what the answer itself promised, where nothing else was expected.
+  /// - Parameter promised: the digests in the response's own fields, if no others were expected.
+  /// - Throws: ``BundleError`` if the body is not a script or does not have the expected digests, ``ContentError``.
   func finish(promised: ExpectedContent? = nil) throws -> ContentDigests {
     try decoder?.finish()
     if let fault = script?.finish() { throw error(fault) }

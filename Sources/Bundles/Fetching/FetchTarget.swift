@@ -1,20 +1,20 @@
 import HTTPTransport
 
-/// What to fetch, what it is called, and what it must be.
-public struct FetchTarget: Hashable, Sendable {
-  public let kind: PageBundle.Kind
-  public let name: String
-  public let url: PageURL
-  public let expected: ExpectedContent
+/// A bundle or file to fetch: its URL, its name for messages, and its expected digests.
+package struct FetchTarget: Hashable, Sendable {
+  package let kind: PageBundle.Kind
+  package let name: String
+  package let url: PageURL
+  package let expected: ExpectedContent
 
-  public init(kind: PageBundle.Kind, name: String, url: PageURL, expected: ExpectedContent) {
+  package init(kind: PageBundle.Kind, name: String, url: PageURL, expected: ExpectedContent) {
     self.kind = kind
     self.name = name
     self.url = url
     self.expected = expected
   }
 
-  public init(_ bundle: PageBundle) {
+  package init(_ bundle: PageBundle) {
     self.init(kind: bundle.kind, name: bundle.name, url: bundle.url, expected: bundle.expected)
   }
 }

@@ -2,30 +2,24 @@ import HTTPTransport
 import HTTPTypes
 import Synchronization
 
-/// Sends requests and follows their redirects, hop by hop: each is decided on, and gets only what its origin may see.
-public struct OriginClient: Sendable {
-  private let sender: OriginSender
+/// Sends requests and follows redirects. Each origin gets only the fields that belong to it.
+package struct OriginClient: Sendable {
+  private let transport: any HTTPTransporting
   private let fields: OriginFields?
   let limits: TransferLimits
-  /// How many requests were sent.
+  let reachability: Reachability
+  /// Counts the requests that were sent.
   let counter: RequestCounter
-  /// When the server last sent something.
+  /// The times at which the server last sent bytes.
   let activity: TransferActivity
 
   /// - Parameters:
-  ///   - fields: sent to their origin alone.
-  ///   - reachability: is told what becomes of requests; while it is set to offline none goes out. Share it with the
-  ///     ``ResourceLoader``.
-  public init(
-    _ transport: any HTTPTransporting, fields: OriginFields? = nil, limits: TransferLimits = .standard,
-    reachability: Reachability = Reachability()
-  ) {
-    self.init(transport, fields: fields, limits: limits, reachability: reachability, time: .system)
-  }
-
+  ///   - fields: fields that are sent to their origin only.
+  ///   - reachability: receives the outcome of each request; while it is set to offline, no request is sent. Share it with
+  ///     the `ResourceLoader`.
   package init(
     _ transport: any HTTPTransporting, fields: OriginFields? = nil, limits: TransferLimits = .standard,
-    reachability: Reachability = Reachability(), time: TimeSource
+    reachability: Reachability = Reachability(), time: TimeSource = .system
   ) {
     sender = OriginSender(transport, reachability: reachability)
     self.fields = fields
@@ -39,8 +33,8 @@ public struct OriginClient: Sendable {
   /// An origin that counts as away is asked all the same: whoever fetches bundles paces itself.
   ///
   /// - Parameters:
-  ///   - url: `http` or `https`.
-  ///   - limits: by default the client's.
+  ///   - url: an `http` or `https` URL.
+  ///   - limits: the limits of the transfer; the client's by default.
   /// - Throws: ``TransportError``, ``RedirectFault``, ``OfflineError``, `CancellationError`.
   package func send(
     _ method: HTTPRequest.Method = .get, _ url: PageURL, fields extra: HTTPFields = [:], bodyLimit: Int64? = nil,
@@ -70,7 +64,21 @@ public struct OriginClient: Sendable {
   }
 }
 
-/// Counts requests of one client.
+extension OriginClient {
+  /// Sends a request also to an origin that counts as unreachable: preloads have pauses of their own.
+  private func send(_ request: TransportRequest, to url: PageURL) async throws -> TransportResponse {
+    do {
+      let response = try await transport.send(request)
+      reachability.recordSuccess(url)
+      return response
+    } catch {
+      reachability.record(error, for: url)
+      throw error
+    }
+  }
+}
+
+/// Counts the requests of one client.
 final class RequestCounter: Sendable {
   private let count = Atomic<Int>(0)
 

@@ -2,15 +2,15 @@ import HTTPCaching
 import HTTPTransport
 import HTTPTypes
 
-/// What an answer means for a download of which `held` wire bytes are here.
+/// The meaning of a response for a download of which `held` wire bytes are stored.
 enum RangeDecision: Equatable {
-  /// The whole content: what is held is dropped.
+  /// The response is the whole content: the held bytes are dropped.
   case startOver
-  /// Goes on where the held bytes end.
+  /// The response continues the held bytes.
   case append
-  /// Not a part that fits: ask again for the whole.
+  /// The response does not continue the held bytes: the whole content is requested.
   case askForWhole
-  /// Neither: an error.
+  /// The response is an error.
   case fail
 
   init(for response: HTTPResponse, held: (head: DownloadHead, wireBytes: Int64)?) {
@@ -22,7 +22,7 @@ enum RangeDecision: Equatable {
         self = .askForWhole
         return
       }
-      // RFC 9110 §15.3.7: parts belong together only if they are of the same representation.
+      // RFC 9110 §15.3.7: only parts of the same representation may be combined.
       let fits =
         range.first == held.wireBytes
         && (range.size == nil || held.head.wireSize == nil || range.size == held.head.wireSize)
@@ -37,10 +37,10 @@ enum RangeDecision: Equatable {
     }
   }
 
-  /// The fields that ask for the rest. RFC 9110 §14.2, §13.1.5.
+  /// The fields that request the rest. RFC 9110 §14.2, §13.1.5.
   static func fields(after held: (head: DownloadHead, wireBytes: Int64)) -> HTTPFields {
     var fields: HTTPFields = [.range: "bytes=\(held.wireBytes)-"]
-    // A weak ETag may not be used; without a validator the digest at the end is what tells.
+    // RFC 9110 §13.1.5: a weak ETag must not be used. Without a validator the digest at the end decides.
     if let validator = held.head.validators.strongETag ?? held.head.lastModified {
       fields[.ifRange] = validator
     }

@@ -1,6 +1,6 @@
-/// Looks at a body while it streams: is it what a script can be?
+/// Checks while a body streams that it can be a script.
 ///
-/// A server that has lost a page often answers 200 with HTML; run as a bundle it is a white screen.
+/// A server that no longer has a page often answers 200 with HTML, which would show an empty page if it were run.
 package struct ScriptCheck {
   package enum Fault: Hashable, CustomStringConvertible {
     case html
@@ -16,7 +16,7 @@ package struct ScriptCheck {
     }
   }
 
-  /// What is wrong with a whole script.
+  /// Returns the fault of a whole script; `nil` if it has none.
   package static func fault(of bytes: [UInt8]) -> Fault? {
     var check = ScriptCheck()
     return check.receive(bytes) ?? check.finish()
@@ -24,12 +24,12 @@ package struct ScriptCheck {
 
   private var start: [UInt8] = []
   private var isStartKnown = false
-  /// An incomplete character at the end of what was seen.
+  /// The bytes of an incomplete character at the end.
   private var pending: [UInt8] = []
 
   private static let startSize = 512
 
-  /// - Returns: what is wrong, as soon as it is known.
+  /// - Returns: the fault as soon as it is known.
   mutating func receive(_ bytes: [UInt8]) -> Fault? {
     if !isStartKnown {
       start += bytes.prefix(Self.startSize - start.count)
@@ -39,7 +39,7 @@ package struct ScriptCheck {
     return isValid(bytes) ? nil : .notUTF8
   }
 
-  /// - Returns: what is wrong with the whole.
+  /// - Returns: the fault of the whole body; `nil` if it has none.
   func finish() -> Fault? {
     if Self.isBlank(start) { return .empty }
     if Self.isHTML(start) { return .html }
@@ -53,11 +53,11 @@ package struct ScriptCheck {
     return String(validating: text[..<complete], as: UTF8.self) != nil
   }
 
-  /// How many bytes at the end begin a character without ending it.
+  /// The number of bytes at the end that begin a character without completing it.
   private static func incompleteTail(_ text: [UInt8]) -> Int {
     for length in 1...3 where length <= text.count {
       let byte = text[text.count - length]
-      if byte & 0xC0 == 0x80 { continue }  // a continuation: its beginning is further left
+      if byte & 0xC0 == 0x80 { continue }  // a continuation byte: the character begins further left
       let needed = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1
       return needed > length ? length : 0
     }

@@ -1,8 +1,8 @@
 import HTTPTransport
 
 extension Manifest {
-  /// The shapes of manifests that are understood.
-  public enum Dialect: String, Sendable {
+  /// The manifest formats that can be read.
+  package enum Dialect: String, Sendable {
     /// PageKit's own.
     case pageKit
     /// `{"filesMd5": [{"page", "md5"}], "jsVersion", "jsPath"}`
@@ -10,21 +10,21 @@ extension Manifest {
     /// `[{"path", "md5"}]`
     case weexbox
 
-    /// Whether files have the digests that the manifest says. The tools of Eros and weexbox digest scripts; what they
-    /// say of pictures and fonts may be wrong, as where Eros reads them as text.
+    /// `true` if the manifest's digests of files can be relied on. The tools of Eros and weexbox are made for scripts;
+    /// their digests of pictures and fonts may be wrong, for example because Eros reads files as text.
     var hasReliableFileDigests: Bool { self == .pageKit }
 
-    /// A file beside the manifest that has the release's name; `nil` where the manifest has it itself.
-    public var nameFile: String? { self == .weexbox ? "update-config.json" : nil }
+    /// The file beside the manifest that contains the release's name; `nil` if the manifest itself contains it.
+    package var nameFile: String? { self == .weexbox ? "update-config.json" : nil }
   }
 
-  /// The name of a release whose manifest has none.
-  public static let unnamed = "unnamed"
+  /// The name of a release whose manifest does not give one.
+  package static let unnamed = "unnamed"
 
-  /// Takes the release's name from the file that the dialect has it in.
+  /// Takes the release's name from the dialect's name file.
   ///
-  /// - Returns: whether there was a name that can be used.
-  public mutating func takeName(from nameFile: [UInt8]) -> Bool {
+  /// - Returns: `true` if the file contains a valid name.
+  package mutating func takeName(from nameFile: [UInt8]) -> Bool {
     struct Config: Decodable { let release: String }
     guard let found = try? JSONValue(reading: nameFile).decoded(as: Config.self).release,
       Self.isUsableName(found)
@@ -33,16 +33,16 @@ extension Manifest {
     return true
   }
 
-  /// Reads and validates a manifest whole; the dialect is recognised by its shape.
+  /// Reads and validates a whole manifest; recognises the dialect by the JSON's members.
   ///
-  /// - Throws: ``ManifestError``, with every faulty entry in it.
-  public init(reading bytes: [UInt8], limits: ManifestLimits = .standard) throws {
-    // Editors on some systems put a mark in front that is no part of JSON.
+  /// - Throws: ``ManifestError``, which lists every invalid entry.
+  package init(reading bytes: [UInt8], limits: ManifestLimits = .standard) throws {
+    // Some editors write a byte order mark, which is not part of JSON.
     let bytes = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(bytes.dropFirst(3)) : bytes
     guard Int64(bytes.count) <= limits.manifestBytes else {
       throw ManifestError.tooLarge(size: Int64(bytes.count), limit: limits.manifestBytes)
     }
-    // The decoder would guess at other encodings, and replace what it cannot read.
+    // The decoder would guess other encodings and replace invalid bytes.
     guard String(validating: bytes, as: UTF8.self) != nil else { throw ManifestError.notUTF8 }
     if let reason = ManifestError.notJSONReason(bytes) { throw ManifestError.notJSON(reason: reason) }
     let draft: ManifestDraft
@@ -58,7 +58,7 @@ extension Manifest {
   }
 }
 
-/// A manifest as it was read, with what could not be read of it.
+/// A manifest as it was read, with the faults found while reading.
 private struct ManifestDraft: Decodable {
   var manifest = Manifest(release: "", bundles: [])
   var faults: [ManifestFault] = []
@@ -147,7 +147,7 @@ private struct ManifestDraft: Decodable {
 
   private mutating func readEros(_ container: KeyedDecodingContainer<AnyKey>) throws {
     manifest.dialect = .eros
-    // `jsPath` names the zip of the whole set; the pages lie beside the manifest.
+    // `jsPath` names an archive of all pages; the pages themselves lie beside the manifest.
     manifest.release = optionalField(ErosKey.jsVersion, in: container, as: String.self) ?? Manifest.unnamed
     if let list = field(ErosKey.filesMd5, in: container, as: [Tolerant<ErosEntry>].self) {
       manifest.bundles = unwrap(list, listName: "filesMd5") { Self.entry(path: $0.page, md5: $0.md5) }
@@ -171,13 +171,13 @@ private struct ManifestDraft: Decodable {
     splitFiles()
   }
 
-  /// Fleets write paths from the root of their folder; ours are relative.
+  /// Makes an entry; other tools write paths with a leading slash, PageKit's paths are relative.
   private static func entry(path: String, md5: MD5Digest) -> Manifest.Entry {
     let relative = path.hasPrefix("/") ? String(path.dropFirst()) : path
     return Manifest.Entry(name: Manifest.Entry.name(forPath: relative), path: relative, md5: md5)
   }
 
-  /// Fleets list scripts and pictures together.
+  /// Separates scripts and other files, which these dialects list together.
   private mutating func splitFiles() {
     manifest.files = manifest.bundles.filter { !$0.path.hasSuffix(".js") }
     manifest.bundles.removeAll { !$0.path.hasSuffix(".js") }
@@ -185,16 +185,16 @@ private struct ManifestDraft: Decodable {
 }
 
 extension Manifest.Entry {
-  /// A bundle's name when only its path is known: the path without `.js`.
-  public static func name(forPath path: String) -> String {
+  /// The name of a bundle whose manifest gives only its path: the path without `.js`.
+  package static func name(forPath path: String) -> String {
     path.hasSuffix(".js") ? String(path.dropLast(3)) : path
   }
 }
 
-/// An element of a list that may be faulty without making the others unreadable.
+/// An element of a list; a faulty element does not make the others unreadable.
 private struct Tolerant<Value: Decodable>: Decodable {
   let result: Result<Value, any Error>
-  /// What the element calls itself, where it is faulty.
+  /// The name or path in a faulty element.
   let name: String?
 
   private struct Label: Decodable {

@@ -1,7 +1,7 @@
 import HTTPTransport
 
 extension Manifest {
-  /// Everything wrong with the manifest, in its order; empty when it may be used.
+  /// All faults of the manifest, in its order; empty if the manifest is valid.
   func faults(limits: ManifestLimits) -> [ManifestFault] {
     var faults: [ManifestFault] = []
     func fault(_ subject: String, _ reason: String) { faults.append(ManifestFault(subject: subject, reason: reason)) }
@@ -58,7 +58,7 @@ extension Manifest {
     !release.isEmpty && release.utf8.count <= 200 && !release.hasControlCharacters
   }
 
-  /// Why a path may not be used; nil when it stays below its base however a server or a file system reads it.
+  /// The reason why a path is refused; `nil` if every server and file system reads it as a place below its base.
   private static func pathFault(_ path: String) -> String? {
     if path.isEmpty { return "is empty" }
     if path.utf8.count > 4096 { return "is longer than 4096 bytes" }

@@ -2,26 +2,32 @@ import HTTPTransport
 
 /// The server's list of bundles with their MD5s: one release.
 ///
-/// Keys that this version does not know are kept in `additional` and written back, never interpreted.
+/// Keys that this version does not know are kept in ``additional`` and written back unchanged. Encode a manifest with
+/// `JSONEncoder` to publish it.
 public struct Manifest: Hashable, Sendable {
   /// The newest manifest schema this version reads.
-  public static let supportedSchema = 1
+  package static let supportedSchema = 1
 
-  /// The release's name, as people say it.
+  /// The release's name, for people.
   public var release: String
-  /// Grows with each release of a source.
+  /// The release's number; it grows with each release of a source.
   public var sequence: Int64
-  /// What the paths are relative to; resolves against the manifest's own URL or folder.
+  /// The URL that paths are relative to. It is itself relative to the manifest's URL; an empty text stands for the
+  /// manifest's own folder.
   public var base: String
+  /// The scripts of the pages.
   public var bundles: [Entry]
-  /// Pictures, fonts and data of the release.
+  /// The pictures, fonts and data of the release.
   public var files: [Entry]
-  /// Which query parameters belong to a page's identity; `nil` for what the host says.
+  /// The query parameters that belong to a page's identity; `nil` for the host's own rule,
+  /// ``BundleLoader/Configuration/identity``.
   public var identity: PageIdentity?
+  /// The members that this version does not know, by their names.
   public var additional: [String: JSONValue]
-  /// Whose shape it was read in.
-  public var dialect: Dialect = .pageKit
+  /// The format in which the manifest was read.
+  package var dialect: Dialect = .pageKit
 
+  /// Makes a manifest with the given values.
   public init(
     release: String, sequence: Int64 = 0, base: String = "", bundles: [Entry], files: [Entry] = [],
     identity: PageIdentity? = nil, additional: [String: JSONValue] = [:]
@@ -39,29 +45,34 @@ public struct Manifest: Hashable, Sendable {
 extension Manifest {
   /// When a bundle is preloaded.
   public enum Preload: String, Hashable, Sendable, Codable, CaseIterable {
-    /// At once.
+    /// It is fetched first; the release is complete only with it.
     case launch
-    /// When the launch bundles and files are there.
+    /// It is fetched after the launch bundles and files, if the data saver allows it.
     case idle
-    /// Only when it is opened.
+    /// It is fetched when a page opens it.
     case demand
   }
 
   /// One bundle or file of a release.
   public struct Entry: Hashable, Sendable {
-    /// What people call it; a file's is its path.
+    /// The name for people and for ``PreloadOptions/only``; a file's name is its path by default.
     public var name: String
-    /// Relative to the manifest's `base`.
+    /// The path below the manifest's ``Manifest/base``.
     public var path: String
-    /// In bytes; fleets that publish only MD5s do not tell.
+    /// The size in bytes; `nil` if the manifest gives only digests.
     public var size: Int64?
+    /// The MD5 of the content.
     public var md5: MD5Digest
+    /// The SHA-256 of the content, if the manifest gives one.
     public var sha256: SHA256Digest?
+    /// When the entry is preloaded.
     public var preload: Preload
-    /// URLs fetched into the response cache with the bundle.
+    /// The URLs of responses that are fetched into the response cache together with the bundle.
     public var prefetch: [String]
+    /// The members that this version does not know, by their names.
     public var additional: [String: JSONValue]
 
+    /// Makes an entry with the given values.
     public init(
       name: String, path: String, size: Int64? = nil, md5: MD5Digest, sha256: SHA256Digest? = nil,
       preload: Preload = .launch, prefetch: [String] = [], additional: [String: JSONValue] = [:]
@@ -78,17 +89,18 @@ extension Manifest {
   }
 }
 
-/// How much a manifest may ask for. Everything over a limit is refused whole.
+/// The limits of a manifest. A manifest that exceeds one of them is refused as a whole.
 public struct ManifestLimits: Hashable, Sendable {
-  /// The manifest's own size in bytes; 64 MiB unless told.
+  /// The manifest's own size in bytes; 64 MiB by default.
   public var manifestBytes: Int64
-  /// Bundles and files together; 200,000 unless told.
+  /// The number of bundles and files together; 200,000 by default.
   public var entries: Int
-  /// One bundle or file, in bytes; 64 MiB unless told.
+  /// The size of one bundle or file in bytes; 64 MiB by default.
   public var fileBytes: Int64
-  /// All bundles and files of a release, in bytes; 2 GiB unless told.
+  /// The size of all bundles and files of a release together, in bytes; 2 GiB by default.
   public var releaseBytes: Int64
 
+  /// Makes limits with the given values.
   public init(
     manifestBytes: Int64 = 64 << 20, entries: Int = 200_000, fileBytes: Int64 = 64 << 20,
     releaseBytes: Int64 = 2 << 30
@@ -99,8 +111,9 @@ public struct ManifestLimits: Hashable, Sendable {
     self.releaseBytes = releaseBytes
   }
 
+  /// The defaults.
   public static let standard = ManifestLimits()
 
-  /// An entry has up to seven members, its prefetched URLs, and whatever its tool adds.
+  /// The limits of the manifest's JSON: an entry has up to seven members, its prefetched URLs, and its tool's additions.
   var json: JSONLimits { JSONLimits(values: 10_000 + 16 * entries) }
 }

@@ -1,18 +1,18 @@
 import Foundation
 import HTTPTransport
 
-/// Makes a manifest of the files in a folder.
+/// Makes a manifest from the files in a folder.
 package struct ManifestBuilder: Sendable {
   package let folder: String
-  /// A file that is not part of the release: the manifest itself, where it lies in the folder.
+  /// The path of a file that is left out: the manifest itself, if it is in the folder.
   package var excluded: String?
 
   package init(folder: String) { self.folder = folder }
 
   /// - Parameters:
-  ///   - former: whose settings of each entry are kept.
-  ///   - base: taken as it is.
-  ///   - digests: of the file at a path; nil to read each.
+  ///   - former: the manifest whose settings of each entry are kept.
+  ///   - base: the new manifest's `base`.
+  ///   - digests: returns the digests of the file at a path; `nil` to read each file.
   /// - Throws: ``FolderError``.
   package func manifest(
     following former: Manifest?, base: String, digests known: ((String) throws -> ContentDigests)? = nil
@@ -43,16 +43,16 @@ package struct ManifestBuilder: Sendable {
       additional: former?.additional ?? [:])
   }
 
-  /// The digests of a file, which must be a script where its name says so.
+  /// The digests of a file. A file whose name ends in `.js` must be a script.
   package func digests(of path: String) throws -> ContentDigests {
     let bytes = try read(path)
     if path.hasSuffix(".js") { try checkScript(bytes, path) }
     return try ContentDigests(of: bytes)
   }
 
-  /// Below the folder, sorted; hidden files are left out.
+  /// The paths of all files below the folder, sorted, without hidden files.
   ///
-  /// - Throws: naming what cannot be published, so that no release lacks something in silence.
+  /// - Throws: ``FolderError`` for a file that cannot be published, so that no release silently lacks it.
   private func paths() throws -> [String] {
     let excluded = excluded.map { URL(fileURLWithPath: $0).standardizedFileURL.path }
     var found: [String] = []
@@ -74,7 +74,7 @@ package struct ManifestBuilder: Sendable {
       case S_IFLNK:
         throw FolderError("\(folder)/\(child) is a symbolic link: a release is made of files")
       default:
-        throw FolderError("\(folder)/\(child) is no file")
+        throw FolderError("\(folder)/\(child) is not a regular file")
       }
     }
   }
@@ -103,7 +103,7 @@ package struct ManifestBuilder: Sendable {
     }
   }
 
-  /// What no client would run must not be published.
+  /// Refuses a script that clients would refuse to run.
   private func checkScript(_ bytes: [UInt8], _ path: String) throws {
     if let fault = ScriptCheck.fault(of: bytes) {
       throw FolderError("\(folder)/\(path) is no script: it is \(fault)")
@@ -111,7 +111,7 @@ package struct ManifestBuilder: Sendable {
   }
 }
 
-/// Why no release can be made of a folder.
+/// The reason why a folder cannot be published as a release.
 package struct FolderError: Error, Hashable, CustomStringConvertible {
   package let description: String
 

@@ -1,33 +1,33 @@
 import HTTPTransport
 
-/// What a release needs, against what is stored: what to fetch, keep and drop.
-public struct ManifestDiff: Equatable, Sendable {
-  /// One content to fetch, and everything in the release that has it.
-  public struct Fetch: Equatable, Sendable {
-    public let expected: ExpectedContent
-    /// At least one; the first that answers serves all.
-    public let bundles: [PageBundle]
+/// The difference between a release and the store: the contents to fetch, keep and drop.
+package struct ManifestDiff: Equatable, Sendable {
+  /// One content to fetch, and the entries of the release that have it.
+  package struct Fetch: Equatable, Sendable {
+    package let expected: ExpectedContent
+    /// The entries with this content, at least one; the first whose URL delivers it serves all.
+    package let bundles: [PageBundle]
 
-    /// Whether the release can do without it.
-    public var isOptional: Bool { bundles.allSatisfy(\.isOptional) }
+    /// `true` if the release is complete without it.
+    package var isOptional: Bool { bundles.allSatisfy(\.isOptional) }
   }
 
-  /// Launch bundles and the files first, then idle ones.
-  public let fetch: [Fetch]
-  /// In the store already.
-  public let keep: [PageBundle]
-  /// Neither stored nor to be fetched before someone opens them.
-  public let onDemand: [PageBundle]
-  /// Of the release before: no longer wanted by this one.
-  public let drop: [PageBundle]
+  /// The contents to fetch: launch bundles and files first, then idle ones.
+  package let fetch: [Fetch]
+  /// The entries that are already in the store.
+  package let keep: [PageBundle]
+  /// The entries that are fetched when a page opens them.
+  package let onDemand: [PageBundle]
+  /// The entries of the previous release that this one does not contain.
+  package let drop: [PageBundle]
 
-  /// Bytes to fetch, as far as the manifest tells sizes.
-  public var bytesToFetch: Int64 { fetch.reduce(0) { $0 + ($1.expected.size ?? 0) } }
+  /// The bytes to fetch, as far as the manifest gives sizes.
+  package var bytesToFetch: Int64 { fetch.reduce(0) { $0 + ($1.expected.size ?? 0) } }
 
   /// - Parameters:
-  ///   - only: names to restrict fetching to; nil means all.
-  ///   - isStored: whether the store has the bundle's very bytes.
-  public init(
+  ///   - only: the names of the entries to fetch; `nil` for all.
+  ///   - isStored: returns `true` if the store has the entry's bytes.
+  package init(
     of release: [PageBundle], replacing previous: [PageBundle] = [], only: Set<String>? = nil,
     isStored: (PageBundle) -> Bool
   ) {
@@ -65,13 +65,13 @@ public struct ManifestDiff: Equatable, Sendable {
   }
 }
 
-/// What changed between two releases, for people.
-public struct ManifestChanges: Equatable, Sendable {
-  public let added: [String]
-  public let changed: [String]
-  public let removed: [String]
+/// The paths that changed between two releases, for people.
+package struct ManifestChanges: Equatable, Sendable {
+  package let added: [String]
+  package let changed: [String]
+  package let removed: [String]
 
-  public init(from old: Manifest, to new: Manifest) {
+  package init(from old: Manifest, to new: Manifest) {
     func digests(_ manifest: Manifest) -> [String: MD5Digest] {
       Dictionary((manifest.bundles + manifest.files).map { ($0.path, $0.md5) }, uniquingKeysWith: { first, _ in first })
     }

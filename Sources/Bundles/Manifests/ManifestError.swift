@@ -1,22 +1,22 @@
 import Foundation
 import HTTPTransport
 
-/// Why a manifest was refused. Nothing of it is used.
-public enum ManifestError: Error, Hashable, CustomStringConvertible {
-  /// Larger than `limit` bytes.
+/// The reason why a manifest was refused. Nothing of a refused manifest is used.
+package enum ManifestError: Error, Hashable, CustomStringConvertible {
+  /// The manifest is larger than `limit` bytes.
   case tooLarge(size: Int64, limit: Int64)
   case notUTF8
   case notJSON(reason: String)
-  /// JSON, but of none of the known shapes.
+  /// The JSON has none of the known formats.
   case unrecognised
   case unsupportedSchema(found: Int64, supported: Int)
-  /// Every faulty entry.
+  /// The manifest has invalid entries; all of them are listed.
   case invalid([ManifestFault])
 
-  /// How many faults a description spells out.
+  /// The number of faults that a description spells out.
   private static let spelledOut = 10
 
-  public var description: String {
+  package var description: String {
     switch self {
     case .tooLarge(let size, let limit):
       return "the manifest has \(size) bytes, more than the limit of \(limit)"
@@ -26,7 +26,7 @@ public enum ManifestError: Error, Hashable, CustomStringConvertible {
       return "the manifest is not JSON: \(reason)"
     case .unrecognised:
       return
-        "the JSON is no manifest: it has neither \"bundles\" (PageKit) nor \"filesMd5\" (Eros), nor is it a list of path and md5 (weexbox)"
+        "the JSON is not a manifest: it has neither \"bundles\" (PageKit) nor \"filesMd5\" (Eros), nor is it a list of path and md5 (weexbox)"
     case .unsupportedSchema(let found, let supported):
       return "the manifest has schema \(found), this version reads schema \(supported): update PageKit"
     case .invalid(let faults):
@@ -36,7 +36,7 @@ public enum ManifestError: Error, Hashable, CustomStringConvertible {
     }
   }
 
-  /// Names what stands where JSON should, where that is plain to see.
+  /// Describes text that is obviously not a JSON object or array; `nil` if it may be one.
   static func notJSONReason(_ bytes: [UInt8]) -> String? {
     guard let first = bytes.first(where: { ![9, 10, 13, 32].contains($0) }) else { return "it is empty" }
     switch first {
@@ -47,20 +47,20 @@ public enum ManifestError: Error, Hashable, CustomStringConvertible {
   }
 }
 
-/// One thing wrong with one entry.
-public struct ManifestFault: Hashable, Sendable, CustomStringConvertible {
-  /// The entry, as the manifest lists and names it.
-  public let subject: String
-  public let reason: String
+/// A fault of one entry of a manifest.
+package struct ManifestFault: Hashable, Sendable, CustomStringConvertible {
+  /// The entry's kind and name, or `the manifest`.
+  package let subject: String
+  package let reason: String
 
-  public init(subject: String, reason: String) {
+  package init(subject: String, reason: String) {
     self.subject = subject
     self.reason = reason
   }
 
-  public var description: String { "\(subject): \(reason)" }
+  package var description: String { "\(subject): \(reason)" }
 
-  /// What a decoder's error means to the manifest's author.
+  /// A decoder's error in words for the manifest's author.
   static func reason(_ error: any Error, field: String? = nil) -> String {
     guard let error = error as? DecodingError else { return "\(error)" }
     return error.reason(field: field)

@@ -1,7 +1,8 @@
 import HTTPTransport
 
-/// A bundle or file of a release, with its place in the world: what is fetched, stored and opened.
+/// A bundle or file of a release, with its URL: the unit that is fetched, stored and opened.
 public struct PageBundle: Hashable, Sendable {
+  /// The kind of an entry.
   public enum Kind: String, Hashable, Sendable, Codable {
     /// The script of a page.
     case bundle
@@ -9,20 +10,27 @@ public struct PageBundle: Hashable, Sendable {
     case file
   }
 
+  /// Whether it is a page's script or another file.
   public let kind: Kind
+  /// Its name in the manifest.
   public let name: String
-  /// Where it is fetched from, and by which it is asked for.
+  /// The URL that it is fetched from and opened by.
   public let url: PageURL
-  /// In bytes, where the manifest tells.
+  /// The size in bytes; `nil` if the manifest does not give it.
   public let size: Int64?
+  /// The MD5 that the manifest gives.
   public let md5: MD5Digest
+  /// The SHA-256, if the manifest gives one.
   public let sha256: SHA256Digest?
+  /// When it is preloaded.
   public let preload: Manifest.Preload
+  /// The URLs of responses that are fetched together with it.
   public let prefetch: [String]
-  /// Whether its release may be switched to without it, where its bytes are not those that the manifest promises.
+  /// `true` if the release is complete without it, should the server's bytes differ from the manifest's digest. Files of
+  /// Eros and weexbox manifests are optional, since their tools may write wrong digests.
   public let isOptional: Bool
 
-  public init(
+  package init(
     kind: Kind, name: String, url: PageURL, size: Int64?, md5: MD5Digest, sha256: SHA256Digest? = nil,
     preload: Manifest.Preload = .launch, prefetch: [String] = [], isOptional: Bool = false
   ) {
@@ -37,16 +45,16 @@ public struct PageBundle: Hashable, Sendable {
     self.isOptional = isOptional
   }
 
-  /// What its bytes must digest to.
-  public var expected: ExpectedContent { ExpectedContent(md5: md5, sha256: sha256, size: size) }
+  /// The digests and size that its bytes must have.
+  package var expected: ExpectedContent { ExpectedContent(md5: md5, sha256: sha256, size: size) }
 }
 
 extension Manifest {
   /// The release's bundles and then its files, located against the manifest's own URL.
   ///
-  /// - Throws: ``ManifestError`` where `base` leads to no `http`, `https` or `file` URL, or from the
-  ///   network to files of this machine.
-  public func located(at manifestURL: PageURL) throws -> [PageBundle] {
+  /// - Throws: ``ManifestError`` if `base` is not an `http`, `https` or `file` URL, or if a manifest from the network
+  ///   names files of this machine.
+  package func located(at manifestURL: PageURL) throws -> [PageBundle] {
     let folder = base.isEmpty || base.hasSuffix("/") ? base : base + "/"
     guard let base = manifestURL.resolving(folder.isEmpty ? "." : folder), manifestURL.isFile || !base.isFile else {
       throw ManifestError.invalid([
@@ -59,7 +67,7 @@ extension Manifest {
     located.reserveCapacity(bundles.count + files.count)
     for (entries, kind) in [(bundles, PageBundle.Kind.bundle), (files, .file)] {
       for entry in entries {
-        // The path is a name below the base, not a reference: what would be syntax in it is escaped.
+        // The path is a name below the base, not a reference: characters of URL syntax in it are escaped.
         guard let url = PageURL(base.prefix + PageURL.escapingPath(entry.path)) else {
           throw ManifestError.invalid([
             ManifestFault(
@@ -85,7 +93,7 @@ extension PageURL {
     return String(path[...(path.lastIndex(of: "/") ?? path.index(before: path.endIndex))])
   }
 
-  /// Escapes what is not allowed in a path; existing escapes stay.
+  /// Escapes the characters that a path must not contain; existing escapes stay.
   fileprivate static func escapingPath(_ path: String) -> String {
     var escaped: [UInt8] = []
     let utf8 = Array(path.utf8)

@@ -1,16 +1,17 @@
 import HTTPTransport
 
-/// Which query parameters belong to a page's identity, where a manifest lists the page without them.
+/// The query parameters that belong to a page's identity, if a manifest lists the page without them.
 ///
-/// An entry with exactly the page's URL always goes first. The page itself sees its whole URL.
+/// An entry with exactly the page's URL takes precedence. The page itself always sees its whole URL. In a manifest:
+/// `"identity": {"ignore": "*"}` or `"identity": {"ignore": ["id", "from"]}`.
 public enum PageIdentity: Hashable, Sendable {
-  /// No parameter counts: `home.js?id=1` is the manifest's `home.js`. The default.
+  /// Ignores all parameters: `home.js?id=1` is the manifest's `home.js`. The default.
   case ignoringAllParameters
-  /// These parameters do not count, all others do.
+  /// Ignores the named parameters and keeps all others.
   case ignoring(Set<String>)
 
-  /// The page's URL without the parameters that do not count.
-  public func reduced(_ url: PageURL) -> PageURL {
+  /// The page's URL without the ignored parameters.
+  package func reduced(_ url: PageURL) -> PageURL {
     guard let mark = url.text.firstIndex(of: "?") else { return url }
     let path = String(url.text[..<mark])
     switch self {
@@ -23,7 +24,6 @@ public enum PageIdentity: Hashable, Sendable {
   }
 }
 
-/// In a manifest: `"identity": {"ignore": "*"}` or `"identity": {"ignore": ["id", "from"]}`.
 extension PageIdentity: Codable {
   private enum CodingKeys: String, CodingKey { case ignore }
 

@@ -1,46 +1,47 @@
 import HTTPTransport
 
-/// What to do when a page is opened, from its policy, what is stored, what the server said this launch, and what was
-/// tried.
+/// The next step when a page is opened, decided from its policy, the stored bytes, the server's answers in this launch,
+/// and the attempts so far.
 ///
-/// Pure; ``BundleLoader`` does what it says and asks again.
+/// A value without I/O; ``BundleOpening`` carries out each step and then decides again.
 enum BundleDecision: Equatable, Sendable {
-  /// Check the stored bytes against their digest, and run them.
+  /// Checks the stored bytes against their digest, and runs them.
   case runStored(Blob, as: Confirmation)
-  /// The stored bytes are damaged: move them away.
+  /// Moves damaged stored bytes away.
   case quarantine(Blob)
-  /// Ask for the server's manifest.
+  /// Asks for the server's manifest.
   case askServer
-  /// Ask those that may know the MD5 of a bundle outside the manifest.
+  /// Asks the checksum sources for the MD5 of a bundle outside the manifest.
   case askOtherSources
+  /// Fetches the bundle from the server.
   case fetch(ExpectedContent)
-  /// Nothing may be run.
+  /// Fails: there are no bytes that may be run.
   case fail
 
-  /// How sure it is that the server would send the same.
+  /// The certainty that the server has the same bytes.
   enum Confirmation: Equatable, Sendable {
-    /// The server says so in this launch.
+    /// The server confirmed the bytes in this launch.
     case verified
-    /// The server was not asked, could not be asked, or does not tell.
+    /// The server was not asked, could not be reached, or gives no digest.
     case unverified
-    /// The server has other bytes, which are not here.
+    /// The server has other bytes, which could not be fetched.
     case stale
-    /// The server has the bundle no more.
+    /// The server no longer has the bundle.
     case gone
   }
 
-  /// What the server said of the bundle in this launch.
+  /// The server's answer about the bundle in this launch.
   enum ServerState: Equatable, Sendable {
     case notAsked
     case expects(ExpectedContent)
     case hints(MD5Digest)
-    /// The manifest does not list it, and other sources were not asked.
+    /// The manifest does not list the bundle, and the other checksum sources were not asked.
     case notListed
-    /// Offline, an error, or not known in time.
+    /// There is no answer: offline, an error, or too late.
     case unknown
-    /// The server is there, and none of its sources tells an MD5: only its bytes do.
+    /// The server answers, but none of the checksum sources gives an MD5; only a download tells its bytes.
     case untold
-    /// The server has no such bundle: 404 or 410.
+    /// The server no longer has the bundle: 404 or 410.
     case gone
   }
 
@@ -91,14 +92,14 @@ enum BundleDecision: Equatable, Sendable {
 }
 
 extension BundleDecision.ServerState {
-  /// What fetched bytes must be; a hint rejects nothing.
+  /// The digests that fetched bytes must have; a hint rejects no bytes.
   fileprivate var expected: ExpectedContent {
     if case .expects(let expected) = self { expected } else { ExpectedContent(md5: nil) }
   }
 }
 
 extension ExpectedContent {
-  /// Whether bytes with these digests are the expected ones; true where nothing is known.
+  /// Returns `true` if the blob has the expected digests, or if no digest is expected.
   func matches(_ blob: Blob) -> Bool {
     mismatch(with: ContentDigests(md5: blob.md5, sha256: blob.sha256, size: blob.size)) == nil
   }

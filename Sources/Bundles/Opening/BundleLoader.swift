@@ -3,28 +3,31 @@ import HTTPTransport
 import Logging
 import Synchronization
 
-/// Opens bundles: from the store where the server's MD5 says so, from the network otherwise. The decisions are
-/// ``BundleDecision``'s, one opening is a ``BundleOpening``.
+/// Opens bundles: from the store if the server's MD5 matches the stored bytes, from the network otherwise.
+///
+/// `BundleDecision` decides each step; one opening is a `BundleOpening`.
 public final class BundleLoader: Sendable {
+  /// The configuration of a bundle loader.
   public struct Configuration: Sendable {
-    /// How pages open that no rule matches.
+    /// The policy of pages that no rule matches; `.networkFirst` with a deadline of 2 seconds by default.
     public var policy = OpenPolicy.networkFirst()
-    /// The first that matches a page's URL counts.
+    /// The policies of certain pages; the first rule that matches a page's URL applies.
     public var rules: [OpenRule] = []
-    /// Which release a page sees that opens while a newer one is coming in.
+    /// The bytes that a page gets while a newer release is being downloaded.
     public var consistency = Consistency.bundle
-    /// Which query parameters belong to a page's identity, for manifests that do not say.
+    /// The query parameters that belong to a page's identity, for manifests without a rule of their own.
     public var identity = PageIdentity.ignoringAllParameters
-    /// How long an opening with nothing to show waits for a server that sends nothing.
+    /// How long an opening waits for a silent server if nothing is stored; 15 seconds by default.
     public var idleLimit: Duration = .seconds(15)
-    /// Asked in their order for bundles outside the manifest.
+    /// The checksum sources for bundles outside the manifest, in the order in which they are asked.
     public var checksumSources = ChecksumSource.standard
 
+    /// Makes a configuration with the default values.
     public init() {}
   }
 
   let store: any BundleStoring
-  /// `nil` where there is no manifest.
+  /// `nil` without a manifest.
   let verifier: LaunchVerifier?
   let contents: ReleaseContents
   let checksums: PageChecksums
@@ -34,28 +37,20 @@ public final class BundleLoader: Sendable {
   private let broadcast: Broadcast<BundleNews>
   private let behind = Mutex<[PageURL: Behind]>([:])
 
-  /// An opening that goes on behind what a page shows.
+  /// An opening that goes on in the background while its page shows stored bytes.
   private struct Behind {
     let walk: Task<LoadedBundle, any Error>
     let end: Task<Void, Never>
   }
 
   /// - Parameters:
-  ///   - verifier: `nil` where there is no manifest.
+  ///   - verifier: `nil` without a manifest.
   ///   - verification: how often servers are asked about bundles outside the manifest.
-  public convenience init(
+  ///   - news: receives the news that ``news`` passes on.
+  package init(
     store: any BundleStoring, verifier: LaunchVerifier?, downloader: BundleDownloader,
     verification: Verification = .perLaunch, configuration: Configuration = Configuration(),
-    logger: Logger = Logger(label: "pagekit.open")
-  ) {
-    self.init(
-      store: store, verifier: verifier, downloader: downloader, verification: verification,
-      configuration: configuration, news: Broadcast(), time: .system, logger: logger)
-  }
-
-  package init(
-    store: any BundleStoring, verifier: LaunchVerifier?, downloader: BundleDownloader, verification: Verification,
-    configuration: Configuration, news: Broadcast<BundleNews>, time: TimeSource,
+    news: Broadcast<BundleNews> = Broadcast(), time: TimeSource = .system,
     logger: Logger = Logger(label: "pagekit.open")
   ) {
     self.store = store
@@ -70,11 +65,14 @@ public final class BundleLoader: Sendable {
     self.logger = logger
   }
 
-  /// News of verified bytes and complete releases that are newer than what pages show, from now on.
-  public var news: AsyncStream<BundleNews> { broadcast.listen() }
+  /// Announces verified bytes and complete releases that are newer than the ones that pages show, from now on.
+  package var news: AsyncStream<BundleNews> { broadcast.listen() }
 
-  /// The bundle's bytes, checked.
+  /// Returns the bundle's bytes, checked against their digests.
   ///
+  /// - Parameters:
+  ///   - url: the page's URL, as the page sees it.
+  ///   - options: a policy for this opening alone.
   /// - Throws: ``BundleError``, ``ReleaseError``, ``StoreError``, `CancellationError`.
   public func load(_ url: PageURL, options: OpenOptions = OpenOptions()) async throws -> LoadedBundle {
     var tries = 1
@@ -82,21 +80,21 @@ public final class BundleLoader: Sendable {
       do {
         return try await BundleOpening(url, options, policy: policy(for: url, options), of: self).run()
       } catch StoreError.releaseGone where tries < 3 {
-        // Collected between the choice and the lease: another one is current by now.
+        // The release was collected between the choice and the lease: another one is current by now.
         tries += 1
       }
     }
   }
 
-  /// Asks for the server's manifest, and waits as the opening of a page waits: up to the policy's deadline if the store
-  /// has something to show, and otherwise for as long as the server sends something.
+  /// Asks for the server's manifest, and waits as the opening of a page waits: up to the policy's deadline if stored
+  /// bytes can be shown, and otherwise for as long as the server sends bytes.
   ///
-  /// - Parameter canShow: something is stored that can be shown without the server.
+  /// - Parameter canShow: `true` if stored bytes can be shown without the server.
   /// - Returns: `nil` if the deadline came first, or there is no manifest.
   /// - Throws: ``SourceError``, ``StoreError``, `CancellationError`.
   package func verified(policy: OpenPolicy, canShow: Bool) async throws -> Verified? {
     guard let verifier else { return nil }
-    // Something of the time is left to the opening itself.
+    // A part of the time is left to the opening itself.
     let deadline = OpeningDeadline(
       began: time.now(), total: policy.deadline.map { $0 - .milliseconds(100) }, idle: configuration.idleLimit)
     while true {
@@ -120,11 +118,12 @@ public final class BundleLoader: Sendable {
   /// Begins a new launch: servers are asked again about bundles outside the manifest.
   package func relaunch() async { await checksums.relaunch() }
 
-  // MARK: Behind what is shown
+  // MARK: Work in the background
 
-  /// Lets an opening come to its end for the next one; where another of the same page is under way, that one serves.
+  /// Lets an opening finish in the background for the next one. If another one of the same page is under way, the new
+  /// one is cancelled.
   ///
-  /// - Parameter shown: what the page shows meanwhile.
+  /// - Parameter shown: the bundle that the page shows meanwhile.
   func goOn(_ walk: Task<LoadedBundle, any Error>, behind shown: LoadedBundle) {
     let url = shown.url
     behind.withLock { behind in
@@ -140,7 +139,7 @@ public final class BundleLoader: Sendable {
     }
   }
 
-  /// Waits for downloads that go on behind pages that were opened already.
+  /// Waits for the downloads that go on in the background.
   package func finishBackgroundWork() async {
     while let opening = behind.withLock({ $0.values.first }) { await opening.end.value }
   }

@@ -1,13 +1,13 @@
 import HTTPTransport
 
-/// Something newer than what pages show is in the store.
+/// An announcement that the store has newer bytes than pages show.
 public enum BundleNews: Hashable, Sendable {
-  /// Verified bytes of a page's bundle that it was not opened with.
+  /// The page's bundle has newer verified bytes; `release` names their release, `nil` for a bundle without one.
   case bundle(PageURL, md5: MD5Digest, release: String?)
-  /// A release is complete and current.
+  /// The release is complete and is now the current one.
   case release(StoredRelease)
 
-  /// Whether a page that shows these bytes may want to be reloaded.
+  /// Returns `true` if a page that shows these bytes may be reloaded to show newer ones.
   package func concerns(_ shown: LoadedBundle) -> Bool {
     switch self {
     case .bundle(let url, let md5, _): url == shown.url && md5 != shown.md5

@@ -2,9 +2,9 @@ import HTTPTransport
 import Logging
 import Synchronization
 
-/// One opening of a page's bundle, from the look into the store to its bytes.
+/// One opening of a page's bundle, from the search in the store to its bytes.
 ///
-/// The walk asks and fetches as ``BundleDecision`` says; the deadline may end the wait for it, and what is stored is run
+/// The walk asks and fetches as ``BundleDecision`` says. If the deadline ends the wait for the walk, stored bytes are run
 /// meanwhile.
 final class BundleOpening: Sendable {
   private let url: PageURL
@@ -16,7 +16,7 @@ final class BundleOpening: Sendable {
 
   private struct State {
     var answer = ServerAnswer(word: .notAsked, note: "the server was not asked")
-    /// Whose progress is the opening's.
+    /// The URLs whose transfers count as progress of the opening.
     var waitingFor: Set<PageURL> = []
     var failure: (any Error)?
     var isBehind = false
@@ -68,7 +68,7 @@ final class BundleOpening: Sendable {
         canShow = false
       } else {
         walk.cancel()
-        // It may have ended just now.
+        // The walk may have ended just now.
         if let bundle = try? await walk.value { return bundle }
         throw state.withLock(\.failure)
           ?? BundleError.noProgress(bundle: name, url: url, after: loader.configuration.idleLimit)
@@ -87,9 +87,9 @@ final class BundleOpening: Sendable {
     return StoredChoice.best(among: try await candidates(), loader.configuration.consistency) != nil
   }
 
-  /// The time is up: what is stored, without what the server would still have said or sent.
+  /// Uses stored bytes when the time is up, without the server's missing answer or bytes.
   ///
-  /// - Returns: `nil` if nothing stored is sound.
+  /// - Returns: `nil` if no stored bytes are intact.
   private func showStored() async throws -> LoadedBundle? {
     var answer = state.withLock(\.answer)
     let waited = (deadline.total ?? deadline.idle).inSeconds
@@ -128,7 +128,7 @@ final class BundleOpening: Sendable {
       let blob = choice?.blob
       let stored: BundleDecision.Input.Stored =
         damaged.map { .damaged($0) } ?? blob.map { .blob($0) } ?? .nothing
-      // In place of a given release's bytes no others may run.
+      // No other bytes may run in place of those of a given release.
       let isHeld = options.view != nil && answer.release != nil
       let situation = BundleDecision.Input(
         stored: stored, server: answer.word, fetchHasFailed: hasFailed, policy: isHeld ? .networkOnly : policy)
@@ -148,7 +148,7 @@ final class BundleOpening: Sendable {
           throw error
         } catch {
           if let fresh = await freshAnswer(contradicting: error, since: answer), fresh.bundle != answer.bundle {
-            // The 304 was wrong: the manifest has moved on.
+            // The 304 was wrong: the server has another manifest.
             note(fresh)
             continue
           }
@@ -172,7 +172,7 @@ final class BundleOpening: Sendable {
 
   // MARK: The store
 
-  /// Everything stored for the page, also under its URL without the parameters that do not count.
+  /// The stored candidates for the page, also those under its URL without the ignored parameters.
   private func candidates() async throws -> [StoredCandidate] {
     let (store, source) = (loader.store, loader.verifier?.source)
     if let view = options.view {
@@ -205,7 +205,7 @@ final class BundleOpening: Sendable {
     return try await loader.store.bundle(at: try await identity(of: release).reduced(url), in: release)
   }
 
-  /// The bytes of the release that the server means; where they are not here, those that may stand in for them.
+  /// The candidate of the server's release; if its bytes are not stored, the best other one.
   private func choice(among candidates: [StoredCandidate], _ answer: ServerAnswer) -> StoredCandidate? {
     if let release = answer.release,
       let meant = candidates.first(where: { $0.release?.id == release.id && $0.blob != nil })
@@ -252,14 +252,14 @@ final class BundleOpening: Sendable {
     if let bundle = answer.bundle, let release = answer.release {
       return try await fetch(bundle, of: release, answer, seen: seen)
     }
-    // Without the server's word the stored release tells what is expected.
+    // Without the server's answer the stored release tells the expected digests.
     if answer.word == .unknown, let known = candidates.first(where: { $0.release != nil && $0.blob == nil }),
       let release = known.release
     {
       do {
         return try await fetch(known.bundle, of: release, answer, seen: seen)
       } catch let error as BundleError where error.mayBeOutdatedManifest {
-        // The server has moved on: its bytes are of no release that is known here.
+        // The server has a newer release that is not known here.
       }
     }
     waitsFor(url)
@@ -281,7 +281,7 @@ final class BundleOpening: Sendable {
     waitsFor(bundle.url)
     let isForced = options.ignoresStore
     let delivery = try await loader.contents.fetch(bundle, of: release) { [store = loader.store] in
-      // Another opening, or the preloader, may have brought it meanwhile.
+      // Another opening, or the preloader, may have stored it meanwhile.
       guard !isForced, let blob = try await store.bundle(at: bundle.url, in: release)?.blob, blob != seen else {
         return nil
       }
@@ -299,17 +299,17 @@ final class BundleOpening: Sendable {
       note: isVerified ? nil : answer.note, view: view)
   }
 
-  // MARK: The server's word
+  // MARK: The server's answer
 
-  /// What the server said of one bundle, and where it said so.
+  /// The server's answer about one bundle, and the manifest's entry if there is one.
   private struct ServerAnswer {
     var word: BundleDecision.ServerState
     /// The manifest's entry, and the release it is in.
     var bundle: PageBundle?
     var release: StoredRelease?
-    /// Why the word is unknown, or not the server's, in a sentence.
+    /// A sentence that says why the answer is unknown, or is not the server's.
     var note: String?
-    /// False where the page is held to an older release.
+    /// `false` if the page stays with an older release.
     var isServers = true
   }
 
@@ -327,13 +327,13 @@ final class BundleOpening: Sendable {
     return (try? await pinned(verifier, unless: answer)) ?? answer
   }
 
-  /// How long the server may take to say its MD5s, counted from the opening's beginning.
+  /// How long the server may take to give its MD5s, counted from the opening's beginning.
   private var patience: Duration { policy.deadline ?? loader.configuration.idleLimit }
 
   private func manifestAnswer(_ verifier: LaunchVerifier) async -> ServerAnswer {
     waitsFor(verifier.source)
     do {
-      // Where nothing is stored, the bundle is asked for without its MD5 before the user's patience is used up.
+      // If nothing is stored, the bundle is requested without its MD5 after this time.
       guard
         let verified = try await within(
           until: deadline.began + patience, on: loader.time, { try await verifier.verified() })
@@ -355,7 +355,7 @@ final class BundleOpening: Sendable {
     return ServerAnswer(word: .expects(bundle.expected), bundle: bundle, release: verified.release)
   }
 
-  /// The bundle of a held release: whatever the server would say, it is the one to show.
+  /// The bundle of a held release, which is shown whatever the server has.
   private func heldAnswer(_ verifier: LaunchVerifier) async throws -> ServerAnswer? {
     guard !options.ignoresStore, let source = try await loader.store.source(verifier.source), source.isHeld,
       let current = source.current
@@ -364,7 +364,7 @@ final class BundleOpening: Sendable {
     return try await pinned(to: current, because: "release \(current.name) is held", server: known)
   }
 
-  /// The current release's bundle, where a newer release must not show before it is complete, or is held back.
+  /// The current release's bundle, if a newer release must not show because it is incomplete or the current one is held.
   private func pinned(_ verifier: LaunchVerifier, unless answer: ServerAnswer) async throws -> ServerAnswer? {
     guard !options.ignoresStore, let source = try await loader.store.source(verifier.source),
       loader.configuration.consistency == .release || source.isHeld, let current = source.current,
@@ -375,7 +375,7 @@ final class BundleOpening: Sendable {
     return try await pinned(to: current, because: reason, server: answer.bundle)
   }
 
-  /// - Parameter server: the server's entry of the page, as far as it is known.
+  /// - Parameter server: the server's entry of the page, if it is known.
   private func pinned(
     to current: StoredRelease, because reason: String, server: PageBundle?
   ) async throws -> ServerAnswer? {
@@ -385,7 +385,7 @@ final class BundleOpening: Sendable {
       isServers: server?.md5 == pinned.bundle.md5)
   }
 
-  /// The server's word without conditions, where bytes contradict a manifest it called unchanged.
+  /// The server's answer to an unconditional request, after bytes contradicted a manifest that it called unchanged.
   private func freshAnswer(contradicting error: any Error, since answer: ServerAnswer) async -> ServerAnswer? {
     guard (error as? BundleError)?.mayBeOutdatedManifest == true, answer.bundle != nil, options.view == nil,
       let verifier = loader.verifier

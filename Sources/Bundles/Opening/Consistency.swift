@@ -1,7 +1,7 @@
-/// Which bytes a page gets that is opened while a release is coming in.
+/// The bytes that a page gets while a newer release is being downloaded.
 public enum Consistency: Hashable, Sendable {
-  /// The newest verified bytes of this page, fetched now if need be.
+  /// The newest verified bytes of this page, fetched at once if necessary.
   case bundle
-  /// Everything from the current release until the new one is complete.
+  /// The bytes of the current release, until the newer one is complete.
   case release
 }

@@ -1,46 +1,60 @@
 import HTTPTransport
 
-/// A bundle's bytes, checked, and how they were come by.
+/// A bundle's bytes, checked against their digests, with their origin.
 public struct LoadedBundle: Sendable {
+  /// Where a bundle's bytes came from.
   public enum Source: String, Hashable, Sendable, Codable {
-    /// Checked before, and kept in memory.
+    /// From memory; the bytes were checked when they were read.
     case memory
+    /// From the store on disk.
     case store
+    /// From the server.
     case network
-    /// The server has newer bytes, which are not here.
+    /// From the store, although the server has newer bytes, which could not be fetched.
     case stale
-    /// The server has the bundle no more; these are the bytes it had.
+    /// From the store, although the server no longer has the bundle.
     case kept
   }
 
-  /// As the page sees it, also when the bytes come from the disk.
+  /// The page's URL, as the page sees it, wherever the bytes come from.
   public let url: PageURL
+  /// The script, in UTF-8.
   public let bytes: [UInt8]
+  /// Where the bytes came from.
   public let source: Source
+  /// The MD5 of the bytes.
   public let md5: MD5Digest
-  /// Whether the server confirmed the bytes in this launch.
+  /// `true` if the server confirmed the bytes in this launch.
   public let isVerified: Bool
-  /// Why they are stale or unconfirmed, in words.
+  /// A sentence that says why the bytes are stale or unconfirmed; `nil` for verified bytes.
   public let note: String?
-  /// The release that the bytes are of; `nil` for a bundle that no manifest lists.
-  public let view: ReleaseView?
+  /// The view of the release that the bytes belong to; `nil` for a bundle that no manifest lists.
+  package let view: ReleaseView?
+
+  /// The release that the bytes belong to; `nil` for a bundle that no manifest lists.
+  public var release: StoredRelease? { view?.release }
 }
 
-/// What the caller of an open allows.
+/// The options of one opening.
 public struct OpenOptions: Hashable, Sendable {
-  /// `nil` for what the loader's rules say.
+  /// The policy; `nil` to apply the loader's rules.
   public var policy: OpenPolicy?
-  /// Fetch the bytes anew, whatever is stored.
+  /// Fetches the bytes from the server even if they are stored.
   public var ignoresStore: Bool
-  /// Open the bundle of this release and no other: that of the page it is embedded in. A bundle that the release does
-  /// not list is opened as one outside of manifests.
-  public var view: ReleaseView?
-  /// How long the caller has waited for the server already, which counts for the policy's deadline.
+  /// Opens the bundle of this release only, which is the release of the page around it. A bundle that the release does
+  /// not list is opened like one outside of manifests.
+  package var view: ReleaseView?
+  /// How long the caller has already waited for the server; this counts towards the policy's deadline.
   package var timeWaited: Duration = .zero
 
-  public init(policy: OpenPolicy? = nil, ignoresStore: Bool = false, view: ReleaseView? = nil) {
+  /// Makes options with the given values.
+  public init(policy: OpenPolicy? = nil, ignoresStore: Bool = false) {
     self.policy = policy
     self.ignoresStore = ignoresStore
+  }
+
+  package init(policy: OpenPolicy? = nil, ignoresStore: Bool = false, view: ReleaseView?) {
+    self.init(policy: policy, ignoresStore: ignoresStore)
     self.view = view
   }
 }

@@ -1,23 +1,23 @@
 import HTTPTransport
 
-/// How the store and the server share in opening a page: the strategies of Workbox, by their names.
+/// The order in which the store and the server are used to open a page. The names are those of Workbox's strategies.
 public enum OpenPolicy: Hashable, Sendable {
-  /// The server's bytes, and what is stored if they are not here by the deadline or cannot be had; the download then
-  /// goes on for the next opening. The deadline counts from the beginning of the opening and covers the question for the
-  /// server's MD5s, the download and every retry; it holds only where something is stored.
+  /// Uses the server's bytes, and stored bytes if the server's have not arrived by the deadline or cannot be fetched; the
+  /// download then goes on for the next opening. The deadline counts from the beginning of the opening and covers the
+  /// request for the server's MD5s, the download and every retry. It applies only if bytes are stored.
   case networkFirst(deadline: Duration = .seconds(2))
-  /// What is stored, without asking; the server's bytes where nothing is.
+  /// Uses stored bytes without asking the server, and the server's bytes if none are stored.
   case cacheFirst
-  /// What is stored, without waiting; the server is asked behind it for the next opening.
+  /// Uses stored bytes at once, and asks the server in the background for the next opening.
   case staleWhileRevalidate
-  /// What is stored, or an error.
+  /// Uses stored bytes, and fails if there are none.
   case cacheOnly
-  /// The server's bytes, or an error: what is stored counts only if the server confirms it in this launch.
+  /// Uses the server's bytes, and stored bytes only if the server confirms them in this launch. Fails otherwise.
   case networkOnly
 }
 
 extension OpenPolicy {
-  /// Whether stored bytes are run without asking the server first.
+  /// `true` if stored bytes are run without asking the server first.
   package var startsWithStored: Bool {
     switch self {
     case .cacheFirst, .staleWhileRevalidate, .cacheOnly: true
@@ -25,43 +25,46 @@ extension OpenPolicy {
     }
   }
 
-  /// Whether the server may be asked at all.
+  /// `true` if the server may be asked at all.
   package var usesNetwork: Bool { self != .cacheOnly }
 
-  /// Whether stored bytes may be run that the server has not confirmed.
+  /// `true` if stored bytes may be run without the server's confirmation.
   var allowsUnconfirmed: Bool { self != .networkOnly }
 
-  /// How long an opening waits for the server where something is stored; `nil` for as long as it makes progress.
+  /// How long an opening waits for the server if bytes are stored; `nil` to wait as long as there is progress.
   var deadline: Duration? {
     if case .networkFirst(let deadline) = self { deadline } else { nil }
   }
 }
 
-/// The policy of pages whose URLs match a pattern.
+/// A policy for the pages whose URLs match a pattern.
 public struct OpenRule: Hashable, Sendable {
+  /// The pattern of the pages' URLs.
   public let pattern: URLPattern
+  /// The policy with which matching pages open.
   public let policy: OpenPolicy
 
+  /// Makes a rule.
   public init(_ pattern: URLPattern, _ policy: OpenPolicy) {
     self.pattern = pattern
     self.policy = policy
   }
 }
 
-/// When an opening stops waiting for the server.
+/// The time at which an opening stops waiting for the server.
 struct OpeningDeadline: Equatable, Sendable {
-  /// When the opening began.
+  /// The time at which the opening began.
   let began: Duration
-  /// How long its caller had waited for the server by then.
+  /// How long the caller had waited for the server by then.
   var waited: Duration = .zero
-  /// From the beginning, where something can be shown; `nil` for no limit.
+  /// The limit from the beginning if stored bytes can be shown; `nil` for no limit.
   let total: Duration?
-  /// Without progress, where nothing can be shown.
+  /// The limit without progress if nothing can be shown.
   let idle: Duration
 
   /// - Parameters:
-  ///   - canShow: stored bytes may be run when the time is up.
-  ///   - progress: when the server last sent something for this opening.
+  ///   - canShow: `true` if stored bytes may be run when the time is up.
+  ///   - progress: the time at which the server last sent bytes for this opening.
   func expiry(canShow: Bool, progress: Duration?) -> Duration {
     let idleExpiry = max(began, progress ?? began) + idle
     guard canShow, let total else { return idleExpiry }

@@ -1,15 +1,15 @@
 import HTTPTransport
 
-/// Fetches the bytes of a release's bundles and files, also where the server has a later release by now: then by their
-/// digest, if the server keeps them so (`/blobs/SHA256`).
+/// Fetches the bytes of a release's bundles and files. If the server has a newer release, they are fetched by their
+/// digest from `/blobs/SHA256`, which servers such as renderhost offer.
 struct ReleaseContents: Sendable {
   let store: any BundleStoring
   let downloader: BundleDownloader
   let verifier: LaunchVerifier?
 
-  /// Brings an entry's bytes into the store.
+  /// Fetches an entry's bytes into the store.
   ///
-  /// - Parameter recent: looks for what may have come in since the caller looked.
+  /// - Parameter recent: looks for bytes that were stored since the caller last looked.
   /// - Throws: ``BundleError``, ``ReleaseError``, ``StoreError``, `CancellationError`.
   func fetch(
     _ entry: PageBundle, of release: StoredRelease, recent: @escaping @Sendable () async throws -> Blob?
@@ -32,8 +32,8 @@ struct ReleaseContents: Sendable {
     }
   }
 
-  /// The same for a file that a page of the release asks for: where the server has other bytes, it is asked for its
-  /// manifest anew, so that the error names the release that it has by now.
+  /// Fetches a file that a page of the release asks for. If the server has other bytes, it is asked for its manifest
+  /// again, so that the error names its newer release.
   ///
   /// - Throws: ``BundleError``, ``ReleaseError``, ``StoreError``, `CancellationError`.
   func fetchFile(
@@ -54,7 +54,7 @@ struct ReleaseContents: Sendable {
     .superseded(entry: entry.name, release: release.name, latest: latest.name, reason: "\(error)")
   }
 
-  /// The release that has taken this one's place at the server; `nil` if none is known.
+  /// The server's newer release; `nil` if none is known.
   private func latest(of release: StoredRelease) async throws -> StoredRelease? {
     guard let latest = try await store.source(release.source)?.latest, latest.id != release.id else { return nil }
     return latest
@@ -68,11 +68,11 @@ struct ReleaseContents: Sendable {
   }
 }
 
-/// Why a page cannot have a part of its release.
+/// The reason why a page cannot get a part of its release.
 public enum ReleaseError: Error, Hashable, CustomStringConvertible {
-  /// The server has a later release, and the bytes of this one are neither here nor there.
+  /// The server has the newer release `latest`, and the bytes of this one are neither stored nor on the server.
   case superseded(entry: String, release: String, latest: String, reason: String)
-  /// The network may not be asked.
+  /// The bytes are not stored, and the network may not be used.
   case notStored(entry: String, release: String)
 
   public var description: String {
@@ -86,7 +86,7 @@ public enum ReleaseError: Error, Hashable, CustomStringConvertible {
 }
 
 extension BundleError {
-  /// Whether the server has other bytes than those asked for, or none.
+  /// `true` if the server has other bytes than the requested ones, or none.
   fileprivate var meansOtherBytes: Bool {
     switch self {
     case .mismatch, .html, .empty, .notUTF8: true

@@ -1,18 +1,18 @@
 import HTTPTransport
 import Synchronization
 
-/// The files of the releases in a bundle store. An optional file that the server does not have as the manifest says counts
-/// as none of the release.
-public final class ReleaseFiles: FileProviding {
+/// The files of the releases in a bundle store. An optional file whose bytes on the server differ from the manifest's
+/// digest is treated as if the release did not list it.
+package final class ReleaseFiles: FileProviding {
   private struct State {
-    /// Files of each release that was looked at; releases do not change.
+    /// The files of each release that was looked up; releases do not change.
     var urls: [Int64: Set<PageURL>] = [:]
     var current: [Int64] = []
     var checkedAt: ContinuousClock.Instant?
     var underway: Task<Void, Never>?
   }
 
-  /// Releases whose files are remembered.
+  /// The number of releases whose files are remembered.
   private static let limit = 16
 
   private let store: any BundleStoring
@@ -20,15 +20,15 @@ public final class ReleaseFiles: FileProviding {
   private let state = Mutex(State())
 
   /// - Parameters:
-  ///   - downloader: fetches files that a page's release lists and the store does not have; `nil` for none.
-  ///   - verifier: of the host's manifest.
-  public init(_ store: any BundleStoring, downloader: BundleDownloader? = nil, verifier: LaunchVerifier? = nil) {
+  ///   - downloader: fetches files that a page's release lists and the store does not have; `nil` to fetch none.
+  ///   - verifier: the verifier of the host's manifest.
+  package init(_ store: any BundleStoring, downloader: BundleDownloader? = nil, verifier: LaunchVerifier? = nil) {
     self.store = store
     contents = downloader.map { ReleaseContents(store: store, downloader: $0, verifier: verifier) }
   }
 
-  public func file(at url: PageURL, in snapshot: (any FileSnapshot)?, mayFetch: Bool) async throws -> [UInt8]? {
-    // Identity leaves out parameters that only defeat caches; without any there is nothing to take apart.
+  package func file(at url: PageURL, in snapshot: (any FileSnapshot)?, mayFetch: Bool) async throws -> [UInt8]? {
+    // The identity leaves out parameters that only defeat caches; without a query there is nothing to leave out.
     guard let identity = url.text.contains("?") ? PageURL(url.text) : url else { return nil }
     guard let view = snapshot as? ReleaseView else { return await currentFile(at: identity) }
     guard try await urls(of: view.release).contains(identity) else { return nil }
@@ -48,7 +48,7 @@ public final class ReleaseFiles: FileProviding {
       if found.bundle.isOptional { return nil }
       throw ReleaseError.notStored(entry: found.bundle.name, release: release.name)
     }
-    // What the server does not have as the manifest says is loaded like what no release lists.
+    // An optional file that the server does not have is loaded like one that no release lists.
     let (downloader, expected) = (contents.downloader, found.bundle.expected)
     if found.bundle.isOptional, downloader.knownFault(of: expected, in: release) != nil { return nil }
     do {
@@ -71,7 +71,7 @@ public final class ReleaseFiles: FileProviding {
     return try? await store.bytes(of: blob).bytes
   }
 
-  /// A release may have become current, here or in another process. Looked at once a second at most.
+  /// Looks for releases that became current, here or in another process, at most once a second.
   private func refreshIfDue() async {
     let now = ContinuousClock.now
     let look = state.withLock { state -> Task<Void, Never>? in

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The right to download, given back once.
+/// The permission to run one download. It is given back once.
 final class DownloadPermit: Sendable {
   private let slot: AsyncStream<Void>.Continuation
   private let isGivenBack = Atomic<Bool>(false)

@@ -1,12 +1,13 @@
-/// What stops a whole preload.
-public enum PreloadError: Error, Hashable, CustomStringConvertible {
-  /// In bytes.
+/// A failure that ends a whole round of a preload.
+package enum PreloadError: Error, Hashable, CustomStringConvertible {
+  /// The disk has too little space; both values are in bytes.
   case notEnoughSpace(needed: Int64, available: Int64)
+  /// The release has more than `limit` bytes.
   case releaseTooLarge(limit: Int64)
-  /// The store's folder may not be written.
+  /// The store's folder cannot be written.
   case readOnly(reason: String)
 
-  public var description: String {
+  package var description: String {
     switch self {
     case .notEnoughSpace(let needed, let available):
       "the release needs \(needed) bytes, with 16 MiB to spare, and the disk has \(available) left: free some space and try again"

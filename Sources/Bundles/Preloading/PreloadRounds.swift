@@ -1,12 +1,12 @@
 import Foundation
 import HTTPTransport
 
-/// A preload that goes on by itself: one round after the other, as its schedule says.
+/// A preload that continues by itself: one round after the other, as its schedule says.
 struct PreloadRounds: Sendable {
   let run: PreloadRun
   let schedule: PreloadSchedule
   let sleep: @Sendable (Duration) async throws -> Void
-  /// Sent when the server says that there is something new.
+  /// Sent when the server announces a new release.
   private let news = Signal()
 
   init(run: PreloadRun, schedule: PreloadSchedule, sleep: @escaping @Sendable (Duration) async throws -> Void) {
@@ -49,12 +49,12 @@ struct PreloadRounds: Sendable {
       guard !Task.isCancelled else { return report }
       switch outcome {
       case .complete:
-        // What is counted from here on belongs to another look.
+        // The next rounds belong to another check for a newer release.
         report = PreloadReport()
         question = .anew
-      // Only a newer manifest helps.
+      // After lasting failures only a newer manifest helps.
       case .failed(isPassing: false, _, _): question = .anew
-      // A look that found nobody is made again.
+      // A check that did not reach the server is repeated.
       case .failed: question = question == .anew || news.count > seenNews ? .anew : .onceMore
       }
       run.feed.goOn()
@@ -64,13 +64,13 @@ struct PreloadRounds: Sendable {
 
 /// A pause that may end early.
 struct PreloadRest: Sendable {
-  /// `nil` to wait for signals alone.
+  /// The length of the pause; `nil` to wait only for signals.
   let duration: Duration?
   let sleep: @Sendable (Duration) async throws -> Void
-  /// What wakes many clients at once is acted on after a part of this.
+  /// The longest extra pause after a signal, which spreads clients that are woken at the same time.
   let spread: Duration
 
-  /// Returns when the time is over, when a signal is sent more often than was seen, or when the task is cancelled.
+  /// Returns when the time is over, when a signal's count exceeds `seen`, or when the task is cancelled.
   func wait(until signals: [(signal: Signal, seen: UInt64)]) async {
     let wasWoken = await withTaskGroup(of: Bool.self) { group in
       for (signal, seen) in signals {

@@ -2,12 +2,12 @@ import HTTPTransport
 import Logging
 
 extension PreloadRun {
-  /// What the bundles will ask for comes with them, and is kept.
+  /// Fetches the responses that the release's bundles list for prefetching, and keeps them.
   func prefetch(for release: StoredRelease, _ report: inout PreloadReport) async throws {
     guard let prefetcher else { return }
     let listed = try await store.recordedContents(of: release).filter { $0.blob != nil }
     let all = Set(listed.flatMap(\.bundle.prefetch))
-    // What an earlier round has brought, or has been refused, is not asked for again.
+    // References that an earlier round fetched, or found lastingly unavailable, are not requested again.
     let references = Array(all.subtracting(report.settledPrefetches))
     var former: [String] = []
     if report.activated, let previous = try await store.source(release.source)?.previous {

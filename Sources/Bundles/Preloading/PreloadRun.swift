@@ -1,7 +1,7 @@
 import HTTPTransport
 import Logging
 
-/// One round of a preload, from the question to the server to the switch.
+/// One round of a preload, from asking the server to switching to the release.
 struct PreloadRun: Sendable {
   let store: any BundleStoring
   let verifier: LaunchVerifier
@@ -12,20 +12,20 @@ struct PreloadRun: Sendable {
   let news: Broadcast<BundleNews>?
   let logger: Logger
 
-  /// What the server is asked.
+  /// The way in which the server is asked for its manifest.
   enum Question: Hashable, Sendable {
-    /// Nothing where this launch has an answer.
+    /// The server is asked unless there is an answer from this launch.
     case oncePerLaunch
-    /// The same, also soon after a failure.
+    /// The server is asked likewise, also soon after a failure.
     case onceMore
-    /// Whether there is something new.
+    /// The server is asked for a newer manifest.
     case anew
   }
 
-  /// What goes wrong for the whole run is called this among the failures.
+  /// The name of a failure of the whole run in the report.
   private static let manifestName = "manifest"
 
-  /// - Parameter report: of this round alone; or of earlier ones too, that could not bring everything.
+  /// - Parameter report: the report, which includes earlier rounds that did not store everything.
   func round(_ question: Question, _ report: inout PreloadReport) async -> PreloadPacing.RoundResult {
     let start = ContinuousClock.now
     let requestsBefore = downloader.client.counter.value
@@ -54,7 +54,7 @@ struct PreloadRun: Sendable {
     return report.outcome(since: done, asked: asked)
   }
 
-  /// The server's release; with the server away the stored one, and why.
+  /// The server's release; if the server cannot be reached, the stored one with the reason.
   private func release(_ question: Question) async throws -> Known {
     if options.isOffline {
       guard let stored = try await store.source(verifier.source)?.latest else {
@@ -78,9 +78,9 @@ struct PreloadRun: Sendable {
 
   private struct Known {
     let release: StoredRelease
-    /// The server said 304.
+    /// `true` if the server answered 304.
     var isFromNotModified = false
-    /// Why the server's word is not known.
+    /// The reason why there is no answer from the server.
     var failure: SourceError?
   }
 
@@ -91,7 +91,7 @@ struct PreloadRun: Sendable {
     if outcome.isContradicted, known.isFromNotModified,
       let fresh = try? await verifier.verifiedUnconditionally().release, fresh.id != release.id
     {
-      // The server called an old manifest unchanged, and its bytes gave that away.
+      // The server called an old manifest unchanged, which its bytes have disproved.
       logger.notice("a 304 was contradicted by the bytes; the manifest was fetched again")
       release = fresh
       (report.failures, report.leftOut) = ([], [])
@@ -112,7 +112,7 @@ struct PreloadRun: Sendable {
     guard hasSwitched else { return }
     let sources = try await store.sources()
     if sources.count > 1 || sources.first?.previous != nil {
-      // The store must not grow without end; a collection that fails can wait for the next time.
+      // The store must not grow without limit; a collection that fails is repeated after the next switch.
       _ = try? await store.collectGarbage(keepingPrevious: true, dryRun: false)
     }
   }
@@ -121,9 +121,9 @@ struct PreloadRun: Sendable {
     var failures: [PreloadReport.Failure] = []
     var retryAfter: Duration?
     var isComplete = false
-    /// Bytes are not what a manifest promises that the server called unchanged.
+    /// `true` if bytes differ from the digests of a manifest that the server called unchanged.
     var isContradicted = false
-    /// Idle bundles that the data saver did not allow.
+    /// The number of idle bundles that the data saver did not allow.
     var left = 0
   }
 
@@ -142,7 +142,7 @@ struct PreloadRun: Sendable {
     }
     guard isReachable || verifier.source.isFile && !options.isOffline else {
       let reason = options.isOffline ? "the network may not be asked" : "the server's manifest cannot be had"
-      // They can be had as soon as the manifest can.
+      // They can be fetched as soon as the manifest can.
       let isPassing = report.failures.contains(where: \.isPassing)
       func failures(_ list: [ManifestDiff.Fetch]) -> [PreloadReport.Failure] {
         list.flatMap(\.bundles).map {
@@ -204,7 +204,7 @@ struct PreloadRun: Sendable {
   }
 
   private func checkSpace(for diff: ManifestDiff) throws {
-    // Encoded downloads are on disk twice while they come in; a little is left for the database and for others.
+    // Encoded downloads are on disk twice while they arrive; some space is left for the database and other programs.
     let needed = diff.bytesToFetch + diff.bytesToFetch / 4 + (16 << 20)
     let available = try store.availableBytes()
     guard diff.fetch.isEmpty || needed <= available else {
@@ -212,7 +212,7 @@ struct PreloadRun: Sendable {
     }
   }
 
-  /// At most `jobs` downloads at once, in the list's order. What is downloaded waits for the disk beside the next ones.
+  /// Runs at most `jobs` downloads at once, in the list's order. Finished ones are flushed to disk while the next ones run.
   private func fetch(_ list: [ManifestDiff.Fetch], of release: StoredRelease, _ tally: PreloadTally) async throws {
     let (freeSlots, slot) = AsyncStream.makeStream(of: Void.self)
     for _ in 0..<options.jobs { slot.yield() }
@@ -239,7 +239,7 @@ struct PreloadRun: Sendable {
 
   private var mayDoIdleWork: Bool { prefetcher?.saver.allowsIdleWork ?? true }
 
-  /// Downloads and commits together: each has files open.
+  /// The largest number of downloads and commits together, since each has open files.
   private static let outstandingLimit = 128
 
   private func fetch(
@@ -251,7 +251,7 @@ struct PreloadRun: Sendable {
     defer { ticket.giveBack() }
     feed.setState(.fetching(0), of: index)
     var lastError: (any Error)?
-    // Equal content under several URLs: the first that has it serves all.
+    // Entries with equal content: the first URL that delivers it serves all.
     for bundle in item.bundles {
       do {
         let isFile = bundle.url.isFile

@@ -1,22 +1,27 @@
 import HTTPTransport
 
-/// When a preload goes on by itself, until everything is here or it is cancelled.
+/// The rounds of a preload that continues until everything is stored, or until it is cancelled.
 ///
-/// A round that failed is followed by a pause that grows from round to round; the network's return ends it early.
+/// A failed round is followed by a pause, which grows from round to round. The network's return ends the pause early.
 public struct PreloadSchedule: Hashable, Sendable {
-  /// The longest pause after the first round that failed for a reason that passes, such as a server that is away. It
-  /// doubles from round to round, and begins anew when something has come in.
+  /// The upper limit of the pause after the first round with a transient failure, such as an unreachable server; 1 second
+  /// by default. The limit doubles from round to round, and starts again when an entry was stored.
   public var firstPause: Duration
+  /// The longest pause after transient failures; 300 seconds by default.
   public var longestPause: Duration
-  /// The same where another try can hardly help: after wrong bytes, a 404, a full disk.
+  /// The upper limit of the pause after the first round with a lasting failure, such as wrong bytes, a 404 or a full disk;
+  /// 60 seconds by default. It doubles like ``firstPause``.
   public var firstPauseAfterRefusal: Duration
+  /// The longest pause after lasting failures, and the longest `Retry-After` that is respected; 3600 seconds by default.
   public var longestPauseAfterRefusal: Duration
-  /// How long after everything is here the server is asked for a newer release. Pass `nil` to end the preload then.
+  /// The interval at which the server is asked for a newer release once everything is stored; `nil`, the default, to end
+  /// the preload then.
   public var every: Duration?
-  /// A stream of server-sent events that says when there is a new release, `/releases/events` of renderhost for
-  /// example. The preload listens until it is cancelled.
+  /// The URL of a stream of server-sent events that announces new releases, such as `/releases/events` of renderhost. The
+  /// preload listens until it is cancelled. `nil`, the default, for none.
   public var events: PageURL?
 
+  /// Makes a schedule with the given values.
   public init(
     firstPause: Duration = .seconds(1), longestPause: Duration = .seconds(300),
     firstPauseAfterRefusal: Duration = .seconds(60), longestPauseAfterRefusal: Duration = .seconds(3600),
@@ -30,56 +35,56 @@ public struct PreloadSchedule: Hashable, Sendable {
     self.events = events
   }
 
-  /// Goes on until everything is here, and looks no further.
+  /// Continues until everything is stored, and then ends.
   public static let standard = PreloadSchedule()
 
-  /// The pause after failures in a row.
+  /// The pause after consecutive failures.
   ///
   /// - Parameters:
-  ///   - failures: at least one.
-  ///   - isPassing: whether the last of them may come right by itself.
-  ///   - asked: what the server asks for in `Retry-After`.
-  ///   - jitter: from 0 to 1; spreads clients that failed together.
+  ///   - failures: the number of failures, at least one.
+  ///   - isPassing: `true` if the last failure is transient.
+  ///   - asked: the pause that the server asks for in `Retry-After`.
+  ///   - jitter: a random number from 0 to 1, which spreads clients that failed at the same time.
   func pause(after failures: Int, isPassing: Bool, asked: Duration? = nil, jitter: Double) -> Duration {
     let (first, longest) =
       isPassing ? (firstPause, longestPause) : (firstPauseAfterRefusal, longestPauseAfterRefusal)
     let doubled = first * (1 << min(max(failures, 1) - 1, 20))
-    // Never less than half, as between the tries of one download.
+    // At least half of the limit, as between the attempts of one download.
     let pause = min(doubled, longest) * (0.5 + jitter / 2)
     return max(pause, min(asked ?? .zero, longestPauseAfterRefusal))
   }
 }
 
-/// What is done after each round of a preload. A value.
+/// Decides the step after each round of a preload. A value.
 struct PreloadPacing: Equatable, Sendable {
-  /// What became of a round.
+  /// The result of a round.
   enum RoundResult: Equatable, Sendable {
     case complete
     /// - Parameters:
-    ///   - isPassing: whether one of the failures may come right by itself.
-    ///   - hasProgress: whether something has come in.
-    ///   - asked: the longest time for which a server asks to be left alone.
+    ///   - isPassing: `true` if one of the failures is transient.
+    ///   - hasProgress: `true` if an entry or a response was stored.
+    ///   - asked: the longest pause that a server asked for with `Retry-After`.
     case failed(isPassing: Bool, hasProgress: Bool, asked: Duration? = nil)
   }
 
   enum Step: Equatable, Sendable {
     case finish
     /// - Parameters:
-    ///   - duration: `nil` to wait for the network or for news alone.
-    ///   - endsOnReturn: whether the network's return ends it.
+    ///   - duration: the length of the pause; `nil` to wait only for the network or for release events.
+    ///   - endsOnReturn: `true` if the network's return ends the pause.
     case pause(Duration?, endsOnReturn: Bool)
   }
 
   private let schedule: PreloadSchedule
-  /// In a row, of one kind.
+  /// The number of consecutive failures of the same kind.
   private var failures = 0
   private var wasPassing = true
 
   init(_ schedule: PreloadSchedule) { self.schedule = schedule }
 
   /// - Parameters:
-  ///   - isOffline: whether the app says that there is no network.
-  ///   - jitter: from 0 to 1.
+  ///   - isOffline: `true` if the app has set the network to offline.
+  ///   - jitter: a random number from 0 to 1.
   mutating func step(after outcome: RoundResult, isOffline: Bool, jitter: Double) -> Step {
     switch outcome {
     case .complete:

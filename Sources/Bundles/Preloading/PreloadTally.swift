@@ -1,7 +1,7 @@
 import HTTPTransport
 import Synchronization
 
-/// Counts what the workers of one run did.
+/// Counts the results of one run's downloads.
 final class PreloadTally: Sendable {
   struct Result: Sendable {
     var bytes: Int64 = 0
@@ -9,12 +9,12 @@ final class PreloadTally: Sendable {
     var done: [PageBundle.Kind: Int] = [:]
     var copied: [PageBundle.Kind: Int] = [:]
     var resumed = 0
-    /// Not fetched, since nobody waits for them.
+    /// The number of idle entries that the data saver did not allow.
     var left = 0
     var failures: [PreloadReport.Failure] = []
-    /// The longest time for which a server asks to be left alone.
+    /// The longest pause that a server asked for with `Retry-After`.
     var retryAfter: Duration?
-    /// Optional files that the server does not have as the manifest says.
+    /// The optional files whose bytes on the server differ from the manifest's digests.
     var leftOut: [PreloadReport.Failure] = []
     var hasMismatch = false
     var mustStop = false
@@ -29,11 +29,11 @@ final class PreloadTally: Sendable {
 
   var result: Result { state.withLock { $0 } }
 
-  /// Whether an error ends the whole run.
+  /// `true` if an error ends the whole run.
   var mustStop: Bool { state.withLock(\.mustStop) }
   func stop() { state.withLock { $0.mustStop = true } }
 
-  /// Content is no smaller than what it came as: with too much of that there is nothing to wait for.
+  /// Counts wire bytes. Content is at least as large as its wire bytes, so that a run with too many of these stops.
   func receive(_ bytes: Int) {
     state.withLock { state in
       state.bytes += Int64(bytes)
@@ -57,7 +57,7 @@ final class PreloadTally: Sendable {
 
   func leave(_ item: ManifestDiff.Fetch) { state.withLock { $0.left += item.bundles.count } }
 
-  /// An optional file that the server does not have as the manifest says.
+  /// Counts an optional file whose bytes on the server differ from the manifest's digests.
   func leaveOut(_ item: ManifestDiff.Fetch, _ reason: String, isMismatch: Bool) {
     state.withLock { state in
       state.leftOut += item.bundles.map { .init(name: $0.name, error: reason) }
@@ -79,14 +79,14 @@ final class PreloadTally: Sendable {
 }
 
 extension PreloadReport {
-  /// What has come in.
+  /// The number of entries and responses that were stored.
   var done: Int { downloaded + copied + filesDownloaded + filesCopied + prefetched }
 
-  /// What became of a round.
+  /// The result of a round.
   ///
   /// - Parameters:
-  ///   - before: what had come in before it.
-  ///   - asked: the longest time for which a server asks to be left alone.
+  ///   - before: the number of entries and responses that were stored before it.
+  ///   - asked: the longest pause that a server asked for with `Retry-After`.
   func outcome(since before: Int, asked: Duration?) -> PreloadPacing.RoundResult {
     guard !failures.isEmpty || lacksPrefetches || isInterrupted else { return .complete }
     let isPassing = lacksPrefetches || isInterrupted || failures.contains(where: \.isPassing)
@@ -98,7 +98,7 @@ extension PreloadReport {
     sequence = release.sequence
     bundles = contents.count { $0.bundle.kind == .bundle }
     files = contents.count - bundles
-    // Counted a second time when the manifest had to be fetched again: what came in this run is not up to date.
+    // After the manifest was fetched again, entries of this run are in the store: they do not count as up to date.
     let bundlesKept = diff.keep.count { $0.kind == .bundle }
     upToDate = max(0, bundlesKept - downloaded - copied)
     filesUpToDate = max(0, diff.keep.count - bundlesKept - filesDownloaded - filesCopied)

@@ -1,105 +1,129 @@
 import Foundation
 import HTTPTransport
 
-/// How far a preload is: totals, and the bundles that changed since the last update.
+/// The progress of a preload: totals, and the bundles that changed since the last update.
 ///
-/// The first update a subscriber gets has every bundle; the last one has the report. In between changes are merged, so
-/// that a slow subscriber sees fewer updates, never an old state.
+/// The first update contains every bundle, the last one the report. Changes in between are merged: a slow subscriber gets
+/// fewer updates, and each one has the latest state.
 public struct PreloadUpdate: Sendable {
+  /// The totals of a preload's current round.
   public struct Totals: Hashable, Sendable {
+    /// The present activity.
     public var phase: Phase = .askingServer
     /// The release's name, once it is known.
     public var release: String?
-    /// Bundles and files to fetch in this run.
+    /// The number of contents to fetch; entries with equal bytes count once.
     public var toFetch = 0
+    /// The number of contents that were fetched and stored.
     public var fetched = 0
+    /// The number of contents that could not be fetched.
     public var failed = 0
-    /// In the store before the run.
+    /// The number of bundles and files that were stored before.
     public var upToDate = 0
-    /// Wire bytes so far.
+    /// The wire bytes received so far.
     public var bytes: Int64 = 0
-    /// Bytes that are here of what is to be fetched, those of former runs and finished ones among them; nothing of what
-    /// has failed.
+    /// The bytes already present of the contents to fetch, including those of earlier runs and of finished contents,
+    /// without those of failed ones.
     public var bytesHere: Int64 = 0
-    /// As far as the manifest, or the answers, tell sizes; without what has failed.
+    /// The bytes of all contents to fetch, as far as the manifest or the responses give sizes, without failed ones.
     public var bytesToFetch: Int64 = 0
+    /// The time since the preload began.
     public var elapsed: Duration = .zero
-    /// Bytes a second over the last seconds.
+    /// The wire bytes per second over the last 3 seconds.
     public var rate: Double = 0
 
     package init() {}
   }
 
+  /// The activity of a preload.
   public enum Phase: Hashable, Sendable {
+    /// Asking the server for its manifest.
     case askingServer
+    /// Downloading bundles and files.
     case fetching
+    /// Making the release the current one.
     case activating
-    /// Fetching what bundles will ask for.
+    /// Downloading the responses that bundles list for prefetching.
     case prefetching
-    /// Nothing is under way; the preload goes on by itself, as ``PreloadUpdate/pause`` says.
+    /// Pausing until the next round, as ``PreloadUpdate/pause`` says.
     case waiting
+    /// Finished.
     case finished
   }
 
-  /// What a preload that goes on by itself waits for.
+  /// A pause between the rounds of a preload.
   public struct Pause: Hashable, Sendable {
-    /// What could not be had in the last round, and why; empty where everything is here.
+    /// The failures of the last round; empty if everything is stored.
     public let missing: [PreloadReport.Failure]
-    /// When it goes on at the latest; `nil` where it waits for the network or for a release event alone.
+    /// The latest time at which the preload continues; `nil` if it waits only for the network or for a release event.
     public let until: Date?
   }
 
+  /// The progress of one content, under the name of its first entry.
   public struct Bundle: Hashable, Sendable {
+    /// The name in the manifest.
     public let name: String
+    /// Whether it is a page's script or another file.
     public let kind: PageBundle.Kind
-    /// In bytes, where the manifest or the answer tells.
+    /// The size in bytes, if the manifest or the response gives it.
     public internal(set) var size: Int64?
+    /// The progress of the download.
     public var state: State
-    /// While it is waited for the next try.
-    public internal(set) var retry: Retry?
+    /// The next attempt, while the download waits for it.
+    package internal(set) var retry: Retry?
   }
 
-  /// A try that has failed, and the next one.
-  public struct Retry: Hashable, Sendable {
-    /// The number of the next try, from 2.
-    public let number: Int
-    /// How many there are at the most.
-    public let limit: Int
-    /// How long after the failure it comes.
-    public let delay: Duration
+  /// A failed attempt, and the next one.
+  package struct Retry: Hashable, Sendable {
+    /// The number of the next attempt, from 2.
+    package let number: Int
+    /// The largest number of attempts.
+    package let limit: Int
+    /// The time between the failure and the next attempt.
+    package let delay: Duration
     /// The cause of the failure, without the URL.
-    public let reason: String
+    package let reason: String
 
     package init(number: Int, limit: Int, delay: Duration, reason: String) {
       (self.number, self.limit, self.delay, self.reason) = (number, limit, delay, reason)
     }
   }
 
+  /// The progress of a download.
   public enum State: Hashable, Sendable {
+    /// Not started.
     case waiting
-    /// Wire bytes that are here so far, with those of former runs.
+    /// Under way, with the wire bytes so far, including those of earlier runs.
     case fetching(Int64)
+    /// Stored.
     case done
+    /// Failed, with the reason.
     case failed(String)
   }
 
+  /// The totals.
   public let totals: Totals
+  /// The bundles that changed since the subscriber's last update; all of them in the first one.
   public let changed: [Bundle]
-  /// While the phase is ``Phase/waiting``.
+  /// The pause while the phase is ``Phase/waiting``, otherwise `nil`.
   public let pause: Pause?
-  /// Only in the last update.
+  /// The report in the last update, otherwise `nil`.
   public let report: PreloadReport?
 }
 
-/// What a preload did.
+/// The result of a preload.
 public struct PreloadReport: Hashable, Sendable {
+  /// An entry that could not be fetched, or `manifest` for a failure of the whole preload.
   public struct Failure: Hashable, Sendable, Codable {
+    /// The entry's name.
     public let name: String
+    /// The reason, in a sentence.
     public let error: String
-    /// Whether it may come right by itself, as where a server is away. Not encoded.
+    /// `true` if a later attempt may succeed without any change here, for example if the server was unreachable. Not
+    /// encoded.
     public private(set) var isPassing = false
 
-    public init(name: String, error: String, isPassing: Bool = false) {
+    package init(name: String, error: String, isPassing: Bool = false) {
       self.name = name
       self.error = error
       self.isPassing = isPassing
@@ -114,52 +138,60 @@ public struct PreloadReport: Hashable, Sendable {
     }
   }
 
-  /// The release's name; nil where no manifest is known.
+  /// The release's name; `nil` if no manifest is known.
   public var release: String?
+  /// The release's sequence.
   public var sequence: Int64 = 0
-  /// Bundles of the release.
+  /// The number of bundles in the release.
   public var bundles = 0
-  /// Files of the release.
+  /// The number of files in the release.
   public var files = 0
-  /// Bundles that were in the store before.
+  /// The number of bundles that were stored before.
   public var upToDate = 0
-  /// Bundles completed over the network in this run.
+  /// The number of bundles that were downloaded.
   public var downloaded = 0
-  /// Those among them that continued a partial file.
+  /// The number of downloaded bundles that continued a partial download.
   public var resumed = 0
-  /// Bundles read from a folder of this machine.
+  /// The number of bundles that were read from a folder of this machine.
   public var copied = 0
-  /// The same three for files.
+  /// The number of files that were stored before.
   public var filesUpToDate = 0
+  /// The number of files that were downloaded.
   public var filesDownloaded = 0
+  /// The number of files that were read from a folder of this machine.
   public var filesCopied = 0
-  /// Left for when they are opened: on demand, or idle with the data saver on.
+  /// The number of entries that are fetched when they are opened: those on demand, and idle ones that the data saver did
+  /// not allow.
   public var onDemand = 0
-  /// Wire bytes of bodies.
+  /// The wire bytes of all response bodies.
   public var bytesDownloaded: Int64 = 0
+  /// The number of requests that were sent.
   public var requests = 0
-  /// Whether the source was switched to this release in this run.
+  /// `true` if the release became the current one in this run.
   public var activated = false
+  /// The time that the preload took, without pauses.
   public var elapsed: Duration = .zero
+  /// The entries that could not be fetched, with the reasons.
   public var failures: [Failure] = []
-  /// Whether it was cancelled before its end; what is complete stays, the rest goes on next time.
+  /// `true` if the preload was cancelled before its end. Complete downloads stay, partial ones are continued next time.
   public var isInterrupted = false
-  /// Of those to fetch, how many were neither completed nor failed when it was interrupted.
+  /// The number of entries that were neither fetched nor failed when the preload was cancelled.
   public var notFetched = 0
-  /// Optional files that the server does not have as the manifest says; the release does not depend on them.
+  /// The optional files whose bytes on the server differ from the manifest's digests; the release is complete without
+  /// them.
   public var leftOut: [Failure] = []
-  /// The release that is held, so that this one was not switched to; nil where none is.
+  /// The name of the held release that stays current in place of this one; `nil` if none is held.
   public var held: String?
-  /// Responses that bundles will ask for: stored and kept.
+  /// The number of prefetched responses that were stored and kept.
   public var prefetched = 0
-  /// Those that the data saver did not allow.
+  /// The number of responses that the data saver did not allow to prefetch.
   public var prefetchSkipped = 0
-  /// URL and reason of those that could not be had; the release does not depend on them.
+  /// The URL and reason of each response that could not be prefetched; the release is complete without them.
   public var prefetchFailures: [String] = []
-  /// References that are here, or that another round would not bring.
+  /// The references that are stored, or that another round would not fetch either.
   var settledPrefetches: Set<String> = []
-  /// Whether others may come right by themselves.
+  /// `true` if other references may be fetched by a later attempt.
   var lacksPrefetches = false
 
-  public init() {}
+  package init() {}
 }

@@ -1,8 +1,8 @@
 import HTTPTransport
 import Logging
 
-/// Brings a source's release into the store, whole, and switches to it.
-public struct Preloader: Sendable {
+/// Downloads a source's release into the store as a whole, and switches to it.
+package struct Preloader: Sendable {
   private let store: any BundleStoring
   private let verifier: LaunchVerifier
   private let downloader: BundleDownloader
@@ -13,25 +13,16 @@ public struct Preloader: Sendable {
   private let logger: Logger
 
   /// - Parameters:
-  ///   - prefetcher: fetches what bundles will ask for; nil for nothing of that. Its loader's data saver says whether
-  ///     idle bundles are fetched.
-  ///   - sleep: how to wait between the rounds of a preload that goes on by itself.
-  public init(
+  ///   - prefetcher: fetches the responses that bundles list; `nil` for none. Its data saver decides whether idle bundles
+  ///     are fetched.
+  ///   - news: receives the releases that become current.
+  ///   - sleep: waits between the rounds of a preload that continues by itself.
+  package init(
     store: any BundleStoring, verifier: LaunchVerifier, downloader: BundleDownloader,
     options: PreloadOptions = PreloadOptions(), prefetcher: (any Prefetching)? = nil,
+    news: Broadcast<BundleNews>? = nil,
     sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) },
     logger: Logger = Logger(label: "pagekit.preload")
-  ) {
-    self.init(
-      store: store, verifier: verifier, downloader: downloader, options: options, prefetcher: prefetcher, news: nil,
-      sleep: sleep, logger: logger)
-  }
-
-  /// - Parameter news: told of releases that become current.
-  package init(
-    store: any BundleStoring, verifier: LaunchVerifier, downloader: BundleDownloader, options: PreloadOptions,
-    prefetcher: (any Prefetching)?, news: Broadcast<BundleNews>?,
-    sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }, logger: Logger
   ) {
     self.store = store
     self.verifier = verifier
@@ -43,15 +34,15 @@ public struct Preloader: Sendable {
     self.logger = logger
   }
 
-  /// The same with other options, for bundles and files alone: nothing is prefetched.
+  /// A preloader with other options that fetches only bundles and files, without prefetching responses.
   package func withoutPrefetching(_ options: PreloadOptions) -> Preloader {
     Preloader(
       store: store, verifier: verifier, downloader: downloader, options: options, prefetcher: nil, news: news,
       sleep: sleep, logger: logger)
   }
 
-  /// Starts a preload of one round: what fails then is reported, and not tried again.
-  public func start() -> Preload {
+  /// Starts a preload of one round, which reports failures and does not retry them.
+  package func start() -> Preload {
     start { run in
       var report = PreloadReport()
       _ = await run.round(.oncePerLaunch, &report)
@@ -59,10 +50,10 @@ public struct Preloader: Sendable {
     }
   }
 
-  /// Starts a preload that goes on by itself until everything is here, and with `every` or `events` for longer; or
-  /// until it is cancelled. Its updates say what is missing and when it tries again.
-  public func start(_ schedule: PreloadSchedule) -> Preload {
-    // Where the network may not be asked, another round would bring nothing more.
+  /// Starts a preload that continues until everything is stored, and with `every` or `events` beyond that; it also ends
+  /// when it is cancelled. Its updates report failures and the time of the next round.
+  package func start(_ schedule: PreloadSchedule) -> Preload {
+    // Without the network another round would not store more.
     guard !options.isOffline else { return start() }
     return start { [sleep] run in await PreloadRounds(run: run, schedule: schedule, sleep: sleep).report() }
   }
@@ -106,24 +97,24 @@ public struct PreloadOptions: Sendable {
   }
 }
 
-/// A preload under way.
+/// A running preload, as `PageHost.preload()` returns it.
 public struct Preload: Sendable {
   fileprivate let feed: PreloadFeed
   fileprivate let task: Task<PreloadReport, Never>
 
-  /// A preload that has ended and brought nothing.
+  /// A preload that has ended without storing anything.
   package static var nothing: Preload {
     let feed = PreloadFeed()
     feed.finish(PreloadReport())
     return Preload(feed: feed, task: Task { PreloadReport() })
   }
 
-  /// How far it is; a late subscriber misses nothing.
+  /// The preload's progress. Each reader gets the present state first and the report last, also if it starts late.
   public var updates: AsyncStream<PreloadUpdate> { feed.updates }
 
-  /// Waits for the end: of the one round, or of a preload that goes on by itself.
+  /// Waits for the preload's end, and returns its report.
   public func report() async -> PreloadReport { await task.value }
 
-  /// What is complete stays, what is partial goes on next time; nothing is half done.
+  /// Cancels the preload. Complete downloads stay, partial ones are continued by the next preload.
   public func cancel() { task.cancel() }
 }

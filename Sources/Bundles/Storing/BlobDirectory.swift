@@ -6,7 +6,7 @@ import SystemPackage
 /// The files of blobs: `blobs/ab/abcd…`, read-only, named by the SHA-256 of their bytes.
 struct BlobDirectory: Sendable {
   let root: StorePath
-  /// A folder that cannot be written, which has the files that are not in `root`.
+  /// A second folder, which cannot be written, with the files that are not in `root`.
   let base: StorePath?
 
   init(root: StorePath, over base: StorePath? = nil) {
@@ -14,10 +14,10 @@ struct BlobDirectory: Sendable {
     self.base = base
   }
 
-  /// Bytes of a file that is looked at to know what it is.
+  /// The largest file that is read to identify it, in bytes.
   private static let identifyLimit = 256 << 20
 
-  /// Where the file is, or belongs.
+  /// The path of a blob's file, whether it exists or not.
   func path(of digest: SHA256Digest) -> StorePath {
     let own = ownPath(of: digest)
     guard let base, FileSystem.status(own) == nil else { return own }
@@ -25,7 +25,7 @@ struct BlobDirectory: Sendable {
     return FileSystem.status(below) == nil ? own : below
   }
 
-  /// Where the file belongs in `root`.
+  /// The path of a blob's file in `root`.
   func ownPath(of digest: SHA256Digest) -> StorePath { Self.path(of: digest, in: root) }
 
   private static func path(of digest: SHA256Digest, in root: StorePath) -> StorePath {
@@ -33,7 +33,7 @@ struct BlobDirectory: Sendable {
     return root.appending(String(name.prefix(2))).appending(name)
   }
 
-  /// The bytes of a blob, read and digested.
+  /// Reads a blob's bytes and checks their SHA-256.
   ///
   /// - Throws: ``BlobError``.
   func read(_ blob: Blob) throws -> [UInt8] {
@@ -42,7 +42,7 @@ struct BlobDirectory: Sendable {
       throw BlobError.missing(blob.sha256, path: path.string)
     }
     return try file.closeAfter {
-      // A file that grew must not make us read without end, nor a size that was never written.
+      // The limit holds for a file that grew, and for a wrong size in the database.
       let limit = Int(max(0, min(blob.size, FileSystem.status(file)?.size ?? 0))) + 1
       let bytes = try [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
         var target = UnsafeMutableRawBufferPointer(buffer)
@@ -63,7 +63,7 @@ struct BlobDirectory: Sendable {
     }
   }
 
-  /// What a file that is named like a blob really holds; nil where its bytes are not what its name says.
+  /// Reads a file that is named like a blob; `nil` if its bytes do not have the digest in its name.
   func identify(_ digest: SHA256Digest, at path: StorePath) -> (blob: Blob, status: FileStatus)? {
     guard let bytes = FileSystem.contents(of: path, upTo: Self.identifyLimit), let status = FileSystem.status(path),
       let found = try? ContentDigests(of: bytes), found.sha256 == digest
@@ -71,7 +71,7 @@ struct BlobDirectory: Sendable {
     return (Blob(found), status)
   }
 
-  /// Every file of `root` that is named like a blob.
+  /// All files of `root` that are named like blobs.
   func all() -> [(digest: SHA256Digest, path: StorePath)] {
     FileSystem.names(in: root).flatMap { folder in
       FileSystem.names(in: root.appending(folder)).compactMap { name in

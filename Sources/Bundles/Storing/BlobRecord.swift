@@ -4,11 +4,11 @@ import GRDB
 import HTTPTransport
 import SystemPackage
 
-/// A row of `blob`: the blob, and what its file looked like when it was written.
+/// A row of the table `blob`: the blob, and its file's inode and modification time when it was written.
 struct BlobRecord {
   let blob: Blob
   let inode: Int64
-  /// Nanoseconds since 1970.
+  /// The file's modification time in nanoseconds since 1970.
   let modified: Int64
 
   init(blob: Blob, status: FileStatus) {
@@ -41,16 +41,16 @@ struct BlobRecord {
       arguments: [blob.sha256, blob.md5, blob.size, inode, modified, Date().timeIntervalSince1970])
   }
 
-  /// What a look at the file tells, without reading it.
+  /// The state of the file, as far as it is known without reading it.
   enum Condition {
     case untouched
-    /// Written, replaced or restored since: only its bytes can tell.
+    /// The file was written, replaced or restored: its bytes must be checked.
     case touched
     case missing
   }
 
   func condition(in directory: BlobDirectory) -> Condition {
-    // A link, a folder or a FIFO in its place is not the file.
+    // A link, a folder or a FIFO at the path does not count.
     guard let status = FileSystem.status(directory.path(of: blob.sha256)), status.kind == .file else {
       return .missing
     }
@@ -59,7 +59,7 @@ struct BlobRecord {
     return isUntouched ? .untouched : .touched
   }
 
-  /// Whether the file is there and, where it was touched, still has the right bytes.
+  /// Returns `true` if the file exists and, if it was touched, still has the right bytes.
   func isInPlace(in directory: BlobDirectory) -> Bool {
     switch condition(in: directory) {
     case .untouched: true

@@ -1,46 +1,46 @@
 import HTTPCaching
 import HTTPTransport
 
-/// Bytes on their way into the store. Used by one task at a time.
+/// A download into the store. Used by one task at a time.
 ///
-/// What is kept for a later attempt are the wire bytes as the server sent them, with the head they came with; where
-/// they are encoded, the decoded content is written beside them. Nothing in here is trusted before it was digested.
-public protocol BundleDownload: AnyObject, Sendable {
-  /// What a former attempt left: its head, and how many wire bytes there are.
+/// The wire bytes and their head are kept for a later attempt; if they are encoded, the decoded content is written to a
+/// second file. No bytes are trusted before they were digested.
+package protocol BundleDownload: AnyObject, Sendable {
+  /// The head and the number of wire bytes of an earlier attempt; `nil` if there was none.
   var held: (head: DownloadHead, wireBytes: Int64)? { get }
 
-  /// Hands over the held wire bytes, piece by piece.
+  /// Passes the held wire bytes to `body`, piece by piece.
   func readHeld(_ body: ([UInt8]) throws -> Void) throws
 
-  /// Begins with the bytes of a new answer; what was held is dropped.
+  /// Begins a new download; the held bytes are dropped.
   func begin(_ head: DownloadHead) throws
 
-  /// Goes on after the held wire bytes; decoded content is written anew.
+  /// Continues after the held wire bytes; the decoded content is written again from its beginning.
   func resume() throws
 
   func append(wire: [UInt8]) throws
 
-  /// Only where the head has an encoding.
+  /// Appends decoded content; used only if the head has an encoding.
   func append(content: [UInt8]) throws
 
-  /// Drops everything: it is not what was expected.
+  /// Drops all bytes, since they do not have the expected digests.
   func discard()
 
-  /// Lets go of it; what there is stays for a later attempt.
+  /// Ends the use of the download; its bytes stay for a later attempt.
   func close()
 }
 
-/// The head that wire bytes came with.
-public struct DownloadHead: Hashable, Sendable, Codable {
-  public var url: PageURL
-  public var etag: String?
-  public var lastModified: String?
-  /// `Content-Encoding`; nil for none.
-  public var encoding: String?
-  /// Wire bytes in all, where the server told.
-  public var wireSize: Int64?
+/// The fields of a response's head that a download needs.
+package struct DownloadHead: Hashable, Sendable, Codable {
+  package var url: PageURL
+  package var etag: String?
+  package var lastModified: String?
+  /// The value of `Content-Encoding`; `nil` if there is none.
+  package var encoding: String?
+  /// The wire bytes of the whole content, if the server gave them.
+  package var wireSize: Int64?
 
-  public init(
+  package init(
     url: PageURL, etag: String? = nil, lastModified: String? = nil, encoding: String? = nil, wireSize: Int64? = nil
   ) {
     self.url = url
@@ -50,5 +50,5 @@ public struct DownloadHead: Hashable, Sendable, Codable {
     self.wireSize = wireSize
   }
 
-  public var validators: Validators { Validators(etag: etag, lastModified: lastModified) }
+  package var validators: Validators { Validators(etag: etag, lastModified: lastModified) }
 }

@@ -2,10 +2,10 @@ import DiskStorage
 import GRDB
 import HTTPTransport
 
-/// What a person decides about sources and their releases.
+/// A person's decisions about sources and their releases.
 extension BundleStore {
-  /// Every release of a source, newest first; none for a source that is not known.
-  public func releases(of source: PageURL) async throws -> [ReleaseSummary] {
+  /// Returns the releases of a source, newest first; none for an unknown source.
+  package func releases(of source: PageURL) async throws -> [ReleaseSummary] {
     try await read { db in
       let row = try Row.fetchOne(db, sql: "SELECT * FROM source WHERE url = ?", arguments: [source.text])
       guard let row else { return [] }
@@ -33,7 +33,7 @@ extension BundleStore {
     }
   }
 
-  /// The bytes that are there of a release; others may share them.
+  /// The stored bytes of a release; other releases may share them.
   static func bytes(of release: Int64, _ db: Database) throws -> Int64 {
     try Int64.fetchOne(
       db,
@@ -43,11 +43,12 @@ extension BundleStore {
         """, arguments: [release]) ?? 0
   }
 
-  /// Switches to a stored release, and stays with it until ``follow(_:)``, whatever the server has.
+  /// Makes a stored release the current one, and keeps it current until ``follow(_:)``, whatever the server has.
   ///
+  /// - Parameter release: one of the source's releases, such as ``StoredSource/previous``.
   /// - Throws: ``StoreError/incompleteRelease(name:missing:)``, ``StoreError/releaseGone(name:)``.
   public func hold(_ release: StoredRelease) async throws {
-    // The files are looked at: nobody asks the server again for what is switched to.
+    // The files are checked: the server is not asked again for the bytes of the current release.
     let missing = try await contents(of: release).filter { $0.blob == nil && $0.bundle.preload == .launch }
       .filter { !$0.bundle.isOptional }.map(\.bundle.name)
     guard missing.isEmpty else { throw StoreError.incompleteRelease(name: release.name, missing: missing) }
@@ -65,10 +66,12 @@ extension BundleStore {
     }
   }
 
-  /// Lets go of a held release, and switches to the newest one that is complete. From then on the source switches to
-  /// each new release again.
+  /// Ends ``hold(_:)``: makes the newest complete release the current one. From then on each new complete release becomes
+  /// current.
   ///
-  /// - Returns: the release that is current now; `nil` for a source that is not known or has none.
+  /// - Parameter source: the manifest's URL.
+  /// - Returns: the current release; `nil` for an unknown source or one without a release.
+  /// - Throws: ``StoreError``.
   public func follow(_ source: PageURL) async throws -> StoredRelease? {
     try await write { [now] db in
       let row = try Row.fetchOne(db, sql: "SELECT id, current FROM source WHERE url = ?", arguments: [source.text])
@@ -83,10 +86,12 @@ extension BundleStore {
     return try await self.source(source)?.current
   }
 
-  /// Forgets a source with all its releases. The bytes that only they had go with the next collection; releases that
-  /// open pages see go with the first one after those.
+  /// Removes a source and all its releases. Bytes that only they used are removed by the next garbage collection; a release
+  /// that an open page uses is removed after that page has closed.
   ///
-  /// - Returns: whether the source was known.
+  /// - Parameter source: the manifest's URL.
+  /// - Returns: `true` if the source was known.
+  /// - Throws: ``StoreError``.
   public func forget(_ source: PageURL) async throws -> Bool {
     try await writeHoldingLock(.shared) { [self] writer in
       var reservation: ReleaseLeases.Reservation?

@@ -10,7 +10,7 @@ extension BundleStore {
     blob.inode AS blobInode, blob.modified AS blobModified
     """
 
-  public func recordedContents(of release: StoredRelease) async throws -> [StoredBundle] {
+  package func recordedContents(of release: StoredRelease) async throws -> [StoredBundle] {
     try await records(of: release).map { StoredBundle(bundle: $0.bundle, blob: $0.record?.blob) }
   }
 
@@ -27,6 +27,11 @@ extension BundleStore {
     }
   }
 
+  /// Returns the bundles and files of a release in the manifest's order, each with its bytes if they are stored.
+  ///
+  /// Bytes whose file was removed, or changed since it was written, count as not stored.
+  ///
+  /// - Throws: ``StoreError``.
   public func contents(of release: StoredRelease) async throws -> [StoredBundle] {
     let rows = try await records(of: release)
     var moved: [BlobRecord] = []
@@ -43,7 +48,7 @@ extension BundleStore {
       return StoredBundle(bundle: row.bundle, blob: isGood ? record.blob : nil)
     }
     if !moved.isEmpty, isWritable {
-      // Restored from a backup, say: the bytes are right, so that the next look need not read them.
+      // Files restored from a backup, for example: their bytes are right, so that the next check need not read them.
       try await write { [moved] db in for record in moved { try record.save(db) } }
     }
     return contents
@@ -64,7 +69,7 @@ extension BundleStore {
     row["blobSha256"] == nil ? nil : try BlobRecord(row, prefix: "blob")
   }
 
-  public func bundle(at url: PageURL, in release: StoredRelease) async throws -> StoredBundle? {
+  package func bundle(at url: PageURL, in release: StoredRelease) async throws -> StoredBundle? {
     try await read { db in
       try Row.fetchOne(
         db,
@@ -77,10 +82,15 @@ extension BundleStore {
     }
   }
 
+  /// Returns the bundle or file at this URL: the incoming release's if its bytes are stored, then the current release's,
+  /// then one that no manifest lists.
+  ///
+  /// - Returns: `nil` if no release lists the URL and no bundle is stored for it.
+  /// - Throws: ``StoreError``.
   public func bundle(at url: PageURL) async throws -> StoredBundle? {
     let (found, lastUse) = try await read { db -> (StoredBundle?, Double?) in
-      // An incoming release's bytes are the newest that were verified; without bytes of any, the current entry tells
-      // what is expected here.
+      // An incoming release's bytes are the newest verified ones. Without bytes, the current release's entry tells the
+      // expected digests.
       let listed = try Row.fetchOne(
         db,
         sql: """
@@ -102,7 +112,7 @@ extension BundleStore {
     return found
   }
 
-  public func candidates(at url: PageURL, of source: PageURL?) async throws -> [StoredCandidate] {
+  package func candidates(at url: PageURL, of source: PageURL?) async throws -> [StoredCandidate] {
     let (found, lastUse) = try await read { db -> ([StoredCandidate], Double?) in
       let listed = try Row.fetchAll(
         db,
@@ -126,7 +136,7 @@ extension BundleStore {
           """, arguments: [url.text, source?.text]
       ).map { try Self.candidate($0) }
       guard let unlisted = try Self.unlisted(url, db) else { return (listed, nil) }
-      // It is used where no release has the bytes.
+      // It is used only if no release has bytes.
       return (listed + [unlisted.candidate], listed.contains { $0.blob != nil } ? nil : unlisted.usedAt)
     }
     if let lastUse { await noteUse(of: .unlisted(url), last: lastUse) }
@@ -145,7 +155,7 @@ extension BundleStore {
       bundle: try bundle(row), blob: try blobRecord(row)?.blob, hasAllFiles: row["hasAllFiles"])
   }
 
-  /// A bundle that no manifest lists, and when it was used last.
+  /// A bundle that no manifest lists, and the time of its last use.
   private static func unlisted(
     _ url: PageURL, _ db: Database
   ) throws -> (candidate: StoredCandidate, usedAt: Double)? {

@@ -5,16 +5,20 @@ import HTTPTransport
 import SystemPackage
 
 extension BundleStore {
-  /// Removes releases that are neither current nor incoming nor viewed by an open page of any process (nor, if the
-  /// previous one is kept, that one or one whose place was taken within the store's `releaseGrace`), what is over the
-  /// store's quotas, blobs that nothing names, downloads that no process is at and that are not older than a day when the
-  /// previous release is kept, and, with everything else, what was quarantined.
-  public func collectGarbage(keepingPrevious: Bool, dryRun: Bool) async throws -> GarbageReport {
+  /// Removes everything that is no longer needed:
+  ///
+  /// - releases, except current and incoming ones, those that an open page of any process uses, and, with
+  ///   `keepingPrevious`, the previous one and those replaced within the store's `releaseGrace`;
+  /// - releases and unlisted bundles that exceed the store's quotas, the least recently used first;
+  /// - blobs that no entry names;
+  /// - partial downloads that no process uses; with `keepingPrevious` only those older than a day;
+  /// - quarantined files, unless `keepingPrevious` is set.
+  package func collectGarbage(keepingPrevious: Bool, dryRun: Bool) async throws -> GarbageReport {
     try await collectGarbage(keepingPrevious: keepingPrevious, dryRun: dryRun, quotas: quotas)
   }
 
-  /// The same with other quotas.
-  public func collectGarbage(
+  /// Collects garbage with other quotas than the store's.
+  package func collectGarbage(
     keepingPrevious: Bool, dryRun: Bool, quotas: StoreQuotas
   ) async throws -> GarbageReport {
     try await writeHoldingLock(.exclusive) { [self] writer in
@@ -59,7 +63,7 @@ extension BundleStore {
     var retention: Retention
   }
 
-  /// - Returns: what stays.
+  /// - Returns: the releases that stay.
   private func collectReleases(
     keepingPrevious: Bool, _ db: Database, _ report: inout GarbageReport,
     _ reserved: inout [ReleaseLeases.Reservation]
@@ -107,8 +111,7 @@ extension BundleStore {
     return kept
   }
 
-  /// Removes what others have replaced, and then the sources that were used longest ago, until the rest is within the
-  /// quota.
+  /// Removes replaced releases, and then the least recently used sources, until the rest is within the quota.
   private func evict(
     _ kept: inout [Found], over quota: Int64, _ db: Database, _ report: inout GarbageReport,
     _ reserved: inout [ReleaseLeases.Reservation]
@@ -196,9 +199,10 @@ extension BundleStore {
     }
   }
 
-  /// Returns `nil` for what no process is at; a download's head and content go when its wire file has gone.
+  /// Returns `nil` for a download that no process uses. A download's head and content are removed once its wire file is
+  /// gone.
   private func reasonToKeep(download path: StorePath, atOnce: Bool) -> String? {
-    // No download is a link, a folder or a FIFO.
+    // A link, a folder or a FIFO is not a download.
     guard FileSystem.status(path)?.kind == .file else { return nil }
     guard let file = try? FileSystem.open(path, .readOnly) else { return "it cannot be opened" }
     defer { try? file.close() }

@@ -6,6 +6,10 @@ import HTTPTransport
 import SystemPackage
 
 extension BundleStore {
+  /// Returns a source and its releases; `nil` before its first manifest was read.
+  ///
+  /// - Parameter url: the manifest's URL.
+  /// - Throws: ``StoreError``.
   public func source(_ url: PageURL) async throws -> StoredSource? {
     let found = try await read { db in
       try Row.fetchOne(db, sql: "SELECT * FROM source WHERE url = ?", arguments: [url.text])
@@ -15,10 +19,13 @@ extension BundleStore {
     return found
   }
 
+  /// Returns all sources of the store, sorted by URL.
+  ///
+  /// - Throws: ``StoreError``.
   public func sources() async throws -> [StoredSource] {
     try await read { db in
       try Row.fetchAll(db, sql: "SELECT * FROM source ORDER BY url").map { try Self.source($0, db) }
-        // A forgotten one may have releases that a page views.
+        // A forgotten source may have releases that an open page uses.
         .filter { $0.latest != nil }
     }
   }
@@ -52,7 +59,7 @@ extension BundleStore {
       validators: Validators(etag: row["etag"], lastModified: row["lastModified"]), activatedAt: row["activatedAt"])
   }
 
-  public func manifestBytes(of release: StoredRelease) async throws -> [UInt8] {
+  package func manifestBytes(of release: StoredRelease) async throws -> [UInt8] {
     let data = try await read { db in
       try Data.fetchOne(db, sql: "SELECT manifest FROM \"release\" WHERE id = ?", arguments: [release.id])
     }
@@ -60,7 +67,7 @@ extension BundleStore {
     return Array(data)
   }
 
-  public func register(
+  package func register(
     _ manifest: Manifest, bytes: [UInt8], bundles: [PageBundle], for source: PageURL, validators: Validators
   ) async throws -> StoredRelease {
     var digester = try Digester.sha256()
@@ -71,7 +78,7 @@ extension BundleStore {
       let isNamed = manifest.release == known.name || manifest.release == Manifest.unnamed
       return isNamed ? known : try await rename(known, to: manifest.release)
     }
-    // Blobs are taken over between looking at them and naming them.
+    // The lock keeps blobs from being collected between the check that they exist and the entry that names them.
     return try await writeHoldingLock(.shared) { [self] writer in
       var superseded: [ReleaseLeases.Reservation] = []
       do {
@@ -89,7 +96,7 @@ extension BundleStore {
     }
   }
 
-  /// Removes releases from the database. Those that a page views stay for the collector, marked as never activated.
+  /// Removes releases from the database. Those that an open page uses stay for the collector, marked as replaced.
   func removeUnlessLeased(_ releases: [Int64], _ db: Database) throws -> ReleaseLeases.Reservation {
     let reservation = try leases.reserve(releases)
     for id in releases {
@@ -102,7 +109,7 @@ extension BundleStore {
     return reservation
   }
 
-  /// A name that is not in the manifest itself may have come only now.
+  /// Renames a release: a name from a separate file may arrive later than the manifest.
   private func rename(_ release: StoredRelease, to name: String) async throws -> StoredRelease {
     try await write { db in
       try db.execute(sql: "UPDATE \"release\" SET name = ? WHERE id = ?", arguments: [name, release.id])
@@ -112,11 +119,11 @@ extension BundleStore {
       validators: release.validators, activatedAt: release.activatedAt)
   }
 
-  public func identity(of release: StoredRelease) async throws -> PageIdentity? {
+  package func identity(of release: StoredRelease) async throws -> PageIdentity? {
     struct Part: Decodable {
       let identity: PageIdentity?
     }
-    // Few manifests have the member, and reading a long one takes a while.
+    // Few manifests have the member, and parsing a long one takes time.
     let data = try await read { db in
       try Data.fetchOne(
         db, sql: "SELECT manifest FROM \"release\" WHERE id = ? AND instr(manifest, CAST('\"identity\"' AS BLOB)) > 0",
@@ -125,7 +132,7 @@ extension BundleStore {
     return data.flatMap { try? JSONDecoder().decode(Part.self, from: $0) }?.identity
   }
 
-  public func lease(_ release: StoredRelease) async throws -> any ReleaseLease {
+  package func lease(_ release: StoredRelease) async throws -> any ReleaseLease {
     let lease: any ReleaseLease = !isWritable ? UnlockedLease() : try await leases.lease(release.id)
     let isThere = try await read { db in
       try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM \"release\" WHERE id = ?)", arguments: [release.id])
@@ -134,7 +141,7 @@ extension BundleStore {
     return lease
   }
 
-  /// - Parameter remove: gets the releases whose place is taken.
+  /// - Parameter remove: removes the releases that the new one replaces.
   private static func register(
     _ manifest: Manifest, _ bytes: [UInt8], _ digest: SHA256Digest, _ bundles: [PageBundle], _ source: PageURL,
     _ validators: Validators, _ now: Double, _ db: Database, remove: ([Int64]) throws -> Void
@@ -149,7 +156,7 @@ extension BundleStore {
     let knownID: Int64? = known?["id"]
     let id: Int64
     if let knownID, knownID == current {
-      // The server has taken back what came after it.
+      // The server has withdrawn the newer releases.
       try remove(
         Int64.fetchAll(
           db, sql: "SELECT id FROM \"release\" WHERE source = ? AND activatedAt IS NULL", arguments: [sourceID]))
@@ -159,7 +166,7 @@ extension BundleStore {
       id = knownID
     } else {
       if let knownID {
-        // The server has gone back to a former release: it comes in anew, with what is known of its bytes.
+        // The server has gone back to an earlier release: it is registered again, with its stored bytes.
         try db.execute(sql: "UPDATE source SET previous = NULL WHERE previous = ?", arguments: [knownID])
         try db.execute(sql: "UPDATE \"release\" SET digest = randomblob(32) WHERE id = ?", arguments: [knownID])
       }
@@ -174,7 +181,7 @@ extension BundleStore {
         ])
       id = db.lastInsertedRowID
       try insertEntries(bundles, release: id, source: sourceID, db)
-      // An older one that never became complete is of no use any more.
+      // Older releases that never became complete are obsolete.
       let outdated = try Int64.fetchAll(
         db, sql: "SELECT id FROM \"release\" WHERE source = ? AND activatedAt IS NULL AND id < ?",
         arguments: [sourceID, id])
@@ -189,7 +196,7 @@ extension BundleStore {
   }
 
   private static func insertEntries(_ bundles: [PageBundle], release: Int64, source: Int64?, _ db: Database) throws {
-    // An MD5 alone is taken for the same bytes only within one source: nobody else can make them collide.
+    // An MD5 alone identifies bytes only within one source, so that no other source can provoke a collision.
     let rows = try Row.fetchAll(
       db,
       sql: """
@@ -221,7 +228,7 @@ extension BundleStore {
     }
   }
 
-  public func setValidators(_ validators: Validators, of release: StoredRelease) async throws {
+  package func setValidators(_ validators: Validators, of release: StoredRelease) async throws {
     try await write { db in
       try db.execute(
         sql: "UPDATE \"release\" SET etag = ?, lastModified = ? WHERE id = ?",
@@ -229,7 +236,7 @@ extension BundleStore {
     }
   }
 
-  public func activate(_ release: StoredRelease, leavingIdle: Bool) async throws -> Bool {
+  package func activate(_ release: StoredRelease, leavingIdle: Bool) async throws -> Bool {
     try await write { [now] db in
       let row = try Row.fetchOne(
         db,
@@ -247,7 +254,7 @@ extension BundleStore {
     }
   }
 
-  /// Names of what must be there before a release can be switched to, and is not.
+  /// The names of missing entries that must be stored before the release can become current.
   static func missing(in release: Int64, leavingIdle: Bool, limit: Int = -1, _ db: Database) throws -> [String] {
     try String.fetchAll(
       db,

@@ -3,10 +3,10 @@ import GRDB
 import HTTPTransport
 import SystemPackage
 
-/// What is there for its use alone: it goes when others need the room.
+/// The last uses of sources and unlisted bundles, by which they are evicted.
 extension BundleStore {
-  /// Every bundle that no manifest lists, the one that was used last first.
-  public func unlisted() async throws -> [UnlistedBundle] {
+  /// Returns the bundles that no manifest lists, the most recently used first.
+  package func unlisted() async throws -> [UnlistedBundle] {
     try await read { db in
       try Row.fetchAll(
         db,
@@ -27,14 +27,14 @@ extension BundleStore {
     case unlisted(PageURL)
   }
 
-  /// Uses are noted to the minute, so that opening pages does not write to the disk each time.
+  /// The precision of noted uses in seconds, so that not each opening of a page writes to the disk.
   private static let grain: Double = 60
 
-  /// - Parameter last: the last use that is noted, in seconds since 1970.
+  /// - Parameter last: the time of the last use that was noted, in seconds since 1970.
   func noteUse(of use: Use, last: Double) async {
     let now = now()
     guard readOnlyReason == nil, abs(now - last) >= Self.grain else { return }
-    // What cannot be noted is an older use, and no reason to fail.
+    // If the use cannot be noted, the older one stays; this is not an error.
     try? await write { db in
       switch use {
       case .source(let url):
@@ -45,7 +45,7 @@ extension BundleStore {
     }
   }
 
-  /// Removes bundles that no manifest lists where there is more of them than the quota allows.
+  /// Removes bundles that no manifest lists if they exceed the quota.
   func makeRoomForUnlisted() async throws {
     guard let quota = quotas.unlisted else { return }
     let isOver = try await read { db in try Self.unlistedToEvict(over: quota, db).isEmpty == false }
@@ -61,7 +61,7 @@ extension BundleStore {
     }
   }
 
-  /// What was used longest ago, as much as there is over the quota; never what was used last.
+  /// The least recently used bundles, as many as exceed the quota; never the most recently used one.
   static func unlistedToEvict(over quota: Int64, _ db: Database) throws -> [(url: String, bytes: Int64)] {
     let rows = try Row.fetchAll(
       db,
@@ -87,11 +87,11 @@ extension BundleStore {
         """)
   }
 
-  /// Downloads that are not complete, and files that were put aside.
-  public func leftovers() -> StoreLeftovers {
+  /// Counts the partial downloads and the quarantined files.
+  package func leftovers() -> StoreLeftovers {
     var leftovers = StoreLeftovers()
     for name in FileSystem.names(in: directory.partial) {
-      // The head and the decoded content lie beside the wire bytes.
+      // A download's head and decoded content are separate files.
       if !name.hasSuffix(".json"), !name.hasSuffix(".content") { leftovers.partials += 1 }
       leftovers.partialBytes += FileSystem.status(directory.partial.appending(name))?.size ?? 0
     }

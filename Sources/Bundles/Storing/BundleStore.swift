@@ -6,41 +6,44 @@ import HTTPTransport
 import Logging
 import SystemPackage
 
-/// The durable store: SQLite for what is known, files for bytes.
+/// The durable store of bundles and releases: an SQLite database, and files named by their SHA-256.
 ///
-/// What is named by the database survives a power failure; bytes are checked whenever they are read. Several processes
-/// may use one folder at once.
+/// Entries of the database survive a power failure; bytes are checked whenever they are read. Several processes may use
+/// one folder at the same time. `PageHost.store` is one.
 public final class BundleStore: BundleStoring {
+  /// The store's folder.
   public let directory: StoreDirectory
-  public let quotas: StoreQuotas
+  package let quotas: StoreQuotas
+  /// The reason why the store's folder cannot be written, so that new bytes are lost when the process ends; `nil` for a
+  /// writable store.
   public let readOnlyReason: String?
-  /// Where it writes: its own folder, or one of this process in the place of a folder that may not be written.
+  /// The folder for writing: the store's own, or a temporary one if that cannot be written.
   let work: StoreDirectory
   private let keeper: DatabaseKeeper
   let blobs: BlobDirectory
   let leases: ReleaseLeases
   let logger: Logger
-  /// Seconds since 1970.
+  /// Returns the time in seconds since 1970.
   let now: @Sendable () -> Double
   private let committer: Committer?
   private let verified: LRUCache<SHA256Digest, [UInt8]>
   private let session: SessionFolder?
-  /// Where locks are waited for. No thread of Swift's tasks waits for one: it may be what its holder waits for.
+  /// The queue that waits for locks. No thread of Swift's tasks waits for one, since the lock's holder may need it.
   private let lockQueue = DispatchQueue(label: "pagekit.store.lock")
-  /// In seconds.
+  /// How long replaced releases are kept, in seconds.
   let releaseGrace: Double
 
-  /// Opens the store, making it where there is none.
+  /// Opens the store, and makes it if it does not exist.
   ///
   /// - Parameters:
-  ///   - memoryCapacity: bytes of checked bundles kept in memory.
-  ///   - releaseGrace: how long releases are kept after others took their place, besides the previous one.
-  ///   - quotas: how much is kept of each class.
-  ///   - allowsReadOnly: a store that is there and may not be written is read, and what is stored in it goes to a
-  ///     temporary folder that is removed with the store; ``readOnlyReason`` and one warning in the log say so.
-  ///   - now: seconds since 1970.
+  ///   - memoryCapacity: the bytes of checked bundles kept in memory; 16 MiB by default.
+  ///   - releaseGrace: how long replaced releases are kept besides the previous one.
+  ///   - quotas: the limits of each class of content.
+  ///   - allowsReadOnly: `true` to read an existing store that cannot be written; new bytes go to a temporary folder that
+  ///     is removed with the store. ``readOnlyReason`` and one warning in the log report this.
+  ///   - now: returns the time in seconds since 1970.
   /// - Throws: ``StoreError``.
-  public init(
+  package init(
     at directory: StoreDirectory, memoryCapacity: Int = 16 << 20, releaseGrace: Duration = .zero,
     quotas: StoreQuotas = StoreQuotas(), allowsReadOnly: Bool = false,
     logger: Logger = Logger(label: "pagekit.store"),
@@ -68,10 +71,10 @@ public final class BundleStore: BundleStoring {
     self.releaseGrace = releaseGrace / .seconds(1)
   }
 
-  /// Opens a store that is there, for reading only.
+  /// Opens an existing store for reading only.
   ///
-  /// - Throws: ``StoreError/absent(path:)`` where there is none.
-  public init(reading directory: StoreDirectory, logger: Logger = Logger(label: "pagekit.store")) throws {
+  /// - Throws: ``StoreError/absent(path:)`` if there is none.
+  package init(reading directory: StoreDirectory, logger: Logger = Logger(label: "pagekit.store")) throws {
     guard directory.hasStore else { throw StoreError.absent(path: directory.path) }
     self.directory = directory
     work = directory
@@ -87,7 +90,7 @@ public final class BundleStore: BundleStoring {
     now = { Date().timeIntervalSince1970 }
   }
 
-  /// The parts of a store that depend on whether its folder may be written.
+  /// The parts of a store that depend on whether its folder can be written.
   private struct Opened {
     let work: StoreDirectory
     let keeper: DatabaseKeeper
@@ -99,7 +102,7 @@ public final class BundleStore: BundleStoring {
       let wasStore = directory.isStore
       if !wasStore { try StoreDatabase.refuseForeign(directory.database) }
       try directory.create()
-      // Fails here, not half way through a download, where nothing may be written.
+      // A folder that cannot be written fails here, not during a download.
       let lock = StoreLock(path: directory.lock)
       try lock.with(.shared) {}
       work = directory
@@ -116,7 +119,7 @@ public final class BundleStore: BundleStoring {
         let stored = try StoreDatabase(reading: directory.database.string)
         try stored.copy(to: work.database.string)
       } catch StoreError.absent {
-        // Nothing was stored yet.
+        // The store has no content yet.
       }
       keeper = DatabaseKeeper(
         try StoreDatabase(writing: work.database.string, lock: StoreLock(path: work.lock)))
@@ -126,17 +129,17 @@ public final class BundleStore: BundleStoring {
     }
   }
 
-  /// A folder for what belongs to the store and is not kept; `nil` for a store that may be written.
+  /// The temporary folder of a store that cannot be written; `nil` for a writable one.
   package var sessionFolder: String? { session?.path }
 
-  /// Lets go of the bytes that are in memory; they are read from the disk again.
+  /// Frees the bytes that are kept in memory; they are read from the disk again when they are needed.
   public func releaseMemory() {
     verified.removeAll()
     (keeper.latest.reader as? DatabasePool)?.releaseMemory()
   }
 
-  /// SQLite's own version.
-  public static var databaseVersion: String {
+  /// SQLite's version.
+  package static var databaseVersion: String {
     let number = Database.sqliteLibVersionNumber
     return "\(number / 1_000_000).\(number / 1000 % 1000).\(number % 1000)"
   }
@@ -151,7 +154,7 @@ public final class BundleStore: BundleStoring {
     try await recovering { [directory] in try await $0.writer(of: directory).write(body) }
   }
 
-  /// Writes while no file can be collected; waits while another process collects.
+  /// Writes while holding the store's lock, so that no file is collected meanwhile; waits for a running collection.
   func writeHoldingLock<Value: Sendable>(
     _ mode: StoreLock.Mode, _ body: @escaping @Sendable (any DatabaseWriter) throws -> Value
   ) async throws -> Value {
@@ -161,7 +164,7 @@ public final class BundleStore: BundleStoring {
     }
   }
 
-  /// Does something with the database, and once more with another one where it was found damaged.
+  /// Performs an operation on the database, and repeats it with a new database if this one turns out to be damaged.
   private func recovering<Value>(_ body: (StoreDatabase) async throws -> Value) async throws -> Value {
     let database = try await current()
     do {
@@ -181,31 +184,31 @@ public final class BundleStore: BundleStoring {
     return try await lockQueue.result { [keeper] in try keeper.current() }
   }
 
-  /// Tells when the store was found removed, replaced or damaged, and was made anew: it has what can be taken over, and
-  /// the rest has to be fetched again.
+  /// Announces each time that the store was found removed, replaced or damaged and was made again: it contains the files
+  /// that were found, and the rest must be fetched again.
   package var renewals: AsyncStream<Void> { keeper.renewals.listen() }
 
-  /// Another number for each of the ``renewals``.
+  /// A number that changes with each of the ``renewals``.
   package var generation: Int { keeper.generation }
 
-  /// Whether the database lies where it was opened.
+  /// `true` if the database's file is the one that was opened.
   package var isInPlace: Bool { keeper.inPlace != nil }
 
-  /// Whether the database can be written.
+  /// `true` if the database can be written.
   var isWritable: Bool { keeper.latest.writer != nil }
 
-  public func usage() async throws -> (blobs: Int, bytes: Int64) {
+  package func usage() async throws -> (blobs: Int, bytes: Int64) {
     try await read { db in
       let row = try Row.fetchOne(db, sql: "SELECT COUNT(*) AS blobs, TOTAL(size) AS bytes FROM blob")
       return (row?["blobs"] ?? 0, Int64(row?["bytes"] as Double? ?? 0))
     }
   }
 
-  public func availableBytes() throws -> Int64 { try FileSystem.availableBytes(at: work.root) }
+  package func availableBytes() throws -> Int64 { try FileSystem.availableBytes(at: work.root) }
 
   // MARK: Downloads
 
-  public func download(for expected: ExpectedContent, url: PageURL) throws -> any BundleDownload {
+  package func download(for expected: ExpectedContent, url: PageURL) throws -> any BundleDownload {
     _ = try (keeper.inPlace ?? keeper.current()).writer(of: directory)
     let name: String
     if let md5 = expected.md5 {
@@ -218,15 +221,15 @@ public final class BundleStore: BundleStoring {
     return try Download(named: name, in: work)
   }
 
-  public func add(
+  package func add(
     _ download: any BundleDownload, digests: ContentDigests, to release: StoredRelease
   ) async throws -> Blob {
     try await commit(download, digests: digests, as: .listed(release: release.id))
   }
 
-  public func add(_ download: any BundleDownload, digests: ContentDigests, for url: PageURL) async throws -> Blob {
+  package func add(_ download: any BundleDownload, digests: ContentDigests, for url: PageURL) async throws -> Blob {
     let blob = try await commit(download, digests: digests, as: .unlisted(url))
-    // The bytes are stored; what cannot make room now does so with the next.
+    // The bytes are stored; room that cannot be made now is made with the next bundle.
     try? await makeRoomForUnlisted()
     return blob
   }
@@ -252,25 +255,42 @@ public final class BundleStore: BundleStoring {
 
   // MARK: Bytes
 
-  public func bytes(of blob: Blob) async throws -> BlobBytes {
+  package func bytes(of blob: Blob) async throws -> BlobBytes {
     if let bytes = verified[blob.sha256] { return BlobBytes(bytes: bytes, isFromMemory: true) }
     let bytes = try blobs.read(blob)
     verified.insert(bytes, for: blob.sha256, cost: bytes.count)
     return BlobBytes(bytes: bytes, isFromMemory: false)
   }
 
-  /// Whether there is a file for a blob; its bytes are not looked at.
+  /// Returns `true` if a blob's file exists; its bytes are not read.
   package func holdsFile(of digest: SHA256Digest) -> Bool { FileSystem.status(blobs.path(of: digest)) != nil }
 
-  public func check(_ blob: Blob) async throws {
+  package func check(_ blob: Blob) async throws {
     _ = try blobs.read(blob)
   }
 
-  public func quarantine(_ blob: Blob) async throws {
+  /// Returns the bytes of a stored bundle or file, checked against their SHA-256.
+  ///
+  /// - Returns: `nil` if they are not stored.
+  /// - Throws: an error that names the file, if the file is missing or its bytes were changed; ``StoreError``.
+  public func bytes(of bundle: StoredBundle) async throws -> [UInt8]? {
+    guard let blob = bundle.blob else { return nil }
+    return try await bytes(of: blob).bytes
+  }
+
+  /// Reads the file of a stored bundle or file, and checks its bytes, even if they are in memory. Does nothing if they are
+  /// not stored.
+  ///
+  /// - Throws: an error that names the file, if the file is missing or its bytes were changed.
+  public func check(_ bundle: StoredBundle) async throws {
+    if let blob = bundle.blob { try await check(blob) }
+  }
+
+  package func quarantine(_ blob: Blob) async throws {
     verified.remove(blob.sha256)
     let target = work.quarantine.appending("\(blob.sha256.hex)-\(UUID().uuidString)")
     try await writeHoldingLock(.shared) { [blobs] writer in
-      // Another process may have mended it meanwhile.
+      // Another process may have restored it meanwhile.
       guard (try? blobs.read(blob)) == nil else { return }
       let source = blobs.ownPath(of: blob.sha256)
       if FileSystem.status(source) != nil { try FileSystem.rename(source, to: target) }

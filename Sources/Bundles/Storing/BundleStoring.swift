@@ -4,128 +4,130 @@ import HTTPTransport
 /// A durable, content-addressed store of bundles, their releases, and downloads that are not complete.
 ///
 /// Several processes may use the same store at once.
-public protocol BundleStoring: Sendable {
+package protocol BundleStoring: Sendable {
   // MARK: Releases
 
-  /// What is known of a source; nil before its first release was registered.
+  /// Returns a source and its releases; `nil` before its first release was registered.
   func source(_ url: PageURL) async throws -> StoredSource?
 
-  /// Every source of the store.
+  /// Returns all sources of the store.
   func sources() async throws -> [StoredSource]
 
-  /// The bundles and files of a release, in the manifest's order, each with its bytes where they are there.
+  /// Returns the bundles and files of a release in the manifest's order, each with its blob if its bytes are stored.
   ///
-  /// Bytes whose file has gone or was changed since it was written count as not there.
+  /// Bytes whose file was removed, or changed since it was written, count as not stored.
   func contents(of release: StoredRelease) async throws -> [StoredBundle]
 
-  /// The same as it was recorded, without a look at the files.
+  /// Returns the same from the database alone, without checking the files.
   func recordedContents(of release: StoredRelease) async throws -> [StoredBundle]
 
-  /// Makes a release of a manifest known, without switching to it. Bytes of former releases of the same source,
-  /// and of any source where the manifest gives their SHA-256, are taken over.
+  /// Registers a manifest as a release, without switching to it. Stored bytes of earlier releases of the same source are
+  /// taken over, and those of any source if the manifest gives their SHA-256.
   ///
-  /// Registering the same manifest bytes again gives the same release.
+  /// Registering the same manifest bytes again returns the same release.
   func register(
     _ manifest: Manifest, bytes: [UInt8], bundles: [PageBundle], for source: PageURL, validators: Validators
   ) async throws -> StoredRelease
 
-  /// Remembers the validators of a manifest that a release was made of.
+  /// Stores the validators of a release's manifest.
   func setValidators(_ validators: Validators, of release: StoredRelease) async throws
 
-  /// Makes the release the source's current one, if every bundle that is not on demand is there.
+  /// Makes the release the source's current one, if every bundle that is not on demand is stored.
   ///
-  /// - Parameter leavingIdle: idle bundles may still be missing; they are fetched when they are opened.
-  /// - Returns: whether it is current now and was not before.
+  /// - Parameter leavingIdle: `true` if idle bundles may be missing; they are fetched when they are opened.
+  /// - Returns: `true` if the release is current now and was not before.
   func activate(_ release: StoredRelease, leavingIdle: Bool) async throws -> Bool
 
-  /// The manifest as the server sent it.
+  /// Returns the manifest's bytes as the server sent them.
   func manifestBytes(of release: StoredRelease) async throws -> [UInt8]
 
-  /// The release's own rule for query parameters; `nil` if its manifest has none.
+  /// Returns the release's own rule for query parameters; `nil` if its manifest has none.
   func identity(of release: StoredRelease) async throws -> PageIdentity?
 
-  /// Keeps a release, its entries and their bytes from being collected by any process while the result lives.
+  /// Protects a release, its entries and their bytes from the garbage collectors of all processes while the result lives.
   ///
   /// - Throws: ``StoreError/releaseGone(name:)`` if the release was collected already.
   func lease(_ release: StoredRelease) async throws -> any ReleaseLease
 
   // MARK: Bundles
 
-  /// A download that may go on from where a former one, also of a killed process, ended.
+  /// Returns a download that continues an earlier one of the same content, also of a process that was killed.
   func download(for expected: ExpectedContent, url: PageURL) throws -> any BundleDownload
 
-  /// Makes a finished download durable, and then known as the bytes of whatever in the release has these digests.
+  /// Makes a finished download durable, and then records it as the bytes of the release's entries with these digests.
   ///
   /// Returns when a power failure can no longer undo it.
   func add(_ download: any BundleDownload, digests: ContentDigests, to release: StoredRelease) async throws -> Blob
 
-  /// The same for a bundle that no manifest lists.
+  /// Makes a finished download durable, and then records it as a bundle that no manifest lists.
   func add(_ download: any BundleDownload, digests: ContentDigests, for url: PageURL) async throws -> Blob
 
-  /// The bundle or file at this URL: the current release's before others', the incoming one's before the current one's
-  /// where its bytes are there, then those that no manifest lists.
+  /// Returns the bundle or file at this URL: the incoming release's if its bytes are stored, then the current release's,
+  /// then one that no manifest lists.
   func bundle(at url: PageURL) async throws -> StoredBundle?
 
-  /// Everything stored for this URL: the entries of the source's incoming, current and previous release, newest first,
-  /// then the bundle that no manifest lists.
+  /// Returns all candidates for this URL: the entries of the source's incoming, current and previous release, newest
+  /// first, then the bundle that no manifest lists.
   ///
-  /// - Parameter source: the manifest's URL; `nil` for every source.
+  /// - Parameter source: the manifest's URL; `nil` for all sources.
   func candidates(at url: PageURL, of source: PageURL?) async throws -> [StoredCandidate]
 
-  /// The bundle or file that a release lists at this URL.
+  /// Returns the bundle or file that a release lists at this URL.
   func bundle(at url: PageURL, in release: StoredRelease) async throws -> StoredBundle?
 
-  /// The bytes of a blob, checked against its SHA-256; those checked last are kept in memory.
+  /// Returns the bytes of a blob, checked against its SHA-256. The bytes that were checked last are kept in memory.
   ///
   /// - Throws: ``BlobError``.
   func bytes(of blob: Blob) async throws -> BlobBytes
 
-  /// Checks a blob's file anew, whatever is in memory.
+  /// Reads and checks a blob's file, even if its bytes are in memory.
   ///
   /// - Throws: ``BlobError``.
   func check(_ blob: Blob) async throws
 
-  /// Moves bytes that are not what they should be out of the way; everything that had them counts as not stored.
+  /// Moves damaged bytes to the quarantine folder; entries that had them count as not stored.
   func quarantine(_ blob: Blob) async throws
 
-  /// How many blobs there are, and their bytes together.
+  /// Returns the number of blobs and their total size in bytes.
   func usage() async throws -> (blobs: Int, bytes: Int64)
 
-  /// Bytes that can still be written where the store is.
+  /// Returns the bytes that can still be written to the store's file system.
   func availableBytes() throws -> Int64
 
-  /// Why what is stored now is gone with the process: the store's folder may not be written. `nil` for a store that
-  /// keeps what it is given.
+  /// The reason why the store's folder cannot be written, so that new bytes are lost when the process ends; `nil` for a
+  /// writable store.
   var readOnlyReason: String? { get }
 
-  /// Removes what no current or previous release needs; see the store's own documentation.
+  /// Removes releases and files that are no longer needed; see ``BundleStore``.
   func collectGarbage(keepingPrevious: Bool, dryRun: Bool) async throws -> GarbageReport
 }
 
 extension BundleStoring {
-  /// Makes the release the source's current one, if every bundle that is not on demand is there.
-  public func activate(_ release: StoredRelease) async throws -> Bool {
+  /// Makes the release the source's current one, if every bundle that is not on demand is stored.
+  package func activate(_ release: StoredRelease) async throws -> Bool {
     try await activate(release, leavingIdle: false)
   }
 
-  public var readOnlyReason: String? { nil }
+  package var readOnlyReason: String? { nil }
 }
 
-/// Where a manifest comes from, and what the store has of it.
+/// A source of manifests, and its releases in the store.
 public struct StoredSource: Hashable, Sendable {
+  /// The manifest's URL.
   public let url: PageURL
+  /// The release that pages open; `nil` before the first one is complete.
   public let current: StoredRelease?
-  /// The one before, until it is collected.
+  /// The release before the current one, until it is collected.
   public let previous: StoredRelease?
-  /// Newer than `current` and not complete yet.
+  /// A release that is newer than the current one and not complete.
   public let incoming: StoredRelease?
-  /// When somebody chose the current release, in seconds since 1970. It stays current until the source is followed
-  /// again. `nil` for a source that switches to each complete release.
+  /// The time at which a person chose the current release with ``BundleStore/hold(_:)``, in seconds since 1970; it stays
+  /// current until ``BundleStore/follow(_:)``. `nil` for a source that switches to each complete release.
   public let heldSince: Double?
-  /// When the source was last asked for, in seconds since 1970.
-  public let usedAt: Double?
+  /// The time at which the source was last used, in seconds since 1970.
+  package let usedAt: Double?
 
-  public init(
+  package init(
     url: PageURL, current: StoredRelease?, previous: StoredRelease?, incoming: StoredRelease?,
     heldSince: Double? = nil, usedAt: Double? = nil
   ) {
@@ -137,32 +139,36 @@ public struct StoredSource: Hashable, Sendable {
     self.usedAt = usedAt
   }
 
-  /// The manifest seen last.
-  public var latest: StoredRelease? { incoming ?? current }
+  /// The release of the newest manifest.
+  package var latest: StoredRelease? { incoming ?? current }
 
-  public var isHeld: Bool { heldSince != nil }
+  package var isHeld: Bool { heldSince != nil }
 
-  /// The releases that pages may open from, newest first: a held one alone.
-  public var openable: [StoredRelease] {
+  /// The releases that pages may open from, newest first; a held release is the only one.
+  package var openable: [StoredRelease] {
     (isHeld ? [current] : [incoming, current]).compactMap(\.self)
   }
 }
 
-/// One release in the store.
+/// A release in the store.
 public struct StoredRelease: Hashable, Sendable {
+  /// The release's number in this store; no other release ever gets the same one.
   public let id: Int64
+  /// The URL of its manifest.
   public let source: PageURL
-  /// Its name in the manifest.
+  /// The name in its manifest.
   public let name: String
+  /// The sequence in its manifest.
   public let sequence: Int64
-  /// Of the manifest's bytes.
-  public let digest: SHA256Digest
-  /// The manifest's, as the server sent them with it.
-  public let validators: Validators
-  /// Seconds since 1970; `nil` before it was first switched to, and 0 if a later release took its place before that.
+  /// The SHA-256 of its manifest's bytes.
+  package let digest: SHA256Digest
+  /// The validators with which the server sent its manifest.
+  package let validators: Validators
+  /// The time at which it became current, in seconds since 1970; `nil` before that, and 0 if a later release replaced it
+  /// before that.
   public let activatedAt: Double?
 
-  public init(
+  package init(
     id: Int64, source: PageURL, name: String, sequence: Int64, digest: SHA256Digest, validators: Validators,
     activatedAt: Double? = nil
   ) {
@@ -176,37 +182,42 @@ public struct StoredRelease: Hashable, Sendable {
   }
 }
 
-/// A bundle, and its bytes in the store where they are there.
+/// A bundle or file that the store knows, with its bytes if they are stored.
 public struct StoredBundle: Hashable, Sendable {
+  /// The entry of the release; for a bundle that no manifest lists, an entry made from its bytes.
   public let bundle: PageBundle
-  public let blob: Blob?
+  /// The bytes in the store; `nil` if they are not stored.
+  package let blob: Blob?
 
-  public init(bundle: PageBundle, blob: Blob?) {
+  /// `true` if the bytes are stored.
+  public var isStored: Bool { blob != nil }
+
+  package init(bundle: PageBundle, blob: Blob?) {
     self.bundle = bundle
     self.blob = blob
   }
 }
 
 /// An entry of a release, or a bundle outside manifests, that the store has for a URL.
-public struct StoredCandidate: Hashable, Sendable {
-  public enum Place: Hashable, Sendable {
-    /// Newer than the current release and not complete yet.
+package struct StoredCandidate: Hashable, Sendable {
+  package enum Place: Hashable, Sendable {
+    /// The release is newer than the current one and not complete.
     case incoming
     case current
     case previous
-    /// No manifest lists it.
+    /// No manifest lists the bundle.
     case unlisted
   }
 
-  public let place: Place
+  package let place: Place
   /// `nil` for a bundle that no manifest lists.
-  public let release: StoredRelease?
-  public let bundle: PageBundle
-  public let blob: Blob?
-  /// True if the store has all files of the release that are not on demand, and for every release that was current.
-  public let hasAllFiles: Bool
+  package let release: StoredRelease?
+  package let bundle: PageBundle
+  package let blob: Blob?
+  /// `true` if the store has all files of the release that are not on demand, or if the release was current before.
+  package let hasAllFiles: Bool
 
-  public init(place: Place, release: StoredRelease?, bundle: PageBundle, blob: Blob?, hasAllFiles: Bool) {
+  package init(place: Place, release: StoredRelease?, bundle: PageBundle, blob: Blob?, hasAllFiles: Bool) {
     self.place = place
     self.release = release
     self.bundle = bundle
@@ -215,44 +226,44 @@ public struct StoredCandidate: Hashable, Sendable {
   }
 }
 
-/// Keeps a release from being collected for as long as it lives.
-public protocol ReleaseLease: AnyObject, Sendable {}
+/// Protects a release from garbage collection while it lives.
+package protocol ReleaseLease: AnyObject, Sendable {}
 
 /// Bytes in the store, named by their SHA-256.
-public struct Blob: Hashable, Sendable {
-  public let sha256: SHA256Digest
-  public let md5: MD5Digest
-  /// In bytes.
-  public let size: Int64
+package struct Blob: Hashable, Sendable {
+  package let sha256: SHA256Digest
+  package let md5: MD5Digest
+  /// The size in bytes.
+  package let size: Int64
 
-  public init(sha256: SHA256Digest, md5: MD5Digest, size: Int64) {
+  package init(sha256: SHA256Digest, md5: MD5Digest, size: Int64) {
     self.sha256 = sha256
     self.md5 = md5
     self.size = size
   }
 
-  public init(_ digests: ContentDigests) {
+  package init(_ digests: ContentDigests) {
     self.init(sha256: digests.sha256, md5: digests.md5, size: digests.size)
   }
 }
 
-/// Verified bytes, and whether the disk was read for them.
-public struct BlobBytes: Sendable {
-  public let bytes: [UInt8]
-  public let isFromMemory: Bool
+/// The verified bytes of a blob, and whether they came from memory.
+package struct BlobBytes: Sendable {
+  package let bytes: [UInt8]
+  package let isFromMemory: Bool
 
-  public init(bytes: [UInt8], isFromMemory: Bool) {
+  package init(bytes: [UInt8], isFromMemory: Bool) {
     self.bytes = bytes
     self.isFromMemory = isFromMemory
   }
 }
 
-/// Why a blob's bytes cannot be used. The caller fetches them again.
-public enum BlobError: Error, Hashable, CustomStringConvertible {
+/// The reason why a blob's bytes cannot be used. The caller fetches them again.
+package enum BlobError: Error, Hashable, CustomStringConvertible {
   case missing(SHA256Digest, path: String)
   case corrupt(SHA256Digest, path: String, found: SHA256Digest, size: Int64)
 
-  public var description: String {
+  package var description: String {
     switch self {
     case .missing(_, let path): "the stored file \(path) has gone"
     case .corrupt(let expected, let path, let found, let size):
@@ -261,33 +272,37 @@ public enum BlobError: Error, Hashable, CustomStringConvertible {
   }
 }
 
-/// What garbage collection removed, or would remove, and what it left.
-public struct GarbageReport: Hashable, Sendable {
-  /// Something in the store, and why it stays or goes.
-  public struct Item: Hashable, Sendable, Codable {
-    /// As `release r1 of https://…`.
-    public let name: String
-    public let reason: String
-    /// Those of a release may be shared with others.
-    public let bytes: Int64
+/// The result of a garbage collection: the removed and the remaining items.
+package struct GarbageReport: Hashable, Sendable {
+  /// An item in the store, and the reason why it stays or goes.
+  package struct Item: Hashable, Sendable, Codable {
+    /// The item's kind and name, such as `release r1 of https://…`.
+    package let name: String
+    package let reason: String
+    /// The item's bytes; those of a release may be shared with others.
+    package let bytes: Int64
 
-    public init(name: String, reason: String, bytes: Int64) {
+    package init(name: String, reason: String, bytes: Int64) {
       self.name = name
       self.reason = reason
       self.bytes = bytes
     }
   }
 
-  public var releases = 0
-  /// Bundles that no manifest lists.
-  public var unlisted = 0
-  public var blobs = 0
-  public var partials = 0
-  public var quarantined = 0
-  /// In bytes.
-  public var bytes: Int64 = 0
-  public var removed: [Item] = []
-  public var kept: [Item] = []
+  /// The number of removed releases.
+  package var releases = 0
+  /// The number of removed bundles that no manifest lists.
+  package var unlisted = 0
+  /// The number of removed blobs.
+  package var blobs = 0
+  /// The number of removed partial downloads.
+  package var partials = 0
+  /// The number of removed quarantined files.
+  package var quarantined = 0
+  /// The bytes of all removed files.
+  package var bytes: Int64 = 0
+  package var removed: [Item] = []
+  package var kept: [Item] = []
 
-  public init() {}
+  package init() {}
 }

@@ -6,12 +6,12 @@ import HTTPTransport
 import Synchronization
 import SystemPackage
 
-/// Makes finished downloads durable and then known, as many at once as have come while it was busy.
+/// Makes finished downloads durable and then records them, in batches of those that finished while it was busy.
 ///
 /// The order for each batch: rename into `blobs/`, flush to disk, commit. A crash before the commit leaves a file that
-/// nothing names; the next writer of these bytes replaces it, the collector removes it.
+/// no entry names; the next download of these bytes replaces it, or the collector removes it.
 final class Committer: Sendable {
-  /// What the bytes are to be known as.
+  /// The entry that the bytes are recorded for.
   enum CommitTarget: Sendable {
     case listed(release: Int64)
     case unlisted(PageURL)
@@ -29,15 +29,15 @@ final class Committer: Sendable {
     var isRunning = false
   }
 
-  /// From this many files on one flush of the file system is cheaper than one of each file and its folder.
+  /// The number of files from which one flush of the file system is cheaper than flushing each file and its folder.
   private static let flushAllFrom = 4
-  /// Jobs in one transaction.
+  /// The largest number of jobs in one transaction.
   private static let batchLimit = 256
 
   private let directory: StoreDirectory
   private let blobs: BlobDirectory
   private let keeper: DatabaseKeeper
-  /// Seconds since 1970.
+  /// Returns the time in seconds since 1970.
   private let now: @Sendable () -> Double
   private let queue = DispatchQueue(label: "pagekit.store.commit")
   private let state = Mutex(State())
@@ -99,7 +99,7 @@ final class Committer: Sendable {
           for job in placed { try insert(job, status: moved[job.digests.sha256], db) }
         }
         for (index, job) in batch.enumerated() where moved[job.digests.sha256] != nil {
-          // Kept open until now, so that no other process went on writing to it.
+          // The file was kept open until now, so that no other process continued to write to it.
           if case .success = results[index] { results[index] = .success(job.download.finish(moved: true)) }
         }
         return results
@@ -109,7 +109,7 @@ final class Committer: Sendable {
     }
   }
 
-  /// Which of the blobs are named by the database, with their file in place.
+  /// The blobs that the database names and whose files are in place.
   private func knownBlobs(_ batch: [Job], _ writer: any DatabaseWriter) throws -> Set<SHA256Digest> {
     let wanted = Set(batch.map(\.digests.sha256))
     return try writer.read { db in
@@ -155,7 +155,8 @@ final class Committer: Sendable {
     }
     switch job.target {
     case .listed(let release):
-      // Without the hint SQLite looks through the whole release: 500 bundles would be 250,000 rows, 100,000 a day's work.
+      // Without the hint SQLite scans the whole release for each bundle: 250,000 rows for 500 bundles, and hours for
+      // 100,000.
       let update = try db.cachedStatement(
         sql: """
           UPDATE entry INDEXED BY entryByMD5 SET blob = ?1 WHERE "release" = ?2 AND md5 = ?3 AND (sha256 IS NULL OR sha256 = ?1)

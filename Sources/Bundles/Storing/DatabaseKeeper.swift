@@ -4,19 +4,19 @@ import Logging
 import Synchronization
 import SystemPackage
 
-/// The store's open database. Where it was damaged, or was removed or replaced with the store's folder, another one is
-/// opened in its place. Its methods may block.
+/// The store's open database. If it was damaged, or was removed or replaced together with the store's folder, a new one
+/// is opened in its place. Its methods may block.
 final class DatabaseKeeper: Sendable {
   private struct Opened {
     let database: StoreDatabase
-    /// As it was when it was opened.
+    /// The file's status when it was opened.
     let file: FileStatus?
   }
 
-  /// `nil` for a database that stays, whatever becomes of its file.
+  /// `nil` for a database that is never replaced.
   private let recovery: Recovery?
   private let opened: Mutex<Opened>
-  /// Tells of each database that took another's place.
+  /// Announces each database that replaced another one.
   let renewals = Broadcast<Void>()
   private let renewalCount = Atomic<Int>(0)
 
@@ -36,9 +36,9 @@ final class DatabaseKeeper: Sendable {
     return Opened(database: database, file: FileSystem.status(recovery.directory.databaseFile))
   }
 
-  /// The database as it was opened last. Does not block.
+  /// The database that was opened last. Does not block.
   ///
-  /// - Returns: `nil` if it is not in its place any more, or another one is being opened.
+  /// - Returns: `nil` if its file is no longer in place, or another database is being opened.
   var inPlace: StoreDatabase? {
     let database = opened.withLockIfAvailable { opened -> StoreDatabase? in
       guard let recovery, !isInPlace(opened.file, recovery) else { return opened.database }
@@ -47,7 +47,7 @@ final class DatabaseKeeper: Sendable {
     return database ?? nil
   }
 
-  /// What was opened last, whether it is in its place or not.
+  /// The database that was opened last, whether its file is in place or not.
   var latest: StoreDatabase { opened.withLock(\.database) }
 
   private func isInPlace(_ file: FileStatus?, _ recovery: Recovery) -> Bool {
@@ -55,7 +55,7 @@ final class DatabaseKeeper: Sendable {
     return file.isSameFile(as: found)
   }
 
-  /// The database in the store's folder, opened or made anew where it has gone.
+  /// The database in the store's folder; opens or makes it again if it is gone.
   ///
   /// - Throws: ``StoreError``.
   func current() throws -> StoreDatabase {
@@ -69,7 +69,7 @@ final class DatabaseKeeper: Sendable {
     }
   }
 
-  /// Puts a damaged database aside, and opens another one; unless that was done since.
+  /// Puts a damaged database aside and opens a new one, unless this has already happened.
   ///
   /// - Throws: ``StoreError``.
   func replace(_ damaged: StoreDatabase, because reason: String) throws {
@@ -86,7 +86,7 @@ final class DatabaseKeeper: Sendable {
     try opened.withLock { opened in
       guard let recovery, isDue(opened, recovery) else { return opened.database }
       try prepare(recovery)
-      // Who uses the former one goes on with it.
+      // Operations under way continue with the former database.
       opened = try Self.open(recovery)
       renewalCount.add(1, ordering: .acquiringAndReleasing)
       renewals.send(())
@@ -96,6 +96,6 @@ final class DatabaseKeeper: Sendable {
 
   var canRecover: Bool { recovery != nil }
 
-  /// How many databases have taken another's place.
+  /// The number of databases that replaced another one.
   var generation: Int { renewalCount.load(ordering: .acquiring) }
 }

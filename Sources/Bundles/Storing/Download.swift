@@ -4,15 +4,15 @@ import HTTPTransport
 import Synchronization
 import SystemPackage
 
-/// A download in `partial/`: the wire bytes, their head in a file beside them, and the decoded content where the two
-/// differ. Named by the expected digest, so that a later process finds it.
+/// A download in `partial/`: files for the wire bytes, their head, and the decoded content if it differs. Its name is the
+/// expected digest, so that a later process finds it.
 final class Download: BundleDownload {
   let directory: StoreDirectory
   private let name: String
   private let state: Mutex<State>
 
   private struct State {
-    /// The wire file, locked: one process at a time goes on with a download.
+    /// The wire file, locked: one process at a time writes to a download.
     var wire: FileDescriptor?
     var content: FileDescriptor?
     var head: DownloadHead?
@@ -20,11 +20,11 @@ final class Download: BundleDownload {
   }
 
   private static let readSize = 256 << 10
-  /// More bytes than this are not a part of a bundle or file.
+  /// The largest partial download that is continued, in bytes.
   private static let heldLimit: Int64 = 1 << 30
   private static let headLimit = 1 << 20
 
-  /// Opens what a former attempt left, or something new; a private file where another process is at it.
+  /// Opens the download of an earlier attempt or a new one; a private file if another process uses it.
   init(named name: String, in directory: StoreDirectory) throws {
     self.directory = directory
     if let (file, status) = try Self.openLocked(directory.partial.appending(name), in: directory) {
@@ -48,7 +48,7 @@ final class Download: BundleDownload {
   private var headPath: StorePath { directory.partial.appending(name + ".json") }
   private var contentPath: StorePath { directory.partial.appending(name + ".content") }
 
-  /// Nil when another process has the file.
+  /// Returns `nil` if another process has locked the file.
   private static func openLocked(
     _ path: StorePath, in directory: StoreDirectory
   ) throws -> (FileDescriptor, FileStatus)? {
@@ -58,9 +58,9 @@ final class Download: BundleDownload {
         try? file.close()
         return nil
       }
-      // It may have become a blob, or been collected, between opening and locking.
+      // The file may have become a blob, or been collected, between opening and locking.
       if let mine = FileSystem.status(file), let named = FileSystem.status(path), mine.isSameFile(as: named) {
-        // What is written here must not be in a file elsewhere that has this name, too.
+        // The file must not have another name, through which these bytes would get into another folder.
         if FileSystem.nameCount(file) == 1 { return (file, mine) }
         try directory.putAside(path)
       }
@@ -79,7 +79,7 @@ final class Download: BundleDownload {
   var held: (head: DownloadHead, wireBytes: Int64)? { state.withLock(\.held) }
 
   func readHeld(_ body: ([UInt8]) throws -> Void) throws {
-    // Not under the lock: whoever reads may write the decoded content meanwhile.
+    // Not under the lock: the reader may write the decoded content meanwhile.
     guard let (wire, size) = state.withLock({ state in state.wire.map { ($0, state.held?.wireBytes ?? 0) } }) else {
       return
     }
@@ -98,7 +98,7 @@ final class Download: BundleDownload {
   func begin(_ head: DownloadHead) throws {
     try state.withLock { state in
       guard let wire = state.wire else { return }
-      // Emptied before the head changes: a crash in between must not join bytes with a head they did not come with.
+      // Emptied before the head changes: after a crash in between, no bytes belong to a wrong head.
       try Self.truncate(wire, to: 0, path: wirePath)
       state.head = head
       state.held = nil
@@ -161,7 +161,7 @@ final class Download: BundleDownload {
 
   func close() {
     state.withLock { state in
-      // An empty file is of no use to anyone; a private one cannot be found again.
+      // An empty file is useless; a private one would never be found again.
       let isUseless = state.head == nil && state.held == nil || name.contains(".")
       if let wire = state.wire, isUseless || FileSystem.status(wire)?.size == 0 { removeFiles() }
       if let wire = state.wire { FileSystem.closeLocked(wire) }
@@ -172,7 +172,7 @@ final class Download: BundleDownload {
 
   // MARK: For the store
 
-  /// The file that holds the content, still open.
+  /// The open file with the content, and its path.
   func content() throws -> (file: FileDescriptor, path: StorePath) {
     try state.withLock { state in
       guard let wire = state.wire else {
@@ -182,9 +182,9 @@ final class Download: BundleDownload {
     }
   }
 
-  /// Its content is in the store now; nothing of the download is needed any more.
+  /// Removes the download's files, since its content is in the store.
   ///
-  /// - Parameter moved: the content's file has become the blob, so that its name may be another process's by now.
+  /// - Parameter moved: `true` if the content's file has become the blob; another process may already use its name.
   func finish(moved: Bool) {
     state.withLock { state in
       guard let wire = state.wire else { return }

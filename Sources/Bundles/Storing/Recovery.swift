@@ -5,12 +5,12 @@ import HTTPTransport
 import Logging
 import SystemPackage
 
-/// Opens the database; where it is damaged or has gone, makes a new one that knows the blobs that are there.
+/// Opens the database; if it is damaged or gone, makes a new one with the blobs that are on disk.
 ///
-/// Releases come back with the next manifest; what it names by SHA-256 need not be fetched again.
+/// Releases return with the next manifest; entries with a SHA-256 need not be fetched again.
 struct Recovery {
   let directory: StoreDirectory
-  /// Whether there was a store before: only its database is put aside.
+  /// `true` if the folder was a store before: only then another program's database is put aside.
   let wasStore: Bool
   let blobs: BlobDirectory
   let lock: StoreLock
@@ -22,7 +22,7 @@ struct Recovery {
       if let found = FileSystem.status(directory.databaseFile), found.kind != .file {
         throw StoreError.damagedDatabase(path: path, reason: "it is not a regular file")
       }
-      // SQLite would write to what a link in the place of its log names.
+      // If the log were a link, SQLite would write to the link's target.
       for log in directory.logs { try directory.makeWay(for: .file, at: log) }
       let database = try StoreDatabase(writing: path, lock: lock)
       if database.wasMade { try takeInBlobs(database) }
@@ -46,7 +46,7 @@ struct Recovery {
     logger.error("the database was damaged (\(reason)); it is kept as \(aside), and a new one is made")
     try lock.with(.exclusive) {
       try FileSystem.rename(directory.databaseFile, to: aside)
-      // The log belongs to what was put aside.
+      // The log belongs to the database that was put aside.
       for log in directory.logs { FileSystem.remove(log) }
     }
   }

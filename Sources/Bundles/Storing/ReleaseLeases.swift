@@ -5,7 +5,7 @@ import HTTPTransport
 import Synchronization
 import SystemPackage
 
-/// Keeps releases that open pages view from being collected, across processes: while a page views a release, its
+/// Protects releases that open pages use from garbage collection, across processes: while a page uses a release, its
 /// process holds a shared lock on the file `views/ID`. The lock ends with the process, however it ends.
 final class ReleaseLeases: Sendable {
   private struct WeakLease: Sendable {
@@ -14,7 +14,7 @@ final class ReleaseLeases: Sendable {
 
   private let directory: StoreDirectory
   private let held = Mutex<[Int64: WeakLease]>([:])
-  /// Where the end of a collection is waited for.
+  /// The queue that waits for the end of a collection.
   private let queue = DispatchQueue(label: "pagekit.store.leases")
 
   init(in directory: StoreDirectory) { self.directory = directory }
@@ -35,7 +35,7 @@ final class ReleaseLeases: Sendable {
     let path = path(of: release)
     while true {
       let file = try directory.open(own: path)
-      // A collector holds the lock for one transaction only.
+      // A collector holds the lock only during one transaction.
       while flock(file.rawValue, LOCK_SH) != 0, errno == EINTR {}
       if Self.isStill(file, at: path) {
         let lease = Lease(file)
@@ -49,7 +49,7 @@ final class ReleaseLeases: Sendable {
     }
   }
 
-  /// Takes the releases that no process leases, so that none can be leased until the result is ended.
+  /// Reserves the releases that no process leases; they cannot be leased until the reservation ends.
   func reserve(_ releases: [Int64]) throws -> Reservation {
     var files: [Int64: FileDescriptor] = [:]
     do {
@@ -69,13 +69,13 @@ final class ReleaseLeases: Sendable {
     return Reservation(files: files, folder: folder)
   }
 
-  /// Removes the files of releases that have gone, which a killed process has left.
+  /// Removes the lock files that killed processes left for releases that no longer exist.
   func removeFiles(exceptOf releases: Set<Int64>) throws {
     let gone = FileSystem.names(in: folder).compactMap { Int64($0) }.filter { !releases.contains($0) }
     try reserve(gone).end(removing: true)
   }
 
-  /// Whether the file has kept its name between opening and locking.
+  /// Returns `true` if the open file is still the one at the path.
   private static func isStill(_ file: FileDescriptor, at path: StorePath) -> Bool {
     guard let mine = FileSystem.status(file), let named = FileSystem.status(path) else { return false }
     return mine.isSameFile(as: named)
@@ -85,7 +85,7 @@ final class ReleaseLeases: Sendable {
 
   fileprivate static func path(of release: Int64, in folder: StorePath) -> StorePath { folder.appending("\(release)") }
 
-  /// A release that this process needs.
+  /// A lease of this process, which holds the shared lock.
   final class Lease: ReleaseLease {
     private let file: FileDescriptor
 
@@ -94,7 +94,7 @@ final class ReleaseLeases: Sendable {
     deinit { FileSystem.closeLocked(file) }
   }
 
-  /// Releases that nobody leases, and nobody can lease now.
+  /// Releases that no process leases and none can lease before the reservation ends.
   struct Reservation {
     private let files: [Int64: FileDescriptor]
     private let folder: StorePath
@@ -105,7 +105,7 @@ final class ReleaseLeases: Sendable {
 
     var releases: Set<Int64> { Set(files.keys) }
 
-    /// - Parameter removing: the releases have gone from the database, and their files go too.
+    /// - Parameter removing: `true` if the releases were removed from the database, so that their files are removed too.
     func end(removing: Bool) {
       for (release, file) in files {
         if removing { FileSystem.remove(ReleaseLeases.path(of: release, in: folder)) }
@@ -115,5 +115,5 @@ final class ReleaseLeases: Sendable {
   }
 }
 
-/// A store that is only read holds nothing back: who may write there may collect.
+/// The lease of a store that is only read. It protects nothing: another process that can write may collect the release.
 final class UnlockedLease: ReleaseLease {}

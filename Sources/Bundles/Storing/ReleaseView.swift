@@ -1,9 +1,9 @@
 import HTTPTransport
 
-/// The release that a page sees, from its opening to its end: its bundle and all it asks for of the release's files come
-/// from there. The release stays in the store for as long as the view lives, in every process.
-public struct ReleaseView: FileSnapshot, Hashable {
-  public let release: StoredRelease
+/// The release that a page sees from its opening to its end: its bundle, and all files of the release that it asks for,
+/// come from this release. No process removes the release from the store while the view lives.
+package struct ReleaseView: FileSnapshot, Hashable {
+  package let release: StoredRelease
   private let lease: any ReleaseLease
 
   package init(_ release: StoredRelease, lease: any ReleaseLease) {
@@ -11,13 +11,13 @@ public struct ReleaseView: FileSnapshot, Hashable {
     self.lease = lease
   }
 
-  public static func == (left: ReleaseView, right: ReleaseView) -> Bool { left.release.id == right.release.id }
+  package static func == (left: ReleaseView, right: ReleaseView) -> Bool { left.release.id == right.release.id }
 
-  public func hash(into hasher: inout Hasher) { hasher.combine(release.id) }
+  package func hash(into hasher: inout Hasher) { hasher.combine(release.id) }
 }
 
 extension BundleStoring {
-  /// A view of the release, which keeps it from being collected.
+  /// Returns a view of the release, which protects it from garbage collection.
   ///
   /// - Throws: ``StoreError/releaseGone(name:)`` if the release was collected already.
   package func view(of release: StoredRelease) async throws -> ReleaseView {

@@ -1,28 +1,28 @@
 import HTTPTransport
 
-/// Why the collector leaves a release where it is.
+/// The reason why the garbage collector keeps a release.
 enum Retention: Hashable, Sendable {
   case held
   case current
   case incoming
   case previous
-  /// Another took its place a moment ago.
+  /// The release was replaced within the grace time.
   case recent
-  /// An open page sees it.
+  /// An open page uses the release.
   case viewed
 
-  /// What is known of a release, and what the collection is to spare.
+  /// The state of a release, and the options of the collection.
   struct Input: Hashable, Sendable {
     var role: ReleaseSummary.Role
     var isHeld = false
-    /// Seconds since another release took its place.
+    /// The seconds since another release replaced it.
     var replacedFor: Double = .infinity
-    /// In seconds.
+    /// How long replaced releases are kept, in seconds.
     var grace: Double = 0
     var keepsPrevious = false
   }
 
-  /// Returns `nil` for a release that may go.
+  /// Returns `nil` for a release that may be removed.
   init?(of situation: Input) {
     switch situation.role {
     case .current: self = situation.isHeld ? .held : .current
@@ -34,9 +34,9 @@ enum Retention: Hashable, Sendable {
     }
   }
 
-  /// The order in which releases go where there are too many; `nil` for those that stay whatever there is.
+  /// The rank in the order in which releases are evicted, lowest first; `nil` for a release that is never evicted.
   ///
-  /// - Parameter isLastUsed: whether its source is the one that was used last.
+  /// - Parameter isLastUsed: `true` if its source is the most recently used one.
   func evictionRank(isLastUsed: Bool) -> Int? {
     switch self {
     case .recent: 0

@@ -3,19 +3,19 @@ import Foundation
 import GRDB
 import HTTPTransport
 
-/// The tables of `store.sqlite` and how older ones become them.
+/// The tables of `store.sqlite`, and the migrations from older versions.
 enum Schema {
-  /// Kept in `PRAGMA user_version`, for people: what counts are the migrations, of which each version adds one.
+  /// The version in `PRAGMA user_version`, which is informative: the migrations decide, and each version adds one.
   static let version = 2
 
-  /// The tables and their columns, as they are made.
+  /// The columns of each table after all migrations.
   static let expected = Result<[String: Set<String>], any Error> {
     let database = try DatabaseQueue()
     try migrator.migrate(database)
     return try database.read { try contents($0).columns }
   }
 
-  /// What is in a database.
+  /// The tables, columns and migrations of a database.
   static func contents(_ db: Database) throws -> DatabaseIdentity.Contents {
     let tables = try String.fetchAll(db, sql: "SELECT name FROM sqlite_schema WHERE type = 'table'")
       .filter { !$0.hasPrefix("sqlite_") && $0 != "grdb_migrations" }
@@ -99,7 +99,7 @@ enum Schema {
             COALESCE((SELECT MAX(MAX(registeredAt, COALESCE(activatedAt, 0))) FROM "release" WHERE source = source.id), 0);
           UPDATE unlisted SET usedAt = storedAt;
           """)
-      // Manifests of other tools, whose files' digests may be wrong: `filesMd5`, or a list.
+      // Manifests of Eros (`filesMd5`) and weexbox (a list), whose digests of files may be wrong.
       try db.execute(
         sql: """
           UPDATE entry SET isOptional = 1 WHERE kind = 'file' AND "release" IN (

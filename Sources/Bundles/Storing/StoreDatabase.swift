@@ -7,16 +7,16 @@ import SystemPackage
 /// `store.sqlite`: opened, migrated, and set up so that a commit survives a power failure.
 struct StoreDatabase: Sendable {
   private let path: String
-  /// Whether there was none before.
+  /// `true` if the file did not exist before.
   let wasMade: Bool
   let reader: any DatabaseReader
-  /// Nil for a store that can only be read.
+  /// `nil` for a store that can only be read.
   let writer: (any DatabaseWriter)?
 
-  /// Opens for reading and writing, making the file where there is none.
+  /// Opens the file for reading and writing, and makes it if it does not exist.
   ///
-  /// - Parameter lock: held while the file is opened; exclusively where it must be made or migrated, since SQLite's own
-  ///   locks do not keep two processes from doing that one after the other.
+  /// - Parameter lock: held while the file is opened; exclusively if the file is made or migrated, since SQLite's own
+  ///   locks do not prevent two processes from doing this one after the other.
   init(writing path: String, lock: StoreLock) throws {
     do {
       let isNew = (FileStatus(ofLink: path)?.size ?? 0) == 0
@@ -42,7 +42,7 @@ struct StoreDatabase: Sendable {
       try Schema.migrator.migrate(pool)
       try pool.write { db in
         try db.execute(sql: "PRAGMA user_version = \(Schema.version)")
-        // A process may still view a release of a database that was here before: its number is never given again.
+        // A process may still use a release of an earlier database: its number must not be reused.
         if isEmpty {
           let first = Int64(Date().timeIntervalSince1970 * 1000)
           try db.execute(sql: "INSERT INTO sqlite_sequence (name, seq) VALUES ('release', ?)", arguments: [first])
@@ -54,12 +54,12 @@ struct StoreDatabase: Sendable {
     return pool
   }
 
-  /// Opens a store that is there, for reading only. One of an older version is read in memory, as it would be migrated.
+  /// Opens an existing store for reading only. A store of an older version is copied to memory and migrated there.
   ///
-  /// - Throws: ``StoreError``; ``StoreError/absent(path:)`` where nothing was ever stored: who began to make the database
-  ///   was ended before its tables were there.
+  /// - Throws: ``StoreError``; ``StoreError/absent(path:)`` if the database has no tables, because the process that made
+  ///   it ended too early.
   init(reading path: String) throws {
-    // SQLite would wait for a FIFO.
+    // Opening a FIFO would block.
     if let found = FileStatus(ofLink: path), found.kind != .file {
       throw StoreError.damagedDatabase(path: path, reason: "it is not a regular file")
     }
@@ -93,7 +93,7 @@ struct StoreDatabase: Sendable {
       _ = try queue.read { try Int.fetchOne($0, sql: "PRAGMA user_version") }
       return queue
     } catch let error as DatabaseError where [.SQLITE_CANTOPEN, .SQLITE_READONLY].contains(error.resultCode) {
-      // On a medium that cannot be written SQLite cannot share the log; nobody can change the file there either.
+      // On a read-only medium SQLite cannot use the log; no process can change the file there either.
       return try DatabaseQueue(path: "file:\(path)?immutable=1", configuration: configuration)
     }
   }
@@ -118,7 +118,7 @@ struct StoreDatabase: Sendable {
     return identity
   }
 
-  /// - Parameter directory: the store's, for the error.
+  /// - Parameter directory: the store's directory, for the error.
   func writer(of directory: StoreDirectory) throws -> any DatabaseWriter {
     guard let writer else {
       throw StoreError.notWritable(path: directory.path, reason: "it was opened for reading only")
@@ -126,7 +126,7 @@ struct StoreDatabase: Sendable {
     return writer
   }
 
-  /// Refuses a file that another program uses, before anything is made beside it.
+  /// Refuses another program's database, before any file is made beside it.
   static func refuseForeign(_ path: FilePath) throws {
     guard let found = FileStatus(ofLink: path.string) else { return }
     guard found.kind == .file else { throw StoreError.foreignDatabase(path: path.string) }
@@ -134,11 +134,11 @@ struct StoreDatabase: Sendable {
     do {
       _ = try StoreDatabase(reading: path.string)
     } catch StoreError.damagedDatabase, StoreError.absent {
-      // It may have been one of ours: it is put aside, and kept.
+      // It may be a damaged database of a store: it is put aside and kept.
     }
   }
 
-  /// Writes all that is in it to a new file.
+  /// Copies the whole database to a new file.
   func copy(to path: String) throws {
     do {
       let target = try DatabaseQueue(path: path)
@@ -149,7 +149,7 @@ struct StoreDatabase: Sendable {
     }
   }
 
-  /// The database's errors in words; all others as they are.
+  /// Converts errors of the database to ``StoreError``; leaves others unchanged.
   func storeError(_ error: any Error) -> any Error { Self.storeError(error, path: path) }
 
   private static func storeError(_ error: any Error, path: String) -> any Error {

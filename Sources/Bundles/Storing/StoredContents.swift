@@ -1,29 +1,29 @@
 import HTTPTransport
 
-/// A stored release, what it is to its source, and how much of it is there.
-public struct ReleaseSummary: Hashable, Sendable {
-  public enum Role: String, Hashable, Sendable, Codable {
+/// A stored release, its role for its source, and how much of it is stored.
+package struct ReleaseSummary: Hashable, Sendable {
+  package enum Role: String, Hashable, Sendable, Codable {
     case current
-    /// The one before the current one.
+    /// The release before the current one.
     case previous
-    /// Newer than the current one, and not switched to yet.
+    /// A newer release than the current one that has not become current.
     case incoming
-    /// Older than the previous one.
+    /// An older release than the previous one.
     case former
   }
 
-  public let release: StoredRelease
-  public let role: Role
-  /// Whether it stays current whatever the server has.
-  public let isHeld: Bool
-  /// Bundles and files.
-  public let entries: Int
-  /// Bundles and files that must be there before the release can be switched to, and are not.
-  public let missing: Int
-  /// Of the bytes that are there; other releases may share them.
-  public let bytes: Int64
+  package let release: StoredRelease
+  package let role: Role
+  /// `true` if it stays current whatever the server has.
+  package let isHeld: Bool
+  /// The number of its bundles and files.
+  package let entries: Int
+  /// The number of missing bundles and files without which it cannot become current.
+  package let missing: Int
+  /// The size of its stored bytes; other releases may share them.
+  package let bytes: Int64
 
-  public init(
+  package init(
     release: StoredRelease, role: Role, isHeld: Bool, entries: Int, missing: Int, bytes: Int64
   ) {
     self.release = release
@@ -36,15 +36,15 @@ public struct ReleaseSummary: Hashable, Sendable {
 }
 
 /// A stored bundle that no manifest lists.
-public struct UnlistedBundle: Hashable, Sendable {
-  public let url: PageURL
-  public let blob: Blob
-  /// Seconds since 1970.
-  public let storedAt: Double
-  /// When it was last opened, to the minute; seconds since 1970.
-  public let usedAt: Double
+package struct UnlistedBundle: Hashable, Sendable {
+  package let url: PageURL
+  package let blob: Blob
+  /// The time at which it was stored, in seconds since 1970.
+  package let storedAt: Double
+  /// The time at which it was last opened, to the minute, in seconds since 1970.
+  package let usedAt: Double
 
-  public init(url: PageURL, blob: Blob, storedAt: Double, usedAt: Double) {
+  package init(url: PageURL, blob: Blob, storedAt: Double, usedAt: Double) {
     self.url = url
     self.blob = blob
     self.storedAt = storedAt
@@ -52,16 +52,18 @@ public struct UnlistedBundle: Hashable, Sendable {
   }
 }
 
-/// How much a store may keep of each class, in bytes. What was used longest ago goes first.
+/// The limits of each class of content in a store, in bytes. The least recently used content is removed first.
 public struct StoreQuotas: Hashable, Sendable {
-  /// Releases. A held release, one that is coming in, and the current one of the source that was used last stay in
-  /// any case. `nil` for no limit.
+  /// The limit for releases; `nil`, the default, for no limit. A held release, an incoming one, and the current one of the
+  /// most recently used source stay in any case.
   public var releases: Int64?
-  /// Bundles that no manifest lists, the one that was used last not counted. `nil` for no limit; 64 MiB unless told.
+  /// The limit for bundles that no manifest lists, without the most recently used one; 64 MiB by default, `nil` for no
+  /// limit.
   public var unlisted: Int64?
-  /// Responses on disk that are not kept, in the cache that a host makes; 20 MiB unless told.
+  /// The limit for responses on disk that are not marked as kept, in the cache that a host makes; 20 MiB by default.
   public var responses: Int64
 
+  /// Makes quotas with the given values.
   public init(releases: Int64? = nil, unlisted: Int64? = 64 << 20, responses: Int64 = 20 << 20) {
     self.releases = releases
     self.unlisted = unlisted
@@ -69,14 +71,14 @@ public struct StoreQuotas: Hashable, Sendable {
   }
 }
 
-/// Files of a store that belong to no release and no bundle.
-public struct StoreLeftovers: Hashable, Sendable {
-  /// Downloads that are not complete, and their bytes.
-  public var partials = 0
-  public var partialBytes: Int64 = 0
-  /// Files whose bytes were not what they should be.
-  public var quarantined = 0
-  public var quarantinedBytes: Int64 = 0
+/// The files of a store that belong to no release and no bundle.
+package struct StoreLeftovers: Hashable, Sendable {
+  /// The number of partial downloads, and their bytes.
+  package var partials = 0
+  package var partialBytes: Int64 = 0
+  /// The number of files that were found damaged, and their bytes.
+  package var quarantined = 0
+  package var quarantinedBytes: Int64 = 0
 
-  public init() {}
+  package init() {}
 }

@@ -1,23 +1,25 @@
 import HTTPTransport
 import HTTPTypes
 
-/// Where the server's MD5 of a bundle comes from when no manifest lists it.
+/// A source of the server's MD5 for a bundle that no manifest lists.
 public enum ChecksumSource: String, Hashable, Sendable, CaseIterable {
   /// A file beside the bundle: `home.js.md5`, as `md5sum` writes it.
   case md5File
-  /// A HEAD whose `Content-MD5` or `Repr-Digest` tells it, or whose `ETag` looks like it.
+  /// A HEAD response whose `Content-MD5` (RFC 1864) or `Repr-Digest` (RFC 9530) contains it, or whose `ETag` looks like
+  /// an MD5.
   case head
 
-  /// All, in the order in which they are asked.
+  /// All sources, in the order in which they are asked.
   public static let standard: [ChecksumSource] = [.md5File, .head]
 }
 
-/// What a server says of one bundle's bytes.
+/// A server's statement about one bundle's bytes.
 enum ServerChecksum: Equatable, Sendable {
+  /// A digest that the bytes must have.
   case promised(ExpectedContent)
-  /// An ETag that looks like an MD5: equality tells, difference does not.
+  /// An ETag that looks like an MD5: equal bytes confirm it, different ones do not disprove it.
   case hinted(MD5Digest)
-  /// There is no such bundle any more: 404 or 410.
+  /// The server no longer has the bundle: 404 or 410.
   case gone(status: Int)
 }
 
@@ -26,11 +28,11 @@ struct ChecksumLookup: Sendable {
   let client: OriginClient
   let order: [ChecksumSource]
 
-  /// An MD5 with a file name behind it.
+  /// The size limit of an MD5 file, which is an MD5 followed by a file name; in bytes.
   private static let fileLimit: Int64 = 8 << 10
 
-  /// - Returns: nil where every source is silent.
-  /// - Throws: only where the server cannot be reached at all.
+  /// - Returns: `nil` if no source gives a checksum.
+  /// - Throws: only if the server cannot be reached.
   func checksum(of url: PageURL) async throws -> ServerChecksum? {
     for source in order {
       let found: ServerChecksum? =
@@ -64,13 +66,13 @@ struct ChecksumLookup: Sendable {
     }
   }
 
-  /// The query stays behind the name.
+  /// The URL of the MD5 file; the query follows the file's name.
   static func md5FileURL(for url: PageURL) -> PageURL? {
     let end = url.text.firstIndex(of: "?") ?? url.text.endIndex
     return PageURL(url.text[..<end] + ".md5" + url.text[end...])
   }
 
-  /// The first word of the first line, as `md5sum` writes it, or after `MD5 (name) =`, as BSD does.
+  /// The MD5 in the first line: its first word, as `md5sum` writes it, or its last one after `MD5 (name) =`, as BSD does.
   static func md5(inFile text: String) -> MD5Digest? {
     guard let line = text.split(whereSeparator: \.isNewline).first else { return nil }
     let words = line.split(whereSeparator: { $0 == " " || $0 == "\t" })

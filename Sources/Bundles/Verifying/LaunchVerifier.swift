@@ -3,16 +3,16 @@ import HTTPCaching
 import HTTPTransport
 import Logging
 
-/// When the server is asked for its MD5s.
+/// How often the server is asked for its MD5s.
 public enum Verification: Hashable, Sendable {
-  /// Once from launch to launch.
+  /// Once per launch.
   case perLaunch
-  /// At each open of a page.
+  /// Each time a page opens.
   case everyOpen
-  /// When the last answer is older than this.
+  /// When a page opens and the last answer is older than this.
   case every(Duration)
 
-  /// Whether an answer of this age still holds.
+  /// Returns `true` if an answer of this age is still valid.
   func holds(for age: Duration) -> Bool {
     switch self {
     case .perLaunch: true
@@ -22,13 +22,13 @@ public enum Verification: Hashable, Sendable {
   }
 }
 
-/// What the server said, for everything a manifest lists.
-public struct Verified: Sendable {
-  public let release: StoredRelease
-  /// The server said 304: what was stored is still what it has.
-  public let isUnchanged: Bool
+/// The server's answer for all entries of a manifest.
+package struct Verified: Sendable {
+  package let release: StoredRelease
+  /// `true` if the server answered 304, or sent the manifest that was already stored.
+  package let isUnchanged: Bool
   /// The manifest's rule for query parameters; `nil` if it has none.
-  public let identity: PageIdentity?
+  package let identity: PageIdentity?
   private let byURL: [PageURL: PageBundle]
 
   init(release: StoredRelease, bundles: [PageBundle], identity: PageIdentity?, isUnchanged: Bool) {
@@ -38,20 +38,20 @@ public struct Verified: Sendable {
     byURL = Dictionary(bundles.map { ($0.url, $0) }, uniquingKeysWith: { first, _ in first })
   }
 
-  public func bundle(at url: PageURL) -> PageBundle? { byURL[url] }
+  package func bundle(at url: PageURL) -> PageBundle? { byURL[url] }
 
-  /// The page's bundle: the entry with exactly this URL, else the one without the parameters that do not count.
+  /// The page's bundle: the entry with exactly this URL, or else the one without the ignored parameters.
   ///
   /// - Parameter fallback: the rule if the manifest has none.
-  public func page(at url: PageURL, identity fallback: PageIdentity) -> PageBundle? {
+  package func page(at url: PageURL, identity fallback: PageIdentity) -> PageBundle? {
     byURL[url] ?? byURL[(identity ?? fallback).reduced(url)]
   }
 }
 
-/// Asks the server for its MD5s once per launch, however many pages open.
-public actor LaunchVerifier {
-  public nonisolated let source: PageURL
-  public nonisolated let verification: Verification
+/// Asks the server for its MD5s once per launch, however many pages open; see ``Verification`` for other intervals.
+package actor LaunchVerifier {
+  package nonisolated let source: PageURL
+  package nonisolated let verification: Verification
 
   private let store: any BundleStoring
   private let fetcher: ManifestFetcher
@@ -64,13 +64,13 @@ public actor LaunchVerifier {
   private var launch = 0
   private var hasAskedUnconditionally = false
 
-  /// After a failure the server is left alone for this long: an offline page must not wait for a time-out each time.
+  /// How long the server is not asked after a failure, so that offline pages do not wait for a time-out each time.
   private static let failureRest: Duration = .seconds(30)
 
   /// - Parameters:
-  ///   - sleep: how to wait between tries.
-  ///   - now: the clock; monotonic.
-  public init(
+  ///   - sleep: waits between attempts.
+  ///   - now: a monotonic clock.
+  package init(
     source: PageURL, store: any BundleStoring, client: OriginClient, decoding: any ContentDecoding,
     verification: Verification = .perLaunch, limits: ManifestLimits = .standard,
     retry: RetryPolicy = .standard,
@@ -87,8 +87,8 @@ public actor LaunchVerifier {
       source: source, client: client, decoding: decoding, limits: limits, retry: retry, sleep: sleep)
   }
 
-  /// Begins a new launch: the next question goes to the server again.
-  public func relaunch() {
+  /// Begins a new launch: the next request goes to the server again.
+  package func relaunch() {
     launch += 1
     last = nil
     lastFailure = nil
@@ -96,14 +96,14 @@ public actor LaunchVerifier {
     hasAskedUnconditionally = false
   }
 
-  /// What the server says, from memory where this launch has asked already.
+  /// The server's answer, from memory if it was asked before in this launch.
   ///
-  /// The bundles of the manifest are registered in the store; nothing is fetched or switched to.
-  /// - Parameter resting: whether a server that has just failed is left alone for a while.
+  /// The bundles of the manifest are registered in the store; none is fetched, and no release is switched to.
+  /// - Parameter resting: `true` to send no request for 30 seconds after a failure.
   /// - Throws: ``SourceError``, ``StoreError``.
-  public func verified(resting: Bool = true) async throws -> Verified {
+  package func verified(resting: Bool = true) async throws -> Verified {
     if let last, isCurrent(since: last.at) { return last.verified }
-    // That there is no manifest is an answer, too.
+    // A missing manifest is also an answer.
     if let lastFailure, case SourceError.noManifest = lastFailure.error, isCurrent(since: lastFailure.at) {
       throw lastFailure.error
     }
@@ -113,14 +113,14 @@ public actor LaunchVerifier {
     return try await ask(conditionally: true)
   }
 
-  /// What the server said last in this launch; `nil` if it was not asked or did not answer. Asks nobody.
-  public var known: Verified? { last?.verified }
+  /// The server's last answer in this launch; `nil` if it was not asked or did not answer. Sends no request.
+  package var known: Verified? { last?.verified }
 
-  /// Asks the server now; a new launch begins with its answer. Without one the launch goes on with what it knows.
+  /// Asks the server now. A new launch begins with its answer; without an answer the present launch goes on.
   ///
   /// - Throws: ``SourceError``, ``StoreError``.
   @discardableResult
-  public func refresh() async throws -> Verified {
+  package func refresh() async throws -> Verified {
     do {
       let verified = try await Self.ask(store: store, fetcher: fetcher, conditionally: true, logger: logger)
       relaunch()
@@ -132,15 +132,14 @@ public actor LaunchVerifier {
     }
   }
 
-  /// Asks once more, without conditions: some bytes contradict what a 304 said. Once per launch; then it answers from
-  /// memory.
-  public func verifiedUnconditionally() async throws -> Verified {
+  /// Asks again without conditions, after bytes contradicted a 304. Later calls in the same launch answer from memory.
+  package func verifiedUnconditionally() async throws -> Verified {
     guard !hasAskedUnconditionally else { return try await verified() }
     hasAskedUnconditionally = true
     return try await ask(conditionally: false)
   }
 
-  /// Cancels the question that is under way, and returns when it has ended.
+  /// Cancels the request that is under way, and returns when it has ended.
   package func shutDown() async {
     underway?.cancel()
     _ = await underway?.result
@@ -150,7 +149,7 @@ public actor LaunchVerifier {
 
   private func ask(conditionally: Bool) async throws -> Verified {
     if conditionally, let underway { return try await underway.valueForWaiter() }
-    // Unstructured on purpose: it serves everyone who waits, and must not end with the first who gives up.
+    // Unstructured on purpose: all callers share it, and it must not end when the first of them is cancelled.
     let task = Task { [launch] in
       let result = await Self.answer(store: store, fetcher: fetcher, conditionally: conditionally, logger: logger)
       if launch == self.launch { record(result) }
@@ -172,7 +171,7 @@ public actor LaunchVerifier {
   }
 
   private func remember(_ error: any Error) {
-    // Where nobody was asked, nobody has to be left alone.
+    // No request was sent, so that no pause is due.
     if case SourceError.unreachable(_, is OfflineError) = error { return }
     lastFailure = (error, now())
   }

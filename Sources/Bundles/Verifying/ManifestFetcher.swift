@@ -4,7 +4,7 @@ import HTTPCaching
 import HTTPTransport
 import HTTPTypes
 
-/// Asks a source for its manifest: one conditional GET, or a look at a file.
+/// Fetches a source's manifest: with one conditional GET, or from a file.
 package struct ManifestFetcher: Sendable {
   let source: PageURL
   private let client: OriginClient
@@ -13,7 +13,7 @@ package struct ManifestFetcher: Sendable {
   private let retry: RetryPolicy
   private let sleep: @Sendable (Duration) async throws -> Void
 
-  /// - Parameter sleep: how to wait between tries.
+  /// - Parameter sleep: waits between attempts.
   package init(
     source: PageURL, client: OriginClient, decoding: any ContentDecoding, limits: ManifestLimits = .standard,
     retry: RetryPolicy = .standard,
@@ -28,13 +28,14 @@ package struct ManifestFetcher: Sendable {
   }
 
   package enum Answer: Sendable {
-    /// What was seen last is still valid.
+    /// The last manifest is still valid.
     case unchanged(Validators)
+    /// A manifest, with its bytes and its entries' URLs.
     case manifest(Manifest, bytes: [UInt8], bundles: [PageBundle], Validators)
   }
 
   /// - Parameters:
-  ///   - validators: of what is stored; empty to ask without conditions.
+  ///   - validators: the validators of the stored manifest; empty for an unconditional request.
   /// - Throws: ``SourceError``, `CancellationError`.
   package func fetch(validators: Validators = Validators()) async throws -> Answer {
     do {
@@ -59,7 +60,7 @@ package struct ManifestFetcher: Sendable {
       throw ManifestFileError(path: path, exists: FileManager.default.fileExists(atPath: path))
     }
     defer { try? file.close() }
-    // Reading a folder fails only here.
+    // For a folder, opening succeeds and reading fails.
     guard let data = try? file.read(upToCount: Int(clamping: limits.manifestBytes) + 1) ?? Data() else {
       throw ManifestFileError(path: path, exists: true)
     }
@@ -83,7 +84,7 @@ package struct ManifestFetcher: Sendable {
 
   private func download(_ validators: Validators) async throws -> Answer {
     var fields: HTTPFields = [.acceptEncoding: decoding.acceptEncoding, .cacheControl: "no-cache"]
-    // RFC 9110 §13.1.3: the date counts only where there is no ETag, but old servers know nothing else.
+    // RFC 9110 §13.1.3: the date is ignored if there is an ETag, but old servers support only dates.
     fields[.ifNoneMatch] = validators.etag
     fields[.ifModifiedSince] = validators.lastModified
     client.activity.begin(source)
@@ -116,12 +117,12 @@ package struct ManifestFetcher: Sendable {
     }
   }
 
-  /// How long a page may wait for a name that only people read.
+  /// How long a page may wait for the release's name, which is only for people.
   private static let namePatience: Duration = .seconds(2)
   private static let nameLimit: Int64 = 64 << 10
 
-  /// The answer with the release's name from the file beside the manifest, where the dialect has it there. Without that
-  /// file the release has no name of its own.
+  /// Adds the release's name from the file beside the manifest, if the dialect has one. Without that file the release is
+  /// unnamed.
   private func named(_ answer: Answer) async throws -> Answer {
     guard case .manifest(var manifest, let bytes, let bundles, let validators) = answer,
       let file = manifest.dialect.nameFile, let url = source.resolving(file),
@@ -144,7 +145,7 @@ package struct ManifestFetcher: Sendable {
     return try? await response.body.collect(upTo: Self.nameLimit)
   }
 
-  /// A manifest of many entries takes a second.
+  /// The queue on which manifests are parsed: one with many entries takes a second.
   private static let queue = DispatchQueue(label: "pagekit.manifests")
 
   private func parse(_ bytes: [UInt8], _ validators: Validators) async throws -> Answer {
@@ -155,15 +156,17 @@ package struct ManifestFetcher: Sendable {
   }
 }
 
-/// Why a source gave no manifest.
+/// The reason why a source gave no manifest.
 public enum SourceError: Error, CustomStringConvertible {
+  /// The manifest could not be fetched or read, with the cause.
   case unreachable(PageURL, any Error)
-  case badManifest(PageURL, ManifestError)
-  /// The server says that there is none: 404 or 410. Bundles are then checked one by one.
+  /// The manifest is invalid; the second value lists its faults.
+  case badManifest(PageURL, any Error)
+  /// The server has no manifest: 404 or 410. Bundles are then checked one by one.
   case noManifest(PageURL, status: Int)
-  /// The network may not be asked, and the store knows nothing of the source.
+  /// The store has no release of the source, and the network may not be used.
   case notStored(PageURL)
-  /// The server has sent nothing for this long.
+  /// The server has sent no bytes for this long.
   case noProgress(PageURL, after: Duration)
 
   public var description: String {

@@ -9,7 +9,7 @@ actor PageChecksums {
   private var answers: [PageURL: (checksum: ServerChecksum?, at: Duration)] = [:]
   private var launch = 0
 
-  /// Pages whose answers are remembered.
+  /// The number of pages whose answers are remembered.
   private static let limit = 10_000
 
   init(lookup: ChecksumLookup, verification: Verification, time: TimeSource) {
@@ -24,14 +24,14 @@ actor PageChecksums {
     answers = [:]
   }
 
-  /// Takes the bytes that a server sent, which tells no checksum of them, for what it has in this launch.
+  /// Remembers the MD5 of the bytes that the server sent as its checksum for this launch, if it gives none itself.
   func note(_ md5: MD5Digest, of url: PageURL) {
     guard let answer = answers[url], answer.checksum == nil else { return }
     answers[url] = (.hinted(md5), answer.at)
   }
 
-  /// - Returns: `nil` if the server tells no checksum of this page.
-  /// - Throws: only if the server cannot be reached at all.
+  /// - Returns: `nil` if the server gives no checksum for this page.
+  /// - Throws: only if the server cannot be reached.
   func checksum(of url: PageURL) async throws -> ServerChecksum? {
     if let answer = answers[url], verification.holds(for: now() - answer.at) { return answer.checksum }
     let asked = launch
