@@ -48,8 +48,6 @@ struct ReadBenchmark {
     let bytes = [UInt8](unsafeUninitializedCapacity: Int(status.st_size)) { buffer, count in
       count = max(0, read(descriptor, buffer.baseAddress, buffer.count))
     }
-    var digester = try Digester.md5()
-    digester.update(bytes)
-    _ = try digester.finish()
+    _ = try MD5Digest(of: bytes)
   }
 }

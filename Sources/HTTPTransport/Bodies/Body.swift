@@ -1,14 +1,15 @@
 import HTTPTypes
 import Synchronization
 
-/// The bytes of a message: in memory, in a store, or on their way.
+/// The bytes of a message: in memory, in a store, or a stream from the network.
 ///
-/// Bytes in memory and in a store can be read as often as wanted, by several at once. A stream is read once, by one
-/// reader at a time; each reader goes on where the one before it was.
+/// Bytes in memory and in a store can be read repeatedly and by several readers at once. A stream is read once, by one
+/// reader at a time; each reader continues where the one before it stopped.
 public struct Body: AsyncSequence, Sendable {
+  /// A chunk of bytes.
   public typealias Element = [UInt8]
 
-  /// The most bytes of one chunk, where they are in memory or in a store.
+  /// The largest chunk of bytes in memory or in a store.
   package static let chunkSize = 64 << 10
 
   private enum Storage: Sendable {
@@ -19,15 +20,15 @@ public struct Body: AsyncSequence, Sendable {
   }
 
   private let storage: Storage
-  /// The URL that errors name.
+  /// The URL that errors of ``collect(upTo:)`` name.
   package var url = ""
-  /// True if a content encoding was undone: fields that describe the encoded bytes do not fit.
+  /// `true` if a content encoding was decoded, so that fields that describe the encoded bytes do not apply.
   package var isDecoded = false
 
-  /// Bytes in memory.
+  /// Makes a body of bytes in memory.
   public init(_ bytes: [UInt8]) { storage = .bytes(bytes) }
 
-  /// A part of the bytes in a store.
+  /// Makes a body of a part of the bytes in a store.
   package init(_ stored: any StoredBody, _ range: Range<Int64>) {
     if let memory = stored as? BytesBody {
       storage = .bytes(memory.read(at: range.lowerBound, upTo: range.count))
@@ -36,30 +37,36 @@ public struct Body: AsyncSequence, Sendable {
     }
   }
 
-  /// A stream.
+  /// Makes a body of a stream.
   ///
   /// - Parameters:
   ///   - next: returns the next chunk, `nil` at the end; throws ``TransportError``.
-  ///   - summary: asked for after the end.
-  public init(
-    next: @escaping @Sendable () async throws -> [UInt8]?,
-    summary: @escaping @Sendable () async -> TransferSummary = { TransferSummary() }
+  ///   - summary: returns the timings and trailers.
+  package init(
+    next: @escaping @Sendable () async throws -> [UInt8]?, summary: @escaping @Sendable () async -> TransferSummary
   ) {
     storage = .stream(next: next, summary: summary)
   }
 
-  /// The whole body, if it is in memory already.
+  /// Makes a body of a stream.
+  ///
+  /// - Parameter next: returns the next chunk, `nil` at the end; throws ``TransportError``.
+  public init(next: @escaping @Sendable () async throws -> [UInt8]?) {
+    self.init(next: next, summary: { TransferSummary() })
+  }
+
+  /// The whole body if it is in memory, otherwise `nil`.
   public var bytesInMemory: [UInt8]? { if case .bytes(let bytes) = storage { bytes } else { nil } }
 
-  /// A reader that begins at the first byte, or goes on with the stream.
-  public func reader() -> BodyReader {
+  /// Returns a reader that begins at the first byte, or continues the stream.
+  package func reader() -> BodyReader {
     switch storage {
     case .stream(let next, _): return BodyReader(next: next)
     case .bytes(let bytes):
       let rest = Mutex(bytes[...])
       return BodyReader {
         rest.withLock { rest in
-          // All of it is handed on as it is.
+          // A small body is passed on without a copy.
           if rest.count == bytes.count, rest.count <= Self.chunkSize {
             rest = []
             return bytes.isEmpty ? nil : bytes
@@ -82,6 +89,7 @@ public struct Body: AsyncSequence, Sendable {
     }
   }
 
+  /// The iterator of a body's chunks.
   public struct AsyncIterator: AsyncIteratorProtocol {
     fileprivate let reader: BodyReader
 
@@ -90,10 +98,10 @@ public struct Body: AsyncSequence, Sendable {
 
   public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(reader: reader()) }
 
-  /// The whole body in memory.
+  /// Reads the whole body into memory.
   ///
-  /// - Parameter limit: bytes; 256 MiB unless told.
-  /// - Throws: ``TransportError/tooLarge(url:limit:)`` if it has more, ``TransportError``, ``ContentError``.
+  /// - Parameter limit: the largest number of bytes; 256 MiB by default.
+  /// - Throws: ``TransportError/tooLarge(url:limit:)`` if the body is larger, ``TransportError``, ``ContentError``.
   public func collect(upTo limit: Int64 = 256 << 20) async throws -> [UInt8] {
     if let bytes = bytesInMemory, Int64(bytes.count) <= limit { return bytes }
     var bytes: [UInt8] = []
@@ -106,21 +114,21 @@ public struct Body: AsyncSequence, Sendable {
     return bytes
   }
 
-  /// Timings and trailers of a stream: complete when it has ended or failed, partial before. Empty for what is in memory
-  /// or in a store.
-  public func transferSummary() async -> TransferSummary {
+  /// Returns the timings and trailers of a stream: complete when it has ended or failed, partial before. Empty for bytes in
+  /// memory or in a store.
+  package func transferSummary() async -> TransferSummary {
     if case .stream(_, let summary) = storage { await summary() } else { TransferSummary() }
   }
 }
 
 /// Reads a ``Body`` once, chunk by chunk.
-public final class BodyReader: Sendable {
+package final class BodyReader: Sendable {
   private let next: @Sendable () async throws -> [UInt8]?
 
   fileprivate init(next: @escaping @Sendable () async throws -> [UInt8]?) { self.next = next }
 
-  /// The next chunk, `nil` at the end. One task at a time may ask for it.
+  /// Returns the next chunk, `nil` at the end. Only one task at a time may call it.
   ///
   /// - Throws: ``TransportError``, ``ContentError``, ``StoreError``.
-  public func nextChunk() async throws -> [UInt8]? { try await next() }
+  package func nextChunk() async throws -> [UInt8]? { try await next() }
 }

@@ -1,11 +1,12 @@
-/// Why an answer's body is not the content it claims to be.
+/// The reason why a response's body cannot be decoded.
 public enum ContentError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// `Content-Encoding` names something that was not asked for.
+  /// `Content-Encoding` names an encoding that was not requested.
   case unsupportedEncoding(url: String, encoding: String)
+  /// The encoded data is damaged.
   case corruptEncoding(url: String, encoding: String, reason: String)
-  /// The encoded stream has no end.
+  /// The encoded data ends too early.
   case cutShort(url: String, encoding: String)
-  /// The decoded content is larger than allowed.
+  /// The decoded content has more than `limit` bytes.
   case tooLarge(url: String, limit: Int64)
 
   public var description: String {

@@ -1,20 +1,20 @@
 import Synchronization
 
-/// Lets so many run at once; the others wait in a queue with an end, in which clients take turns.
+/// Limits the number of simultaneous operations. The others wait in a bounded queue, in which clients take turns.
 ///
 ///     let pass = try await gate.enter(for: address, until: .now + .seconds(5))
 ///     defer { gate.leave(pass) }
 package final class FairGate<Client: Hashable & Sendable>: Sendable {
-  /// The right to run, until ``FairGate/leave(_:)``.
+  /// The permission to run until ``FairGate/leave(_:)``.
   package struct Pass: Hashable, Sendable {
     fileprivate let ticket: FairQueue<Client>.Ticket
   }
 
-  /// Why somebody may not run.
+  /// The reason why an operation may not run.
   package enum Refusal: Error, Hashable, Sendable {
-    /// As many wait as may.
+    /// The queue is full.
     case full(limit: Int)
-    /// The deadline came before the turn.
+    /// The deadline came before the operation's turn.
     case late
   }
 
@@ -27,11 +27,11 @@ package final class FairGate<Client: Hashable & Sendable>: Sendable {
     var queue: FairQueue<Client>
     var lastTicket: FairQueue<Client>.Ticket = 0
     var waiters: [FairQueue<Client>.Ticket: Waiter] = [:]
-    /// Since when those run that hold a place.
+    /// The times since which the running operations hold their places.
     var since: [FairQueue<Client>.Ticket: ContinuousClock.Instant] = [:]
     var alarm: ContinuousClock.Instant?
 
-    /// Those whose turn it is.
+    /// Admits the operations whose turn it is, and returns their continuations.
     mutating func admit(at now: ContinuousClock.Instant) -> [CheckedContinuation<Result<Void, any Error>, Never>] {
       var admitted: [CheckedContinuation<Result<Void, any Error>, Never>] = []
       while let ticket = queue.next() {
@@ -47,16 +47,17 @@ package final class FairGate<Client: Hashable & Sendable>: Sendable {
   private let patience: Duration?
 
   /// - Parameters:
-  ///   - width: how many may run at once.
-  ///   - limit: how many may wait.
-  ///   - patience: whoever runs for longer gives its place to the next, and goes on; `nil` if nobody does.
+  ///   - width: the number of simultaneous operations.
+  ///   - limit: the largest number of waiting operations.
+  ///   - patience: the time after which a running operation lends its place to a waiting one, and continues; `nil` if it
+  ///     keeps its place.
   package init(width: Int, limit: Int = .max, patience: Duration? = nil) {
     state = Mutex(State(queue: FairQueue(width: width)))
     self.limit = limit
     self.patience = patience
   }
 
-  /// How many may run at once.
+  /// The number of simultaneous operations.
   package var width: Int {
     get { state.withLock(\.queue.width) }
     set {
@@ -67,10 +68,10 @@ package final class FairGate<Client: Hashable & Sendable>: Sendable {
     }
   }
 
-  /// How many run in a place of their own, and how many wait.
+  /// The number of operations that hold a place, and of those that wait.
   package var counts: (running: Int, waiting: Int) { state.withLock { ($0.queue.running, $0.queue.waiting) } }
 
-  /// Waits until it may run, or the deadline has come.
+  /// Waits until the operation may run, or the deadline has come.
   ///
   /// - Throws: ``Refusal``, `CancellationError`.
   package func enter(for client: Client, until deadline: ContinuousClock.Instant) async throws -> Pass {
@@ -96,7 +97,7 @@ package final class FairGate<Client: Hashable & Sendable>: Sendable {
     return Pass(ticket: ticket)
   }
 
-  /// Waits until it may run, however many wait, and also in a task that was cancelled.
+  /// Waits until the operation may run, even if the queue is full or the task was cancelled.
   package func enter(for client: Client) async -> Pass {
     let (ticket, entry) = take(for: client, limit: .max)
     if entry == .waits { try? await wait(ticket, client) {} }
@@ -120,11 +121,11 @@ package final class FairGate<Client: Hashable & Sendable>: Sendable {
     }
   }
 
-  /// - Parameter begun: called once it can be refused.
+  /// - Parameter begun: called when the waiting operation can be refused.
   private func wait(_ ticket: FairQueue<Client>.Ticket, _ client: Client, begun: () -> Void) async throws {
     let result = await withCheckedContinuation { continuation in
       let isAdmitted = state.withLock { state in
-        // Its turn may have come meanwhile.
+        // The operation's turn may have come meanwhile.
         if state.since[ticket] != nil { return true }
         state.waiters[ticket] = Waiter(client: client, continuation: continuation)
         return false
@@ -149,7 +150,7 @@ package final class FairGate<Client: Hashable & Sendable>: Sendable {
     for continuation in state.withLock({ change(&$0) }) { continuation.resume(returning: .success(())) }
   }
 
-  /// Gives places of those that have run for too long to those that wait; looks again as long as any waits.
+  /// Gives places of operations that have run for too long to waiting ones, and repeats this as long as any waits.
   private func lend() {
     guard let patience else { return }
     resume { state in

@@ -1,18 +1,18 @@
 import DequeModule
 
-/// Lets so many run at once and the others wait: the clients take turns, and each client's tickets keep their order.
+/// Decides which tickets run and which wait: the clients take turns, and each client's tickets keep their order.
 ///
-/// A value that decides; ``FairGate`` acts on it.
+/// A value; ``FairGate`` acts on its decisions.
 package struct FairQueue<Client: Hashable & Sendable>: Sendable {
   package typealias Ticket = UInt64
 
   package enum Entry: Hashable, Sendable {
     case admitted, waits
-    /// As many wait already as may.
+    /// The queue is full.
     case full
   }
 
-  /// How many may run at once.
+  /// The number of tickets that run at once.
   package var width: Int
   package private(set) var running = 0
   package private(set) var waiting = 0
@@ -22,8 +22,8 @@ package struct FairQueue<Client: Hashable & Sendable>: Sendable {
 
   package init(width: Int) { self.width = width }
 
-  /// - Parameter limit: with as many waiting the ticket is turned away.
-  /// - Returns: whether the ticket runs, waits, or is turned away.
+  /// - Parameter limit: the number of waiting tickets with which the queue is full.
+  /// - Returns: whether the ticket runs, waits, or is refused.
   package mutating func enter(_ ticket: Ticket, for client: Client, limit: Int) -> Entry {
     if running < width, waiting == 0 {
       running += 1
@@ -36,10 +36,10 @@ package struct FairQueue<Client: Hashable & Sendable>: Sendable {
     return .waits
   }
 
-  /// One that ran has ended.
+  /// Ends one of the running tickets.
   package mutating func leave() { running -= 1 }
 
-  /// Takes back a ticket that waits.
+  /// Withdraws a waiting ticket.
   package mutating func remove(_ ticket: Ticket, of client: Client) {
     guard let index = lines[client]?.firstIndex(of: ticket) else { return }
     lines[client]?.remove(at: index)
@@ -47,9 +47,9 @@ package struct FairQueue<Client: Hashable & Sendable>: Sendable {
     if lines[client]?.isEmpty == true { forget(client) }
   }
 
-  /// The ticket that may run now; it counts as running from here on.
+  /// Admits the next ticket.
   ///
-  /// - Returns: `nil` if as many run as may, or none waits.
+  /// - Returns: `nil` if all places are taken, or no ticket waits.
   package mutating func next() -> Ticket? {
     guard running < width, let client = turns.popFirst(), let ticket = lines[client]?.popFirst() else { return nil }
     if lines[client]?.isEmpty == true { lines[client] = nil } else { turns.append(client) }

@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// Tasks that go on whoever has asked for them, so that their owner can end them all and wait for their ends.
+/// Tasks that outlive their callers. Their owner can cancel them all and wait for their ends.
 package final class RunningTasks: Sendable {
   private struct Running {
     let cancel: @Sendable () -> Void
@@ -17,7 +17,7 @@ package final class RunningTasks: Sendable {
 
   package init() {}
 
-  /// Starts a task. After ``shutDown()`` it begins cancelled.
+  /// Starts a task; after ``shutDown()`` it is cancelled at once.
   @discardableResult
   package func start<Value: Sendable>(
     _ work: @escaping @Sendable () async throws -> Value
@@ -36,7 +36,7 @@ package final class RunningTasks: Sendable {
 
   private func remove(_ id: UUID) { state.withLock { _ = $0.tasks.removeValue(forKey: id) } }
 
-  /// Cancels all tasks; later ones begin cancelled.
+  /// Cancels all tasks; later ones are cancelled at once.
   package func cancel() {
     let running = state.withLock { state in
       state.isShutDown = true

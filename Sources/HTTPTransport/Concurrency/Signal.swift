@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Counts what has happened, and wakes those who wait for the next time.
+/// Counts events, and wakes the tasks that wait for the next one.
 package final class Signal: Sendable {
   private struct State {
     var count: UInt64 = 0
@@ -12,7 +12,7 @@ package final class Signal: Sendable {
 
   package init() {}
 
-  /// How often it was sent.
+  /// The number of times it was sent.
   package var count: UInt64 { state.withLock(\.count) }
 
   package func send() {
@@ -24,7 +24,7 @@ package final class Signal: Sendable {
     for waiter in waiters { waiter.resume() }
   }
 
-  /// Returns once it was sent more often than `seen` times, or when the task is cancelled.
+  /// Returns when ``count`` exceeds `seen`, or when the task is cancelled.
   package func wait(beyond seen: UInt64) async {
     let number = state.withLock { state in
       defer { state.nextWaiter += 1 }
@@ -33,7 +33,7 @@ package final class Signal: Sendable {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let isDue = state.withLock { state in
-          // A cancellation that came before this was noticed by nobody else.
+          // The handler below ran in vain if the task was cancelled before this point.
           guard state.count <= seen, !Task.isCancelled else { return true }
           state.waiters[number] = continuation
           return false

@@ -1,9 +1,9 @@
 import Synchronization
 
-/// Makes equal work in flight one: whoever asks for it while it runs gets its result.
+/// Shares work: simultaneous callers with the same key get the result of one piece of work.
 ///
-/// A caller that is cancelled leaves at once while others wait. The last one cancels the work and sees how it ends:
-/// work that was as good as done still succeeds.
+/// A cancelled caller leaves at once while others wait. The last one cancels the work and waits for its end, so that work
+/// that was almost done still succeeds.
 package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   private struct Flight {
     let task: Task<Value, any Error>
@@ -43,7 +43,7 @@ package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sen
     }
   }
 
-  /// How many wait for the key's work now.
+  /// The number of callers that wait for the key's work.
   package func passengers(of key: Key) -> Int { state.withLock { $0.flights[key]?.passengers ?? 0 } }
 
   private func land(_ key: Key, _ id: UInt64) {
@@ -52,7 +52,9 @@ package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sen
     }
   }
 
-  /// Whether others still wait; when none does, the work is cancelled, if it has not ended already.
+  /// Removes a caller, and cancels the work if no other caller waits.
+  ///
+  /// - Returns: `true` if others still wait.
   private func leave(_ key: Key, _ id: UInt64) -> Bool {
     state.withLock { state in
       guard var flight = state.flights[key], flight.id == id else { return false }

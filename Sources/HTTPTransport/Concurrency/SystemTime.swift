@@ -2,6 +2,6 @@ import Foundation
 import HTTPCaching
 
 extension HTTPDate {
-  /// The system's time. Called where things are done, never where they are decided.
+  /// The system's time, for code that acts; code that decides gets the time as an argument.
   public static var now: HTTPDate { HTTPDate(secondsSinceEpoch: Int64(Date().timeIntervalSince1970)) }
 }

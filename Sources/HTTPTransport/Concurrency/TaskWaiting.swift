@@ -1,7 +1,8 @@
 extension Task where Failure == any Error {
-  /// The task's value, or a `CancellationError` as soon as whoever waits is cancelled. The task itself goes on.
+  /// Returns the task's value, or throws `CancellationError` as soon as the waiting task is cancelled. This task itself
+  /// continues.
   package func valueForWaiter() async throws -> Success {
-    // A task's own `value` does not heed the cancellation of who waits for it; a stream does.
+    // A task's own `value` ignores the cancellation of the waiting task; a stream does not.
     let (results, continuation) = AsyncStream.makeStream(of: Result<Success, any Error>.self)
     let relay = Task<Void, Never> { continuation.yield(await self.result) }
     defer { relay.cancel() }
@@ -10,16 +11,16 @@ extension Task where Failure == any Error {
   }
 }
 
-/// The work's value, nil when it takes longer than `patience`.
+/// Returns the work's value, `nil` if it takes longer than `patience`.
 ///
-/// The work is cancelled then; it must heed that.
+/// The work is cancelled then, and must end.
 package func within<Value: Sendable>(
   _ patience: Duration, _ work: @escaping @Sendable () async throws -> Value
 ) async throws -> Value? {
   try await first(work, orAfter: { try await Task.sleep(for: patience) })
 }
 
-/// The work's value, `nil` if it has not ended by a time of the clock. The work is cancelled then; it must heed that.
+/// Returns the work's value, `nil` if it has not ended by a time of the clock. The work is cancelled then, and must end.
 package func within<Value: Sendable>(
   until deadline: Duration, on time: TimeSource, _ work: @escaping @Sendable () async throws -> Value
 ) async throws -> Value? {

@@ -1,11 +1,13 @@
-/// A monotonic clock and a way to wait on it, so that deadlines can be tested on a clock that stands still.
+/// A monotonic clock with functions to wait on it, so that deadlines can be tested with a manual clock.
 package struct TimeSource: Sendable {
-  /// The time since an arbitrary beginning.
+  /// Returns the time since an arbitrary beginning.
   package let now: @Sendable () -> Duration
   /// Sleeps until a time of ``now``.
   ///
   /// - Throws: `CancellationError`.
   package let sleepUntil: @Sendable (Duration) async throws -> Void
+  /// Sleeps for a duration.
+  ///
   /// - Throws: `CancellationError`.
   package let sleep: @Sendable (Duration) async throws -> Void
 

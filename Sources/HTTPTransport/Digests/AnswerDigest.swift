@@ -3,20 +3,21 @@ import HTTPCaching
 import HTTPTypes
 import RawStructuredFieldValues
 
-/// The digest of its content that an answer carries, with how much it is worth.
+/// The digest of the content in a response's fields, and its reliability.
 package enum AnswerDigest: Equatable {
-  /// `Content-MD5` (RFC 1864) or `Repr-Digest` (RFC 9530).
+  /// The digest in `Content-MD5` (RFC 1864) or `Repr-Digest` (RFC 9530).
   case promised(ExpectedContent)
-  /// An `ETag` that looks like an MD5: many servers make them so, none promises it.
+  /// An `ETag` that looks like an MD5: many servers use MD5s as ETags, but none has to.
   case hinted(MD5Digest)
 
   package var expected: ExpectedContent? {
     if case .promised(let expected) = self { expected } else { nil }
   }
 
-  /// Nil where no field tells.
+  /// Returns `nil` if no field contains a digest.
   ///
-  /// - Parameter isEncoded: both fields then speak of the encoded bytes, which are not the bundle's.
+  /// - Parameter isEncoded: `true` if the content is encoded; the first two fields then describe the encoded bytes and are
+  ///   ignored.
   package init?(_ fields: HTTPFields, isEncoded: Bool) {
     if !isEncoded {
       let md5 = Self.contentMD5.flatMap { fields[$0] }.flatMap(Self.md5(base64:))
@@ -36,7 +37,7 @@ package enum AnswerDigest: Equatable {
 
   package static let contentMD5 = HTTPField.Name("Content-MD5")
   private static let reprDigest = HTTPField.Name("Repr-Digest")
-  /// Fields that promise a digest.
+  /// The fields that contain a digest of the content.
   package static let fieldNames = [contentMD5, reprDigest].compactMap(\.self)
 
   private static func md5(base64: String) -> MD5Digest? {

@@ -1,8 +1,11 @@
-/// An MD5 digest: what servers of bundles publish. It tells damage, not malice.
+/// An MD5 digest, which servers of bundles publish. It detects accidental damage, not manipulation. RFC 1321.
 public struct MD5Digest: FixedSizeDigest {
+  /// 16 bytes.
   public static let byteCount = 16
+  /// The digest's bytes.
   public let bytes: [UInt8]
 
+  /// Makes a digest of its 16 bytes; `nil` for any other number.
   public init?(bytes: some Sequence<UInt8>) {
     let bytes = Array(bytes)
     guard bytes.count == Self.byteCount else { return nil }
@@ -10,11 +13,14 @@ public struct MD5Digest: FixedSizeDigest {
   }
 }
 
-/// A SHA-256 digest: the name of a blob.
+/// A SHA-256 digest, by which stores name bytes.
 public struct SHA256Digest: FixedSizeDigest {
+  /// 32 bytes.
   public static let byteCount = 32
+  /// The digest's bytes.
   public let bytes: [UInt8]
 
+  /// Makes a digest of its 32 bytes; `nil` for any other number.
   public init?(bytes: some Sequence<UInt8>) {
     let bytes = Array(bytes)
     guard bytes.count == Self.byteCount else { return nil }
@@ -22,23 +28,24 @@ public struct SHA256Digest: FixedSizeDigest {
   }
 }
 
-/// What the two digests have in common: a size, a hexadecimal form, and that it is what JSON holds.
+/// A digest of a fixed size. Its text, also in JSON, is lower-case hexadecimal.
 public protocol FixedSizeDigest: Hashable, Sendable, Codable, CustomStringConvertible {
   /// The digest's size in bytes.
   static var byteCount: Int { get }
+  /// The digest's bytes.
   var bytes: [UInt8] { get }
-  /// Nil unless there are exactly `byteCount` bytes.
+  /// Makes a digest of its bytes; `nil` unless there are exactly ``byteCount`` bytes.
   init?(bytes: some Sequence<UInt8>)
 }
 
 extension FixedSizeDigest {
-  /// Reads hexadecimal digits of either case; nil when their number is wrong.
+  /// Reads hexadecimal digits of either case; `nil` if the text has other characters or a wrong length.
   public init?(hex: some StringProtocol) {
     guard let bytes = Hex.decode(hex, count: Self.byteCount) else { return nil }
     self.init(bytes: bytes)
   }
 
-  /// Lower-case hexadecimal digits.
+  /// The lower-case hexadecimal digits.
   public var hex: String { Hex.encode(bytes) }
 
   public var description: String { hex }
@@ -59,13 +66,16 @@ extension FixedSizeDigest {
   }
 }
 
-/// Both digests of the same bytes, and how many there were.
+/// The digests and size of some bytes.
 public struct ContentDigests: Hashable, Sendable {
+  /// The MD5.
   public let md5: MD5Digest
+  /// The SHA-256.
   public let sha256: SHA256Digest
-  /// In bytes.
+  /// The number of bytes.
   public let size: Int64
 
+  /// Makes digests with the given values.
   public init(md5: MD5Digest, sha256: SHA256Digest, size: Int64) {
     (self.md5, self.sha256, self.size) = (md5, sha256, size)
   }

@@ -1,7 +1,7 @@
 import CCrypto
 
-/// Digests bytes as they arrive, with libcrypto.
-public struct Digester<Digest: FixedSizeDigest>: ~Copyable {
+/// Computes a digest of bytes as they arrive, with libcrypto.
+package struct Digester<Digest: FixedSizeDigest>: ~Copyable {
   private let context: OpaquePointer
 
   fileprivate init(_ algorithm: DigestAlgorithm) throws {
@@ -17,17 +17,17 @@ public struct Digester<Digest: FixedSizeDigest>: ~Copyable {
 
   deinit { EVP_MD_CTX_free(context) }
 
-  public mutating func update(_ bytes: UnsafeRawBufferPointer) {
-    // Fails only on a context that was never initialised.
+  package mutating func update(_ bytes: UnsafeRawBufferPointer) {
+    // This fails only on a context that was never initialised.
     _ = EVP_DigestUpdate(context, bytes.baseAddress, bytes.count)
   }
 
-  public mutating func update(_ bytes: [UInt8]) {
+  package mutating func update(_ bytes: [UInt8]) {
     bytes.withUnsafeBytes { update($0) }
   }
 
-  /// The digest of everything; to be asked for once, at the end.
-  public mutating func finish() throws -> Digest {
+  /// Returns the digest of all bytes; to be called once, at the end.
+  package mutating func finish() throws -> Digest {
     var length: UInt32 = 0
     let bytes = [UInt8](unsafeUninitializedCapacity: Int(EVP_MAX_MD_SIZE)) { buffer, count in
       let done = EVP_DigestFinal_ex(context, buffer.baseAddress, &length) == 1
@@ -40,19 +40,19 @@ public struct Digester<Digest: FixedSizeDigest>: ~Copyable {
 
 extension Digester where Digest == MD5Digest {
   /// - Throws: ``DigestError`` if libcrypto was built without MD5.
-  public static func md5() throws -> Self { try Self(.md5) }
+  package static func md5() throws -> Self { try Self(.md5) }
 }
 
 extension Digester where Digest == SHA256Digest {
   /// - Throws: ``DigestError`` if libcrypto was built without SHA-256.
-  public static func sha256() throws -> Self { try Self(.sha256) }
+  package static func sha256() throws -> Self { try Self(.sha256) }
 }
 
-/// An algorithm of libcrypto's default provider, in a context that the system's settings do not change: FIPS mode forbids
-/// MD5 where it would have to resist attacks. Here it is the checksum that a server gives.
+/// An algorithm of libcrypto's default provider, in a context that is independent of the system's settings: FIPS mode
+/// forbids MD5 as a protection against attacks, but here it is only the checksum that a server gives.
 private struct DigestAlgorithm: @unchecked Sendable {
   let name: String
-  /// Lives as long as the process; libcrypto lets all threads use it.
+  /// Lives as long as the process; libcrypto allows its use from all threads.
   let pointer: OpaquePointer?
 
   private init(_ name: String) {
@@ -75,37 +75,51 @@ private struct DigestAlgorithm: @unchecked Sendable {
   private static let library = Library()
 }
 
-/// Takes both digests in one pass over the bytes.
-public struct ContentDigester: ~Copyable {
+/// Computes MD5 and SHA-256 in one pass over the bytes.
+package struct ContentDigester: ~Copyable {
   private var md5: Digester<MD5Digest>
   private var sha256: Digester<SHA256Digest>
-  /// Bytes seen so far.
-  public private(set) var size: Int64 = 0
+  /// The number of bytes so far.
+  package private(set) var size: Int64 = 0
 
-  public init() throws {
+  package init() throws {
     let md5 = try Digester<MD5Digest>.md5()
     let sha256 = try Digester<SHA256Digest>.sha256()
     self.md5 = md5
     self.sha256 = sha256
   }
 
-  public mutating func update(_ bytes: UnsafeRawBufferPointer) {
+  package mutating func update(_ bytes: UnsafeRawBufferPointer) {
     md5.update(bytes)
     sha256.update(bytes)
     size += Int64(bytes.count)
   }
 
-  public mutating func update(_ bytes: [UInt8]) {
+  package mutating func update(_ bytes: [UInt8]) {
     bytes.withUnsafeBytes { update($0) }
   }
 
-  /// The digests of everything; to be asked for once, at the end.
-  public mutating func finish() throws -> ContentDigests {
+  /// Returns the digests of all bytes; to be called once, at the end.
+  package mutating func finish() throws -> ContentDigests {
     ContentDigests(md5: try md5.finish(), sha256: try sha256.finish(), size: size)
   }
 }
 
+extension MD5Digest {
+  /// Computes the MD5 of the bytes.
+  ///
+  /// - Throws: an error that says so if the system's libcrypto has no MD5.
+  public init(of bytes: [UInt8]) throws {
+    var digester = try Digester.md5()
+    digester.update(bytes)
+    self = try digester.finish()
+  }
+}
+
 extension ContentDigests {
+  /// Computes both digests of the bytes.
+  ///
+  /// - Throws: an error that says so if the system's libcrypto lacks one of the algorithms.
   public init(of bytes: [UInt8]) throws {
     var digester = try ContentDigester()
     digester.update(bytes)
@@ -113,11 +127,11 @@ extension ContentDigests {
   }
 }
 
-/// libcrypto cannot compute a digest.
-public enum DigestError: Error, CustomStringConvertible {
+/// libcrypto does not support a digest.
+package enum DigestError: Error, CustomStringConvertible {
   case unavailable(String)
 
-  public var description: String {
+  package var description: String {
     switch self {
     case .unavailable(let name):
       "libcrypto on this system was built without \(name): install OpenSSL with its default provider"

@@ -1,4 +1,4 @@
-/// Lower-case hexadecimal text of bytes, and back.
+/// Converts bytes to lower-case hexadecimal text, and back.
 package enum Hex {
   private static let digits = Array("0123456789abcdef".utf8)
 
@@ -14,7 +14,7 @@ package enum Hex {
     }
   }
 
-  /// Nil unless `text` is exactly `count` bytes written as `2 * count` digits, in either case.
+  /// Returns `nil` unless `text` has exactly `2 * count` hexadecimal digits, in either case.
   package static func decode(_ text: some StringProtocol, count: Int) -> [UInt8]? {
     let utf8 = text.utf8
     guard utf8.count == count * 2 else { return nil }

@@ -1,27 +1,27 @@
-/// How deep and how large a JSON text may be. Its bytes are bounded by the code that receives them.
-public struct JSONLimits: Hashable, Sendable {
-  /// How many arrays and objects may lie within each other; 64 unless told. Reading needs no stack for them, but
-  /// whatever walks a value does: some thousands are too many.
-  public var depth: Int
-  /// How many values a text may have, those of members and elements included; 250,000 unless told.
-  public var values: Int
+/// The limits of a JSON text's depth and number of values. Its size in bytes is limited by the code that receives it.
+package struct JSONLimits: Hashable, Sendable {
+  /// The largest nesting depth of arrays and objects; 64 by default. Reading needs no stack for nesting, but code that
+  /// traverses a value does: some thousands are too many.
+  package var depth: Int
+  /// The largest number of values, including members and elements; 250,000 by default.
+  package var values: Int
 
-  public init(depth: Int = 64, values: Int = 250_000) {
+  package init(depth: Int = 64, values: Int = 250_000) {
     self.depth = depth
     self.values = values
   }
 
-  public static let standard = JSONLimits()
+  package static let standard = JSONLimits()
 }
 
-/// Why a text was refused as JSON, with the place of the first fault.
-public struct JSONError: Error, Hashable, CustomStringConvertible {
-  /// Bytes before the fault.
-  public let offset: Int
+/// The reason why a text is not valid JSON, with the place of the first fault.
+package struct JSONError: Error, Hashable, CustomStringConvertible {
+  /// The number of bytes before the fault.
+  package let offset: Int
   /// The line of the fault, from 1.
-  public let line: Int
-  /// A sentence that says what was expected there and what was found.
-  public let reason: String
+  package let line: Int
+  /// A sentence that names the expected and the found text.
+  package let reason: String
 
   package init(offset: Int, in bytes: [UInt8], _ reason: String) {
     self.offset = offset
@@ -29,7 +29,7 @@ public struct JSONError: Error, Hashable, CustomStringConvertible {
     self.reason = reason
   }
 
-  public var description: String {
+  package var description: String {
     line == 1 ? "\(reason) at byte \(offset)" : "\(reason) at byte \(offset), in line \(line)"
   }
 }

@@ -1,12 +1,12 @@
 extension JSONValue {
   /// Reads a JSON text (RFC 8259) in one pass, without recursion, in time linear in its bytes.
   ///
-  /// Numbers that an `Int64` holds exactly become ``integer(_:)``, also `1.0` and `1e3`. Of members with the same name
-  /// the first counts. As Foundation's reader does, it accepts a byte order mark in front and a comma behind the last
+  /// Numbers that an `Int64` represents exactly become ``integer(_:)``, also `1.0` and `1e3`. Of members with the same
+  /// name the first is used. Like Foundation's reader, it accepts a leading byte order mark and a comma after the last
   /// element or member.
   ///
   /// - Throws: ``JSONError`` if the bytes are not JSON in UTF-8, or exceed the limits.
-  public init(reading bytes: [UInt8], limits: JSONLimits = .standard) throws(JSONError) {
+  package init(reading bytes: [UInt8], limits: JSONLimits = .standard) throws(JSONError) {
     var reader = JSONReader(bytes: bytes, limits: limits)
     self = try reader.document()
   }
@@ -17,14 +17,14 @@ private struct JSONReader {
   private let limits: JSONLimits
   private var position = 0
   private var values = 0
-  /// The arrays and objects that have begun and not ended, the innermost last.
+  /// The arrays and objects that are still open, the innermost last.
   private var open: [Container] = []
 
   private struct Container {
     let isObject: Bool
     var elements: [JSONValue] = []
     var members: [String: JSONValue] = [:]
-    /// The name of the member whose value comes next.
+    /// The name of the next member.
     var name = ""
 
     var end: UInt8 { isObject ? UInt8(ascii: "}") : UInt8(ascii: "]") }
@@ -61,7 +61,7 @@ private struct JSONReader {
       } else {
         value = try scalar()
       }
-      // Ends every container whose last value this is.
+      // Closes every container whose last value this is.
       while let innermost = open.indices.last {
         open[innermost].add(value)
         skipSpaces()
@@ -87,7 +87,7 @@ private struct JSONReader {
     open.append(container)
   }
 
-  /// Returns `true` if the innermost container ends here; else the next value or member follows, whose name is read.
+  /// Returns `true` if the innermost container ends here; otherwise reads the name of the next member, if it is an object.
   private mutating func takeEnd() throws(JSONError) -> Bool {
     guard let innermost = open.indices.last else { return true }
     skipSpaces()
@@ -166,7 +166,7 @@ private struct JSONReader {
 
   // MARK: Strings
 
-  /// Reads the rest of a string whose opening quote was taken.
+  /// Reads the rest of a string after its opening quote.
   private mutating func string() throws(JSONError) -> String {
     let start = position
     var pieceStart = position
@@ -193,7 +193,7 @@ private struct JSONReader {
     throw unexpected("the closing quote of a string")
   }
 
-  /// Reads what follows a backslash.
+  /// Reads the rest of an escape after its backslash.
   private mutating func escape() throws(JSONError) -> Unicode.Scalar {
     let start = position
     guard let kind = next else { throw unexpected("an escape") }
@@ -208,7 +208,7 @@ private struct JSONReader {
     case UInt8(ascii: "u"):
       let unit = try codeUnit()
       if let scalar = Unicode.Scalar(unit) { return scalar }
-      // RFC 8259 §7: beyond the basic plane, a surrogate pair.
+      // RFC 8259 §7: characters beyond the basic plane are surrogate pairs.
       if UTF16.isLeadSurrogate(unit), take(UInt8(ascii: "\\")), take(UInt8(ascii: "u")) {
         let second = try codeUnit()
         if UTF16.isTrailSurrogate(second) { return UTF16.decode(UTF16.EncodedScalar([unit, second])) }

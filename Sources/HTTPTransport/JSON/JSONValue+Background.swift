@@ -1,12 +1,12 @@
 import Dispatch
 
 extension JSONValue {
-  /// Texts and values up to this size are read and written in well under a millisecond.
+  /// The size up to which texts and values are read and written in less than a millisecond, in bytes.
   package static let smallSize = 32 << 10
 
   private static let queue = DispatchQueue(label: "pagekit.json")
 
-  /// Reads a JSON text and makes a value of a type of it; a long text keeps no other task waiting.
+  /// Reads a JSON text and decodes a value of a type. A long text is read on a queue, so that other tasks go on.
   ///
   /// - Throws: ``JSONError``, `DecodingError`.
   package static func decode<Value: Decodable & Sendable>(
@@ -16,14 +16,14 @@ extension JSONValue {
     return try await queue.result { try JSONValue(reading: bytes, limits: limits).decoded() }
   }
 
-  /// Does something with a value that takes time with its size, such as writing it; with a large value it keeps no
-  /// other task waiting.
+  /// Runs work whose time depends on the value's size, such as writing it. For a large value it runs on a queue, so that
+  /// other tasks go on.
   package func encoding<Result: Sendable>(_ work: @escaping @Sendable () throws -> Result) async throws -> Result {
     guard isLarge else { return try work() }
     return try await Self.queue.result(work)
   }
 
-  /// Returns `true` if the value's text is longer than about ``smallSize``, and stops counting there.
+  /// `true` if the value's text is longer than about ``smallSize``; counting stops there.
   private var isLarge: Bool {
     var size = 0
     var pending = [self]

@@ -1,12 +1,13 @@
 extension JSONValue {
-  /// Makes a value of a type of it, as a `JSONDecoder` does of a text.
+  /// Decodes a value of a type, as `JSONDecoder` does from text.
   ///
+  /// - Parameter type: the type to decode.
   /// - Throws: `DecodingError`, whose coding path names the place.
   public func decoded<Value: Decodable>(as type: Value.Type = Value.self) throws -> Value {
     try JSONValueDecoder(value: self, place: .root).decoded(as: type)
   }
 
-  /// The name of the value's type in messages.
+  /// The name of the value's type for messages.
   fileprivate var noun: String {
     switch self {
     case .null: "null"
@@ -20,12 +21,12 @@ extension JSONValue {
 }
 
 extension Error {
-  /// Why a text was refused by a reader of JSON, or by the type that was to be made of it.
+  /// The reason why a text is not valid JSON, or cannot be decoded as a type.
   package var jsonReason: String { (self as? DecodingError)?.placeAndReason ?? "\(self)" }
 }
 
 extension DecodingError {
-  /// The place, and what is wrong there: `options.type: expected a text, found a number`.
+  /// The place and the fault, such as `options.type: expected a text, found a number`.
   package var placeAndReason: String {
     switch self {
     case .typeMismatch(_, let context), .valueNotFound(_, let context), .keyNotFound(_, let context),
@@ -40,7 +41,7 @@ extension DecodingError {
   }
 }
 
-/// The path of a value in the text. It becomes a coding path only for an error.
+/// The path of a value in the text. It is converted to a coding path only for an error.
 private indirect enum Place {
   case root
   case member(String, of: Place)
@@ -63,7 +64,7 @@ private indirect enum Place {
   }
 }
 
-/// Decodes a ``JSONValue`` that was read before. A member of that type costs nothing.
+/// Decodes a ``JSONValue`` that was read before. Members of the type ``JSONValue`` are not decoded again.
 struct JSONValueDecoder: Decoder {
   let value: JSONValue
   fileprivate let place: Place
@@ -211,7 +212,7 @@ private struct ElementContainer: UnkeyedDecodingContainer {
   var count: Int? { elements.count }
   var isAtEnd: Bool { currentIndex == elements.count }
 
-  /// Goes on to the next element only if this one could be decoded.
+  /// Advances to the next element only if this one could be decoded.
   private mutating func next<Value>(_ decode: (JSONValueDecoder) throws -> Value) throws -> Value {
     guard !isAtEnd else {
       throw DecodingError.valueNotFound(

@@ -1,17 +1,26 @@
 import Foundation
 
-/// Any JSON, for keys that this version does not know and must not lose.
+/// A JSON value of any type. RFC 8259.
 public enum JSONValue: Hashable, Sendable, Codable {
+  /// `null`.
   case null
+  /// `true` or `false`.
   case bool(Bool)
+  /// A number that an `Int64` represents exactly, such as `1`, `1.0` or `1e3`.
   case integer(Int64)
+  /// Any other number.
   case number(Double)
+  /// A string.
   case string(String)
+  /// An array.
   case array([JSONValue])
+  /// An object.
   case object([String: JSONValue])
 
-  /// A text from outside is read with ``init(reading:limits:)`` first and decoded from there. Any other decoder is asked
-  /// for one kind after the other, and each refusal costs it the length of the coding path; so the depth is bounded.
+  /// Decodes a value, at most 64 levels deep.
+  ///
+  /// Text from outside is read with `init(reading:limits:)` first and decoded from that value. Any other decoder tries one
+  /// type after the other, and each attempt costs time proportional to the coding path; so the depth is limited.
   public init(from decoder: any Decoder) throws {
     if let decoder = decoder as? JSONValueDecoder {
       self = decoder.value
@@ -55,7 +64,7 @@ public enum JSONValue: Hashable, Sendable, Codable {
     }
   }
 
-  /// In one line, members by their names; `null` for numbers that JSON does not have.
+  /// The JSON text in one line, with sorted members; `null` if it contains a number that JSON cannot represent.
   package var text: [UInt8] {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -63,7 +72,7 @@ public enum JSONValue: Hashable, Sendable, Codable {
   }
 }
 
-/// A key that is only known at run time.
+/// A coding key that is known only at run time.
 package struct AnyKey: CodingKey {
   package let stringValue: String
   package let intValue: Int?

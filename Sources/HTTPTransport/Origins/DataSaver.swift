@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Says whether work that nobody waits for may use the network: a switch, a budget, and a pause.
+/// Limits background loading, such as preloading idle bundles and prefetching, with a switch, a budget and a pause.
 public final class DataSaver: Sendable {
   private struct State {
     var isOn = false
@@ -11,15 +11,16 @@ public final class DataSaver: Sendable {
 
   private let state = Mutex(State())
 
+  /// Makes a data saver that allows everything.
   public init() {}
 
-  /// With it on, nothing is loaded that nobody waits for.
+  /// `true` to forbid background loading.
   public var isOn: Bool {
     get { state.withLock(\.isOn) }
     set { state.withLock { $0.isOn = newValue } }
   }
 
-  /// Bytes that such work may cost from now on; nil for any number.
+  /// The remaining bytes for background loading; `nil` for no limit. Setting it starts a new budget.
   public var budget: Int64? {
     get { state.withLock { state in state.budget.map { max(0, $0 - state.spent) } } }
     set {
@@ -30,10 +31,12 @@ public final class DataSaver: Sendable {
     }
   }
 
+  /// Forbids background loading until ``resume()``.
   public func pause() { state.withLock { $0.isPaused = true } }
+  /// Ends the effect of ``pause()``.
   public func resume() { state.withLock { $0.isPaused = false } }
 
-  /// Whether work that nobody waits for may begin.
+  /// `true` if background loading may begin now.
   public var allowsIdleWork: Bool {
     state.withLock { state in
       !state.isOn && !state.isPaused && state.budget.map { $0 > state.spent } ?? true

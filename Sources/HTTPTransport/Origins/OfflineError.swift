@@ -1,5 +1,6 @@
-/// A request was not sent because the app has set the network to offline.
+/// A request was not sent because ``Reachability/setting`` is ``Reachability/Setting/offline``.
 public struct OfflineError: RetryableError, Hashable, CustomStringConvertible {
+  /// The URL of the request.
   public let url: PageURL
 
   package var isRetryable: Bool { true }

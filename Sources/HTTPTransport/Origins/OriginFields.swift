@@ -1,19 +1,23 @@
 import HTTPTypes
 
-/// Header fields, credentials among them, that belong to one origin and are sent to no other.
+/// Header fields, such as credentials, that are sent to one origin only.
 ///
-/// Their values appear in no log and no description.
+/// Logs and descriptions never contain their values.
 public struct OriginFields: Sendable, CustomStringConvertible {
-  public let origin: String
+  package let origin: String
   private let fields: HTTPFields
 
-  /// - Parameter url: any URL of the origin.
+  /// Makes fields for an origin.
+  ///
+  /// - Parameters:
+  ///   - fields: the fields.
+  ///   - url: any URL of the origin.
   public init(_ fields: HTTPFields, for url: PageURL) {
     origin = url.origin
     self.fields = fields
   }
 
-  public func adding(to request: HTTPFields, for url: PageURL) -> HTTPFields {
+  package func adding(to request: HTTPFields, for url: PageURL) -> HTTPFields {
     guard url.origin == origin else { return request }
     var request = request
     for field in fields { request[field.name] = nil }

@@ -1,18 +1,22 @@
 import Foundation
 
-/// The normalised URL that identifies a manifest, a bundle or a file: `http`, `https` or `file`.
+/// The normalised `http`, `https` or `file` URL of a manifest, a bundle or a file.
 ///
-/// Two URLs that RFC 3986 §6.2.2 and §6.2.3 call equivalent are equal here: the case of scheme and host,
-/// default ports, dot segments, an empty path and escapes of unreserved characters do not count. The
-/// fragment is dropped, and so are query parameters that only defeat caches.
+/// Two URLs are equal if RFC 3986 §6.2.2 and §6.2.3 call them equivalent: the case of scheme and host, default ports, dot
+/// segments, an empty path and escapes of unreserved characters make no difference. The fragment is dropped, and so are
+/// query parameters that only defeat caches.
 public struct PageURL: Hashable, Sendable, CustomStringConvertible {
-  /// Query parameters that hosts append to defeat caches, and that identity ignores.
+  /// The query parameters that apps append only to defeat caches; they are dropped by default.
   public static let ignoredParameters: Set<String> = ["random"]
 
   /// The normalised text.
   public let text: String
 
-  /// Nil where the text is no absolute `http`, `https` or `file` URL.
+  /// Parses and normalises a URL.
+  ///
+  /// - Parameters:
+  ///   - text: an absolute URL; `nil` is returned for any other text, and for a URL with a user or a password.
+  ///   - ignored: the query parameters to drop.
   public init?(_ text: String, ignoring ignored: Set<String> = PageURL.ignoredParameters) {
     guard
       !text.utf8.contains(where: { $0 <= 32 || $0 == 127 }),
@@ -43,34 +47,40 @@ public struct PageURL: Hashable, Sendable, CustomStringConvertible {
     self.text = normalised
   }
 
-  /// Text that was normalised before, as a store keeps it; it is taken as it is.
+  /// Makes a URL of text that was normalised before, without parsing it.
   package init(normalised text: String) {
     self.text = text
   }
 
-  /// A file's or folder's URL; the path is made absolute.
+  /// Makes the URL of a file or folder; a relative path is made absolute.
   public init?(filePath: String) {
     self.init(URL(fileURLWithPath: filePath).standardizedFileURL.absoluteString)
   }
 
   public var description: String { text }
 
-  /// The same as Foundation has it.
+  /// The URL as Foundation's type.
   public var url: URL? { URL(string: text) }
 
+  /// `true` for a `file` URL.
   public var isFile: Bool { text.hasPrefix("file:") }
 
-  /// Where a `file:` URL points to.
+  /// The path of a `file` URL; `nil` for any other one.
   public var filePath: String? { isFile ? url?.path(percentEncoded: false) : nil }
 
-  /// Scheme, host and port: what credentials must not leave. RFC 6454 §4.
+  /// Scheme, host and port. RFC 6454 §4.
   public var origin: String {
     guard let parts = URLComponents(string: text), let scheme = parts.scheme else { return text }
     let port = parts.port.map { ":\($0)" } ?? ""
     return "\(scheme)://\(parts.encodedHost ?? "")\(port)"
   }
 
-  /// Resolves a reference against this URL, as a browser would.
+  /// Resolves a reference against this URL, as a browser does.
+  ///
+  /// - Parameters:
+  ///   - reference: an absolute or relative URL.
+  ///   - ignored: the query parameters to drop.
+  /// - Returns: `nil` if the result is not an `http`, `https` or `file` URL.
   public func resolving(_ reference: String, ignoring ignored: Set<String> = PageURL.ignoredParameters) -> PageURL? {
     guard let url, let resolved = URL(string: reference, relativeTo: url) else { return nil }
     return PageURL(resolved.absoluteString, ignoring: ignored)
@@ -142,6 +152,6 @@ extension PageURL {
 }
 
 extension PageURL {
-  /// A path for files, the URL for all else.
-  public var readable: String { filePath ?? text }
+  /// The path of a `file` URL, the text of any other one; for messages.
+  package var readable: String { filePath ?? text }
 }

@@ -1,33 +1,37 @@
 import Synchronization
 
-/// Whether origins can be reached, as seen from what became of requests to them.
+/// Tells whether origins can be reached, from the outcomes of requests to them.
 ///
-/// After a few failures in a row to connect, an origin counts as away for a short while, so that nobody waits for
-/// time-outs; then one request may try again, and longer each time it fails.
+/// After several consecutive failures to connect, an origin counts as unreachable for a short time, so that requests fail
+/// without a time-out; then one request may try again. The time grows with each further failure.
 public final class Reachability: Sendable {
+  /// The app's knowledge of the network.
   public enum Setting: Hashable, Sendable {
-    /// From what becomes of requests.
+    /// Unknown: the outcomes of requests decide.
     case observed
+    /// There is a network: every origin counts as reachable.
     case online
+    /// There is no network: no request is sent.
     case offline
   }
 
-  /// When an origin counts as away, and for how long.
-  public struct Patience: Hashable, Sendable {
-    /// Failures to connect in a row.
-    public var failures: Int
-    /// How long nothing is sent; twice as long each time that a try fails after it.
-    public var rest: Duration
-    public var longestRest: Duration
+  /// The failures after which an origin counts as unreachable, and for how long.
+  package struct Patience: Hashable, Sendable {
+    /// The number of consecutive failures to connect; 2 by default, at least 1.
+    package var failures: Int
+    /// How long no request is sent; 5 seconds by default, and twice as long after each further failure.
+    package var rest: Duration
+    /// The longest time without a request; 60 seconds by default.
+    package var longestRest: Duration
 
-    public init(failures: Int = 2, rest: Duration = .seconds(5), longestRest: Duration = .seconds(60)) {
+    package init(failures: Int = 2, rest: Duration = .seconds(5), longestRest: Duration = .seconds(60)) {
       self.failures = max(1, failures)
       self.rest = rest
       self.longestRest = longestRest
     }
   }
 
-  /// One origin, as a value.
+  /// The circuit breaker of one origin, as a value.
   package struct Breaker: Hashable, Sendable {
     package private(set) var failures = 0
     package private(set) var openUntil: ContinuousClock.Instant?
@@ -37,7 +41,7 @@ public final class Reachability: Sendable {
 
     package init(_ patience: Patience = Patience()) { self.patience = patience }
 
-    /// Whether a request may go out; once the rest is over, one may try, and the others wait for what becomes of it.
+    /// Returns `true` if a request may be sent. After the rest one request may try, and the others wait for its outcome.
     package mutating func admits(at now: ContinuousClock.Instant) -> Bool {
       guard let openUntil else { return true }
       guard now >= openUntil else { return false }
@@ -49,7 +53,7 @@ public final class Reachability: Sendable {
     package func isOnline(at now: ContinuousClock.Instant) -> Bool { openUntil.map { now >= $0 } ?? true }
 
     package mutating func recordFailure(at now: ContinuousClock.Instant) {
-      // What was sent before it opened says nothing new.
+      // Failures of requests that were sent before it opened do not count.
       guard isTrying || isOnline(at: now) else { return }
       isTrying = false
       failures += 1
@@ -66,7 +70,7 @@ public final class Reachability: Sendable {
     var breakers: [String: Breaker] = [:]
   }
 
-  /// Origins that are away at the same time.
+  /// The largest number of unreachable origins that are remembered.
   private static let rememberedLimit = 1000
 
   private let state = Mutex(State())
@@ -74,14 +78,19 @@ public final class Reachability: Sendable {
 
   private let patience: Patience
 
-  /// - Parameter now: the clock; monotonic.
-  public init(_ patience: Patience = Patience(), now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }) {
+  /// - Parameters:
+  ///   - patience: the failures after which an origin counts as unreachable, and for how long.
+  ///   - now: a monotonic clock.
+  package init(_ patience: Patience = Patience(), now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }) {
     self.patience = patience
     self.now = now
   }
 
-  /// What the app knows better. While it is ``Setting/offline`` no request goes out, for resources or for bundles; a
-  /// preload that waits goes on as soon as it is set to anything else.
+  /// Makes a reachability that has seen no request yet.
+  public convenience init() { self.init(Patience()) }
+
+  /// The app's knowledge of the network. While it is ``Setting/offline``, no request is sent for resources or bundles; a
+  /// waiting preload continues as soon as it is set to another value.
   public var setting: Setting {
     get { state.withLock(\.setting) }
     set {
@@ -93,15 +102,15 @@ public final class Reachability: Sendable {
     }
   }
 
-  /// Sent when an origin that was away answers, and when the app says that there is a network.
+  /// Sent when an unreachable origin answers again, and when ``setting`` changes from offline.
   package let returns = Signal()
 
-  /// Throws ``OfflineError`` while the app says that there is no network.
+  /// Throws ``OfflineError`` while ``setting`` is ``Setting/offline``.
   package func checkSetting(for url: PageURL) throws {
     if setting == .offline { throw OfflineError(url: url) }
   }
 
-  /// Whether the URL's origin is thought to be there.
+  /// Returns `true` if the URL's origin counts as reachable now.
   public func isOnline(_ url: PageURL) -> Bool {
     state.withLock { state in
       switch state.setting {
@@ -112,12 +121,12 @@ public final class Reachability: Sendable {
     }
   }
 
-  /// Whether the URL's origin was away when it was last tried.
+  /// Returns `true` if the last requests to the URL's origin found it unreachable, also after the pause.
   public func isAway(_ url: PageURL) -> Bool {
     state.withLock { $0.breakers[url.origin]?.openUntil != nil }
   }
 
-  /// Whether a request may go to the URL's origin now.
+  /// Returns `true` if a request may be sent to the URL's origin now.
   package func admits(_ url: PageURL) -> Bool {
     state.withLock { state in
       switch state.setting {
@@ -149,7 +158,7 @@ public final class Reachability: Sendable {
     if wasAway { returns.send() }
   }
 
-  /// Returns `true` if an error says that an origin cannot be reached: one that answers, however badly, is there.
+  /// Returns `true` if an error means that an origin cannot be reached; an origin that sends an invalid response can be.
   package static func meansAway(_ error: any Error) -> Bool {
     switch error as? TransportError {
     case .cannotResolve, .cannotConnect, .insecure, .timedOut: true

@@ -1,13 +1,13 @@
 import HTTPTypes
 
-/// What to do with an answer that may be a redirect. RFC 9110 §15.4.
+/// The decision about a response that may be a redirect. RFC 9110 §15.4.
 package enum RedirectDecision: Equatable {
-  /// It is none: take it.
+  /// The response is not a redirect.
   case take
   case follow(PageURL)
   case refuse(RedirectFault)
 
-  /// Redirects followed for one request.
+  /// The largest number of redirects for one request.
   package static let limit = 10
 
   package init(
@@ -38,12 +38,17 @@ package enum RedirectDecision: Equatable {
   }
 }
 
-/// Why a redirect is not followed.
+/// The reason why a redirect is not followed.
 public enum RedirectFault: Error, Hashable, CustomStringConvertible {
+  /// The response has no `Location`.
   case noLocation(PageURL)
+  /// `Location` is not an `http` or `https` URL.
   case badLocation(PageURL, String)
+  /// The redirects lead back to a URL that was visited before.
   case loop(PageURL)
+  /// There are more than 10 redirects.
   case tooMany(PageURL)
+  /// The redirect leads from `https` to `http`.
   case downgrade(PageURL, to: PageURL)
 
   public var description: String {

@@ -1,16 +1,20 @@
 import HTTPCaching
 import HTTPTypes
 
-/// How often to try, and how long to wait in between.
+/// The number of attempts of a request, and the delays between them.
 public struct RetryPolicy: Hashable, Sendable {
-  /// Tries in all, the first included.
+  /// The number of attempts, including the first one; 4 by default.
   public var attempts: Int
-  /// The longest wait before the second try; it doubles from try to try.
+  /// The upper limit of the delay before the second attempt, which doubles for each further one; 300 milliseconds by
+  /// default. The delay is a random part of the limit, at least half of it.
   public var firstDelay: Duration
+  /// The longest delay; 10 seconds by default.
   public var longestDelay: Duration
-  /// A server that asks for more patience than this is given up.
+  /// The longest `Retry-After` (RFC 9110 §10.2.3) that is waited for; 60 seconds by default. A longer one ends the
+  /// attempts.
   public var longestRetryAfter: Duration
 
+  /// Makes a policy with the given values.
   public init(
     attempts: Int = 4, firstDelay: Duration = .milliseconds(300), longestDelay: Duration = .seconds(10),
     longestRetryAfter: Duration = .seconds(60)
@@ -21,6 +25,7 @@ public struct RetryPolicy: Hashable, Sendable {
     self.longestRetryAfter = longestRetryAfter
   }
 
+  /// The defaults.
   public static let standard = RetryPolicy()
 
   package enum Decision: Equatable {
@@ -29,15 +34,15 @@ public struct RetryPolicy: Hashable, Sendable {
   }
 
   /// - Parameters:
-  ///   - tried: tries that have failed, at least one.
-  ///   - jitter: from 0 to 1; spreads clients that failed together.
+  ///   - tried: the number of failed attempts, at least one.
+  ///   - jitter: a random number from 0 to 1, which spreads clients that failed at the same time.
   package func decision(after error: any Error, tried: Int, jitter: Double) -> Decision {
     guard tried < attempts, Self.isTransient(error) else { return .giveUp }
     if let asked = (error as? HTTPFault)?.retryAfter {
       return asked <= longestRetryAfter ? .retry(after: asked) : .giveUp
     }
     let doubled = firstDelay * (1 << min(tried - 1, 20))
-    // Never less than half: a wait of nothing would be no back-off.
+    // At least half of the limit, so that there is always a delay.
     return .retry(after: min(doubled, longestDelay) * (0.5 + jitter / 2))
   }
 
@@ -61,10 +66,13 @@ public struct RetryPolicy: Hashable, Sendable {
   }
 }
 
-/// A final answer whose status is not the one that was hoped for.
+/// A response whose status means a failure.
 public struct HTTPFault: Error, Hashable, CustomStringConvertible {
+  /// The URL of the request.
   public let url: PageURL
+  /// The status code.
   public let status: Int
+  /// The delay in the response's `Retry-After`; `nil` if it has none. RFC 9110 §10.2.3.
   public let retryAfter: Duration?
 
   package init(_ response: HTTPResponse, url: PageURL, now: HTTPDate) {
@@ -73,7 +81,7 @@ public struct HTTPFault: Error, Hashable, CustomStringConvertible {
     retryAfter = response.headerFields[.retryAfter].flatMap { RetryAfter($0, now: now)?.delay }
   }
 
-  /// RFC 9110 §15.5.9, §15.6; RFC 6585 §4; 425 is RFC 8470's.
+  /// `true` if a later attempt may succeed. RFC 9110 §15.5.9 and §15.6, RFC 6585 §4, RFC 8470 §5.2.
   package var isTransient: Bool { Self.isTransient(status) }
 
   package static func isTransient(_ status: Int) -> Bool { [408, 425, 429, 500, 502, 503, 504].contains(status) }
@@ -84,7 +92,7 @@ public struct HTTPFault: Error, Hashable, CustomStringConvertible {
   }
 }
 
-/// RFC 9110 §10.2.3: seconds or a date.
+/// The value of `Retry-After`: seconds or a date. RFC 9110 §10.2.3.
 package struct RetryAfter: Equatable {
   package let delay: Duration
 

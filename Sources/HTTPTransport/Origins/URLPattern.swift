@@ -1,12 +1,14 @@
-/// The URLs that a rule applies to.
+/// A pattern for the URLs that a rule applies to.
 public enum URLPattern: Hashable, Sendable {
+  /// Every URL.
   case any
-  /// Everything that begins so.
+  /// URLs that begin with this text.
   case prefix(String)
-  /// With `*` for any number of characters. One that begins with `/` is held against path and query, all others
-  /// against the whole URL.
+  /// URLs that match this text, in which `*` stands for any number of characters. A pattern that begins with `/` is
+  /// compared with path and query, any other one with the whole URL.
   case glob(String)
 
+  /// Returns `true` if the URL matches.
   public func matches(_ url: PageURL) -> Bool {
     switch self {
     case .any: return true
@@ -16,7 +18,7 @@ public enum URLPattern: Hashable, Sendable {
     }
   }
 
-  /// One pass with one place to come back to: the last `*`.
+  /// Matches in one pass, with the last `*` as the only place to continue from.
   private static func matches(_ glob: [UInt8], _ text: [UInt8]) -> Bool {
     var (index, position) = (0, 0)
     var star: (index: Int, position: Int)?
@@ -40,7 +42,7 @@ public enum URLPattern: Hashable, Sendable {
 }
 
 extension PageURL {
-  /// Everything behind scheme and host.
+  /// The URL without scheme and authority.
   package var pathAndQuery: String {
     guard let slashes = text.firstRange(of: "://") else { return text }
     let rest = text[slashes.upperBound...]

@@ -1,6 +1,6 @@
 extension Duration {
   /// Reads seconds as a decimal, or with a unit: `5`, `2.5`, `250ms`, `5s`, `10m`, `1h`. Returns `nil` for anything
-  /// else, and for what is negative or over ten years.
+  /// else, for a negative number, and for more than ten years.
   package init?(text: String) {
     let units: [(String, Double)] = [("ms", 0.001), ("s", 1), ("m", 60), ("h", 3600), ("", 1)]
     for (unit, scale) in units where text.hasSuffix(unit) {

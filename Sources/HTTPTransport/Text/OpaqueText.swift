@@ -1,16 +1,16 @@
-/// Bytes of fields as text, and back, without loss: RFC 9110 §5.5 has those beyond ASCII opaque.
+/// Converts bytes of fields to text, and back, without loss: RFC 9110 §5.5 calls bytes beyond ASCII opaque.
 ///
-/// UTF-8 stays what it is. Any other byte beyond ASCII stands as a scalar of its own, from U+10FE80 to U+10FEFF in a
-/// plane that is nobody's. So do the bytes of these scalars themselves, and those of U+FFFD: where that one is met,
-/// somebody has lost bytes.
+/// Valid UTF-8 is unchanged. Any other byte beyond ASCII becomes a scalar of its own, from U+10FE80 to U+10FEFF in a
+/// private use plane. So do the bytes of these scalars themselves, and those of U+FFFD, which marks bytes that were lost
+/// elsewhere.
 package enum OpaqueText {
   private static let first: UInt32 = 0x10FE00
 
-  /// The text of bytes; of a beginning of a text, if more may follow.
+  /// Converts bytes, or the first part of them, to text.
   ///
-  /// - Parameter isWhole: no more bytes follow: a scalar that is cut is no UTF-8.
-  /// - Returns: also how many of the last bytes, up to three, may be a scalar with those that follow. They are not in the
-  ///   text.
+  /// - Parameter isWhole: `true` if no more bytes follow, so that an incomplete scalar at the end is not UTF-8.
+  /// - Returns: the text, and the number of last bytes, up to three, that may form a scalar with the following ones. They
+  ///   are not in the text.
   package static func text(
     of bytes: some Collection<UInt8>, isWhole: Bool = true
   ) -> (text: [UInt8], left: Int) {
@@ -37,12 +37,12 @@ package enum OpaqueText {
     return (text, 0)
   }
 
-  /// The text of bytes, as a string.
+  /// Converts bytes to a string.
   package static func string(of bytes: some Collection<UInt8>) -> String {
     String(decoding: text(of: bytes).text, as: UTF8.self)
   }
 
-  /// The bytes that a text stands for.
+  /// Converts text back to bytes.
   package static func bytes(of text: some Collection<UInt8>) -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(text.count)
@@ -59,13 +59,13 @@ package enum OpaqueText {
     return bytes
   }
 
-  /// Returns `true` if a text stands for other bytes than its own.
+  /// Returns `true` if a text contains bytes that are not UTF-8.
   package static func hasEscapes(_ text: String) -> Bool {
-    // Most have no byte of that kind at all.
+    // Most texts have no such byte.
     text.utf8.contains(0xF4) && text.unicodeScalars.contains(where: isEscape)
   }
 
-  /// A text in which each byte that is no UTF-8 is a letter of ISO 8859-1, for who can write UTF-8 alone.
+  /// Converts each byte that is not UTF-8 to a letter of ISO 8859-1, for output that must be UTF-8.
   package static func readable(_ text: String) -> String {
     guard hasEscapes(text) else { return text }
     return String(
@@ -83,7 +83,7 @@ package enum OpaqueText {
 
   private static func escape(_ byte: UInt8) -> UnicodeScalar { UnicodeScalar(first + UInt32(byte)) ?? "\u{FFFD}" }
 
-  /// The byte that the UTF-8 of an escape stands for.
+  /// The byte for the UTF-8 of an escape; `nil` if the bytes are not an escape.
   private static func escaped(_ scalar: some Collection<UInt8>) -> UInt8? {
     // U+10FE80 is F4 8F BA 80, U+10FEFF is F4 8F BB BF.
     let bytes = Array(scalar)
@@ -93,7 +93,7 @@ package enum OpaqueText {
     return 0x80 | (bytes[2] & 1) << 6 | (bytes[3] & 0x3F)
   }
 
-  /// How many bytes a scalar has that begins with this one; 0 if none does. RFC 3629 §4.
+  /// The number of bytes of a scalar that begins with this byte; 0 if none does. RFC 3629 §4.
   private static func length(of byte: UInt8) -> Int {
     switch byte {
     case 0xC2...0xDF: 2
@@ -103,6 +103,6 @@ package enum OpaqueText {
     }
   }
 
-  /// Returns `true` if the bytes, the first of which begins a scalar, may be the beginning of one.
+  /// Returns `true` if all bytes after the first are continuation bytes.
   private static func isBeginning(_ bytes: [UInt8]) -> Bool { bytes.dropFirst().allSatisfy { $0 & 0xC0 == 0x80 } }
 }

@@ -1,8 +1,8 @@
 extension String {
   /// The text for a message: quoted, without control characters, cut to 80.
-  public var quotedForMessage: String { "\"\(withoutCredentials.quotableStart)\"" }
+  package var quotedForMessage: String { "\"\(withoutCredentials.quotableStart)\"" }
 
-  /// A URL's user and password are nobody's to read in a message.
+  /// The text without a URL's user and password, which must not appear in messages.
   private var withoutCredentials: String {
     guard let start = firstRange(of: "//")?.upperBound else { return self }
     let authority = self[start...].prefix { !"/?#".contains($0) }

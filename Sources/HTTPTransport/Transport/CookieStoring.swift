@@ -2,15 +2,14 @@ import HTTPTypes
 
 /// Keeps the cookies of a page's requests. RFC 6265.
 ///
-/// A transport asks it with every request that carries it, from the task that sends; none of its methods should
-/// take long.
+/// A transport uses it with every request that has it, from the task that sends; its methods should return quickly.
 public protocol CookieStoring: AnyObject, Sendable {
-  /// The value of `Cookie` that a request for the URL would carry now; nil for none. Safe from any thread, no I/O.
+  /// Returns the value of `Cookie` for a request to the URL; `nil` for none. Safe from any thread, without I/O.
   func cookieHeader(for url: PageURL) -> String?
 
-  /// Takes in the `Set-Cookie` fields of an answer. RFC 6265 §5.3.
+  /// Stores the cookies of a response's `Set-Cookie` fields. RFC 6265 §5.3.
   func receive(_ fields: HTTPFields, from url: PageURL)
 
-  /// Forgets everything.
+  /// Removes all cookies.
   func removeAll()
 }

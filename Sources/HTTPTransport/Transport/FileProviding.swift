@@ -1,12 +1,15 @@
-/// A set of files that does not change, such as those of one release. ``FileProviding`` knows the kinds it has made.
+/// An unchanging set of files, such as those of one release. A ``FileProviding`` recognises its own snapshots.
 public protocol FileSnapshot: Sendable {}
 
-/// Files whose bytes were checked already: requests for their URLs are answered from them, not from the cache.
+/// Provides files whose bytes were checked before. Requests for their URLs are answered with them, not from the cache.
 public protocol FileProviding: Sendable {
+  /// Returns the bytes of a file.
+  ///
   /// - Parameters:
-  ///   - snapshot: the files that the caller sees; `nil` for the current ones.
-  ///   - mayFetch: the network may be asked for a file of the snapshot that is not stored.
-  /// - Returns: `nil` if the URL belongs to no file. Without a snapshot also if its bytes are not stored.
-  /// - Throws: if the snapshot's own bytes cannot be had: those of another snapshot never take their place.
+  ///   - url: the file's URL.
+  ///   - snapshot: the set of files that the caller sees; `nil` for the current ones.
+  ///   - mayFetch: `true` if a file of the snapshot that is not stored may be fetched from the network.
+  /// - Returns: `nil` if the URL is not that of a file; without a snapshot, also if the bytes are not stored.
+  /// - Throws: an error if the snapshot's bytes cannot be provided; bytes of another snapshot never replace them.
   func file(at url: PageURL, in snapshot: (any FileSnapshot)?, mayFetch: Bool) async throws -> [UInt8]?
 }

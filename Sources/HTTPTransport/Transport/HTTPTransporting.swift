@@ -1,46 +1,50 @@
 import HTTPTypes
 
-/// Sends one HTTP request and streams the answer's wire bytes: no redirects, no decoding, no cache.
+/// Sends HTTP requests and streams the wire bytes of the responses, without redirects, decoding or a cache.
 public protocol HTTPTransporting: Sendable {
-  /// Returns when the final head has arrived; the body follows in `body`.
+  /// Sends a request, and returns when the final head has arrived; the body follows in ``TransportResponse/body``.
   ///
-  /// Cancelling the task cancels the transfer; letting go of the body does too.
+  /// Cancelling the task cancels the transfer; releasing the body does too.
   ///
-  /// - Throws: ``TransportError``, or `CancellationError`.
+  /// - Throws: ``TransportError``, `CancellationError`.
   func send(_ request: TransportRequest) async throws -> TransportResponse
 
-  /// Ends every transfer with ``TransportError/shutDown(url:)``, and returns when nothing of them is under way any
-  /// more; later requests fail at once. A transport that has nothing of its own to end need not implement it.
+  /// Ends every transfer with ``TransportError/shutDown(url:)``, and returns when all of them have ended; later requests
+  /// fail at once. The default implementation does nothing, for transports without resources of their own.
   func shutDown() async
 }
 
 extension HTTPTransporting {
+  /// Does nothing.
   public func shutDown() async {}
 }
 
-/// What to send, and how long and how much to put up with.
+/// A request for a transport, with the limits of its transfer.
 public struct TransportRequest: Sendable {
-  /// Its path is the request target: a path with its query, sent byte for byte, or another form of RFC 9112 §3.2 such
-  /// as `*`. Where the request goes is always the authority's.
+  /// The method, URL and fields. The path is the request target: a path with its query, sent byte for byte, or another
+  /// form of RFC 9112 §3.2 such as `*`. The request always goes to the authority.
   public var head: HTTPRequest
+  /// The body in memory.
   public var body: [UInt8]
-  /// A body in place of ``body``, never sent twice. `HEAD` has none. It alone says how long it is: `Content-Length` and
-  /// `Transfer-Encoding` of the head are left out.
+  /// A stream in place of ``body``, which is never sent twice; ignored for `HEAD`. Its own length is used:
+  /// `Content-Length` and `Transfer-Encoding` of the head are left out.
   public var stream: RequestStream?
+  /// The limits of the transfer.
   public var limits: TransferLimits
-  /// Never on a connection that was used before: something on it may have gone wrong.
+  /// Sends the request on a new connection, for example after a transfer on a reused one has stalled.
   public var needsFreshConnection: Bool
-  /// Whose cookies go along, and who keeps those of the answer; nil for no cookies at all.
+  /// The store whose cookies are sent, and which keeps the response's cookies; `nil` for no cookies.
   ///
-  /// A `Cookie` field of the head's own is sent in their place, and none where it is empty; the answer's cookies are
+  /// A `Cookie` field of the head replaces the store's cookies, and an empty one sends none; the response's cookies are
   /// kept even then.
   public var cookies: (any CookieStoring)?
-  /// The head goes out without fields that the caller did not give it: no `Accept`, no `User-Agent`. What frames the
-  /// message and names its host is still there.
+  /// Sends no fields besides the head's own, such as `Accept` or `User-Agent`, except for the host and the message's
+  /// framing.
   public var addsNothing = false
-  /// Told of each interim head (1xx but 101) as it comes, before the final one. It must not block.
+  /// Receives each interim head (1xx except 101) as it arrives, before the final one. It must not block.
   public var informational: (@Sendable (HTTPResponse) -> Void)?
 
+  /// Makes a request with the given values.
   public init(
     _ head: HTTPRequest, body: [UInt8] = [], limits: TransferLimits = .standard, needsFreshConnection: Bool = false,
     cookies: (any CookieStoring)? = nil
@@ -52,7 +56,7 @@ public struct TransportRequest: Sendable {
     self.cookies = cookies
   }
 
-  /// The URL as text, for messages. A target that is no path is left out of it.
+  /// The URL as text, for messages. A request target that is not a path is left out.
   public var url: String {
     let path = head.path ?? "/"
     let isPath = path.hasPrefix("/") || path.hasPrefix("?")
@@ -61,7 +65,12 @@ public struct TransportRequest: Sendable {
 }
 
 extension HTTPRequest {
-  /// A request for a page's URL; nil for a `file:` URL.
+  /// Makes a request for a URL; `nil` for a `file` URL.
+  ///
+  /// - Parameters:
+  ///   - method: the method; `GET` by default.
+  ///   - url: an `http` or `https` URL.
+  ///   - fields: the fields.
   public init?(method: HTTPRequest.Method = .get, url: PageURL, fields: HTTPFields = [:]) {
     guard !url.isFile, let slashes = url.text.firstRange(of: "://") else { return nil }
     let rest = url.text[slashes.upperBound...]
@@ -73,19 +82,21 @@ extension HTTPRequest {
   }
 }
 
-/// How long and how much a transfer may take.
+/// The time and size limits of a transfer.
 public struct TransferLimits: Hashable, Sendable {
-  /// For the name, the connection and TLS together.
+  /// The time limit for name lookup, connection and TLS together; 10 seconds by default.
   public var connect: Duration
-  /// Slower than this many bytes a second …
+  /// The lowest speed in bytes per second; 256 by default, 0 for no limit. A transfer that is slower for
+  /// ``lowSpeedTime`` ends.
   public var lowSpeedBytesPerSecond: Int
-  /// … over this long ends the transfer.
+  /// How long a transfer may be slower than ``lowSpeedBytesPerSecond``; 15 seconds by default.
   public var lowSpeedTime: Duration
-  /// For everything, nil for no limit.
+  /// The time limit for the whole transfer; `nil`, the default, for no limit.
   public var total: Duration?
-  /// Wire bytes of the body, nil for no limit.
+  /// The largest number of wire bytes of the body; `nil`, the default, for no limit.
   public var bodyBytes: Int64?
 
+  /// Makes limits with the given values.
   public init(
     connect: Duration = .seconds(10), lowSpeedBytesPerSecond: Int = 256, lowSpeedTime: Duration = .seconds(15),
     total: Duration? = nil, bodyBytes: Int64? = nil
@@ -97,17 +108,20 @@ public struct TransferLimits: Hashable, Sendable {
     self.bodyBytes = bodyBytes
   }
 
+  /// The defaults.
   public static let standard = TransferLimits()
 }
 
-/// A final head, and the body that follows it.
+/// A response: its final head, and the body that follows.
 public struct TransportResponse: Sendable {
+  /// The status and fields.
   public let head: HTTPResponse
   /// The wire bytes as they arrive.
   public let body: Body
-  /// Of HTTP, in which it came, such as `1.1` or `2`; nil where it is not known.
+  /// The version of HTTP, such as `1.1` or `2`; `nil` if it is unknown.
   public let version: String?
 
+  /// Makes a response with the given values.
   public init(head: HTTPResponse, body: Body, version: String? = nil) {
     self.head = head
     self.body = body
@@ -115,32 +129,32 @@ public struct TransportResponse: Sendable {
   }
 }
 
-/// What a transfer cost, and what came after its body.
-public struct TransferSummary: Sendable {
-  public var timings: TransferTimings
-  public var trailers: HTTPFields
+/// The timings and trailers of a transfer.
+package struct TransferSummary: Sendable {
+  package var timings: TransferTimings
+  package var trailers: HTTPFields
 
-  public init(timings: TransferTimings = TransferTimings(), trailers: HTTPFields = [:]) {
+  package init(timings: TransferTimings = TransferTimings(), trailers: HTTPFields = [:]) {
     self.timings = timings
     self.trailers = trailers
   }
 }
 
-/// Where a transfer's time and bytes went. Durations are counted from its start.
-public struct TransferTimings: Hashable, Sendable {
-  public var nameLookup: Duration = .zero
-  public var connected: Duration = .zero
-  /// TLS was ready; zero without TLS.
-  public var secured: Duration = .zero
-  public var firstByte: Duration = .zero
-  public var total: Duration = .zero
-  /// Heads and body as they came over the wire.
-  public var bytesReceived: Int64 = 0
-  /// Head and body as they were sent.
-  public var bytesSent: Int64 = 0
-  public var reusedConnection = false
-  /// `1.1` or `2`; nil before there was an answer.
-  public var httpVersion: String?
+/// The times and bytes of a transfer. All durations count from its start.
+package struct TransferTimings: Hashable, Sendable {
+  package var nameLookup: Duration = .zero
+  package var connected: Duration = .zero
+  /// The end of the TLS handshake; zero without TLS.
+  package var secured: Duration = .zero
+  package var firstByte: Duration = .zero
+  package var total: Duration = .zero
+  /// The wire bytes of all heads and the body that were received.
+  package var bytesReceived: Int64 = 0
+  /// The wire bytes of head and body that were sent.
+  package var bytesSent: Int64 = 0
+  package var reusedConnection = false
+  /// The version of HTTP, `1.1` or `2`; `nil` before there is a response.
+  package var httpVersion: String?
 
-  public init() {}
+  package init() {}
 }

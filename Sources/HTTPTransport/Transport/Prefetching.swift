@@ -1,24 +1,26 @@
 /// Fetches resources ahead of their use into a cache that keeps them.
-public protocol Prefetching: Sendable {
-  /// Limits what is fetched without anybody waiting for it.
+package protocol Prefetching: Sendable {
+  /// Limits background loading.
   var saver: DataSaver { get }
 
+  /// Fetches and keeps the responses of URLs.
+  ///
   /// - Parameters:
-  ///   - references: as bundles list them; relative ones count from `base`.
-  ///   - dropped: references listed before and no longer: what is stored for them may be evicted again.
+  ///   - references: URLs as bundles list them; relative ones are resolved against `base`.
+  ///   - dropped: URLs that are no longer listed, whose stored responses may be evicted again.
   func prefetch(_ references: [String], base: PageURL?, dropping dropped: [String]) async -> PrefetchReport
 }
 
-/// The result of fetching resources ahead.
+/// The result of prefetching responses.
 public struct PrefetchReport: Hashable, Sendable {
-  /// Stored and kept.
+  /// The number of responses that are stored and kept.
   public var kept = 0
-  /// Left out because of the data saver, or its budget.
+  /// The number of responses that the data saver did not allow.
   public var skipped = 0
-  /// URL and reason of each that could not be had.
+  /// The URL and reason of each response that could not be fetched.
   public var failures: [String] = []
-  /// References whose failures may not occur at a later attempt.
-  public var passing: Set<String> = []
+  /// The references whose failures may not occur at a later attempt.
+  package var passing: Set<String> = []
 
   package init() {}
 }

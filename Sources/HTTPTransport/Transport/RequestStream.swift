@@ -1,22 +1,25 @@
 import HTTPTypes
 import Synchronization
 
-/// A request's body that comes in chunks. It can be sent once.
+/// A request's body that is sent in chunks. It can be sent once.
 ///
-/// Its producer is asked for the next chunk only when there is room for it: a transport keeps at most 256 KiB, and the
-/// chunk in hand. The first is asked for when the request's head is out.
+/// The next chunk is requested only when there is room for it: a transport buffers at most 256 KiB and one chunk. The
+/// first chunk is requested when the request's head was sent.
 public final class RequestStream: Sendable {
-  /// In bytes; nil where only the producer's end will tell.
+  /// The length in bytes; `nil` if it is unknown until the end.
   public let length: Int64?
   private let chunks: @Sendable (_ take: @Sendable ([UInt8]) async throws -> Void) async throws -> Void
-  /// Asked for after the last chunk. Sent with HTTP/1.1 where the length is not known, otherwise left out.
-  public let trailers: (@Sendable () async throws -> HTTPFields)?
+  /// Returns the trailers after the last chunk. They are sent with HTTP/1.1 if the length is unknown, otherwise left out.
+  package let trailers: (@Sendable () async throws -> HTTPFields)?
   private let taken = Atomic(false)
 
+  /// Makes a stream of chunks.
+  ///
   /// - Parameters:
-  ///   - length: the transfer fails where the chunks make more or fewer bytes.
-  ///   - chunks: what it throws ends the transfer, with a body that is visibly incomplete. Its task is cancelled when
-  ///     no more of it will be sent.
+  ///   - chunks: the chunks. An error that they throw ends the transfer and leaves the body visibly incomplete. Their task
+  ///     is cancelled when no more of them will be sent.
+  ///   - length: the length in bytes; the transfer fails if the chunks have more or fewer.
+  ///   - trailers: returns the trailers after the last chunk.
   public init<Chunks: AsyncSequence & Sendable>(
     _ chunks: Chunks, length: Int64? = nil, trailers: (@Sendable () async throws -> HTTPFields)? = nil
   ) where Chunks.Element == [UInt8] {
@@ -27,14 +30,14 @@ public final class RequestStream: Sendable {
     }
   }
 
-  /// Whether somebody has asked for the first chunk: it cannot be sent again.
-  public var isTaken: Bool { taken.load(ordering: .acquiring) }
+  /// `true` if the first chunk was requested, so that the stream cannot be sent again.
+  package var isTaken: Bool { taken.load(ordering: .acquiring) }
 
-  /// Gives the chunks to `take`, one after the other, each when the one before it has been taken.
+  /// Passes the chunks to `take`, one after the other, each when `take` has returned from the one before.
   ///
-  /// - Returns: false, and nothing is given, where somebody has asked before.
+  /// - Returns: `false`, without a call of `take`, if the stream was used before.
   /// - Throws: what the producer or `take` throws.
-  public func forEach(_ take: @escaping @Sendable ([UInt8]) async throws -> Void) async throws -> Bool {
+  package func forEach(_ take: @escaping @Sendable ([UInt8]) async throws -> Void) async throws -> Bool {
     guard !taken.exchange(true, ordering: .acquiringAndReleasing) else { return false }
     try await chunks(take)
     return true

@@ -1,14 +1,14 @@
 import Synchronization
 
-/// When the server last sent something, by the URL it was asked for: whoever waits for a transfer that others share can
-/// tell whether it makes progress.
+/// The times at which servers last sent bytes, by request URL. With it a waiter sees the progress of a transfer that it
+/// shares with others.
 package final class TransferActivity: Sendable {
   private let state = Mutex<[PageURL: (underway: Int, last: Duration?)]>([:])
   private let now: @Sendable () -> Duration
 
   package init(_ time: TimeSource = .system) { now = time.now }
 
-  /// Counts from now on, until the result is ended.
+  /// Records the URL's activity from now on, until ``end(_:)``.
   package func begin(_ url: PageURL) { state.withLock { $0[url, default: (0, nil)].underway += 1 } }
 
   package func end(_ url: PageURL) {
@@ -25,6 +25,6 @@ package final class TransferActivity: Sendable {
     }
   }
 
-  /// Returns `nil` if nothing is under way, or nothing has come yet.
+  /// The time of the last bytes; `nil` if no transfer is under way, or no bytes have arrived.
   package func last(_ url: PageURL) -> Duration? { state.withLock { $0[url]?.last } }
 }

@@ -1,28 +1,33 @@
-/// Why a transfer gave no (whole) answer. Every case names the URL.
+/// The reason why a transfer gave no complete response. Every case names the URL.
 public enum TransportError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// The text is not a URL that can be fetched.
   case invalidURL(String)
+  /// The host's name has no address.
   case cannotResolve(url: String, reason: String)
+  /// No connection could be made.
   case cannotConnect(url: String, reason: String)
-  /// The certificate was not accepted, or TLS failed otherwise.
+  /// The server's certificate was refused, or TLS failed otherwise.
   case insecure(url: String, reason: String)
+  /// The response was not complete within the time limit.
   case timedOut(url: String, after: Duration)
-  /// Slower than the limit for the limit's time.
+  /// The transfer was slower than ``TransferLimits/lowSpeedBytesPerSecond`` for ``TransferLimits/lowSpeedTime``.
   case tooSlow(url: String, bytesPerSecond: Int, over: Duration)
-  /// The connection ended before the answer did.
+  /// The connection ended before the response was complete, after `received` bytes of the body.
   case closedEarly(url: String, received: Int64, reason: String)
-  /// More wire bytes than allowed.
+  /// The body has more than `limit` wire bytes.
   case tooLarge(url: String, limit: Int64)
-  /// What came is not HTTP.
+  /// The response is not valid HTTP.
   case malformed(url: String, reason: String)
-  /// The transport may not talk to the address that the host has.
+  /// The transport must not connect to the host's address.
   case notPermitted(url: String, address: String, reason: String)
-  /// The request's own body failed, or was not as long as announced: the request did not go out whole.
+  /// The request's own body failed or had another length than announced, so that the request was not sent completely.
   case requestBody(url: String, reason: String)
   /// The transport was shut down.
   case shutDown(url: String)
+  /// Another failure, with libcurl's code.
   case failed(url: String, code: Int, reason: String)
 
-  /// Whether the same request may succeed a little later.
+  /// `true` if the same request may succeed a little later.
   public var isTransient: Bool {
     switch self {
     case .cannotResolve, .cannotConnect, .timedOut, .tooSlow, .closedEarly, .failed: true
@@ -53,14 +58,14 @@ public enum TransportError: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 extension Duration {
-  /// For messages: whole or decimal seconds.
-  public var inSeconds: String {
+  /// The duration for messages, in seconds with at most three decimals.
+  package var inSeconds: String {
     let value = seconds
     return value == value.rounded() ? "\(Int64(value)) s" : "\((value * 1000).rounded() / 1000) s"
   }
 
-  /// As JSON has durations.
-  public var seconds: Double {
+  /// The duration in seconds.
+  package var seconds: Double {
     Double(components.seconds) + Double(components.attoseconds) / 1e18
   }
 }
