@@ -2,7 +2,7 @@ import CCurl
 import HTTPTransport
 import HTTPTypes
 
-/// What libcurl is told of a transfer.
+/// The options that libcurl gets for a transfer.
 extension ActiveTransfer {
   func setOptions(_ configuration: CurlTransport.Configuration) {
     let limits = request.limits
@@ -15,19 +15,19 @@ extension ActiveTransfer {
     set(CURLOPT_HTTP_CONTENT_DECODING, 0)
     set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
     set(CURLOPT_HTTP_VERSION, pk_http_version_2tls)
-    // Only TLS tells early whether it is HTTP/2: without it, all would wait for the first one's head.
+    // Only TLS negotiates HTTP/2 early: without it, all transfers would wait for the first one's head.
     if configuration.sharesConnections, request.head.scheme?.lowercased() == "https" { set(CURLOPT_PIPEWAIT, 1) }
     set(CURLOPT_BUFFERSIZE, 128 << 10)
     set(CURLOPT_TCP_KEEPALIVE, 1)
     set(CURLOPT_CONNECTTIMEOUT_MS, max(1, limits.connect.milliseconds))
     watchSpeed(true)
     set(CURLOPT_LOW_SPEED_TIME, max(1, limits.lowSpeedTime.milliseconds / 1000))
-    // libcurl sends a request once more when a reused connection closes before the head; RFC 9110 §9.2.2 forbids that
-    // for methods that are not idempotent.
+    // libcurl repeats a request when a reused connection closes before the head; RFC 9110 §9.2.2 forbids this for methods
+    // that are not idempotent.
     let mayBeRepeated = ![.post, .patch, .connect].contains(request.head.method)
     if request.needsFreshConnection || !mayBeRepeated { set(CURLOPT_FRESH_CONNECT, 1) }
     if let file = configuration.certificateAuthorities { set(CURLOPT_CAINFO, file) }
-    // Empty: none, whatever the environment says.
+    // An empty text means no proxy, whatever the environment says.
     if !configuration.usesEnvironmentProxies { set(CURLOPT_PROXY, "") }
 
     setMethod()
@@ -74,7 +74,7 @@ extension ActiveTransfer {
         set(CURLOPT_POST, 1)
         _ = pk_setopt_offset(easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(request.body.count))
         request.body.withUnsafeBytes { body in
-          // libcurl copies the bytes, and reads none where the size is zero.
+          // libcurl copies the bytes, and reads none if the size is zero.
           let start = UnsafeMutableRawPointer(mutating: body.baseAddress)
           _ = start.map { pk_setopt_pointer(easy, CURLOPT_COPYPOSTFIELDS, $0) }
           if start == nil { set(CURLOPT_COPYPOSTFIELDS, "") }

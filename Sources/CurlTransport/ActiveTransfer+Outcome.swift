@@ -2,26 +2,26 @@ import CCurl
 import HTTPTransport
 import HTTPTypes
 
-/// What libcurl tells of a transfer at its end.
+/// The results that libcurl reports at a transfer's end.
 extension ActiveTransfer {
   func error(for code: CurlCode) -> TransportError {
     let text = String(cString: errorText)
     let reason = text.isEmpty ? code.reason : text
     switch code {
     case .ok:
-      // libcurl 7.88 takes a head that ends after a whole line, but without the empty one, for an answer.
+      // libcurl 7.88 accepts a head that ends after a complete line, without the empty one.
       return .closedEarly(url: url, received: 0, reason: "the connection ended in the head")
     case .malformedURL:
       return .invalidURL(url)
     case .unsupportedProtocol where timings().firstByte == .zero:
       return .invalidURL(url)
     case .unsupportedProtocol where timings().reusedConnection:
-      // libcurl 7.88 does not look whether a former answer had more bytes than it announced.
+      // libcurl 7.88 does not check whether an earlier response had more bytes than it announced.
       return .closedEarly(url: url, received: 0, reason: "a former answer on the connection was longer than announced")
     case .cannotResolveHost, .cannotResolveProxy:
       return .cannotResolve(url: url, reason: reason)
     case .cannotConnect:
-      // How long it took is no part of the reason: equal failures have equal errors.
+      // The duration is removed, so that equal failures have equal errors.
       return .cannotConnect(url: url, reason: reason.replacing(/\ after \d+ ms/, with: ""))
     case .timedOut:
       let limits = request.limits
@@ -34,7 +34,7 @@ extension ActiveTransfer {
     case .weirdServerReply, .unsupportedProtocol:
       return .malformed(url: url, reason: reason)
     case .outOfMemory where timings().firstByte > .zero:
-      // libcurl 7.88 has no other word for a line of the head over its limit of 100 KB.
+      // libcurl 7.88 uses this code for a line of the head over its limit of 100 KB.
       return .malformed(url: url, reason: "a line of its head is too long")
     case _ where CurlCode.tls.contains(code):
       return .insecure(url: url, reason: reason)
@@ -59,7 +59,7 @@ extension ActiveTransfer {
     default: timings.httpVersion = nil
     }
     timings.bytesSent = Int64(long(CURLINFO_REQUEST_SIZE))
-    // With HTTP/1 libcurl sends a small body along with the head, and counts it in both.
+    // With HTTP/1 libcurl sends a small body together with the head, and counts it in both.
     if timings.httpVersion == "2" || transfer.feed != nil || request.body.count >= Self.separateBody {
       timings.bytesSent += offset(CURLINFO_SIZE_UPLOAD_T)
     }

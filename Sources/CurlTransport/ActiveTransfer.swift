@@ -2,7 +2,7 @@ import CCurl
 import HTTPTransport
 import HTTPTypes
 
-/// A transfer while libcurl has it: its handle, its options and its callbacks. Lives on the curl thread.
+/// A transfer that libcurl is performing: its handle, options and callbacks. Lives on the curl thread.
 final class ActiveTransfer {
   let transfer: Transfer
   let easy: UnsafeMutableRawPointer
@@ -14,17 +14,17 @@ final class ActiveTransfer {
   private var cookies: TransferCookies?
   private let sockets: ConnectionSockets
   private let refusal: (@Sendable (String, String, Int) -> String?)?
-  /// Whether libcurl holds bytes back that the reader has no room for.
+  /// `true` if libcurl holds bytes because the reader has no room.
   private(set) var isPaused = false
-  /// Whether libcurl waits for the request's body.
+  /// `true` if libcurl waits for bytes of the request's body.
   private var isSendingPaused = false
-  /// Whether the connection was found to be unfit before anything was sent on it.
+  /// `true` if the connection turned out to be unusable before anything was sent on it.
   private(set) var wantsOtherConnection = false
   private var hasOtherConnection = false
-  /// When the total limit is used up.
+  /// The time at which the total time limit is exceeded.
   let deadline: ContinuousClock.Instant?
 
-  /// From this many bytes on libcurl sends a body apart from its head.
+  /// The size from which libcurl sends a body separately from its head, in bytes.
   static let separateBody = 64 << 10
 
   init(
@@ -48,10 +48,10 @@ final class ActiveTransfer {
     errorText.deallocate()
   }
 
-  /// Whether the handle belongs to a jar, which no later transfer must find there.
+  /// `true` if the handle is attached to a jar, so that no other transfer may use it.
   var hasJar: Bool { cookies != nil }
 
-  /// Its removal does not wait for a name's address: nobody can stop a look-up.
+  /// Makes the handle's removal skip a running name lookup, which cannot be stopped.
   func skipNameLookup() { set(CURLOPT_QUICK_EXIT, 1) }
 
   var url: String { transfer.request.url }
@@ -59,14 +59,14 @@ final class ActiveTransfer {
 
   // MARK: Callbacks
 
-  /// Whether the request may go to the address it is connected to.
+  /// Returns `true` if the request may be sent on its connection.
   func permits(_ address: String, _ port: Int, from ownPort: Int) -> Bool {
     if !hasOtherConnection, sockets.hasUnaskedBytes(onPort: ownPort) {
       wantsOtherConnection = true
       set(CURLOPT_FORBID_REUSE, 1)
       return false
     }
-    // libcurl begins once more where a connection breaks before the head, or a server refuses a stream.
+    // libcurl starts again if a connection breaks before the head, or a server refuses a stream.
     if transfer.feed?.stream.isTaken == true {
       failure = .closedEarly(url: url, received: 0, reason: "the request's body cannot be sent a second time")
       return false
@@ -92,8 +92,8 @@ final class ActiveTransfer {
     }
   }
 
-  /// Returns the bytes of the body that the head announces; `nil` if it does not say, or if there is none whatever it
-  /// says. RFC 9110 §8.6.
+  /// Returns the body's length as announced in the head; `nil` if it is missing, or if there is no body in any case.
+  /// RFC 9110 §8.6.
   private func announcedLength(of response: HTTPResponse) -> Int64? {
     guard request.head.method != .head, ![204, 304].contains(response.status.code) else { return nil }
     return response.headerFields[.contentLength].flatMap { Int64($0) }
@@ -104,7 +104,7 @@ final class ActiveTransfer {
       request.informational?(response)
       return
     }
-    // libcurl sends no more of a body to who has refused it, but would wait for it to go on.
+    // libcurl stops sending a body after such a response, but would wait for its producer.
     if response.status.code >= 300, let feed = transfer.feed {
       feed.stop()
       transfer.postSendOn()
@@ -119,12 +119,12 @@ final class ActiveTransfer {
     case .bytes(let count): return count
     case .end: return 0
     case .failed:
-      // libcurl is done with the connection before it says that the transfer has ended.
+      // libcurl releases the connection before it reports the transfer's end.
       prepareRemoval()
       return pk_readfunc_abort
     case .nothingYet:
       isSendingPaused = true
-      // It is not the server that is slow.
+      // The producer is slow, not the server.
       watchSpeed(false)
       return pk_readfunc_pause
     }
@@ -143,13 +143,13 @@ final class ActiveTransfer {
     return bytes.count
   }
 
-  /// Hands over what libcurl holds back, and lets more come.
+  /// Receives the bytes that libcurl holds, and continues.
   func resume() -> CurlCode {
     isPaused = false
     return unpause()
   }
 
-  /// Asks for more of the request's body.
+  /// Continues to send the request's body.
   func sendOn() -> CurlCode {
     guard transfer.feed?.failure == nil else { return .abortedByCallback }
     guard isSendingPaused else { return .ok }
@@ -169,14 +169,14 @@ final class ActiveTransfer {
 
   // MARK: End
 
-  /// Makes the handle ready to begin once more, on a new connection. Nothing was sent on the other.
+  /// Prepares the handle to start again on a new connection. Nothing was sent on the other one.
   func prepareOtherConnection() {
     (wantsOtherConnection, hasOtherConnection) = (false, true)
     set(CURLOPT_FORBID_REUSE, 0)
     set(CURLOPT_FRESH_CONNECT, 1)
   }
 
-  /// The total limit is used up.
+  /// Ends the transfer, since its total time limit is exceeded.
   func timeOut() {
     failure = .timedOut(url: url, after: request.limits.total ?? .zero)
     complete(.timedOut)
@@ -196,9 +196,10 @@ final class ActiveTransfer {
     }
   }
 
-  /// Nothing may be left of a body that was not sent whole, neither here nor at the server.
+  /// Prevents the reuse of the connection if the request's body was not sent completely.
   func prepareRemoval() {
-    // Otherwise libcurl 7.88 tells a server of HTTP/2 only when it next uses the connection. One that others use stays.
+    // Otherwise libcurl 7.88 informs an HTTP/2 server only when it uses the connection again. A connection that other
+    // transfers use stays open.
     if transfer.feed?.failure != nil { set(CURLOPT_FORBID_REUSE, 1) }
   }
 }

@@ -1,16 +1,16 @@
 import CCurl
 import Foundation
 
-/// The sockets of connections of HTTP/1 that were used before, by their own ports: libcurl 7.88 tells them only when a
-/// transfer has ended. Lives on the curl thread.
+/// The sockets of HTTP/1 connections that were used before, by their local ports, since libcurl 7.88 gives a socket only at
+/// the end of a transfer. Lives on the curl thread.
 final class ConnectionSockets {
   private var sockets: [Int: Int32] = [:]
   private let limit: Int
 
-  /// - Parameter connections: as many may be open.
+  /// - Parameter connections: the largest number of open connections.
   init(connections: Int) { limit = max(connections, 1) * 2 }
 
-  /// Called when a transfer has ended, while its connection is still known.
+  /// Records the connection of a transfer that has ended, while libcurl still knows it.
   func note(_ easy: UnsafeMutableRawPointer) {
     var port = 0
     var socket: curl_socket_t = -1
@@ -19,7 +19,7 @@ final class ConnectionSockets {
     else { return }
     var version = 0
     guard pk_getinfo_long(easy, CURLINFO_HTTP_VERSION, &version) == CURLE_OK, version < pk_http_version_2_0 else {
-      // There the frames of others and the server's own may come at any time.
+      // On HTTP/2 connections, frames of other streams and of the server may arrive at any time.
       sockets[port] = nil
       return
     }
@@ -27,12 +27,12 @@ final class ConnectionSockets {
     if sockets.count > limit { sockets = sockets.filter { Self.port(of: $0.value) == $0.key } }
   }
 
-  /// Whether a connection that is used again has bytes, or its end, to be read before anything is asked on it. Such
-  /// bytes belong to no request that is out, and must not be taken for an answer. RFC 9112 §9.2.
+  /// Returns `true` if a reused connection has bytes, or its end, to be read before the request is sent. Such bytes belong to
+  /// no outstanding request, and must not be read as a response. RFC 9112 §9.2.
   ///
-  /// Under TLS those that came in one record with the end of an answer are not seen: they have left the socket.
+  /// Under TLS, bytes in the same record as the end of the last response are not detected: they have left the socket.
   func hasUnaskedBytes(onPort port: Int) -> Bool {
-    // The number may be another connection's by now.
+    // The descriptor may belong to another connection by now.
     guard let socket = sockets[port], Self.port(of: socket) == port else { return false }
     var byte: UInt8 = 0
     return recv(socket, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) >= 0
@@ -45,7 +45,7 @@ final class ConnectionSockets {
       $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(socket, $0, &size) == 0 }
     }
     guard isKnown else { return nil }
-    // IPv4 and IPv6 have it in the same place.
+    // IPv4 and IPv6 addresses have the port at the same offset.
     return withUnsafeBytes(of: &address) { Int($0[2]) << 8 | Int($0[3]) }
   }
 }

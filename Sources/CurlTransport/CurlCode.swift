@@ -1,6 +1,6 @@
 import CCurl
 
-/// A result code of libcurl's easy interface. A struct, so that a newer library's codes are no surprise.
+/// A result code of libcurl's easy interface. It is a struct, so that it also represents codes of newer versions.
 struct CurlCode: RawRepresentable, Hashable, Sendable {
   let rawValue: UInt32
 
@@ -33,6 +33,6 @@ struct CurlCode: RawRepresentable, Hashable, Sendable {
       CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_CLIENTCERT, CURLE_USE_SSL_FAILED,
     ].map(CurlCode.init))
 
-  /// libcurl's own words.
+  /// libcurl's description of the code.
   var reason: String { String(cString: curl_easy_strerror(CURLcode(rawValue))) }
 }

@@ -1,7 +1,7 @@
 import CCurl
 import HTTPTransport
 
-/// The curl thread: owns every transfer's handle, and is the only one that calls libcurl for it.
+/// The loop of the curl thread, which owns all handles of transfers and is the only one that calls libcurl for them.
 final class CurlLoop {
   private let mailbox: CurlMailbox
   private let configuration: CurlTransport.Configuration
@@ -41,7 +41,7 @@ final class CurlLoop {
     }
     for (_, transfer) in active {
       fail(transfer.transfer)
-      // A name that is still being looked up is not waited for.
+      // The removal does not wait for a name lookup.
       transfer.skipNameLookup()
       remove(transfer)
     }
@@ -61,7 +61,7 @@ final class CurlLoop {
     case .resume(let transfer):
       guard let found = active[ObjectIdentifier(transfer)] else { return }
       let code = found.resume()
-      // libcurl drops held-back bytes that the callback refuses, and would go on behind them.
+      // libcurl drops held bytes that the callback refuses, and would continue after them.
       if code != .ok { end(found, with: code) }
     case .sendOn(let transfer):
       guard let found = active[ObjectIdentifier(transfer)] else { return }
@@ -112,10 +112,10 @@ final class CurlLoop {
     return curl_multi_add_handle(mailbox.multi, transfer.easy) == CURLM_OK
   }
 
-  /// Ends what has used up its total limit. libcurl has a limit too, but it does not hold for a transfer that
-  /// waits for a connection.
+  /// Ends transfers that have exceeded their total time limit. libcurl's own limit does not apply to transfers that wait for
+  /// a connection.
   ///
-  /// - Returns: the milliseconds until this has to be looked at again.
+  /// - Returns: the milliseconds until the next check.
   private func endOverdue() -> Int32 {
     let now = ContinuousClock.now
     var pause = Self.pollMilliseconds
@@ -136,16 +136,16 @@ final class CurlLoop {
     remove(transfer)
   }
 
-  /// The transfer has been finished: nobody takes any more of its bytes.
+  /// Removes a finished transfer, whose bytes are no longer read.
   private func remove(_ transfer: ActiveTransfer) {
-    // Where others use the connection, libcurl 7.88 keeps what it holds back for a paused transfer, and would give
-    // it to the next one with the same handle.
+    // If other transfers use the connection, libcurl 7.88 keeps the held bytes of a paused transfer, and would pass them to
+    // the next transfer with the same handle.
     let isClean = !transfer.isPaused || transfer.resume() == .ok
     transfer.prepareRemoval()
     curl_multi_remove_handle(mailbox.multi, transfer.easy)
     active[ObjectIdentifier(transfer.transfer)] = nil
     byHandle[transfer.easy] = nil
-    // A reset takes neither the share nor libcurl's readiness for cookies from a handle.
+    // A reset removes neither the share nor the cookie engine from a handle.
     if isClean, !transfer.hasJar, idleHandles.count < Self.idleHandleLimit {
       curl_easy_reset(transfer.easy)
       idleHandles.append(transfer.easy)

@@ -2,12 +2,12 @@ import CCurl
 import HTTPTransport
 import Synchronization
 
-/// What other threads may ask of the curl thread.
+/// A command from another thread to the curl thread.
 enum CurlCommand: Sendable {
   case start(Transfer)
-  /// The reader has made room.
+  /// Continues to receive, since the reader has made room.
   case resume(Transfer)
-  /// The request's body goes on, has ended or has failed.
+  /// Continues to send, since the request's body has more bytes, has ended or has failed.
   case sendOn(Transfer)
   case cancel(Transfer)
   case stop
@@ -15,8 +15,8 @@ enum CurlCommand: Sendable {
 
 /// Carries commands to the curl thread and wakes it.
 final class CurlMailbox: Sendable {
-  /// Handed between threads only for `curl_multi_wakeup`, the one call that libcurl allows from any thread;
-  /// all others are made by ``CurlLoop`` on its own.
+  /// Shared between threads only for `curl_multi_wakeup`, which libcurl allows from any thread; ``CurlLoop`` makes all other
+  /// calls.
   private struct Handle: @unchecked Sendable {
     let multi: UnsafeMutableRawPointer
   }
@@ -29,7 +29,7 @@ final class CurlMailbox: Sendable {
   private let handle: Handle
   private let state = Mutex(State())
 
-  /// libcurl can be used. Looking at it sets libcurl up.
+  /// `true` if libcurl can be used. The first access sets libcurl up.
   static let initialised: Bool = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
 
   init() throws {
@@ -39,14 +39,14 @@ final class CurlMailbox: Sendable {
     handle = Handle(multi: multi)
   }
 
-  /// To be used on the curl thread only.
+  /// The multi handle, for the curl thread only.
   var multi: UnsafeMutableRawPointer { handle.multi }
 
   func post(_ command: CurlCommand) {
     let isAccepted = state.withLock { state in
       guard !state.isClosed else { return false }
       state.commands.append(command)
-      // Under the lock: once the mailbox is closed, libcurl's handle is gone.
+      // Under the lock, since libcurl's handle is gone once the mailbox is closed.
       curl_multi_wakeup(handle.multi)
       return true
     }
@@ -55,7 +55,7 @@ final class CurlMailbox: Sendable {
     }
   }
 
-  /// All commands since the last call, oldest first.
+  /// Returns all commands since the last call, oldest first.
   func take() -> [CurlCommand] {
     state.withLock { state in
       defer { state.commands.removeAll() }
@@ -63,7 +63,7 @@ final class CurlMailbox: Sendable {
     }
   }
 
-  /// Refuses everything from now on; returns what had come before.
+  /// Refuses later commands, and returns the ones before.
   func close() -> [CurlCommand] {
     state.withLock { state in
       state.isClosed = true

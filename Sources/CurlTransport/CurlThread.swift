@@ -2,7 +2,7 @@ import Foundation
 import HTTPTransport
 import Synchronization
 
-/// The thread on which libcurl runs. Its end can be waited for: with it ends what OpenSSL keeps for a thread.
+/// The thread on which libcurl runs. Its end can be awaited, after which OpenSSL has freed its data of the thread.
 final class CurlThread: Sendable {
   private final class Body {
     let run: @Sendable () -> Void
@@ -18,7 +18,7 @@ final class CurlThread: Sendable {
   private let joining: Mutex<Task<Void, Never>?> = Mutex(nil)
   private let ended: AsyncStream<Void>
 
-  /// - Throws: ``TransportError`` where the system has no thread left.
+  /// - Throws: ``TransportError`` if the system cannot make another thread.
   init(_ run: @escaping @Sendable () -> Void) throws {
     let (ended, continuation) = AsyncStream.makeStream(of: Void.self)
     self.ended = ended
@@ -41,7 +41,7 @@ final class CurlThread: Sendable {
     handle = Mutex(thread)
   }
 
-  /// A thread that nobody waits for frees what it has by itself.
+  /// A detached thread frees its resources by itself.
   deinit {
     if let thread = handle.withLock({ $0.take() }) { pthread_detach(thread) }
   }
@@ -52,7 +52,7 @@ final class CurlThread: Sendable {
       if let joining { return joining }
       let task = Task {
         for await _ in ended {}
-        // It has nothing left to do but to end.
+        // The thread is about to end, so that joining it does not block.
         if let thread = handle.withLock({ $0.take() }) { pthread_join(thread, nil) }
       }
       joining = task

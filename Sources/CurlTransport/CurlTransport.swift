@@ -3,31 +3,33 @@ import Foundation
 import HTTPTransport
 import HTTPTypes
 
-/// HTTP through libcurl: one thread owns one `curl_multi`, everything else sends it messages.
+/// A transport for HTTP/1.1 and, over TLS, HTTP/2, with libcurl. One thread owns a `curl_multi` and gets messages from
+/// the others.
 ///
-/// HTTP/1.1 and, over TLS, HTTP/2; connections are kept and reused. Proxies come from the environment
-/// (`http_proxy`, `HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`). The body arrives as wire bytes: redirects are not
-/// followed and `Content-Encoding` is not undone. Cookies are sent and kept where a request has a store for them, such
-/// as a ``CookieJar``.
+/// Connections are kept and reused. Proxies come from the environment (`http_proxy`, `HTTPS_PROXY`, `ALL_PROXY`,
+/// `NO_PROXY`). The body arrives as wire bytes: redirects are not followed and `Content-Encoding` is not decoded. Cookies
+/// are sent and kept if a request has a store for them, such as a ``CookieJar``.
 public final class CurlTransport: HTTPTransporting {
+  /// The configuration of a transport.
   public struct Configuration: Sendable {
-    /// A PEM file of certificate authorities instead of the system's.
+    /// The path of a PEM file of certificate authorities; `nil`, the default, for the system's.
     public var certificateAuthorities: String?
-    /// Open connections to one host at once.
+    /// The largest number of open connections to one host; 16 by default.
     public var connectionsPerHost: Int
-    /// Open connections at once, idle ones included.
+    /// The largest number of open connections, including idle ones; 64 by default.
     public var connections: Int
-    /// Sent unless the request has one of its own.
+    /// The value of `User-Agent` for requests without one; `PageKit` by default.
     public var userAgent: String
-    /// Whether proxies come from the environment; false for no proxy.
+    /// Takes proxies from the environment; `false` for no proxy.
     public var usesEnvironmentProxies = true
-    /// Whether transfers to one host share an HTTP/2 connection. libcurl 7.88 lets a server send 32 MiB ahead of a
-    /// reader there; on a connection of its own an unread body waits in the sockets' buffers.
+    /// Shares HTTP/2 connections among transfers to one host. libcurl 7.88 then lets a server send 32 MiB ahead of a
+    /// reader; on a connection of its own an unread body waits in the sockets' buffers.
     public var sharesConnections = true
-    /// Asked before each request is sent, on a connection that is used again too, with the URL's host and the address
-    /// and port that it is connected to. Why the request may not go there; nil lets it go.
+    /// Decides before each request, also on a reused connection, whether it may be sent. Gets the URL's host, and the
+    /// address and port of the connection; returns the reason to refuse the request, or `nil` to send it.
     public var refusal: (@Sendable (_ host: String, _ address: String, _ port: Int) -> String?)?
 
+    /// Makes a configuration with the given values.
     public init(
       certificateAuthorities: String? = nil, connectionsPerHost: Int = 16, connections: Int = 64,
       userAgent: String = "PageKit"
@@ -42,7 +44,9 @@ public final class CurlTransport: HTTPTransporting {
   private let mailbox: CurlMailbox
   private let thread: CurlThread
 
-  /// - Throws: ``TransportError`` where libcurl cannot be set up.
+  /// Makes a transport, and starts its thread.
+  ///
+  /// - Throws: ``TransportError`` if libcurl cannot be set up.
   public init(_ configuration: Configuration = Configuration()) throws {
     let mailbox = try CurlMailbox()
     self.mailbox = mailbox
@@ -51,6 +55,9 @@ public final class CurlTransport: HTTPTransporting {
 
   deinit { mailbox.post(.stop) }
 
+  /// Sends a request, and returns when the final head has arrived.
+  ///
+  /// - Throws: ``TransportError``, `CancellationError`.
   public func send(_ request: TransportRequest) async throws -> TransportResponse {
     try Task.checkCancellation()
     guard RequestTarget(of: request) != nil else { throw TransportError.invalidURL(request.url) }
@@ -62,25 +69,25 @@ public final class CurlTransport: HTTPTransporting {
     mailbox.post(.start(transfer))
     let head = try await transfer.head()
     added?.receive(head)
-    // Letting go of the body must end a transfer that nobody reads any more.
+    // Releasing the body ends a transfer that is no longer read.
     let lease = TransferLease(transfer)
     var body = Body(next: { try await lease.transfer.nextChunk() }, summary: { lease.transfer.summary })
     body.url = request.url
     return TransportResponse(head: head, body: body, version: transfer.version)
   }
 
-  /// Ends every transfer with ``TransportError/shutDown(url:)``, and returns when the thread of its own has ended;
-  /// later requests fail at once. A process that exits without this tears OpenSSL down beside transfers that use it.
+  /// Ends every transfer with ``TransportError/shutDown(url:)``, and returns when the transport's thread has ended; later
+  /// requests fail at once. To be called before the process exits, which cleans OpenSSL up even if transfers use it.
   public func shutDown() async {
     mailbox.post(.stop)
     await thread.end()
   }
 
-  /// libcurl's version and the libraries it was built with, as it reports them.
-  public static var libraryVersion: String { String(cString: curl_version()) }
+  /// The versions of libcurl and of the libraries that it was built with, as it reports them.
+  package static var libraryVersion: String { String(cString: curl_version()) }
 }
 
-/// Cancels its transfer when the last reader has gone.
+/// Cancels its transfer when its last reader is released.
 private final class TransferLease: Sendable {
   let transfer: Transfer
 

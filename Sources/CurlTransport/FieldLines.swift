@@ -1,25 +1,25 @@
 import HTTPTypes
 
-/// Field lines, as they come one by one.
+/// Collects field lines one by one.
 struct FieldLines {
   private(set) var fields = HTTPFields()
   private var lastName: HTTPField.Name?
-  /// Whether a line that says how long the body is may be read in another way by libcurl, which does not unfold lines
-  /// and knows no name with a space behind it.
+  /// `true` if libcurl may read a line with the body's length differently: it does not unfold lines, and does not recognise
+  /// names with a space before the colon.
   private(set) var hasUnclearFraming = false
 
   private static let framing: Set<HTTPField.Name> = [.contentLength, .transferEncoding]
 
   mutating func append(_ line: String) {
     if let first = line.first, first == " " || first == "\t" {
-      // RFC 9112 §5.2: a folded line goes on with the field before it, after one space.
+      // RFC 9112 §5.2: a folded line continues the field before it, after one space.
       guard let lastName, let last = fields.lastIndex(where: { $0.name == lastName }) else { return }
       fields[last].value += " " + line.trimmingSpaces
       if Self.framing.contains(lastName) { hasUnclearFraming = true }
       return
     }
     let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-    // RFC 9112 §5.1: who passes an answer on leaves out the space before a colon. What it names still holds.
+    // RFC 9112 §5.1: a proxy removes the space before a colon; the field is valid.
     guard parts.count == 2, let name = HTTPField.Name(String(parts[0]).trimmingTrailingSpaces) else {
       lastName = nil
       return

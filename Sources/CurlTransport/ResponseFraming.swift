@@ -1,7 +1,7 @@
 import HTTPTypes
 
-/// What a head says of how long its body is, held to what can be relied on: libcurl reads lengths leniently, and who
-/// passes the answer on would say something else than was read. RFC 9112 §6.
+/// Checks the fields of a head that give the length of its body. libcurl accepts ambiguous lengths; a gateway that passes
+/// the response on would then announce another length than was read. RFC 9112 §6.
 enum ResponseFraming {
   enum Fault: Error, Hashable, CustomStringConvertible {
     case twoLengths
@@ -14,11 +14,11 @@ enum ResponseFraming {
     var description: String {
       switch self {
       case .twoLengths: "it has two lengths that differ"
-      case .noNumber: "its length is no number"
-      case .lengthAndCoding: "it says in two ways how long its body is"
-      case .unclearCoding: "its transfer coding is chunked and something else"
-      case .codingInOldVersion: "it has a transfer coding, which HTTP/1.0 does not know"
-      case .unclear: "the field that says how long its body is has a space before its colon or goes over two lines"
+      case .noNumber: "its length is not a number"
+      case .lengthAndCoding: "it gives the length of its body in two ways"
+      case .unclearCoding: "its transfer coding is chunked together with another one"
+      case .codingInOldVersion: "it has a transfer coding, which HTTP/1.0 does not support"
+      case .unclear: "the field that gives the length of its body has a space before its colon or spans two lines"
       }
     }
   }
@@ -28,17 +28,17 @@ enum ResponseFraming {
     let codings = fields[values: .transferEncoding]
     let lengths = fields[values: .contentLength]
     if !codings.isEmpty {
-      // RFC 9112 §6.3: an attempt to have an answer taken for two ought to be an error.
+      // RFC 9112 §6.3: this may be an attempt at response splitting, and ought to be handled as an error.
       guard lengths.isEmpty else { throw .lengthAndCoding }
       // RFC 9112 §6.1.
       guard !isOld else { throw .codingInOldVersion }
-      // RFC 9112 §6.3: what is not chunked ends with its connection, whatever it is. What only looks like chunked
-      // somebody else may take for it.
+      // RFC 9112 §6.3: a body with another coding than chunked ends with its connection. Other software may read a coding
+      // that only resembles chunked as chunked.
       let text = codings.joined(separator: ",").lowercased()
       guard text == "chunked" || !text.isEmpty && !text.contains("chunked") else { throw .unclearCoding }
     }
     guard !lengths.isEmpty else { return }
-    // RFC 9112 §6.3: the same length several times, in lines or in a list, is that length.
+    // RFC 9112 §6.3: equal lengths in several lines or in a list count as one.
     var found: Int64?
     for text in lengths.flatMap({ $0.split(separator: ",", omittingEmptySubsequences: false) }) {
       let digits = text.drop { $0 == " " || $0 == "\t" }.reversed().drop { $0 == " " || $0 == "\t" }.reversed()

@@ -1,7 +1,7 @@
 import HTTPTransport
 import HTTPTypes
 
-/// Makes a response head of the lines libcurl hands over, and trailers of those after it.
+/// Parses a response's head from the lines that libcurl passes on, and the trailers from the lines after it.
 struct ResponseHeadParser {
   enum Fault: Error, Equatable, CustomStringConvertible {
     case badStatusLine
@@ -13,36 +13,36 @@ struct ResponseHeadParser {
       switch self {
       case .framing(let fault): fault.description
       case .switchedProtocols: "it switches to a protocol that nobody asked for"
-      case .badStatusLine: "its first line is no status line"
+      case .badStatusLine: "its first line is not a status line"
       case .tooLong: "its head has more than \(ResponseHeadParser.limit) bytes"
       }
     }
   }
 
-  /// In bytes, for all heads and trailers of one answer.
+  /// The size limit of all heads and trailers of one response, in bytes.
   static let limit = 256 << 10
 
   private var response: HTTPResponse?
-  /// As the last status line names it, such as `1.1` or `2`.
+  /// The version in the last status line, such as `1.1` or `2`.
   private(set) var version = ""
   private var fields = FieldLines()
   private var size = 0
   private(set) var isComplete = false
   private(set) var trailers = FieldLines()
 
-  /// True if fields go on to others, byte for byte.
+  /// `true` if the fields are passed on to a client byte for byte.
   private let isPassedOn: Bool
 
   init(isPassedOn: Bool = false) { self.isPassedOn = isPassedOn }
 
-  /// RFC 9110 §5.5: bytes beyond ASCII are opaque; ISO 8859-1 keeps each, and so does ``OpaqueText``, which has UTF-8 as
-  /// what it is.
+  /// Converts a line to text. RFC 9110 §5.5: bytes beyond ASCII are opaque. ISO 8859-1 keeps each of them, and so does
+  /// ``OpaqueText``, which also keeps UTF-8 readable.
   private func text(of line: UnsafeRawBufferPointer) -> String {
     if isPassedOn { return OpaqueText.string(of: line) }
     return String(String.UnicodeScalarView(line.lazy.map { UnicodeScalar($0) }))
   }
 
-  /// The head that this line completes: interim ones (1xx), then the final one.
+  /// Returns the head that this line completes: interim ones (1xx), then the final one.
   mutating func receive(_ line: UnsafeRawBufferPointer) throws(Fault) -> HTTPResponse? {
     size += line.count
     guard size <= Self.limit else { throw .tooLong }
@@ -66,7 +66,7 @@ struct ResponseHeadParser {
     }
     guard var head = response else { return nil }
     head.headerFields = fields.fields
-    // RFC 9110 §7.8: only where the request has an Upgrade field, which nothing here can follow.
+    // RFC 9110 §7.8: allowed only if the request has an Upgrade field, which this transport does not support.
     guard head.status != .switchingProtocols else { throw .switchedProtocols }
     if head.status.kind == .informational { return head }
     isComplete = true
@@ -87,7 +87,7 @@ struct ResponseHeadParser {
 }
 
 extension String {
-  /// Without the line's end.
+  /// The text without the line's end.
   fileprivate var trimmed: String {
     var text = Substring(self)
     while let last = text.unicodeScalars.last, last == "\r" || last == "\n" { text.unicodeScalars.removeLast() }

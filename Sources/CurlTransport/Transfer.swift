@@ -2,21 +2,21 @@ import HTTPTransport
 import HTTPTypes
 import Synchronization
 
-/// One request and its answer, between the curl thread that fills it and the task that reads it.
+/// One request and its response, between the curl thread, which fills it, and the task that reads it.
 ///
-/// The reader takes everything that has come since it last asked; when more than `highWater` bytes wait for
-/// it, the curl thread pauses until it has taken them.
+/// The reader takes all bytes that have arrived since its last call. When more than `highWater` bytes wait for it, the curl
+/// thread pauses the transfer until they are taken.
 final class Transfer: Sendable {
   let request: TransportRequest
-  /// The request's body, where it is streamed.
+  /// The request's body, if it is streamed.
   let feed: RequestFeed?
   let began = ContinuousClock.now
   private let mailbox: CurlMailbox
   private let state = Mutex(State())
 
-  /// Bytes that may wait for the reader.
+  /// The number of waiting bytes at which the transfer pauses.
   private static let highWater = 256 << 10
-  /// libcurl hands over 16 KiB at a time; several are usually taken at once.
+  /// The reserved size of the buffer. libcurl passes on 16 KiB at a time; several pieces are usually taken at once.
   private static let usualChunk = 64 << 10
 
   private struct State {
@@ -29,7 +29,7 @@ final class Transfer: Sendable {
     var headWaiter: CheckedContinuation<HTTPResponse, any Error>?
     var chunkWaiter: CheckedContinuation<[UInt8]?, any Error>?
 
-    /// What a reader of the body gets now, nil while there is nothing to say.
+    /// The body's next bytes or its end; `nil` if the reader must wait.
     mutating func takeChunk() -> Result<[UInt8]?, any Error>? {
       if !buffer.isEmpty {
         defer { buffer = [] }
@@ -63,7 +63,7 @@ final class Transfer: Sendable {
     }
   }
 
-  /// The next bytes, nil at the end.
+  /// Returns the next bytes, `nil` at the end.
   func nextChunk() async throws -> [UInt8]? {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
@@ -81,32 +81,32 @@ final class Transfer: Sendable {
     }
   }
 
-  /// Of HTTP, such as `1.1`; nil before there is a head.
+  /// The version of HTTP, such as `1.1`; `nil` before there is a head.
   var version: String? { state.withLock(\.version) }
   var summary: TransferSummary { state.withLock(\.summary) }
   var isFinished: Bool { state.withLock { $0.end != nil } }
 
-  /// Ends the transfer; whoever waits gets a `CancellationError`.
+  /// Ends the transfer; a waiting reader gets a `CancellationError`.
   private func cancel() {
     finish(.failure(CancellationError()))
     mailbox.post(.cancel(self))
   }
 
-  /// Nobody will read on.
+  /// Cancels the transfer if it is still under way, since it will not be read any more.
   func abandon() {
     if !isFinished { cancel() }
   }
 
   // MARK: The curl thread's side
 
-  /// Asks the producer of the request's body for its first chunk.
+  /// Starts the producer of the request's body.
   func startFeed() {
     feed?.start { [mailbox, weak self] in
       if let self { mailbox.post(.sendOn(self)) }
     }
   }
 
-  /// Sends on from outside of libcurl's callbacks.
+  /// Continues to send, from outside of libcurl's callbacks.
   func postSendOn() { mailbox.post(.sendOn(self)) }
 
   func receive(_ head: HTTPResponse, version: String) {
@@ -118,7 +118,7 @@ final class Transfer: Sendable {
     waiter?.resume(returning: head)
   }
 
-  /// False when the reader must catch up first; the bytes are not taken then.
+  /// Takes bytes of the body; returns `false`, without taking them, if the reader must catch up first.
   func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
     let (isTaken, waiter, chunk) = state.withLock {
       state -> (Bool, CheckedContinuation<[UInt8]?, any Error>?, [UInt8]) in
@@ -143,7 +143,7 @@ final class Transfer: Sendable {
     state.withLock { $0.summary = summary }
   }
 
-  /// What an end means to who waits for the head.
+  /// The result for a reader that waits for the head when the transfer ends.
   private func headless(_ end: Result<Void, any Error>) -> Result<HTTPResponse, any Error> {
     end.flatMap { .failure(TransportError.malformed(url: request.url, reason: "it has no head")) }
   }

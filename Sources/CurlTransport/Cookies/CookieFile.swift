@@ -4,20 +4,22 @@ import Synchronization
 
 /// A cookie file cannot be written.
 public struct CookieFileError: Error, Hashable, CustomStringConvertible {
+  /// The file's path.
   public let path: String
+  /// The system's description of the error.
   public let reason: String
 
   public var description: String { "The cookies cannot be saved in \(path): \(reason)." }
 }
 
-/// Keeps cookies in a file of Netscape's format, which curl and browsers' tools read too.
+/// Stores cookies in a file in Netscape's format, which curl and tools of browsers also read.
 final class CookieFile: Sendable {
   private struct State {
-    /// What the file shall have; nil when it has been written.
+    /// The cookies to write; `nil` if they were written.
     var pending: [StoredCookie]?
     var isScheduled = false
     var latest: [StoredCookie] = []
-    /// What the file had when it was read or written here last.
+    /// The cookies in the file when it was last read or written by this process.
     var known: [StoredCookie] = []
     var failure: CookieFileError?
   }
@@ -26,12 +28,12 @@ final class CookieFile: Sendable {
   private let queue = DispatchQueue(label: "pagekit.cookies")
   private let state = Mutex(State())
 
-  /// A bigger file is no cookie file.
+  /// The size limit of a cookie file in bytes; a larger one is ignored.
   private static let sizeLimit = 16 << 20
 
   init(path: String) { self.path = path }
 
-  /// What the file has; lines that are no cookies are passed over, and so is a file that cannot be read.
+  /// Returns the file's cookies. Other lines are ignored, and so is a file that cannot be read.
   func load(now: Int64) -> [StoredCookie] {
     let cookies = read().filter { !$0.isExpired(at: now) }
     state.withLock { ($0.latest, $0.known) = (cookies, cookies) }
@@ -41,7 +43,7 @@ final class CookieFile: Sendable {
   private func read() -> [StoredCookie] {
     let attributes = try? FileManager.default.attributesOfItem(
       atPath: URL(fileURLWithPath: path).resolvingSymlinksInPath().path)
-    // Opening anything but a regular file might take for ever.
+    // Opening another kind of file might block.
     guard attributes?[.type] as? FileAttributeType == .typeRegular,
       let size = attributes?[.size] as? Int, size <= Self.sizeLimit,
       let bytes = FileManager.default.contents(atPath: path)
@@ -51,7 +53,7 @@ final class CookieFile: Sendable {
     }.filter { $0.isSound && $0.isPersistent }
   }
 
-  /// What was changed here, in what the file has now: another process may have brought cookies of its own.
+  /// Merges this process's changes into the file's present cookies, since another process may have changed it.
   private func merged(_ cookies: [StoredCookie]) -> [StoredCookie] {
     let known = state.withLock(\.known)
     let current = read()
@@ -62,7 +64,7 @@ final class CookieFile: Sendable {
     return current.filter { !touched.contains($0.identity) } + cookies.filter { changed.contains($0) }
   }
 
-  /// Writes soon, and not on this thread. Session cookies end with the jar.
+  /// Schedules a write on the queue. Session cookies are not written.
   func save(_ cookies: [StoredCookie]) {
     let lasting = cookies.filter(\.isPersistent)
     let isUnscheduled = state.withLock { state in
@@ -74,13 +76,13 @@ final class CookieFile: Sendable {
     if isUnscheduled { queue.async { self.writePending() } }
   }
 
-  /// Returns when everything has been written; tries again what failed before.
+  /// Returns when all cookies are written; repeats a failed write.
   func flush() throws(CookieFileError) {
     queue.sync { writePending() }
     if let failure = state.withLock(\.failure) { throw failure }
   }
 
-  /// On the queue, so that an older state never replaces a newer one.
+  /// Writes the pending cookies. Runs on the queue, so that an older state never replaces a newer one.
   private func writePending() {
     let pending = state.withLock { state in
       defer { (state.pending, state.isScheduled) = (nil, false) }
@@ -94,7 +96,7 @@ final class CookieFile: Sendable {
     }
   }
 
-  /// Under another name first: whoever reads it finds the old file or the new one, never half of it.
+  /// Writes a temporary file first and renames it, so that readers find either the old or the new file.
   private func write(_ ours: [StoredCookie]) -> CookieFileError? {
     let lock = open(path + ".lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     guard lock >= 0 else { return failure() }
@@ -106,7 +108,7 @@ final class CookieFile: Sendable {
     let cookies = merged(ours)
     var text = Array("# Netscape HTTP Cookie File\n\n".utf8)
     for cookie in cookies { text += cookie.line + [UInt8(ascii: "\n")] }
-    // mkstemp makes it readable for its owner alone.
+    // mkstemp makes a file that only its owner can read.
     var name = Array("\(path).XXXXXX".utf8CString)
     let descriptor = mkstemp(&name)
     guard descriptor >= 0 else { return failure() }

@@ -3,24 +3,25 @@ import HTTPTransport
 import HTTPTypes
 import Synchronization
 
-/// Cookies as libcurl keeps them, for the transfers of one or more ``CurlTransport``.
+/// libcurl's cookies, for the transfers of one or more ``CurlTransport``.
 ///
-/// Which cookies are taken, replaced and sent is libcurl's decision: RFC 6265 with the public suffix list, the
-/// prefixes `__Host-` and `__Secure-`, and secure cookies that others cannot overlay. What a transfer brings is in
-/// the jar before its head is handed out.
+/// libcurl decides which cookies are accepted, replaced and sent: by RFC 6265 with the public suffix list, the prefixes
+/// `__Host-` and `__Secure-`, and the protection of secure cookies. A response's cookies are in the jar before its head is
+/// returned.
 ///
-/// Cookies without an end of their own live as long as the jar. Each jar is on its own; a file must not belong to
-/// two of them at the same time, or the last one to write it wins.
+/// Session cookies live as long as the jar. Each jar has its own cookies; a file should belong to one jar at a time.
 public final class CookieJar: CookieStoring {
   let share: CookieShare
   private let file: CookieFile?
-  /// What `share` has, for those who ask without libcurl. It is taken from there under this lock, so that an
-  /// older state never replaces a newer one.
+  /// A copy of the cookies in `share`, for callers without a libcurl handle. It is updated under this lock, so that an older
+  /// state never replaces a newer one.
   private let mirror = Mutex<[StoredCookie]>([])
 
-  /// - Parameter file: where cookies are kept beyond the jar's life, in Netscape's format; nil for in memory alone.
-  ///   It need not exist. What cannot be read in it is passed over, and is gone when it is written the next time.
-  /// - Throws: ``TransportError`` where libcurl cannot be set up.
+  /// Makes a jar.
+  ///
+  /// - Parameter file: the path of a file in Netscape's format, in which the cookies outlive the jar; `nil` to keep them only
+  ///   in memory. The file need not exist. Lines that are not cookies are ignored, and are lost at the next write.
+  /// - Throws: ``TransportError`` if libcurl cannot be set up.
   public init(file: String? = nil) throws {
     share = try CookieShare()
     self.file = file.map(CookieFile.init(path:))
@@ -28,19 +29,21 @@ public final class CookieJar: CookieStoring {
     mirror.withLock { $0 = cookies ?? [] }
   }
 
+  /// Returns the value of `Cookie` that libcurl would send to the URL now; `nil` for none. Safe from any thread, without
+  /// I/O.
   public func cookieHeader(for url: PageURL) -> String? { cookieHeader(for: url, now: Self.now) }
 
-  /// - Parameter now: in seconds since 1970.
+  /// - Parameter now: the time in seconds since 1970.
   func cookieHeader(for url: PageURL, now: Int64) -> String? {
     guard let target = CookieTarget(url) else { return nil }
     return mirror.withLock(\.self).header(for: target, now: now)
   }
 
-  /// Does nothing: libcurl takes in what its own transfers bring, and has no way to check a field (RFC 6265 §5.3)
-  /// that came otherwise.
+  /// Does nothing: libcurl stores the cookies of its own transfers, and cannot check a field (RFC 6265 §5.3) from another
+  /// source.
   public func receive(_ fields: HTTPFields, from url: PageURL) {}
 
-  /// Forgets everything, the file's cookies too. Transfers under way may bring new ones.
+  /// Removes all cookies, also from the file. Transfers under way may add new ones.
   public func removeAll() {
     mirror.withLock { cookies in
       share.removeAll()
@@ -49,15 +52,15 @@ public final class CookieJar: CookieStoring {
     }
   }
 
-  /// Returns when everything the jar has got so far is in its file. That happens soon by itself; this is for who
-  /// cannot wait, because the process ends or another jar shall read the file.
+  /// Returns when all cookies are in the file. The jar also writes them by itself after a short time; this is for a process
+  /// that is about to end, or before another jar reads the file.
   ///
-  /// - Throws: ``CookieFileError`` where the file cannot be written.
+  /// - Throws: ``CookieFileError`` if the file cannot be written.
   public func flush() throws(CookieFileError) { try file?.flush() }
 
-  /// A transfer has brought cookies.
+  /// Takes over the cookies of a transfer.
   ///
-  /// - Parameter easy: its handle.
+  /// - Parameter easy: the transfer's handle.
   func update(through easy: UnsafeMutableRawPointer) {
     mirror.withLock { cookies in
       cookies = share.cookies(through: easy)

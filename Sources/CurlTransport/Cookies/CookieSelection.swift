@@ -1,16 +1,16 @@
 import HTTPTransport
 
-/// Where a request goes, as cookies see it.
+/// The parts of a request's URL that select its cookies.
 struct CookieTarget: Hashable, Sendable {
-  /// In lower case; an IPv6 address without its brackets.
+  /// The host in lower case; an IPv6 address without its brackets.
   let host: String
   let path: String
-  /// Whether `Secure` cookies may go there: over TLS, and to this very computer.
+  /// `true` if `Secure` cookies may be sent: over TLS, and to this computer.
   let isSecure: Bool
-  /// How many bytes of a head come before its cookies: those of a `GET` without fields of its own.
+  /// The bytes of a head before its cookies, for a `GET` without fields of its own.
   let bytesBefore: Int
 
-  /// Nil for a `file:` URL.
+  /// Returns `nil` for a `file` URL.
   init?(_ url: PageURL) {
     guard !url.isFile, let slashes = url.text.firstRange(of: "://") else { return nil }
     let rest = url.text[slashes.upperBound...]
@@ -26,14 +26,14 @@ struct CookieTarget: Hashable, Sendable {
     isSecure = url.text.hasPrefix("https:") || ["localhost", "127.0.0.1", "::1"].contains(host)
   }
 
-  /// RFC 6265 §5.1.3 does not let an address have subdomains.
+  /// `true` for an address, which has no subdomains. RFC 6265 §5.1.3.
   fileprivate var isAddress: Bool {
     host.contains(":") || host.split(separator: ".").last.map { $0.allSatisfy(\.isNumber) } == true
   }
 }
 
 extension StoredCookie {
-  /// Whether a request for the target carries it. RFC 6265 §5.4, step 1.
+  /// Returns `true` if a request to the target contains the cookie. RFC 6265 §5.4, step 1.
   func matches(_ target: CookieTarget, now: Int64) -> Bool {
     (!isSecure || target.isSecure) && !isExpired(at: now) && matchesDomain(of: target) && matchesPath(of: target)
   }
@@ -41,11 +41,11 @@ extension StoredCookie {
   /// RFC 6265 §5.1.3.
   private func matchesDomain(of target: CookieTarget) -> Bool {
     if domain == target.host { return true }
-    // libcurl does not look for the cookies of `localhost` when it goes to `app.localhost`.
+    // libcurl does not send the cookies of `localhost` to `app.localhost`.
     return includesSubdomains && !target.isAddress && domain.contains(".") && target.host.hasSuffix("." + domain)
   }
 
-  /// RFC 6265 §5.1.4, with libcurl's leniency: quotes around a path do not count, nor does a slash at its end.
+  /// RFC 6265 §5.1.4, with libcurl's leniency: quotes around a path and a slash at its end are ignored.
   private func matchesPath(of target: CookieTarget) -> Bool {
     var path = Substring(self.path)
     if path.hasPrefix("\"") { path = path.dropFirst() }
@@ -57,14 +57,14 @@ extension StoredCookie {
 }
 
 extension [StoredCookie] {
-  /// libcurl sends no more cookies than that, the oldest.
+  /// The largest number of cookies that libcurl sends, which are the oldest.
   private static var countLimit: Int { 150 }
-  /// The head, up to the end of its cookies, is shorter than that many bytes.
+  /// The upper limit of the head's size up to the end of its cookies, in bytes.
   private static var sizeLimit: Int { 8190 }
 
-  /// The value of `Cookie` as libcurl would send it, nil for none; the cookies are in the order in which they came.
+  /// Returns the value of `Cookie` that libcurl would send, `nil` for none. The cookies are in the order of their arrival.
   ///
-  /// RFC 6265 §5.4, step 2, wants longer paths first and then older cookies. libcurl goes by the length of path,
+  /// RFC 6265 §5.4, step 2, recommends longer paths first and then older cookies. libcurl sorts by the lengths of path,
   /// domain and name, then by age, the youngest first; it stops at the first cookie that makes the head too long.
   func header(for target: CookieTarget, now: Int64) -> String? {
     let chosen = lazy.filter { $0.matches(target, now: now) }.prefix(Self.countLimit)

@@ -2,9 +2,9 @@ import CCurl
 import Foundation
 import HTTPTransport
 
-/// libcurl's cookies, which the transfers of several curl threads may have in common.
+/// libcurl's cookies, which the transfers of several curl threads may share.
 final class CookieShare: Sendable {
-  /// libcurl guards what is in it with the locks below.
+  /// libcurl protects its contents with the locks below.
   private struct Handle: @unchecked Sendable {
     let share: UnsafeMutableRawPointer
   }
@@ -12,7 +12,7 @@ final class CookieShare: Sendable {
   private let handle: Handle
   private let locks: ShareLocks
 
-  /// - Throws: ``TransportError`` where libcurl cannot be set up, or has no cookies.
+  /// - Throws: ``TransportError`` if libcurl cannot be set up, or was built without cookies.
   init() throws {
     guard CurlMailbox.initialised, let share = curl_share_init() else {
       throw TransportError.failed(url: "libcurl", code: Int(CURLE_FAILED_INIT.rawValue), reason: "cannot be set up")
@@ -33,17 +33,17 @@ final class CookieShare: Sendable {
     }
   }
 
-  /// libcurl refuses this while a handle is attached; each of them belongs to a request that keeps the jar alive.
+  /// libcurl refuses this while a handle is attached, but each handle belongs to a request that keeps the jar alive.
   deinit { curl_share_cleanup(handle.share) }
 
-  /// Until the handle is cleaned up; `curl_easy_reset` does not end it.
+  /// Attaches a handle until it is cleaned up; `curl_easy_reset` does not detach it.
   func attach(to easy: UnsafeMutableRawPointer) {
     _ = pk_setopt_pointer(easy, CURLOPT_SHARE, handle.share)
   }
 
-  /// Everything in it, each host's cookies in the order in which they came first; expired ones may be among them.
+  /// Returns all cookies, those of each host in the order of their first arrival; some may be expired.
   ///
-  /// - Parameter easy: a handle that is attached.
+  /// - Parameter easy: an attached handle.
   func cookies(through easy: UnsafeMutableRawPointer) -> [StoredCookie] {
     var list: UnsafeMutablePointer<curl_slist>?
     guard pk_getinfo_list(easy, CURLINFO_COOKIELIST, &list) == CURLE_OK else { return [] }
@@ -61,7 +61,7 @@ final class CookieShare: Sendable {
     return cookies
   }
 
-  /// Adds cookies; returns what libcurl has made of them.
+  /// Adds cookies, and returns all cookies that libcurl has then.
   func add(_ cookies: [StoredCookie]) -> [StoredCookie] {
     withHandle { easy in
       for cookie in cookies {
@@ -75,7 +75,7 @@ final class CookieShare: Sendable {
     _ = withHandle { pk_setopt_string($0, CURLOPT_COOKIELIST, "ALL") }
   }
 
-  /// A handle without a transfer: the only way to the cookies.
+  /// Calls the body with a handle without a transfer, which is the only access to the cookies.
   private func withHandle<Result>(_ body: (UnsafeMutableRawPointer) -> Result) -> Result? {
     guard let easy = curl_easy_init() else { return nil }
     defer { curl_easy_cleanup(easy) }
@@ -84,7 +84,7 @@ final class CookieShare: Sendable {
   }
 }
 
-/// One lock for each kind of data that libcurl shares: it holds several at once.
+/// One lock for each kind of data that libcurl shares, since it holds several at once.
 private final class ShareLocks: Sendable {
   private let locks = (0..<Int(CURL_LOCK_DATA_LAST.rawValue)).map { _ in NSLock() }
 

@@ -1,19 +1,19 @@
-/// A cookie as libcurl lists it: a line of Netscape's format, with a tab between its fields.
+/// A cookie as libcurl lists it: a line in Netscape's format, with tabs between its fields.
 ///
-/// Bytes beyond ASCII are opaque; ISO 8859-1 keeps each.
+/// Bytes beyond ASCII are opaque; ISO 8859-1 keeps each of them.
 struct StoredCookie: Hashable, Sendable {
-  /// Without a dot before it, in lower case.
+  /// The domain without a leading dot, in lower case.
   let domain: String
   let includesSubdomains: Bool
   let path: String
   let isSecure: Bool
-  /// In seconds since 1970; 0 for a session's cookie.
+  /// The expiry in seconds since 1970; 0 for a session cookie.
   let expires: Int64
   let isHTTPOnly: Bool
   let name: String
   let value: String
 
-  /// Nil where the line is no cookie.
+  /// Returns `nil` if the line is not a cookie.
   init?(line: [UInt8]) {
     let mark = "#HttpOnly_".utf8
     isHTTPOnly = line.starts(with: mark)
@@ -29,10 +29,10 @@ struct StoredCookie: Hashable, Sendable {
     value = fields[6]
   }
 
-  /// What another cookie has in common with the one it takes the place of. RFC 6265 §5.3.
+  /// The identity of the cookie: another one with the same identity replaces it. RFC 6265 §5.3.
   var identity: [String] { [domain, path, name] }
 
-  /// As libcurl writes it and takes it back.
+  /// The line as libcurl writes and reads it.
   var line: [UInt8] {
     let fields = [
       (isHTTPOnly ? "#HttpOnly_" : "") + (includesSubdomains ? "." : "") + domain,
@@ -42,23 +42,23 @@ struct StoredCookie: Hashable, Sendable {
     return fields.joined(separator: "\t").unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
   }
 
-  /// Name and value together, which libcurl bounds where a server sets them but not where a file does.
+  /// The size limit of name and value together, which libcurl applies to servers but not to files.
   private static let sizeLimit = 4096
 
-  /// Whether it may come from a file: libcurl believes it every word, and sends it as it is.
+  /// `true` if the cookie may be read from a file: libcurl does not check it, and sends it unchanged.
   var isSound: Bool {
     let texts = [domain, path, name, value]
     guard
       !texts.contains(where: { $0.unicodeScalars.contains { $0.value < 32 || $0.value == 127 } }),
       !(name + value).contains(";"), !name.isEmpty, !name.contains("="), size <= Self.sizeLimit
     else { return false }
-    // A line that begins with `Set-Cookie:` is another format, and would be for every host.
+    // A line that begins with `Set-Cookie:` has another format, and would apply to every host.
     let isAddress = domain.allSatisfy { $0.isHexDigit || $0 == ":" || $0 == "." }
     let isName = domain.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-._".contains($0)) }
     return !domain.isEmpty && (isAddress || isName)
   }
 
-  /// In bytes, of name and value.
+  /// The bytes of name and value.
   var size: Int { name.unicodeScalars.count + value.unicodeScalars.count }
 
   var isPersistent: Bool { expires != 0 }
@@ -67,7 +67,7 @@ struct StoredCookie: Hashable, Sendable {
 }
 
 extension String {
-  /// One character for each byte.
+  /// Makes one character of each byte.
   fileprivate init(opaque bytes: ArraySlice<UInt8>) {
     var scalars = String.UnicodeScalarView()
     scalars.append(contentsOf: bytes.lazy.map { UnicodeScalar($0) })

@@ -2,29 +2,29 @@ import CCurl
 import HTTPTransport
 import HTTPTypes
 
-/// What one transfer has to do with a ``CookieJar``. Lives on the curl thread.
+/// The connection between one transfer and its ``CookieJar``. Lives on the curl thread.
 struct TransferCookies {
   private let jar: CookieJar
   private let easy: UnsafeMutableRawPointer
   private var sendsOwn: Bool
   private var hasNews = false
 
-  /// Nil for a request without a jar.
+  /// Returns `nil` for a request without a jar.
   init?(request: TransportRequest, easy: UnsafeMutableRawPointer) {
     guard let jar = request.cookies as? CookieJar else { return nil }
     self.jar = jar
     self.easy = easy
     sendsOwn = request.head.headerFields[.cookie] != nil || request.hasLongHead
     jar.share.attach(to: easy)
-    // An empty name of a file makes libcurl send and take in cookies.
+    // An empty file name makes libcurl send and accept cookies.
     if !sendsOwn { _ = pk_setopt_string(easy, CURLOPT_COOKIEFILE, "") }
   }
 
-  /// A line that libcurl has looked at already.
+  /// Receives a line of the head that libcurl has already read.
   mutating func receive(headLine line: UnsafeRawBufferPointer) {
     if sendsOwn {
-      // libcurl would have sent a second `Cookie` field (RFC 6265 §5.4 forbids that), or a spoilt one, so it may
-      // only begin now, between the status line and the fields.
+      // libcurl would have sent a second `Cookie` field (RFC 6265 §5.4 forbids that) or a damaged one, so its cookies are
+      // enabled only now, between the status line and the fields.
       sendsOwn = false
       _ = pk_setopt_string(easy, CURLOPT_COOKIEFILE, "")
       _ = pk_setopt_string(easy, CURLOPT_COOKIELIST, "RELOAD")
@@ -35,8 +35,7 @@ struct TransferCookies {
     if isEmpty { publish() }
   }
 
-  /// Lets the jar know what the transfer has brought it: at the end of each head, and of a transfer that breaks off
-  /// in one.
+  /// Updates the jar with the transfer's cookies: at the end of each head, and of a transfer that ends within one.
   mutating func publish() {
     guard hasNews else { return }
     hasNews = false
@@ -44,14 +43,14 @@ struct TransferCookies {
   }
 }
 
-/// What one request has to do with cookies that libcurl does not keep, or should not send.
+/// The cookies of one request that libcurl does not keep, or should not send.
 struct AddedCookies {
   private let store: any CookieStoring
   private let url: PageURL
-  /// With the store's cookies, unless it had a `Cookie` field already.
+  /// The request with the store's cookies, unless it has a `Cookie` field of its own.
   let request: TransportRequest
 
-  /// Nil for a request without a store, or with one of libcurl's that libcurl can do alone.
+  /// Returns `nil` for a request without a store, or with a jar that libcurl can serve alone.
   init?(to request: TransportRequest) {
     guard let store = request.cookies, !(store is CookieJar) || request.hasLongHead,
       let url = PageURL(request.url, ignoring: [])
@@ -71,12 +70,12 @@ struct AddedCookies {
 }
 
 extension TransportRequest {
-  /// Whether libcurl might find no room for a cookie of the usual 4 KiB behind the request's first lines.
+  /// `true` if libcurl may have no room for a cookie of the usual 4 KiB after the request's first lines.
   ///
-  /// libcurl 7.88 lets those and the cookies have 8 KiB; where the first cookie exceeds them, it writes `Cookie:`
-  /// without a line's end, and the next field becomes its value.
+  /// libcurl 7.88 limits these and the cookies to 8 KiB. If the first cookie exceeds the limit, it writes `Cookie:` without
+  /// a line's end, and the next field becomes its value.
   fileprivate var hasLongHead: Bool {
-    // A proxy gets the authority twice.
+    // A request through a proxy contains the authority twice.
     head.method.rawValue.utf8.count + url.utf8.count + (head.authority?.utf8.count ?? 0) > 3500
   }
 }

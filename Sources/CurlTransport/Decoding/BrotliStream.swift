@@ -1,6 +1,6 @@
 import CBrotli
 
-/// RFC 7932 through libbrotli.
+/// Decodes Brotli (RFC 7932) with libbrotli.
 final class BrotliStream: DecodingStream {
   private let state: OpaquePointer?
   private(set) var isAtEnd = false

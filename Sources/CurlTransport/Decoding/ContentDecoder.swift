@@ -1,15 +1,20 @@
 import HTTPTransport
 
-/// Undoes gzip, Brotli and Zstandard with zlib, libbrotli and libzstd.
+/// Decodes gzip, Brotli and Zstandard with zlib, libbrotli and libzstd.
 ///
-/// The end of every stream is checked, and the output is bounded while it is made.
+/// The end of every stream is checked, and the output is limited while it is produced.
 public struct ContentDecoder: ContentDecoding {
+  /// Makes a decoder.
   public init() {}
 
+  /// `zstd, br, gzip`.
   public var acceptEncoding: String { "zstd, br, gzip" }
 
+  /// Returns a decoder for one body, with at most three encodings.
+  ///
+  /// - Throws: ``ContentError/unsupportedEncoding(url:encoding:)``.
   public func decoder(for encoding: String, url: String, limit: Int64) throws -> any BodyDecoding {
-    // RFC 9110 §8.4: the list is in the order of application, so it is undone from its end.
+    // RFC 9110 §8.4: the list is in the order of application, so it is decoded from its end.
     let codings = encoding.split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" }.lowercased() }
     let applied = codings.filter { !$0.isEmpty && $0 != "identity" }.reversed()
     let stages = try (applied.isEmpty ? ["identity"] : Array(applied)).map { coding in
@@ -22,6 +27,7 @@ public struct ContentDecoder: ContentDecoding {
     return DecodingChain(stages: stages)
   }
 
+  /// Returns the content compressed with gzip; `nil` if zlib fails.
   public func compress(_ content: [UInt8]) -> [UInt8]? { Gzip.compress(content) }
 
   private static func stream(for coding: String) -> (any DecodingStream)? {
@@ -35,16 +41,16 @@ public struct ContentDecoder: ContentDecoding {
   }
 }
 
-/// One library's streaming decoder.
+/// A library's streaming decoder.
 protocol DecodingStream: AnyObject {
-  /// Whether the encoded stream is at an end that may be its last.
+  /// `true` if the encoded stream may end here.
   var isAtEnd: Bool { get }
 
-  /// Decodes all of `input`, handing over output piece by piece.
+  /// Decodes all of `input`, and passes the output to `emit` piece by piece.
   func decode(_ input: UnsafeRawBufferPointer, emit: (UnsafeRawBufferPointer) throws -> Void) throws
 }
 
-/// No encoding at all, so that the limit holds there too.
+/// Passes bytes through without decoding, so that the limit also applies to them.
 private final class IdentityStream: DecodingStream {
   let isAtEnd = true
 
@@ -53,7 +59,7 @@ private final class IdentityStream: DecodingStream {
   }
 }
 
-/// What is wrong with encoded data, in a library's words.
+/// A fault of encoded data, in a library's words.
 struct StreamFault: Error {
   let reason: String
 }

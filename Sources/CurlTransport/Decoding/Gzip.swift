@@ -1,8 +1,8 @@
 import CZlib
 
-/// RFC 1952, the other way round: for what is sent.
+/// Compresses with gzip (RFC 1952).
 enum Gzip {
-  /// Nil where zlib cannot be set up.
+  /// Returns `nil` if zlib cannot be set up.
   static func compress(_ content: [UInt8]) -> [UInt8]? {
     var stream = z_stream()
     guard pk_deflate_init(&stream, 15 + 16) == Z_OK else { return nil }  // 16: gzip's header and trailer

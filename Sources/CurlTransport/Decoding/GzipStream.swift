@@ -1,6 +1,6 @@
 import CZlib
 
-/// RFC 1952 through zlib; members that follow one another are one content.
+/// Decodes gzip (RFC 1952) with zlib; consecutive members are one content.
 final class GzipStream: DecodingStream {
   private let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
   private let isReady: Bool

@@ -2,14 +2,14 @@ import HTTPTransport
 import HTTPTypes
 import Synchronization
 
-/// A streamed body on its way: filled by the producer's task, emptied by the curl thread.
+/// The buffer of a streamed request body: filled by the producer's task, emptied by the curl thread.
 ///
-/// The producer is asked for its next chunk when the one before it is in the buffer and there is room for more.
+/// The producer's next chunk is requested when the one before is in the buffer and there is room for more.
 final class RequestFeed: Sendable {
-  /// What the curl thread gets.
+  /// The result of taking bytes.
   enum Taken: Equatable {
     case bytes(Int)
-    /// Nothing yet; ``wake`` is called when there is.
+    /// There are no bytes yet; the wake function is called when there are.
     case nothingYet
     case end
     case failed
@@ -29,7 +29,7 @@ final class RequestFeed: Sendable {
     }
   }
 
-  /// Bytes that may wait for the curl thread.
+  /// The largest number of bytes in the buffer.
   static let capacity = 256 << 10
 
   let stream: RequestStream
@@ -37,9 +37,9 @@ final class RequestFeed: Sendable {
 
   private struct State {
     var buffer: [UInt8] = []
-    /// How much of the buffer's beginning has been taken.
+    /// The number of bytes at the buffer's beginning that were taken.
     var start = 0
-    /// All that the producer has given.
+    /// The number of bytes that the producer has given.
     var produced: Int64 = 0
     var end: Result<HTTPFields, any Error>?
     var isStarted = false
@@ -50,7 +50,7 @@ final class RequestFeed: Sendable {
 
     var count: Int { buffer.count - start }
 
-    /// Appends what there is room for.
+    /// Appends bytes as far as there is room, and returns their number.
     mutating func append(_ bytes: ArraySlice<UInt8>) -> Int {
       if start > 0 {
         buffer.removeFirst(start)
@@ -71,9 +71,9 @@ final class RequestFeed: Sendable {
 
   // MARK: The curl thread's side
 
-  /// Begins to ask the producer, once.
+  /// Starts the producer; later calls do nothing.
   ///
-  /// - Parameter wake: called from any thread when there is something after ``Taken/nothingYet``.
+  /// - Parameter wake: called from any thread when there are bytes after ``Taken/nothingYet``.
   func start(wake: @escaping @Sendable () -> Void) {
     state.withLock { state in
       guard !state.isStarted, !state.isStopped else { return }
@@ -87,7 +87,7 @@ final class RequestFeed: Sendable {
       if case .failure = state.end { return (.failed, nil) }
       var ready = state.count
       if let length = stream.length, state.end == nil, state.produced == length {
-        // The last byte waits for the producer's end: what it throws even then must not follow a whole body.
+        // The last byte waits for the producer's end, so that an error at the end leaves the body incomplete.
         ready -= 1
       }
       let count = min(ready, room.count)
@@ -105,17 +105,17 @@ final class RequestFeed: Sendable {
     return taken
   }
 
-  /// What the producer failed with.
+  /// The producer's error, if it failed.
   var failure: (any Error)? {
     state.withLock { state in
       if case .failure(let error) = state.end { error } else { nil }
     }
   }
 
-  /// The fields for after the body; none before its end.
+  /// The trailers; none before the body's end.
   var trailers: HTTPFields { state.withLock { (try? $0.end?.get()) ?? [:] } }
 
-  /// Nobody takes any more: the producer's task is cancelled.
+  /// Drops the buffer and cancels the producer's task, since no more bytes will be sent.
   func stop() {
     let (producer, waiter) = state.withLock { state in
       state.isStopped = true
@@ -150,7 +150,7 @@ final class RequestFeed: Sendable {
     if isWaitedFor { wake() }
   }
 
-  /// Returns when all of the chunk is in the buffer, and there is room for more.
+  /// Adds a chunk; returns when all of it is in the buffer and there is room for more.
   private func give(_ chunk: [UInt8], _ wake: @Sendable () -> Void) async throws {
     try state.withLock { state in
       if let length = stream.length, Int64(chunk.count) > length - state.produced { throw Fault.tooLong(length) }

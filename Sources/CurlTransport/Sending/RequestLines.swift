@@ -1,7 +1,7 @@
 import HTTPTransport
 import HTTPTypes
 
-/// The lines of a request's head as libcurl takes them: fields to send, and fields not to add of its own accord.
+/// The lines of a request's head in libcurl's form: fields to send, and fields that libcurl must not add by itself.
 enum RequestLines {
   static func lines(for request: TransportRequest, userAgent: String) -> [String] {
     let fields = request.head.headerFields
@@ -17,7 +17,7 @@ enum RequestLines {
       }
       return field.value.isEmpty ? "\(field.name.rawName);" : "\(field.name.rawName): \(field.value)"
     }
-    // HTTPFields keeps cookies apart; RFC 6265 §5.4 wants one field.
+    // HTTPFields splits cookies; RFC 6265 §5.4 requires one field.
     if let cookies = fields[.cookie], !cookies.isEmpty { lines.append("Cookie: \(cookies)") }
 
     let unwanted: [HTTPField.Name] = [.expect, .contentType] + (request.addsNothing ? [.accept, .userAgent] : [])
@@ -25,8 +25,8 @@ enum RequestLines {
       lines.append("\(name.rawName):")
     }
     if let expectation = fields[.expect], ownsExpectation, let authority = request.head.authority {
-      // Where libcurl finds this field it waits a second of its own, and after a 417 asks again without it. It does
-      // not look behind the end of a line.
+      // If libcurl finds this field, it waits for up to a second, and after a 417 repeats the request without it. It does
+      // not search after the end of a line.
       lines.append("Host: \(authority)\r\nExpect: \(expectation)")
     }
     if fields[.userAgent] == nil, !request.addsNothing { lines.append("User-Agent: \(userAgent)") }
@@ -35,8 +35,8 @@ enum RequestLines {
 }
 
 extension String {
-  /// A field's line as it goes over the wire: as it would be read, one byte for each character of ISO 8859-1;
-  /// UTF-8 if there are others; if it is passed on, the bytes that it came as.
+  /// The bytes of a field's line on the wire: one byte for each character of ISO 8859-1, or UTF-8 if there are other
+  /// characters. If the line is passed on, its original bytes.
   func fieldBytes(isPassedOn: Bool) -> [CChar] {
     if isPassedOn { return OpaqueText.bytes(of: utf8).map(CChar.init(bitPattern:)) + [0] }
     let bytes = unicodeScalars.compactMap { UInt8(exactly: $0.value) }

@@ -1,18 +1,17 @@
 import HTTPTransport
 import HTTPTypes
 
-/// How a request says what it asks for.
+/// The form in which libcurl gets a request's target. RFC 9112 §3.2.
 enum RequestTarget: Equatable {
-  /// As the path and query of the URL, which libcurl sends as they are.
+  /// The path and query of the URL, which libcurl sends unchanged.
   case ofURL
-  /// As it is, because it is no path (`*`) or because libcurl would cut it off at a `#`, or
-  /// escape it.
+  /// A separate text, because the target is not a path (`*`), or because libcurl would cut it at a `#` or escape it.
   case verbatim(String)
 
-  /// Nil where the authority or the target would not stay what it is: RFC 9112 §3.2 has no space and no control
-  /// character there.
+  /// Returns `nil` if the authority or the target would be changed on the way: RFC 9112 §3.2 allows no spaces or control
+  /// characters in them.
   init?(of request: TransportRequest) {
-    // libcurl would take the rest of such an authority for a path.
+    // libcurl would read the rest of such an authority as a path.
     guard let authority = request.head.authority, !authority.isEmpty, Self.isClean(authority),
       !authority.contains(where: { "/?#\\".contains($0) })
     else { return nil }
