@@ -1,9 +1,9 @@
 import GRDB
 
-/// What SQLite's errors say of a file that only we write.
+/// Recognises the errors of SQLite that mean a damaged file.
 package enum DatabaseDamage {
-  /// Whether an error says that the database is none, or not the one that was written: what is asked of it is always
-  /// the same.
+  /// Returns `true` if an error means that the file is not a database, or not as it was written: the statements are always
+  /// the same, so that they cannot be wrong.
   package static func isDamage(_ error: any Error) -> Bool {
     if error is RowDecodingError { return true }
     guard let error = error as? DatabaseError else { return false }

@@ -1,20 +1,20 @@
-/// Whose database a file is, by its tables and the migrations that it names.
+/// The origin of a database file, recognised by its tables and its recorded migrations.
 ///
-/// Every version of the format adds a migration, so that a newer PageKit's database names all migrations known here and
-/// others; a version number alone may be a flipped bit.
+/// Every version of the format adds a migration, so that a newer PageKit's database contains all known migrations and
+/// others. A version number alone might be a flipped bit.
 package enum DatabaseIdentity: Equatable {
-  /// There is nothing in it.
+  /// The database has no content.
   case empty
+  /// The database is a PageKit store.
   case ours
-  /// Written by a newer PageKit.
+  /// The database was written by a newer PageKit.
   case newer
-  /// Ours, and not as it was written.
+  /// The database is a PageKit store, but damaged.
   case damaged(reason: String)
-  /// Another program's.
+  /// The database belongs to another program.
   case foreign
 
-  /// What is found in a file: the names of its tables with their columns, its migrations, and what `expected` has after
-  /// so many of them.
+  /// The contents of a file: the columns of each table, and the migrations.
   package struct Contents {
     package var columns: [String: Set<String>]
     package var migrations: [String]
@@ -25,9 +25,9 @@ package enum DatabaseIdentity: Equatable {
   }
 
   /// - Parameters:
-  ///   - found: what is in the file.
-  ///   - known: the migrations known here, in their order.
-  ///   - expected: the tables and columns after the last migration that is known.
+  ///   - found: the contents of the file.
+  ///   - known: the migrations of this version, in their order.
+  ///   - expected: the columns of each table after the last known migration.
   package init(of found: Contents, known: [String], expected: [String: Set<String>]) {
     let applied = Set(found.migrations)
     if found.columns.isEmpty, applied.isEmpty {
@@ -35,7 +35,7 @@ package enum DatabaseIdentity: Equatable {
     } else if !applied.isEmpty, applied.isSuperset(of: known), applied.count > known.count {
       self = .newer
     } else if applied.isSubset(of: known), !applied.isEmpty {
-      // An older one has fewer columns until it is migrated.
+      // An older database has fewer columns until it is migrated.
       let isComplete =
         applied.count < known.count
         || expected.allSatisfy { table, columns in found.columns[table]?.isSuperset(of: columns) == true }

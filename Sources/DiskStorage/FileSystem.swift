@@ -3,14 +3,13 @@ import Foundation
 import HTTPTransport
 import SystemPackage
 
-/// The few system calls that a store is made of, each with its error in words. No symbolic link below a store's folder is
-/// followed by any of them.
+/// The system calls that a store uses, with errors in words. None of them follows a symbolic link below a store's folder.
 package enum FileSystem {
   // MARK: Folders
 
-  /// Does something in the folder that a place is in: an open folder, and the place's name there.
+  /// Opens the folder of a path, and calls the body with its descriptor and the path's name in it.
   ///
-  /// - Throws: `Errno` where there is no such folder, or a link stands in the place of one.
+  /// - Throws: `Errno` if the folder does not exist, or if it or a folder above it is a link.
   private static func inFolder<Result>(
     of path: StorePath, _ body: (_ folder: CInt, _ name: String) throws -> Result
   ) throws -> Result {
@@ -26,7 +25,7 @@ package enum FileSystem {
   }
 
   #if os(Linux)
-    /// A folder that is only passed through need not be readable.
+    /// Folders on the way need not be readable.
     private static let folderFlags = pk_open_path | O_DIRECTORY | O_CLOEXEC
   #else
     private static let folderFlags = O_SEARCH | O_DIRECTORY | O_CLOEXEC
@@ -38,7 +37,7 @@ package enum FileSystem {
     return descriptor
   }
 
-  /// Makes a folder where there is none.
+  /// Makes a folder if it does not exist.
   package static func makeFolder(_ path: StorePath, permissions: mode_t = 0o755) throws {
     do {
       try inFolder(of: path) { folder, name in
@@ -49,7 +48,7 @@ package enum FileSystem {
     }
   }
 
-  /// Makes a folder with those that it is in.
+  /// Makes a folder, and those above it.
   package static func makeFolders(_ path: StorePath) throws {
     do {
       try FileManager.default.createDirectory(atPath: path.root.string, withIntermediateDirectories: true)
@@ -61,13 +60,13 @@ package enum FileSystem {
     }
   }
 
-  /// Names in a folder, none when it cannot be read.
+  /// Returns the names in a folder, none if it cannot be read.
   package static func names(in folder: StorePath) -> [String] {
     guard let file = try? open(folder, .readOnly, options: .directory) else { return [] }
     return names(in: file)
   }
 
-  /// - Parameter folder: is closed.
+  /// - Parameter folder: the open folder, which is closed.
   private static func names(in folder: FileDescriptor) -> [String] {
     guard let stream = fdopendir(folder.rawValue) else {
       try? folder.close()
@@ -84,7 +83,7 @@ package enum FileSystem {
 
   // MARK: Files
 
-  /// Opens, hands over, and closes.
+  /// Opens a file for the body, and closes it afterwards.
   package static func withFile<Result>(
     _ path: StorePath, _ mode: FileDescriptor.AccessMode, options: FileDescriptor.OpenOptions = [],
     permissions: FilePermissions? = nil, _ body: (FileDescriptor) throws -> Result
@@ -93,10 +92,10 @@ package enum FileSystem {
     return try file.closeAfter { try body(file) }
   }
 
-  /// Opens a regular file, or with `.directory` a folder. A symbolic link, a FIFO or a device in its place is neither
-  /// followed nor waited for.
+  /// Opens a regular file, or with `.directory` a folder. Fails for a symbolic link, a FIFO or a device, without following
+  /// or waiting.
   ///
-  /// - Parameter followsLink: a symbolic link in the place of the file itself is followed after all.
+  /// - Parameter followsLink: `true` to follow a symbolic link at the path itself.
   /// - Throws: ``StoreError``.
   package static func open(
     _ path: StorePath, _ mode: FileDescriptor.AccessMode, options: FileDescriptor.OpenOptions = [],
@@ -119,14 +118,14 @@ package enum FileSystem {
     return file
   }
 
-  /// Opens whatever stands there.
+  /// Opens an item of any kind.
   ///
   /// - Throws: `Errno`.
   package static func opened(
     _ path: StorePath, _ mode: FileDescriptor.AccessMode, options: FileDescriptor.OpenOptions = [],
     permissions: FilePermissions? = nil, followsLink: Bool = false
   ) throws -> FileDescriptor {
-    // The store's own folder may be a link.
+    // The store's root folder may be a link.
     let options = options.union([.closeOnExec, .nonBlocking]).union(
       followsLink || path.names.isEmpty ? [] : .noFollow)
     let flags = mode.rawValue | options.rawValue
@@ -136,7 +135,7 @@ package enum FileSystem {
     }
   }
 
-  /// The bytes of a file that is no longer than `limit`; `nil` for every other, and for what is not a regular file.
+  /// Returns the bytes of a regular file; `nil` if it is larger than `limit`, or if there is no such file.
   package static func contents(of path: StorePath, upTo limit: Int, followsLink: Bool = false) -> [UInt8]? {
     guard let file = try? open(path, .readOnly, followsLink: followsLink) else { return nil }
     defer { try? file.close() }
@@ -152,7 +151,7 @@ package enum FileSystem {
     }
   }
 
-  /// Unlocks and closes. Closing alone would leave the lock to a child process that is just being started.
+  /// Unlocks and closes a file. Closing alone would leave the lock to a child process that is being started.
   package static func closeLocked(_ file: FileDescriptor) {
     flock(file.rawValue, LOCK_UN)
     try? file.close()
@@ -160,17 +159,17 @@ package enum FileSystem {
 
   // MARK: Durability
 
-  /// The file's bytes and metadata have reached the disk when this returns.
+  /// Flushes the file's bytes and metadata to the disk.
   package static func synchronise(_ file: FileDescriptor, path: StorePath) throws {
     guard fsync(file.rawValue) == 0 else { throw writeError(Errno(rawValue: errno), path) }
   }
 
-  /// The names in the folder have reached the disk when this returns.
+  /// Flushes the names in the folder to the disk.
   package static func synchroniseFolder(_ folder: StorePath) throws {
     try withFile(folder, .readOnly, options: .directory) { try synchronise($0, path: folder) }
   }
 
-  /// Everything written to the folder's file system so far has reached the disk when this returns.
+  /// Flushes everything that was written to the folder's file system to the disk.
   package static func synchroniseFileSystem(of folder: StorePath) throws {
     #if os(Linux)
       try withFile(folder, .readOnly, options: .directory) { descriptor in
@@ -195,9 +194,9 @@ package enum FileSystem {
     }
   }
 
-  /// Gives a file another name.
+  /// Makes a second name for a file.
   ///
-  /// - Returns: whether that could be done.
+  /// - Returns: `true` if this succeeded.
   package static func link(_ source: StorePath, to target: StorePath) -> Bool {
     let result = try? inFolder(of: source) { sourceFolder, sourceName in
       try inFolder(of: target) { linkat(sourceFolder, sourceName, $0, $1, 0) }
@@ -205,13 +204,15 @@ package enum FileSystem {
     return result == 0
   }
 
-  /// Whether there was something to remove.
+  /// Removes a file or a link.
+  ///
+  /// - Returns: `true` if there was one.
   @discardableResult
   package static func remove(_ path: StorePath) -> Bool {
     (try? inFolder(of: path) { unlinkat($0, $1, 0) }) == 0
   }
 
-  /// Removes a file, or a folder with all that is in it. Links are not followed.
+  /// Removes a file, or a folder with its contents. Links are not followed.
   package static func removeAll(_ path: StorePath) {
     guard status(path)?.kind == .folder else {
       remove(path)
@@ -221,7 +222,7 @@ package enum FileSystem {
     while hasFolders {
       hasFolders = false
       for name in names(in: path) where !remove(path.appending(name)) {
-        // What is in a folder is moved up: however deep it lies, no more than a few are open at once.
+        // The contents of a folder are moved up, so that only a few folders are open at once, however deep they lie.
         let inner = path.appending(name)
         for name in names(in: inner) where !remove(inner.appending(name)) {
           let isMoved = (try? rename(inner.appending(name), to: path.appending(UUID().uuidString))) != nil
@@ -239,16 +240,16 @@ package enum FileSystem {
 
   // MARK: Status
 
-  /// What stands at a place, also where it is a link; `nil` where there is nothing.
+  /// The status of the item at a path, also of a link itself; `nil` if there is none.
   package static func status(_ path: StorePath) -> FileStatus? {
     var status = stat()
-    // The store's own folder may be a link.
+    // The store's root folder may be a link.
     let flags = path.names.isEmpty ? 0 : AT_SYMLINK_NOFOLLOW
     guard (try? inFolder(of: path) { fstatat($0, $1, &status, flags) }) == 0 else { return nil }
     return FileStatus(status)
   }
 
-  /// How many names an open file has; 0 where that cannot be known.
+  /// The number of names of an open file; 0 if it is unknown.
   package static func nameCount(_ file: FileDescriptor) -> Int {
     var status = stat()
     return fstat(file.rawValue, &status) == 0 ? Int(status.st_nlink) : 0
@@ -260,7 +261,7 @@ package enum FileSystem {
     return FileStatus(status)
   }
 
-  /// Bytes that a process without privileges can still write on the path's file system.
+  /// The bytes that a process without privileges can still write to the path's file system.
   package static func availableBytes(at path: FilePath) throws -> Int64 {
     var status = statvfs()
     guard statvfs(path.string, &status) == 0 else {
@@ -276,13 +277,13 @@ package enum FileSystem {
   }
 }
 
-/// What identifies a file and tells whether it was written to.
+/// The identity of a file, and the properties that change when it is written.
 package struct FileStatus: Hashable, Sendable {
   package let device: UInt64
   package let inode: UInt64
-  /// In bytes.
+  /// The size in bytes.
   package let size: Int64
-  /// Nanoseconds since 1970.
+  /// The modification time in nanoseconds since 1970.
   package let modified: Int64
   package let kind: Kind
 
@@ -295,7 +296,7 @@ package struct FileStatus: Hashable, Sendable {
 
   package var isFolder: Bool { kind == .folder }
 
-  /// Of the file itself, also where it is a symbolic link; nil where there is none.
+  /// The status of the file at a path, also of a symbolic link itself; `nil` if there is none.
   package init?(ofLink path: String) {
     var status = stat()
     guard lstat(path, &status) == 0 else { return nil }

@@ -2,22 +2,22 @@ import Foundation
 import HTTPTransport
 import SystemPackage
 
-/// A temporary folder of this process, removed with the last who holds it.
+/// A temporary folder of this process, which is removed when its last owner releases it.
 package final class SessionFolder: Sendable {
   package let folder: StorePath
   package var path: String { folder.string }
-  /// Locked for as long as the folder is in use, so that others can tell what a killed process has left.
+  /// Locked while the folder is in use, so that other processes recognise folders of killed ones.
   private let lock: FileDescriptor
 
   private static let prefix = "pagekit-session-"
 
-  /// - Throws: ``StoreError/notWritable(path:reason:)`` where there is no place for temporary files either.
+  /// - Throws: ``StoreError/notWritable(path:reason:)`` if the system's temporary folder cannot be written.
   package init() throws {
     let parent = StorePath(FilePath(FileManager.default.temporaryDirectory.path))
     Self.removeAbandoned(in: parent)
     folder = parent.appending(Self.prefix + UUID().uuidString)
     try FileSystem.makeFolder(folder, permissions: 0o700)
-    // Locked under another name, so that nobody takes it for abandoned before it is.
+    // Locked under another name first, so that no other process finds it unlocked and removes the folder.
     let (made, named) = (folder.appending("session.new"), folder.appending("session"))
     lock = try FileSystem.open(made, .readWrite, options: .create, permissions: [.ownerReadWrite])
     flock(lock.rawValue, LOCK_EX | LOCK_NB)

@@ -2,48 +2,52 @@ import Foundation
 import HTTPTransport
 import SystemPackage
 
-/// Where the parts of a store are.
+/// The folder of a store.
 public struct StoreDirectory: Hashable, Sendable {
-  public let root: FilePath
+  package let root: FilePath
 
+  /// Makes a store directory of a path. The folder need not exist.
   public init(_ path: String) {
     root = FilePath(path).lexicallyNormalized()
   }
 
-  /// `XDG_DATA_HOME/pagekit`, or `~/.local/share/pagekit`.
+  /// The default folder: `XDG_DATA_HOME/pagekit`, or `~/.local/share/pagekit`.
+  ///
+  /// - Parameter environment: the environment variables; the process's own by default.
   public static func standard(environment: [String: String] = ProcessInfo.processInfo.environment) -> StoreDirectory {
-    // The XDG specification has relative paths ignored.
+    // The XDG specification requires that relative paths are ignored.
     if let data = environment["XDG_DATA_HOME"], data.hasPrefix("/") {
       return StoreDirectory(data + "/pagekit")
     }
     return StoreDirectory((environment["HOME"] ?? NSHomeDirectory()) + "/.local/share/pagekit")
   }
 
+  /// The folder's path.
   public var path: String { root.string }
-  /// SQLite opens it by its path.
-  public var database: FilePath { databaseFile.path }
+  /// The path of the database, by which SQLite opens it.
+  package var database: FilePath { databaseFile.path }
   package var databaseFile: StorePath { place.appending("store.sqlite") }
   package var blobs: StorePath { place.appending("blobs") }
   package var partial: StorePath { place.appending("partial") }
   package var quarantine: StorePath { place.appending("quarantine") }
-  /// Files that are locked while open pages view releases.
+  /// The folder of the files that are locked while open pages use releases.
   package var views: StorePath { place.appending("views") }
-  /// Held shared by writers, exclusively by the collector.
+  /// The lock file: writers lock it shared, the collector exclusively.
   package var lock: StorePath { place.appending("lock") }
   private var place: StorePath { StorePath(root) }
 
-  /// SQLite's files beside the database.
+  /// The files that SQLite makes beside the database.
   package var logs: [StorePath] { ["-wal", "-shm", "-journal"].map { databaseFile.extended(by: $0) } }
 
-  /// Whether there is a store.
+  /// `true` if the folder contains a store.
   public var hasStore: Bool { FileSystem.status(databaseFile) != nil }
 
-  /// Whether somebody has stored something here: only then is what cannot be the store's own put aside.
+  /// `true` if the folder has folders of a store: only then are foreign files in it put aside.
   package var isStore: Bool {
     [blobs, partial, views].contains { FileSystem.status($0)?.kind == .folder }
   }
 
-  /// Makes the folders that are missing. What stands in the place of one is put aside, in a folder that is a store.
+  /// Makes the missing folders. In a folder that is a store, other files in their places are put aside.
   ///
   /// - Throws: ``StoreError``.
   package func create() throws {
@@ -62,9 +66,9 @@ public struct StoreDirectory: Hashable, Sendable {
     }
   }
 
-  /// Does something, and once more where it failed and a folder of the store is no folder any more, or has gone.
+  /// Runs work on the store; if it fails because a folder of the store is missing, makes the folder and repeats the work.
   ///
-  /// - Throws: what the work throws, ``StoreError``.
+  /// - Throws: the error that the work throws, ``StoreError``.
   package func repairing<Result>(_ work: () throws -> Result) throws -> Result {
     do {
       return try work()
@@ -76,24 +80,24 @@ public struct StoreDirectory: Hashable, Sendable {
   }
 }
 
-// MARK: - What cannot be the store's own
+// MARK: - Foreign files
 
 extension StoreDirectory {
-  /// Moves what stands at a path out of the way, whatever it is. What a link names is not touched.
+  /// Moves a file, folder or link away. The target of a link is not touched.
   package func putAside(_ path: StorePath) throws {
     let name = "\(path.lastName).foreign-\(UUID().uuidString)"
-    // The folder of such things may be one itself.
+    // The quarantine folder itself may be the one to move.
     let folder = FileSystem.status(quarantine)?.kind == .folder && path != quarantine ? quarantine : place
     try FileSystem.rename(path, to: folder.appending(name))
   }
 
-  /// Puts aside what stands at a path and is of another kind.
+  /// Puts the item at a path aside if it is of another kind.
   package func makeWay(for kind: FileStatus.Kind, at path: StorePath) throws {
     guard let found = FileSystem.status(path), found.kind != kind else { return }
     try putAside(path)
   }
 
-  /// Opens a file of the store, and makes it where there is none.
+  /// Opens a file of the store, and makes it if it does not exist.
   package func open(own path: StorePath) throws -> FileDescriptor {
     try repairing {
       try makeWay(for: .file, at: path)
@@ -102,7 +106,7 @@ extension StoreDirectory {
     }
   }
 
-  /// Makes a file of the store that is empty and has no other name.
+  /// Makes an empty file of the store that has no other name.
   package func make(own path: StorePath) throws -> FileDescriptor {
     try repairing {
       try makeWay(for: .file, at: path)
@@ -114,7 +118,7 @@ extension StoreDirectory {
 }
 
 extension NSError {
-  /// The system's words where there are some.
+  /// The system's description of the error, if there is one.
   package var plainReason: String {
     if let underlying = userInfo[NSUnderlyingErrorKey] as? NSError, underlying.domain == NSPOSIXErrorDomain {
       return Errno(rawValue: Int32(underlying.code)).description

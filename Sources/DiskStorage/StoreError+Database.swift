@@ -1,7 +1,7 @@
 import GRDB
 
 extension StoreError {
-  /// The store's error for an error of SQLite.
+  /// Makes the store's error for an error of SQLite.
   package init(_ error: DatabaseError, path: String) {
     switch error.resultCode {
     case _ where DatabaseDamage.isDamage(error):

@@ -1,22 +1,24 @@
-/// Why the store cannot do what it was asked to. What was in it is untouched.
+/// The reason why an operation of a store failed. The store's contents are unchanged.
 public enum StoreError: Error, Hashable, CustomStringConvertible {
   /// The folder or a file in it cannot be written.
   case notWritable(path: String, reason: String)
+  /// A file cannot be read.
   case notReadable(path: String, reason: String)
-  /// Written by a newer PageKit.
+  /// The store was written by a newer PageKit; `found` and `supported` are versions of the format.
   case newerVersion(path: String, found: Int, supported: Int)
+  /// The disk is full.
   case diskFull(path: String)
-  /// The database is no database any more.
+  /// The database is damaged.
   case damagedDatabase(path: String, reason: String)
-  /// The database is another program's.
+  /// The database belongs to another program.
   case foreignDatabase(path: String)
-  /// The database cannot be used.
+  /// The database cannot be used for another reason.
   case database(path: String, reason: String)
-  /// There is no store here.
+  /// The folder contains no store.
   case absent(path: String)
-  /// The release was collected while it was in use.
+  /// The release was removed by a garbage collection meanwhile.
   case releaseGone(name: String)
-  /// The release cannot be switched to.
+  /// The release cannot become current, since the entries `missing` are not stored.
   case incompleteRelease(name: String, missing: [String])
 
   public var description: String {

@@ -4,8 +4,8 @@ import SystemPackage
 
 /// The advisory lock between the processes that use a store.
 ///
-/// From the check that a blob exists to the commit that names it a writer holds it shared; the collector removes
-/// files only while it holds it exclusively.
+/// A writer holds it shared from the check that a blob exists to the commit that names it; the collector holds it
+/// exclusively while it removes files.
 package struct StoreLock: Sendable {
   package let path: StorePath
 
@@ -16,9 +16,9 @@ package struct StoreLock: Sendable {
     case exclusive
   }
 
-  /// Waits for the lock; blocks its thread.
+  /// Waits for the lock, blocking the thread, and runs the body while holding it.
   package func with<Result>(_ mode: Mode, _ body: () throws -> Result) throws -> Result {
-    // flock belongs to the open file, so each holder opens its own.
+    // An flock belongs to the open file, so each holder opens its own.
     let file = try opened()
     defer { FileSystem.closeLocked(file) }
     let operation = mode == .shared ? LOCK_SH : LOCK_EX
@@ -31,7 +31,7 @@ package struct StoreLock: Sendable {
   }
 
   private func opened() throws -> FileDescriptor {
-    // A folder is left where it is: somebody has made it so that nothing is stored here.
+    // A folder stays in place: a person may have made it to prevent storing.
     if FileSystem.status(path)?.kind == .other {
       try FileSystem.rename(path, to: path.extended(by: ".foreign-\(UUID().uuidString)"))
     }
