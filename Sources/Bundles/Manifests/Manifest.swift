@@ -43,7 +43,7 @@ public struct Manifest: Hashable, Sendable {
 }
 
 extension Manifest {
-  /// When a bundle is preloaded.
+  /// The time at which a bundle is preloaded.
   public enum Preload: String, Hashable, Sendable, Codable, CaseIterable {
     /// It is fetched first; the release is complete only with it.
     case launch
@@ -65,7 +65,7 @@ extension Manifest {
     public var md5: MD5Digest
     /// The SHA-256 of the content, if the manifest gives one.
     public var sha256: SHA256Digest?
-    /// When the entry is preloaded.
+    /// The time at which the entry is preloaded.
     public var preload: Preload
     /// The URLs of responses that are fetched into the response cache together with the bundle.
     public var prefetch: [String]

@@ -10,7 +10,7 @@ public struct PageBundle: Hashable, Sendable {
     case file
   }
 
-  /// Whether it is a page's script or another file.
+  /// The kind: a page's script or another file.
   public let kind: Kind
   /// Its name in the manifest.
   public let name: String
@@ -22,7 +22,7 @@ public struct PageBundle: Hashable, Sendable {
   public let md5: MD5Digest
   /// The SHA-256, if the manifest gives one.
   public let sha256: SHA256Digest?
-  /// When it is preloaded.
+  /// The time at which it is preloaded.
   public let preload: Manifest.Preload
   /// The URLs of responses that are fetched together with it.
   public let prefetch: [String]

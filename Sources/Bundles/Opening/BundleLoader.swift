@@ -17,7 +17,7 @@ public final class BundleLoader: Sendable {
     public var consistency = Consistency.bundle
     /// The query parameters that belong to a page's identity, for manifests without a rule of their own.
     public var identity = PageIdentity.ignoringAllParameters
-    /// How long an opening waits for a silent server if nothing is stored; 15 seconds by default.
+    /// The longest wait of an opening for a silent server if nothing is stored; 15 seconds by default.
     public var idleLimit: Duration = .seconds(15)
     /// The checksum sources for bundles outside the manifest, in the order in which they are asked.
     public var checksumSources = ChecksumSource.standard

@@ -327,7 +327,7 @@ final class BundleOpening: Sendable {
     return (try? await pinned(verifier, unless: answer)) ?? answer
   }
 
-  /// How long the server may take to give its MD5s, counted from the opening's beginning.
+  /// The longest wait for the server's MD5s, counted from the opening's beginning.
   private var patience: Duration { policy.deadline ?? loader.configuration.idleLimit }
 
   private func manifestAnswer(_ verifier: LaunchVerifier) async -> ServerAnswer {

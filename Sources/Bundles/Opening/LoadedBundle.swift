@@ -2,7 +2,7 @@ import HTTPTransport
 
 /// A bundle's bytes, checked against their digests, with their origin.
 public struct LoadedBundle: Sendable {
-  /// Where a bundle's bytes came from.
+  /// The origin of a bundle's bytes.
   public enum Source: String, Hashable, Sendable, Codable {
     /// From memory; the bytes were checked when they were read.
     case memory
@@ -20,7 +20,7 @@ public struct LoadedBundle: Sendable {
   public let url: PageURL
   /// The script, in UTF-8.
   public let bytes: [UInt8]
-  /// Where the bytes came from.
+  /// The origin of the bytes.
   public let source: Source
   /// The MD5 of the bytes.
   public let md5: MD5Digest
@@ -44,7 +44,7 @@ public struct OpenOptions: Hashable, Sendable {
   /// Opens the bundle of this release only, which is the release of the page around it. A bundle that the release does
   /// not list is opened like one outside of manifests.
   package var view: ReleaseView?
-  /// How long the caller has already waited for the server; this counts towards the policy's deadline.
+  /// The time that the caller has already waited for the server; it counts towards the policy's deadline.
   package var timeWaited: Duration = .zero
 
   /// Makes options with the given values.

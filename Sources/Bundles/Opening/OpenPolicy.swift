@@ -31,7 +31,7 @@ extension OpenPolicy {
   /// `true` if stored bytes may be run without the server's confirmation.
   var allowsUnconfirmed: Bool { self != .networkOnly }
 
-  /// How long an opening waits for the server if bytes are stored; `nil` to wait as long as there is progress.
+  /// The longest wait for the server if bytes are stored; `nil` to wait as long as there is progress.
   var deadline: Duration? {
     if case .networkFirst(let deadline) = self { deadline } else { nil }
   }
@@ -55,7 +55,7 @@ public struct OpenRule: Hashable, Sendable {
 struct OpeningDeadline: Equatable, Sendable {
   /// The time at which the opening began.
   let began: Duration
-  /// How long the caller had waited for the server by then.
+  /// The time that the caller had waited for the server by then.
   var waited: Duration = .zero
   /// The limit from the beginning if stored bytes can be shown; `nil` for no limit.
   let total: Duration?

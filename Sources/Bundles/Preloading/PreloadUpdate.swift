@@ -63,7 +63,7 @@ public struct PreloadUpdate: Sendable {
   public struct Bundle: Hashable, Sendable {
     /// The name in the manifest.
     public let name: String
-    /// Whether it is a page's script or another file.
+    /// The kind: a page's script or another file.
     public let kind: PageBundle.Kind
     /// The size in bytes, if the manifest or the response gives it.
     public internal(set) var size: Int64?

@@ -30,7 +30,7 @@ public final class BundleStore: BundleStoring {
   private let session: SessionFolder?
   /// The queue that waits for locks. No thread of Swift's tasks waits for one, since the lock's holder may need it.
   private let lockQueue = DispatchQueue(label: "pagekit.store.lock")
-  /// How long replaced releases are kept, in seconds.
+  /// The time for which replaced releases are kept, in seconds.
   let releaseGrace: Double
 
   /// Opens the store, and makes it if it does not exist.

@@ -17,7 +17,7 @@ enum Retention: Hashable, Sendable {
     var isHeld = false
     /// The seconds since another release replaced it.
     var replacedFor: Double = .infinity
-    /// How long replaced releases are kept, in seconds.
+    /// The time for which replaced releases are kept, in seconds.
     var grace: Double = 0
     var keepsPrevious = false
   }

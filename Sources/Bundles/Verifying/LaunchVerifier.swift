@@ -3,13 +3,13 @@ import HTTPCaching
 import HTTPTransport
 import Logging
 
-/// How often the server is asked for its MD5s.
+/// The frequency of requests for the server's MD5s.
 public enum Verification: Hashable, Sendable {
   /// Once per launch.
   case perLaunch
   /// Each time a page opens.
   case everyOpen
-  /// When a page opens and the last answer is older than this.
+  /// Each time a page opens and the last answer is older than this.
   case every(Duration)
 
   /// Returns `true` if an answer of this age is still valid.
@@ -64,7 +64,7 @@ package actor LaunchVerifier {
   private var launch = 0
   private var hasAskedUnconditionally = false
 
-  /// How long the server is not asked after a failure, so that offline pages do not wait for a time-out each time.
+  /// The pause after a failure, so that offline pages do not wait for a time-out each time.
   private static let failureRest: Duration = .seconds(30)
 
   /// - Parameters:

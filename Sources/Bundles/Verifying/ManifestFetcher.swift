@@ -117,7 +117,7 @@ package struct ManifestFetcher: Sendable {
     }
   }
 
-  /// How long a page may wait for the release's name, which is only for people.
+  /// The longest wait of a page for the release's name, which is only for people.
   private static let namePatience: Duration = .seconds(2)
   private static let nameLimit: Int64 = 64 << 10
 

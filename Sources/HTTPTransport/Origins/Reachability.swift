@@ -19,7 +19,7 @@ public final class Reachability: Sendable {
   package struct Patience: Hashable, Sendable {
     /// The number of consecutive failures to connect; 2 by default, at least 1.
     package var failures: Int
-    /// How long no request is sent; 5 seconds by default, and twice as long after each further failure.
+    /// The time without requests; 5 seconds by default, and twice as long after each further failure.
     package var rest: Duration
     /// The longest time without a request; 60 seconds by default.
     package var longestRest: Duration

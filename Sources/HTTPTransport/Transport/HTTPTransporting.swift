@@ -89,7 +89,7 @@ public struct TransferLimits: Hashable, Sendable {
   /// The lowest speed in bytes per second; 256 by default, 0 for no limit. A transfer that is slower for
   /// ``lowSpeedTime`` ends.
   public var lowSpeedBytesPerSecond: Int
-  /// How long a transfer may be slower than ``lowSpeedBytesPerSecond``; 15 seconds by default.
+  /// The longest time for which a transfer may be slower than ``lowSpeedBytesPerSecond``; 15 seconds by default.
   public var lowSpeedTime: Duration
   /// The time limit for the whole transfer; `nil`, the default, for no limit.
   public var total: Duration?

@@ -1,24 +1,24 @@
 import HTTPTransport
 
-/// An event of a `text/event-stream`.
+/// An event in a `text/event-stream`.
 struct ServerSentEvent: Hashable, Sendable {
-  /// `message` unless the stream names another.
+  /// The type; `message` by default.
   let type: String
   let data: String
 }
 
-/// Reads a `text/event-stream` piece by piece. HTML, “Server-sent events”, §9.2.6. A value.
+/// Parses a `text/event-stream` piece by piece. HTML, “Server-sent events”, §9.2.6. A value.
 ///
-/// A line or an event over the limit is skipped; what follows is read as usual.
+/// A line or an event over the limit is skipped; the following ones are parsed.
 struct EventStreamParser: Sendable {
-  /// Bytes of a line, and of an event's data.
+  /// The size limit of a line, and of an event's data, in bytes.
   static let limit = 1 << 20
-  /// Bytes of an `id` that is sent back to the server.
+  /// The size limit of an `id`, which is sent back to the server, in bytes.
   static let idLimit = 1 << 10
 
-  /// What `Last-Event-ID` is to say; empty before the first `id`.
+  /// The value for `Last-Event-ID`; empty before the first `id`.
   private(set) var lastEventID = ""
-  /// How long the server asks clients to wait before they connect again.
+  /// The delay before reconnecting that the server asks for.
   private(set) var reconnectionTime: Duration?
 
   private var line: [UInt8] = []
@@ -33,13 +33,15 @@ struct EventStreamParser: Sendable {
 
   init() {}
 
-  /// - Parameter former: of the connection before; half a line of it is no part of the new one.
+  /// Makes a parser for a new connection.
+  ///
+  /// - Parameter former: the parser of the last connection, whose incomplete line is dropped.
   init(after former: EventStreamParser) {
     lastEventID = former.lastEventID
     reconnectionTime = former.reconnectionTime
   }
 
-  /// The events that are complete with these bytes.
+  /// Returns the events that these bytes complete.
   mutating func receive(_ bytes: some Sequence<UInt8>) -> [ServerSentEvent] {
     var events: [ServerSentEvent] = []
     for byte in bytes {
@@ -87,14 +89,14 @@ struct EventStreamParser: Sendable {
       if !value.isEmpty, value.utf8.allSatisfy({ (48...57).contains($0) }), let milliseconds = Int64(value) {
         reconnectionTime = .milliseconds(milliseconds)
       }
-    // A comment, or a field of a later day.
+    // A comment, or an unknown field.
     default: break
     }
     return nil
   }
 
   private static func field(_ line: Substring) -> (name: Substring, value: Substring) {
-    // By scalars: a combining character may follow either.
+    // By scalars, since a combining character may follow the colon or the space.
     let scalars = line.unicodeScalars
     guard let colon = scalars.firstIndex(of: ":") else { return (line, "") }
     let value = scalars[scalars.index(after: colon)...]

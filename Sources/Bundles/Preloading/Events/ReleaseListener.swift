@@ -5,10 +5,10 @@ import HTTPTypes
 import Logging
 import Synchronization
 
-/// Listens to a server's release events, and connects again whenever the connection ends.
+/// Listens to a server's release events, and reconnects whenever the connection ends.
 struct ReleaseListener: Sendable {
   let url: PageURL
-  /// Whose releases they are.
+  /// The manifest's URL.
   let source: PageURL
   let store: any BundleStoring
   let client: OriginClient
@@ -16,16 +16,16 @@ struct ReleaseListener: Sendable {
   let sleep: @Sendable (Duration) async throws -> Void
   let logger: Logger
 
-  /// A connection that lasted so long was a good one: the pauses begin anew.
+  /// The duration after which a connection counts as good, so that the next pause is short again.
   private static let proof: Duration = .seconds(10)
 
-  /// A connection on which nothing has come for so long is given up; renderhost sends something every 15 seconds.
+  /// The silence after which a connection is given up; renderhost sends bytes at least every 15 seconds.
   static let silence: Duration = .seconds(60)
 
   /// HTML, “Server-sent events”, §9.2.4.
   private static let lastEventID = HTTPField.Name("Last-Event-ID")
 
-  /// What an event tells of a release, as renderhost writes it.
+  /// The data of renderhost's events.
   private struct News: Decodable {
     let release: String
     let sequence: Int64
@@ -50,7 +50,7 @@ struct ReleaseListener: Sendable {
 
   /// Returns when the task is cancelled, or when the server answers 204: HTML, “Server-sent events”, §9.2.3.
   ///
-  /// - Parameter announce: called for each release that the store does not know yet.
+  /// - Parameter announce: called for each release that the store does not know.
   func listen(_ announce: @escaping @Sendable () -> Void) async {
     let stream = Stream()
     var failures = 0
@@ -78,7 +78,7 @@ struct ReleaseListener: Sendable {
     var fields: HTTPFields = [.accept: "text/event-stream", .cacheControl: "no-store"]
     if !id.isEmpty, let name = Self.lastEventID { fields[name] = id }
     var limits = client.limits
-    // It is meant to be slow, and to last.
+    // An event stream is slow and endless.
     (limits.lowSpeedBytesPerSecond, limits.total) = (0, nil)
     let response = try await client.send(.get, url, fields: fields, limits: limits)
     switch response.head.status.code {
@@ -93,7 +93,7 @@ struct ReleaseListener: Sendable {
     }
   }
 
-  /// Throws when the stream has ended, or has been silent for too long.
+  /// Reads events; throws when the stream has ended, or has been silent for too long.
   private func read(
     _ body: Body, into stream: Stream, _ announce: @escaping @Sendable () -> Void
   ) async throws {
@@ -116,7 +116,8 @@ struct ReleaseListener: Sendable {
     }
   }
 
-  /// An event of another shape than renderhost's counts as news: the server is asked then.
+  /// Returns `true` if an event announces another release. An event in another format than renderhost's also counts, so that
+  /// the server is asked.
   private func isNews(_ event: ServerSentEvent) async -> Bool {
     guard let news = try? JSONValue(reading: Array(event.data.utf8)).decoded(as: News.self),
       let latest = try? await store.source(source)?.latest
@@ -125,13 +126,13 @@ struct ReleaseListener: Sendable {
   }
 }
 
-/// Where a listener is in the server's events, from one connection to the next.
+/// A listener's position in the server's events, across connections.
 private final class Stream: Sendable {
   private let state = Mutex((parser: EventStreamParser(), heard: ContinuousClock.now))
 
-  /// A new connection begins.
+  /// Begins a new connection.
   ///
-  /// - Returns: the `Last-Event-ID`; empty for none.
+  /// - Returns: the value of `Last-Event-ID`; empty for none.
   func begin() -> String {
     state.withLock { state in
       state.parser = EventStreamParser(after: state.parser)
@@ -147,7 +148,7 @@ private final class Stream: Sendable {
     }
   }
 
-  /// When something came last.
+  /// The time of the last bytes.
   var heard: ContinuousClock.Instant { state.withLock(\.heard) }
   var reconnectionTime: Duration? { state.withLock(\.parser.reconnectionTime) }
 }
