@@ -4,10 +4,9 @@ import Synchronization
 
 /// Sends requests and follows redirects. Each origin gets only the fields that belong to it.
 package struct OriginClient: Sendable {
-  private let transport: any HTTPTransporting
+  private let sender: OriginSender
   private let fields: OriginFields?
   let limits: TransferLimits
-  let reachability: Reachability
   /// Counts the requests that were sent.
   let counter: RequestCounter
   /// The times at which the server last sent bytes.
@@ -30,7 +29,7 @@ package struct OriginClient: Sendable {
 
   var reachability: Reachability { sender.reachability }
 
-  /// An origin that counts as away is asked all the same: whoever fetches bundles paces itself.
+  /// Sends a request also to an origin that counts as unreachable: preloads have pauses of their own.
   ///
   /// - Parameters:
   ///   - url: an `http` or `https` URL.
@@ -60,20 +59,6 @@ package struct OriginClient: Sendable {
         visited.append(url)
         url = target
       }
-    }
-  }
-}
-
-extension OriginClient {
-  /// Sends a request also to an origin that counts as unreachable: preloads have pauses of their own.
-  private func send(_ request: TransportRequest, to url: PageURL) async throws -> TransportResponse {
-    do {
-      let response = try await transport.send(request)
-      reachability.recordSuccess(url)
-      return response
-    } catch {
-      reachability.record(error, for: url)
-      throw error
     }
   }
 }
