@@ -26,7 +26,7 @@ package final class ReleaseFeed: Sendable {
   private let state = Mutex(State())
   private let publications = Atomic<Int>(0)
   /// One pending change stands for all that have not been taken.
-  private let broadcast = Broadcast<Void>(limit: 1)
+  private let broadcast = Broadcast<Void>(.newest(1))
 
   package init() {}
 
