@@ -3,10 +3,12 @@ import HTTPTransport
 import ScriptEngine
 
 extension ElementTree {
-  /// The tree as text, an element a line, for people and for tests.
+  /// The tree as text, with a line for each element, for people and for tests.
   public var outline: String { outline(withStyles: false) }
 
-  /// - Parameter withStyles: whether each line ends with the element's style: `{color: red; fontSize: 32}`.
+  /// Returns the tree as text, with a line for each element.
+  ///
+  /// - Parameter withStyles: `true` ends each line with the element's style: `{color: red; fontSize: 32}`.
   public func outline(withStyles: Bool) -> String {
     guard let root else { return "" }
     return preorder(from: root).map { element in
@@ -20,11 +22,12 @@ extension ElementTree {
     }.joined(separator: "\n")
   }
 
-  /// The tree as JSON, in the shape that scripts describe elements in.
+  /// The tree as JSON, in the form in which scripts describe elements: `{ref, type, attr, style, event, children}`, and
+  /// `image` for pictures.
   public var json: JSONValue {
     guard let root else { return .null }
     var made: [String: JSONValue] = [:]
-    // Children before parents, so that no depth is too deep.
+    // Children before parents: no recursion.
     for element in preorder(from: root).reversed() {
       var members: [String: JSONValue] = [
         "ref": .string(element.ref), "type": .string(element.type), "attr": ScriptValue.object(element.attributes).json,

@@ -1,9 +1,10 @@
 import HTTPTransport
 import ScriptEngine
 
-/// A page's elements as a document that a browser shows: for looking at, not for using.
+/// A page's elements as an HTML document, to be looked at in a browser.
 ///
-/// Nothing in it runs: what the page says is escaped or left out, and the document forbids scripts besides.
+/// Nothing in it runs: texts of the page are escaped or left out, and the document's Content-Security-Policy forbids
+/// scripts.
 public struct HTMLPreview: Sendable {
   private let tree: ElementTree
   private let title: String
@@ -12,10 +13,10 @@ public struct HTMLPreview: Sendable {
   private let resource: @Sendable (String) -> String?
 
   /// - Parameters:
-  ///   - rules: the page's, for its fonts.
+  ///   - rules: the page's rules, for its fonts.
   ///   - embedded: the pages that elements show, by the elements' refs.
-  ///   - resource: the URL at which a browser finds what the page calls so; nil for none. `http`, `https`, `file`, and
-  ///     `data` for pictures and fonts; others are left out.
+  ///   - resource: gives the URL for a reference of the page, or `nil` to leave it out. `http`, `https`, `file`, and `data`
+  ///     for pictures and fonts are allowed; others are left out.
   package init(
     _ tree: ElementTree, title: String, rules: [PageRule] = [], embedded: [String: HTMLPreview] = [:],
     resource: @escaping @Sendable (String) -> String? = { $0 }
@@ -42,14 +43,14 @@ public struct HTMLPreview: Sendable {
     """
   }
 
-  /// The elements alone.
+  /// The elements, without the document around them.
   var body: String { elements(below: "") }
 
-  /// - Parameter path: what the refs begin with: those of the elements that the page is embedded in.
+  /// - Parameter path: the prefix of the refs: the refs of the elements that the page is embedded in.
   private func elements(below path: String) -> String {
     guard let root = tree.root else { return "" }
     var output = ""
-    // What is still to be written; the last comes first. No recursion: scripts decide how deep it is.
+    // The steps that are left, the next one last. No recursion: scripts decide how deep the tree is.
     var waiting: [Step] = [.element(root)]
     while let step = waiting.popLast() {
       switch step {
@@ -85,8 +86,8 @@ public struct HTMLPreview: Sendable {
   private static let policy =
     "default-src 'none'; style-src 'unsafe-inline'; img-src http: https: file: data:; font-src http: https: file: data:"
 
-  /// How elements look that say nothing of it. A unit of the design is a hundredth of a `rem`: the page is as wide as
-  /// the window, and no wider than it was designed.
+  /// The default styles of elements. A unit of the design is a hundredth of a `rem`: the page is as wide as the window, and
+  /// at most as wide as its design.
   private static let styles = """
     html{background:#e4e4e4;font-size:min(100px,calc(100vw / 7.5));--x:max(0px,calc((100vw - 7.5rem) / 2))}
     *{box-sizing:border-box;margin:0;padding:0;scrollbar-width:none}

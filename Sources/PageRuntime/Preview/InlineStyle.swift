@@ -1,14 +1,14 @@
 import ScriptEngine
 
-/// An element's style as a browser's declarations. What a page may not say is left out: only known properties, only
-/// values that are no more than values.
+/// An element's style as CSS declarations. Only known properties are kept, and only values that cannot load, run or end
+/// anything.
 enum InlineStyle {
   static func declarations(_ style: [String: ScriptValue]) -> [String] {
     let named = Dictionary(style.map { (kebab($0.key), $0.value) }, uniquingKeysWith: { first, _ in first })
     let isFixed = named["position"] == "fixed"
     var result = named.sorted { $0.key < $1.key }.compactMap { name, value -> String? in
       guard let text = value.plainText.flatMap({ Self.text($0, for: name) }) else { return nil }
-      // The page stands in the middle of a wide window.
+      // The page is in the middle of a wide window.
       if isFixed, name == "left" || name == "right" { return "\(name):calc(var(--x) + \(text == "0" ? "0rem" : text))" }
       return "\(name):\(text)"
     }
@@ -24,7 +24,7 @@ enum InlineStyle {
     return StyleValue.scaled(safe, countsPlainNumbers: counts)
   }
 
-  /// Names in quotes, so that they are only names.
+  /// The names of a font family in quotes, so that they are only names.
   static func family(_ text: String) -> String? {
     let names = text.split(separator: ",").prefix(10).compactMap { name in
       let kept = name.filter { $0.isASCII ? $0.isLetter || $0.isNumber || " -_".contains($0) : $0.isLetter }
@@ -50,7 +50,7 @@ enum InlineStyle {
     return result
   }
 
-  /// The properties pages have, and whether a number without a unit is a length there.
+  /// The properties of pages; `true` if a number without a unit is a length.
   private static let properties: [String: Bool] = {
     var result: [String: Bool] = [:]
     for name in [

@@ -4,12 +4,13 @@ import HTTPTransport
 import ScriptEngine
 
 extension PageInstance {
-  /// What the page shows now, as a document for a browser.
+  /// Returns the page as it is now, as an HTML document for a browser.
   ///
   /// - Parameters:
-  ///   - embedding: pictures and fonts that the page has loaded stand in the document itself, so that it needs nothing
-  ///     beside it; otherwise their URLs do.
-  ///   - limit: bytes of what one page has in it; the URLs of what is beyond it stand there.
+  ///   - title: the document's title; `nil` for the page's URL.
+  ///   - embedding: `true` puts the pictures and fonts that the page has loaded into the document, so that it needs no other
+  ///     file; `false` puts their URLs there.
+  ///   - limit: the largest number of bytes that one page embeds; URLs stand for the rest.
   public func preview(title: String? = nil, embedding: Bool = true, limit: Int = 64 << 20) async -> HTMLPreview {
     let (tree, rules, url) = (tree, rules, url)
     let resources = embedding ? await embeddedResources(limit: limit) : [:]
@@ -22,7 +23,7 @@ extension PageInstance {
     }
   }
 
-  /// `data:` URLs by what the page calls them.
+  /// `data:` URLs by the page's references.
   private func embeddedResources(limit: Int) async -> [String: String] {
     var result: [String: String] = [:]
     var room = limit
@@ -42,7 +43,7 @@ extension PageInstance {
     return result
   }
 
-  /// As the page's image loader has it.
+  /// The bytes of a picture, from the page's image loader.
   private func picture(_ reference: String) async -> [UInt8]? {
     let loader = registry.handlers.images
     if loader is DefaultImageLoader {
@@ -55,7 +56,7 @@ extension PageInstance {
     return bytes
   }
 
-  /// Resource before, and so most likely in the cache.
+  /// The bytes of something that the page has loaded before, and that is most likely in the cache.
   private func stored(_ request: ResourceRequest) async -> [UInt8]? {
     for await update in updates(for: request) {
       switch update {

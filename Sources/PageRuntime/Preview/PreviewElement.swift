@@ -1,17 +1,17 @@
 import ScriptEngine
 
-/// One element as HTML: its tag, and what stands in it before its children.
+/// An element as HTML: its tag, and its content before its children.
 struct PreviewElement {
   let element: ElementTree.Element
   let tree: ElementTree
-  /// What its ref begins with in the document.
+  /// The prefix of its ref in the document.
   let path: String
-  /// Where a browser finds what the page calls so; nil where it does not.
+  /// Gives the URL for a reference of the page, or `nil` to leave it out.
   let resource: (String) -> String?
 
   var tag: String {
     switch element.type {
-    // Browsers draw a frame for a picture that is not there; on a device there is nothing to see.
+    // Browsers draw a frame for a missing picture; devices show nothing.
     case "image", "img": picture == nil ? "div" : "img"
     case "input": "input"
     case "textarea": "textarea"
@@ -28,7 +28,7 @@ struct PreviewElement {
   private var content: String {
     switch element.type {
     case "text", "span", "richtext": text("value").escaped
-    // HTML §13.1.2.5: a line's end at the very beginning does not count.
+    // HTML §13.1.2.5: a line end at the beginning does not count.
     case "textarea": (text("value").hasPrefix("\n") ? "\n" : "") + text("value").escaped
     case "indicator": dots
     default: ""
@@ -76,15 +76,15 @@ struct PreviewElement {
     return result
   }
 
-  // MARK: What is more than an attribute
+  // MARK: Computed from several attributes
 
-  /// Where an image's picture is; `nil` if it failed or there is none.
+  /// The URL of an image's picture; `nil` if it failed or there is none.
   private var picture: String? {
     if case .failed? = element.image { return nil }
     return url("src") ?? url("placeholder")
   }
 
-  /// Whether the body says how high it is. A share of the window's height is as good as nothing.
+  /// `true` if the body has a height of its own. A share of the window's height does not count.
   private var hasOwnHeight: Bool {
     ["height", "maxHeight"].contains { element.style[$0]?.plainText.map { !$0.isEmpty && !$0.hasSuffix("%") } ?? false }
   }
@@ -95,7 +95,7 @@ struct PreviewElement {
     return ["column-count:\(min(max(Int(text("columnCount")) ?? 2, 1), 20))"] + gap
   }
 
-  /// What is higher than its contents scrolls by itself; the rest scrolls with the page.
+  /// The direction in which an element with a height of its own scrolls; others scroll with the page.
   private var scrolling: String? {
     if text("scrollDirection") == "horizontal" { return "across" }
     return element.style["height"] != nil || element.style["maxHeight"] != nil ? "down" : nil
@@ -137,7 +137,7 @@ struct PreviewElement {
 }
 
 extension String {
-  /// For HTML's text and quoted attributes.
+  /// The text, escaped for HTML text and quoted attributes.
   var escaped: String {
     guard utf8.contains(where: { "&<>\"'".utf8.contains($0) }) else { return self }
     return replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")

@@ -1,8 +1,8 @@
-/// URLs that a preview may show pictures and fonts from.
+/// Checks URLs of pictures and fonts in a preview.
 enum PreviewURL {
-  /// Nil for what would run, and for what no browser finds by itself.
+  /// Returns `nil` for a URL that would run, or that a browser cannot load by itself.
   static func safe(_ text: String) -> String? {
-    // Browsers leave these out before they look at the scheme.
+    // Browsers remove these bytes before they read the scheme.
     guard !text.isEmpty, !text.utf8.contains(where: { $0 <= 32 || $0 == 127 }) else { return nil }
     guard let colon = text.firstIndex(of: ":") else { return text }
     let scheme = text[..<colon].lowercased()
@@ -17,7 +17,7 @@ enum PreviewURL {
     }
   }
 
-  /// For `url("…")` in a style sheet: nothing in it ends the string, the rule or the element.
+  /// The URL for `url("…")` in a style sheet, escaped so that it cannot end the string, the rule or the element.
   static func quoted(_ text: String) -> String {
     text.utf8.reduce(into: "") { result, byte in
       if byte >= 0x80 || "\"'\\<>".utf8.contains(byte) || byte <= 32 {

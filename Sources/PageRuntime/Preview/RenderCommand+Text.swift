@@ -1,7 +1,7 @@
 import ScriptEngine
 
 extension RenderCommand: CustomStringConvertible {
-  /// The command in a line.
+  /// The command in one line.
   public var description: String {
     switch self {
     case .createBody(let element): "createBody \(element.outlineText)"
@@ -22,7 +22,7 @@ extension RenderCommand: CustomStringConvertible {
 }
 
 extension ElementDescription {
-  /// Without its style, and with how many elements come with it.
+  /// The element without its style, with the number of elements below it.
   fileprivate var outlineText: String {
     let events = events.isEmpty ? "" : " @" + events.sorted().joined(separator: ",")
     let below = elementsBelow
@@ -41,7 +41,7 @@ extension ElementDescription {
 }
 
 extension [String: ScriptValue] {
-  /// ` name="value"` for each that has one, by name.
+  /// ` name="value"` for each member with a value, by name.
   var outlineText: String {
     sorted { $0.key < $1.key }.compactMap { name, value in
       value.isNothing ? nil : " \(name)=\(value.outlineText)"
@@ -60,14 +60,14 @@ extension [String: ScriptValue] {
 }
 
 extension String {
-  /// Clipped, in one line.
+  /// The text in one line, clipped at 60 characters.
   fileprivate var oneLine: String {
     (count > 60 ? prefix(59) + "…" : self).replacing("\n", with: "⏎")
   }
 }
 
 extension ScriptValue {
-  /// In quotes, clipped, in one line.
+  /// The value in quotes, in one line, clipped at 60 characters.
   var outlineText: String {
     "\"\((plainText ?? jsonText).oneLine)\""
   }

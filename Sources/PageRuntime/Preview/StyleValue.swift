@@ -1,12 +1,12 @@
 import Foundation
 
-/// Values of styles as a browser takes them: checked to be no more than that, with the design's units.
+/// Checks values of styles and converts their units for a browser.
 ///
-/// A hundredth of a `rem` is a unit of the design, which is 750 wide.
+/// A unit of the design, which is 750 wide, is a hundredth of a `rem`.
 enum StyleValue {
-  /// A longer one is no style that a person wrote.
+  /// The largest length of a value in bytes.
   private static let lengthLimit = 500
-  /// The units of a `wx`: a point of a screen with two pixels a point.
+  /// The units in a `wx`, a point of a screen with two pixels per point.
   private static let unitsPerPoint = 2.0
 
   private static let functions: Set<String> = [
@@ -15,10 +15,10 @@ enum StyleValue {
     "matrix", "perspective",
   ]
 
-  /// Nil for text that could end the declaration, load something, or run.
+  /// Returns `nil` for a text that could end the declaration, load something or run.
   static func safe(_ text: String) -> String? {
     guard text.utf8.count <= lengthLimit, !text.isEmpty, text.utf8.allSatisfy(isPlain) else { return nil }
-    // Words before a parenthesis are functions, and those are known.
+    // A word before a parenthesis is a function; only known ones are allowed.
     for piece in text.split(separator: "(", omittingEmptySubsequences: false).dropLast() {
       let name = piece.reversed().prefix { $0.isLetter || $0.isNumber || $0 == "-" || $0 == "_" }
       guard name.isEmpty || functions.contains(String(name.reversed()).lowercased()) else { return nil }
@@ -35,7 +35,7 @@ enum StyleValue {
     }
   }
 
-  /// Every `px` and `wx` in the text, and numbers that stand alone outside of functions, in the preview's unit.
+  /// Converts every `px` and `wx` of a text, and plain numbers outside of functions, to the preview's unit.
   static func scaled(_ text: String, countsPlainNumbers: Bool) -> String {
     var result = ""
     var depth = 0
@@ -54,7 +54,7 @@ enum StyleValue {
     return result
   }
 
-  /// Nil for what is no length.
+  /// Returns `nil` if the word is not a length.
   private static func length(_ word: Substring, _ countsPlainNumbers: Bool) -> String? {
     let lowered = word.lowercased()
     if lowered.hasSuffix("px"), let number = number(lowered.dropLast(2)) { return units(number) }

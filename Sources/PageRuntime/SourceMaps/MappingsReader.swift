@@ -5,7 +5,7 @@ struct MappingsReader {
 
   init(_ mappings: String) { bytes = Array(mappings.utf8) }
 
-  /// - Parameter room: segments that there may be.
+  /// - Parameter room: the largest number of segments.
   /// - Throws: ``SourceMapError``.
   mutating func segments(sources: Int, names: Int, room: Int, limit: Int) throws -> [SourceMap.Segment] {
     var segments: [SourceMap.Segment] = []
@@ -33,7 +33,7 @@ struct MappingsReader {
         sourceLine += try number()
         guard !isAtEnd else { throw damage(start, "a segment has 3 fields") }
         sourceColumn += try number()
-        // A source that is not there: the place comes from nowhere that could be named.
+        // A segment whose source is not listed has no source.
         if (0..<Int64(sources)).contains(source), let line = Int32(exactly: sourceLine), line >= 0,
           let column = Int32(exactly: sourceColumn), column >= 0
         {
@@ -55,17 +55,17 @@ struct MappingsReader {
     position >= bytes.count || bytes[position] == UInt8(ascii: ",") || bytes[position] == UInt8(ascii: ";")
   }
 
-  /// Five bits a digit, the lowest first; the lowest of all is the sign.
+  /// Reads a number: five bits per digit, the lowest first; the lowest bit is the sign.
   private mutating func number() throws -> Int64 {
     let start = position
     var value: Int64 = 0
     var shift: Int64 = 0
     while position < bytes.count {
-      guard let digit = Self.digit(bytes[position]) else { throw damage(position, "it is no base64 digit") }
+      guard let digit = Self.digit(bytes[position]) else { throw damage(position, "it is not a base64 digit") }
       position += 1
       value |= (digit & 31) << shift
       guard digit & 32 != 0 else {
-        // ECMA-426: what does not fit into 32 bits is an error.
+        // ECMA-426: a number that does not fit into 32 bits is an error.
         guard value >> 1 <= Int64(Int32.max) + 1 else { throw damage(start, "a number is too large") }
         return value & 1 == 0 ? value >> 1 : -(value >> 1)
       }

@@ -1,9 +1,9 @@
 import ScriptEngine
 
 extension ScriptException {
-  /// The same with its places in a script's sources instead of the script.
+  /// The exception with places in the script's sources instead of the script.
   ///
-  /// - Parameter url: what the engine calls the script; places in others stay as they are.
+  /// - Parameter url: the URL of the script; places in other scripts stay.
   package func mapped(through map: SourceMap, of url: String) -> ScriptException {
     var result = located
     if result.url == url, let line = result.line, let position = map.position(line: line, column: result.column) {
@@ -22,7 +22,7 @@ extension ScriptException {
     return result
   }
 
-  /// With the place of the innermost call that has one, where the engine gave none.
+  /// The exception with the place of the innermost call that has one, if the engine gave no place.
   package var located: ScriptException {
     guard line == nil, let call = stack?.split(separator: "\n").lazy.compactMap({ StackCall($0) }).first else {
       return self
@@ -40,7 +40,7 @@ struct StackCall: Hashable {
   let line: Int
   let column: Int
 
-  /// Nil for other lines, those of native functions among them.
+  /// Returns `nil` for other lines, such as those of native functions.
   init?(_ text: Substring) {
     // A URL may have an @ in it; names have none.
     let parts = text.split(separator: "@", maxSplits: 1, omittingEmptySubsequences: false)

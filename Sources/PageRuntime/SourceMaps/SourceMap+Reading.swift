@@ -1,9 +1,9 @@
 import HTTPTransport
 
 extension SourceMap {
-  /// Reads a map's JSON: a plain one, or one of sections.
+  /// Reads the JSON of a map, with or without sections.
   ///
-  /// - Parameter url: the map's own, from which its sources count; nil where it has none.
+  /// - Parameter url: the URL of the map, against which its sources are resolved.
   /// - Throws: ``SourceMapError``.
   package init(reading bytes: [UInt8], at url: PageURL? = nil, limits: Limits = Limits()) throws {
     guard bytes.count <= limits.bytes else { throw SourceMapError.tooLarge(what: "bytes", limit: limits.bytes) }
@@ -24,7 +24,7 @@ extension SourceMap {
     for (index, section) in sections.enumerated() { try add(section, index, url, limits) }
   }
 
-  /// ECMA-426: a first line that keeps the file from being run as a script does not count.
+  /// ECMA-426: a first line that begins with `)]}'`, which keeps the file from being run as a script, is left out.
   private static func withoutGuard(_ bytes: [UInt8]) -> ArraySlice<UInt8> {
     guard bytes.starts(with: Array(")]}'".utf8)) else { return bytes[...] }
     return bytes.drop { $0 != UInt8(ascii: "\n") }
@@ -60,7 +60,7 @@ extension SourceMap {
       if added[index].source >= 0 { added[index].source += firstSource }
       if added[index].name >= 0 { added[index].name += firstName }
     }
-    // Generators write them in order; those that do not are sorted, and equal places stay as they are.
+    // Generators write segments in order; others are sorted, and equal places keep their order.
     if !zip(added, added.dropFirst()).allSatisfy({ !$1.isBefore($0) }) { added.sort { $0.isBefore($1) } }
     segments += added
     names += file.names ?? []
@@ -78,12 +78,12 @@ extension SourceMap {
   private static func resolve(_ source: String, root: String?, _ url: PageURL?) -> String {
     var text = source
     if let root, !root.isEmpty { text = root.hasSuffix("/") ? root + source : "\(root)/\(source)" }
-    // `webpack:///./a.js` and its like are names, not places.
+    // `webpack:///./a.js` is a name, not a place.
     guard let url, !text.contains("://") else { return text }
     return url.resolving(text)?.text ?? text
   }
 
-  /// A map as it is written.
+  /// The JSON of a map.
   private final class File: Decodable {
     struct Section: Decodable {
       struct Offset: Decodable {

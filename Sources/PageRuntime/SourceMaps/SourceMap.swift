@@ -1,8 +1,8 @@
 import HTTPTransport
 
-/// Where the parts of a generated script come from. ECMA-426, "Source Map v3".
+/// The sources of the parts of a generated script. ECMA-426, "Source Map v3".
 package struct SourceMap: Hashable, Sendable {
-  /// The most that a map may have; one with more is refused.
+  /// The limits of a map; a larger one is refused.
   package struct Limits: Hashable, Sendable {
     package var bytes = 64 << 20
     package var segments = 4_000_000
@@ -10,25 +10,25 @@ package struct SourceMap: Hashable, Sendable {
 
     package init() {}
 
-    /// Sources, their contents and names are as many values as a map has of them.
+    /// The limits of the JSON: sources, their contents and names are values too.
     var json: JSONLimits { JSONLimits(values: 10_000 + segments) }
   }
 
   /// A place in a source.
   package struct Position: Hashable, Sendable, CustomStringConvertible {
-    /// A URL where the map's own is known; else what the map calls it.
+    /// The URL of the source, or its name in the map if the map's own URL is not known.
     package let source: String
     /// From 1.
     package let line: Int
     /// From 1.
     package let column: Int
-    /// What the source calls the thing that is there.
+    /// The name in the source.
     package let name: String?
 
     package var description: String { "\(source):\(line):\(column)" }
   }
 
-  /// From one generated place on, up to the next; all counted from 0, and −1 where there is none.
+  /// A part of the generated script, up to the next segment. All numbers count from 0; −1 stands for none.
   struct Segment: Hashable, Sendable {
     var line: Int32
     var column: Int32
@@ -40,19 +40,19 @@ package struct SourceMap: Hashable, Sendable {
     func isBefore(_ other: Segment) -> Bool { (line, column) < (other.line, other.column) }
   }
 
-  /// Nil for a source without a name.
+  /// The sources; `nil` for one without a name.
   package internal(set) var sources: [String?] = []
-  /// The sources' text, where the map has it.
+  /// The texts of the sources, if the map has them.
   package internal(set) var contents: [String?] = []
   var names: [String] = []
   /// In order.
   var segments: [Segment] = []
 
-  /// Where a place in the generated script comes from; nil where the map does not say.
+  /// Returns the source of a place in the generated script, or `nil` if the map has none.
   ///
   /// - Parameters:
   ///   - line: from 1.
-  ///   - column: from 1; nil for the first one of the line that comes from anywhere.
+  ///   - column: from 1; `nil` for the first one of the line that has a source.
   package func position(line: Int, column: Int?) -> Position? {
     guard let line = Int32(exactly: line), line > 0 else { return nil }
     if let column {
@@ -65,7 +65,7 @@ package struct SourceMap: Hashable, Sendable {
     return segments[start...].prefix { $0.line == line - 1 }.lazy.compactMap(position).first
   }
 
-  /// A line of a source, where the map has its text.
+  /// Returns a line of a source, or `nil` if the map does not have its text.
   ///
   /// - Parameter line: from 1.
   package func text(of source: String, line: Int) -> String? {
@@ -84,7 +84,7 @@ package struct SourceMap: Hashable, Sendable {
       name: segment.name >= 0 ? names[Int(segment.name)] : nil)
   }
 
-  /// The first segment that is beyond something; their count where none is.
+  /// The index of the first segment beyond a place; the number of segments if there is none.
   private func firstIndex(where isBeyond: (Segment) -> Bool) -> Int {
     var (low, high) = (0, segments.count)
     while low < high {
@@ -95,18 +95,18 @@ package struct SourceMap: Hashable, Sendable {
   }
 }
 
-/// Why a text is no source map.
+/// An error of reading a source map.
 package enum SourceMapError: Error, Hashable, Sendable, CustomStringConvertible {
   case notJSON(String)
   case version(String)
-  /// A character, counted from 0, of `mappings` that makes no sense.
+  /// An invalid character of `mappings`, counted from 0.
   case badMappings(at: Int, reason: String)
   case badSection(Int, reason: String)
   case tooLarge(what: String, limit: Int)
 
   package var description: String {
     switch self {
-    case .notJSON(let reason): "the source map is no JSON object of a map: \(reason)"
+    case .notJSON(let reason): "the source map is not the JSON object of a map: \(reason)"
     case .version(let found): "the source map is of version \(found), 3 is expected"
     case .badMappings(let at, let reason): "the source map's mappings are damaged at character \(at): \(reason)"
     case .badSection(let index, let reason): "section \(index + 1) of the source map is damaged: \(reason)"

@@ -2,7 +2,7 @@ import Foundation
 import HTTPCache
 import HTTPTransport
 
-/// Finds and reads the map that a script names at its end: in a `data:` URL, beside it, or anywhere on the network.
+/// Loads the source map that a script names at its end: in a `data:` URL, beside the script, or on the network.
 package struct SourceMapLookup: Sendable {
   private let loader: ResourceLoader
   private let limits: SourceMap.Limits
@@ -12,13 +12,15 @@ package struct SourceMapLookup: Sendable {
     self.limits = limits
   }
 
-  /// - Parameter url: the script's own.
-  /// - Returns: nil where the script names none.
-  /// - Throws: ``SourceMapError``, and what loading it throws. The script is none the worse for it.
+  /// Loads the map of a script.
+  ///
+  /// - Parameter url: the URL of the script.
+  /// - Returns: `nil` if the script names no map.
+  /// - Throws: ``SourceMapError``, and errors of loading. They do not affect the script.
   package func map(of source: String, at url: PageURL) async throws -> SourceMap? {
     guard let reference = SourceMapReference.find(in: source) else { return nil }
     let place = url.resolving(reference)
-    // What comes over the network does not read files here.
+    // A script from the network must not read local files.
     if let place, place.isFile, !url.isFile {
       throw LoadError.unreadableFile(place, reason: "local files may not be read")
     }

@@ -1,6 +1,6 @@
-/// What a script says of where its map is: `//# sourceMappingURL=…` at its end.
+/// The reference to a source map at the end of a script: `//# sourceMappingURL=…`.
 package enum SourceMapReference {
-  /// The reference as it is written; nil where there is none. Only blank lines and comments may follow it.
+  /// Returns the reference as it is written, or `nil` if there is none. Only blank lines and comments may follow it.
   package static func find(in source: String) -> String? {
     var rest = Substring(source).utf8
     while let last = rest.last {
@@ -30,7 +30,7 @@ package enum SourceMapReference {
       value = value[..<end.lowerBound]
     }
     let text = String(value.utf8.prefix { !isSpace($0) }) ?? ""
-    // Inside quotes it is a string that a script makes, not a comment.
+    // With quotes it is a string that a script makes, not a comment.
     guard !text.isEmpty, !text.utf8.contains(where: { "\"'`".utf8.contains($0) }) else { return nil }
     return text
   }
