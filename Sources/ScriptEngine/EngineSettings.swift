@@ -1,17 +1,17 @@
 import CJavaScriptCore
 
-/// What has to be set before the first context of the process.
+/// The engine's settings, which must be made before the first context of the process.
 enum EngineSettings {
-  /// The signal with which the engine stops its threads; its own choice, SIGUSR1, belongs to the app.
+  /// The signal with which the engine stops its threads. Its default, SIGUSR1, belongs to the app.
   private static let collectorSignal: Int32 = 36
 
   private static let applied: Bool = {
-    // Without WebAssembly the engine installs no handler for SIGSEGV: a crash stays the process's own.
+    // Without WebAssembly the engine installs no handler for SIGSEGV, so that crashes are reported as usual.
     for option in ["useWasm", "useWasmFaultSignalHandler"] { _ = jsc_options_set_boolean(option, 0) }
     return JSConfigureSignalForGC(collectorSignal)
   }()
 
-  /// Loads the library, and nothing else: the engine starts threads as soon as it is asked for anything.
+  /// Loads the library only: the engine starts threads at its first use.
   ///
   /// - Throws: ``ScriptError/engine(_:)`` if JavaScriptCore is not installed.
   static func load() throws {

@@ -3,7 +3,7 @@ import CJavaScriptCore
 extension String {
   /// Lends the engine a copy of the text. It lives until `body` returns.
   func withEngineString<Result>(_ body: (JSStringRef) throws -> Result) rethrows -> Result {
-    // The engine wants a terminator, and takes what comes before a zero byte for all.
+    // The engine reads up to a zero byte.
     let string: JSStringRef =
       utf8.contains(0)
       ? Self.engineString(utf16: Array(utf16)) : withCString { JSStringCreateWithUTF8CString($0) }
@@ -15,7 +15,7 @@ extension String {
     units.withUnsafeBufferPointer { JSStringCreateWithCharacters($0.baseAddress, $0.count) }
   }
 
-  /// Takes over what a copying function of the engine gave.
+  /// Takes over a string that a copying function of the engine returned.
   init(consuming string: JSStringRef) {
     defer { JSStringRelease(string) }
     let characters = UnsafeBufferPointer(

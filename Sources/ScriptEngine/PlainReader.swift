@@ -1,12 +1,12 @@
 import CJavaScriptCore
 import Foundation
 
-/// Reads the JSON that the engine makes of its own values. It is for that alone: well-formed, in UTF-8, no spaces.
+/// Reads the JSON that the engine makes of its own values: well-formed, in UTF-8, without spaces.
 struct PlainReader {
   private let bytes: UnsafeBufferPointer<UInt8>
   private var position = 0
 
-  /// As ``ValueReader`` has it.
+  /// The largest depth, as in ``ValueReader``.
   private static let depthLimit = 512
 
   static func read(_ text: JSStringRef) throws -> ScriptValue {
@@ -102,7 +102,7 @@ struct PlainReader {
     throw Self.malformed
   }
 
-  /// One with escapes, of which there are few.
+  /// Reads a string with escapes, which are rare.
   private mutating func escapedString(from start: Int) throws -> String {
     var units: [UInt16] = []
     var pending = start
@@ -125,7 +125,7 @@ struct PlainReader {
     throw Self.malformed
   }
 
-  /// Half a surrogate pair may stand alone; it becomes a replacement character.
+  /// Reads an escape. A lone surrogate becomes a replacement character.
   private mutating func escape() throws -> UInt16 {
     guard position + 1 < bytes.count else { throw Self.malformed }
     let kind = bytes[position + 1]

@@ -1,21 +1,22 @@
 import CJavaScriptCore
 
-/// What a script gave a function of ours; good until that returns. Only for the group's thread.
+/// An argument of a native function, valid until the function returns. Only for the group's thread.
 package struct ScriptArgument {
   let raw: JSValueRef
   let context: ScriptContext
 
-  /// To be kept beyond the call.
+  /// The argument as a reference, which may be kept after the call.
   package var reference: ScriptReference { ScriptReference(raw, in: context) }
 
-  /// As ``ScriptReference/value()``.
+  /// Returns the argument as plain data, as ``ScriptReference/value()`` does.
   ///
-  /// - Throws: ``ScriptError/notPlainData(_:)``, ``ScriptError/exception(_:)`` where a getter throws.
+  /// - Throws: ``ScriptError/notPlainData(_:)``; ``ScriptError/exception(_:)`` if a getter throws.
   package func value() throws -> ScriptValue { try ValueReader(context).read(raw) }
 
-  /// What JSON keeps of it, several times as fast for objects: no binary data, and nothing for what is undefined.
+  /// Returns the argument as JSON has it, several times as fast for objects: without binary data, and without members that
+  /// are undefined.
   ///
-  /// - Throws: ``ScriptError/notPlainData(_:)``, ``ScriptError/exception(_:)`` where it refers to itself.
+  /// - Throws: ``ScriptError/notPlainData(_:)``; ``ScriptError/exception(_:)`` if it refers to itself.
   package func plainValue() throws -> ScriptValue {
     guard JSValueIsObject(context.raw, raw) else { return try value() }
     var thrown: JSValueRef?

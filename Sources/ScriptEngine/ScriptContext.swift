@@ -1,14 +1,14 @@
 import CJavaScriptCore
 
-/// One global object with what belongs to it. Only for the group's thread.
+/// A global object and its values. Only for the group's thread.
 package final class ScriptContext {
   let raw: JSGlobalContextRef
   let limiter: ScriptLimiter
-  /// Its name for other threads.
+  /// The context's id, for other threads.
   package internal(set) var id: ScriptGroup.ContextID?
-  /// Something of the owner's that functions called by the script need.
+  /// An object of the owner, for native functions.
   package var attachment: AnyObject?
-  /// Work that promises of the script's wait for.
+  /// The tasks that the script's promises wait for.
   var work: [Int: Task<Void, Never>] = [:]
   private var pending: [Int: PendingPromise] = [:]
   private var waiters: [Int: CheckedContinuation<ScriptValue, any Error>] = [:]
@@ -25,19 +25,22 @@ package final class ScriptContext {
 
   deinit { JSGlobalContextRelease(raw) }
 
-  /// Of the functions we make; looked up once. Unowned by a reference, which would own the context.
+  /// The prototype of native functions, looked up once. A reference to it would own the context.
   private(set) lazy var functionPrototype: JSValueRef? = try? global["Function"]["prototype"].raw
 
   // MARK: Values
 
+  /// The global object.
   package var global: ScriptReference { ScriptReference(JSContextGetGlobalObject(raw), in: self) }
+  /// The value `undefined`.
   package var undefined: ScriptReference { ScriptReference(JSValueMakeUndefined(raw), in: self) }
 
+  /// Brings plain data into the context.
   package func reference(to value: ScriptValue) -> ScriptReference {
     ScriptReference(ValueWriter(self).write(value), in: self)
   }
 
-  /// The same value seen from this context; both must be of one group.
+  /// The value as one of this context; both contexts must be of one group.
   package func adopting(_ reference: ScriptReference) -> ScriptReference { ScriptReference(reference.raw, in: self) }
 
   // MARK: Running
@@ -45,7 +48,7 @@ package final class ScriptContext {
   /// Runs a script.
   ///
   /// - Parameters:
-  ///   - url: what errors call it.
+  ///   - url: the script's name in errors.
   /// - Throws: ``ScriptError``.
   @discardableResult
   package func evaluate(_ source: String, url: String? = nil) throws -> ScriptReference {
@@ -61,18 +64,18 @@ package final class ScriptContext {
     return result.map { ScriptReference($0, in: self) } ?? undefined
   }
 
-  /// Frees what nothing refers to before it returns; `JSGarbageCollect` only asks for it.
+  /// Collects garbage before it returns; `JSGarbageCollect` only schedules it.
   package func collectGarbage() { JSSynchronousGarbageCollectForDebugging(raw) }
 
-  /// Whether scripts may make code of text with `eval` and `Function`.
+  /// Sets whether scripts may make code of text with `eval` and `Function`.
   package func setEvalAllowed(_ isAllowed: Bool) {
     "code may not be made of text here".withEngineString { JSGlobalContextSetEvalEnabled(raw, isAllowed, $0) }
   }
 
-  /// What to do with promises that are rejected and never looked at.
+  /// Sets the handler of rejected promises that the script does not handle.
   ///
-  /// - Parameter home: a context of the same group that outlives this one. The engine never lets go of the function, nor
-  ///   that of the context it is from: without one, this context's memory is free only when its group ends.
+  /// - Parameter home: a context of the same group that outlives this one. The engine never frees the handler nor its
+  ///   context: without a home, this context's memory is freed only with the group.
   package func onUnhandledRejection(from home: ScriptContext? = nil, _ report: @escaping (ScriptException) -> Void) {
     let function = (home ?? self).makeFunction(named: "unhandledRejection") { context, arguments in
       if arguments.count > 1 { report(context.exception(arguments[1].raw)) }
@@ -100,14 +103,14 @@ package final class ScriptContext {
     return lastTicket
   }
 
-  /// How many wait for promises of its.
+  /// The number of callers that wait for promises of the context.
   var waiterCount: Int { waiters.count }
 
   func finish(_ waiter: Int, _ result: Swift.Result<ScriptValue, any Error>) {
     waiters.removeValue(forKey: waiter)?.resume(with: result)
   }
 
-  /// Nobody waits for anything any more.
+  /// Cancels the context's work, and ends every wait with ``ScriptError/closed``.
   func close() {
     for task in work.values { task.cancel() }
     work = [:]
@@ -120,13 +123,13 @@ package final class ScriptContext {
   // MARK: Errors
 
   func rethrow(_ thrown: JSValueRef?) throws {
-    // What is stopped in a promise's continuation throws nothing.
+    // A script that is stopped in a promise's continuation throws nothing.
     if let stopped = limiter.reason { throw stopped }
     guard let thrown else { return }
     throw ScriptError.exception(exception(thrown))
   }
 
-  /// What was thrown, in words.
+  /// The exception of a thrown value.
   func exception(_ thrown: JSValueRef) -> ScriptException {
     let reference = ScriptReference(thrown, in: self)
     guard reference.isObject else { return ScriptException(message: reference.text.shortened) }
@@ -150,6 +153,6 @@ package final class ScriptContext {
 }
 
 extension String {
-  /// As much as anybody reads of what a script throws.
+  /// The first 10,000 characters of a long text.
   fileprivate var shortened: String { utf8.count <= 10_000 ? self : prefix(10_000) + "…" }
 }

@@ -1,16 +1,18 @@
-/// Why a script did not run to its end.
+/// An error of running a script, or of a value that goes to it or comes from it.
 public enum ScriptError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// The script threw an exception.
   case exception(ScriptException)
-  /// It ran for longer than allowed.
+  /// One entry into the script took more processor time than the limit.
   case timeLimit(Duration)
-  /// The process took more memory than allowed while it ran; both in bytes.
+  /// The process had more resident memory than the limit while the script ran; both in bytes.
   case memoryLimit(limit: Int64, found: Int64)
-  /// A value is not what a Swift function takes.
+  /// An argument has another type than the Swift function takes. The index counts from 0.
   case wrongArgument(index: Int, expected: String, found: String)
-  /// A value that cannot leave its context: too deep, or it refers to itself.
+  /// A value is too deep or too large, or refers to itself, and so cannot leave its context.
   case notPlainData(String)
-  /// The context was closed.
+  /// The script has ended, or was stopped by its owner.
   case closed
+  /// The script engine failed or is not installed, or a native function refuses a call.
   case engine(String)
 
   public var description: String {
@@ -21,23 +23,24 @@ public enum ScriptError: Error, Hashable, Sendable, CustomStringConvertible {
       "the script took \(found >> 20) MiB of memory, \(limit >> 20) MiB are allowed"
     case .wrongArgument(let index, let expected, let found):
       "argument \(index + 1) must be \(expected), it is \(found)"
-    case .notPlainData(let reason): "the value is no plain data: \(reason)"
+    case .notPlainData(let reason): "the value is not plain data: \(reason)"
     case .closed: "the page's script has ended"
     case .engine(let reason): "the script engine failed: \(reason)"
     }
   }
 }
 
-/// What a script threw.
+/// An exception of a script.
 public struct ScriptException: Hashable, Sendable, CustomStringConvertible {
+  /// The thrown error or value as text.
   public var message: String
-  /// Where it was thrown, as far as the engine knows.
+  /// The script's URL or name, if the engine knows it.
   public var url: String?
-  /// From 1.
+  /// The line, from 1, if the engine knows it.
   public var line: Int?
-  /// From 1.
+  /// The column, from 1, if the engine knows it.
   public var column: Int?
-  /// One call a line, the innermost first.
+  /// The calls, one per line, the innermost first.
   public var stack: String?
 
   package init(

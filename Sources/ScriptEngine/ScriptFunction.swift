@@ -1,6 +1,6 @@
 import CJavaScriptCore
 
-/// A Swift function that scripts can call, with what it needs to find its context again.
+/// A Swift function that scripts can call, and its context.
 final class FunctionBox {
   typealias Body = (ScriptContext, [ScriptArgument]) throws -> JSValueRef
 
@@ -12,7 +12,7 @@ final class FunctionBox {
     self.body = body
   }
 
-  /// What the engine calls.
+  /// The engine's class of native functions.
   static let definition = SharedClass(
     {
       var definition = JSClassDefinition()
@@ -43,7 +43,7 @@ final class FunctionBox {
       return JSClassCreate(&definition)
     }())
 
-  /// `@unchecked` since the engine's classes are made once, never changed, and may be used from any thread.
+  /// `@unchecked`, since the engine's classes are made once, never change, and may be used from any thread.
   struct SharedClass: @unchecked Sendable {
     let raw: JSClassRef?
 
@@ -52,7 +52,7 @@ final class FunctionBox {
 }
 
 extension ScriptContext {
-  /// A function that takes whatever it is given.
+  /// Makes a function that takes its arguments as references.
   package func makeFunction(
     named name: String, _ body: @escaping (ScriptContext, [ScriptReference]) throws -> ScriptReference
   ) -> ScriptReference {
@@ -63,7 +63,7 @@ extension ScriptContext {
     }
   }
 
-  /// A function that reads its arguments as it needs them, and keeps none.
+  /// Makes a function that reads its arguments as it needs them and keeps none.
   package func makeFunction(
     named name: String, reading body: @escaping ([ScriptArgument]) throws -> ScriptValue
   ) -> ScriptReference {
@@ -76,13 +76,13 @@ extension ScriptContext {
       box.release()
       return undefined
     }
-    // An object of a class of ours is called like a function, but has not the methods of one.
+    // The object can be called like a function, but has not the methods of one by itself.
     let reference = ScriptReference(object, in: self)
     if let functionPrototype { JSObjectSetPrototype(raw, object, functionPrototype) }
     return reference
   }
 
-  /// A function of typed arguments; missing ones are `undefined`.
+  /// Makes a function with typed arguments; missing ones are `undefined`.
   package func makeFunction<each Argument: ScriptConvertible, Result: ScriptConvertible>(
     named name: String, _ body: @escaping (repeat each Argument) throws -> Result
   ) -> ScriptReference {
@@ -94,7 +94,7 @@ extension ScriptContext {
   }
 }
 
-/// Goes through a call's arguments.
+/// Reads the arguments of a call one after the other.
 struct ArgumentReader {
   private let arguments: [ScriptReference]
   private var index = 0

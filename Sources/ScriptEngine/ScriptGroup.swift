@@ -1,6 +1,6 @@
 import CJavaScriptCore
 
-/// Contexts that share one engine and one thread: what runs in one waits for what runs in another.
+/// Contexts that share one engine and one thread, so that only one of their scripts runs at a time.
 ///
 ///     let group = try ScriptGroup.make()
 ///     let sum = try await group.perform { try $0.makeContext(named: "sum").evaluate("1 + 2").value() }
@@ -14,23 +14,23 @@ package actor ScriptGroup {
 
   package nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
-  /// Names a context from any thread.
+  /// The id of a context, for any thread.
   package struct ContextID: Hashable, Sendable {
     fileprivate let number: Int
   }
 
-  /// A group with an engine and a thread of its own.
+  /// Makes a group with an engine and a thread of its own.
   ///
   /// - Throws: ``ScriptError/engine(_:)``.
-  // Swift 6.3's optimiser fails (“circular reference”) where another module's code comes to allocate this class, with
-  // its isolated `deinit`: nothing of it may be inlined there.
+  // Swift 6.3's optimiser fails (“circular reference”) if another module's code allocates this class, with its isolated
+  // `deinit`: nothing of it may be inlined there.
   @inline(never)
   package static func make(limits: ScriptLimits = ScriptLimits()) throws -> ScriptGroup {
     try ScriptGroup(limits: limits)
   }
 
-  /// Loads JavaScriptCore, which the first ``make(limits:)`` does otherwise: for a process that may open no files later.
-  /// Starts no thread.
+  /// Loads JavaScriptCore, as the first ``make(limits:)`` would: for a process that may not open files later. Starts no
+  /// thread.
   ///
   /// - Throws: ``ScriptError/engine(_:)`` if JavaScriptCore is not installed. Each ``make(limits:)`` throws it again.
   package static func loadEngine() throws { try EngineSettings.load() }
@@ -51,27 +51,29 @@ package actor ScriptGroup {
     thread.stop()
   }
 
-  /// Does something with the group's contexts, on its thread, under its limits.
+  /// Runs a function on the group's thread, under its limits.
   ///
-  /// - Throws: what `body` throws; ``ScriptError`` where a script fails.
+  /// - Throws: the errors of `body`; ``ScriptError`` if a script fails.
   package func perform<Result: Sendable>(
     _ body: @Sendable (isolated ScriptGroup) throws -> Result
   ) async throws -> Result {
     try limiter.entering { try body(self) }
   }
 
-  /// Stops the scripts that run, and those that wait to, until ``endInterruption()``: what called them throws
+  /// Stops the running script and those that wait, until ``endInterruption()``. Their callers get
   /// ``ScriptError/closed``.
   package nonisolated func interrupt() { interruption.request() }
 
+  /// Lets scripts run again.
   package func endInterruption() { interruption.clear() }
 
+  /// The limits of each entry.
   package var limits: ScriptLimits {
     get { limiter.limits }
     set { limiter.limits = newValue }
   }
 
-  /// To be found again by ``context(_:)`` until it is closed.
+  /// Makes a context. ``context(_:)`` returns it by its id until it is closed.
   package func makeContext(named name: String) throws -> ScriptContext {
     let context = try ScriptContext(in: raw, named: name, limiter: limiter)
     lastID += 1
@@ -81,22 +83,25 @@ package actor ScriptGroup {
     return context
   }
 
+  /// Returns a context that is open.
+  ///
   /// - Throws: ``ScriptError/closed``.
   package func context(_ id: ContextID) throws -> ScriptContext {
     guard let context = contexts[id] else { throw ScriptError.closed }
     return context
   }
 
-  /// Lets go of a context and of all it has.
+  /// Closes a context and frees its values.
   package func close(_ id: ContextID) {
     guard let context = contexts.removeValue(forKey: id) else { return }
     context.close()
-    // Once, for many: a collection costs more than a page.
+    // Once for eight: a collection costs more than a page.
     closed += 1
     if closed % 8 == 0 { context.collectGarbage() }
   }
 
   private var closed = 0
 
+  /// The number of open contexts.
   package var contextCount: Int { contexts.count }
 }

@@ -2,20 +2,21 @@ import CJavaScriptCore
 import Foundation
 import Synchronization
 
-/// How long one entry into a script may take, and how much memory the process may have meanwhile.
+/// The limits of one entry into a script: processor time, and the process's memory.
 public struct ScriptLimits: Hashable, Sendable {
-  /// Of the processor's time; nil for no limit.
+  /// The processor time of one entry; `nil` for no limit.
   public var time: Duration?
-  /// Resident bytes of the whole process; nil for no limit. While there are more, a script is stopped whose own engine
-  /// has 32 MiB or more: those that have little are not to blame.
+  /// The resident bytes of the whole process; `nil` for no limit. Above it, a script is stopped if its own engine has
+  /// 32 MiB or more.
   public var residentBytes: Int64?
 
+  /// Limits; the default is five seconds, and no limit of memory.
   public init(time: Duration? = .seconds(5), residentBytes: Int64? = nil) {
     self.time = time
     self.residentBytes = residentBytes
   }
 
-  /// What the process has now, to choose a limit by; 0 where the system does not tell.
+  /// The resident bytes of the process now, to choose a limit by; 0 if the system does not tell.
   package static func residentBytesNow() -> Int64 {
     // proc(5): the program's size and its resident part, in pages.
     withUnsafeTemporaryAllocation(byteCount: 64, alignment: 1) { buffer in
@@ -26,12 +27,12 @@ public struct ScriptLimits: Hashable, Sendable {
     }
   }
 
-  /// Opened once: a process may be confined later, and memory is looked at often.
+  /// Opened once: a process may be confined later, and memory is read often.
   private static let statistics = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
   private static let pageSize = Int64(sysconf(Int32(_SC_PAGESIZE)))
 }
 
-/// Another thread's wish that a script end.
+/// A request of another thread to stop scripts.
 final class Interruption: Sendable {
   private let flag = Atomic<Bool>(false)
 
@@ -40,24 +41,24 @@ final class Interruption: Sendable {
   func clear() { flag.store(false, ordering: .relaxed) }
 }
 
-/// Stops what runs for too long. A promise chain that feeds itself is not stopped: the engine does not ask there. Only
-/// a process of its own can be stopped then.
+/// Stops scripts that exceed their limits. A chain of promises that feeds itself is not stopped, since the engine does not
+/// ask there: only its process can be ended.
 final class ScriptLimiter {
   var limits: ScriptLimits
   private let group: JSContextGroupRef
   private let interruption: Interruption
-  /// Of the processor's time for the group's thread, in nanoseconds.
+  /// The processor time of the group's thread at which the script is stopped, in nanoseconds.
   private var deadline: UInt64?
   private var depth = 0
-  /// Why the entry's script was stopped; nil where it was not. It holds to the end of the entry: what catches a stop on
-  /// the way must not run on.
+  /// The reason for which the entry's script was stopped; `nil` if it was not. It holds to the end of the entry: a script
+  /// that catches the stop must not run on.
   private(set) var reason: ScriptError?
 
-  /// How often the engine asks, in seconds of the processor's time.
+  /// The interval at which the engine asks, in seconds of processor time.
   private static let interval = 0.05
   private static let blamedBytes = 33_554_432.0
 
-  /// What the engine has for its own values, and what hangs on them.
+  /// The bytes of the engine's values, and of memory that they own.
   private static func engineBytes(_ context: JSContextRef?) -> Double {
     guard let context, let statistics = JSGetMemoryUsageStatistics(context) else { return .infinity }
     return ["heapCapacity", "extraMemorySize"].reduce(0) { sum, name in
@@ -72,7 +73,7 @@ final class ScriptLimiter {
     self.limits = limits
   }
 
-  /// Around each entry from outside; what is called from within counts to it.
+  /// Runs an entry under the limits. Calls from within an entry count as part of it.
   func entering<Result>(_ body: () throws -> Result) rethrows -> Result {
     depth += 1
     if depth == 1 { arm() }
@@ -83,9 +84,9 @@ final class ScriptLimiter {
     return try body()
   }
 
-  /// For functions of Swift's that a script calls: a stop within one, or before it, reaches the script only so.
+  /// Throws if the script was stopped. Native functions call it, since a stop within one reaches the script only so.
   ///
-  /// - Throws: why the script was stopped.
+  /// - Throws: the reason for the stop.
   func checkStopped() throws {
     guard let reason else { return }
     setAlarm()
@@ -98,7 +99,7 @@ final class ScriptLimiter {
     setAlarm()
   }
 
-  /// However busy the machine is: the engine counts so, too.
+  /// The processor time of this thread, which the engine counts too, in nanoseconds.
   private static func processorTime() -> UInt64 {
     var time = timespec()
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
@@ -125,7 +126,7 @@ final class ScriptLimiter {
       reason = .memoryLimit(limit: limit, found: found)
     }
     guard reason == nil else { return true }
-    // Without this the limit would be off for the rest of the entry.
+    // Otherwise the limit would be off for the rest of the entry.
     setAlarm()
     return false
   }

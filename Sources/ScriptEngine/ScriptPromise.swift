@@ -1,7 +1,7 @@
 import CJavaScriptCore
 
 extension ScriptContext {
-  /// A promise for a script, and what settles it: on the group's thread, once.
+  /// Makes a promise for a script, and the means to settle it once, on the group's thread.
   package func makePending() throws -> (promise: ScriptReference, pending: PendingPromise) {
     let (promise, resolve, reject) = try makePromise()
     return (promise, PendingPromise(resolve: resolve, reject: reject))
@@ -19,7 +19,7 @@ extension ScriptContext {
     )
   }
 
-  /// A function whose result comes later: scripts get a promise of it. Its work ends with the context.
+  /// Makes a function that returns a promise of its result. Its work is cancelled with the context.
   package func makeAsyncFunction<each Argument: ScriptConvertible & Sendable, Result: ScriptConvertible & Sendable>(
     named name: String, in group: ScriptGroup,
     _ body: @escaping @Sendable (repeat each Argument) async throws -> Result
@@ -45,7 +45,7 @@ extension ScriptContext {
   }
 }
 
-/// What settles a promise that a script waits for.
+/// A promise of a script that is not settled yet.
 package final class PendingPromise {
   private let resolve: ScriptReference
   private let reject: ScriptReference
@@ -55,7 +55,9 @@ package final class PendingPromise {
     self.reject = reject
   }
 
-  /// - Throws: ``ScriptError`` where what waits for it fails.
+  /// Resolves or rejects the promise.
+  ///
+  /// - Throws: ``ScriptError`` if a function that waits for it fails.
   package func settle(_ result: Swift.Result<ScriptValue, any Error>) throws {
     switch result {
     case .success(let value): try resolve.call([resolve.context.reference(to: value)])
@@ -70,17 +72,16 @@ extension ScriptGroup {
   fileprivate func settle(
     _ id: ContextID, _ ticket: Int, _ result: Swift.Result<ScriptValue, any Error>
   ) async {
-    // A page that has gone waits for nothing.
+    // A context that was closed waits for nothing.
     try? await perform { group in
       guard let pending = try group.context(id).release(ticket) else { return }
       try pending.settle(result)
     }
   }
 
-  /// What a promise comes to; other values are what they are.
+  /// Waits for a promise and returns its result; returns other values at once.
   ///
-  /// - Throws: ``ScriptError/exception(_:)`` where it is rejected, ``ScriptError/closed`` where its context is closed
-  ///   before.
+  /// - Throws: ``ScriptError/exception(_:)`` if it is rejected; ``ScriptError/closed`` if its context is closed before.
   package func settled(
     _ make: @Sendable (isolated ScriptGroup) throws -> ScriptReference
   ) async throws -> ScriptValue {

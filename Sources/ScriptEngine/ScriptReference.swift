@@ -1,6 +1,6 @@
 import CJavaScriptCore
 
-/// A JavaScript value that stays in its context; it keeps the value alive. Only for the group's thread.
+/// A reference to a JavaScript value in its context, which keeps the value alive. Only for the group's thread.
 package final class ScriptReference {
   package let context: ScriptContext
   let raw: JSValueRef
@@ -18,12 +18,12 @@ package final class ScriptReference {
   package var isUndefined: Bool { JSValueIsUndefined(context.raw, raw) }
   package var isObject: Bool { JSValueIsObject(context.raw, raw) }
   package var isFunction: Bool { object.map { JSObjectIsFunction(context.raw, $0) } ?? false }
-  /// Whether it can be waited for.
+  /// `true` if the value has a method `then`, and can be waited for.
   package var isThenable: Bool { isObject && ((try? self["then"].isFunction) ?? false) }
 
   var object: JSObjectRef? { isObject ? raw : nil }
 
-  /// What it says, where it is an error: of any context's, given rather than thrown. Nil where it is none.
+  /// The exception of an error object of any context, returned rather than thrown; `nil` for other values.
   package var errorGiven: ScriptException? {
     guard isObject, let describe = try? context.global["Object"]["prototype"]["toString"],
       let kind = try? describe.call([], this: self).text, kind == "[object Error]"
@@ -33,7 +33,9 @@ package final class ScriptReference {
 
   // MARK: Members
 
-  /// - Throws: ``ScriptError/exception(_:)`` where a getter throws.
+  /// A member; `undefined` if there is none.
+  ///
+  /// - Throws: ``ScriptError/exception(_:)`` if a getter throws.
   package subscript(name: String) -> ScriptReference {
     get throws {
       guard let object else { return context.undefined }
@@ -44,7 +46,9 @@ package final class ScriptReference {
     }
   }
 
-  /// - Throws: ``ScriptError/exception(_:)`` where a setter throws, or the object takes no more.
+  /// Sets a member.
+  ///
+  /// - Throws: ``ScriptError/exception(_:)`` if a setter throws, or the object cannot be extended.
   package func set(_ name: String, _ value: ScriptReference) throws {
     guard let object else { return }
     var thrown: JSValueRef?
@@ -56,7 +60,7 @@ package final class ScriptReference {
 
   package func set(_ name: String, _ value: ScriptValue) throws { try set(name, context.reference(to: value)) }
 
-  /// Names of its own and inherited properties that can be enumerated.
+  /// The names of the enumerable properties, own and inherited.
   package var propertyNames: [String] {
     guard let object, let names = JSObjectCopyPropertyNames(context.raw, object) else { return [] }
     defer { JSPropertyNameArrayRelease(names) }
@@ -67,14 +71,14 @@ package final class ScriptReference {
 
   // MARK: Calls
 
-  /// Calls it as a function.
+  /// Calls the value as a function.
   ///
-  /// - Parameter this: the receiver; nil for the global object.
+  /// - Parameter this: the receiver; `nil` for the global object.
   /// - Throws: ``ScriptError``.
   @discardableResult
   package func call(_ arguments: [ScriptReference], this: ScriptReference? = nil) throws -> ScriptReference {
     guard let object, JSObjectIsFunction(context.raw, object) else {
-      throw ScriptError.exception(ScriptException(message: "the value is no function"))
+      throw ScriptError.exception(ScriptException(message: "the value is not a function"))
     }
     var thrown: JSValueRef?
     let values = arguments.map { Optional($0.raw) }
@@ -90,7 +94,7 @@ package final class ScriptReference {
     try call(arguments.map { context.reference(to: $0) })
   }
 
-  /// Calls one of its methods.
+  /// Calls a method of the object.
   @discardableResult
   package func invoke(_ method: String, _ arguments: [ScriptReference]) throws -> ScriptReference {
     let function = try self[method]
@@ -102,12 +106,12 @@ package final class ScriptReference {
 
   // MARK: Data
 
-  /// What it is as plain data; functions become `undefined`.
+  /// Returns the value as plain data; functions become `undefined`.
   ///
-  /// - Throws: ``ScriptError/notPlainData(_:)``, ``ScriptError/exception(_:)`` where a getter throws.
+  /// - Throws: ``ScriptError/notPlainData(_:)``; ``ScriptError/exception(_:)`` if a getter throws.
   package func value() throws -> ScriptValue { try ValueReader(context).read(raw) }
 
-  /// As a person reads it: objects and arrays that say nothing of themselves with what is in them.
+  /// The value for a person to read: objects without a text of their own, and arrays, as JSON.
   package var description: String {
     let text = text
     guard isObject, !isFunction, text == "[object Object]" || JSValueIsArray(context.raw, raw) else { return text }
@@ -118,7 +122,7 @@ package final class ScriptReference {
     return "an object with \(names.prefix(20).joined(separator: ", "))\(names.count > 20 ? ", …" : "")"
   }
 
-  /// As JavaScript makes text of it; empty where it cannot.
+  /// The value as JavaScript converts it to a string; empty if it cannot.
   package var text: String {
     guard let string = JSValueToStringCopy(context.raw, raw, nil) else { return "" }
     return String(consuming: string)

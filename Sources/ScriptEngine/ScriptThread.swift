@@ -2,13 +2,13 @@ import CJavaScriptCore
 import Foundation
 import Synchronization
 
-/// A thread of its own for one group of contexts: the engine measures its stack, and scripts may block.
+/// The thread of one group of contexts: the engine measures its stack, and scripts may block it.
 ///
-/// It runs until ``stop()``. After a second without work it gives back the free memory that the engine's allocator keeps
-/// for it (0.65 MB of a page's, measured). Threads that several groups share would save little more, and a shared thread
-/// that ended while another group's engine collected garbage made the process hang, in one of two runs of the tests.
+/// It runs until ``stop()``. After a second without work it frees the memory that the engine's allocator keeps for it
+/// (0.65 MB per page, measured). Threads that several groups share would save little more, and a shared thread that ended
+/// while another group's engine collected garbage made the process hang, in one of two runs of the tests.
 final class ScriptThread: SerialExecutor {
-  /// Deep recursion is the script's error, not a crash: the engine counts the stack it is given.
+  /// The engine measures this stack, so that deep recursion is an error of the script and not a crash.
   private static let stackSize = 4 << 20
 
   private struct State {
@@ -22,7 +22,8 @@ final class ScriptThread: SerialExecutor {
   private let whenIdle: @Sendable () -> Void
 
   /// - Parameters:
-  ///   - idleTime: how long the thread waits for work before `whenIdle` runs on it, once.
+  ///   - idleTime: the time without work after which `whenIdle` runs on the thread, once.
+  ///   - whenIdle: frees memory of the thread.
   init(
     idleTime: DispatchTimeInterval = .seconds(1),
     whenIdle: @escaping @Sendable () -> Void = { pk_release_free_memory_of_this_thread() }
@@ -56,7 +57,7 @@ final class ScriptThread: SerialExecutor {
     wake.signal()
   }
 
-  /// Ends the thread once nothing is left to do.
+  /// Ends the thread once no work is left.
   func stop() {
     state.withLock { $0.isStopping = true }
     wake.signal()

@@ -1,15 +1,15 @@
 import CJavaScriptCore
 
-/// Finds the column of a syntax error: the engine tells its line alone.
+/// Finds the column of a syntax error: the engine gives its line only.
 ///
-/// A parser reads from left to right and stops at the first text that fits nowhere. So a script that is cut behind that
-/// text fails in the same way, and one that is cut before it does not.
+/// A parser reads from left to right and stops at the first text that does not fit. So a script that is cut after that text
+/// fails in the same way, and one that is cut before it does not.
 struct SyntaxCheck {
   private let context: ScriptContext
   private let source: String
   private let url: String?
 
-  /// Each of about twenty looks parses the script: longer ones, in UTF-16 units, keep to the line.
+  /// The largest length in UTF-16 units: each of about twenty tries parses the script. Longer scripts get the line only.
   private static let lengthLimit = 8 << 20
 
   init(_ context: ScriptContext, _ source: String, url: String?) {
@@ -18,7 +18,7 @@ struct SyntaxCheck {
     self.url = url
   }
 
-  /// The same with its column, where it is this script's syntax that is wrong.
+  /// The exception with its column, if it is a syntax error of this script.
   func located(_ exception: ScriptException) -> ScriptException {
     guard let line = exception.line, exception.url == url || exception.url == nil else { return exception }
     let units = Array(source.utf16)
@@ -30,9 +30,9 @@ struct SyntaxCheck {
     return result
   }
 
-  /// Counted from 0, in UTF-16 units.
+  /// The column, from 0, in UTF-16 units.
   private func column(of found: ScriptException, in units: [UInt16], _ line: Range<Int>) -> Int? {
-    // What is missing is missing at the end.
+    // Text that is missing is missing at the end.
     if found.message.contains("end of script") { return line.count }
     // The shortest beginning of the script that fails in this way.
     var (fits, fails) = (line.lowerBound, line.upperBound)
@@ -41,13 +41,13 @@ struct SyntaxCheck {
       let middle = (fits + fails) / 2
       if fault(of: units[..<middle]) == found { fails = middle } else { fits = middle }
     }
-    // The engine names what it has stumbled over; a word is known only when it has ended.
+    // The message quotes the text that does not fit; a word is known only when it has ended.
     let before = units[line.lowerBound..<fails]
     for token in Self.quoted(in: found.message) {
       let token = Array(token.utf16)
       for spare in 0...1 where before.dropLast(spare).suffix(token.count).elementsEqual(token) {
         let start = before.count - spare - token.count
-        // Of a text in quotes the message has what is between them.
+        // Of a string literal the message has the text between the quotes.
         let isQuoted = start > 0 && Self.quotes.contains(before[before.startIndex + start - 1])
         return isQuoted && found.message.contains("string literal") ? start - 1 : start
       }
@@ -57,7 +57,7 @@ struct SyntaxCheck {
 
   private static let quotes = Array("'\"`".utf16)
 
-  /// What stands between quotes in a message.
+  /// The quoted texts of a message.
   private static func quoted(in message: String) -> [String] {
     ["\'", "\"", "`"].compactMap { quote in
       guard let start = message.firstRange(of: quote)?.upperBound,

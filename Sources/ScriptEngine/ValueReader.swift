@@ -1,11 +1,11 @@
 import CJavaScriptCore
 
-/// Takes JavaScript values out of their context.
+/// Reads JavaScript values as plain data.
 struct ValueReader {
   private let context: ScriptContext
   private var raw: JSContextRef { context.raw }
 
-  /// Deeper values refer to themselves, or are meant to do harm.
+  /// The largest depth. A deeper value refers to itself, or is an attack.
   private static let depthLimit = 512
   private static let elementLimit = 4_000_000
 
@@ -71,7 +71,7 @@ struct ValueReader {
     JSValueToStringCopy(raw, value, nil).map { String(consuming: $0) } ?? ""
   }
 
-  /// As JSON has dates; nil for one that is none.
+  /// The date as in JSON; `nil` for an invalid date.
   private func isoText(_ date: JSObjectRef) throws -> String? {
     var thrown: JSValueRef?
     guard let text = JSValueCreateJSONString(raw, date, 0, &thrown) else { return nil }

@@ -1,6 +1,6 @@
 import CJavaScriptCore
 
-/// Brings plain data into a context.
+/// Makes JavaScript values of plain data.
 struct ValueWriter {
   private let context: ScriptContext
   private var raw: JSContextRef { context.raw }
@@ -21,7 +21,7 @@ struct ValueWriter {
   }
 
   private func array(_ elements: [ScriptValue]) -> JSValueRef {
-    // The array holds what is put into it: nothing is lost to a collection on the way.
+    // The array is protected and holds its elements, so that a collection frees none of them.
     guard let array = JSObjectMakeArray(raw, 0, nil, nil) else { return JSValueMakeUndefined(raw) }
     JSValueProtect(raw, array)
     defer { JSValueUnprotect(raw, array) }
@@ -48,7 +48,7 @@ struct ValueWriter {
     return object
   }
 
-  /// Names that mean something to every object: setting them could reach what it inherits from, or fail.
+  /// Names that every object inherits: setting them could change its prototype, or fail.
   private static let inherited: Set<String> = [
     "__proto__", "constructor", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "toLocaleString", "toString",
     "valueOf", "__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__",
