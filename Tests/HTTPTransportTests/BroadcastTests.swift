@@ -62,4 +62,15 @@ struct BroadcastTests {
     task.cancel()
     #expect(await task.value == nil)
   }
+
+  @Test("a later listener gets the first elements, and its stream ends with the broadcast")
+  func replay() async {
+    let broadcast = Broadcast<Int>(.all, replayLimit: 2)
+    for element in 1...3 { broadcast.send(element) }
+    let before = broadcast.listen()
+    broadcast.send(4)
+    broadcast.finish()
+    #expect(await before.reduce(into: []) { $0.append($1) } == [1, 2, 4])
+    #expect(await broadcast.listen().reduce(into: []) { $0.append($1) } == [1, 2])
+  }
 }

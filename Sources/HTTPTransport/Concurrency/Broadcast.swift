@@ -7,6 +7,8 @@ package final class Broadcast<Element: Sendable>: Sendable {
   package enum Backlog: Sendable {
     /// The newest elements, at most this many; the oldest are dropped.
     case newest(Int)
+    /// All elements.
+    case all
     /// One element, into which each later one is merged.
     case merged(@Sendable (inout Element, Element) -> Void)
   }
@@ -18,6 +20,9 @@ package final class Broadcast<Element: Sendable>: Sendable {
   }
 
   private struct State {
+    /// The first elements, for later listeners.
+    var past: [Element] = []
+    var hasEnded = false
     var listeners: [Int: Listener] = [:]
     var lastID = 0
 
@@ -29,52 +34,50 @@ package final class Broadcast<Element: Sendable>: Sendable {
   }
 
   private let backlog: Backlog
+  private let replayLimit: Int
   private let state = Mutex(State())
 
-  package init(_ backlog: Backlog = .newest(1_000)) { self.backlog = backlog }
+  /// - Parameter replayLimit: the number of elements, from the first one on, that a later listener gets too.
+  package init(_ backlog: Backlog = .newest(1_000), replayLimit: Int = 0) {
+    (self.backlog, self.replayLimit) = (backlog, replayLimit)
+  }
 
   /// Sends an element to all present listeners.
   package func send(_ element: Element) {
     let wakes = state.withLock { state in
+      if state.past.count < replayLimit { state.past.append(element) }
       for id in state.listeners.keys { state.listeners[id]?.elements.add(element, within: backlog) }
       return state.listeners.values.map(\.wake)
     }
     for wake in wakes { wake.yield() }
   }
 
-  /// Listens to the elements that are sent from now on. The listener goes when its stream does, or when the task that
-  /// reads it is cancelled.
+  /// Ends the streams of all listeners, after the elements that they have not read yet. Nothing may be sent afterwards.
+  package func finish() {
+    let wakes = state.withLock { state in
+      state.hasEnded = true
+      return state.listeners.values.map(\.wake)
+    }
+    for wake in wakes { wake.yield() }
+  }
+
+  /// Listens to the replayed elements, and to those that are sent from now on. The listener goes when its stream does, or
+  /// when the task that reads it is cancelled.
   ///
-  /// - Parameter first: an element that the listener gets before the others.
+  /// - Parameter first: an element that the listener gets before those that are sent from now on.
   package func listen(first: Element? = nil) -> AsyncStream<Element> {
-    let (wakes, wake) = Self.makeWakes()
-    return elements(of: state.withLock { $0.add(wake, first) }, wakes, wake)
-  }
-
-  /// Like ``listen(first:)``, with a limit to the number of listeners.
-  ///
-  /// - Returns: the stream; `nil` if there are `maximum` listeners already.
-  package func listen(maximum: Int) -> AsyncStream<Element>? {
-    let (wakes, wake) = Self.makeWakes()
-    let id = state.withLock { $0.listeners.count < maximum ? $0.add(wake, nil) : nil }
-    return id.map { elements(of: $0, wakes, wake) }
-  }
-
-  /// The number of listeners.
-  package var listenerCount: Int { state.withLock(\.listeners.count) }
-
-  private static func makeWakes() -> (AsyncStream<Void>, AsyncStream<Void>.Continuation) {
-    AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-  }
-
-  private func elements(
-    of id: Int, _ wakes: AsyncStream<Void>, _ wake: AsyncStream<Void>.Continuation
-  ) -> AsyncStream<Element> {
+    let (wakes, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    let id = state.withLock { state in
+      state.lastID += 1
+      state.listeners[state.lastID] = Listener(elements: Deque(state.past + (first.map { [$0] } ?? [])), wake: wake)
+      return state.lastID
+    }
     wake.onTermination = { [weak self] _ in self?.state.withLock { _ = $0.listeners.removeValue(forKey: id) } }
     return AsyncStream { [self] in
       var wakes = wakes.makeAsyncIterator()
       while true {
-        if let element = state.withLock({ $0.listeners[id]?.elements.popFirst() }) { return element }
+        let (element, hasEnded) = state.withLock { ($0.listeners[id]?.elements.popFirst(), $0.hasEnded) }
+        if element != nil || hasEnded { return element }
         guard await wakes.next() != nil else { return nil }
       }
     }
@@ -84,6 +87,7 @@ package final class Broadcast<Element: Sendable>: Sendable {
 extension Deque where Element: Sendable {
   fileprivate mutating func add(_ element: Element, within backlog: Broadcast<Element>.Backlog) {
     switch backlog {
+    case .all: append(element)
     case .newest(let limit):
       if count >= limit { removeFirst() }
       append(element)
