@@ -9,7 +9,7 @@ import ScriptEngine
   /// The pages, lowest first.
   public private(set) var pages: [PageInstance] = []
   private let limit: Int
-  private var listeners: [AsyncStream<[PageInstance]>.Continuation] = []
+  private let broadcast = Broadcast<[PageInstance]>(.newest(1))
 
   /// - Parameter limit: the largest number of pages; a push beyond it is refused.
   package nonisolated init(limit: Int = 32) { self.limit = limit }
@@ -18,12 +18,7 @@ import ScriptEngine
   public var top: PageInstance? { pages.last }
 
   /// The pages now, and after each change. A reader that falls behind gets the latest state only.
-  public var changes: AsyncStream<[PageInstance]> {
-    let (changes, continuation) = AsyncStream.makeStream(of: [PageInstance].self, bufferingPolicy: .bufferingNewest(1))
-    continuation.yield(pages)
-    listeners.append(continuation)
-    return changes
-  }
+  public var changes: AsyncStream<[PageInstance]> { broadcast.listen(first: pages) }
 
   /// Puts a page of the app on top. A page that is on the stack already stays where it is.
   public func show(_ page: PageInstance) {
@@ -78,11 +73,7 @@ import ScriptEngine
     await page.destroy()
   }
 
-  private func tell() {
-    listeners.removeAll { listener in
-      if case .terminated = listener.yield(pages) { true } else { false }
-    }
-  }
+  private func tell() { broadcast.send(pages) }
 }
 
 /// An error of going from page to page.

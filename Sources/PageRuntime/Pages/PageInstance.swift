@@ -44,7 +44,8 @@ import ScriptEngine
   let registry: PageRegistry.Snapshot
   /// The registry of the page alone, which the pages that it embeds get too; `nil` for the host's.
   let ownRegistry: PageRegistry?
-  nonisolated let feed = PageFeed()
+  /// Sends the page's events. A late listener gets the first 10,000; the tree has the result of later commands.
+  nonisolated let feed = Broadcast<PageEvent>(.all, replayLimit: 10_000)
   var group: FrameworkGroup?
   /// The purpose that the group was taken for.
   var purpose: FrameworkPool.Purpose?
