@@ -3,7 +3,7 @@ import NIOWebSocket
 import PageRuntime
 import Synchronization
 
-/// What is said over an open web socket, until both sides have closed it or one has gone.
+/// The exchange of frames over an open web socket, until both sides have closed it or the connection is lost.
 final class Conversation: Sendable {
   private let socket: OpenSocket
   private let url: String
@@ -13,7 +13,7 @@ final class Conversation: Sendable {
 
   private struct State {
     var reading: FrameReading
-    /// A close was sent: nothing may follow it. RFC 6455 §5.5.1.
+    /// `true` once a close was sent: no frame may follow it. RFC 6455 §5.5.1.
     var hasSentClose = false
     var end: (code: Int, reason: String, wasClean: Bool) = (1006, "", false)
   }
@@ -29,11 +29,11 @@ final class Conversation: Sendable {
     state = Mutex(State(reading: FrameReading(url: url, limit: options.messageLimit)))
   }
 
-  /// Returns when the connection has ended; the last event says how.
+  /// Runs the connection to its end. The last event tells how it ended.
   func run(_ commands: AsyncStream<WebSocketCommand>) async {
     await receive(.opened(protocol: socket.agreedProtocol))
     do {
-      // A cancelled reader closes the channel before anything could be said.
+      // In a task of its own: a cancelled reader would close the channel before a close could be sent.
       let talk = Task { try await self.talk(commands) }
       try await withTaskCancellationHandler {
         try await talk.value
@@ -72,7 +72,7 @@ final class Conversation: Sendable {
         guard let action = state.withLock({ $0.reading.receive(frame) }) else { continue }
         switch action {
         case .deliver(let message):
-          // After a close was sent, what comes is read and thrown away.
+          // After a close was sent, messages are read and dropped.
           if !state.withLock(\.hasSentClose) { await receive(.message(message)) }
         case .pong(let data):
           if !state.withLock(\.hasSentClose) { try await outbound.write(.masked(.pong, data)) }
@@ -92,7 +92,7 @@ final class Conversation: Sendable {
     if !state.withLock(\.hasSentClose), !Task.isCancelled { throw WebSocketError.lost(url: url) }
   }
 
-  /// RFC 6455 §7.1.7: the server is told why, and the connection ends.
+  /// RFC 6455 §7.1.7: sends a close with the reason's code, and ends the connection.
   private func fail(
     _ code: WebSocketErrorCode, _ error: WebSocketError, _ outbound: NIOAsyncChannelOutboundWriter<WebSocketFrame>
   ) async throws {
@@ -112,7 +112,7 @@ final class Conversation: Sendable {
       case .close(let code, let reason):
         try await sendClose(code, reason, outbound)
         try await Task.sleep(for: options.closeTimeout)
-        // RFC 6455 §7.1.1: a server that does not answer is not waited for.
+        // RFC 6455 §7.1.1: the client does not wait any longer for the server's close.
         socket.channel.channel.close(promise: nil)
         return
       }
@@ -126,7 +126,7 @@ final class Conversation: Sendable {
     try await outbound.write(.masked(.connectionClose, Self.closeBody(code, reason)))
   }
 
-  /// RFC 6455 §7.4.1: who leaves says so.
+  /// RFC 6455 §7.4.1: an endpoint that goes away sends 1001.
   private func leave() {
     let channel = socket.channel.channel
     if claimClose() {
@@ -135,7 +135,7 @@ final class Conversation: Sendable {
     channel.close(promise: nil)
   }
 
-  /// Only one close is sent.
+  /// Returns `true` once: only one close is sent.
   private func claimClose() -> Bool {
     state.withLock { state in
       defer { state.hasSentClose = true }
@@ -153,7 +153,7 @@ final class Conversation: Sendable {
 }
 
 extension WebSocketFrame {
-  /// RFC 6455 §5.3: what a client sends is masked, with a key that nobody can guess.
+  /// RFC 6455 §5.3: a client masks its frames with an unpredictable key.
   fileprivate static func masked(_ opcode: WebSocketOpcode, _ data: ByteBuffer) -> WebSocketFrame {
     WebSocketFrame(fin: true, opcode: opcode, maskKey: .random(), data: data)
   }

@@ -2,19 +2,21 @@ import NIOCore
 import NIOWebSocket
 import PageRuntime
 
-/// Makes messages of a server's frames, and says what each frame calls for. It does nothing itself.
+/// Decides on each frame of a server, and joins frames to messages. It does no I/O.
 struct FrameReading {
   enum Action: Equatable {
+    /// A message is complete.
     case deliver(WebSocketMessage)
+    /// A ping is to be answered. RFC 6455 §5.5.2.
     case pong(ByteBuffer)
-    /// The server closes; 1005 stands for no code. RFC 6455 §7.1.5.
+    /// The server has sent a close; 1005 stands for no code. RFC 6455 §7.1.5.
     case closed(code: Int, reason: String)
-    /// The connection is to be given up, with a code that tells the server why.
+    /// The connection is to be ended with a code for the server.
     case fail(code: WebSocketErrorCode, WebSocketError)
   }
 
   private let url: String
-  /// Bytes of one message.
+  /// The largest length of a message in bytes.
   private let limit: Int
   /// The kind of a message whose first frame has come and whose last has not.
   private var kind: WebSocketOpcode?
@@ -25,25 +27,27 @@ struct FrameReading {
     self.limit = limit
   }
 
-  /// - Returns: nil where there is nothing to do yet.
+  /// Reads a frame.
+  ///
+  /// - Returns: `nil` if there is nothing to do yet.
   mutating func receive(_ frame: WebSocketFrame) -> Action? {
-    // RFC 6455 §5.1: a server masks nothing.
+    // RFC 6455 §5.1: a server must not mask frames.
     if frame.maskKey != nil { return broken("a frame is masked") }
-    // RFC 6455 §5.2: no extension was agreed on that would give them a meaning.
+    // RFC 6455 §5.2: reserved bits have no meaning without an extension.
     if frame.rsv1 || frame.rsv2 || frame.rsv3 { return broken("a reserved bit is set") }
     switch frame.opcode {
     case .text, .binary:
-      // RFC 6455 §5.4: the frames of two messages do not mix.
+      // RFC 6455 §5.4: fragments of two messages must not be interleaved.
       guard kind == nil else { return broken("a message begins inside another") }
       kind = frame.opcode
       return take(frame)
     case .continuation:
-      guard kind != nil else { return broken("a message goes on that has not begun") }
+      guard kind != nil else { return broken("a continuation frame follows no message") }
       return take(frame)
     case .ping: return .pong(frame.data)
     case .pong: return nil
     case .connectionClose: return close(Array(frame.data.readableBytesView))
-    default: return broken("a frame is of an unknown kind")
+    default: return broken("a frame has an unknown opcode")
     }
   }
 
@@ -67,7 +71,7 @@ struct FrameReading {
     if body.isEmpty { return .closed(code: 1005, reason: "") }
     guard body.count >= 2 else { return broken("a close has half a code") }
     let code = Int(body[0]) << 8 | Int(body[1])
-    // RFC 6455 §7.4.1, §7.4.2: some only stand for what was not sent, others nobody has defined.
+    // RFC 6455 §7.4.1, §7.4.2: other codes are undefined, or must not be sent.
     guard (1000...1003).contains(code) || (1007...1014).contains(code) || (3000...4999).contains(code) else {
       return broken("a close has the code \(code)")
     }

@@ -4,16 +4,16 @@ import NIOHTTP1
 import NIOWebSocket
 import PageRuntime
 
-/// The opening request, and what the answer to it must be. RFC 6455 §4.1.
+/// The opening request and the check of its answer. RFC 6455 §4.1.
 struct Handshake: Sendable {
   let address: WebSocketAddress
   let protocols: [String]
   let fields: HTTPFields
 
-  /// - Throws: ``WebSocketError``.
+  /// - Throws: ``WebSocketError`` if the URL or a subprotocol is invalid.
   init(_ request: WebSocketRequest) throws {
     address = try WebSocketAddress(request.url)
-    // RFC 6455 §4.1, 10: tokens, each of them once.
+    // RFC 6455 §4.1, 10: subprotocols are tokens, each of them once.
     for (index, name) in request.protocols.enumerated() {
       guard HTTPField.isToken(name), !request.protocols[..<index].contains(name) else {
         throw WebSocketError.invalidProtocol(name)
@@ -33,13 +33,13 @@ struct Handshake: Sendable {
     return HTTPRequestHead(version: .http1_1, method: .GET, uri: address.resource, headers: headers)
   }
 
-  /// What the protocol itself says.
+  /// The fields that the protocol itself sets.
   private static let reserved: Set<String> = [
     "host", "connection", "upgrade", "content-length", "transfer-encoding", "sec-websocket-key",
     "sec-websocket-version", "sec-websocket-protocol", "sec-websocket-extensions", "sec-websocket-accept",
   ]
 
-  /// The subprotocol of an answer whose `Sec-WebSocket-Accept` is right; empty for none.
+  /// Returns the subprotocol of an answer whose `Sec-WebSocket-Accept` is valid; empty for none.
   ///
   /// - Throws: ``WebSocketError/badHandshake(url:reason:)``.
   func agreedProtocol(_ answer: HTTPResponseHead) throws -> String {

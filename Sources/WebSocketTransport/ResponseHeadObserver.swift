@@ -2,7 +2,7 @@ import NIOCore
 import NIOHTTP1
 import Synchronization
 
-/// Remembers the head of the answer to the opening request, and then gets out of the way.
+/// Stores the head of the answer to the opening request, and then removes itself from the pipeline.
 final class ResponseHeadObserver: ChannelInboundHandler, RemovableChannelHandler, Sendable {
   typealias InboundIn = HTTPClientResponsePart
   typealias InboundOut = HTTPClientResponsePart
@@ -14,7 +14,7 @@ final class ResponseHeadObserver: ChannelInboundHandler, RemovableChannelHandler
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     if case .head(let head) = unwrapInboundIn(data) { seen.withLock { $0 = head } }
     context.fireChannelRead(data)
-    // What comes after an upgrade is no HTTP.
+    // After an upgrade no more HTTP comes.
     if head != nil { context.pipeline.syncOperations.removeHandler(self, promise: nil) }
   }
 }

@@ -1,13 +1,13 @@
 import Foundation
 
-/// Where a `ws` or `wss` URL leads. RFC 6455 §3.
+/// The address that a `ws` or `wss` URL names. RFC 6455 §3.
 struct WebSocketAddress: Hashable, Sendable {
   let url: String
   let isSecure: Bool
-  /// Without the brackets of an IPv6 address.
+  /// The host, without the brackets of an IPv6 address.
   let host: String
   let port: Int
-  /// As it goes into the `Host` field. RFC 6455 §4.1, 4.
+  /// The value of the `Host` field. RFC 6455 §4.1, 4.
   let authority: String
   /// Path and query.
   let resource: String
@@ -16,7 +16,7 @@ struct WebSocketAddress: Hashable, Sendable {
   init(_ text: String) throws {
     guard let parts = URLComponents(string: text), let scheme = parts.scheme?.lowercased(),
       ["ws", "wss"].contains(scheme), let encoded = parts.encodedHost, !encoded.isEmpty, parts.user == nil,
-      // RFC 6455 §3: fragments have no meaning here, and must not be used.
+      // RFC 6455 §3: fragments must not be used.
       parts.password == nil, parts.fragment == nil, !text.utf8.contains(where: { $0 <= 32 || $0 == 127 }),
       (1...65_535).contains(parts.port ?? 80)
     else { throw WebSocketError.invalidURL(text) }

@@ -5,7 +5,7 @@ import NIOPosix
 import NIOSSL
 import NIOWebSocket
 
-/// An open web socket, and the subprotocol it speaks.
+/// An open web socket and its subprotocol.
 struct OpenSocket: Sendable {
   let channel: NIOAsyncChannel<WebSocketFrame, WebSocketFrame>
   let agreedProtocol: String
@@ -54,7 +54,7 @@ struct WebSocketConnector: Sendable {
           let status = observer.head.map { Int($0.status.code) } ?? 0
           return channel.eventLoop.makeFailedFuture(WebSocketError.refused(url: address.url, status: status))
         }))
-    // A server may send at once: what comes behind its answer are frames.
+    // A server may send frames at once after its answer.
     configuration.leftOverBytesStrategy = .forwardBytes
     let opened = try pipeline.configureUpgradableHTTPClientPipeline(configuration: configuration)
     let upgradeHandler = try pipeline.handler(type: NIOTypedHTTPClientUpgradeHandler<OpenSocket>.self)
@@ -75,7 +75,7 @@ struct WebSocketConnector: Sendable {
     return try NIOSSLContext(configuration: configuration)
   }
 
-  /// A name goes into the request, an address must not. RFC 6066 §3.
+  /// Makes the TLS handler. The server name indication has names only, not addresses. RFC 6066 §3.
   private static func makeHandler(_ tls: NIOSSLContext, _ host: String) throws -> NIOSSLClientHandler {
     let isAddress = (try? SocketAddress(ipAddress: host, port: 0)) != nil
     return try NIOSSLClientHandler(context: tls, serverHostname: isAddress ? nil : host)
@@ -91,7 +91,7 @@ struct WebSocketConnector: Sendable {
       return WebSocketError.unreachable(url: address.url, reason: reason)
     case is NIOHTTPClientUpgradeError:
       return WebSocketError.badHandshake(url: address.url, reason: "its Sec-WebSocket-Accept or Upgrade is wrong")
-    case is HTTPParserError: return WebSocketError.badHandshake(url: address.url, reason: "it is no HTTP")
+    case is HTTPParserError: return WebSocketError.badHandshake(url: address.url, reason: "it is not HTTP")
     case is ChannelError: return WebSocketError.lost(url: address.url)
     default: return WebSocketError.unreachable(url: address.url, reason: "\(error)")
     }

@@ -2,31 +2,36 @@ import NIOCore
 import NIOPosix
 import PageRuntime
 
-/// Web sockets by RFC 6455, without extensions.
+/// Web sockets by RFC 6455, without extensions: the default of the handler `sockets`.
 public struct WebSocketTransport: WebSocketing {
+  /// The limits and the trust of connections.
   public struct Options: Sendable {
-    /// For the name, the connection, TLS and the opening request together.
+    /// The longest time for name resolution, connection, TLS and the opening request together.
     public var connectTimeout: Duration = .seconds(10)
-    /// How long the server may take to answer a close.
+    /// The longest time for the server to answer a close.
     public var closeTimeout: Duration = .seconds(5)
-    /// Bytes of one message that comes.
+    /// The largest length of an incoming message in bytes.
     public var messageLimit = 16 << 20
-    /// A PEM file of certificate authorities instead of the system's.
+    /// The path of a PEM file of certificate authorities; `nil` for the system's.
     public var certificateAuthorities: String?
-    /// Asked with the URL before a connection is made; throws what the page is to be told.
+    /// Called with the URL before a connection is made. If it throws, the page gets the error as text.
     public var permission: @Sendable (String) throws -> Void = { _ in }
 
+    /// 10 s to connect, 5 s to close, 16 MiB per message.
     public init() {}
   }
 
   private let connector: WebSocketConnector
   private let options: Options
 
+  /// A transport on the process's event loops.
   public init(_ options: Options = Options()) {
     self.options = options
     connector = WebSocketConnector(group: MultiThreadedEventLoopGroup.singleton, options: options)
   }
 
+  /// Connects, sends the page's messages, and returns when the connection has ended. Cancelling the task closes it with
+  /// 1001.
   public func run(
     _ request: WebSocketRequest, commands: AsyncStream<WebSocketCommand>,
     receive: @escaping @Sendable (WebSocketEvent) async -> Void

@@ -110,7 +110,7 @@ struct WebSocketTransportTests {
     try await SocketServer.running { server in
       let closed = WebSocketEvent.closed(code: 1006, reason: "", wasClean: false)
       for (url, expected) in [
-        (server.url("/nothing"), "the server answers 404"), ("http://127.0.0.1/", "no URL of a web socket"),
+        (server.url("/nothing"), "the server answers 404"), ("http://127.0.0.1/", "not the URL of a web socket"),
         ("ws://127.0.0.1:1/", "no connection"),
       ] {
         let found = await Self.events(url)
