@@ -8,80 +8,93 @@ import Logging
 import PageRuntime
 import WebSocketTransport
 
-/// Everything a host may be told; all has a default.
+/// The configuration of a host. Every property has a default.
 public struct HostConfiguration: Sendable {
-  /// Where the manifest comes from; `nil` for a host whose bundles are each checked by themselves.
+  /// The URL of the manifest; `nil` for a host that checks each bundle by itself.
   public var manifest: PageURL?
   /// The folder of the durable store.
   public var store: StoreDirectory
+  /// The times at which the server is asked for its MD5s.
   public var verification: Verification = .perLaunch
-  /// How pages open: the policy, its deadline, and the release they see.
+  /// The opening of pages: the policy, its deadline and the release that they see.
   public var opening = BundleLoader.Configuration()
-  /// Sent to the manifest's origin and to no other; without a manifest to none.
+  /// Fields that are sent to the manifest's origin only; without a manifest to none.
   public var fields: HTTPFields = [:]
+  /// The options of preloads.
   public var preload = PreloadOptions()
-  /// When the preload of a launch goes on by itself, and for how long.
+  /// The retries of the preload that a launch starts, and the signs that start it again.
   public var preloadSchedule = PreloadSchedule.standard
+  /// The retries of downloads of bundles and of the manifest.
   public var retry: RetryPolicy = .standard
+  /// The time limits of downloads of bundles and of the manifest.
   public var transfer: TransferLimits = .standard
+  /// The limits of a manifest and of its files.
   public var manifestLimits: ManifestLimits = .standard
-  /// A PEM file of certificate authorities instead of the system's.
+  /// The path of a PEM file of certificate authorities; `nil` for the system's.
   public var certificateAuthorities: String?
-  /// Bytes of checked bundles kept in memory.
+  /// The bytes of checked bundles that are kept in memory.
   public var memoryCapacity = 16 << 20
-  /// How long releases are kept after others took their place, besides the previous one: for who still reads them.
+  /// The time for which replaced releases are kept besides the previous one, for processes that still read them.
   public var releaseGrace: Duration = .zero
-  /// How much is kept of each class of what is stored.
+  /// The bytes that are kept of releases, of bundles in no manifest and of responses.
   public var quotas = StoreQuotas()
-  /// Whether a store that is there and may not be written is used all the same: what is stored in it is used, the network
-  /// is asked, and nothing is kept.
+  /// Lets a host use a store that exists and cannot be written: it reads what is stored, asks the network and keeps
+  /// nothing. With `false`, making the host throws.
   public var allowsReadOnlyStore = true
-  /// Where responses are kept. Nil for ``ResponseCache/shared`` with the standard store, and for one in the store's
-  /// own folder with any other.
+  /// The response cache; `nil` for `ResponseCache.shared` with the standard store, and for one in the store's own folder
+  /// with any other.
   public var responses: ResponseCache?
-  /// The folder of stored responses if ``responses`` names none.
+  /// The folder of stored responses if ``responses`` is `nil`.
   package var responseDirectory: ResponseDirectory {
     store == .standard() ? .standard() : ResponseDirectory(store.path)
   }
-  /// How pages' requests are loaded.
+  /// The loading of pages' requests: behaviour, rules and limits.
   public var resources = ResourceLoader.Configuration()
-  /// Nil for a jar in a file beside the store. Partitions that the host turns to later have jars of their own there.
+  /// The cookies of the first user; `nil` for a jar in a file beside the store. Users that the host turns to later have
+  /// jars of their own there.
   public var cookies: (any CookieStoring)?
-  /// Nothing that nobody waits for is loaded while it forbids that.
+  /// Limits background loading.
   public var saver = DataSaver()
-  /// What scripts learn of the device and the app.
+  /// The description of the device and the app that scripts get.
   public var device: any ConfigurationProviding = DefaultConfiguration()
-  /// How pages' web sockets are opened.
+  /// The options of pages' web sockets.
   public var sockets = WebSocketTransport.Options()
-  /// How scripts are run.
+  /// The options of scripts: frameworks, engines and limits.
   public var scripts = ScriptConfiguration()
-  /// Makes all pages: the app's, embedded ones, and those that `navigator` pushes.
+  /// Makes all pages: those that the app opens, embedded ones, and those that `navigator` pushes.
   public var pageFactory: PageFactory = { CachingPageInstance(environment: $0, registry: $1) }
-  /// What is shown in the place of a page that cannot open.
+  /// Chooses the fallback of a page that cannot open and whose options name none.
   public var fallback: FallbackChoice = { _, _ in nil }
-  /// Pages rendered before they are opened.
+  /// The limits of pages that are rendered before they are opened.
   public var prerendering = Prerenderer.Limits()
+  /// The log of the host and of pages' exceptions.
   public var logger = Logger(label: "pagekit")
 
+  /// A configuration with a manifest.
   public init(manifest: PageURL, store: StoreDirectory = .standard()) {
     self.manifest = manifest
     self.store = store
   }
 
-  /// A host without a manifest: what ``BundleLoader/Configuration/checksumSources`` tell of each page is asked once per
-  /// launch.
+  /// A configuration without a manifest. The sources in ``opening`` are asked for the MD5 of each page, once per launch.
   public init(store: StoreDirectory = .standard()) { self.store = store }
 
-  /// - Parameter manifest: an `http` or `https` URL, or a path.
-  /// - Throws: ``TransportError/invalidURL(_:)``.
+  /// A configuration with a manifest.
+  ///
+  /// - Parameters:
+  ///   - manifest: an `http` or `https` URL, or a path.
+  ///   - store: the folder of the durable store.
+  /// - Throws: `TransportError.invalidURL`.
   public init(manifest: String, store: StoreDirectory = .standard()) throws {
     self.init(manifest: try PageURL(manifestArgument: manifest), store: store)
   }
 }
 
 extension PageURL {
-  /// Reads what a person types: a URL where there is a scheme, a path otherwise. Symbolic links in the path are
-  /// resolved, so that one folder is one source.
+  /// Reads an argument of a command: a URL if it has a scheme, otherwise a path. Symbolic links in the path are resolved, so
+  /// that one folder is one source.
+  ///
+  /// - Throws: `TransportError.invalidURL`.
   package init(manifestArgument text: String) throws {
     if text.contains("://") {
       guard let url = PageURL(text) else { throw TransportError.invalidURL(text) }

@@ -2,9 +2,9 @@ import Bundles
 import CCrypto
 import CurlTransport
 
-/// The libraries PageKit runs with.
+/// The libraries that PageKit uses.
 package enum Libraries {
-  /// Name and version of each, as it reports them itself.
+  /// The name and version of each, as the library reports them.
   package static var versions: [String] {
     [
       CurlTransport.libraryVersion, String(cString: OpenSSL_version(OPENSSL_VERSION)),

@@ -2,15 +2,20 @@ import PageRuntime
 import ScriptEngine
 
 extension PageHost {
-  /// A page, made by the factory; it opens from the store where it may.
+  /// Makes a page that is not opened yet, with the factory.
   ///
-  /// - Parameter registry: what is registered for it, and for the pages it embeds; nil for what is for all.
+  /// - Parameter registry: the registry of this page and of those that it embeds; `nil` for the host's.
   @PageActor public func page(registry: PageRegistry? = nil) -> PageInstance { pages.page(registry: registry) }
 
-  /// A page that is open: one that was rendered ahead for this, or a new one; or one that could not open and has a
-  /// ``PageInstance/shownFallback``.
+  /// Opens a page, or takes one that was rendered ahead with the same arguments.
   ///
-  /// - Throws: ``PageError`` where there is nothing to show.
+  /// - Parameters:
+  ///   - url: the URL of the bundle.
+  ///   - options: the options of this opening.
+  ///   - data: the page's data, an object.
+  /// - Returns: the page, which has run its script. A page that could not open and has a fallback is returned too: see
+  ///   `PageInstance.shownFallback`.
+  /// - Throws: `PageError` if the page cannot open and has no fallback.
   @PageActor public func open(
     _ url: String, options: PageOptions = PageOptions(), data: ScriptValue = [:]
   ) async throws -> PageInstance {
@@ -32,9 +37,9 @@ extension PageHost {
   /// - Parameter type: a type for which ``HostConfiguration/scripts`` has no framework is ignored.
   public func prepare(for type: BundleType = .vanilla) async { await pages.frameworks.prepare(type) }
 
-  /// Renders a page ahead, for the next ``open(_:options:data:)`` with the same arguments; returns when it is ready.
+  /// Renders a page ahead, for the next ``open(_:options:data:)`` with the same arguments, and returns when it is ready.
   ///
-  /// - Throws: ``PrerenderError/full(limit:)``, ``PageError``.
+  /// - Throws: `PrerenderError` if as many pages wait as ``HostConfiguration/prerendering`` allows; `PageError`.
   @PageActor public func prerender(
     _ url: String, options: PageOptions = PageOptions(), data: ScriptValue = [:]
   ) async throws {

@@ -1,11 +1,11 @@
 import PageRuntime
 
 extension PageHost {
-  /// Ends everything that is under way, and returns when it has ended: the launch's preload, pages rendered ahead and
-  /// pushed, requests, downloads, and what goes on behind answers. What is stored stays good.
+  /// Ends all work, and returns when it has ended: the launch's preload, pages rendered ahead and pushed, requests,
+  /// downloads and background revalidation. The store stays valid.
   ///
-  /// To be called before the process exits, after the app's own pages are destroyed and its own preloads are cancelled.
-  /// The host is of no use afterwards.
+  /// Call it before the process exits, after the app has destroyed its own pages and cancelled its own preloads. The host
+  /// cannot be used afterwards.
   public func shutDown() async {
     preloading?.cancel()
     await prerenderer.empty()

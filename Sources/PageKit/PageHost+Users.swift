@@ -2,9 +2,9 @@ import HTTPCache
 import HTTPTransport
 import PageRuntime
 
-/// One user after the other, and what the system wants back.
+/// Users, one after the other, and memory.
 extension PageHost {
-  /// Whose pages are opened now.
+  /// The user whose pages are opened now.
   public var partition: CachePartition { resources.partition }
 
   /// The cookies of ``partition``.
@@ -12,24 +12,24 @@ extension PageHost {
 
   /// Turns to another user: pages that are opened from now on have that partition's cache, cookies and `storage`.
   ///
-  /// Prerendered pages and script groups that were kept for the next opening go. Pages that are open stay the former
-  /// user's to their end, with those that they embed and push; an app ends them.
+  /// Prerendered pages and script engines that were kept for the next opening are dropped. Open pages stay the former
+  /// user's, with those that they embed and push; the app ends them.
   ///
-  /// - Throws: ``TransportError`` where libcurl cannot be set up; the host stays with its user then.
+  /// - Throws: `TransportError` if libcurl cannot be set up. The host then stays with its user.
   public func use(partition: CachePartition) async throws {
     guard partition != self.partition else { return }
     resources.use(partition, cookies: try jars.cookies(of: partition))
     await forgetPages()
   }
 
-  /// Removes all that is stored for a user: responses, those that are kept too, in the cache and its regions, cookies and
-  /// `storage`; and, with the present user's, prerendered pages and kept script groups. Bundles are nobody's alone, and
+  /// Removes everything that is stored for a user: responses in the cache and its regions, also kept ones, cookies and
+  /// `storage`. For the present user, prerendered pages and kept script engines go too. Bundles are shared by all users and
   /// stay.
   ///
-  /// Answers to requests that were sent before are not stored. Pages of the user that are still open may store new ones:
-  /// an app ends them first.
+  /// Answers to requests that were sent before are not stored. Open pages of the user may store new ones, so the app ends
+  /// them first.
   ///
-  /// - Throws: ``StoreError``, ``CookieFileError``; some may have been removed then.
+  /// - Throws: `StoreError`, `CookieFileError`. A part may have been removed.
   public func forget(partition: CachePartition) async throws {
     if partition == self.partition { await forgetPages() }
     try await resources.purge(.partition(partition))
@@ -42,8 +42,8 @@ extension PageHost {
     await pages.frameworks.forgetKept()
   }
 
-  /// Gives back memory that can be had again: bytes of bundles and responses, prerendered pages, and script groups that no
-  /// page is using. For when the system is short of it. Pages that are open stay; what was stored in memory only is gone.
+  /// Frees memory that can be filled again: bytes of bundles and responses, prerendered pages, and script engines that no
+  /// page uses. Call it on a memory warning. Open pages stay; responses that are stored in memory only are lost.
   public func releaseMemory() async {
     store.releaseMemory()
     responses.releaseMemory()

@@ -8,43 +8,49 @@ import PageRuntime
 import Synchronization
 import WebSocketTransport
 
-/// The parts of PageKit, wired together: a store, a transport, the launch's verifier, a preloader and a loader.
+/// The parts of PageKit, connected: a store of bundles, a response cache, a preload, and the pages that use them.
 ///
 ///     let host = try PageHost.launch(.init(manifest: "https://pages.example.com/manifest.json"))
 ///     let page = try await host.open("https://pages.example.com/bundles/home.js")
 public final class PageHost: Sendable {
+  /// The configuration that the host was made with.
   public let configuration: HostConfiguration
+  /// The durable store of bundles and releases.
   public let store: BundleStore
   package let transport: any HTTPTransporting
   /// `nil` without a manifest.
   package let verifier: LaunchVerifier?
   /// `nil` without a manifest.
   package let preloader: Preloader?
-  /// Opens bundles, from the store where it may.
+  /// Opens bundles from the store or the server.
   public let bundles: BundleLoader
   /// Fetches single bundles into the store.
   package let downloader: BundleDownloader
-  /// Responses, in memory and on disk.
+  /// The response cache, in memory and on disk.
   public let responses: ResponseCache
-  /// Answers what pages ask for.
+  /// Loads the answers to pages' requests, and to the app's own.
   public let resources: ResourceLoader
-  /// Whose cookies are in which jar.
+  /// The cookie jars of the users.
   let jars: PartitionCookies
-  /// Those of the user that the host began with.
+  /// The cookies of the user that the host began with.
   let ownCookies: any CookieStoring
-  /// What pages have in common; what an app registers goes to its `registry`.
+  /// The parts that pages share. Its `registry` takes the app's handlers and modules.
   public let pages: PageEnvironment
-  /// The pages that `navigator` pushes and pops; the app shows its first page on it.
+  /// The stack of pages that `navigator` pushes and pops. The app puts its first page on it.
   public let stack: PageStack
   let broadcast = Broadcast<BundleNews>()
-  /// Pages rendered before they are opened.
+  /// The pages that are rendered before they are opened.
   public let prerenderer: Prerenderer
 
   private let following: Task<Void, Never>
   private let launchPreload = Mutex<Preload?>(nil)
 
-  /// - Parameter transport: instead of libcurl's.
-  /// - Throws: ``StoreError``, ``TransportError``.
+  /// Makes a host that does nothing until it is told to.
+  ///
+  /// - Parameters:
+  ///   - configuration: the manifest, the store and the options.
+  ///   - transport: sends requests; `nil` for libcurl.
+  /// - Throws: `StoreError`, `TransportError`.
   public init(_ configuration: HostConfiguration, transport: (any HTTPTransporting)? = nil) throws {
     self.configuration = configuration
     let transport =
@@ -104,7 +110,7 @@ public final class PageHost: Sendable {
       configuration: configuration.device, frameworks: FrameworkPool(scripts), fallback: configuration.fallback,
       factory: configuration.pageFactory)
     following = Task { [news = broadcast.listen(), prerenderer] in
-      // What was rendered ahead shows the release before.
+      // Pages that were rendered ahead show the release before.
       for await item in news { if case .release = item { await prerenderer.empty() } }
     }
   }
@@ -112,7 +118,7 @@ public final class PageHost: Sendable {
   private static func sockets(_ configuration: HostConfiguration) -> WebSocketTransport.Options {
     var options = configuration.sockets
     options.certificateAuthorities = options.certificateAuthorities ?? configuration.certificateAuthorities
-    // Where requests may not go, sockets may not either.
+    // Web sockets are limited to the origins that requests may go to.
     let (own, general) = (options.permission, configuration.resources.permission)
     options.permission = { text in
       try own(text)
@@ -122,10 +128,13 @@ public final class PageHost: Sendable {
     return options
   }
 
-  /// A host that is at work: the server is being asked for its MD5s, bundles are coming into the store, and a script
-  /// engine is made ready. Nothing of that is waited for; a page that is opened meanwhile comes first.
+  /// Makes a host and starts its work in the background: it asks the server for its MD5s, preloads the manifest's bundles
+  /// and makes a script engine ready. A page that opens meanwhile takes precedence.
   ///
-  /// - Throws: ``StoreError``, ``TransportError``.
+  /// - Parameters:
+  ///   - configuration: the manifest, the store and the options.
+  ///   - transport: sends requests; `nil` for libcurl.
+  /// - Throws: `StoreError`, `TransportError`.
   public static func launch(
     _ configuration: HostConfiguration, transport: (any HTTPTransporting)? = nil
   ) throws -> PageHost {
@@ -140,8 +149,8 @@ public final class PageHost: Sendable {
     launchPreload.withLock { $0?.cancel() }
   }
 
-  /// The preload that the latest launch began; `nil` for a host that was not launched. It goes on by itself, as
-  /// ``HostConfiguration/preloadSchedule`` says, until everything is here, it is cancelled or the host is gone.
+  /// The preload that the latest launch started; `nil` for a host that was not launched. It continues by
+  /// ``HostConfiguration/preloadSchedule`` until everything is stored, it is cancelled or the host is freed.
   public var preloading: Preload? { launchPreload.withLock(\.self) }
 
   private static func responses(beside store: BundleStore, _ configuration: HostConfiguration) throws -> ResponseCache {
@@ -159,21 +168,20 @@ public final class PageHost: Sendable {
     }
   }
 
-  /// News of verified bytes and complete releases that are newer than what pages show, from now on. A page's own events
-  /// have those that concern it.
+  /// Newer verified bytes and newer complete releases, from now on. A page's events have those that concern it.
   public var news: AsyncStream<BundleNews> { bundles.news }
 
-  /// Whether origins can be reached, for bundles and for what pages ask for. Set its `setting` where the app knows.
+  /// The reachability of origins, for bundles and for pages' requests. Set its `setting` if the app knows better.
   public var reachability: Reachability { resources.reachability }
 
-  /// Starts bringing the manifest's bundles into the store; returns at once. What fails is not tried again. Without a
-  /// manifest there is nothing to bring.
+  /// Starts one preload of the manifest's bundles, and returns at once. Bundles that fail are not tried again later. Without
+  /// a manifest the preload is empty.
   public func preload() -> Preload { preloader?.start() ?? .nothing }
 
-  /// Starts a preload that goes on by itself; returns at once.
+  /// Starts a preload that continues by a schedule, and returns at once. Without a manifest it is empty.
   public func preload(_ schedule: PreloadSchedule) -> Preload { preloader?.start(schedule) ?? .nothing }
 
-  /// Begins a new launch: the server is asked for its MD5s again. A host that was launched preloads again.
+  /// Begins a new launch: the server is asked for its MD5s again, and a host that was launched preloads again.
   public func relaunch() async {
     await verifier?.relaunch()
     await bundles.relaunch()
@@ -185,14 +193,14 @@ public final class PageHost: Sendable {
     }
   }
 
-  /// Asks the server for its MD5s now; a new launch begins with its answer. Without one the launch goes on.
+  /// Asks the server for its MD5s now, and begins a new launch with its answer. Without an answer the launch goes on.
   ///
-  /// - Throws: ``SourceError``, ``StoreError``.
+  /// - Throws: `SourceError`, `StoreError`.
   public func refresh() async throws {
     do {
       _ = try await verifier?.refresh()
     } catch let error as SourceError {
-      // Without a manifest each page is asked about by itself.
+      // Without a manifest the server is asked about each page.
       if case .noManifest = error { await bundles.relaunch() }
       throw error
     }

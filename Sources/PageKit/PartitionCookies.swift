@@ -9,11 +9,13 @@ final class PartitionCookies: Sendable {
   private let folder: String
   private let jars = Mutex<[CachePartition: any CookieStoring]>([:])
 
-  /// - Parameter folder: where the jars have their files.
+  /// - Parameter folder: the folder of the jars' files.
   init(folder: String) { self.folder = folder }
 
-  /// - Parameter given: the app's own; nil for a jar in a file.
-  /// - Throws: ``TransportError`` where libcurl cannot be set up.
+  /// Returns the cookies of the first user.
+  ///
+  /// - Parameter given: the app's own; `nil` for a jar in a file.
+  /// - Throws: `TransportError` if libcurl cannot be set up.
   func begin(with given: (any CookieStoring)?, for partition: CachePartition) throws -> any CookieStoring {
     guard let given else { return try cookies(of: partition) }
     jars.withLock { $0[partition] = given }
@@ -29,9 +31,9 @@ final class PartitionCookies: Sendable {
     }
   }
 
-  /// Forgets a partition's cookies; its next requests begin with none.
+  /// Removes a partition's cookies.
   ///
-  /// - Throws: ``CookieFileError``, ``TransportError``.
+  /// - Throws: `CookieFileError`, `TransportError`.
   func forget(_ partition: CachePartition) throws {
     let cookies = try cookies(of: partition)
     cookies.removeAll()
