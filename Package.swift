@@ -250,7 +250,7 @@ let package = Package(
     // The Swift code in the README and the articles, and their links.
     .testTarget(
       name: "DocumentationTests",
-      dependencies: ["PageKit", .product(name: "HTTPTypes", package: "swift-http-types")], swiftSettings: relaxed),
+      dependencies: ["PageKit", "PageRuntime"], swiftSettings: relaxed),
     .testTarget(name: "HTTPCachingTests", dependencies: ["HTTPCaching", "PageTesting"], swiftSettings: relaxed),
     .testTarget(
       name: "PageWorkersTests",
