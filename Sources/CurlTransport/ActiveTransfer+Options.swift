@@ -22,8 +22,8 @@ extension ActiveTransfer {
     set(CURLOPT_CONNECTTIMEOUT_MS, max(1, limits.connect.milliseconds))
     watchSpeed(true)
     set(CURLOPT_LOW_SPEED_TIME, max(1, limits.lowSpeedTime.milliseconds / 1000))
-    // libcurl repeats a request when a reused connection closes before the head; RFC 9110 §9.2.2 forbids this for methods
-    // that are not idempotent.
+    // libcurl repeats a request when a reused connection closes before the head; RFC 9110 §9.2.2 forbids this for
+    // methods that are not idempotent.
     let mayBeRepeated = ![.post, .patch, .connect].contains(request.head.method)
     if request.needsFreshConnection || !mayBeRepeated { set(CURLOPT_FRESH_CONNECT, 1) }
     if let file = configuration.certificateAuthorities { set(CURLOPT_CAINFO, file) }

@@ -1,8 +1,8 @@
 import CCurl
 import Foundation
 
-/// The sockets of HTTP/1 connections that were used before, by their local ports, since libcurl 7.88 gives a socket only at
-/// the end of a transfer. Lives on the curl thread.
+/// The sockets of HTTP/1 connections that were used before, by their local ports, since libcurl 7.88 gives a socket
+/// only at the end of a transfer. Lives on the curl thread.
 final class ConnectionSockets {
   private var sockets: [Int: Int32] = [:]
   private let limit: Int
@@ -27,8 +27,8 @@ final class ConnectionSockets {
     if sockets.count > limit { sockets = sockets.filter { Self.port(of: $0.value) == $0.key } }
   }
 
-  /// Returns `true` if a reused connection has bytes, or its end, to be read before the request is sent. Such bytes belong to
-  /// no outstanding request, and must not be read as a response. RFC 9112 §9.2.
+  /// Returns `true` if a reused connection has bytes, or its end, to be read before the request is sent. Such bytes
+  /// belong to no outstanding request, and must not be read as a response. RFC 9112 §9.2.
   ///
   /// Under TLS, bytes in the same record as the end of the last response are not detected: they have left the socket.
   func hasUnaskedBytes(onPort port: Int) -> Bool {

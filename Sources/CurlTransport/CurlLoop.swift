@@ -112,8 +112,8 @@ final class CurlLoop {
     return curl_multi_add_handle(mailbox.multi, transfer.easy) == CURLM_OK
   }
 
-  /// Ends transfers that have exceeded their total time limit. libcurl's own limit does not apply to transfers that wait for
-  /// a connection.
+  /// Ends transfers that have exceeded their total time limit. libcurl's own limit does not apply to transfers that
+  /// wait for a connection.
   ///
   /// - Returns: the milliseconds until the next check.
   private func endOverdue() -> Int32 {
@@ -138,8 +138,8 @@ final class CurlLoop {
 
   /// Removes a finished transfer, whose bytes are no longer read.
   private func remove(_ transfer: ActiveTransfer) {
-    // If other transfers use the connection, libcurl 7.88 keeps the held bytes of a paused transfer, and would pass them to
-    // the next transfer with the same handle.
+    // If other transfers use the connection, libcurl 7.88 keeps the held bytes of a paused transfer, and would pass
+    // them to the next transfer with the same handle.
     let isClean = !transfer.isPaused || transfer.resume() == .ok
     transfer.prepareRemoval()
     curl_multi_remove_handle(mailbox.multi, transfer.easy)

@@ -15,8 +15,8 @@ enum CurlCommand: Sendable {
 
 /// Carries commands to the curl thread and wakes it.
 final class CurlMailbox: Sendable {
-  /// Shared between threads only for `curl_multi_wakeup`, which libcurl allows from any thread; ``CurlLoop`` makes all other
-  /// calls.
+  /// Shared between threads only for `curl_multi_wakeup`, which libcurl allows from any thread; ``CurlLoop`` makes all
+  /// other calls.
   private struct Handle: @unchecked Sendable {
     let multi: UnsafeMutableRawPointer
   }

@@ -7,8 +7,8 @@ import HTTPTypes
 /// the others.
 ///
 /// Connections are kept and reused. Proxies come from the environment (`http_proxy`, `HTTPS_PROXY`, `ALL_PROXY`,
-/// `NO_PROXY`). The body arrives as wire bytes: redirects are not followed and `Content-Encoding` is not decoded. Cookies
-/// are sent and kept if a request has a store for them, such as a ``CookieJar``.
+/// `NO_PROXY`). The body arrives as wire bytes: redirects are not followed and `Content-Encoding` is not decoded.
+/// Cookies are sent and kept if a request has a store for them, such as a ``CookieJar``.
 public final class CurlTransport: HTTPTransporting {
   /// The configuration of a transport.
   public struct Configuration: Sendable {
@@ -76,8 +76,9 @@ public final class CurlTransport: HTTPTransporting {
     return TransportResponse(head: head, body: body, version: transfer.version)
   }
 
-  /// Ends every transfer with ``TransportError/shutDown(url:)``, and returns when the transport's thread has ended; later
-  /// requests fail at once. To be called before the process exits, which cleans OpenSSL up even if transfers use it.
+  /// Ends every transfer with ``TransportError/shutDown(url:)``, and returns when the transport's thread has ended;
+  /// later requests fail at once. To be called before the process exits, which cleans OpenSSL up even if transfers use
+  /// it.
   public func shutDown() async {
     mailbox.post(.stop)
     await thread.end()

@@ -4,8 +4,8 @@ import HTTPTypes
 struct FieldLines {
   private(set) var fields = HTTPFields()
   private var lastName: HTTPField.Name?
-  /// `true` if libcurl may read a line with the body's length differently: it does not unfold lines, and does not recognise
-  /// names with a space before the colon.
+  /// `true` if libcurl may read a line with the body's length differently: it does not unfold lines, and does not
+  /// recognise names with a space before the colon.
   private(set) var hasUnclearFraming = false
 
   private static let framing: Set<HTTPField.Name> = [.contentLength, .transferEncoding]

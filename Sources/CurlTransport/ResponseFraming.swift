@@ -1,7 +1,7 @@
 import HTTPTypes
 
-/// Checks the fields of a head that give the length of its body. libcurl accepts ambiguous lengths; a gateway that passes
-/// the response on would then announce another length than was read. RFC 9112 §6.
+/// Checks the fields of a head that give the length of its body. libcurl accepts ambiguous lengths; a gateway that
+/// passes the response on would then announce another length than was read. RFC 9112 §6.
 enum ResponseFraming {
   enum Fault: Error, Hashable, CustomStringConvertible {
     case twoLengths
@@ -32,8 +32,8 @@ enum ResponseFraming {
       guard lengths.isEmpty else { throw .lengthAndCoding }
       // RFC 9112 §6.1.
       guard !isOld else { throw .codingInOldVersion }
-      // RFC 9112 §6.3: a body with another coding than chunked ends with its connection. Other software may read a coding
-      // that only resembles chunked as chunked.
+      // RFC 9112 §6.3: a body with another coding than chunked ends with its connection. Other software may read a
+      // coding that only resembles chunked as chunked.
       let text = codings.joined(separator: ",").lowercased()
       guard text == "chunked" || !text.isEmpty && !text.contains("chunked") else { throw .unclearCoding }
     }

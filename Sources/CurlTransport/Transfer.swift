@@ -4,8 +4,8 @@ import Synchronization
 
 /// One request and its response, between the curl thread, which fills it, and the task that reads it.
 ///
-/// The reader takes all bytes that have arrived since its last call. When more than `highWater` bytes wait for it, the curl
-/// thread pauses the transfer until they are taken.
+/// The reader takes all bytes that have arrived since its last call. When more than `highWater` bytes wait for it, the
+/// curl thread pauses the transfer until they are taken.
 final class Transfer: Sendable {
   let request: TransportRequest
   /// The request's body, if it is streamed.

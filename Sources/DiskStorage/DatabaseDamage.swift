@@ -2,8 +2,8 @@ import GRDB
 
 /// Recognises the errors of SQLite that mean a damaged file.
 package enum DatabaseDamage {
-  /// Returns `true` if an error means that the file is not a database, or not as it was written: the statements are always
-  /// the same, so that they cannot be wrong.
+  /// Returns `true` if an error means that the file is not a database, or not as it was written: the statements are
+  /// always the same, so that they cannot be wrong.
   package static func isDamage(_ error: any Error) -> Bool {
     if error is RowDecodingError { return true }
     guard let error = error as? DatabaseError else { return false }

@@ -3,7 +3,8 @@ import Foundation
 import HTTPTransport
 import SystemPackage
 
-/// The system calls that a store uses, with errors in words. None of them follows a symbolic link below a store's folder.
+/// The system calls that a store uses, with errors in words. None of them follows a symbolic link below a store's
+/// folder.
 package enum FileSystem {
   // MARK: Folders
 
@@ -92,8 +93,8 @@ package enum FileSystem {
     return try file.closeAfter { try body(file) }
   }
 
-  /// Opens a regular file, or with `.directory` a folder. Fails for a symbolic link, a FIFO or a device, without following
-  /// or waiting.
+  /// Opens a regular file, or with `.directory` a folder. Fails for a symbolic link, a FIFO or a device, without
+  /// following or waiting.
   ///
   /// - Parameter followsLink: `true` to follow a symbolic link at the path itself.
   /// - Throws: ``StoreError``.

@@ -66,7 +66,8 @@ public struct StoreDirectory: Hashable, Sendable {
     }
   }
 
-  /// Runs work on the store; if it fails because a folder of the store is missing, makes the folder and repeats the work.
+  /// Runs work on the store; if it fails because a folder of the store is missing, makes the folder and repeats the
+  /// work.
   ///
   /// - Throws: the error that the work throws, ``StoreError``.
   package func repairing<Result>(_ work: () throws -> Result) throws -> Result {

@@ -2,8 +2,8 @@ import SystemPackage
 
 /// A path in a store: a root folder, which the caller named, and names below it.
 ///
-/// The root's path may lead through symbolic links. No link below it is followed: ``FileSystem`` opens one folder after the
-/// other, each relative to the one before, so that a link that replaces a folder at any moment has no effect.
+/// The root's path may lead through symbolic links. No link below it is followed: ``FileSystem`` opens one folder after
+/// the other, each relative to the one before, so that a link that replaces a folder at any moment has no effect.
 package struct StorePath: Hashable, Sendable, CustomStringConvertible {
   package let root: FilePath
   /// The names below the root, the outermost first.

@@ -32,8 +32,8 @@ package final class BundleDownloader: Sendable {
 
   var client: OriginClient { fetcher.client }
 
-  /// The reason why an optional file of a release cannot be fetched, if this process has tried; another request would not
-  /// help.
+  /// The reason why an optional file of a release cannot be fetched, if this process has tried; another request would
+  /// not help.
   func knownFault(of content: ExpectedContent, in release: StoredRelease) -> String? {
     faults.withLock { $0.release == release.id ? $0.reasons[content] : nil }
   }

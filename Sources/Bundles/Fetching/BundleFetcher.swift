@@ -4,8 +4,8 @@ import HTTPCaching
 import HTTPTransport
 import HTTPTypes
 
-/// Fetches one bundle's bytes into a download. A partial download is resumed; the bytes are decoded, checked and digested
-/// while they stream; transient failures are retried.
+/// Fetches one bundle's bytes into a download. A partial download is resumed; the bytes are decoded, checked and
+/// digested while they stream; transient failures are retried.
 package struct BundleFetcher: Sendable {
   let client: OriginClient
   private let store: any BundleStoring

@@ -14,8 +14,8 @@ package struct OriginClient: Sendable {
 
   /// - Parameters:
   ///   - fields: fields that are sent to their origin only.
-  ///   - reachability: receives the outcome of each request; while it is set to offline, no request is sent. Share it with
-  ///     the `ResourceLoader`.
+  ///   - reachability: receives the outcome of each request; while it is set to offline, no request is sent. Share it
+  ///     with the `ResourceLoader`.
   package init(
     _ transport: any HTTPTransporting, fields: OriginFields? = nil, limits: TransferLimits = .standard,
     reachability: Reachability = Reachability(), time: TimeSource = .system

@@ -114,6 +114,7 @@ public struct ManifestLimits: Hashable, Sendable {
   /// The defaults.
   public static let standard = ManifestLimits()
 
-  /// The limits of the manifest's JSON: an entry has up to seven members, its prefetched URLs, and its tool's additions.
+  /// The limits of the manifest's JSON: an entry has up to seven members, its prefetched URLs, and its tool's
+  /// additions.
   var json: JSONLimits { JSONLimits(values: 10_000 + 16 * entries) }
 }

@@ -26,8 +26,8 @@ public struct PageBundle: Hashable, Sendable {
   public let preload: Manifest.Preload
   /// The URLs of responses that are fetched together with it.
   public let prefetch: [String]
-  /// `true` if the release is complete without it, should the server's bytes differ from the manifest's digest. Files of
-  /// Eros and weexbox manifests are optional, since their tools may write wrong digests.
+  /// `true` if the release is complete without it, should the server's bytes differ from the manifest's digest. Files
+  /// of Eros and weexbox manifests are optional, since their tools may write wrong digests.
   public let isOptional: Bool
 
   package init(

@@ -4,8 +4,8 @@ import Synchronization
 
 /// One opening of a page's bundle, from the search in the store to its bytes.
 ///
-/// The walk asks and fetches as ``BundleDecision`` says. If the deadline ends the wait for the walk, stored bytes are run
-/// meanwhile.
+/// The walk asks and fetches as ``BundleDecision`` says. If the deadline ends the wait for the walk, stored bytes are
+/// run meanwhile.
 final class BundleOpening: Sendable {
   private let url: PageURL
   private let options: OpenOptions
@@ -364,7 +364,8 @@ final class BundleOpening: Sendable {
     return try await pinned(to: current, because: "release \(current.name) is held", server: known)
   }
 
-  /// The current release's bundle, if a newer release must not show because it is incomplete or the current one is held.
+  /// The current release's bundle, if a newer release must not show because it is incomplete or the current one is
+  /// held.
   private func pinned(_ verifier: LaunchVerifier, unless answer: ServerAnswer) async throws -> ServerAnswer? {
     guard !options.ignoresStore, let source = try await loader.store.source(verifier.source),
       loader.configuration.consistency == .release || source.isHeld, let current = source.current,

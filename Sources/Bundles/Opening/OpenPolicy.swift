@@ -2,9 +2,9 @@ import HTTPTransport
 
 /// The order in which the store and the server are used to open a page. The names are those of Workbox's strategies.
 public enum OpenPolicy: Hashable, Sendable {
-  /// Uses the server's bytes, and stored bytes if the server's have not arrived by the deadline or cannot be fetched; the
-  /// download then goes on for the next opening. The deadline counts from the beginning of the opening and covers the
-  /// request for the server's MD5s, the download and every retry. It applies only if bytes are stored.
+  /// Uses the server's bytes, and stored bytes if the server's have not arrived by the deadline or cannot be fetched;
+  /// the download then goes on for the next opening. The deadline counts from the beginning of the opening and covers
+  /// the request for the server's MD5s, the download and every retry. It applies only if bytes are stored.
   case networkFirst(deadline: Duration = .seconds(2))
   /// Uses stored bytes without asking the server, and the server's bytes if none are stored.
   case cacheFirst

@@ -11,8 +11,8 @@ enum StoredChoice {
     return stored.min { rank($0, consistency) < rank($1, consistency) }
   }
 
-  /// Without the server an incomplete release stays incomplete: an incoming release comes before the current one only if
-  /// all its files are stored.
+  /// Without the server an incomplete release stays incomplete: an incoming release comes before the current one only
+  /// if all its files are stored.
   private static func rank(_ candidate: StoredCandidate, _ consistency: Consistency) -> Int {
     switch candidate.place {
     case .incoming: consistency == .bundle && candidate.hasAllFiles ? 0 : 2

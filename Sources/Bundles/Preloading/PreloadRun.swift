@@ -212,7 +212,8 @@ struct PreloadRun: Sendable {
     }
   }
 
-  /// Runs at most `jobs` downloads at once, in the list's order. Finished ones are flushed to disk while the next ones run.
+  /// Runs at most `jobs` downloads at once, in the list's order. Finished ones are flushed to disk while the next ones
+  /// run.
   private func fetch(_ list: [ManifestDiff.Fetch], of release: StoredRelease, _ tally: PreloadTally) async throws {
     let (freeSlots, slot) = AsyncStream.makeStream(of: Void.self)
     for _ in 0..<options.jobs { slot.yield() }

@@ -4,21 +4,22 @@ import HTTPTransport
 ///
 /// A failed round is followed by a pause, which grows from round to round. The network's return ends the pause early.
 public struct PreloadSchedule: Hashable, Sendable {
-  /// The upper limit of the pause after the first round with a transient failure, such as an unreachable server; 1 second
-  /// by default. The limit doubles from round to round, and starts again when an entry was stored.
+  /// The upper limit of the pause after the first round with a transient failure, such as an unreachable server; 1
+  /// second by default. The limit doubles from round to round, and starts again when an entry was stored.
   public var firstPause: Duration
   /// The longest pause after transient failures; 300 seconds by default.
   public var longestPause: Duration
-  /// The upper limit of the pause after the first round with a lasting failure, such as wrong bytes, a 404 or a full disk;
-  /// 60 seconds by default. It doubles like ``firstPause``.
+  /// The upper limit of the pause after the first round with a lasting failure, such as wrong bytes, a 404 or a full
+  /// disk; 60 seconds by default. It doubles like ``firstPause``.
   public var firstPauseAfterRefusal: Duration
-  /// The longest pause after lasting failures, and the longest `Retry-After` that is respected; 3600 seconds by default.
+  /// The longest pause after lasting failures, and the longest `Retry-After` that is respected; 3600 seconds by
+  /// default.
   public var longestPauseAfterRefusal: Duration
-  /// The interval at which the server is asked for a newer release once everything is stored; `nil`, the default, to end
-  /// the preload then.
+  /// The interval at which the server is asked for a newer release once everything is stored; `nil`, the default, to
+  /// end the preload then.
   public var every: Duration?
-  /// The URL of a stream of server-sent events that announces new releases, such as `/releases/events` of renderhost. The
-  /// preload listens until it is cancelled. `nil`, the default, for none.
+  /// The URL of a stream of server-sent events that announces new releases, such as `/releases/events` of renderhost.
+  /// The preload listens until it is cancelled. `nil`, the default, for none.
   public var events: PageURL?
 
   /// Makes a schedule with the given values.

@@ -3,8 +3,8 @@ import HTTPTransport
 
 /// The progress of a preload: totals, and the bundles that changed since the last update.
 ///
-/// The first update contains every bundle, the last one the report. Changes in between are merged: a slow subscriber gets
-/// fewer updates, and each one has the latest state.
+/// The first update contains every bundle, the last one the report. Changes in between are merged: a slow subscriber
+/// gets fewer updates, and each one has the latest state.
 public struct PreloadUpdate: Sendable {
   /// The totals of a preload's current round.
   public struct Totals: Hashable, Sendable {
@@ -160,8 +160,8 @@ public struct PreloadReport: Hashable, Sendable {
   public var filesDownloaded = 0
   /// The number of files that were read from a folder of this machine.
   public var filesCopied = 0
-  /// The number of entries that are fetched when they are opened: those on demand, and idle ones that the data saver did
-  /// not allow.
+  /// The number of entries that are fetched when they are opened: those on demand, and idle ones that the data saver
+  /// did not allow.
   public var onDemand = 0
   /// The wire bytes of all response bodies.
   public var bytesDownloaded: Int64 = 0

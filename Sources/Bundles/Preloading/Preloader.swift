@@ -13,8 +13,8 @@ package struct Preloader: Sendable {
   private let logger: Logger
 
   /// - Parameters:
-  ///   - prefetcher: fetches the responses that bundles list; `nil` for none. Its data saver decides whether idle bundles
-  ///     are fetched.
+  ///   - prefetcher: fetches the responses that bundles list; `nil` for none. Its data saver decides whether idle
+  ///     bundles are fetched.
   ///   - news: receives the releases that become current.
   ///   - sleep: waits between the rounds of a preload that continues by itself.
   package init(

@@ -66,8 +66,8 @@ extension BundleStore {
     }
   }
 
-  /// Ends ``hold(_:)``: makes the newest complete release the current one. From then on each new complete release becomes
-  /// current.
+  /// Ends ``hold(_:)``: makes the newest complete release the current one. From then on each new complete release
+  /// becomes current.
   ///
   /// - Parameter source: the manifest's URL.
   /// - Returns: the current release; `nil` for an unknown source or one without a release.
@@ -86,8 +86,8 @@ extension BundleStore {
     return try await self.source(source)?.current
   }
 
-  /// Removes a source and all its releases. Bytes that only they used are removed by the next garbage collection; a release
-  /// that an open page uses is removed after that page has closed.
+  /// Removes a source and all its releases. Bytes that only they used are removed by the next garbage collection; a
+  /// release that an open page uses is removed after that page has closed.
   ///
   /// - Parameter source: the manifest's URL.
   /// - Returns: `true` if the source was known.

@@ -82,8 +82,8 @@ extension BundleStore {
     }
   }
 
-  /// Returns the bundle or file at this URL: the incoming release's if its bytes are stored, then the current release's,
-  /// then one that no manifest lists.
+  /// Returns the bundle or file at this URL: the incoming release's if its bytes are stored, then the current
+  /// release's, then one that no manifest lists.
   ///
   /// - Returns: `nil` if no release lists the URL and no bundle is stored for it.
   /// - Throws: ``StoreError``.

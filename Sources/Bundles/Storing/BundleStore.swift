@@ -39,8 +39,8 @@ public final class BundleStore: BundleStoring {
   ///   - memoryCapacity: the bytes of checked bundles kept in memory; 16 MiB by default.
   ///   - releaseGrace: how long replaced releases are kept besides the previous one.
   ///   - quotas: the limits of each class of content.
-  ///   - allowsReadOnly: `true` to read an existing store that cannot be written; new bytes go to a temporary folder that
-  ///     is removed with the store. ``readOnlyReason`` and one warning in the log report this.
+  ///   - allowsReadOnly: `true` to read an existing store that cannot be written; new bytes go to a temporary folder
+  ///     that is removed with the store. ``readOnlyReason`` and one warning in the log report this.
   ///   - now: returns the time in seconds since 1970.
   /// - Throws: ``StoreError``.
   package init(
@@ -184,8 +184,8 @@ public final class BundleStore: BundleStoring {
     return try await lockQueue.result { [keeper] in try keeper.current() }
   }
 
-  /// Announces each time that the store was found removed, replaced or damaged and was made again: it contains the files
-  /// that were found, and the rest must be fetched again.
+  /// Announces each time that the store was found removed, replaced or damaged and was made again: it contains the
+  /// files that were found, and the rest must be fetched again.
   package var renewals: AsyncStream<Void> { keeper.renewals.listen() }
 
   /// A number that changes with each of the ``renewals``.
@@ -278,8 +278,8 @@ public final class BundleStore: BundleStoring {
     return try await bytes(of: blob).bytes
   }
 
-  /// Reads the file of a stored bundle or file, and checks its bytes, even if they are in memory. Does nothing if they are
-  /// not stored.
+  /// Reads the file of a stored bundle or file, and checks its bytes, even if they are in memory. Does nothing if they
+  /// are not stored.
   ///
   /// - Throws: an error that names the file, if the file is missing or its bytes were changed.
   public func check(_ bundle: StoredBundle) async throws {

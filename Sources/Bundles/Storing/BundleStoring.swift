@@ -21,8 +21,8 @@ package protocol BundleStoring: Sendable {
   /// Returns the same from the database alone, without checking the files.
   func recordedContents(of release: StoredRelease) async throws -> [StoredBundle]
 
-  /// Registers a manifest as a release, without switching to it. Stored bytes of earlier releases of the same source are
-  /// taken over, and those of any source if the manifest gives their SHA-256.
+  /// Registers a manifest as a release, without switching to it. Stored bytes of earlier releases of the same source
+  /// are taken over, and those of any source if the manifest gives their SHA-256.
   ///
   /// Registering the same manifest bytes again returns the same release.
   func register(
@@ -44,7 +44,8 @@ package protocol BundleStoring: Sendable {
   /// Returns the release's own rule for query parameters; `nil` if its manifest has none.
   func identity(of release: StoredRelease) async throws -> PageIdentity?
 
-  /// Protects a release, its entries and their bytes from the garbage collectors of all processes while the result lives.
+  /// Protects a release, its entries and their bytes from the garbage collectors of all processes while the result
+  /// lives.
   ///
   /// - Throws: ``StoreError/releaseGone(name:)`` if the release was collected already.
   func lease(_ release: StoredRelease) async throws -> any ReleaseLease
@@ -62,8 +63,8 @@ package protocol BundleStoring: Sendable {
   /// Makes a finished download durable, and then records it as a bundle that no manifest lists.
   func add(_ download: any BundleDownload, digests: ContentDigests, for url: PageURL) async throws -> Blob
 
-  /// Returns the bundle or file at this URL: the incoming release's if its bytes are stored, then the current release's,
-  /// then one that no manifest lists.
+  /// Returns the bundle or file at this URL: the incoming release's if its bytes are stored, then the current
+  /// release's, then one that no manifest lists.
   func bundle(at url: PageURL) async throws -> StoredBundle?
 
   /// Returns all candidates for this URL: the entries of the source's incoming, current and previous release, newest
@@ -121,8 +122,8 @@ public struct StoredSource: Hashable, Sendable {
   public let previous: StoredRelease?
   /// A release that is newer than the current one and not complete.
   public let incoming: StoredRelease?
-  /// The time at which a person chose the current release with ``BundleStore/hold(_:)``, in seconds since 1970; it stays
-  /// current until ``BundleStore/follow(_:)``. `nil` for a source that switches to each complete release.
+  /// The time at which a person chose the current release with ``BundleStore/hold(_:)``, in seconds since 1970; it
+  /// stays current until ``BundleStore/follow(_:)``. `nil` for a source that switches to each complete release.
   public let heldSince: Double?
   /// The time at which the source was last used, in seconds since 1970.
   package let usedAt: Double?
@@ -164,8 +165,8 @@ public struct StoredRelease: Hashable, Sendable {
   package let digest: SHA256Digest
   /// The validators with which the server sent its manifest.
   package let validators: Validators
-  /// The time at which it became current, in seconds since 1970; `nil` before that, and 0 if a later release replaced it
-  /// before that.
+  /// The time at which it became current, in seconds since 1970; `nil` before that, and 0 if a later release replaced
+  /// it before that.
   public let activatedAt: Double?
 
   package init(

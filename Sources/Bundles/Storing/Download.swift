@@ -4,8 +4,8 @@ import HTTPTransport
 import Synchronization
 import SystemPackage
 
-/// A download in `partial/`: files for the wire bytes, their head, and the decoded content if it differs. Its name is the
-/// expected digest, so that a later process finds it.
+/// A download in `partial/`: files for the wire bytes, their head, and the decoded content if it differs. Its name is
+/// the expected digest, so that a later process finds it.
 final class Download: BundleDownload {
   let directory: StoreDirectory
   private let name: String

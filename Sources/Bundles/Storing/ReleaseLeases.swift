@@ -105,7 +105,8 @@ final class ReleaseLeases: Sendable {
 
     var releases: Set<Int64> { Set(files.keys) }
 
-    /// - Parameter removing: `true` if the releases were removed from the database, so that their files are removed too.
+    /// - Parameter removing: `true` if the releases were removed from the database, so that their files are removed
+    ///   too.
     func end(removing: Bool) {
       for (release, file) in files {
         if removing { FileSystem.remove(ReleaseLeases.path(of: release, in: folder)) }

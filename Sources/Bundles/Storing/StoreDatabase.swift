@@ -56,8 +56,8 @@ struct StoreDatabase: Sendable {
 
   /// Opens an existing store for reading only. A store of an older version is copied to memory and migrated there.
   ///
-  /// - Throws: ``StoreError``; ``StoreError/absent(path:)`` if the database has no tables, because the process that made
-  ///   it ended too early.
+  /// - Throws: ``StoreError``; ``StoreError/absent(path:)`` if the database has no tables, because the process that
+  ///   made it ended too early.
   init(reading path: String) throws {
     // Opening a FIFO would block.
     if let found = FileStatus(ofLink: path), found.kind != .file {

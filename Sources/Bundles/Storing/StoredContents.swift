@@ -54,8 +54,8 @@ package struct UnlistedBundle: Hashable, Sendable {
 
 /// The limits of each class of content in a store, in bytes. The least recently used content is removed first.
 public struct StoreQuotas: Hashable, Sendable {
-  /// The limit for releases; `nil`, the default, for no limit. A held release, an incoming one, and the current one of the
-  /// most recently used source stay in any case.
+  /// The limit for releases; `nil`, the default, for no limit. A held release, an incoming one, and the current one of
+  /// the most recently used source stay in any case.
   public var releases: Int64?
   /// The limit for bundles that no manifest lists, without the most recently used one; 64 MiB by default, `nil` for no
   /// limit.

@@ -72,7 +72,8 @@ struct ChecksumLookup: Sendable {
     return PageURL(url.text[..<end] + ".md5" + url.text[end...])
   }
 
-  /// The MD5 in the first line: its first word, as `md5sum` writes it, or its last one after `MD5 (name) =`, as BSD does.
+  /// The MD5 in the first line: its first word, as `md5sum` writes it, or its last one after `MD5 (name) =`, as BSD
+  /// does.
   static func md5(inFile text: String) -> MD5Digest? {
     guard let line = text.split(whereSeparator: \.isNewline).first else { return nil }
     let words = line.split(whereSeparator: { $0 == " " || $0 == "\t" })

@@ -121,8 +121,8 @@ package struct ManifestFetcher: Sendable {
   private static let namePatience: Duration = .seconds(2)
   private static let nameLimit: Int64 = 64 << 10
 
-  /// Adds the release's name from the file beside the manifest, if the dialect has one. Without that file the release is
-  /// unnamed.
+  /// Adds the release's name from the file beside the manifest, if the dialect has one. Without that file the release
+  /// is unnamed.
   private func named(_ answer: Answer) async throws -> Answer {
     guard case .manifest(var manifest, let bytes, let bundles, let validators) = answer,
       let file = manifest.dialect.nameFile, let url = source.resolving(file),

@@ -62,7 +62,8 @@ extension [StoredCookie] {
   /// The upper limit of the head's size up to the end of its cookies, in bytes.
   private static var sizeLimit: Int { 8190 }
 
-  /// Returns the value of `Cookie` that libcurl would send, `nil` for none. The cookies are in the order of their arrival.
+  /// Returns the value of `Cookie` that libcurl would send, `nil` for none. The cookies are in the order of their
+  /// arrival.
   ///
   /// RFC 6265 §5.4, step 2, recommends longer paths first and then older cookies. libcurl sorts by the lengths of path,
   /// domain and name, then by age, the youngest first; it stops at the first cookie that makes the head too long.

@@ -23,8 +23,8 @@ struct TransferCookies {
   /// Receives a line of the head that libcurl has already read.
   mutating func receive(headLine line: UnsafeRawBufferPointer) {
     if sendsOwn {
-      // libcurl would have sent a second `Cookie` field (RFC 6265 §5.4 forbids that) or a damaged one, so its cookies are
-      // enabled only now, between the status line and the fields.
+      // libcurl would have sent a second `Cookie` field (RFC 6265 §5.4 forbids that) or a damaged one, so its cookies
+      // are enabled only now, between the status line and the fields.
       sendsOwn = false
       _ = pk_setopt_string(easy, CURLOPT_COOKIEFILE, "")
       _ = pk_setopt_string(easy, CURLOPT_COOKIELIST, "RELOAD")
@@ -72,8 +72,8 @@ struct AddedCookies {
 extension TransportRequest {
   /// `true` if libcurl may have no room for a cookie of the usual 4 KiB after the request's first lines.
   ///
-  /// libcurl 7.88 limits these and the cookies to 8 KiB. If the first cookie exceeds the limit, it writes `Cookie:` without
-  /// a line's end, and the next field becomes its value.
+  /// libcurl 7.88 limits these and the cookies to 8 KiB. If the first cookie exceeds the limit, it writes `Cookie:`
+  /// without a line's end, and the next field becomes its value.
   fileprivate var hasLongHead: Bool {
     // A request through a proxy contains the authority twice.
     head.method.rawValue.utf8.count + url.utf8.count + (head.authority?.utf8.count ?? 0) > 3500

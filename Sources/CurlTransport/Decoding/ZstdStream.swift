@@ -1,6 +1,7 @@
 import CZstd
 
-/// Decodes Zstandard (RFC 8878) with libzstd, with windows of at most 8 MiB, as RFC 9659 requires for `Content-Encoding`.
+/// Decodes Zstandard (RFC 8878) with libzstd, with windows of at most 8 MiB, as RFC 9659 requires for
+/// `Content-Encoding`.
 final class ZstdStream: DecodingStream {
   private static let windowLogLimit: Int32 = 23
 

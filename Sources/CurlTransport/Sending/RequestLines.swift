@@ -25,8 +25,8 @@ enum RequestLines {
       lines.append("\(name.rawName):")
     }
     if let expectation = fields[.expect], ownsExpectation, let authority = request.head.authority {
-      // If libcurl finds this field, it waits for up to a second, and after a 417 repeats the request without it. It does
-      // not search after the end of a line.
+      // If libcurl finds this field, it waits for up to a second, and after a 417 repeats the request without it. It
+      // does not search after the end of a line.
       lines.append("Host: \(authority)\r\nExpect: \(expectation)")
     }
     if fields[.userAgent] == nil, !request.addsNothing { lines.append("User-Agent: \(userAgent)") }

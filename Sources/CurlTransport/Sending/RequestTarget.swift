@@ -8,8 +8,8 @@ enum RequestTarget: Equatable {
   /// A separate text, because the target is not a path (`*`), or because libcurl would cut it at a `#` or escape it.
   case verbatim(String)
 
-  /// Returns `nil` if the authority or the target would be changed on the way: RFC 9112 §3.2 allows no spaces or control
-  /// characters in them.
+  /// Returns `nil` if the authority or the target would be changed on the way: RFC 9112 §3.2 allows no spaces or
+  /// control characters in them.
   init?(of request: TransportRequest) {
     // libcurl would read the rest of such an authority as a path.
     guard let authority = request.head.authority, !authority.isEmpty, Self.isClean(authority),

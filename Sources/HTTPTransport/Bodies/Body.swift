@@ -114,8 +114,8 @@ public struct Body: AsyncSequence, Sendable {
     return bytes
   }
 
-  /// Returns the timings and trailers of a stream: complete when it has ended or failed, partial before. Empty for bytes in
-  /// memory or in a store.
+  /// Returns the timings and trailers of a stream: complete when it has ended or failed, partial before. Empty for
+  /// bytes in memory or in a store.
   package func transferSummary() async -> TransferSummary {
     if case .stream(_, let summary) = storage { await summary() } else { TransferSummary() }
   }

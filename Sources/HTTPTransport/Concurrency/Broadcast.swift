@@ -52,17 +52,8 @@ package final class Broadcast<Element: Sendable>: Sendable {
     for wake in wakes { wake.yield() }
   }
 
-  /// Ends the streams of all listeners, after the elements that they have not read yet. Nothing may be sent afterwards.
-  package func finish() {
-    let wakes = state.withLock { state in
-      state.hasEnded = true
-      return state.listeners.values.map(\.wake)
-    }
-    for wake in wakes { wake.yield() }
-  }
-
-  /// Listens to the replayed elements, and to those that are sent from now on. The listener goes when its stream does, or
-  /// when the task that reads it is cancelled.
+  /// Listens to the elements that are sent from now on. The listener goes when its stream does, or when the task that
+  /// reads it is cancelled.
   ///
   /// - Parameter first: an element that the listener gets before those that are sent from now on.
   package func listen(first: Element? = nil) -> AsyncStream<Element> {

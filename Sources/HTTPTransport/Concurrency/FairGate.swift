@@ -49,8 +49,8 @@ package final class FairGate<Client: Hashable & Sendable>: Sendable {
   /// - Parameters:
   ///   - width: the number of simultaneous operations.
   ///   - limit: the largest number of waiting operations.
-  ///   - patience: the time after which a running operation lends its place to a waiting one, and continues; `nil` if it
-  ///     keeps its place.
+  ///   - patience: the time after which a running operation lends its place to a waiting one, and continues; `nil` if
+  ///     it keeps its place.
   package init(width: Int, limit: Int = .max, patience: Duration? = nil) {
     state = Mutex(State(queue: FairQueue(width: width)))
     self.limit = limit

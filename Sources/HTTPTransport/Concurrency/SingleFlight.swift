@@ -2,8 +2,8 @@ import Synchronization
 
 /// Shares work: simultaneous callers with the same key get the result of one piece of work.
 ///
-/// A cancelled caller leaves at once while others wait. The last one cancels the work and waits for its end, so that work
-/// that was almost done still succeeds.
+/// A cancelled caller leaves at once while others wait. The last one cancels the work and waits for its end, so that
+/// work that was almost done still succeeds.
 package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   private struct Flight {
     let task: Task<Value, any Error>

@@ -20,7 +20,8 @@ package func within<Value: Sendable>(
   try await first(work, orAfter: { try await Task.sleep(for: patience) })
 }
 
-/// Returns the work's value, `nil` if it has not ended by a time of the clock. The work is cancelled then, and must end.
+/// Returns the work's value, `nil` if it has not ended by a time of the clock. The work is cancelled then, and must
+/// end.
 package func within<Value: Sendable>(
   until deadline: Duration, on time: TimeSource, _ work: @escaping @Sendable () async throws -> Value
 ) async throws -> Value? {

@@ -16,8 +16,8 @@ package enum AnswerDigest: Equatable {
 
   /// Returns `nil` if no field contains a digest.
   ///
-  /// - Parameter isEncoded: `true` if the content is encoded; the first two fields then describe the encoded bytes and are
-  ///   ignored.
+  /// - Parameter isEncoded: `true` if the content is encoded; the first two fields then describe the encoded bytes and
+  ///   are ignored.
   package init?(_ fields: HTTPFields, isEncoded: Bool) {
     if !isEncoded {
       let md5 = Self.contentMD5.flatMap { fields[$0] }.flatMap(Self.md5(base64:))

@@ -87,7 +87,8 @@ private struct JSONReader {
     open.append(container)
   }
 
-  /// Returns `true` if the innermost container ends here; otherwise reads the name of the next member, if it is an object.
+  /// Returns `true` if the innermost container ends here; otherwise reads the name of the next member, if it is an
+  /// object.
   private mutating func takeEnd() throws(JSONError) -> Bool {
     guard let innermost = open.indices.last else { return true }
     skipSpaces()

@@ -16,8 +16,8 @@ extension JSONValue {
     return try await queue.result { try JSONValue(reading: bytes, limits: limits).decoded() }
   }
 
-  /// Runs work whose time depends on the value's size, such as writing it. For a large value it runs on a queue, so that
-  /// other tasks go on.
+  /// Runs work whose time depends on the value's size, such as writing it. For a large value it runs on a queue, so
+  /// that other tasks go on.
   package func encoding<Result: Sendable>(_ work: @escaping @Sendable () throws -> Result) async throws -> Result {
     guard isLarge else { return try work() }
     return try await Self.queue.result(work)

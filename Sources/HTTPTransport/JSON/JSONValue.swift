@@ -19,8 +19,8 @@ public enum JSONValue: Hashable, Sendable, Codable {
 
   /// Decodes a value, at most 64 levels deep.
   ///
-  /// Text from outside is read with `init(reading:limits:)` first and decoded from that value. Any other decoder tries one
-  /// type after the other, and each attempt costs time proportional to the coding path; so the depth is limited.
+  /// Text from outside is read with `init(reading:limits:)` first and decoded from that value. Any other decoder tries
+  /// one type after the other, and each attempt costs time proportional to the coding path; so the depth is limited.
   public init(from decoder: any Decoder) throws {
     if let decoder = decoder as? JSONValueDecoder {
       self = decoder.value

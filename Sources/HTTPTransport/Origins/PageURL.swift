@@ -2,9 +2,9 @@ import Foundation
 
 /// The normalised `http`, `https` or `file` URL of a manifest, a bundle or a file.
 ///
-/// Two URLs are equal if RFC 3986 §6.2.2 and §6.2.3 call them equivalent: the case of scheme and host, default ports, dot
-/// segments, an empty path and escapes of unreserved characters make no difference. The fragment is dropped, and so are
-/// query parameters that only defeat caches.
+/// Two URLs are equal if RFC 3986 §6.2.2 and §6.2.3 call them equivalent: the case of scheme and host, default ports,
+/// dot segments, an empty path and escapes of unreserved characters make no difference. The fragment is dropped, and so
+/// are query parameters that only defeat caches.
 public struct PageURL: Hashable, Sendable, CustomStringConvertible {
   /// The query parameters that apps append only to defeat caches; they are dropped by default.
   public static let ignoredParameters: Set<String> = ["random"]

@@ -2,8 +2,8 @@ import Synchronization
 
 /// Tells whether origins can be reached, from the outcomes of requests to them.
 ///
-/// After several consecutive failures to connect, an origin counts as unreachable for a short time, so that requests fail
-/// without a time-out; then one request may try again. The time grows with each further failure.
+/// After several consecutive failures to connect, an origin counts as unreachable for a short time, so that requests
+/// fail without a time-out; then one request may try again. The time grows with each further failure.
 public final class Reachability: Sendable {
   /// The app's knowledge of the network.
   public enum Setting: Hashable, Sendable {
@@ -41,7 +41,8 @@ public final class Reachability: Sendable {
 
     package init(_ patience: Patience = Patience()) { self.patience = patience }
 
-    /// Returns `true` if a request may be sent. After the rest one request may try, and the others wait for its outcome.
+    /// Returns `true` if a request may be sent. After the rest one request may try, and the others wait for its
+    /// outcome.
     package mutating func admits(at now: ContinuousClock.Instant) -> Bool {
       guard let openUntil else { return true }
       guard now >= openUntil else { return false }
@@ -89,8 +90,8 @@ public final class Reachability: Sendable {
   /// Makes a reachability that has seen no request yet.
   public convenience init() { self.init(Patience()) }
 
-  /// The app's knowledge of the network. While it is ``Setting/offline``, no request is sent for resources or bundles; a
-  /// waiting preload continues as soon as it is set to another value.
+  /// The app's knowledge of the network. While it is ``Setting/offline``, no request is sent for resources or bundles;
+  /// a waiting preload continues as soon as it is set to another value.
   public var setting: Setting {
     get { state.withLock(\.setting) }
     set {
@@ -158,7 +159,8 @@ public final class Reachability: Sendable {
     if wasAway { returns.send() }
   }
 
-  /// Returns `true` if an error means that an origin cannot be reached; an origin that sends an invalid response can be.
+  /// Returns `true` if an error means that an origin cannot be reached; an origin that sends an invalid response can
+  /// be.
   package static func meansAway(_ error: any Error) -> Bool {
     switch error as? TransportError {
     case .cannotResolve, .cannotConnect, .insecure, .timedOut: true

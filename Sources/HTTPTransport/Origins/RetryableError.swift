@@ -1,5 +1,5 @@
-/// An error that itself tells whether a later attempt may succeed without any change here, because it wraps another error
-/// or because an immediate retry does not help.
+/// An error that itself tells whether a later attempt may succeed without any change here, because it wraps another
+/// error or because an immediate retry does not help.
 package protocol RetryableError: Error {
   var isRetryable: Bool { get }
   /// The time the server asks clients to wait before the next attempt; `nil` if it does not say.

@@ -1,6 +1,6 @@
 extension Int64 {
-  /// Reads a number of bytes, without or with a unit of powers of 1024: `65536`, `256MB`, `1.5GiB`. Returns `nil` if the
-  /// text is not a size, or is one of a petabyte or more.
+  /// Reads a number of bytes, without or with a unit of powers of 1024: `65536`, `256MB`, `1.5GiB`. Returns `nil` if
+  /// the text is not a size, or is one of a petabyte or more.
   package init?(size text: String) {
     let units: [(String, Double)] = [
       ("kib", 1024), ("mib", 1_048_576), ("gib", 1_073_741_824),

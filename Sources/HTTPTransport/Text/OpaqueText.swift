@@ -1,16 +1,16 @@
 /// Converts bytes of fields to text, and back, without loss: RFC 9110 §5.5 calls bytes beyond ASCII opaque.
 ///
 /// Valid UTF-8 is unchanged. Any other byte beyond ASCII becomes a scalar of its own, from U+10FE80 to U+10FEFF in a
-/// private use plane. So do the bytes of these scalars themselves, and those of U+FFFD, which marks bytes that were lost
-/// elsewhere.
+/// private use plane. So do the bytes of these scalars themselves, and those of U+FFFD, which marks bytes that were
+/// lost elsewhere.
 package enum OpaqueText {
   private static let first: UInt32 = 0x10FE00
 
   /// Converts bytes, or the first part of them, to text.
   ///
   /// - Parameter isWhole: `true` if no more bytes follow, so that an incomplete scalar at the end is not UTF-8.
-  /// - Returns: the text, and the number of last bytes, up to three, that may form a scalar with the following ones. They
-  ///   are not in the text.
+  /// - Returns: the text, and the number of last bytes, up to three, that may form a scalar with the following ones.
+  ///   They are not in the text.
   package static func text(
     of bytes: some Collection<UInt8>, isWhole: Bool = true
   ) -> (text: [UInt8], left: Int) {

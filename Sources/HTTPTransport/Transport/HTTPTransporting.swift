@@ -9,8 +9,8 @@ public protocol HTTPTransporting: Sendable {
   /// - Throws: ``TransportError``, `CancellationError`.
   func send(_ request: TransportRequest) async throws -> TransportResponse
 
-  /// Ends every transfer with ``TransportError/shutDown(url:)``, and returns when all of them have ended; later requests
-  /// fail at once. The default implementation does nothing, for transports without resources of their own.
+  /// Ends every transfer with ``TransportError/shutDown(url:)``, and returns when all of them have ended; later
+  /// requests fail at once. The default implementation does nothing, for transports without resources of their own.
   func shutDown() async
 }
 

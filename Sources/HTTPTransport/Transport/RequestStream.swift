@@ -9,15 +9,16 @@ public final class RequestStream: Sendable {
   /// The length in bytes; `nil` if it is unknown until the end.
   public let length: Int64?
   private let chunks: @Sendable (_ take: @Sendable ([UInt8]) async throws -> Void) async throws -> Void
-  /// Returns the trailers after the last chunk. They are sent with HTTP/1.1 if the length is unknown, otherwise left out.
+  /// Returns the trailers after the last chunk. They are sent with HTTP/1.1 if the length is unknown, otherwise left
+  /// out.
   package let trailers: (@Sendable () async throws -> HTTPFields)?
   private let taken = Atomic(false)
 
   /// Makes a stream of chunks.
   ///
   /// - Parameters:
-  ///   - chunks: the chunks. An error that they throw ends the transfer and leaves the body visibly incomplete. Their task
-  ///     is cancelled when no more of them will be sent.
+  ///   - chunks: the chunks. An error that they throw ends the transfer and leaves the body visibly incomplete. Their
+  ///     task is cancelled when no more of them will be sent.
   ///   - length: the length in bytes; the transfer fails if the chunks have more or fewer.
   ///   - trailers: returns the trailers after the last chunk.
   public init<Chunks: AsyncSequence & Sendable>(

@@ -116,8 +116,8 @@ struct ReleaseListener: Sendable {
     }
   }
 
-  /// Returns `true` if an event announces another release. An event in another format than renderhost's also counts, so that
-  /// the server is asked.
+  /// Returns `true` if an event announces another release. An event in another format than renderhost's also counts, so
+  /// that the server is asked.
   private func isNews(_ event: ServerSentEvent) async -> Bool {
     guard let news = try? JSONValue(reading: Array(event.data.utf8)).decoded(as: News.self),
       let latest = try? await store.source(source)?.latest
