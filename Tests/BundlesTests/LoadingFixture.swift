@@ -16,9 +16,9 @@ struct LoadingFixture {
   let folder: TemporaryDirectory
   let store: BundleStore
   let transport: CurlTransport
-  /// Shared by all parts, so that requests are counted together.
+  /// The client of all parts, so that requests are counted together.
   private let plainClient: OriginClient
-  /// Waits asked for between tries; none is really waited.
+  /// The requested waits between attempts, which take no time.
   let waits = Recorder<Duration>()
 
   private init(origin: FaultOrigin, folder: TemporaryDirectory) throws {
@@ -138,14 +138,14 @@ struct LoadingFixture {
     }
   }
 
-  /// What has no place in a store where nothing is under way.
+  /// The files that must not be in a store without running downloads.
   var leftovers: [String] {
     (try? FileManager.default.contentsOfDirectory(atPath: folder.file("store/partial"))) ?? []
   }
 }
 
 extension LoadingFixture {
-  /// A release of these scripts that is known, and nothing of it stored.
+  /// A registered release of these scripts, without bytes.
   func registered(_ scripts: [String: String]) async throws -> StoredRelease {
     let manifest = try publish(scripts)
     return try await store.register(

@@ -3,7 +3,7 @@ import HTTPTransport
 import HTTPTypes
 import Testing
 
-/// A whole answer in memory.
+/// A whole response in memory.
 struct Answer: Sendable {
   let head: HTTPResponse
   let body: [UInt8]
@@ -13,7 +13,7 @@ struct Answer: Sendable {
 }
 
 extension CurlTransport {
-  /// Sends a request and reads its answer to the end.
+  /// Sends a request and reads the response to its end.
   func answer(to request: TransportRequest) async throws -> Answer {
     let response = try await send(request)
     var body: [UInt8] = []
@@ -21,7 +21,7 @@ extension CurlTransport {
     return Answer(head: response.head, body: body, summary: await response.body.transferSummary())
   }
 
-  /// What a transfer that must not succeed ends with, before its head or in its body.
+  /// The error of a transfer that must fail, before its head or in its body.
   func failure(
     of request: TransportRequest, sourceLocation: SourceLocation = #_sourceLocation
   ) async throws -> TransportError {

@@ -11,7 +11,8 @@ struct BackPressureTests {
 
   init() throws { transport = try CurlTransport() }
 
-  @Test func aReaderThatWaitsHoldsTheServerBackAndNobodyElse() async throws {
+  @Test("a reader that pauses holds back only its own server")
+  func pausedReader() async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/big", SeededContent.bytes(Self.size))
       origin.serve("/small", SeededContent.bytes(100_000))
@@ -29,7 +30,8 @@ struct BackPressureTests {
     }
   }
 
-  @Test func aReaderThatGoesOnGetsEveryByte() async throws {
+  @Test("a reader that continues gets every byte")
+  func continuedReader() async throws {
     let content = SeededContent.bytes(Self.size)
     try await FaultOrigin.running { origin in
       origin.serve("/big", content)
@@ -38,7 +40,7 @@ struct BackPressureTests {
       var received: [UInt8] = []
       for try await chunk in response.body {
         received += chunk
-        // Now and then others get their turn, so that the transfer is paused again and again.
+        // Other tasks run now and then, so that the transfer is paused repeatedly.
         if received.count < 5 << 20 { _ = try await transport.answer(to: origin.request("/small")) }
       }
       expectSame(received, content)
@@ -53,13 +55,14 @@ struct BackPressureTests {
       origin.always("/slow", .drip(bytesPerSecond: 1000))
       let limits = TransferLimits(lowSpeedBytesPerSecond: 5000, lowSpeedTime: .seconds(1))
       let response = try await transport.send(origin.request("/big", limits: limits))
-      // Twice as long as the limit.
+      // Twice the limit.
       _ = try await transport.answer(to: origin.request("/slow"))
       expectSame(try await response.body.collect(upTo: .max), content)
     }
   }
 
-  @Test func anErrorWhileTheReaderWaitsComesAfterTheBytesBeforeIt() async throws {
+  @Test("an error during a pause follows the bytes before it")
+  func errorDuringPause() async throws {
     let content = SeededContent.bytes(1 << 20)
     try await FaultOrigin.running { origin in
       origin.serve("/a", content)
@@ -74,7 +77,8 @@ struct BackPressureTests {
     }
   }
 
-  @Test func aConnectionThatClosesWhileTheReaderWaitsLosesNothing() async throws {
+  @Test("a connection that closes during a pause loses no bytes")
+  func closeDuringPause() async throws {
     let content = SeededContent.bytes(600_000)
     try await FaultOrigin.running { origin in
       origin.serve("/a", content)

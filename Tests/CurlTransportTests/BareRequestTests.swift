@@ -4,7 +4,7 @@ import HTTPTypes
 import PageTesting
 import Testing
 
-/// Requests of which every field is the caller's.
+/// Requests with the caller's fields only.
 @Suite(.timeLimit(.minutes(2)))
 struct BareRequestTests {
   private let transport: CurlTransport
@@ -23,12 +23,13 @@ struct BareRequestTests {
     return text.split(separator: "\r\n").map(String.init)
   }
 
-  @Test(arguments: [HTTPRequest.Method.get, .delete, .head, .options])
-  func aBareRequestHasNoFieldsButItsHost(method: HTTPRequest.Method) async throws {
+  @Test("a bare request has only the host field", arguments: [HTTPRequest.Method.get, .delete, .head, .options])
+  func host(method: HTTPRequest.Method) async throws {
     #expect(try await lines(method) == ["\(method.rawValue) /a HTTP/1.1", "Host: 127.0.0.1"])
   }
 
-  @Test func aBareBodyHasNoFieldsButItsLength() async throws {
+  @Test("a bare body has only the length field")
+  func length() async throws {
     let found = try await lines(.post, body: Array("abc".utf8))
     #expect(found == ["POST /a HTTP/1.1", "Host: 127.0.0.1", "Content-Length: 3", "abc"])
   }
@@ -42,7 +43,8 @@ struct BareRequestTests {
       ])
   }
 
-  @Test func aStreamThatExpectsGoesOutWhenItsOwnerHasSeenThe100() async throws {
+  @Test("a stream with an expectation is sent after the caller has seen the 100")
+  func expectation() async throws {
     try await FaultOrigin.running { origin in
       origin.respond("/*") { _ in OriginResponse() }
       let (heads, arrived) = AsyncStream<HTTPResponse>.makeStream()
@@ -60,7 +62,8 @@ struct BareRequestTests {
     }
   }
 
-  @Test func anExpectationThatFailsIsTheCallersToRepeat() async throws {
+  @Test("a failed expectation is not repeated by the transport")
+  func failedExpectation() async throws {
     try await FaultOrigin.running { origin in
       origin.answerHeads("/a")
       origin.always("/a", .status(417, body: "no"))

@@ -13,7 +13,8 @@ struct CancellationTests {
 
   // MARK: Cancelled tasks
 
-  @Test func aTaskThatIsCancelledBeforeItSendsAsksNobody() async throws {
+  @Test("a task that is cancelled before it sends makes no request")
+  func cancelledBeforeSending() async throws {
     try await FaultOrigin.running { [transport] origin in
       let task = Task {
         withUnsafeCurrentTask { $0?.cancel() }
@@ -89,7 +90,8 @@ struct CancellationTests {
     }
   }
 
-  @Test func cancellingOneTransferDisturbsNoOther() async throws {
+  @Test("cancelling one transfer does not disturb others")
+  func independentTransfers() async throws {
     let content = SeededContent.bytes(1_000_000)
     try await FaultOrigin.running { [transport] origin in
       origin.serve("/b", content)
@@ -104,7 +106,7 @@ struct CancellationTests {
     }
   }
 
-  // MARK: Responses that nobody reads
+  // MARK: Unread responses
 
   @Test func aResponseThatIsDroppedUnreadClosesItsConnection() async throws {
     try await FaultOrigin.running { origin in
@@ -136,7 +138,8 @@ struct CancellationTests {
 
   // MARK: The end of a transport
 
-  @Test func shuttingDownEndsWhatIsUnderWay() async throws {
+  @Test("shutting down ends the running transfers")
+  func shutDown() async throws {
     try await FaultOrigin.running { [transport] origin in
       origin.serve("/body", SeededContent.bytes(20 << 20))
       origin.hold("/head")
@@ -152,7 +155,8 @@ struct CancellationTests {
     }
   }
 
-  @Test func nothingIsSentAfterShuttingDown() async throws {
+  @Test("no request is sent after shutting down")
+  func afterShutDown() async throws {
     try await FaultOrigin.running { origin in
       await transport.shutDown()
       for _ in 0..<3 {
@@ -164,7 +168,8 @@ struct CancellationTests {
     }
   }
 
-  @Test func lettingGoOfATransportEndsItsTransfers() async throws {
+  @Test("releasing a transport ends its transfers")
+  func releasedTransport() async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/*", SeededContent.bytes(20 << 20))
       for round in 0..<10 {
@@ -188,7 +193,8 @@ struct CancellationTests {
     }
   }
 
-  @Test func lettingGoOfAnIdleTransportClosesItsConnections() async throws {
+  @Test("releasing an idle transport closes its connections")
+  func releasedIdleTransport() async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/a", "body".utf8)
       var transport: CurlTransport? = try CurlTransport()
@@ -199,7 +205,8 @@ struct CancellationTests {
     }
   }
 
-  @Test func aTransferThatEndedBeforeItsHeadIsAskedForSaysSo() async throws {
+  @Test("a transfer that ended before its head is read reports its end")
+  func endedTransfer() async throws {
     let request = TransportRequest.local(port: 1, "/a")
     let transfer = Transfer(request: request, mailbox: try CurlMailbox())
     transfer.finish(.success(()))

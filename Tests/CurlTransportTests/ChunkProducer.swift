@@ -2,7 +2,7 @@ import HTTPTransport
 import HTTPTypes
 import PageTesting
 
-/// Makes chunks one by one when it is asked, and tells how often it was.
+/// Makes chunks on request, and counts them.
 final class ChunkProducer: AsyncSequence, Sendable {
   struct Record: Sendable {
     var asked = 0
@@ -12,10 +12,10 @@ final class ChunkProducer: AsyncSequence, Sendable {
   let record = Monitor(Record())
   private let make: @Sendable (Int) async throws -> [UInt8]?
 
-  /// - Parameter make: gives the chunk with a number from 0 on; nil for the end.
+  /// - Parameter make: returns the chunk with a number, from 0; `nil` for the end.
   init(_ make: @escaping @Sendable (Int) async throws -> [UInt8]?) { self.make = make }
 
-  /// So many of the same chunks.
+  /// Makes this many equal chunks.
   convenience init(_ count: Int, of chunk: [UInt8]) { self.init { $0 < count ? chunk : nil } }
 
   var asked: Int { record.read(\.asked) }

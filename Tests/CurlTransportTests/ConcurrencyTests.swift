@@ -9,7 +9,8 @@ struct ConcurrencyTests {
 
   init() throws { transport = try CurlTransport() }
 
-  @Test func twoHundredTransfersAtOnceMixNothingUp() async throws {
+  @Test("200 simultaneous transfers get their own responses")
+  func simultaneousTransfers() async throws {
     try await FaultOrigin.running { [transport] origin in
       let contents = (0..<200).map { SeededContent.bytes(1 + $0 * 1000, seed: UInt64($0)) }
       for (number, content) in contents.enumerated() { origin.serve("/\(number)", content) }

@@ -6,7 +6,7 @@ import Testing
 struct ContentDecoderTests {
   private static let url = "http://127.0.0.1/a.js"
 
-  /// What wire bytes decode to when they come in pieces of that size.
+  /// Decodes wire bytes in pieces of a size.
   private func decode(
     _ wire: [UInt8], _ coding: String, inPiecesOf size: Int = .max, limit: Int64 = 1 << 20
   ) throws -> [UInt8] {
@@ -38,17 +38,20 @@ struct ContentDecoderTests {
     #expect(content == fixture.content)
   }
 
-  @Test(arguments: ["GZIP", "x-gzip", "X-Gzip", " gzip ", "gzip,", "identity, gzip"])
-  func aCodingIsKnownByAllItsNames(name: String) throws {
+  @Test(
+    "a coding is recognised by all its names",
+    arguments: ["GZIP", "x-gzip", "X-Gzip", " gzip ", "gzip,", "identity, gzip"])
+  func names(name: String) throws {
     #expect(try decode(EncodedFixture.gzip.bytes, name) == EncodedFixture.gzip.content)
   }
 
-  @Test(arguments: ["", "identity", "Identity", " , "])
-  func noCodingLeavesTheBytesAsTheyAre(coding: String) throws {
+  @Test("without a coding the bytes are unchanged", arguments: ["", "identity", "Identity", " , "])
+  func identity(coding: String) throws {
     #expect(try decode([1, 2, 3], coding, inPiecesOf: 2) == [1, 2, 3])
   }
 
-  @Test func aListIsUndoneFromItsEnd() throws {
+  @Test("a list of codings is decoded from its end")
+  func list() throws {
     #expect(throws: ContentError.self) {
       try decode(EncodedFixture.gzipThenBrotli.bytes, "br, gzip")
     }
@@ -69,7 +72,8 @@ struct ContentDecoderTests {
     }
   }
 
-  @Test func everyCodingThatIsAskedForCanBeUndone() throws {
+  @Test("every requested coding can be decoded")
+  func requestedCodings() throws {
     for coding in ContentDecoder().acceptEncoding.split(separator: ",") {
       _ = try ContentDecoder().decoder(for: String(coding), url: Self.url, limit: 1)
     }
@@ -77,8 +81,10 @@ struct ContentDecoderTests {
 
   // MARK: Damage
 
-  @Test(arguments: EncodedFixture.scripts + EncodedFixture.empties + [.gzipThenBrotli, .brotliThenGzip])
-  func aContentThatIsCutAnywhereIsNoContent(fixture: EncodedFixture) throws {
+  @Test(
+    "a truncated content is refused, wherever it ends",
+    arguments: EncodedFixture.scripts + EncodedFixture.empties + [.gzipThenBrotli, .brotliThenGzip])
+  func truncatedContent(fixture: EncodedFixture) throws {
     let wire = try fixture.bytes
     for size in 0..<wire.count {
       for pieces in [1, Int.max] {
@@ -93,7 +99,8 @@ struct ContentDecoderTests {
     }
   }
 
-  @Test func aSecondMemberThatIsCutAnywhereIsNoContent() throws {
+  @Test("a truncated second member is refused, wherever it ends")
+  func truncatedMember() throws {
     let wire = try EncodedFixture.gzipMembers.bytes
     let second = try #require(wire.indices.dropFirst().first { wire[$0...].starts(with: [0x1F, 0x8B, 0x08]) })
     for size in (second + 1)..<wire.count {
@@ -114,8 +121,8 @@ struct ContentDecoderTests {
     }
   }
 
-  @Test(arguments: EncodedFixture.scripts + [.gzipThenBrotli])
-  func aFlippedBitGivesNothingWorseThanAContentError(fixture: EncodedFixture) throws {
+  @Test("a flipped bit causes at most a content error", arguments: EncodedFixture.scripts + [.gzipThenBrotli])
+  func flippedBits(fixture: EncodedFixture) throws {
     let wire = try fixture.bytes
     for position in wire.indices {
       for bit in 0..<8 {
@@ -135,7 +142,8 @@ struct ContentDecoderTests {
     }
   }
 
-  @Test func damageIsToldWithTheURLAndTheCoding() throws {
+  @Test("an error names the URL and the coding")
+  func damage() throws {
     let error = try #require(throws: ContentError.self) { try decode(Array("<html>…</html>".utf8), "gzip") }
     #expect(error.description.hasPrefix("\(Self.url): the gzip data is damaged: "))
   }
@@ -157,8 +165,8 @@ struct ContentDecoderTests {
     }
   }
 
-  @Test(arguments: Bomb.allCases)
-  func aBombStopsAtTheLimit(bomb: Bomb) throws {
+  @Test("a decompression bomb is stopped at the limit", arguments: Bomb.allCases)
+  func bomb(bomb: Bomb) throws {
     let wire = try bomb.bytes
     let limit: Int64 = 3 << 20
     let decoder = try ContentDecoder().decoder(for: bomb.coding, url: Self.url, limit: limit)
@@ -169,7 +177,8 @@ struct ContentDecoderTests {
     #expect(size <= limit)
   }
 
-  @Test func aBombsWholeContentComesOut() throws {
+  @Test("without a limit the whole content is decoded")
+  func wholeBomb() throws {
     let size = try decode(Bomb.zstd.bytes, "zstd", inPiecesOf: 50, limit: 100 << 20).count
     #expect(size == 100 << 20)
   }

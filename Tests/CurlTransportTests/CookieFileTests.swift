@@ -6,7 +6,7 @@ import HTTPTypes
 import PageTesting
 import Testing
 
-/// What a jar keeps beyond its life.
+/// The file of a jar.
 @Suite(.timeLimit(.minutes(2)))
 struct CookieFileTests {
   private let transport: CurlTransport
@@ -18,7 +18,7 @@ struct CookieFileTests {
     directory = try TemporaryDirectory()
   }
 
-  /// A jar that has got these cookies, and has written them.
+  /// A jar that has received these cookies and has written them.
   private func filledJar(_ cookies: [String], from origin: FaultOrigin) async throws -> CookieJar {
     let jar = try CookieJar(file: file)
     origin.set(cookies, at: "/set")
@@ -27,7 +27,8 @@ struct CookieFileTests {
     return jar
   }
 
-  @Test func lastingCookiesAreInTheNextJarAndSessionsEnd() async throws {
+  @Test("persistent cookies are in the next jar, and session cookies are not")
+  func nextJar() async throws {
     try await FaultOrigin.running { origin in
       _ = try await filledJar(
         [
@@ -42,7 +43,8 @@ struct CookieFileTests {
     }
   }
 
-  @Test func theFileIsItsOwnersAloneAndNothingElseIsLeftBehind() async throws {
+  @Test("only its owner can read the file, and no other file remains")
+  func permissions() async throws {
     try await FaultOrigin.running { origin in
       _ = try await filledJar(["a=1; Max-Age=1000", "b=secret"], from: origin)
       let attributes = try FileManager.default.attributesOfItem(atPath: file)
@@ -57,7 +59,8 @@ struct CookieFileTests {
     }
   }
 
-  @Test func bytesBeyondASCIIStayAsTheyAre() async throws {
+  @Test("bytes beyond ASCII are unchanged")
+  func nonASCII() async throws {
     try await FaultOrigin.running { origin in
       _ = try await filledJar(["a=é; Max-Age=1000"], from: origin)
       let next = try CookieJar(file: file)
@@ -87,17 +90,20 @@ struct CookieFileTests {
     }
   }
 
-  /// Lines that libcurl would obey, believe for every host, or send as more than one cookie or field.
-  @Test(arguments: [
-    "", "garbage", "\u{0}\u{1}\u{FF}\t\t\t\t\t\t\t", "ALL", "RELOAD", "Set-Cookie: a=1", "Set-Cookie: a=1\t\t\t\t\t\t",
-    "Set-Cookie:a=1\tTRUE\t/\tFALSE\t9999999999\ta\t1", "127.0.0.1\tFALSE\t/\tFALSE\tsoon\ta\t1",
-    "127.0.0.1\tFALSE\t/\tFALSE\t1\ta\t1", "127.0.0.1\tFALSE\t/\tFALSE\t0\ta\t1",
-    "127.0.0.1\tFALSE\t/\tFALSE\t9999999999\ta", "127.0.0.1\tFALSE\t/\tFALSE\t9999999999\t\t1",
-    "127.0.0.1\tFALSE\t/\tFALSE\t9999999999\ta\t1; b=2", "127.0.0.1\tFALSE\t/\tFALSE\t9999999999\ta=b\t1",
-    "127.0.0.1\tFALSE\t/\tFALSE\t9999999999\ta\t1\r\u{B}X: y", "0.0.1\tTRUE\t/\tFALSE\t9999999999\ta\t1",
-    "127.0.0.1\tFALSE\t/\tFALSE\t9999999999\ta\t" + String(repeating: "x", count: 9000),
-  ])
-  func aDamagedLineIsPassedOverAndTheOthersAreNot(line: String) async throws {
+  /// Lines that libcurl would execute, apply to every host, or send as more than one cookie or field.
+  @Test(
+    "a damaged line is ignored, and the others are read",
+    arguments: [
+      "", "garbage", "\u{0}\u{1}\u{FF}\t\t\t\t\t\t\t", "ALL", "RELOAD", "Set-Cookie: a=1",
+      "Set-Cookie: a=1\t\t\t\t\t\t",
+      "Set-Cookie:a=1\tTRUE\t/\tFALSE\t9999999999\ta\t1", "127.0.0.1\tFALSE\t/\tFALSE\tsoon\ta\t1",
+      "127.0.0.1\tFALSE\t/\tFALSE\t1\ta\t1", "127.0.0.1\tFALSE\t/\tFALSE\t0\ta\t1",
+      "127.0.0.1\tFALSE\t/\tFALSE\t9999999999\ta", "127.0.0.1\tFALSE\t/\tFALSE\t9999999999\t\t1",
+      "127.0.0.1\tFALSE\t/\tFALSE\t9999999999\ta\t1; b=2", "127.0.0.1\tFALSE\t/\tFALSE\t9999999999\ta=b\t1",
+      "127.0.0.1\tFALSE\t/\tFALSE\t9999999999\ta\t1\r\u{B}X: y", "0.0.1\tTRUE\t/\tFALSE\t9999999999\ta\t1",
+      "127.0.0.1\tFALSE\t/\tFALSE\t9999999999\ta\t" + String(repeating: "x", count: 9000),
+    ])
+  func damagedLine(line: String) async throws {
     let sound = "127.0.0.1\tFALSE\t/\tFALSE\t9999999999\tsound\t1"
     try Data("\(line)\n\(sound)\r\n\(line)".utf8).write(to: URL(fileURLWithPath: file))
     let jar = try CookieJar(file: file)
@@ -110,7 +116,8 @@ struct CookieFileTests {
     }
   }
 
-  @Test func aPathThatIsNoFileEndsNoJarAndIsTriedAgain() async throws {
+  @Test("a path that cannot be written does not end the jar, and is tried again")
+  func unwritablePath() async throws {
     try FileManager.default.createDirectory(atPath: file, withIntermediateDirectories: false)
     try await FaultOrigin.running { origin in
       let jar = try CookieJar(file: file)
@@ -128,8 +135,8 @@ struct CookieFileTests {
     }
   }
 
-  @Test(arguments: ["pipe", "/dev/zero"])
-  func whatHasNoEndHoldsNobodyUp(path: String) throws {
+  @Test("a pipe or a device does not block the jar", arguments: ["pipe", "/dev/zero"])
+  func endlessFiles(path: String) throws {
     #expect(mkfifo(directory.file("pipe"), 0o600) == 0)
     let jar = try CookieJar(file: path.hasPrefix("/") ? path : directory.file(path))
     let url = try #require(PageURL("http://127.0.0.1/"))

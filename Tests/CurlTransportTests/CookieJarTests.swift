@@ -24,7 +24,8 @@ struct CookieJarTests {
     }
   }
 
-  @Test func twoJarsOnOneFileKeepWhatEachOfThemBrings() async throws {
+  @Test("two jars with one file keep each other's cookies")
+  func sharedFile() async throws {
     let folder = try TemporaryDirectory()
     let jars = try (0..<2).map { _ in try CookieJar(file: folder.file("cookies.txt")) }
     try await FaultOrigin.running { origin in
@@ -52,7 +53,8 @@ struct CookieJarTests {
     }
   }
 
-  @Test func anInterimAnswersCookiesAreKeptEvenWhenNoOtherFollows() async throws {
+  @Test("cookies of an interim response are kept even without a final one")
+  func interimCookies() async throws {
     try await FaultOrigin.running { origin in
       origin.always("/set", .informational(103, .settingCookies(["a=1"]), then: .closeBeforeHead))
       _ = try await transport.failure(of: origin.request("/set", cookies: jar))
@@ -60,7 +62,8 @@ struct CookieJarTests {
     }
   }
 
-  @Test func aHeadThatBreaksOffLeavesWhatItHasBroughtAlready() async throws {
+  @Test("the cookies of a truncated head are kept")
+  func truncatedHead() async throws {
     let server = try RawServer(answering: Array("HTTP/1.1 200 OK\r\nSet-Cookie: a=1\r\nX: y".utf8))
     var request = TransportRequest.local(port: server.port, "/set")
     request.cookies = jar
@@ -82,7 +85,8 @@ struct CookieJarTests {
     }
   }
 
-  @Test func aDomainsCookieGoesToItsHostsAndAHostsCookieToItAlone() async throws {
+  @Test("a domain's cookie is sent to its hosts, a host's cookie to that host only")
+  func domains() async throws {
     try await FaultOrigin.running { origin in
       origin.set(["one=1", "all=1; Domain=site.localhost", "no=1; Domain=localhost"], at: "/set")
       _ = try await transport.answer(to: origin.request("/set", host: "app.site.localhost", cookies: jar))
@@ -119,7 +123,8 @@ struct CookieJarTests {
     }
   }
 
-  @Test func anEmptiedJarSendsNothingAndTakesInMore() async throws {
+  @Test("an emptied jar sends no cookies and accepts new ones")
+  func emptiedJar() async throws {
     try await FaultOrigin.running { origin in
       origin.set(["a=1"], at: "/set")
       _ = try await transport.answer(to: origin.request("/set", cookies: jar))
@@ -132,7 +137,8 @@ struct CookieJarTests {
     }
   }
 
-  @Test func twoJarsDoNotSeeEachOthersCookies() async throws {
+  @Test("two jars do not share cookies")
+  func independentJars() async throws {
     let other = try CookieJar()
     try await FaultOrigin.running { origin in
       origin.set(["a=1"], at: "/set")
@@ -144,7 +150,8 @@ struct CookieJarTests {
     }
   }
 
-  @Test func aRequestWithoutAJarHasNoCookiesWhateverWentBefore() async throws {
+  @Test("a request without a jar has no cookies")
+  func requestWithoutJar() async throws {
     try await FaultOrigin.running { origin in
       origin.set(["a=1"], at: "/set")
       _ = try await transport.answer(to: origin.request("/set", cookies: jar))
@@ -155,7 +162,8 @@ struct CookieJarTests {
     }
   }
 
-  @Test func aRequestsOwnCookiesReplaceTheJarsAndTheAnswersAreKept() async throws {
+  @Test("a request's own cookies replace the jar's, and the response's are kept")
+  func ownCookies() async throws {
     try await FaultOrigin.running { origin in
       origin.set(["a=1"], at: "/set")
       origin.respond("/own") { _ in OriginResponse(headers: .settingCookies(["b=2"])) }
@@ -166,7 +174,8 @@ struct CookieJarTests {
     }
   }
 
-  @Test func anEmptyCookieFieldKeepsTheJarsCookiesBack() async throws {
+  @Test("an empty Cookie field suppresses the jar's cookies")
+  func emptyField() async throws {
     try await FaultOrigin.running { origin in
       origin.set(["a=1"], at: "/set")
       _ = try await transport.answer(to: origin.request("/set", cookies: jar))
@@ -196,7 +205,8 @@ struct CookieJarTests {
     }
   }
 
-  @Test func aJarThatNobodyElseHoldsLivesAsLongAsItsTransfer() async throws {
+  @Test("a jar lives as long as its transfer")
+  func lifetime() async throws {
     try await FaultOrigin.running { [transport] origin in
       origin.serve("/set", SeededContent.bytes(1000), headers: .settingCookies(["a=1"]))
       origin.hold("/set")

@@ -7,10 +7,10 @@ import Testing
 
 @testable import CurlTransport
 
-/// Which cookies a jar says it would send.
+/// The cookies that a jar selects for a request.
 @Suite(.timeLimit(.minutes(2)))
 struct CookieSelectionTests {
-  /// A cookie `n` with those attributes; `site` begins with a dot for a domain's cookie.
+  /// A cookie `n` with these attributes; `site` begins with a dot for a domain cookie.
   private func cookie(_ site: String, path: String = "/", secure: Bool = false, expires: Int64 = 0) throws
     -> StoredCookie
   {
@@ -26,38 +26,46 @@ struct CookieSelectionTests {
     return [cookie].header(for: target, now: now) == "n=v"
   }
 
-  @Test(arguments: [
-    ("a.test", "http://a.test/", true), ("a.test", "http://A.Test:8080/", true), ("A.test", "http://a.test/", true),
-    ("a.test", "http://b.a.test/", false), (".a.test", "http://a.test/", true), (".a.test", "http://c.b.a.test/", true),
-    (".a.test", "http://ba.test/", false), (".a.test", "http://test/", false), (".b.a.test", "http://a.test/", false),
-    (".localhost", "http://localhost/", true), (".localhost", "http://app.localhost/", false),
-    ("127.0.0.1", "http://127.0.0.1:1/", true), (".0.0.1", "http://127.0.0.1/", false),
-    ("::1", "http://[::1]:8080/", true), ("::1", "http://[::2]/", false),
-  ])
-  func aCookieIsForItsHosts(site: String, url: String, isExpected: Bool) throws {
+  @Test(
+    "a cookie is sent to its hosts",
+    arguments: [
+      ("a.test", "http://a.test/", true), ("a.test", "http://A.Test:8080/", true), ("A.test", "http://a.test/", true),
+      ("a.test", "http://b.a.test/", false), (".a.test", "http://a.test/", true),
+      (".a.test", "http://c.b.a.test/", true),
+      (".a.test", "http://ba.test/", false), (".a.test", "http://test/", false), (".b.a.test", "http://a.test/", false),
+      (".localhost", "http://localhost/", true), (".localhost", "http://app.localhost/", false),
+      ("127.0.0.1", "http://127.0.0.1:1/", true), (".0.0.1", "http://127.0.0.1/", false),
+      ("::1", "http://[::1]:8080/", true), ("::1", "http://[::2]/", false),
+    ])
+  func hosts(site: String, url: String, isExpected: Bool) throws {
     #expect(try isSent(cookie(site), to: url) == isExpected)
   }
 
-  @Test(arguments: [
-    ("/", "/", true), ("/", "/a/b", true), ("/a", "/a", true), ("/a", "/a?b", true), ("/a", "/a/", true),
-    ("/a", "/ab", false), ("/a/", "/a", true), ("/a/", "/a/b", true), ("/a/b", "/a", false), ("/a", "/A", false),
-    ("", "/a", true), ("\"/a\"", "/a/b", true), ("\"/a\"", "/b", false), ("a", "/b", true), ("/a", "/?/a", false),
-  ])
-  func aCookieIsForWhatIsBelowItsPath(path: String, requested: String, isExpected: Bool) throws {
+  @Test(
+    "a cookie is sent to URLs below its path",
+    arguments: [
+      ("/", "/", true), ("/", "/a/b", true), ("/a", "/a", true), ("/a", "/a?b", true), ("/a", "/a/", true),
+      ("/a", "/ab", false), ("/a/", "/a", true), ("/a/", "/a/b", true), ("/a/b", "/a", false), ("/a", "/A", false),
+      ("", "/a", true), ("\"/a\"", "/a/b", true), ("\"/a\"", "/b", false), ("a", "/b", true), ("/a", "/?/a", false),
+    ])
+  func paths(path: String, requested: String, isExpected: Bool) throws {
     #expect(try isSent(cookie("a.test", path: path), to: "http://a.test\(requested)") == isExpected)
   }
 
-  @Test(arguments: [
-    ("a.test", "https://a.test/", true), ("a.test", "http://a.test/", false), ("a.test", "http://a.test:443/", false),
-    ("localhost", "http://localhost:80/", true), ("127.0.0.1", "http://127.0.0.1/", true),
-    ("127.0.0.2", "http://127.0.0.2/", false), ("::1", "http://[::1]/", true),
-    ("app.localhost", "http://app.localhost/", false),
-  ])
-  func aSecureCookieIsForTLSAndForThisComputer(site: String, url: String, isExpected: Bool) throws {
+  @Test(
+    "a secure cookie is sent over TLS and to this computer",
+    arguments: [
+      ("a.test", "https://a.test/", true), ("a.test", "http://a.test/", false), ("a.test", "http://a.test:443/", false),
+      ("localhost", "http://localhost:80/", true), ("127.0.0.1", "http://127.0.0.1/", true),
+      ("127.0.0.2", "http://127.0.0.2/", false), ("::1", "http://[::1]/", true),
+      ("app.localhost", "http://app.localhost/", false),
+    ])
+  func secureCookies(site: String, url: String, isExpected: Bool) throws {
     #expect(try isSent(cookie(site, secure: true), to: url) == isExpected)
   }
 
-  @Test func aCookieIsSentUntilItsLastSecondIsOver() throws {
+  @Test("a cookie is sent until its last second has passed")
+  func expiry() throws {
     let cookie = try cookie("a.test", expires: 100)
     #expect(try isSent(cookie, to: "http://a.test/", now: 100))
     #expect(try !isSent(cookie, to: "http://a.test/", now: 101))
@@ -70,14 +78,16 @@ struct CookieSelectionTests {
     #expect(try CookieJar().cookieHeader(for: url) == nil)
   }
 
-  @Test func aCookiesLineIsReadAsItWasWritten() throws {
+  @Test("a cookie's line is read as it was written")
+  func lines() throws {
     let line = "#HttpOnly_.a.test\tTRUE\t/x\tTRUE\t77\tn\t"
     let cookie = try #require(StoredCookie(line: Array(line.utf8)))
     #expect(cookie.isHTTPOnly && cookie.includesSubdomains && cookie.isSecure)
     #expect(String(decoding: cookie.line, as: UTF8.self) == line)
   }
 
-  @Test func aCookieWithAnEndIsForgottenWhenItHasCome() async throws {
+  @Test("an expired cookie is removed")
+  func expiredCookie() async throws {
     let (transport, jar) = (try CurlTransport(), try CookieJar())
     try await FaultOrigin.running { origin in
       origin.set(["a=1; Max-Age=100", "b=1"], at: "/set")
@@ -88,7 +98,8 @@ struct CookieSelectionTests {
     }
   }
 
-  @Test func threadsThatFillAndEmptyOneShareDoItNoHarm() throws {
+  @Test("several threads may fill and empty one share")
+  func simultaneousThreads() throws {
     let share = try CookieShare()
     let cookies = try (0..<20).map { number in
       try #require(StoredCookie(line: Array("a.test\tFALSE\t/\tFALSE\t0\tc\(number)\tv".utf8)))
@@ -117,8 +128,8 @@ struct CookieSelectionTests {
     ["a=\(String(repeating: "x", count: 4094))", "b=\(String(repeating: "y", count: 4080))", "c=z"],
   ]
 
-  @Test(arguments: tables)
-  func theHeaderIsWhatTheServerReceives(cookies: [String]) async throws {
+  @Test("the header is the one that the server receives", arguments: tables)
+  func header(cookies: [String]) async throws {
     let (transport, jar) = (try CurlTransport(), try CookieJar())
     try await FaultOrigin.running { origin in
       origin.set(cookies, at: "/dir/set")
@@ -134,8 +145,10 @@ struct CookieSelectionTests {
     }
   }
 
-  @Test(arguments: [10, 3400, 3500, 5000, 8000, 8085, 8095, 8100, 8110, 8120, 8130, 8200, 20_000])
-  func aLongURLSpoilsNoField(size: Int) async throws {
+  @Test(
+    "a long URL damages no field",
+    arguments: [10, 3400, 3500, 5000, 8000, 8085, 8095, 8100, 8110, 8120, 8130, 8200, 20_000])
+  func longURL(size: Int) async throws {
     let (transport, jar) = (try CurlTransport(), try CookieJar())
     try await FaultOrigin.running { origin in
       origin.set(["a=1; Path=/", "c=\(String(repeating: "x", count: 50))"], at: "/set")
@@ -151,9 +164,9 @@ struct CookieSelectionTests {
     }
   }
 
-  /// libcurl bounds how many cookies it sends, and how long the head is.
-  @Test(arguments: [0] + Array(3970...4020))
-  func theHeaderIsBoundedAsLibcurlBoundsIt(size: Int) async throws {
+  /// libcurl limits the number of cookies and the size of the head.
+  @Test("the header has libcurl's limits", arguments: [0] + Array(3970...4020))
+  func limits(size: Int) async throws {
     let (transport, jar) = (try CurlTransport(), try CookieJar())
     try await FaultOrigin.running { origin in
       origin.respond("/*") { request in
@@ -166,7 +179,7 @@ struct CookieSelectionTests {
         _ = try await transport.answer(to: origin.request(path, cookies: jar))
       }
       let header = try #require(jar.cookieHeader(for: try origin.pageURL("/e")))
-      // Not the cookies themselves: a failure would print them.
+      // Comparing the cookies themselves would print them on a failure.
       #expect(origin.cookies.last?.map(\.utf8.count) == [header.utf8.count])
       #expect(origin.cookies.last?.map { $0.split(separator: "=").count } == [header.split(separator: "=").count])
     }

@@ -3,10 +3,11 @@ import HTTPTransport
 import PageTesting
 import Testing
 
-/// Cookies that are not libcurl's.
+/// Cookie stores other than libcurl's.
 @Suite(.timeLimit(.minutes(2)))
 struct CookieStoringTests {
-  @Test func anotherStoresCookiesAreSentAndItGetsTheAnswers() async throws {
+  @Test("another store's cookies are sent, and it gets the response's")
+  func otherStore() async throws {
     let transport = try CurlTransport()
     let store = NotingCookies(sending: "x=1; y=2")
     try await FaultOrigin.running { origin in
@@ -19,7 +20,8 @@ struct CookieStoringTests {
     }
   }
 
-  @Test func aRequestsOwnCookiesReplaceAnotherStores() async throws {
+  @Test("a request's own cookies replace another store's")
+  func ownCookies() async throws {
     let transport = try CurlTransport()
     let store = NotingCookies(sending: "x=1")
     try await FaultOrigin.running { origin in

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 extension FaultOrigin {
-  /// A request to this origin under some name for this computer.
+  /// A request to this origin under one of this computer's names.
   func request(
     _ path: String, host: String = "127.0.0.1", own: String? = nil, cookies: (any CookieStoring)?
   ) -> TransportRequest {
@@ -18,7 +18,7 @@ extension FaultOrigin {
     try #require(PageURL("http://\(host):\(port)\(path)"))
   }
 
-  /// Answers with these cookies at a path, and with none elsewhere.
+  /// Sets these cookies at a path, and none elsewhere.
   func set(_ cookies: [String], at path: String) {
     respond("/*") { _ in OriginResponse() }
     respond(path) { _ in OriginResponse(headers: .settingCookies(cookies)) }
@@ -36,7 +36,7 @@ extension HTTPFields {
   }
 }
 
-/// A store that is not libcurl's: it sends what it is told and writes down what it gets.
+/// A store other than libcurl's: it sends a given header and records the received fields.
 final class NotingCookies: CookieStoring {
   private let header: String?
   private let state = Mutex<(asked: [String], received: [[String]])>(([], []))

@@ -5,8 +5,8 @@ import Testing
 @testable import CurlTransport
 
 struct CurlThreadTests {
-  @Test("waiting for the thread returns after its last step, for everyone who waits")
-  func endWaits() async throws {
+  @Test("waiting for the thread's end returns after its last step, for every waiter")
+  func end() async throws {
     let gate = DispatchSemaphore(value: 0)
     let hasEnded = Mutex(false)
     let thread = try CurlThread {

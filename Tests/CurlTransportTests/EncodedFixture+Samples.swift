@@ -4,7 +4,7 @@ import Testing
 // Made once from the contents named here; every text is the base64 of what the tool wrote.
 
 extension EncodedFixture {
-  /// What most fixtures hold.
+  /// The content of most fixtures.
   private static let script = Array(
     (0..<12).map { number in
       #"export const item\#(number) = { name: "Item \#(number)", price: \#(number * number * 7 + 99), tags: ["new", "sale"] };"#
@@ -161,7 +161,7 @@ extension EncodedFixture {
   /// The script in each coding.
   static let scripts = [gzip, brotli, zstd]
   static let empties = [gzipEmpty, brotliEmpty, zstdEmpty]
-  /// As big as the decoders' buffers, and one byte less.
+  /// Contents of the size of the decoders' buffers, and one byte less.
   static let bufferfuls = [
     gzip65535, gzip65536, gzip131072, brotli65535, brotli65536, brotli131072, zstd65535, zstd65536, zstd131072,
     zstdUnchecked65536, zstdUnchecked131072,
@@ -200,7 +200,7 @@ enum Bomb: CaseIterable {
           ARCHBQC693/5//+DfwIgDgsAdO9/AA==
           """
         case .zstd:
-          // One frame of 1 MiB; frames that follow one another are one content.
+          // One frame of 1 MiB; consecutive frames are one content.
           """
           KLUv/QRoTAAACAABAPz/ORACAgAQAAIAEAACABAAAgAQAAIAEAACABAAAwAQAPE+FuE=
           """

@@ -3,7 +3,7 @@ import Testing
 
 /// Encoded content, made with the reference tools: `gzip -9 -n`, `brotli` at quality 11, `zstd -19`.
 struct EncodedFixture: Sendable, CustomTestStringConvertible {
-  /// What `Content-Encoding` says.
+  /// The value of `Content-Encoding`.
   let coding: String
   let name: String
   let content: [UInt8]

@@ -34,26 +34,26 @@ struct HTTP2StreamTests {
     }
   }
 
-  @Test(arguments: [Int64(700_000), 600_000, nil])
-  func aProducerThatThrowsLeavesNoWholeBody(length: Int64?) async throws {
+  @Test("an error of the producer leaves the body incomplete", arguments: [Int64(700_000), 600_000, nil])
+  func failedProducer(length: Int64?) async throws {
     try await NginxServer.running(serving: [:]) { server in
       let transport = try Self.transport(to: server)
       let producer = ChunkProducer { number in
-        // More than may wait on this side: some of it has reached the server.
+        // More than this side buffers, so that a part has reached the server.
         if number == 6 { throw ProducerFailure() }
         return Self.chunk
       }
       let request = Self.put(server, producer, length: length)
       #expect(
         try await transport.failure(of: request) == .requestBody(url: request.url, reason: "the client has left"))
-      // The server knows at once.
+      // The server notices at once.
       #expect(try await server.accesses(1).count == 1)
       #expect(try await transport.answer(to: server.request("/new")).head.status == .notFound)
     }
   }
 
-  @Test(arguments: [Int64(500_000_000), nil])
-  func aRefusalArrivesWhileTheBodyGoesOn(length: Int64?) async throws {
+  @Test("a refusal arrives while the body is being sent", arguments: [Int64(500_000_000), nil])
+  func refusal(length: Int64?) async throws {
     try await NginxServer.running(serving: [:]) { server in
       let transport = try Self.transport(to: server)
       let producer = ChunkProducer(5000, of: Self.chunk)
@@ -71,7 +71,8 @@ struct HTTP2StreamTests {
     }
   }
 
-  @Test func anUnreadBodyOnAConnectionOfItsOwnWaitsAtTheServer() async throws {
+  @Test("an unread body on a connection of its own waits at the server")
+  func unreadBody() async throws {
     let big = SeededContent.bytes(31 << 20)
     let small = SeededContent.bytes(100_000, seed: 2)
     try await NginxServer.running(serving: ["big": big, "small": small]) { server in
@@ -80,7 +81,7 @@ struct HTTP2StreamTests {
       for _ in 0..<100 { expectSame(try await transport.answer(to: server.request("/small")).body, small) }
       let accesses = try await server.accesses(100)
       #expect(accesses.allSatisfy { $0[2] == "/small" && $0[1] == "HTTP/2.0" })
-      // The others come one after the other on a second connection.
+      // The other responses arrive one after the other on a second connection.
       #expect(Set(accesses.map { $0[0] }).count == 1)
       expectSame(try await unread.body.collect(upTo: .max), big)
     }

@@ -29,7 +29,8 @@ struct HTTP2Tests {
     }
   }
 
-  @Test func aServerThatKnowsOnlyTheOlderProtocolGetsSeveralConnections() async throws {
+  @Test("a server with only HTTP/1.1 gets several connections")
+  func http1Connections() async throws {
     let big = SeededContent.bytes(20 << 20)
     try await NginxServer.running(serving: ["big": big], isHTTP2: false) { server in
       let transport = try Self.transport(to: server)
@@ -41,7 +42,8 @@ struct HTTP2Tests {
     }
   }
 
-  @Test func aConnectionOfTheOlderProtocolIsUsedAgain() async throws {
+  @Test("an HTTP/1.1 connection is reused")
+  func http1Reuse() async throws {
     try await NginxServer.running(serving: ["a": [1]], isHTTP2: false) { server in
       let transport = try Self.transport(to: server)
       for _ in 0..<5 { #expect(try await transport.answer(to: server.request("/a")).body == [1]) }
@@ -85,7 +87,8 @@ struct HTTP2Tests {
     }
   }
 
-  @Test func theTimeUntilTLSIsReadyIsTold() async throws {
+  @Test("the timings contain the end of the TLS handshake")
+  func handshakeTime() async throws {
     try await NginxServer.running(serving: ["a": [1]]) { server in
       let timings = try await Self.transport(to: server).answer(to: server.request("/a")).summary.timings
       #expect(timings.connected < timings.secured)
@@ -93,7 +96,8 @@ struct HTTP2Tests {
     }
   }
 
-  @Test func aBodyThatNobodyReadsStallsNobodyElse() async throws {
+  @Test("an unread body does not stall other transfers")
+  func unreadBody() async throws {
     let big = SeededContent.bytes(5 << 20)
     let small = SeededContent.bytes(100_000, seed: 2)
     try await NginxServer.running(serving: ["big": big, "small": small]) { server in
@@ -105,14 +109,15 @@ struct HTTP2Tests {
     }
   }
 
-  @Test func aStreamThatIsDroppedLeavesNothingToTheNextOne() async throws {
+  @Test("a dropped stream leaves no bytes to the next one")
+  func droppedStream() async throws {
     // Seen once in some hundreds of runs on a busy machine: github.com/curl/curl/issues/10988.
     try await withKnownIssue("libcurl 7.88 can leave a connection with paused streams stuck", isIntermittent: true) {
       let first = SeededContent.bytes(5 << 20)
       let second = SeededContent.bytes(5 << 20, seed: 2)
       try await NginxServer.running(serving: ["first": first, "second": second, "small": [1]]) { server in
         let transport = try Self.transport(to: server)
-        // As long as it is unread, the connection is in use.
+        // The connection is in use while the body is unread.
         let unread = try await transport.send(server.request("/first"))
         for _ in 0..<10 {
           var dropped: TransportResponse? = try await transport.send(server.request("/first"))
@@ -130,14 +135,15 @@ struct HTTP2Tests {
     }
   }
 
-  @Test func streamsThatAreDroppedLeaveTheConnectionToTheOthers() async throws {
+  @Test("dropped streams leave the connection to the others")
+  func droppedStreams() async throws {
     let big = SeededContent.bytes(5 << 20)
     try await NginxServer.running(serving: ["big": big]) { server in
       let transport = try Self.transport(to: server)
       async let kept = transport.answer(to: server.request("/big"))
       for _ in 0..<5 { #expect(try await transport.send(server.request("/big")).head.status == .ok) }
       expectSame(try await kept.body, big)
-      // libcurl 7.88 tells the server of a dropped stream when it next uses the connection.
+      // libcurl 7.88 informs the server of a dropped stream when it uses the connection again.
       expectSame(try await transport.answer(to: server.request("/big")).body, big)
       let accesses = try await server.accesses(7)
       #expect(accesses.count == 7)

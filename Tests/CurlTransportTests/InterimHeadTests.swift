@@ -10,7 +10,8 @@ struct InterimHeadTests {
 
   init() throws { transport = try CurlTransport() }
 
-  @Test func interimHeadsAreToldInTheirOrderAndBeforeTheFinalOne() async throws {
+  @Test("interim heads are passed on in order, before the final one")
+  func order() async throws {
     let link = try HTTPField.Name.named("Link")
     try await FaultOrigin.running { origin in
       origin.serve("/a", "body".utf8)
@@ -26,7 +27,8 @@ struct InterimHeadTests {
     }
   }
 
-  @Test func earlyHintsComeWhileTheAnswerIsStillBeingMade() async throws {
+  @Test("early hints arrive before the final response")
+  func earlyHints() async throws {
     let link = try HTTPField.Name.named("Link")
     try await FaultOrigin.running { origin in
       origin.serve("/a", "body".utf8)
@@ -46,7 +48,8 @@ struct InterimHeadTests {
     }
   }
 
-  @Test func anotherProtocolThatNobodyAskedForIsAnError() async throws {
+  @Test("a switch to another protocol is an error")
+  func switchingProtocols() async throws {
     let wire =
       "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nHTTP/1.1 200 OK\r\n\r\nbody"
     let server = try RawServer(answering: Array(wire.utf8))
@@ -56,7 +59,8 @@ struct InterimHeadTests {
     #expect(reason == "it switches to a protocol that nobody asked for")
   }
 
-  @Test func trailersThatConcernTheConnectionAreLeftToTheCaller() async throws {
+  @Test("trailers about the connection are passed to the caller")
+  func trailers() async throws {
     let names = ["Connection", "Keep-Alive", "Transfer-Encoding", "Content-Length", "X-Checksum"]
     var fields: HTTPFields = [:]
     for name in names { fields[try .named(name)] = "1" }
@@ -66,7 +70,7 @@ struct InterimHeadTests {
       let answer = try await transport.answer(to: origin.request("/a"))
       #expect(answer.text == "body")
       #expect(answer.summary.trailers.map(\.name.rawName) == names)
-      // They do not count for the connection either.
+      // They have no effect on the connection either.
       #expect(try await transport.answer(to: origin.request("/a")).text == "body")
     }
   }

@@ -1,9 +1,9 @@
 import Foundation
 import Synchronization
 
-/// A server for what no HTTP server sends: to each connection it writes the same bytes, then ends as it is told.
+/// A server for responses that no HTTP server sends: it writes the same bytes to each connection, and then ends it.
 ///
-/// One connection after the other, on a thread of its own that ends with this object.
+/// It serves one connection after the other, on a thread that ends with this object.
 final class RawServer: Sendable {
   enum Ending: Sendable {
     /// FIN.
@@ -15,10 +15,10 @@ final class RawServer: Sendable {
   private let listener: ListeningSocket
   private let received = Mutex<[[UInt8]]>([])
 
-  /// - Parameter answer: nil to accept connections and say nothing for ever.
+  /// - Parameter answer: the bytes to write; `nil` to accept connections and stay silent.
   init(answering answer: [UInt8]?, then ending: Ending = .close) throws {
     listener = try ListeningSocket()
-    // Without a thread the system accepts connections, and nobody reads from them.
+    // Without a thread the system accepts connections, which are never read.
     guard let answer else { return }
     let thread = Thread { [listener, weak self] in
       while let connection = listener.accept() {
@@ -34,7 +34,7 @@ final class RawServer: Sendable {
 
   var port: Int { listener.port }
 
-  /// Every request that was answered: its head, and as much of its body as came with it.
+  /// The answered requests: each head, with the part of the body that arrived with it.
   var requests: [[UInt8]] { received.withLock(\.self) }
 
   private func serve(_ connection: ServerSocket, _ answer: [UInt8]) {
@@ -72,7 +72,7 @@ private final class ListeningSocket: Sendable {
 
   deinit { close(descriptor) }
 
-  /// The next connection, nil after ``wake()``.
+  /// Returns the next connection, `nil` after ``wake()``.
   func accept() -> ServerSocket? {
     let connection = Foundation.accept(descriptor, nil, nil)
     return connection < 0 ? nil : ServerSocket(descriptor: connection)

@@ -18,7 +18,7 @@ struct RequestStreamTests {
     }
   }
 
-  // MARK: What arrives
+  // MARK: Content
 
   @Test(arguments: [HTTPRequest.Method.post, .put, .patch, .delete, .get], [Int64(700_000), nil])
   func aStreamArrivesByteForByte(method: HTTPRequest.Method, length: Int64?) async throws {
@@ -45,7 +45,8 @@ struct RequestStreamTests {
     }
   }
 
-  @Test func theStreamAloneSaysHowLongItIs() async throws {
+  @Test("the stream's own length is sent")
+  func length() async throws {
     try await withOrigin { origin in
       let fields: HTTPFields = [.contentLength: "5", .transferEncoding: "gzip"]
       let request = origin.request("/a", .post, fields: fields).streaming(ChunkProducer(1, of: [1, 2, 3]), length: 3)
@@ -56,7 +57,8 @@ struct RequestStreamTests {
     }
   }
 
-  @Test func aChunkIsSentBeforeTheNextOneIsThere() async throws {
+  @Test("a chunk is sent before the next one is available")
+  func immediateChunks() async throws {
     try await withOrigin { origin in
       let producer = ChunkProducer { number in
         if number > 0 { try await origin.waitForReceivedBytes(number * 1000, to: "/a") }
@@ -74,7 +76,7 @@ struct RequestStreamTests {
       origin.always("/slow", .drip(bytesPerSecond: 1000))
       let limits = TransferLimits(lowSpeedBytesPerSecond: 5000, lowSpeedTime: .seconds(1))
       let producer = ChunkProducer { [transport] number in
-        // Twice as long as the limit.
+        // Twice the limit.
         if number == 1 { _ = try await transport.answer(to: origin.request("/slow")) }
         return number < 2 ? [1] : nil
       }
@@ -97,7 +99,8 @@ struct RequestStreamTests {
 
   // MARK: Back-pressure
 
-  @Test func aServerThatDoesNotReadHoldsTheProducerBackAndNobodyElse() async throws {
+  @Test("a server that does not read holds back only its own producer")
+  func backPressure() async throws {
     let server = try RawServer(answering: nil)
     try await withOrigin { origin in
       let producer = ChunkProducer(500, of: Self.chunk)
@@ -115,7 +118,8 @@ struct RequestStreamTests {
     }
   }
 
-  @Test func aProducerIsNotAskedBeforeThereIsAConnection() async throws {
+  @Test("a producer is not started before there is a connection")
+  func start() async throws {
     let producer = ChunkProducer(1, of: [1])
     let request = TransportRequest.local(port: 1, "/a", .post).streaming(producer)
     guard case .cannotConnect = try await transport.failure(of: request) else { throw ProducerFailure() }
@@ -123,14 +127,14 @@ struct RequestStreamTests {
     #expect(request.stream?.isTaken == false)
   }
 
-  // MARK: Early answers
+  // MARK: Early responses
 
-  @Test(arguments: [413, 401, 302])
-  func aRefusalArrivesWhileTheProducerStillWaits(status: Int) async throws {
+  @Test("a refusal arrives while the producer waits", arguments: [413, 401, 302])
+  func refusal(status: Int) async throws {
     try await withOrigin { origin in
       origin.answerHeads("/a")
       origin.always("/a", .status(status, body: "no"))
-      // Not before the producer waits: a refusal that comes earlier finds nothing to cancel.
+      // Not before the producer waits: an earlier refusal would have no task to cancel.
       origin.hold("/a")
       let producer = ChunkProducer { number in
         if number == 1 {
@@ -168,7 +172,8 @@ struct RequestStreamTests {
     }
   }
 
-  @Test func aRefusalEndsABodyThatWouldGoOnForEver() async throws {
+  @Test("a refusal ends an endless body")
+  func endlessBody() async throws {
     try await withOrigin { origin in
       origin.answerHeads("/a")
       origin.always("/a", .status(413))
@@ -179,7 +184,8 @@ struct RequestStreamTests {
     }
   }
 
-  @Test func anAnswerMayComeWhileTheBodyGoesOn() async throws {
+  @Test("a response may arrive while the body is being sent")
+  func earlyResponse() async throws {
     try await withOrigin { origin in
       origin.answerHeads("/a")
       let (heads, arrived) = AsyncStream<Int>.makeStream()
@@ -197,8 +203,8 @@ struct RequestStreamTests {
 
   // MARK: Failures
 
-  @Test(arguments: [Int64(200_000), 100_000, nil])
-  func aProducerThatThrowsLeavesNoWholeBody(length: Int64?) async throws {
+  @Test("an error of the producer leaves the body incomplete", arguments: [Int64(200_000), 100_000, nil])
+  func failedProducer(length: Int64?) async throws {
     try await withOrigin { origin in
       let producer = ChunkProducer { number in
         if number > 0 {
@@ -214,8 +220,10 @@ struct RequestStreamTests {
     }
   }
 
-  @Test(arguments: [(Int64(250_000), "200000 of the 250000"), (150_000, "more than the 150000")])
-  func aStreamOfAnotherLengthThanAnnouncedIsNoRequest(length: Int64, reason: String) async throws {
+  @Test(
+    "a stream with another length than announced fails",
+    arguments: [(Int64(250_000), "200000 of the 250000"), (150_000, "more than the 150000")])
+  func wrongLength(length: Int64, reason: String) async throws {
     try await withOrigin { origin in
       let producer = ChunkProducer(2, of: Self.chunk)
       let error = try await transport.failure(of: origin.request("/a", .put).streaming(producer, length: length))

@@ -24,7 +24,8 @@ struct RequestTargetTests {
     #expect(try await firstLine(target) == "GET \(target) HTTP/1.1")
   }
 
-  @Test func theServerAsAWholeCanBeAsked() async throws {
+  @Test("the target * is sent")
+  func asterisk() async throws {
     #expect(try await firstLine("*", .options) == "OPTIONS * HTTP/1.1")
   }
 
@@ -33,8 +34,10 @@ struct RequestTargetTests {
     #expect(RequestTarget(of: .local(port: 80, target)) == nil)
   }
 
-  @Test(arguments: ["a.test/b", "a.test?b", "a.test#b", "a.test\\b", "a b", ""])
-  func anAuthorityThatIsMoreThanThatIsRefused(authority: String) {
+  @Test(
+    "an authority with other parts of a URL is refused",
+    arguments: ["a.test/b", "a.test?b", "a.test#b", "a.test\\b", "a b", ""])
+  func authority(authority: String) {
     var request = TransportRequest.local(port: 80, "/")
     request.head.authority = authority
     #expect(RequestTarget(of: request) == nil)

@@ -4,14 +4,14 @@ import HTTPTypes
 import PageTesting
 import Testing
 
-/// What goes over the wire to the server.
+/// The bytes of requests on the wire.
 @Suite(.timeLimit(.minutes(2)))
 struct RequestTests {
   private let transport: CurlTransport
 
   init() throws { transport = try CurlTransport() }
 
-  /// The request as an origin got it that answers everything with an empty 200.
+  /// The request as received by an origin that answers with an empty 200.
   private func received(
     _ path: String = "/a", _ method: HTTPRequest.Method = .get, fields: HTTPFields = [:], body: [UInt8] = []
   ) async throws -> OriginRequest {
@@ -44,13 +44,15 @@ struct RequestTests {
     expectSame(request.body, body)
   }
 
-  @Test func aPostedBodyGetsNoContentTypeAndNoExpectation() async throws {
+  @Test("a posted body gets no Content-Type and no Expect")
+  func postedBody() async throws {
     let request = try await received("/a", .post, body: SeededContent.bytes(1 << 20))
     #expect(request.headers[.contentType] == nil)
     #expect(request.headers[.expect] == nil)
   }
 
-  @Test func fieldsWithSimilarNamesBringNoContentTypeAndNoExpectation() async throws {
+  @Test("fields with similar names add no Content-Type and no Expect")
+  func similarNames() async throws {
     let fields: HTTPFields = [
       try .named("Content-Type-Hint"): "x", try .named("Expectation"): "x",
     ]
@@ -64,14 +66,15 @@ struct RequestTests {
     #expect(request.headers[values: .contentType] == ["application/json"])
   }
 
-  @Test func aFieldThatIsThereTwiceIsSentTwiceInItsOrder() async throws {
+  @Test("a repeated field is sent twice in its order")
+  func repeatedField() async throws {
     let name = try HTTPField.Name.named("X-Tag")
     var fields: HTTPFields = [:]
     fields[values: name] = ["b", "a"]
     #expect(try await received(fields: fields).headers[values: name] == ["b", "a"])
   }
 
-  /// RFC 6265 §5.4. HTTPFields takes cookies apart.
+  /// RFC 6265 §5.4. HTTPFields splits cookies.
   @Test func cookiesAreSentInOneField() async throws {
     #expect(try await received(fields: [.cookie: "a=1; b=2"]).headers[values: .cookie] == ["a=1; b=2"])
     var fields: HTTPFields = [:]
@@ -92,7 +95,8 @@ struct RequestTests {
     }
   }
 
-  @Test func aRequestsOwnUserAgentWins() async throws {
+  @Test("a request's own User-Agent takes precedence")
+  func ownUserAgent() async throws {
     let request = try await received(fields: [.userAgent: "Page/7"])
     #expect(request.headers[values: .userAgent] == ["Page/7"])
   }
@@ -109,7 +113,8 @@ struct RequestTests {
     }
   }
 
-  @Test func aRequestLeavesNothingToTheNextOne() async throws {
+  @Test("a request leaves no options to the next one")
+  func independentRequests() async throws {
     try await FaultOrigin.running { origin in
       origin.respond("/*") { _ in OriginResponse() }
       let name = try HTTPField.Name.named("X-Secret")

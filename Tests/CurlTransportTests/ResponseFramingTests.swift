@@ -19,33 +19,38 @@ struct ResponseFramingTests {
     return head
   }
 
-  @Test(arguments: [
-    (["Content-Length: 3"], "3"), (["Content-Length: 3", "Content-Length: 3"], "3"), (["Content-Length: 5, 5"], "5"),
-    (["Content-Length: 005,5"], "5"), (["Content-Length: 9223372036854775807"], "9223372036854775807"),
-    (["Transfer-Encoding: chunked"], nil), (["Transfer-Encoding: Chunked"], nil), (["Transfer-Encoding: other"], nil),
-    ([], nil),
-  ])
-  func aClearLengthIsOneNumber(lines: [String], length: String?) throws {
+  @Test(
+    "an unambiguous length becomes one number",
+    arguments: [
+      (["Content-Length: 3"], "3"), (["Content-Length: 3", "Content-Length: 3"], "3"), (["Content-Length: 5, 5"], "5"),
+      (["Content-Length: 005,5"], "5"), (["Content-Length: 9223372036854775807"], "9223372036854775807"),
+      (["Transfer-Encoding: chunked"], nil), (["Transfer-Encoding: Chunked"], nil), (["Transfer-Encoding: other"], nil),
+      ([], nil),
+    ])
+  func lengths(lines: [String], length: String?) throws {
     #expect(try head(lines)?.headerFields[values: .contentLength] == [length].compactMap(\.self))
   }
 
-  @Test(arguments: [
-    (["Content-Length: 3", "Content-Length: 5"], ResponseFraming.Fault.twoLengths),
-    (["Content-Length: 5, 6"], .twoLengths), (["Content-Length: +5"], .noNumber), (["Content-Length: 5x"], .noNumber),
-    (["Content-Length: 0x5"], .noNumber), (["Content-Length: 5,"], .noNumber), (["Content-Length:"], .noNumber),
-    (["Content-Length: -5"], .noNumber), (["Content-Length: 9223372036854775808"], .noNumber),
-    (["Content-Length: 5", "Transfer-Encoding: chunked"], .lengthAndCoding),
-    (["Transfer-Encoding: xchunked"], .unclearCoding), (["Transfer-Encoding: gzip, chunked"], .unclearCoding),
-    (["Transfer-Encoding: chunked, chunked"], .unclearCoding), (["Transfer-Encoding:"], .unclearCoding),
-    (["Transfer-Encoding: chunked", "Transfer-Encoding: chunked"], .unclearCoding),
-    (["Content-Length : 5"], .unclear), (["Transfer-Encoding : chunked"], .unclear),
-    (["Content-Length:", " 5"], .unclear), (["Transfer-Encoding:", "\tchunked"], .unclear),
-  ])
-  func whatMayEndInTwoPlacesIsRefused(lines: [String], fault: ResponseFraming.Fault) {
+  @Test(
+    "an ambiguous length is refused",
+    arguments: [
+      (["Content-Length: 3", "Content-Length: 5"], ResponseFraming.Fault.twoLengths),
+      (["Content-Length: 5, 6"], .twoLengths), (["Content-Length: +5"], .noNumber), (["Content-Length: 5x"], .noNumber),
+      (["Content-Length: 0x5"], .noNumber), (["Content-Length: 5,"], .noNumber), (["Content-Length:"], .noNumber),
+      (["Content-Length: -5"], .noNumber), (["Content-Length: 9223372036854775808"], .noNumber),
+      (["Content-Length: 5", "Transfer-Encoding: chunked"], .lengthAndCoding),
+      (["Transfer-Encoding: xchunked"], .unclearCoding), (["Transfer-Encoding: gzip, chunked"], .unclearCoding),
+      (["Transfer-Encoding: chunked, chunked"], .unclearCoding), (["Transfer-Encoding:"], .unclearCoding),
+      (["Transfer-Encoding: chunked", "Transfer-Encoding: chunked"], .unclearCoding),
+      (["Content-Length : 5"], .unclear), (["Transfer-Encoding : chunked"], .unclear),
+      (["Content-Length:", " 5"], .unclear), (["Transfer-Encoding:", "\tchunked"], .unclear),
+    ])
+  func ambiguousLengths(lines: [String], fault: ResponseFraming.Fault) {
     #expect(throws: ResponseHeadParser.Fault.framing(fault)) { try head(lines) }
   }
 
-  @Test func anOldVersionKnowsNoTransferCoding() throws {
+  @Test("HTTP/1.0 has no transfer coding")
+  func oldVersion() throws {
     #expect(throws: ResponseHeadParser.Fault.framing(.codingInOldVersion)) {
       try head(["Transfer-Encoding: chunked"], version: "1.0")
     }

@@ -4,13 +4,13 @@ import Testing
 @testable import CurlTransport
 
 struct ResponseHeadParserTests {
-  /// The head that these lines make, nil while it is not complete.
+  /// Parses these lines; `nil` if the head is incomplete.
   private func head(_ lines: [String]) throws -> HTTPResponse? {
     var parser = ResponseHeadParser()
     return try Self.feed(lines, to: &parser)
   }
 
-  /// Gives lines to a parser as libcurl does, and returns the last head that was completed.
+  /// Passes lines to a parser as libcurl does, and returns the last complete head.
   private static func feed(_ lines: [String], to parser: inout ResponseHeadParser) throws -> HTTPResponse? {
     var head: HTTPResponse?
     for line in lines {
@@ -27,11 +27,13 @@ struct ResponseHeadParserTests {
     #expect(try head([line, ""])?.status.code == code)
   }
 
-  @Test(arguments: [
-    "", " ", "200 OK", "HTTP/1.1", "HTTP/1.1 20 OK", "HTTP/1.1 2000 OK", "HTTP/1.1 2x0 OK", "HTTP/1.1 099 Low",
-    "HTTP/1.1 +20 OK", "HTTP/1.1 -20 OK", "FTP/1.1 200 OK", "Content-Type: text/html",
-  ])
-  func whatIsNoStatusLineIsRefused(line: String) {
+  @Test(
+    "other text than a status line is refused",
+    arguments: [
+      "", " ", "200 OK", "HTTP/1.1", "HTTP/1.1 20 OK", "HTTP/1.1 2000 OK", "HTTP/1.1 2x0 OK", "HTTP/1.1 099 Low",
+      "HTTP/1.1 +20 OK", "HTTP/1.1 -20 OK", "FTP/1.1 200 OK", "Content-Type: text/html",
+    ])
+  func otherStatusLines(line: String) {
     #expect(throws: ResponseHeadParser.Fault.badStatusLine) { try head([line, ""]) }
   }
 
@@ -55,8 +57,10 @@ struct ResponseHeadParserTests {
     #expect(try head(["HTTP/1.1 200 OK", line, ""])?.headerFields[values: .vary] == [value])
   }
 
-  @Test(arguments: ["Cache-Control : private", "Cache-Control\t : private"])
-  func aSpaceBeforeTheColonTakesNothingOfWhatTheFieldSays(line: String) throws {
+  @Test(
+    "a field with a space before its colon keeps its meaning",
+    arguments: ["Cache-Control : private", "Cache-Control\t : private"])
+  func spaceBeforeColon(line: String) throws {
     #expect(try head(["HTTP/1.1 200 OK", line, ""])?.headerFields == [.cacheControl: "private"])
   }
 
@@ -75,12 +79,14 @@ struct ResponseHeadParserTests {
     #expect(value?.unicodeScalars.map(\.value) == Array(0xA1...0xFF))
   }
 
-  @Test func aFoldedLineGoesOnWithItsField() throws {
+  @Test("a folded line continues its field")
+  func foldedLine() throws {
     let fields = try head(["HTTP/1.1 200 OK", "Vary: a,", "  b,", "\tc", "ETag: d", ""])?.headerFields
     #expect(fields == [.vary: "a, b, c", .eTag: "d"])
   }
 
-  @Test func aFoldedLineGoesOnWithTheLastFieldOfItsName() throws {
+  @Test("a folded line continues the last field of its name")
+  func foldedLastField() throws {
     let fields = try head(["HTTP/1.1 200 OK", "Vary: a", "Vary: b", " c", ""])?.headerFields
     #expect(fields?[values: .vary] == ["a", "b c"])
   }
@@ -89,13 +95,16 @@ struct ResponseHeadParserTests {
     #expect(try head(["HTTP/1.1 200 OK", " lost", "Vary: a", ""])?.headerFields == [.vary: "a"])
   }
 
-  @Test(arguments: ["no colon", "two words: a", ": a", "Va(ry: a", "Värý: a"])
-  func aFieldWhoseNameIsNoneIsSkippedWithItsFoldedLines(line: String) throws {
+  @Test(
+    "a field with an invalid name is skipped with its folded lines",
+    arguments: ["no colon", "two words: a", ": a", "Va(ry: a", "Värý: a"])
+  func invalidNames(line: String) throws {
     let fields = try head(["HTTP/1.1 200 OK", "ETag: 1", line, " folded", "Vary: b", ""])?.headerFields
     #expect(fields == [.eTag: "1", .vary: "b"])
   }
 
-  @Test func interimHeadsLeaveNothingBehind() throws {
+  @Test("interim heads leave no fields behind")
+  func interimHeads() throws {
     let head = try head([
       "HTTP/1.1 100 Continue", "", "HTTP/1.1 103 Early Hints", "Link: </a>", "", "HTTP/1.1 200 OK", "ETag: 1", "",
     ])

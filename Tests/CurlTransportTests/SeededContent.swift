@@ -1,7 +1,7 @@
 import PageTesting
 import Testing
 
-/// Bytes that no mistake leaves the same, as big as wanted and cheap to make: random blocks, each with its number.
+/// Content in which every mistake shows, of any size and cheap to make: random blocks, each with its number.
 enum SeededContent {
   static func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
     var generator = SeededGenerator(seed: seed)
@@ -20,7 +20,7 @@ enum SeededContent {
   }
 }
 
-/// Compares big bodies: a failure tells their sizes and where they part, not their bytes.
+/// Compares large bodies; a failure reports their sizes and the first difference, not their bytes.
 func expectSame(_ found: [UInt8], _ expected: [UInt8], sourceLocation: SourceLocation = #_sourceLocation) {
   guard found != expected else { return }
   let parting = zip(found, expected).enumerated().first { $0.element.0 != $0.element.1 }?.offset

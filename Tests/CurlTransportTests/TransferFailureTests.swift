@@ -10,7 +10,7 @@ struct TransferFailureTests {
 
   init() throws { transport = try CurlTransport() }
 
-  /// What a transfer ends with, which a person must be able to read, whatever it is.
+  /// The error of a transfer, whose text must be readable.
   private func failure(
     of request: TransportRequest, on other: CurlTransport? = nil, sourceLocation: SourceLocation = #_sourceLocation
   ) async throws -> TransportError {
@@ -43,7 +43,7 @@ struct TransferFailureTests {
         Issue.record(error)
         return
       }
-      // Without a measured time, so that the same failure is the same error.
+      // Without a measured time, so that equal failures have equal errors.
       #expect(!reason.contains("ms"), "\(reason)")
     }
   }
@@ -59,17 +59,20 @@ struct TransferFailureTests {
     }
   }
 
-  @Test(arguments: [
-    ("http", "127.0.0.1", "/a b"), ("http", "127.0.0.1:99999", "/a"), ("http", "two words", "/a"), ("http", "", "/a"),
-    ("ftp", "127.0.0.1", "/a"), ("file", "", "/etc/hostname"),
-  ])
-  func whatIsNoURLOfTheWebIsRefused(scheme: String, authority: String, path: String) async throws {
+  @Test(
+    "other URLs than http and https are refused",
+    arguments: [
+      ("http", "127.0.0.1", "/a b"), ("http", "127.0.0.1:99999", "/a"), ("http", "two words", "/a"), ("http", "", "/a"),
+      ("ftp", "127.0.0.1", "/a"), ("file", "", "/etc/hostname"),
+    ])
+  func otherURLs(scheme: String, authority: String, path: String) async throws {
     let request = TransportRequest(HTTPRequest(method: .get, scheme: scheme, authority: authority, path: path))
     let error = try await failure(of: request)
     #expect(error == .invalidURL(request.url))
   }
 
-  @Test func aPlainServerIsNoSecureOne() async throws {
+  @Test("a server without TLS is not accepted for https")
+  func plainServer() async throws {
     try await FaultOrigin.running { origin in
       let request = TransportRequest.local("https", port: origin.port, "/a")
       let error = try await failure(of: request)
@@ -82,8 +85,8 @@ struct TransferFailureTests {
 
   // MARK: Connections that end
 
-  @Test(arguments: [Fault.resetBeforeHead, .closeBeforeHead])
-  func aConnectionThatEndsBeforeTheHeadEndedEarly(fault: Fault) async throws {
+  @Test("a connection that ends before the head is an early end", arguments: [Fault.resetBeforeHead, .closeBeforeHead])
+  func endBeforeHead(fault: Fault) async throws {
     try await FaultOrigin.running { origin in
       origin.always("/a", fault)
       try await expectClosedEarly(origin.request("/a"), received: 0)
@@ -91,23 +94,27 @@ struct TransferFailureTests {
   }
 
   @Test(
+    "a connection that ends within the head is an early end",
     arguments: [RawServer.Ending.close, .reset],
     ["HTTP/1.1 20", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\nETag: \"a", "HTTP/1.1 200 OK\r\nVary: a\r\n"])
-  func aConnectionThatEndsInTheHeadEndedEarly(ending: RawServer.Ending, head: String) async throws {
+  func endInHead(ending: RawServer.Ending, head: String) async throws {
     let server = try RawServer(answering: Array(head.utf8), then: ending)
     try await expectClosedEarly(.local(port: server.port, "/a"), received: 0)
   }
 
-  @Test func aConnectionThatEndsAfterAnInterimHeadEndedEarly() async throws {
+  @Test("a connection that ends after an interim head is an early end")
+  func endAfterInterimHead() async throws {
     let server = try RawServer(answering: Array("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".utf8))
     try await expectClosedEarly(.local(port: server.port, "/a"), received: 0)
   }
 
-  @Test(arguments: [
-    (Fault.resetAfter(bytes: 1000), Int64(1000)), (.contentLengthTooLong(by: 1), 10_000),
-    (.contentLengthTooLong(by: 5000), 10_000), (.cutChunked(after: 1000), 1000), (.cutChunked(after: 0), 0),
-  ])
-  func aConnectionThatEndsInTheBodyEndedEarlyAfterSoManyBytes(fault: Fault, received: Int64) async throws {
+  @Test(
+    "a connection that ends within the body is an early end, with the number of bytes",
+    arguments: [
+      (Fault.resetAfter(bytes: 1000), Int64(1000)), (.contentLengthTooLong(by: 1), 10_000),
+      (.contentLengthTooLong(by: 5000), 10_000), (.cutChunked(after: 1000), 1000), (.cutChunked(after: 0), 0),
+    ])
+  func endInBody(fault: Fault, received: Int64) async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/a", SeededContent.bytes(10_000))
       origin.always("/a", fault)
@@ -115,7 +122,8 @@ struct TransferFailureTests {
     }
   }
 
-  @Test func whatCameBeforeTheEndCanStillBeRead() async throws {
+  @Test("bytes from before the end can still be read")
+  func bytesBeforeEnd() async throws {
     let content = SeededContent.bytes(10_000)
     try await FaultOrigin.running { origin in
       origin.serve("/a", content)
@@ -139,7 +147,7 @@ struct TransferFailureTests {
     }
   }
 
-  // MARK: Answers that are not HTTP
+  // MARK: Responses that are not HTTP
 
   @Test func garbageIsMalformed() async throws {
     try await FaultOrigin.running { origin in
@@ -171,7 +179,8 @@ struct TransferFailureTests {
     }
   }
 
-  @Test func bytesBeyondTheAnnouncedLengthAreNoPartOfTheAnswer() async throws {
+  @Test("bytes beyond the announced length do not belong to the response")
+  func surplusBytes() async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/a", "0123456789".utf8)
       origin.always("/a", .contentLengthTooShort(by: 3))
@@ -180,7 +189,8 @@ struct TransferFailureTests {
     }
   }
 
-  @Test func bytesBeyondTheAnnouncedLengthAreNotTakenForTheNextAnswer() async throws {
+  @Test("bytes beyond the announced length are not read as the next response")
+  func surplusBytesOnReuse() async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/a", "0123456789".utf8)
       origin.script("/a", [.contentLengthTooShort(by: 3)])
@@ -189,7 +199,7 @@ struct TransferFailureTests {
         let next = try await transport.answer(to: origin.request("/a"))
         #expect(next.text == "0123456789")
       } catch TransportError.closedEarly(_, received: 0, _) {
-        // libcurl saw them too late. It is worth another try.
+        // libcurl noticed them too late, and the request may be repeated.
       }
     }
   }
@@ -232,8 +242,8 @@ struct TransferFailureTests {
     }
   }
 
-  @Test(arguments: [Duration.zero, .microseconds(1), .seconds(-1)])
-  func aTotalLimitThatIsUsedUpIsNoFreePass(total: Duration) async throws {
+  @Test("an exceeded total limit still ends the transfer", arguments: [Duration.zero, .microseconds(1), .seconds(-1)])
+  func exceededLimit(total: Duration) async throws {
     try await FaultOrigin.running { origin in
       origin.always("/a", .stallBeforeHead)
       let request = origin.request("/a", limits: TransferLimits(total: total))
@@ -257,8 +267,10 @@ struct TransferFailureTests {
     }
   }
 
-  @Test(arguments: [Duration.milliseconds(300), .zero, .seconds(-1)])
-  func aHandshakeThatIsNotAnsweredTakesTheTimeToConnect(limit: Duration) async throws {
+  @Test(
+    "the time limit for connecting covers the TLS handshake",
+    arguments: [Duration.milliseconds(300), .zero, .seconds(-1)])
+  func handshakeLimit(limit: Duration) async throws {
     let silent = try RawServer(answering: nil)
     let limits = TransferLimits(connect: limit, total: .seconds(60))
     let request = TransportRequest.local("https", port: silent.port, "/a", limits: limits)
@@ -277,8 +289,8 @@ struct TransferFailureTests {
     }
   }
 
-  @Test(arguments: [Fault.normal, .chunked])
-  func aBodyOverTheLimitIsTooLargeAndNoMoreOfItIsRead(fault: Fault) async throws {
+  @Test("a body over the limit is refused, and reading stops", arguments: [Fault.normal, .chunked])
+  func bodyLimit(fault: Fault) async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/a", SeededContent.bytes(50 << 20))
       origin.always("/a", fault)
@@ -290,7 +302,8 @@ struct TransferFailureTests {
     }
   }
 
-  @Test func anAnnouncedLengthOverTheLimitIsTooLargeBeforeAnyOfItHasCome() async throws {
+  @Test("an announced length over the limit is refused before the body arrives")
+  func announcedLimit() async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/a", SeededContent.bytes(200_000))
       let request = origin.request("/a", limits: TransferLimits(bodyBytes: 100_000))
@@ -301,7 +314,8 @@ struct TransferFailureTests {
   }
 
   /// RFC 9110 §8.6: these have no body, whatever length they announce.
-  @Test func anAnnouncedLengthCountsOnlyWhereThereIsABody() async throws {
+  @Test("an announced length is ignored if there is no body")
+  func lengthWithoutBody() async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/a", SeededContent.bytes(200_000))
       var head = origin.request("/a", limits: TransferLimits(bodyBytes: 100_000))
@@ -315,9 +329,10 @@ struct TransferFailureTests {
     }
   }
 
-  @Test func aBodyThatGrowsOverTheLimitWhileNobodyReadsHasNoGap() async throws {
-    // The transport stops at 256 KiB, and libcurl holds back up to 128 KiB more: too much. What is left after that
-    // would pass again.
+  @Test("a body that exceeds the limit while it is unread has no gap")
+  func unreadBodyOverLimit() async throws {
+    // The transport stops at 256 KiB, and libcurl holds up to 128 KiB more, which exceeds the limit. The rest after
+    // that would fit again.
     let content = SeededContent.bytes(324 << 10)
     let limit: Int64 = 300 << 10
     try await FaultOrigin.running { origin in

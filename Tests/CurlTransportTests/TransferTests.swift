@@ -44,7 +44,8 @@ struct TransferTests {
     }
   }
 
-  @Test func aCompressedBodyIsHandedOverAsItCame() async throws {
+  @Test("a compressed body is passed on unchanged")
+  func compressedBody() async throws {
     let wire = try EncodedFixture.gzip.bytes
     try await FaultOrigin.running { origin in
       origin.always("/a", .encoded("gzip", wire))
@@ -54,7 +55,8 @@ struct TransferTests {
     }
   }
 
-  @Test func theAnswerToHEADHasTheFieldsAndNoBody() async throws {
+  @Test("the response to HEAD has fields and no body")
+  func head() async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/a", "0123456789".utf8)
       let answer = try await transport.answer(to: origin.request("/a", .head))
@@ -77,7 +79,8 @@ struct TransferTests {
 
   // MARK: Heads
 
-  @Test func aFieldThatComesTwiceIsThereTwiceInItsOrder() async throws {
+  @Test("a repeated field is kept twice in its order")
+  func repeatedField() async throws {
     let cookie = HTTPField.Name.setCookie
     var fields: HTTPFields = [:]
     fields.append(HTTPField(name: cookie, value: "b=1; Path=/"))
@@ -106,7 +109,8 @@ struct TransferTests {
     #expect(head.headerFields[.eTag] == "\"caf\u{E9}\"")
   }
 
-  @Test func aValidatorBeyondASCIIGoesBackAsTheBytesItCameIn() async throws {
+  @Test("a validator beyond ASCII is sent back with the same bytes")
+  func nonASCIIValidator() async throws {
     let server = try RawServer(answering: Self.headWithLatin1)
     let tag = try #require(try await transport.answer(to: .local(port: server.port, "/a")).head.headerFields[.eTag])
     _ = try await transport.answer(to: .local(port: server.port, "/a", fields: [.ifNoneMatch: tag]))
@@ -117,7 +121,8 @@ struct TransferTests {
   private static let headWithLatin1 =
     Array("HTTP/1.1 200 OK\r\nETag: \"caf".utf8) + [0xE9] + Array("\"\r\nContent-Length: 0\r\n\r\n".utf8)
 
-  @Test func interimHeadsArePassedOver() async throws {
+  @Test("interim heads are skipped")
+  func interimHeads() async throws {
     let link = try HTTPField.Name.named("Link")
     try await FaultOrigin.running { origin in
       origin.serve("/a", "body".utf8)
@@ -142,7 +147,8 @@ struct TransferTests {
     }
   }
 
-  @Test func aRedirectIsHandedOverAndNotFollowed() async throws {
+  @Test("a redirect is returned and not followed")
+  func redirect() async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/b", "there".utf8)
       origin.always("/a", .redirect(to: "/b"))
@@ -153,7 +159,7 @@ struct TransferTests {
     }
   }
 
-  // MARK: Costs
+  // MARK: Timings
 
   @Test func theBytesOfHeadAndBodyAreCounted() async throws {
     let wire = Array("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n".utf8) + SeededContent.bytes(1000)
@@ -216,7 +222,8 @@ struct TransferTests {
     }
   }
 
-  @Test func aConnectionThatTheServerClosedMeanwhileIsReplaced() async throws {
+  @Test("a connection that the server has closed is replaced")
+  func closedConnection() async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/a", "body".utf8)
       _ = try await transport.answer(to: origin.request("/a"))

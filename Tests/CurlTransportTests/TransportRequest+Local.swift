@@ -31,7 +31,7 @@ extension TransportRequest {
 }
 
 extension HTTPField.Name {
-  /// A name that the test knows to be one.
+  /// A field name that is known to be valid.
   static func named(_ name: String) throws -> HTTPField.Name {
     try #require(HTTPField.Name(name))
   }

@@ -2,11 +2,11 @@ import HTTPTransport
 import Synchronization
 import Testing
 
-/// What readers of a body get.
+/// Reading bodies.
 struct BodyTests {
   private static let bytes = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 / 7) }
 
-  /// Bytes in a store that counts how often it is read from.
+  /// Stored bytes that count their readings.
   private final class CountedBody: StoredBody {
     let count = Int64(BodyTests.bytes.count)
     private let reads = Mutex(0)
@@ -25,8 +25,8 @@ struct BodyTests {
     return chunks
   }
 
-  @Test("long bytes in memory come in chunks, and as often as they are wanted")
-  func bytesInMemoryComeInChunks() async throws {
+  @Test("long bytes in memory are read in chunks, and repeatedly")
+  func bytesInMemory() async throws {
     let body = Body(Self.bytes)
     for _ in 1...2 {
       let chunks = try await Self.chunks(body.reader())
@@ -38,8 +38,8 @@ struct BodyTests {
     #expect(try await Self.chunks(Body([UInt8](repeating: 1, count: Body.chunkSize)).reader()).count == 1)
   }
 
-  @Test("a part of what is stored is read as it is wanted, by several readers at their own pace")
-  func storedBytesAreReadAsTheyAreWanted() async throws {
+  @Test("a part of stored bytes is read on demand, by several readers at their own pace")
+  func storedBytes() async throws {
     let stored = CountedBody()
     let body = Body(stored, 1_000..<150_000)
     #expect(stored.readCount == 0)
@@ -51,8 +51,8 @@ struct BodyTests {
     #expect(body.bytesInMemory == nil)
   }
 
-  @Test("every reader of a stream goes on where the one before it was")
-  func readersOfAStreamGoOn() async throws {
+  @Test("each reader of a stream continues where the one before it stopped")
+  func streamReaders() async throws {
     let left = Mutex([[1], [2], [3]] as [[UInt8]])
     let body = Body(next: { left.withLock { $0.isEmpty ? nil : $0.removeFirst() } })
     #expect(try await body.reader().nextChunk() == [1])
@@ -60,8 +60,8 @@ struct BodyTests {
     #expect(try await body.collect() == [])
   }
 
-  @Test("a body that is longer than it may be is not collected", arguments: [true, false])
-  func aLongBodyIsNotCollected(_ isInMemory: Bool) async throws {
+  @Test("a body over the limit is not collected", arguments: [true, false])
+  func limit(_ isInMemory: Bool) async throws {
     var body = isInMemory ? Body(Self.bytes) : Body(CountedBody(), 0..<200_000)
     body.url = "https://example.com/long"
     #expect(try await body.collect(upTo: 200_000) == Self.bytes)

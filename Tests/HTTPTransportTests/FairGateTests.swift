@@ -4,8 +4,8 @@ import Testing
 @testable import HTTPTransport
 
 struct FairQueueTests {
-  @Test("as many as the width run; the others wait until one has ended")
-  func widthIsKept() {
+  @Test("as many tickets run as the width allows, and the others wait")
+  func width() {
     var queue = FairQueue<String>(width: 2)
     let entries = (1...4).map { queue.enter($0, for: "a", limit: 8) }
     #expect(entries == [.admitted, .admitted, .waits, .waits])
@@ -28,8 +28,8 @@ struct FairQueueTests {
     #expect(order == [1, 5, 6, 2, 7, 3, 4])
   }
 
-  @Test("with as many waiting as may, the next is turned away")
-  func aFullQueueTurnsAway() {
+  @Test("a full queue refuses the next ticket")
+  func fullQueue() {
     var queue = FairQueue<String>(width: 1)
     let entries = (1...4).map { queue.enter($0, for: "\($0)", limit: 2) }
     #expect(entries == [.admitted, .waits, .waits, .full])
@@ -39,8 +39,8 @@ struct FairQueueTests {
     #expect(queue.next() == 3)
   }
 
-  @Test("nobody overtakes those who wait, even while a place is free")
-  func nobodyOvertakes() {
+  @Test("no ticket overtakes waiting ones, even while a place is free")
+  func order() {
     var queue = FairQueue<String>(width: 1)
     _ = queue.enter(1, for: "a", limit: 2)
     _ = queue.enter(2, for: "a", limit: 2)
@@ -68,7 +68,7 @@ struct FairGateTests {
     func end() { state.withLock { $0.now -= 1 } }
   }
 
-  /// Waits until so many wait at the gate.
+  /// Waits until this many operations wait at the gate.
   private func wait(for count: Int, at gate: FairGate<String>) async throws {
     let deadline = ContinuousClock.now + .seconds(30)
     while gate.counts.waiting < count {
@@ -78,7 +78,7 @@ struct FairGateTests {
   }
 
   @Test("never more than the width run at once, and all run in the end")
-  func theWidthHolds() async throws {
+  func simultaneousOperations() async throws {
     let gate = FairGate<String>(width: 3)
     let counts = Counts()
     await withTaskGroup(of: Void.self) { group in
@@ -96,8 +96,8 @@ struct FairGateTests {
     #expect(gate.counts == (0, 0))
   }
 
-  @Test("who waits until the deadline is refused, and the next in the queue is not held up by it")
-  func theDeadlineEndsTheWait() async throws {
+  @Test("an operation that waits until the deadline is refused, and does not delay the next one")
+  func deadline() async throws {
     let gate = FairGate<String>(width: 1)
     let pass = await gate.enter(for: "a")
     await #expect(throws: FairGate<String>.Refusal.late) {
@@ -109,8 +109,8 @@ struct FairGateTests {
     #expect(gate.counts == (0, 0))
   }
 
-  @Test("who is cancelled gives up its place in the queue")
-  func cancellationEndsTheWait() async throws {
+  @Test("a cancelled operation leaves the queue")
+  func cancelling() async throws {
     let gate = FairGate<String>(width: 1)
     let pass = await gate.enter(for: "a")
     let waiting = Task { try await gate.enter(for: "b", until: .now + .seconds(60)) }
@@ -121,8 +121,8 @@ struct FairGateTests {
     gate.leave(pass)
   }
 
-  @Test("a wider gate lets those in who wait")
-  func aWiderGateAdmits() async throws {
+  @Test("a wider gate admits waiting operations")
+  func widening() async throws {
     let gate = FairGate<String>(width: 0)
     let waiting = Task { await gate.enter(for: "b") }
     try await wait(for: 1, at: gate)
@@ -131,8 +131,8 @@ struct FairGateTests {
     #expect(gate.counts == (0, 0))
   }
 
-  @Test("who runs for longer than the patience makes room for the next, and ends without taking a second place")
-  func longOnesMakeRoom() async throws {
+  @Test("an operation that exceeds the patience lends its place, and ends without a second one")
+  func patience() async throws {
     let gate = FairGate<String>(width: 1, patience: .milliseconds(5))
     let long = await gate.enter(for: "long")
     let next = await gate.enter(for: "next")

@@ -4,9 +4,9 @@ import Testing
 
 @testable import HTTPTransport
 
-/// Texts that are almost JSON, from fixed seeds: the reader agrees with Foundation's about every one of them.
+/// Texts that are almost JSON, from fixed seeds: the reader and Foundation's agree on each of them.
 struct JSONFuzzTests {
-  /// Makes texts out of valid ones by a few edits.
+  /// Makes texts by a few edits of valid ones.
   private struct Source {
     private var random: SeededGenerator
     private static let valid: [String] = [
@@ -47,7 +47,7 @@ struct JSONFuzzTests {
     for round in 0..<5_000 {
       if round % 100 == 0 { await Task.yield() }
       let bytes = source.next()
-      // Foundation guesses at other encodings.
+      // Foundation guesses other encodings.
       guard !bytes.contains(0), String(validating: bytes, as: UTF8.self) != nil else {
         _ = try? JSONValue(reading: bytes)
         continue
@@ -60,7 +60,7 @@ struct JSONFuzzTests {
         return
       }
     }
-    // Both verdicts were tried.
+    // Both results have occurred.
     #expect((500...4_500).contains(accepted), "\(accepted)")
   }
 

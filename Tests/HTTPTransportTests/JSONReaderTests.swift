@@ -32,27 +32,29 @@ struct JSONReaderTests {
     #expect(try Self.read(text) == value)
   }
 
-  @Test(arguments: [
-    ("", "expected a value, found the end at byte 0"),
-    ("[1,\n 2\n}", #"expected "," or "]", found "}" at byte 7, in line 3"#),
-    ("[1 2]", #"expected "," or "]", found "2" at byte 3"#), ("[,1]", #"expected a value, found "," at byte 1"#),
-    ("{1:2}", #"expected a member's name or "}", found "1" at byte 1"#),
-    ("{\"a\" 1}", #"expected ":", found "1" at byte 5"#), ("{\"a\":}", #"expected a value, found "}" at byte 5"#),
-    ("true false", #"expected the end, found "f" at byte 5"#), ("nul", #"expected "null", found the end at byte 3"#),
-    ("01", #"expected no digit behind a leading zero, found "1" at byte 1"#),
-    ("-", "expected a digit, found the end at byte 1"), ("1.e5", #"expected a digit, found "e" at byte 2"#),
-    ("+1", #"expected a value, found "+" at byte 0"#), ("NaN", #"expected a value, found "N" at byte 0"#),
-    ("[1e400]", #"expected a number up to 1.7976931348623157e+308, found "1e400" at byte 1"#),
-    ("\"abc", "expected the closing quote of a string, found the end at byte 4"),
-    ("\"\\x\"", #"expected an escape of JSON, found "x" at byte 2"#),
-    ("\"\\u00g0\"", #"expected a hexadecimal digit, found "g" at byte 5"#),
-    ("\"\\ud800\"", "expected both halves of a surrogate pair, found one at byte 1"),
-    ("\"\\ud800\\u0041\"", "expected both halves of a surrogate pair, found one at byte 1"),
-    ("\"a\u{1}\"", "expected control characters as escapes, found \"\u{FFFD}\" at byte 2"),
-    ("// c\n1", #"expected a value, found "/" at byte 0"#),
-    ("[1]\u{0}", "expected the end, found \"\u{FFFD}\" at byte 3"),
-  ])
-  func aFaultIsNamedWithItsPlace(_ text: String, _ complaint: String) {
+  @Test(
+    "an error names the fault and its place",
+    arguments: [
+      ("", "expected a value, found the end at byte 0"),
+      ("[1,\n 2\n}", #"expected "," or "]", found "}" at byte 7, in line 3"#),
+      ("[1 2]", #"expected "," or "]", found "2" at byte 3"#), ("[,1]", #"expected a value, found "," at byte 1"#),
+      ("{1:2}", #"expected a member's name or "}", found "1" at byte 1"#),
+      ("{\"a\" 1}", #"expected ":", found "1" at byte 5"#), ("{\"a\":}", #"expected a value, found "}" at byte 5"#),
+      ("true false", #"expected the end, found "f" at byte 5"#), ("nul", #"expected "null", found the end at byte 3"#),
+      ("01", #"expected no digit behind a leading zero, found "1" at byte 1"#),
+      ("-", "expected a digit, found the end at byte 1"), ("1.e5", #"expected a digit, found "e" at byte 2"#),
+      ("+1", #"expected a value, found "+" at byte 0"#), ("NaN", #"expected a value, found "N" at byte 0"#),
+      ("[1e400]", #"expected a number up to 1.7976931348623157e+308, found "1e400" at byte 1"#),
+      ("\"abc", "expected the closing quote of a string, found the end at byte 4"),
+      ("\"\\x\"", #"expected an escape of JSON, found "x" at byte 2"#),
+      ("\"\\u00g0\"", #"expected a hexadecimal digit, found "g" at byte 5"#),
+      ("\"\\ud800\"", "expected both halves of a surrogate pair, found one at byte 1"),
+      ("\"\\ud800\\u0041\"", "expected both halves of a surrogate pair, found one at byte 1"),
+      ("\"a\u{1}\"", "expected control characters as escapes, found \"\u{FFFD}\" at byte 2"),
+      ("// c\n1", #"expected a value, found "/" at byte 0"#),
+      ("[1]\u{0}", "expected the end, found \"\u{FFFD}\" at byte 3"),
+    ])
+  func faults(_ text: String, _ complaint: String) {
     #expect(Self.complaint(text) == complaint)
   }
 
@@ -62,7 +64,8 @@ struct JSONReaderTests {
     #expect(throws: JSONError.self) { try JSONValue(reading: Array("[]".utf8) + [0xFF]) }
   }
 
-  @Test func nestingIsBoundedAtTheDepthThatTheLimitsSay() throws {
+  @Test("nesting deeper than the limit is refused")
+  func depthLimit() throws {
     func nested(_ depth: Int) -> String {
       String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
     }
@@ -76,7 +79,8 @@ struct JSONReaderTests {
         == "expected a value, found the end at byte 1048576")
   }
 
-  @Test func theNumberOfValuesIsBounded() throws {
+  @Test("more values than the limit are refused")
+  func valueLimit() throws {
     let limits = JSONLimits(values: 5)
     _ = try Self.read("[1,2,{\"a\":3}]", limits: limits)
     #expect(
@@ -96,7 +100,7 @@ struct JSONReaderTests {
     #expect(try Self.read("\"\(text)\"") == .string(String(repeating: "\néx", count: 100_000)))
   }
 
-  /// What costs more than linear time would not end: a text has a thousand times the size at which it is felt.
+  /// The texts are so long that reading in more than linear time would not end.
   @Test(
     .timeLimit(.minutes(1)),
     arguments: [
@@ -112,7 +116,7 @@ struct JSONReaderTests {
   }
 }
 
-/// What is made of values that were read.
+/// Decoding types from values.
 struct JSONDecodingTests {
   private struct Everything: Codable, Equatable {
     enum Kind: String, Codable { case one, two }
@@ -170,7 +174,8 @@ struct JSONDecodingTests {
     }
   }
 
-  @Test func anyDecoderMakesValuesUpToTheDepthLimit() throws {
+  @Test("other decoders decode values up to the depth limit")
+  func otherDecoders() throws {
     func nested(_ depth: Int) -> Data {
       Data((String(repeating: "[", count: depth) + String(repeating: "]", count: depth)).utf8)
     }
@@ -178,7 +183,8 @@ struct JSONDecodingTests {
     #expect(throws: DecodingError.self) { try JSONDecoder().decode(JSONValue.self, from: nested(490)) }
   }
 
-  @Test func aLongTextIsReadBesideOtherTasks() async throws {
+  @Test("other tasks go on while a long text is read")
+  func longText() async throws {
     let text = Array("[\((0..<100_000).map { "\($0)" }.joined(separator: ","))]".utf8)
     #expect(try await JSONValue.decode([Int].self, from: text).count == 100_000)
     await #expect(throws: JSONError.self) { try await JSONValue.decode([Int].self, from: text + [0x5D]) }

@@ -21,11 +21,13 @@ struct PageURLTests {
     #expect(PageURL(text)?.text == normalised)
   }
 
-  @Test(arguments: [
-    "", "home.js", "ftp://h/a", "javascript:alert(1)", "http://", "http:///a", "file://host/a", "http://user:pw@h/a",
-    "http://h/a b", "http://h/\u{0}",
-  ])
-  func whatIsNoHTTPOrFileURLIsRefused(_ text: String) {
+  @Test(
+    "text that is not an http, https or file URL is refused",
+    arguments: [
+      "", "home.js", "ftp://h/a", "javascript:alert(1)", "http://", "http:///a", "file://host/a", "http://user:pw@h/a",
+      "http://h/a b", "http://h/\u{0}",
+    ])
+  func otherText(_ text: String) {
     #expect(PageURL(text) == nil)
   }
 

@@ -29,21 +29,23 @@ struct RetryPolicyTests {
     #expect(Self.policy.decision(after: Self.reset, tried: 1, jitter: 0) == .retry(after: .milliseconds(500)))
   }
 
-  @Test func afterTheLastTryThereIsNoOther() {
+  @Test("there is no attempt after the last one")
+  func lastAttempt() {
     #expect(Self.policy.decision(after: Self.reset, tried: 3, jitter: 1) == .giveUp)
   }
 
-  @Test(arguments: [408, 425, 429, 500, 502, 503, 504])
-  func passingFaultsAreTriedAgain(_ code: Int) throws {
+  @Test("transient statuses are retried", arguments: [408, 425, 429, 500, 502, 503, 504])
+  func transientStatuses(_ code: Int) throws {
     #expect(Self.policy.decision(after: try Self.status(code), tried: 1, jitter: 1) == .retry(after: .seconds(1)))
   }
 
-  @Test(arguments: [400, 401, 403, 404, 410, 416, 501])
-  func lastingFaultsAreNot(_ code: Int) throws {
+  @Test("lasting statuses are not retried", arguments: [400, 401, 403, 404, 410, 416, 501])
+  func lastingStatuses(_ code: Int) throws {
     #expect(Self.policy.decision(after: try Self.status(code), tried: 1, jitter: 1) == .giveUp)
   }
 
-  @Test func whatTheServerAsksForIsHonoured() throws {
+  @Test("the server's Retry-After is respected")
+  func retryAfter() throws {
     #expect(
       Self.policy.decision(after: try Self.status(503, retryAfter: " 7"), tried: 1, jitter: 0)
         == .retry(after: .seconds(7)))
@@ -53,7 +55,8 @@ struct RetryPolicyTests {
     #expect(Self.policy.decision(after: past, tried: 1, jitter: 0) == .retry(after: .zero))
   }
 
-  @Test func aServerThatAsksForTooMuchPatienceIsGivenUp() throws {
+  @Test("a Retry-After over the limit ends the attempts")
+  func longRetryAfter() throws {
     #expect(Self.policy.decision(after: try Self.status(503, retryAfter: "3600"), tried: 1, jitter: 0) == .giveUp)
     #expect(
       Self.policy.decision(after: try Self.status(503, retryAfter: "99999999999999999999"), tried: 1, jitter: 0)

@@ -20,8 +20,8 @@ struct RunningTasksTests {
     #expect(count == 20)
   }
 
-  @Test("a task that is started after the shutdown begins cancelled")
-  func laterTasksAreCancelled() async throws {
+  @Test("a task that is started after the shutdown is cancelled at once")
+  func laterTasks() async throws {
     let tasks = RunningTasks()
     await tasks.shutDown()
     let late = tasks.start { Task.isCancelled }

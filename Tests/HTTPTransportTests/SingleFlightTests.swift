@@ -4,7 +4,7 @@ import Testing
 @testable import HTTPTransport
 
 struct SingleFlightTests {
-  /// Work that waits until it is let go.
+  /// Work that waits until it is released.
   private final class Gate: Sendable {
     let started = AsyncStream.makeStream(of: Void.self)
     private let opened = AsyncStream.makeStream(of: Void.self)
@@ -24,7 +24,8 @@ struct SingleFlightTests {
     }
   }
 
-  @Test func everyoneGetsTheResultOfOne() async throws {
+  @Test("all callers get the result of one piece of work")
+  func sharedResult() async throws {
     let flights = SingleFlight<String, Int>()
     let gate = Gate()
     let tasks = (0..<50).map { _ in Task { try await flights.value(for: "k") { try await gate.work() } } }
@@ -33,7 +34,8 @@ struct SingleFlightTests {
     for task in tasks { #expect(try await task.value >= 1) }
   }
 
-  @Test func oneWhoLeavesDoesNotEndItForTheOthers() async throws {
+  @Test("a cancelled caller does not end the work for the others")
+  func cancelledCaller() async throws {
     let flights = SingleFlight<String, Int>()
     let gate = Gate()
     let leaving = Task { try await flights.value(for: "k") { try await gate.work() } }
@@ -46,7 +48,8 @@ struct SingleFlightTests {
     #expect(try await staying.value == 1)
   }
 
-  @Test func whenTheLastHasLeftTheWorkIsCancelled() async throws {
+  @Test("the work is cancelled when its last caller is")
+  func lastCaller() async throws {
     let flights = SingleFlight<String, Int>()
     let (cancelled, continuation) = AsyncStream.makeStream(of: Void.self)
     let gate = Gate()
@@ -65,7 +68,8 @@ struct SingleFlightTests {
     #expect(flights.passengers(of: "k") == 0)
   }
 
-  @Test func anErrorIsEveryonesAndTheNextOneTriesAgain() async throws {
+  @Test("all callers get an error, and the next caller starts again")
+  func error() async throws {
     struct Failure: Error {}
     let flights = SingleFlight<String, Int>()
     await #expect(throws: Failure.self) { try await flights.value(for: "k") { throw Failure() } }

@@ -7,12 +7,12 @@ import Testing
 @testable import Bundles
 @testable import HTTPTransport
 
-/// What bad input gets: an error in a sentence, nothing wrong stored.
+/// Invalid input causes an error with a reason, and is not stored.
 struct BundleFetcherTests {
   private static let text = "var page = 'a page worth keeping';"
   private static let path = "/b/home.js"
 
-  /// What fetching fails with, in words; nil when it succeeds. Nothing may be left behind but what a retry can use.
+  /// The error of fetching as text; `nil` if it succeeds. Only files that a retry can use may remain.
   private static func complaint(_ fault: Fault, attempts: Int = 3, fileLimit: Int64 = 10 << 20) async throws -> String?
   {
     try await LoadingFixture.running { fixture in
@@ -34,13 +34,15 @@ struct BundleFetcherTests {
     }
   }
 
-  @Test func bytesThatDoNotMatchAreTriedOncePastAllCachesAndThenRefused() async throws {
+  @Test("bytes with a wrong digest are fetched once more past all caches, and then refused")
+  func wrongBytes() async throws {
     let complaint = try await Self.complaint(.corrupt(byteAt: 5))
     #expect(complaint?.contains("the server says MD5") == true)
     #expect(complaint?.contains("2 tries") == true)
   }
 
-  @Test func aStaleCacheIsPassedByTheSecondTry() async throws {
+  @Test("the second attempt bypasses a stale cache")
+  func staleCache() async throws {
     try await LoadingFixture.running { fixture in
       fixture.origin.serve(Self.path, Array(Self.text.utf8))
       fixture.origin.script(Self.path, [.replace(Array("var old;".utf8))])
@@ -50,7 +52,7 @@ struct BundleFetcherTests {
     }
   }
 
-  /// Stalls at first, and then asks another transport.
+  /// Stalls first, and then uses another transport.
   private struct StallingTransport: HTTPTransporting {
     let base: any HTTPTransporting
     let asked = Recorder<Bool>()
@@ -64,8 +66,8 @@ struct BundleFetcherTests {
     }
   }
 
-  @Test("after a stall the next try has a connection of its own")
-  func aStalledConnectionIsNotUsedAgain() async throws {
+  @Test("after a stall the next attempt uses a new connection")
+  func stalledConnection() async throws {
     try await LoadingFixture.running { fixture in
       fixture.origin.serve(Self.path, Array(Self.text.utf8))
       let transport = StallingTransport(base: fixture.transport)
@@ -77,16 +79,19 @@ struct BundleFetcherTests {
     }
   }
 
-  @Test func htmlIsNoScript() async throws {
+  @Test("HTML is refused as a script")
+  func html() async throws {
     let complaint = try await Self.complaint(.html("<!DOCTYPE html><p>We are sorry"))
     #expect(complaint?.contains("the answer is HTML, not a script (text/html") == true)
   }
 
-  @Test func anEmptyAnswerIsSaidToBeEmpty() async throws {
+  @Test("an empty response is refused as empty")
+  func emptyResponse() async throws {
     #expect(try await Self.complaint(.empty)?.contains("the answer is empty") == true)
   }
 
-  @Test func whatIsNotTextIsSaidSo() async throws {
+  @Test("bytes that are not UTF-8 are refused as such")
+  func notUTF8() async throws {
     #expect(try await Self.complaint(.replace([0x61, 0xFF, 0xFE]))?.contains("not UTF-8") == true)
   }
 
@@ -108,40 +113,48 @@ struct BundleFetcherTests {
     }
   }
 
-  @Test(arguments: [
-    (Fault.closeBeforeHead, "the connection ended"), (.resetBeforeHead, "the connection ended"),
-    (.cutChunked(after: 10), "the connection ended"), (.status(503), "503"), (.status(429), "429"),
-  ])
-  func passingFaultsAreTriedUntilTheLastTry(_ fault: Fault, _ reason: String) async throws {
+  @Test(
+    "transient failures are retried up to the last attempt",
+    arguments: [
+      (Fault.closeBeforeHead, "the connection ended"), (.resetBeforeHead, "the connection ended"),
+      (.cutChunked(after: 10), "the connection ended"), (.status(503), "503"), (.status(429), "429"),
+    ])
+  func transientFailures(_ fault: Fault, _ reason: String) async throws {
     let complaint = try await Self.complaint(fault)
     #expect(complaint?.contains(reason) == true, "\(complaint ?? "no error")")
     #expect(complaint?.contains("3 tries") == true, "\(complaint ?? "no error")")
   }
 
-  @Test(arguments: [
-    (Fault.status(404), "404"), (.status(403), "403"), (.redirect(to: "/b/home.js"), "circle"),
-    (.garbage, "not valid HTTP"), (.status(204), "204"), (.always304, "304"),
-  ])
-  func lastingFaultsAreNotTriedAgain(_ fault: Fault, _ reason: String) async throws {
+  @Test(
+    "lasting failures are not retried",
+    arguments: [
+      (Fault.status(404), "404"), (.status(403), "403"), (.redirect(to: "/b/home.js"), "circle"),
+      (.garbage, "not valid HTTP"), (.status(204), "204"), (.always304, "304"),
+    ])
+  func lastingFailures(_ fault: Fault, _ reason: String) async throws {
     let complaint = try await Self.complaint(fault)
     #expect(complaint?.contains(reason) == true, "\(complaint ?? "no error")")
     #expect(complaint?.contains("1 try") == true, "\(complaint ?? "no error")")
   }
 
-  @Test func aDripIsGivenUp() async throws {
+  @Test("a transfer below the lowest speed is given up")
+  func slowTransfer() async throws {
     let complaint = try await Self.complaint(.drip(bytesPerSecond: 1), attempts: 1)
     #expect(complaint?.contains("slower than 1000 bytes a second for 1 s") == true, "\(complaint ?? "no error")")
   }
 
-  @Test(arguments: [
-    Fault.normal, .chunked, .closeDelimited(), .informational(103), .delay(.milliseconds(20)), .trailers([:]),
-    .ignoreRange, .contentLengthTooLong(by: 10),
-  ])
-  func everyWayInWhichTheRightBytesCanComeIsTaken(_ fault: Fault) async throws {
+  @Test(
+    "the right bytes are accepted however the server sends them",
+    arguments: [
+      Fault.normal, .chunked, .closeDelimited(), .informational(103), .delay(.milliseconds(20)), .trailers([:]),
+      .ignoreRange, .contentLengthTooLong(by: 10),
+    ])
+  func unusualTransfers(_ fault: Fault) async throws {
     #expect(try await Self.complaint(fault) == nil)
   }
 
-  @Test func aBodyLongerThanAnnouncedIsNotTaken() async throws {
+  @Test("a body that is longer than announced is refused")
+  func tooLongBody() async throws {
     let complaint = try await Self.complaint(.contentLengthTooShort(by: 5))
     #expect(complaint?.contains("the server says 34 bytes, the download has 29") == true, "\(complaint ?? "no error")")
   }
@@ -159,17 +172,20 @@ struct BundleFetcherTests {
     }
   }
 
-  @Test func anEncodedBodyThatIsCutIsNotTaken() async throws {
+  @Test("a truncated encoded body is refused")
+  func truncatedBody() async throws {
     let whole = try Gzip.encode(Self.text)
     let complaint = try await Self.complaint(.encoded("gzip", Array(whole.dropLast(6))))
     #expect(complaint?.contains("gzip data ends too early") == true, "\(complaint ?? "no error")")
   }
 
-  @Test func anEncodingThatWasNotAskedForIsRefused() async throws {
+  @Test("an encoding that was not requested is refused")
+  func unrequestedEncoding() async throws {
     #expect(try await Self.complaint(.encoded("lzma", [1, 2, 3]))?.contains("lzma") == true)
   }
 
-  @Test func whatTheServerAsksForIsWaited() async throws {
+  @Test("the server's Retry-After is respected")
+  func retryAfter() async throws {
     try await LoadingFixture.running { fixture in
       fixture.origin.serve(Self.path, Array(Self.text.utf8))
       fixture.origin.script(Self.path, [.status(503, retryAfter: "7"), .status(429, retryAfter: "3")])

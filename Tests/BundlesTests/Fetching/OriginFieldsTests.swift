@@ -7,7 +7,8 @@ import Testing
 struct OriginFieldsTests {
   private static let secret: HTTPFields = [.authorization: "Bearer secret"]
 
-  @Test func theyGoToTheirOriginAndNoOther() throws {
+  @Test("the fields are sent to their origin only")
+  func origin() throws {
     let fields = OriginFields(Self.secret, for: try #require(PageURL("https://h/manifest.json")))
     for (url, isSent) in [
       ("https://h/b/home.js", true), ("https://h:443/x", true), ("http://h/x", false), ("https://h:8443/x", false),
@@ -18,13 +19,15 @@ struct OriginFieldsTests {
     }
   }
 
-  @Test func theirValuesAreInNoDescription() throws {
+  @Test("descriptions do not contain the values")
+  func description() throws {
     let fields = OriginFields(Self.secret, for: try #require(PageURL("https://h/")))
     #expect(!"\(fields)".contains("secret"))
     #expect(!String(reflecting: fields).contains("Bearer"))
   }
 
-  @Test func aRedirectToAnotherOriginLosesThem() async throws {
+  @Test("a redirect to another origin does not get the fields")
+  func redirect() async throws {
     try await LoadingFixture.running { fixture in
       let other = try await FaultOrigin.start()
       other.serve("/x", [1])

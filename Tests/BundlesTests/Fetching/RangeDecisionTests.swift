@@ -21,31 +21,36 @@ struct RangeDecisionTests {
     #expect(RangeDecision(for: Self.response(200), held: nil) == .startOver)
   }
 
-  @Test func thePartThatWasAskedForIsAppended() throws {
+  @Test("the requested part is appended")
+  func requestedPart() throws {
     let answer = Self.response(206, [.contentRange: "bytes 100-299/300", .eTag: "\"v1\""])
     #expect(RangeDecision(for: answer, held: try Self.held()) == .append)
   }
 
   @Test(
+    "for any other part the whole content is requested",
     arguments: [
       [.contentRange: "bytes 0-299/300"], [.contentRange: "bytes 101-299/300"], [.contentRange: "bytes 100-299/400"],
       [.contentRange: "bytes 100-200/300"], [.contentRange: "bytes 100-299/300", .eTag: "\"v2\""],
       [.contentRange: "bytes 100-299/300", .contentEncoding: "gzip"], [.contentRange: "nonsense"], [:],
     ] as [HTTPFields])
-  func anyOtherPartIsAskedForAnew(_ fields: HTTPFields) throws {
+  func otherParts(_ fields: HTTPFields) throws {
     #expect(RangeDecision(for: Self.response(206, fields), held: try Self.held()) == .askForWhole)
   }
 
-  @Test func aPartNobodyAskedForIsNotTaken() {
+  @Test("a part that was not requested is refused")
+  func unrequestedPart() {
     #expect(RangeDecision(for: Self.response(206, [.contentRange: "bytes 0-9/10"]), held: nil) == .askForWhole)
   }
 
-  @Test func aRangeThatCannotBeServedMeansTheHeldPartIsOfNoUse() throws {
+  @Test("a 416 means that the held part is useless")
+  func unsatisfiableRange() throws {
     #expect(RangeDecision(for: Self.response(416), held: try Self.held()) == .askForWhole)
     #expect(RangeDecision(for: Self.response(416), held: nil) == .fail)
   }
 
-  @Test func onlyAStrongETagOrADateConditionsTheRange() throws {
+  @Test("only a strong ETag or a date is sent in If-Range")
+  func ifRange() throws {
     #expect(RangeDecision.fields(after: try Self.held()) == [.range: "bytes=100-", .ifRange: "\"v1\""])
     #expect(RangeDecision.fields(after: try Self.held(etag: "W/\"v1\""))[.ifRange] == "yesterday")
   }

@@ -28,7 +28,8 @@ struct ResumeTests {
     return fetched
   }
 
-  @Test func aDownloadGoesOnWhereItEnded() async throws {
+  @Test("a download continues where it ended")
+  func resuming() async throws {
     try await LoadingFixture.running { fixture in
       try await Self.interrupt(fixture)
       let fetched = try await Self.finish(fixture)
@@ -40,7 +41,8 @@ struct ResumeTests {
     }
   }
 
-  @Test func aDownloadGoesOnWithinOneCallToo() async throws {
+  @Test("a download continues within one call, too")
+  func resumingInOneCall() async throws {
     try await LoadingFixture.running { fixture in
       fixture.origin.serve(Self.path, Array(Self.text.utf8), etag: "\"v1\"")
       fixture.origin.script(Self.path, [.resetAfter(bytes: 60_000), .resetAfter(bytes: 60_000)])
@@ -51,7 +53,8 @@ struct ResumeTests {
     }
   }
 
-  @Test func aServerThatHasChangedSendsTheWholeAndItIsTaken() async throws {
+  @Test("a changed bundle is sent whole and accepted")
+  func changedBundle() async throws {
     try await LoadingFixture.running { fixture in
       try await Self.interrupt(fixture)
       fixture.origin.serve(Self.path, Array(Self.text.utf8), etag: "\"v2\"")
@@ -59,8 +62,10 @@ struct ResumeTests {
     }
   }
 
-  @Test(arguments: [Fault.ignoreRange, .wrongRange, .wrongETagOn206, .status(416)])
-  func whatTheServerMakesOfTheRangeDoesNotMatter(_ fault: Fault) async throws {
+  @Test(
+    "a server that handles ranges wrongly does no harm",
+    arguments: [Fault.ignoreRange, .wrongRange, .wrongETagOn206, .status(416)])
+  func wrongRanges(_ fault: Fault) async throws {
     try await LoadingFixture.running { fixture in
       try await Self.interrupt(fixture)
       fixture.origin.script(Self.path, [fault])
@@ -68,7 +73,8 @@ struct ResumeTests {
     }
   }
 
-  @Test func aPartThatIsDamagedIsFetchedAnew() async throws {
+  @Test("a damaged part is fetched again")
+  func damagedPart() async throws {
     try await LoadingFixture.running { fixture in
       try await Self.interrupt(fixture)
       let name = try #require(fixture.leftovers.first { !$0.contains(".") })
@@ -81,7 +87,7 @@ struct ResumeTests {
     try await LoadingFixture.running { fixture in
       let target = try fixture.target("home", Self.text)
       fixture.origin.serve(Self.path, Array(Self.text.utf8), etag: "\"v1\"")
-      // Killed between the last byte and the commit.
+      // As if the process was killed between the last byte and the commit.
       try await fixture.fetcher().fetch(target).download.close()
       let fetched = try await fixture.fetcher().fetch(target)
       fetched.download.close()
@@ -90,11 +96,12 @@ struct ResumeTests {
     }
   }
 
-  @Test func anEncodedDownloadGoesOnToo() async throws {
+  @Test("an encoded download continues, too")
+  func encodedDownload() async throws {
     try await LoadingFixture.running { fixture in
       let text = SeededText.make(bytes: 200_000)
       let wire = try Gzip.encode(text)
-      // As a server with precompressed files does it: ranges count encoded bytes.
+      // Like a server with precompressed files: ranges count encoded bytes.
       fixture.origin.serve(Self.path, wire, etag: "\"z1\"", headers: [.contentEncoding: "gzip"])
       fixture.origin.script(Self.path, [.resetAfter(bytes: 50_000)])
       await #expect(throws: BundleError.self) {

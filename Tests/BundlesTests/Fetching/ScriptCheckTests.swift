@@ -12,14 +12,14 @@ struct ScriptCheckTests {
     return check.finish()
   }
 
-  @Test(arguments: ["<!DOCTYPE html>", " \n\t<html>", "\u{FEFF}<p>404", "<"])
-  func whatBeginsLikeHTMLIsHTML(_ text: String) {
+  @Test("text that begins with a tag is HTML", arguments: ["<!DOCTYPE html>", " \n\t<html>", "\u{FEFF}<p>404", "<"])
+  func html(_ text: String) {
     #expect(Self.fault([Array(text.utf8)]) == .html)
     #expect(Self.fault(text.utf8.map { [$0] }) == .html)
   }
 
-  @Test(arguments: ["", " \n ", "\u{FEFF}"])
-  func whatHasNothingInItIsEmpty(_ text: String) {
+  @Test("text without content is empty", arguments: ["", " \n ", "\u{FEFF}"])
+  func empty(_ text: String) {
     #expect(Self.fault([Array(text.utf8)]) == .empty)
   }
 
@@ -32,10 +32,11 @@ struct ScriptCheckTests {
   }
 
   @Test(
+    "bytes that are not UTF-8 are detected",
     arguments: [
       [0xFF], [0x61, 0xC3], [0xE2, 0x82], [0xC3, 0x28], [0x80], [0xED, 0xA0, 0x80], [0xF4, 0x90, 0x80, 0x80],
     ] as [[UInt8]])
-  func whatIsNotUTF8IsFound(_ bytes: [UInt8]) {
+  func notUTF8(_ bytes: [UInt8]) {
     #expect(Self.fault([Array("var a;".utf8), bytes]) == .notUTF8)
     #expect(Self.fault([Array("var a;".utf8)] + bytes.map { [$0] }) == .notUTF8)
   }

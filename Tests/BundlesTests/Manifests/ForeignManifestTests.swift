@@ -4,7 +4,7 @@ import Testing
 @testable import Bundles
 @testable import HTTPTransport
 
-/// Manifests of other tools: they digest scripts, and what they say of pictures and fonts may be wrong.
+/// Manifests of other tools, whose digests of scripts are right and those of pictures and fonts may be wrong.
 struct ForeignManifestTests {
   private static func md5(_ text: String) throws -> MD5Digest { try ContentDigests(of: Array(text.utf8)).md5 }
 
@@ -18,8 +18,8 @@ struct ForeignManifestTests {
       "/manifest.json", Array(#"{"filesMd5": [\#(list.joined(separator: ","))], "jsVersion": "e1"}"#.utf8))
   }
 
-  @Test("a release of Eros becomes current although the MD5 of a picture is wrong, and that is said")
-  func aWrongPictureKeepsNoReleaseBack() async throws {
+  @Test("an Eros release becomes current although a picture's MD5 is wrong, and this is reported")
+  func wrongPicture() async throws {
     try await LoadingFixture.running { fixture in
       try Self.publishEros(fixture, picture: "read as text")
       let report = try await fixture.preload()
@@ -28,7 +28,7 @@ struct ForeignManifestTests {
       #expect(report.leftOut.map(\.name) == ["assets/i.png"])
       #expect(report.leftOut.first?.error.contains("MD5") == true)
       #expect(try await fixture.stored == ["pages/a": "var a = 1"])
-      // The next launch finds it as it is.
+      // The next launch finds the same state.
       let next = try await fixture.preload()
       #expect((next.failures.count, next.leftOut.count, next.activated) == (0, 1, false))
       let offline = try await fixture.preload(.init(isOffline: true))
@@ -36,8 +36,8 @@ struct ForeignManifestTests {
     }
   }
 
-  @Test("a wrong picture is asked for once by each process, not at each preload")
-  func aWrongPictureIsAskedForOnce() async throws {
+  @Test("a wrong picture is requested once by each process, not by each preload")
+  func repeatedPreloads() async throws {
     try await LoadingFixture.running { fixture in
       try Self.publishEros(fixture, picture: "read as text")
       let preloader = Preloader(
@@ -49,8 +49,8 @@ struct ForeignManifestTests {
     }
   }
 
-  @Test("a wrong script keeps a release of Eros back")
-  func aWrongScriptKeepsTheReleaseBack() async throws {
+  @Test("an Eros release with a wrong script does not become current")
+  func wrongScript() async throws {
     try await LoadingFixture.running { fixture in
       try Self.publishEros(fixture, script: "var a = 2", picture: "picture")
       let report = try await fixture.preload()
@@ -60,8 +60,8 @@ struct ForeignManifestTests {
     }
   }
 
-  @Test("a picture that cannot be had at the moment is waited for")
-  func aPictureThatIsAwayIsWaitedFor() async throws {
+  @Test("a picture that is temporarily unavailable is waited for")
+  func unavailablePicture() async throws {
     try await LoadingFixture.running { fixture in
       try Self.publishEros(fixture, picture: "picture")
       fixture.origin.always("/assets/i.png", .status(503))
@@ -72,8 +72,8 @@ struct ForeignManifestTests {
     }
   }
 
-  @Test("a wrong picture keeps a release of PageKit's own manifest back")
-  func ownManifestsAreWhole() async throws {
+  @Test("a release of a PageKit manifest with a wrong picture does not become current")
+  func pageKitManifest() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(["a": "var a = 1"], files: ["i.png": "picture"])
       fixture.origin.always("/b/i.png", .replace(Array("another".utf8)))
@@ -90,14 +90,14 @@ struct ForeignManifestTests {
       "/manifest.json", Array(#"[{"path": "page/home.js", "md5": "\#(try md5("var a = 1"))"}]"#.utf8), etag: "\"1\"")
   }
 
-  @Test("a release of weexbox has its name from update-config.json beside the manifest")
-  func theNameIsBesideTheManifest() async throws {
+  @Test("a weexbox release gets its name from update-config.json beside the manifest")
+  func name() async throws {
     try await LoadingFixture.running { fixture in
       try Self.publishWeexbox(fixture)
       fixture.origin.serve("/update-config.json", Array(#"{"name": "app", "release": "2019.09.02"}"#.utf8))
       #expect(try await fixture.preload().release == "2019.09.02")
       #expect(try await fixture.store.source(try fixture.source)?.current?.name == "2019.09.02")
-      // With the manifest unchanged nobody needs the name again.
+      // With an unchanged manifest the name is not requested again.
       #expect(try await fixture.preload().release == "2019.09.02")
       #expect(fixture.origin.requestCount(path: "/update-config.json") == 1)
     }
@@ -115,8 +115,8 @@ struct ForeignManifestTests {
     }
   }
 
-  @Test("a name that could not be had is taken when the manifest comes again")
-  func theNameMayComeLater() async throws {
+  @Test("a name that could not be fetched is taken with the next manifest")
+  func laterName() async throws {
     try await LoadingFixture.running { fixture in
       try Self.publishWeexbox(fixture)
       #expect(try await fixture.preload().release == Manifest.unnamed)

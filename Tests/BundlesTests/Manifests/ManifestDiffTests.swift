@@ -10,7 +10,8 @@ struct ManifestDiffTests {
       md5: try #require(MD5Digest(bytes: Array(repeating: content, count: 16))), preload: preload)
   }
 
-  @Test func onlyWhatIsNotStoredIsFetched() throws {
+  @Test("only missing bytes are fetched")
+  func missingBytes() throws {
     let (a, b) = (try Self.bundle("a", content: 1), try Self.bundle("b", content: 2))
     let diff = ManifestDiff(of: [a, b]) { $0.name == "a" }
     #expect(diff.keep == [a])
@@ -18,7 +19,8 @@ struct ManifestDiffTests {
     #expect(diff.bytesToFetch == 10)
   }
 
-  @Test func launchBundlesComeBeforeIdleOnesAndThoseOnDemandNotAtAll() throws {
+  @Test("launch bundles come before idle ones, and bundles on demand are not fetched")
+  func order() throws {
     let idle = try Self.bundle("idle", content: 1, .idle)
     let demand = try Self.bundle("demand", content: 2, .demand)
     let launch = try Self.bundle("launch", content: 3)
@@ -27,7 +29,8 @@ struct ManifestDiffTests {
     #expect(diff.onDemand == [demand])
   }
 
-  @Test func equalContentIsFetchedOnceAndAsEarlyAsAnyOfItsBundlesNeedsIt() throws {
+  @Test("equal content is fetched once, as early as any of its bundles needs it")
+  func equalContent() throws {
     let idle = try Self.bundle("idle", content: 1, .idle)
     let other = try Self.bundle("other", content: 2)
     let same = try Self.bundle("same", content: 1)
@@ -35,12 +38,14 @@ struct ManifestDiffTests {
     #expect(diff.fetch.map { $0.bundles.map(\.name) } == [["idle", "same"], ["other"]])
   }
 
-  @Test func namesRestrictWhatIsFetchedAlsoOnDemand() throws {
+  @Test("names restrict the fetched bundles, also those on demand")
+  func names() throws {
     let (a, b) = (try Self.bundle("a", content: 1, .demand), try Self.bundle("b", content: 2))
     #expect(ManifestDiff(of: [a, b], only: ["a"]) { _ in false }.fetch.flatMap(\.bundles) == [a])
   }
 
-  @Test func whatTheNewReleaseNoLongerWantsIsDropped() throws {
+  @Test("bundles that the new release does not contain are dropped")
+  func droppedBundles() throws {
     let (old, kept) = (try Self.bundle("a", content: 1), try Self.bundle("b", content: 2))
     let new = try Self.bundle("a", content: 3)
     #expect(ManifestDiff(of: [new, kept], replacing: [old, kept]) { _ in true }.drop == [old])

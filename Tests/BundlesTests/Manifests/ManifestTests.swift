@@ -18,7 +18,7 @@ struct ManifestTests {
     #"{"name": "\#(name)", "path": "\#(path ?? name + ".js")", "md5": "\#(md5)"\#(more)}"#
   }
 
-  /// What reading throws, as a user sees it.
+  /// The error of reading, as the user sees it.
   private static func complaint(_ bytes: [UInt8], limits: ManifestLimits = .standard) -> String {
     do {
       _ = try Manifest(reading: bytes, limits: limits)
@@ -56,13 +56,15 @@ struct ManifestTests {
         == .object(["team": .array([.string("a"), .integer(1), .bool(true), .null, .number(1.5)])]))
   }
 
-  @Test(arguments: [
-    ("../x.js", "must stay below"), ("a/../../x.js", "must stay below"), ("%2e%2e/x.js", "must stay below"),
-    ("a/./x.js", "must stay below"), ("/etc/passwd", "is absolute"), (#"a\\\\b.js"#, "backslash"), ("", "is empty"),
-    ("a//b.js", "empty segment"), ("http://evil/x.js", "empty segment"), ("javascript:x", "begins with a scheme"),
-    ("a%2fb.js", "escaped separator"), (#"a\u0000.js"#, "control characters"),
-  ])
-  func aPathThatMayEscapeItsBaseIsRefusedByName(_ path: String, _ reason: String) {
+  @Test(
+    "a path that may lead out of its base is refused with its name",
+    arguments: [
+      ("../x.js", "must stay below"), ("a/../../x.js", "must stay below"), ("%2e%2e/x.js", "must stay below"),
+      ("a/./x.js", "must stay below"), ("/etc/passwd", "is absolute"), (#"a\\\\b.js"#, "backslash"), ("", "is empty"),
+      ("a//b.js", "empty segment"), ("http://evil/x.js", "empty segment"), ("javascript:x", "begins with a scheme"),
+      ("a%2fb.js", "escaped separator"), (#"a\u0000.js"#, "control characters"),
+    ])
+  func escapingPath(_ path: String, _ reason: String) {
     let complaint = Self.complaint(Self.json(Self.entry("home", path: path)))
     #expect(complaint.contains(#"bundle "home""#))
     #expect(complaint.contains(reason))
@@ -110,31 +112,35 @@ struct ManifestTests {
     #expect(Self.complaint(two, limits: ManifestLimits(entries: 1)).contains("lists 2 bundles and files"))
   }
 
-  @Test(arguments: [
-    ("", "it is empty"), ("  ", "it is empty"), ("<!doctype html><p>404", "looks like HTML"),
-    ("not found", "begins with"),
-    ("{", "not JSON"), (#"{"a": 1}"#, "no manifest"), ("[1, 2]", "must be an object"),
-    ("{\"schema\": 2, \"bundles\": []}", "schema 2"),
-    ("{\"schema\": 1, \"release\": \"r\", \"bundles\": 5}", "\"bundles\" must be a list"),
-    (#"{"schema": 1, "release": "r", "bundles": [], "identity": {"ignore": 5}}"#, #""ignore" must be"#),
-    ("{\"release\": \"r\", \"bundles\": []}", "\"schema\" is missing"),
-    ("{\"schema\": 1, \"bundles\": []}", "\"release\""),
-  ])
-  func whatIsNoManifestIsRefusedInWords(_ text: String, _ reason: String) {
+  @Test(
+    "other text than a manifest is refused with its reason",
+    arguments: [
+      ("", "it is empty"), ("  ", "it is empty"), ("<!doctype html><p>404", "looks like HTML"),
+      ("not found", "begins with"),
+      ("{", "not JSON"), (#"{"a": 1}"#, "no manifest"), ("[1, 2]", "must be an object"),
+      ("{\"schema\": 2, \"bundles\": []}", "schema 2"),
+      ("{\"schema\": 1, \"release\": \"r\", \"bundles\": 5}", "\"bundles\" must be a list"),
+      (#"{"schema": 1, "release": "r", "bundles": [], "identity": {"ignore": 5}}"#, #""ignore" must be"#),
+      ("{\"release\": \"r\", \"bundles\": []}", "\"schema\" is missing"),
+      ("{\"schema\": 1, \"bundles\": []}", "\"release\""),
+    ])
+  func otherText(_ text: String, _ reason: String) {
     #expect(Self.complaint(Array(text.utf8)).contains(reason), "\(Self.complaint(Array(text.utf8)))")
   }
 
-  @Test func aByteOrderMarkInFrontIsPassedOver() throws {
+  @Test("a leading byte order mark is ignored")
+  func byteOrderMark() throws {
     #expect(try Manifest(reading: [0xEF, 0xBB, 0xBF] + Self.json(Self.entry("home"))).bundles.count == 1)
   }
 
-  @Test(arguments: ["ftp://h/", "a b/", "javascript:x"])
-  func aBaseThatLeadsNowhereIsRefused(_ base: String) {
+  @Test("a base that is not a URL is refused", arguments: ["ftp://h/", "a b/", "javascript:x"])
+  func base(_ base: String) {
     let text = #"{"schema": 1, "release": "r", "base": "\#(base)", "bundles": []}"#
     #expect(Self.complaint(Array(text.utf8)).contains("\"base\""))
   }
 
-  @Test func aListOfNothingIsNoManifest() {
+  @Test("an empty list is not a manifest")
+  func emptyList() {
     #expect(Self.complaint(Array("[]".utf8)).contains("lists nothing"))
   }
 
@@ -172,7 +178,8 @@ struct ManifestTests {
     #expect(try Manifest(reading: Self.json(entries)).bundles.count == 100_000)
   }
 
-  @Test func theManifestOfErosIsReadByItsShape() throws {
+  @Test("an Eros manifest is recognised and read")
+  func eros() throws {
     let text = #"""
       {"filesMd5": [{"page": "/pages/home.js", "md5": "\#(Self.md5)"}, {"page": "/images/a.png", "md5": "\#(Self.md5)"}],
        "jsVersion": "abc", "jsPath": "https://cdn/bundle.zip", "appName": "x"}
@@ -185,7 +192,8 @@ struct ManifestTests {
     #expect(manifest.additional["jsPath"] == .string("https://cdn/bundle.zip"))
   }
 
-  @Test func theManifestOfWeexboxIsReadByItsShape() throws {
+  @Test("a weexbox manifest is recognised and read")
+  func weexbox() throws {
     let manifest = try Manifest(reading: Array(#"[{"path": "www/home.js", "md5": "\#(Self.md5)"}]"#.utf8))
     #expect(manifest.bundles.map(\.path) == ["www/home.js"])
     #expect(manifest.bundles.map(\.name) == ["www/home"])

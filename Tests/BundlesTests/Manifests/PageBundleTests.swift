@@ -22,13 +22,15 @@ struct PageBundleTests {
     #expect(try Self.located(base, at: url) == [expected])
   }
 
-  @Test func aPathIsANameAndNoReference() throws {
+  @Test("a path is a name, not a reference")
+  func escapedPath() throws {
     #expect(try Self.located("", at: "http://h/m", path: "a b?c#d.js") == ["http://h/a%20b%3Fc%23d.js"])
     #expect(try Self.located("", at: "http://h/m", path: "50%.js") == ["http://h/50%25.js"])
     #expect(try Self.located("", at: "http://h/m", path: "ü.js") == ["http://h/%C3%BC.js"])
   }
 
-  @Test func aServersManifestMayNotPointIntoThisMachine() {
+  @Test("a server's manifest must not name files of this machine")
+  func localBase() {
     #expect(throws: ManifestError.self) { try Self.located("file:///etc/", at: "http://h/manifest.json") }
   }
 

@@ -16,7 +16,7 @@ struct BundleDecisionTests {
     then: BundleDecision
   )
 
-  /// Row by row.
+  /// The input and the decision of each row.
   private static let table: [Row] = [
     // stored and the same
     (.blob(blob), .expects(same), false, .networkFirst(), .runStored(blob, as: .verified)),
@@ -25,19 +25,19 @@ struct BundleDecisionTests {
     (.blob(blob), .expects(other), false, .networkFirst(), .fetch(other)),
     (.blob(blob), .expects(other), true, .networkFirst(), .runStored(blob, as: .stale)),
     (.blob(blob), .expects(other), true, .networkOnly, .fail),
-    // a hint that differs makes it fetch, but rejects nothing
+    // a different hint causes a fetch, but rejects no bytes
     (.blob(blob), .hints(ContentDigests.filled(2).md5), false, .networkFirst(), .fetch(nothingKnown)),
     (.blob(blob), .hints(ContentDigests.filled(2).md5), true, .networkFirst(), .runStored(blob, as: .stale)),
-    // stored, the server's word unknown
+    // stored, the server's answer unknown
     (.blob(blob), .unknown, false, .networkFirst(), .runStored(blob, as: .unverified)),
     (.blob(blob), .unknown, false, .networkOnly, .fetch(nothingKnown)),
     (.blob(blob), .unknown, true, .networkOnly, .fail),
-    // the server is there and tells no MD5: its bytes do, once per launch
+    // the server gives no MD5: its bytes are fetched once per launch
     (.blob(blob), .untold, false, .networkFirst(), .fetch(nothingKnown)),
     (.blob(blob), .untold, true, .networkFirst(), .runStored(blob, as: .unverified)),
     (.blob(blob), .untold, true, .networkOnly, .fail),
     (.nothing, .untold, false, .networkFirst(), .fetch(nothingKnown)),
-    // nobody was asked
+    // the server was not asked
     (.blob(blob), .notAsked, false, .networkFirst(), .askServer),
     (.blob(blob), .notAsked, false, .networkOnly, .askServer),
     (.blob(blob), .notAsked, false, .cacheFirst, .runStored(blob, as: .unverified)),
@@ -47,7 +47,7 @@ struct BundleDecisionTests {
     (.nothing, .notAsked, false, .cacheFirst, .askServer),
     (.nothing, .notAsked, false, .staleWhileRevalidate, .askServer),
     (.nothing, .notAsked, false, .cacheOnly, .fail),
-    // the server has it no more
+    // the server no longer has it
     (.blob(blob), .gone, false, .networkFirst(), .runStored(blob, as: .gone)),
     (.blob(blob), .gone, false, .networkOnly, .fail),
     (.nothing, .gone, false, .networkFirst(), .fetch(nothingKnown)),
@@ -66,15 +66,16 @@ struct BundleDecisionTests {
     (.nothing, .unknown, true, .networkOnly, .fail),
   ]
 
-  @Test(arguments: table.indices)
-  func everyRowOfTheTableHolds(_ index: Int) {
+  @Test("every row of the table is decided as it says", arguments: table.indices)
+  func decisions(_ index: Int) {
     let row = Self.table[index]
     let situation = BundleDecision.Input(
       stored: row.stored, server: row.server, fetchHasFailed: row.failed, policy: row.policy)
     #expect(BundleDecision(for: situation) == row.then)
   }
 
-  @Test func aDigestThatMatchesOnlyInMD5IsNotTheSame() {
+  @Test("equal MD5s with different SHA-256s are not the same bytes")
+  func differentSHA256() {
     let server = BundleDecision.ServerState.expects(
       ExpectedContent(md5: Self.here.md5, sha256: ContentDigests.filled(2).sha256))
     #expect(

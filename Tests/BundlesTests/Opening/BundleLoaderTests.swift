@@ -9,7 +9,8 @@ struct BundleLoaderTests {
 
   private static func text(_ bundle: LoadedBundle) -> String { String(decoding: bundle.bytes, as: UTF8.self) }
 
-  @Test func aPageThatIsStoredOpensFromTheStoreOnceTheServerHasSaidTheSame() async throws {
+  @Test("a stored page opens from the store after the server has confirmed it")
+  func confirmedPage() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(Self.scripts)
       _ = try await fixture.preload()
@@ -69,7 +70,8 @@ struct BundleLoaderTests {
     }
   }
 
-  @Test func whileAReleaseComesInAHostMayHoldOnToTheOldOne() async throws {
+  @Test("while a release is downloaded, a host may stay with the old one")
+  func releaseConsistency() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(Self.scripts)
       _ = try await fixture.preload()
@@ -79,7 +81,7 @@ struct BundleLoaderTests {
       let old = try await loader.load(try fixture.url("/b/a.js"))
       #expect((old.source, Self.text(old), old.isVerified) == (.store, "var a = 1", false))
       #expect(old.note?.contains("release r2 is still coming in") == true)
-      // The same in both, and only in the new one.
+      // One bundle is in both releases, the other only in the new one.
       #expect(try await loader.load(try fixture.url("/b/b.js")).isVerified)
       #expect(Self.text(try await loader.load(try fixture.url("/b/c.js"))) == "var c = 3")
 
@@ -89,7 +91,8 @@ struct BundleLoaderTests {
     }
   }
 
-  @Test func whereTheNewBytesCannotBeHadTheOldOnesRunAndItIsSaid() async throws {
+  @Test("if the new bytes cannot be fetched, the old ones run and are reported as stale")
+  func staleBytes() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(Self.scripts)
       _ = try await fixture.preload()
@@ -105,7 +108,8 @@ struct BundleLoaderTests {
     }
   }
 
-  @Test func withTheServerAwayStoredPagesOpen() async throws {
+  @Test("stored pages open while the server is unreachable")
+  func unreachableServer() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(Self.scripts)
       _ = try await fixture.preload()
@@ -118,14 +122,15 @@ struct BundleLoaderTests {
     }
   }
 
-  @Test func aServerThatIsSlowToSayItsMD5sIsNotWaitedForLong() async throws {
+  @Test("an opening does not wait longer than the deadline for the server's MD5s")
+  func slowManifest() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(Self.scripts)
       _ = try await fixture.preload()
       fixture.origin.hold("/manifest.json")
       let loader = try fixture.loader(try fixture.verifier(), policy: .networkFirst(deadline: .milliseconds(50)))
       let page = try await loader.load(try fixture.url("/b/a.js"))
-      // The deadline's reading and the opening's own may both have been due: the second comes from memory.
+      // Both the deadline and the opening may have read the bytes; the second reading comes from memory.
       #expect([.store, .memory].contains(page.source))
       #expect(!page.isVerified)
       #expect(page.note?.contains("not known after 0.05 s") == true)
@@ -133,7 +138,8 @@ struct BundleLoaderTests {
     }
   }
 
-  @Test func offlineTheNetworkIsLeftAlone() async throws {
+  @Test("no request is sent while the setting is offline")
+  func offline() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(Self.scripts)
       _ = try await fixture.preload()
@@ -147,7 +153,8 @@ struct BundleLoaderTests {
     }
   }
 
-  @Test func aByteThatChangedInTheStoreIsCaughtAndMended() async throws {
+  @Test("a changed byte in the store is detected and fetched again")
+  func damagedBytes() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(Self.scripts)
       _ = try await fixture.preload()
@@ -162,7 +169,7 @@ struct BundleLoaderTests {
       try await fixture.origin.refuseConnections()
       try Files.flipFirstByte(fixture.folder.file("store/blobs/\(hex.prefix(2))/\(hex)"))
       let offline = try fixture.loader(nil)
-      // Those bytes are in memory, checked; another process would not have them.
+      // The checked bytes are in memory; another process would not have them.
       #expect(try await offline.load(url, options: .init(policy: .cacheOnly)).source == .memory)
     }
   }
@@ -188,7 +195,8 @@ struct BundleLoaderTests {
     }
   }
 
-  @Test func aBundleOutsideTheManifestIsCheckedAgainstWhatAHeadTells() async throws {
+  @Test("a bundle outside the manifest is checked against the digest of a HEAD response")
+  func headDigest() async throws {
     try await LoadingFixture.running { fixture in
       let text = "var loose = 1"
       let md5 = try ContentDigests(of: Array(text.utf8)).md5
@@ -204,8 +212,8 @@ struct BundleLoaderTests {
     }
   }
 
-  @Test("of a server that tells no MD5 the bytes are fetched once per launch, and shown the next time without asking")
-  func aServerThatTellsNoMD5IsAskedForItsBytes() async throws {
+  @Test("without an MD5 from the server, the bytes are fetched once per launch")
+  func serverWithoutMD5() async throws {
     try await LoadingFixture.running { fixture in
       fixture.origin.serve("/loose.js", Array("var loose = 1".utf8), etag: "\"65a1b2c3-d\"")
       let loader = try fixture.loader(nil)
@@ -219,14 +227,15 @@ struct BundleLoaderTests {
       #expect((newer.source, Self.text(newer)) == (.network, "var loose = 2"))
       #expect(Self.text(try await loader.load(url)) == "var loose = 2")
       #expect(fixture.origin.requests(to: "/loose.js").map(\.method) == [.head, .get, .head, .get])
-      // What cannot be had is no worse than what is stored.
+      // If the bytes cannot be fetched, the stored ones are shown.
       await loader.relaunch()
       fixture.origin.always("/loose.js", .status(500))
       #expect(Self.text(try await loader.load(url)) == "var loose = 2")
     }
   }
 
-  @Test func anETagThatIsNoMD5RejectsNothing() async throws {
+  @Test("an ETag that is not an MD5 rejects no bytes")
+  func otherETag() async throws {
     try await LoadingFixture.running { fixture in
       fixture.origin.serve("/loose.js", Array("var loose = 1".utf8), etag: "\"\(String(repeating: "0", count: 32))\"")
       let page = try await fixture.loader(nil).load(try fixture.url("/loose.js"))
@@ -234,7 +243,8 @@ struct BundleLoaderTests {
     }
   }
 
-  @Test func aManifestCalledUnchangedThatTheBytesContradictIsFetchedAgain() async throws {
+  @Test("a manifest that the server wrongly calls unchanged is fetched again")
+  func contradictedManifest() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(Self.scripts, preload: ["a": .demand])
       _ = try await fixture.preload()

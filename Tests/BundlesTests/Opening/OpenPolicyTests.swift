@@ -7,7 +7,7 @@ import Testing
 @testable import Bundles
 @testable import HTTPTransport
 
-/// How pages open, and how long that takes.
+/// Policies of openings, and their deadlines.
 struct OpenPolicyTests {
   private static let old = "var a = 'old'"
   private static let new = "var a = 'new'"
@@ -24,7 +24,8 @@ struct OpenPolicyTests {
     }
   }
 
-  @Test func cacheFirstAsksNobodyWhereSomethingIsStored() async throws {
+  @Test("cacheFirst sends no request if the page is stored")
+  func cacheFirstStored() async throws {
     try await Self.running { fixture, url in
       let before = fixture.origin.requests.count
       let page = try await fixture.loader(try fixture.verifier(), policy: .cacheFirst).load(url)
@@ -33,7 +34,8 @@ struct OpenPolicyTests {
     }
   }
 
-  @Test func cacheFirstGoesToTheNetworkWhereNothingIsStored() async throws {
+  @Test("cacheFirst asks the server if the page is not stored")
+  func cacheFirstNotStored() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(["a": Self.new])
       let loader = try fixture.loader(try fixture.verifier(), policy: .cacheFirst)
@@ -41,7 +43,8 @@ struct OpenPolicyTests {
     }
   }
 
-  @Test func staleWhileRevalidateShowsTheStoredBytesAndBringsTheNewOnesForTheNextOpening() async throws {
+  @Test("staleWhileRevalidate shows stored bytes and fetches new ones for the next opening")
+  func staleWhileRevalidate() async throws {
     try await Self.running { fixture, url in
       let loader = try fixture.loader(try fixture.verifier(), policy: .staleWhileRevalidate)
       var news = loader.news.makeAsyncIterator()
@@ -67,7 +70,8 @@ struct OpenPolicyTests {
     }
   }
 
-  @Test func theFirstRuleThatMatchesAPageCountsAndOneOpeningMaySayOtherwise() async throws {
+  @Test("the first matching rule applies, unless the opening has a policy of its own")
+  func rules() async throws {
     try await Self.running { fixture, url in
       let loader = try fixture.loader(try fixture.verifier()) { configuration in
         configuration.rules = [
@@ -82,10 +86,11 @@ struct OpenPolicyTests {
   }
 
   @Test(
+    "the deadline covers the whole opening; without stored bytes only silence ends it",
     arguments: [
       (true, nil, 2.0), (true, 1.5, 2.0), (false, nil, 15), (false, 9.0, 24.0),
     ] as [(Bool, Double?, Double)])
-  func theDeadlineIsForAllOfTheOpeningAndWithNothingToShowForSilenceAlone(
+  func deadline(
     _ canShow: Bool, _ progress: Double?, _ expiry: Double
   ) {
     let deadline = OpeningDeadline(began: .seconds(0), total: .seconds(2), idle: .seconds(15))
@@ -93,16 +98,16 @@ struct OpenPolicyTests {
       deadline.expiry(canShow: canShow, progress: progress.map { .seconds($0) }) == .seconds(expiry))
   }
 
-  // MARK: Waits
+  // MARK: Deadlines
 
-  /// What goes wrong at the server, and whom it hits.
+  /// A fault of the server, and the requests that it affects.
   enum Trouble: String, CaseIterable, CustomTestStringConvertible {
     case none, hangingManifest, hangingBundle, stalling, dripping, refused, blackHole, unknownHost
 
     var testDescription: String { rawValue }
   }
 
-  /// What the user sees, and after how long at the most.
+  /// The result for the user, and the longest time until it.
   private static let waits: [(Trouble, stored: (String, seconds: Double), nothingStored: (String?, seconds: Double))] =
     [
       (.none, (new, 0), (new, 0)),
@@ -129,7 +134,7 @@ struct OpenPolicyTests {
       let url = try fixture.url("/b/a.js")
       let asked = trouble.path.map { ($0, fixture.origin.requestCount(path: $0)) }
       let opening = Task { try await loader.load(url) }
-      // What comes before the trouble takes no time on the clock.
+      // The requests before the fault take no time on the clock.
       if let (path, count) = asked { try await fixture.origin.waitForRequests(count + 1, to: path) }
       if trouble == .stalling {
         try await eventually("the head of the bundle comes") {
@@ -180,7 +185,7 @@ struct OpenPolicyTests {
         try await eventually("the manifest begins to come") { activity.last(source) != nil }
       }
       if isDripping {
-        // Three quarters of the limit, and bytes have come since: so it is not over at the limit.
+        // At three quarters of the limit bytes arrive, so that the wait does not end at the limit.
         clock.advance(by: .seconds(11))
         #expect(try await waiting.value?.bundle(at: try fixture.url("/b/a.js")) != nil)
       } else {
@@ -193,7 +198,7 @@ struct OpenPolicyTests {
     }
   }
 
-  @Test("the time that a caller has waited counts for the deadline, and the note tells the whole of it")
+  @Test("the time that a caller has waited counts towards the deadline, and is included in the note")
   func timeWaitedByTheCaller() async throws {
     try await Self.running { fixture, url in
       fixture.origin.always("/manifest.json", .stallBeforeHead)
@@ -210,7 +215,8 @@ struct OpenPolicyTests {
     }
   }
 
-  @Test func aDownloadThatCameTooLateIsThereForTheNextOpening() async throws {
+  @Test("a download that ends after the deadline is used by the next opening")
+  func lateDownload() async throws {
     try await Self.running { fixture, url in
       fixture.origin.hold("/b/a.js")
       let clock = ManualClock()
@@ -258,7 +264,7 @@ extension OpenPolicyTests.Trouble {
     }
   }
 
-  /// In the place of a network that loopback does not have.
+  /// Replaces a network fault that loopback cannot produce.
   fileprivate var transport: (any HTTPTransporting)? {
     switch self {
     case .blackHole: SilentTransport()
@@ -268,7 +274,7 @@ extension OpenPolicyTests.Trouble {
   }
 }
 
-/// Packets go out, and nothing comes back.
+/// Sends requests that never get a response.
 private struct SilentTransport: HTTPTransporting {
   func send(_ request: TransportRequest) async throws -> TransportResponse {
     try await Task.sleep(for: .seconds(86_400))
@@ -283,7 +289,7 @@ private struct NamelessTransport: HTTPTransporting {
 }
 
 extension LoadingFixture {
-  /// A loader whose waits, between tries too, are on this clock.
+  /// A loader whose waits, also between attempts, use this clock.
   func timedLoader(_ clock: ManualClock, _ other: (any HTTPTransporting)?) throws -> BundleLoader {
     let time = TimeSource(clock)
     let client = OriginClient(other ?? transport, time: time)

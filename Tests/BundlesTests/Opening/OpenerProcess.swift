@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 import Testing
 
-/// A process that opens pages of a store as it is told, and can be killed: `PageOpenerTool`.
+/// A `PageOpenerTool` process, which opens pages of a store on command and can be killed.
 final class OpenerProcess: Sendable {
   private struct Output {
     var rest: [UInt8] = []
@@ -12,12 +12,12 @@ final class OpenerProcess: Sendable {
   private let process: Process
   private let input = Pipe()
   private let output = Mutex(Output())
-  /// Ends with its first words.
+  /// Ends with the first lines of output.
   private let first: AsyncStream<Void>
-  /// Ends when the process has ended and everything that it wrote was read.
+  /// Ends when the process has ended and all its output was read.
   private let end: AsyncStream<Void>
 
-  /// Returns when it is ready for commands.
+  /// Starts the process; returns when it is ready for commands.
   static func start(store: String, manifest: String) async throws -> OpenerProcess {
     let process = try OpenerProcess([store, manifest])
     for await _ in process.first {}
@@ -34,7 +34,7 @@ final class OpenerProcess: Sendable {
     let (first, sayFirst) = AsyncStream.makeStream(of: Void.self)
     let (end, sayEnd) = AsyncStream.makeStream(of: Void.self)
     (self.first, self.end) = (first, end)
-    // A process that ended by itself must not end this one.
+    // Writing to a process that has ended must not end this one.
     signal(SIGPIPE, SIG_IGN)
     try process.run()
     try? pipe.fileHandleForWriting.close()
@@ -62,7 +62,7 @@ final class OpenerProcess: Sendable {
     try input.fileHandleForWriting.write(contentsOf: Data((command + "\n").utf8))
   }
 
-  /// What it has written since this was last asked for.
+  /// Returns the output since the last call.
   func lines() -> [String] {
     output.withLock { output in
       defer { output.lines = [] }
@@ -70,9 +70,9 @@ final class OpenerProcess: Sendable {
     }
   }
 
-  /// Kills it, and returns when everything that it wrote was read.
+  /// Kills the process, and returns when all its output was read.
   ///
-  /// - Returns: whether it was alive until then.
+  /// - Returns: `true` if it was alive until then.
   func kill() async -> Bool {
     Foundation.kill(process.processIdentifier, SIGKILL)
     for await _ in end {}

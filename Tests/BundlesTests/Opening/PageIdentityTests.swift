@@ -6,22 +6,25 @@ import Testing
 @testable import Bundles
 @testable import HTTPTransport
 
-/// Which page a URL means.
+/// Finding a page by its URL.
 struct PageIdentityTests {
   private static func text(_ bundle: LoadedBundle) -> String { String(decoding: bundle.bytes, as: UTF8.self) }
 
-  @Test(arguments: [
-    (PageIdentity.ignoringAllParameters, "http://h/a.js?id=1&b", "http://h/a.js"),
-    (.ignoringAllParameters, "http://h/a.js", "http://h/a.js"),
-    (.ignoring(["id"]), "http://h/a.js?id=1", "http://h/a.js"),
-    (.ignoring(["id"]), "http://h/a.js?id=1&lang=de&id=2", "http://h/a.js?lang=de"),
-    (.ignoring([]), "http://h/a.js?id=1", "http://h/a.js?id=1"),
-  ])
-  func parametersThatDoNotCountAreLeftOut(_ identity: PageIdentity, _ url: String, _ reduced: String) throws {
+  @Test(
+    "ignored parameters are removed",
+    arguments: [
+      (PageIdentity.ignoringAllParameters, "http://h/a.js?id=1&b", "http://h/a.js"),
+      (.ignoringAllParameters, "http://h/a.js", "http://h/a.js"),
+      (.ignoring(["id"]), "http://h/a.js?id=1", "http://h/a.js"),
+      (.ignoring(["id"]), "http://h/a.js?id=1&lang=de&id=2", "http://h/a.js?lang=de"),
+      (.ignoring([]), "http://h/a.js?id=1", "http://h/a.js?id=1"),
+    ])
+  func ignoredParameters(_ identity: PageIdentity, _ url: String, _ reduced: String) throws {
     #expect(identity.reduced(try #require(PageURL(url))).text == reduced)
   }
 
-  @Test func aPageWithParametersIsTheManifestsOnlineAndOffline() async throws {
+  @Test("a page with parameters is the manifest's page, online and offline")
+  func pageWithParameters() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(["home": "var home"])
       _ = try await fixture.preload()
@@ -37,7 +40,8 @@ struct PageIdentityTests {
     }
   }
 
-  @Test func aManifestMaySayWhichParametersDoNotCount() async throws {
+  @Test("a manifest may name the ignored parameters")
+  func manifestRule() async throws {
     try await LoadingFixture.running { fixture in
       var manifest = try fixture.publish(["home": "var home"])
       manifest.identity = .ignoring(["id"])
@@ -96,7 +100,8 @@ struct PageIdentityTests {
     }
   }
 
-  @Test func anotherFailureThanNotFoundIsNotTakenForNoManifest() async throws {
+  @Test("only 404 and 410 mean that there is no manifest")
+  func otherFailures() async throws {
     try await LoadingFixture.running { fixture in
       fixture.origin.always("/manifest.json", .status(500))
       fixture.origin.serve("/b/a.js", Array("var a".utf8))
@@ -106,7 +111,8 @@ struct PageIdentityTests {
     }
   }
 
-  @Test func aPageThatLeftTheManifestAndTheServerIsShownAsItWasAndSaidToBe() async throws {
+  @Test("a page that was removed from manifest and server is shown as kept")
+  func removedPage() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(["a": "var a", "b": "var b"])
       _ = try await fixture.preload()

@@ -3,7 +3,7 @@ import HTTPTransport
 import PageTesting
 import Testing
 
-/// Processes that preload releases and open pages of one store are killed, one after the other, at random moments.
+/// Processes that preload releases and open pages of one store are killed at random moments, one after the other.
 struct ReleaseViewKillTests {
   @Test("no page sees two releases, whenever processes are killed", arguments: 1...UInt64(6))
   func noPageSeesTwoReleases(_ seed: UInt64) async throws {
@@ -11,7 +11,7 @@ struct ReleaseViewKillTests {
       var world = World(fixture, seed: seed)
       try world.publish()
       for _ in 0..<20 { try await world.liveAndDie() }
-      // On a busy machine processes come less far before they are killed: then more are.
+      // On a busy machine processes get less far before they are killed, so that more of them are needed.
       for _ in 0..<300 where !world.tally.hasSeenEverything { try await world.liveAndDie() }
       #expect(world.tally.hasSeenEverything, "\(world.tally)")
     }
@@ -20,16 +20,16 @@ struct ReleaseViewKillTests {
   struct Tally {
     var pages = 0
     var files = 0
-    /// Processes that were killed while they had pages open.
+    /// The number of processes that were killed while they had pages open.
     var killedWithPages = 0
-    /// Processes that left a download that was not complete.
+    /// The number of processes that left a partial download.
     var killedWhileDownloading = 0
-    /// Releases that were neither current nor incoming, and that the collector left to an open page.
+    /// The number of former releases that the collector kept for an open page.
     var keptForPages = 0
-    /// The same, collected after the process was killed.
+    /// The number of such releases that were collected after the process was killed.
     var freedByKills = 0
 
-    /// Whether what the test is about did happen.
+    /// `true` if all these cases have occurred.
     var hasSeenEverything: Bool {
       pages > 20 && files > 10 && killedWithPages > 2 && killedWhileDownloading > 0 && keptForPages > 0
         && freedByKills > 0
@@ -49,13 +49,13 @@ struct ReleaseViewKillTests {
     private var published: [String: [String: String]] = [:]
     private var latest: [String: String] = [:]
     private var isServerUp = true
-    /// What was told to open, by number.
+    /// The pages that were to open, by number.
     private var opening: [Int: String] = [:]
-    /// Every page that has opened.
+    /// The pages that have opened.
     private var seen: [Int: Page] = [:]
-    /// Those that were not told to close.
+    /// The pages that were not told to close.
     private var pages: [Int: Page] = [:]
-    /// Openings that must not fail: the store has the page's bytes.
+    /// The openings that must not fail, since the store has the page's bytes.
     private var certain: Set<Int> = []
     private var lastNumber = 0
 
@@ -73,25 +73,25 @@ struct ReleaseViewKillTests {
         let size = Int.random(in: 0..<100_000, using: &random)
         latest[name] = "// \(name) since \(release) \(String(repeating: release, count: size / release.utf8.count))"
       }
-      // Known before the first byte of it can be had.
+      // Recorded before the first byte can be fetched.
       published[release] = try latest.mapValues { try ContentDigests(of: Array($0.utf8)).sha256.hex }
       try fixture.publish(
         latest.filter { !$0.key.hasSuffix(".json") }, files: latest.filter { $0.key.hasSuffix(".json") },
         release: release, preload: ["b": .demand, "two.json": .demand])
     }
 
-    /// From the start of a process to its end, and what is there after it.
+    /// Runs a process from its start to its kill, and checks the store afterwards.
     mutating func liveAndDie() async throws {
       let process = try await OpenerProcess.start(
         store: fixture.store.directory.path, manifest: fixture.source.text)
       do {
-        // Offline, too, a page of the current release opens at once.
+        // A page of the current release also opens offline.
         if try await fixture.store.source(fixture.source)?.current != nil {
           certain.insert(try open("a", "cacheOnly", process))
         }
         for _ in 0..<Int.random(in: 10...60, using: &random) {
           try await step(process)
-          // The kill comes at a random moment of whatever is under way: that is what this test is about.
+          // The kill comes at a random moment on purpose.
           try await Task.sleep(for: .microseconds(.random(in: 0...4_000, using: &random)))
           try note(process.lines())
         }
@@ -142,7 +142,7 @@ struct ReleaseViewKillTests {
       return lastNumber
     }
 
-    // MARK: What the process says
+    // MARK: The process's output
 
     private mutating func note(_ lines: [String]) throws {
       for line in lines {
@@ -152,7 +152,7 @@ struct ReleaseViewKillTests {
           let number = try #require(Int(words[1]))
           let name = try #require(opening[number])
           guard let id = Int64(words[2]) else {
-            // The manifest could not be had, and nothing was stored: a page of no known release.
+            // The manifest could not be fetched, and nothing was stored: the page is of no known release.
             #expect(published.values.contains { $0[name] == words.last }, "\(line)")
             break
           }
@@ -161,7 +161,7 @@ struct ReleaseViewKillTests {
           (pages[number], seen[number]) = (page, page)
           tally.pages += 1
         case "file":
-          // Also of a page that was closed since.
+          // This also holds for a page that was closed since.
           let number = try #require(Int(words[1]))
           let page = try #require(seen[number])
           #expect(words[3] == published[page.name]?[words[2]], "\(words[2]) in \(page.name)")
@@ -176,7 +176,7 @@ struct ReleaseViewKillTests {
 
     // MARK: The collector
 
-    /// Collects in this process while the other one lives: what its pages see stays.
+    /// Collects in this process while the other one lives, whose pages keep their releases.
     private mutating func collect() async throws {
       let viewed = Set(pages.values.map(\.release))
       let before = try await stored()
@@ -189,7 +189,7 @@ struct ReleaseViewKillTests {
       }
     }
 
-    /// Collects after the process was killed: what only its pages saw goes.
+    /// Collects after the process was killed, so that releases of its pages are removed.
     private mutating func expectNothingIsHeld() async throws {
       let before = try await stored()
       _ = try await fixture.store.collectGarbage(keepingPrevious: false, dryRun: false)
@@ -203,7 +203,7 @@ struct ReleaseViewKillTests {
     }
 
     private struct Stored {
-      /// Whether it is current or incoming.
+      /// `true` if it is current or incoming.
       let isNeeded: Bool
       let blobs: Set<SHA256Digest>
     }

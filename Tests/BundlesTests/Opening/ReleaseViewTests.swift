@@ -11,7 +11,7 @@ import Testing
 struct ReleaseViewTests {
   private static func text(_ bundle: LoadedBundle) -> String { String(decoding: bundle.bytes, as: UTF8.self) }
 
-  /// What a page that sees this release gets from a file's URL.
+  /// The text that a page of this release gets from a file's URL.
   private static func file(
     _ path: String, _ view: ReleaseView?, _ loader: ResourceLoader, _ fixture: LoadingFixture,
     behavior: LoadBehavior = .automatic
@@ -27,7 +27,8 @@ struct ReleaseViewTests {
       release: release)
   }
 
-  @Test func aPageThatIsOpenedBeforeThePreloadIsCompleteGetsTheFilesOfItsScriptsRelease() async throws {
+  @Test("a page opened during a preload gets the files of its script's release")
+  func filesDuringPreload() async throws {
     try await LoadingFixture.running { fixture in
       try Self.publish("one", fixture)
       _ = try await fixture.preload()
@@ -37,7 +38,7 @@ struct ReleaseViewTests {
       let resources = try fixture.resources(verifier)
       #expect(Self.text(page) == "var release = 'two'")
       #expect(try await Self.file("/b/data.json", page.view, resources, fixture) == "\"two\"")
-      // Whatever the page asks of caches.
+      // For every behaviour of the cache.
       #expect(try await Self.file("/b/data.json", page.view, resources, fixture, behavior: .networkOnly) == "\"two\"")
       #expect(fixture.origin.requestCount(path: "/b/data.json") == 2)
     }
@@ -60,7 +61,8 @@ struct ReleaseViewTests {
     }
   }
 
-  @Test func withOneBundleMissingTheOldScriptRunsWithTheOldData() async throws {
+  @Test("while a bundle of the new release is missing, the old script runs with the old data")
+  func missingBundle() async throws {
     try await LoadingFixture.running { fixture in
       try Self.publish("one", fixture)
       _ = try await fixture.preload()
@@ -75,7 +77,8 @@ struct ReleaseViewTests {
     }
   }
 
-  @Test func filesOfAReleaseThatNeverBecameCompleteAreThereOffline() async throws {
+  @Test("files of an incomplete release are available offline")
+  func incompleteRelease() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(["a": "var a", "b": "var b"], files: ["data.json": "\"one\""])
       fixture.origin.always("/b/b.js", .status(404))
@@ -89,7 +92,8 @@ struct ReleaseViewTests {
     }
   }
 
-  @Test func offlineTheCurrentReleaseIsSeenUntilAllFilesOfTheNextAreHere() async throws {
+  @Test("offline the current release is shown until all files of the next one are stored")
+  func offlineRelease() async throws {
     try await LoadingFixture.running { fixture in
       try Self.publish("one", fixture)
       _ = try await fixture.preload()
@@ -106,8 +110,8 @@ struct ReleaseViewTests {
     }
   }
 
-  @Test(arguments: [true, false])
-  func whatTheServerHasNoMoreFailsWithBothReleasesNamed(_ isNextReleaseKnown: Bool) async throws {
+  @Test("a file that the server no longer has fails with an error that names both releases", arguments: [true, false])
+  func supersededFile(_ isNextReleaseKnown: Bool) async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(["a": "var a = 1"], files: ["data.json": "\"one\""], preload: ["data.json": .demand])
       _ = try await fixture.preload()
@@ -122,14 +126,15 @@ struct ReleaseViewTests {
         guard case .superseded(let entry, let release, let latest, _) = error as? ReleaseError else { return false }
         return (entry, release, latest) == ("data.json", "r1", "r2")
       }
-      // The bytes of the other release, which are stored, never take their place.
+      // The stored bytes of the other release never replace them.
       if isNextReleaseKnown {
         #expect(try await Self.file("/b/data.json", nil, resources, fixture) == "\"two\"")
       }
     }
   }
 
-  @Test func aServerThatKeepsBytesByTheirDigestStillHasThem() async throws {
+  @Test("bytes of an old release are fetched by their digest")
+  func bytesByDigest() async throws {
     try await LoadingFixture.running { fixture in
       let bytes = Array("\"one\"".utf8)
       let digests = try ContentDigests(of: bytes)
@@ -147,7 +152,8 @@ struct ReleaseViewTests {
     }
   }
 
-  @Test func underReleaseConsistencyFilesAreHeldToTheOldReleaseToo() async throws {
+  @Test("with release consistency files also come from the old release")
+  func releaseConsistency() async throws {
     try await LoadingFixture.running { fixture in
       try Self.publish("one", fixture)
       _ = try await fixture.preload()
@@ -177,7 +183,8 @@ struct ReleaseViewTests {
     }
   }
 
-  @Test func anEmbeddedPageThatItsReleaseCannotGiveFailsRatherThanShowsAnother() async throws {
+  @Test("an embedded page that its release cannot provide fails and shows no other release")
+  func missingEmbeddedPage() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(["outer": "var o = 1", "inner": "var i = 1"], preload: ["inner": .demand])
       _ = try await fixture.preload()
@@ -192,10 +199,10 @@ struct ReleaseViewTests {
     }
   }
 
-  // MARK: In any order
+  // MARK: Random order
 
-  /// Releases are published, brought in, cut off, collected, and the app starts anew, in any order; pages open in between
-  /// and live on. No page ever gets the bytes of two releases.
+  /// Releases are published, downloaded, interrupted and collected, and the app restarts, in random order; pages open
+  /// in between and stay open. No page ever gets the bytes of two releases.
   @Test(arguments: 1...UInt64(12))
   func noPageEverSeesTwoReleases(_ seed: UInt64) async throws {
     try await LoadingFixture.running { fixture in
@@ -240,13 +247,13 @@ struct ReleaseViewTests {
       case 0, 1: try publish(&random)
       case 2: _ = try await fixture.preload()
       case 3:
-        // Cut off at an arbitrary place.
+        // The preload is interrupted at a random point.
         fixture.origin.script("/b/one.json", [.resetAfter(bytes: 3), .resetBeforeHead, .status(404)])
         _ = try await fixture.preload(attempts: 1)
         fixture.origin.script("/b/one.json", [])
       case 4: _ = try await fixture.store.collectGarbage(keepingPrevious: false, dryRun: false)
       case 5:
-        // The process starts anew: what it saw ends.
+        // The process restarts, and its pages end.
         pages = []
         let opened = opened
         self = try World(continuing: self)
@@ -279,7 +286,7 @@ struct ReleaseViewTests {
 }
 
 extension LoadingFixture {
-  /// What pages' requests go to.
+  /// The loader for the pages' requests.
   func resources(_ verifier: LaunchVerifier?) throws -> ResourceLoader {
     ResourceLoader(
       cache: try ResponseCache(store: NoResponseStore()), transport: transport, coding: ContentDecoder(),

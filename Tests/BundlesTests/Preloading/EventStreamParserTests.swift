@@ -15,6 +15,7 @@ struct EventStreamParserTests {
   }
 
   @Test(
+    "events are parsed as in the standard's examples",
     arguments: [
       ("data: YHOO\ndata: +2\ndata: 10\n\n", ["YHOO\n+2\n10"]),
       (
@@ -27,14 +28,15 @@ struct EventStreamParserTests {
       ("\u{FEFF}data: a\r\rdata: b\r\n\r\n: x\n\nevent: only\n\n", ["a", "b"]),
       ("retry: 10\nunknown: 1\ndata: ä ✓\n\n", ["ä ✓"]),
     ])
-  func eventsAreReadAsTheStandardSays(_ text: String, _ data: [String]) {
+  func examples(_ text: String, _ data: [String]) {
     #expect(Self.events(text) == data.map { Self.message($0) })
   }
 
-  @Test func anEventHasItsTypeAndTheStreamItsPosition() {
+  @Test("events have types, and the stream has a last event ID")
+  func typesAndIDs() {
     var parser = EventStreamParser()
     #expect(parser.receive("event: release\nid: 7\nretry: 2500\n".utf8).isEmpty)
-    // It counts once the event is complete.
+    // The ID applies once the event is complete.
     #expect(parser.lastEventID == "")
     #expect(parser.receive("data: {}\n\n".utf8) == [Self.message("{}", "release")])
     #expect(parser.lastEventID == "7")
@@ -44,7 +46,8 @@ struct EventStreamParserTests {
     #expect((next.lastEventID, next.reconnectionTime) == ("7", .milliseconds(2500)))
   }
 
-  @Test func bytesMayComeInAnyPieces() {
+  @Test("the bytes may arrive in pieces of any size")
+  func pieces() {
     let text = "event: a\r\ndata: ✓ one\r\n\r\nid: 2\rdata: two\r\r"
     let whole = Self.events(text)
     #expect(whole.count == 2)
@@ -60,7 +63,8 @@ struct EventStreamParserTests {
     }
   }
 
-  @Test func whatIsTooLongIsSkippedAndTheRestIsRead() {
+  @Test("a line or an event that is too long is skipped, and the rest is read")
+  func limits() {
     let long = String(repeating: "x", count: EventStreamParser.limit)
     #expect(Self.events("data: \(long)\n\ndata: next\n\n") == [Self.message("next")])
     let half = String(repeating: "x", count: EventStreamParser.limit / 2)
@@ -70,7 +74,8 @@ struct EventStreamParserTests {
     #expect(parser.lastEventID == "")
   }
 
-  @Test func anyBytesAreReadWithoutHarm() {
+  @Test("arbitrary bytes do no harm")
+  func arbitraryBytes() {
     var generator = SeededGenerator(seed: 3)
     let alphabet = Array("data:event:id:retry: \r\n\n\0é0".utf8) + [0xFF, 0x80]
     for _ in 0..<200 {

@@ -32,7 +32,7 @@ struct FlippedStoreTests {
       for number in 0..<25 {
         let folder = fixture.folder.file("flipped-\(number)")
         try FileManager.default.copyItem(atPath: good, toPath: folder)
-        // The database is most of what there is to flip.
+        // Most bytes are in the database.
         let isDatabase = Int.random(in: 0..<4, using: &random) > 0
         let file = files.filter { $0.hasPrefix("store.sqlite") == isDatabase }.randomElement(using: &random)
         let flip = try Self.flip(folder + "/" + (file ?? ""), &random)
@@ -56,13 +56,13 @@ struct FlippedStoreTests {
     _ folder: String, _ fixture: LoadingFixture, _ texts: [String: String], _ flip: String
   ) async throws {
     let store = try BundleStore(at: StoreDirectory(folder))
-    // Offline first: what is given is right.
+    // Offline first: all bytes that are returned are right.
     for name in ["a", "b", "c"] {
       let loader = BundleLoader(store: store, verifier: nil, downloader: try fixture.downloader())
       let page = try? await loader.load(try fixture.url("/b/\(name).js"), options: .init(policy: .cacheOnly))
       guard let page else { continue }
       let text = String(decoding: page.bytes, as: UTF8.self)
-      // The release before may be taken for the current one.
+      // The previous release may count as the current one.
       #expect(text == texts[name] || page.view?.release.name == "r0" && text == "var \(name) = 1", "\(flip): \(name)")
     }
     let report = try await fixture.preload(into: store)

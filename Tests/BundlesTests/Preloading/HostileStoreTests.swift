@@ -11,7 +11,7 @@ import Testing
 @testable import HTTPCache
 @testable import HTTPTransport
 
-/// Somebody has put into the store's folder what the store did not.
+/// A store whose folder contains foreign items.
 struct HostileStoreTests {
   enum Intruder: String, CaseIterable, Sendable {
     case linkToFile, linkToFolder, brokenLink, hardLink, pipe, device, folder, empty, huge
@@ -65,7 +65,7 @@ struct HostileStoreTests {
     }
   }
 
-  /// Everything that reads or writes the store, in turn, each as a process of its own would.
+  /// Runs every operation that reads or writes the store, each like a process of its own.
   private static func use(_ folder: String, _ fixture: LoadingFixture, _ texts: [String: String]) async throws {
     let directory = StoreDirectory(folder)
     if let reading = try? BundleStore(reading: directory) {
@@ -136,7 +136,7 @@ struct HostileStoreTests {
       .replacing("ENTRY", with: found("responses/entries")).replacing("BODY", with: found("responses/bodies"))
   }
 
-  /// What must stay as it is.
+  /// The files that must not change.
   fileprivate struct Outside {
     let file: String
     let folder: String
@@ -161,7 +161,7 @@ struct HostileStoreTests {
 }
 
 extension HostileStoreTests.Intruder {
-  /// - Returns: whether it can stand there.
+  /// - Returns: `true` if the item can be placed there.
   fileprivate func take(_ path: String, _ outside: HostileStoreTests.Outside, folder: String) throws -> Bool {
     try? FileManager.default.removeItem(atPath: path)
     try FileManager.default.createDirectory(

@@ -29,14 +29,14 @@ struct PrefetchFixture {
 
   var origin: FaultOrigin { loading.origin }
 
-  /// A loader that starts anew, as the next launch has it.
+  /// A new loader, as after the next launch.
   func nextLaunch() -> ResourceLoader {
     ResourceLoader(
       cache: cache, transport: loading.transport, coding: ContentDecoder(), files: ReleaseFiles(loading.store),
       saver: saver)
   }
 
-  /// A release of these bundles, each with what it will ask for.
+  /// Publishes a release of these bundles, each with its prefetched URLs.
   func publish(
     _ prefetch: [String: [String]], files: [String: String] = [:], release: String = "r1",
     preload: [String: Manifest.Preload] = [:]

@@ -7,7 +7,8 @@ import Testing
 @testable import HTTPTransport
 
 struct PrefetchTests {
-  @Test func aPreloadedPageThatWasNeverOpenedHasItsPicturesAndDataWithTheServerGone() async throws {
+  @Test("a preloaded page has its pictures and data although the server is unreachable")
+  func prefetchedPage() async throws {
     try await PrefetchFixture.running { fixture in
       try fixture.publish(["home": ["/api/home.json", "img/remote.png"]], files: ["logo.png": "logo"])
       fixture.serve("/api/home.json", "data", [.cacheControl: "max-age=1"])
@@ -23,7 +24,8 @@ struct PrefetchTests {
     }
   }
 
-  @Test func whatWasPrefetchedSurvivesEvictionUntilNoReleaseListsIt() async throws {
+  @Test("prefetched responses are not evicted until no release lists them")
+  func keptResponses() async throws {
     try await PrefetchFixture.running { fixture in
       try fixture.publish(["home": ["/a", "/b"]])
       fixture.serve("/a", "one")
@@ -54,7 +56,8 @@ struct PrefetchTests {
     }
   }
 
-  @Test func whatCannotBeHadIsNamedAndTheReleaseIsActivated() async throws {
+  @Test("a response that cannot be fetched is named, and the release becomes current")
+  func failedPrefetch() async throws {
     try await PrefetchFixture.running { fixture in
       try fixture.publish(["home": ["/none", "/secret", "/a"]])
       fixture.serve("/secret", "text", [.cacheControl: "no-store"])
@@ -65,7 +68,8 @@ struct PrefetchTests {
     }
   }
 
-  @Test func whatTheReleaseHasItselfIsNotFetched() async throws {
+  @Test("files of the release itself are not prefetched")
+  func ownFiles() async throws {
     try await PrefetchFixture.running { fixture in
       try fixture.publish(["home": ["b/logo.png"]], files: ["logo.png": "logo"])
       let report = try await fixture.preload()
@@ -76,8 +80,10 @@ struct PrefetchTests {
 }
 
 struct ReleaseFileTests {
-  @Test(arguments: ["automatic", "protocolCache", "cacheFirst", "networkFirst", "cacheOnly", "staleWhileRevalidate"])
-  func filesOfTheReleaseAnswerWithTheServerGone(_ name: String) async throws {
+  @Test(
+    "files of the release answer requests while the server is unreachable",
+    arguments: ["automatic", "protocolCache", "cacheFirst", "networkFirst", "cacheOnly", "staleWhileRevalidate"])
+  func releaseFiles(_ name: String) async throws {
     try await PrefetchFixture.running { fixture in
       try fixture.publish(["home": []], files: ["logo.png": "logo"])
       _ = try await fixture.preload()
@@ -87,7 +93,8 @@ struct ReleaseFileTests {
     }
   }
 
-  @Test func allWhoAskAtOnceAfterALaunchGetThem() async throws {
+  @Test("all simultaneous requests after a launch get the release's files")
+  func simultaneousRequests() async throws {
     try await PrefetchFixture.running { fixture in
       try fixture.publish(["home": []], files: ["logo.png": "logo"])
       _ = try await fixture.preload()
@@ -100,7 +107,8 @@ struct ReleaseFileTests {
     }
   }
 
-  @Test func theyComeWithTheirTypeAndWithoutTheNetwork() async throws {
+  @Test("files of the release have their content type and need no network")
+  func contentTypes() async throws {
     try await PrefetchFixture.running { fixture in
       try fixture.publish(["home": []], files: ["logo.png": "logo"])
       _ = try await fixture.preload()
@@ -126,7 +134,8 @@ struct ReleaseFileTests {
 }
 
 struct DataSaverTests {
-  @Test func switchBudgetAndPauseSayWhatMayBegin() {
+  @Test("switch, budget and pause decide whether background loading may begin")
+  func dataSaver() {
     let saver = DataSaver()
     #expect(saver.allowsIdleWork)
     saver.isOn = true
@@ -146,8 +155,10 @@ struct DataSaverTests {
     #expect(saver.allowsIdleWork)
   }
 
-  @Test(arguments: ["switch", "pause", "budget"])
-  func withoutLeaveIdleBundlesAndPrefetchingWaitAndTheReleaseIsActivated(_ how: String) async throws {
+  @Test(
+    "if the data saver forbids it, idle bundles and prefetching wait, and the release becomes current",
+    arguments: ["switch", "pause", "budget"])
+  func forbiddenLoading(_ how: String) async throws {
     try await PrefetchFixture.running { fixture in
       try fixture.publish(["home": ["/a"], "late": []], preload: ["late": .idle])
       fixture.serve("/a", "text")
@@ -168,7 +179,8 @@ struct DataSaverTests {
     }
   }
 
-  @Test func theBudgetIsSpentOnWhatComesOverTheWireAndOnNothingElse() async throws {
+  @Test("only bytes from the network count towards the budget")
+  func budget() async throws {
     try await PrefetchFixture.running { fixture in
       let content = String(repeating: "x", count: 20_000)
       let packed = try Gzip.encode(content)
@@ -187,8 +199,8 @@ struct DataSaverTests {
     }
   }
 
-  @Test("what could not be prefetched is tried again, and nothing else")
-  func prefetchingGoesOn() async throws {
+  @Test("only failed prefetches are tried again")
+  func failedPrefetches() async throws {
     try await PrefetchFixture.running { fixture in
       try fixture.publish(["a": ["/one.json", "/two.json", "/none.json"]])
       fixture.serve("/one.json", "1", [.cacheControl: "max-age=0", .eTag: "\"1\""])

@@ -6,7 +6,7 @@ import Testing
 @testable import Bundles
 @testable import HTTPTransport
 
-/// Preloads that go on by themselves.
+/// Preloads that continue by themselves.
 struct PreloadRoundsTests {
   private static let scripts = ["a": "var a = 1", "b": "var b = 2", "c": "var c = 3"]
 
@@ -23,8 +23,8 @@ struct PreloadRoundsTests {
     ).start(schedule)
   }
 
-  @Test("a server that is away in the middle does not end a preload")
-  func aServerThatIsAwayInTheMiddle() async throws {
+  @Test("a server that becomes unreachable does not end a preload")
+  func unreachableInTheMiddle() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(Self.scripts)
       let origin = fixture.origin
@@ -32,7 +32,7 @@ struct PreloadRoundsTests {
       let pauses = Recorder<Duration>()
       let preload = try Self.preload(fixture) { pause in
         pauses.append(pause)
-        // Still away in the second round.
+        // Still unreachable in the second round.
         if pauses.all.count == 2 { try await origin.acceptConnections() }
       }
       let seen = Task {
@@ -49,22 +49,22 @@ struct PreloadRoundsTests {
       #expect(report.failures == [])
       #expect((report.downloaded, report.upToDate, report.activated) == (3, 0, true))
       #expect(try await fixture.stored == Self.scripts)
-      // The manifest was asked for once.
+      // The manifest was requested once.
       #expect(origin.requestCount(path: "/manifest.json") == 1)
       #expect(pauses.all.count == 2)
-      // What is missing, why, and when it is tried again.
+      // The pause names the failures and the time of the next round.
       let first = try #require(await seen.value.first)
       #expect(first.missing.map(\.name).contains("c") && first.missing.allSatisfy(\.isPassing), "\(first)")
       #expect(first.until != nil)
-      // A late subscriber has the end.
+      // A late reader gets the end.
       var late: [PreloadUpdate] = []
       for await update in preload.updates { late.append(update) }
       #expect(late.map(\.report) == [report] && late.first?.pause == nil)
     }
   }
 
-  @Test("a server that is away at the start is asked again, soon after it has failed")
-  func aServerThatIsAwayAtTheStart() async throws {
+  @Test("a server that is unreachable at the start is soon asked again")
+  func unreachableAtTheStart() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(Self.scripts)
       let origin = fixture.origin
@@ -75,8 +75,8 @@ struct PreloadRoundsTests {
     }
   }
 
-  @Test("what the server does not have is asked for ever more rarely, until a new manifest has it")
-  func aBundleThatIsNotThere() async throws {
+  @Test("a bundle that the server does not have is requested at growing intervals, until a new manifest has it")
+  func missingBundle() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(Self.scripts)
       let origin = fixture.origin
@@ -97,7 +97,7 @@ struct PreloadRoundsTests {
     }
   }
 
-  @Test("a cancelled preload ends its pause, and tells what it could not have")
+  @Test("a cancelled preload ends its pause, and reports the missing bundles")
   func cancellingAPause() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(Self.scripts)
@@ -111,8 +111,8 @@ struct PreloadRoundsTests {
     }
   }
 
-  @Test("with every, the server is asked again and what is new comes in")
-  func lookingAgain() async throws {
+  @Test("with an interval, the server is asked again and newer bundles are fetched")
+  func interval() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(Self.scripts)
       let looks = Monitor(0)
@@ -130,8 +130,8 @@ struct PreloadRoundsTests {
     }
   }
 
-  @Test("a look that finds the server away is made again soon")
-  func lookingAgainWithTheServerAway() async throws {
+  @Test("a check that does not reach the server is soon repeated")
+  func unreachableInterval() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(Self.scripts)
       let origin = fixture.origin
@@ -155,8 +155,8 @@ struct PreloadRoundsTests {
 
   // MARK: The network
 
-  @Test("while the app says that there is no network nothing is asked, and its return wakes the preload")
-  func theAppKnowsBetter() async throws {
+  @Test("while the setting is offline no request is sent, and its end wakes the preload")
+  func offlineSetting() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(Self.scripts)
       let reachability = Reachability()
@@ -174,14 +174,14 @@ struct PreloadRoundsTests {
     }
   }
 
-  @Test("an origin that answers somebody else again wakes the preload")
-  func theNetworkComesBack() async throws {
+  @Test("a success of another request to the origin wakes the preload")
+  func returningNetwork() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(Self.scripts)
       let reachability = Reachability()
       let client = OriginClient(fixture.transport, reachability: reachability)
       try await fixture.origin.refuseConnections()
-      // The first pause lasts until a signal ends it; what follows is not waited for.
+      // The first pause lasts until a signal ends it; later ones take no time.
       let pauses = Recorder<Duration>()
       let preload = try Self.preload(fixture, reachability: reachability) { pause in
         pauses.append(pause)
@@ -199,7 +199,7 @@ struct PreloadRoundsTests {
 
   // MARK: Release events
 
-  @Test("a release event wakes a preload that has everything; the connection is made again where it was")
+  @Test("a release event wakes a complete preload, and the connection is made again with the last event ID")
   func releaseEvents() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(Self.scripts)
@@ -209,7 +209,7 @@ struct PreloadRoundsTests {
       let lastEventID = try #require(HTTPField.Name("Last-Event-ID"))
       origin.respond("/releases/events") { request in
         ids.append(request.headers[lastEventID])
-        // The one that everybody knows, and after it has come a second time the new one.
+        // The known release twice, and then the new one.
         var text = "event: release\nid: 1\ndata: {\"release\":\"r1\",\"sequence\":1}\n\n"
         if ids.all.count > 1 {
           try await eventually("the release") { isReleased.read { $0 } }

@@ -8,7 +8,7 @@ struct PreloadScheduleTests {
   private static let passing = PreloadPacing.RoundResult.failed(isPassing: true, hasProgress: false)
   private static let lasting = PreloadPacing.RoundResult.failed(isPassing: false, hasProgress: false)
 
-  /// The pauses after these outcomes, in seconds, with the longest jitter.
+  /// The pauses after these results, in seconds, with the longest jitter.
   private static func pauses(
     _ outcomes: [PreloadPacing.RoundResult], _ schedule: PreloadSchedule = .standard, jitter: Double = 1
   ) -> [Double?] {
@@ -27,19 +27,19 @@ struct PreloadScheduleTests {
     #expect(Self.pauses(Array(repeating: Self.passing, count: 3), jitter: 0) == [0.5, 1, 2])
   }
 
-  @Test("failures that do not pass are tried again at a slow pace")
-  func refusalsAreSlow() {
+  @Test("lasting failures are retried after long pauses")
+  func lastingFailures() {
     #expect(Self.pauses(Array(repeating: Self.lasting, count: 8)) == [60, 120, 240, 480, 960, 1920, 3600, 3600])
   }
 
-  @Test("pauses begin anew when something has come in, and when the kind of failure changes")
-  func progressShortensPauses() {
+  @Test("pauses start again after progress, and when the kind of failure changes")
+  func progress() {
     let progress = PreloadPacing.RoundResult.failed(isPassing: true, hasProgress: true)
     #expect(Self.pauses([Self.passing, Self.passing, progress, Self.passing]) == [1, 2, 1, 2])
     #expect(Self.pauses([Self.passing, Self.passing, Self.lasting, Self.passing]) == [1, 2, 60, 1])
   }
 
-  @Test("a server's Retry-After is respected, up to the longest pause of all")
+  @Test("a server's Retry-After is respected, up to the longest pause")
   func retryAfter() {
     func asked(_ duration: Duration) -> [Double?] {
       Self.pauses([.failed(isPassing: true, hasProgress: false, asked: duration)])
@@ -47,7 +47,7 @@ struct PreloadScheduleTests {
     #expect([asked(.seconds(90)), asked(.milliseconds(1)), asked(.seconds(1 << 40))] == [[90], [1], [3600]])
   }
 
-  @Test("a complete release ends the preload, unless it looks again or listens")
+  @Test("a complete release ends the preload, unless there is an interval or an event stream")
   func completion() {
     #expect(Self.pauses([.complete]) == [nil])
     var pacing = PreloadPacing(.standard)
@@ -57,7 +57,7 @@ struct PreloadScheduleTests {
     #expect(pacing.step(after: .complete, isOffline: false, jitter: 1) == .pause(nil, endsOnReturn: false))
   }
 
-  @Test("the network's return ends pauses after failures that pass, and without the network there is no other end")
+  @Test("the network's return ends pauses after transient failures, and without the network nothing else does")
   func returns() {
     var pacing = PreloadPacing(.standard)
     #expect(pacing.step(after: Self.passing, isOffline: true, jitter: 1) == .pause(nil, endsOnReturn: true))

@@ -8,7 +8,8 @@ import Testing
 struct PreloaderTests {
   private static let scripts = ["a": "var a = 1", "b": "var b = 2", "c": "var c = 3"]
 
-  @Test func aReleaseIsFetchedCheckedAndSwitchedTo() async throws {
+  @Test("a release is fetched and checked, and becomes current")
+  func release() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(Self.scripts, files: ["i/x.png": "picture"])
       let report = try await fixture.preload()
@@ -33,7 +34,8 @@ struct PreloaderTests {
     }
   }
 
-  @Test func onlyWhatHasChangedIsFetched() async throws {
+  @Test("only changed bundles are fetched")
+  func changedBundles() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(Self.scripts)
       _ = try await fixture.preload()
@@ -44,7 +46,8 @@ struct PreloaderTests {
     }
   }
 
-  @Test func whereOneBundleFailsTheReleaseIsNotSwitchedToAndTheOthersStay() async throws {
+  @Test("if one bundle fails, the release does not become current, and the other bundles stay")
+  func failedBundle() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(Self.scripts)
       _ = try await fixture.preload()
@@ -62,7 +65,8 @@ struct PreloaderTests {
     }
   }
 
-  @Test func launchBundlesComeFirstAndThoseOnDemandStayWhereTheyAre() async throws {
+  @Test("launch bundles come first, and those on demand are not fetched")
+  func order() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(Self.scripts, preload: ["a": .idle, "b": .demand])
       let report = try await fixture.preload(.init(jobs: 1))
@@ -71,7 +75,8 @@ struct PreloaderTests {
     }
   }
 
-  @Test func namesRestrictWhatIsFetched() async throws {
+  @Test("names restrict the fetched bundles")
+  func names() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(Self.scripts)
       let report = try await fixture.preload(.init(only: ["b", "none"]))
@@ -81,7 +86,8 @@ struct PreloaderTests {
     }
   }
 
-  @Test func noMoreDownloadsRunAtOnceThanAllowed() async throws {
+  @Test("no more downloads run at once than allowed")
+  func jobs() async throws {
     try await LoadingFixture.running { fixture in
       let scripts = Dictionary(uniqueKeysWithValues: (0..<40).map { ("p\($0)", "var p = \($0)") })
       try fixture.publish(scripts)
@@ -95,8 +101,8 @@ struct PreloaderTests {
       for _ in 0..<10 { _ = try await fixture.client().send(.get, try fixture.url("/other")) }
       #expect(fixture.origin.requestCount(path: "/b/*") == 5)
       fixture.origin.release("/b/*")
-      // How many the server sees at once from here on says nothing: it may still be ending one whose last byte the
-      // client has.
+      // The number of simultaneous requests is meaningless from here on: the server may still be ending one whose last
+      // byte the client has.
       #expect(await preload.report().downloaded == 40)
     }
   }
@@ -110,7 +116,8 @@ struct PreloaderTests {
     }
   }
 
-  @Test func withTheServerAwayTheStoredReleaseStaysAndTheReasonIsSaid() async throws {
+  @Test("while the server is unreachable, the stored release stays and the reason is reported")
+  func unreachableServer() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(Self.scripts)
       _ = try await fixture.preload()
@@ -123,7 +130,8 @@ struct PreloaderTests {
     }
   }
 
-  @Test func offlineNothingIsAskedAndWhatIsMissingIsNamed() async throws {
+  @Test("offline no request is sent, and missing bundles are named")
+  func offline() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(Self.scripts)
       _ = try await fixture.preload(.init(only: ["a"]))
@@ -135,7 +143,8 @@ struct PreloaderTests {
     }
   }
 
-  @Test func offlineWithAWholeReleaseAllIsWell() async throws {
+  @Test("offline a complete release has no failures")
+  func offlineRelease() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(Self.scripts)
       _ = try await fixture.preload()
@@ -145,7 +154,8 @@ struct PreloaderTests {
     }
   }
 
-  @Test func aReleaseThatOutgrowsItsLimitIsStopped() async throws {
+  @Test("a release that exceeds its limit is stopped")
+  func releaseLimit() async throws {
     try await LoadingFixture.running { fixture in
       let scripts = Dictionary(
         uniqueKeysWithValues: (0..<20).map { ("p\($0)", "var p = \($0)" + String(repeating: " ", count: 1000)) })
@@ -157,7 +167,8 @@ struct PreloaderTests {
     }
   }
 
-  @Test func aReleaseTheDiskHasNoRoomForIsNotBegun() async throws {
+  @Test("a release that does not fit on the disk is not started")
+  func fullDisk() async throws {
     try await LoadingFixture.running { fixture in
       // More than any disk: promised in the manifest only.
       var manifest = try fixture.publish(Self.scripts)
@@ -175,11 +186,12 @@ struct PreloaderTests {
     }
   }
 
-  @Test func aManifestCalledUnchangedThatTheBytesContradictIsFetchedAgain() async throws {
+  @Test("a manifest that the server wrongly calls unchanged is fetched again")
+  func contradictedManifest() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(Self.scripts)
       _ = try await fixture.preload(.init(only: ["a", "b"]))
-      // The server has moved on, and answers 304 all the same.
+      // The server has a newer release, but answers 304.
       try fixture.publish(["a": "var a = 1", "b": "var b = 2", "c": "var c = 33"], release: "r2", etag: "\"r1\"")
       let report = try await fixture.preload()
       #expect(report.failures == [])
@@ -190,7 +202,8 @@ struct PreloaderTests {
     }
   }
 
-  @Test func aCancelledPreloadLeavesNothingHalfDoneAndTheNextOneGoesOn() async throws {
+  @Test("a cancelled preload leaves nothing inconsistent, and the next one continues")
+  func cancelling() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(Self.scripts)
       fixture.origin.hold("/b/c.js")
@@ -231,7 +244,8 @@ struct PreloaderTests {
     }
   }
 
-  @Test func aThousandBundlesThatAreUnchangedCostOneRequest() async throws {
+  @Test("a thousand unchanged bundles cost one request")
+  func unchangedBundles() async throws {
     try await LoadingFixture.running { fixture in
       let scripts = Dictionary(uniqueKeysWithValues: (0..<1000).map { ("p\($0)", "var page = \($0)") })
       try fixture.publish(scripts)

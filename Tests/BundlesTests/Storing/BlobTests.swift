@@ -4,7 +4,8 @@ import TestSupport
 import Testing
 
 struct BlobTests {
-  @Test func whatWasAddedIsReadAgainByAnotherProcess() async throws {
+  @Test("another process reads the added bytes")
+  func otherProcess() async throws {
     let fixture = try StoreFixture()
     let release = try await fixture.activated(["a": "content of a"])
     let other = try fixture.reopened()
@@ -28,7 +29,8 @@ struct BlobTests {
     #expect(try await fixture.store.bytes(of: blob).isFromMemory)
   }
 
-  @Test func aFlippedBitIsNoticedWhenTheBytesAreRead() async throws {
+  @Test("a flipped bit is detected when the bytes are read")
+  func flippedBit() async throws {
     let fixture = try StoreFixture()
     let release = try await fixture.activated(["a": "content"])
     let blob = try #require(try await fixture.store.contents(of: release).first?.blob)
@@ -36,7 +38,8 @@ struct BlobTests {
     await #expect(throws: BlobError.self) { try await fixture.store.bytes(of: blob) }
   }
 
-  @Test func aFileThatWasWrittenToIsNoticedWithoutBeingOpened() async throws {
+  @Test("a modified file is detected without being opened")
+  func modifiedFile() async throws {
     let fixture = try StoreFixture()
     let release = try await fixture.activated(["a": "content", "b": "other"])
     let blob = try #require(try await fixture.store.contents(of: release).first?.blob)
@@ -45,7 +48,8 @@ struct BlobTests {
     #expect(contents.map { $0.blob != nil } == [false, true])
   }
 
-  @Test func aFileThatWasRestoredWithTheSameBytesIsGood() async throws {
+  @Test("a file that was restored with the same bytes is accepted")
+  func restoredFile() async throws {
     let fixture = try StoreFixture()
     let release = try await fixture.activated(["a": "content"])
     let blob = try #require(try await fixture.store.contents(of: release).first?.blob)
@@ -53,7 +57,8 @@ struct BlobTests {
     #expect(try await fixture.store.contents(of: release).first?.blob == blob)
   }
 
-  @Test func aFileThatHasGoneIsMissing() async throws {
+  @Test("a removed file is reported as missing")
+  func removedFile() async throws {
     let fixture = try StoreFixture()
     let release = try await fixture.activated(["a": "content"])
     let blob = try #require(try await fixture.store.contents(of: release).first?.blob)
@@ -62,7 +67,8 @@ struct BlobTests {
     await #expect(throws: BlobError.self) { try await fixture.store.check(blob) }
   }
 
-  @Test func aQuarantinedBlobIsOutOfTheWayAndMayComeAgain() async throws {
+  @Test("a quarantined blob is moved away and may be stored again")
+  func quarantine() async throws {
     let fixture = try StoreFixture()
     let release = try await fixture.activated(["a": "content"])
     let blob = try #require(try await fixture.store.contents(of: release).first?.blob)
@@ -75,7 +81,8 @@ struct BlobTests {
     #expect(try await fixture.store.bytes(of: again).bytes == Array("content".utf8))
   }
 
-  @Test func goodBytesAreNotQuarantined() async throws {
+  @Test("intact bytes are not quarantined")
+  func intactBytes() async throws {
     let fixture = try StoreFixture()
     let release = try await fixture.activated(["a": "content"])
     let blob = try #require(try await fixture.store.contents(of: release).first?.blob)
@@ -83,7 +90,8 @@ struct BlobTests {
     #expect(try await fixture.store.contents(of: release).first?.blob == blob)
   }
 
-  @Test func damagedBytesAreReplacedByTheNextDownloadOfTheSame() async throws {
+  @Test("damaged bytes are replaced by the next download of the same bundle")
+  func replacedBytes() async throws {
     let fixture = try StoreFixture()
     let release = try await fixture.activated(["a": "content"])
     let blob = try #require(try await fixture.store.contents(of: release).first?.blob)
@@ -97,7 +105,8 @@ struct BlobTests {
     #expect(try await fixture.store.synchronousMode() == 2)
   }
 
-  @Test func manyAreAddedAtOnce() async throws {
+  @Test("many blobs are added at once")
+  func simultaneousBlobs() async throws {
     let fixture = try StoreFixture()
     let texts = (0..<300).map { "text \($0)" }
     let release = try await fixture.register(
@@ -110,7 +119,8 @@ struct BlobTests {
     #expect(try fixture.names(in: "partial").isEmpty)
   }
 
-  @Test func twoProcessesMayAddTheSameAtOnce() async throws {
+  @Test("two processes may add the same bytes at once")
+  func simultaneousProcesses() async throws {
     let fixture = try StoreFixture()
     let texts = (0..<50).map { "text \($0)" }
     let release = try await fixture.register(

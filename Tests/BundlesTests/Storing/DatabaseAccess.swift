@@ -3,7 +3,7 @@ import GRDB
 @testable import Bundles
 
 extension BundleStore {
-  /// SQLite's own word: 2 is FULL.
+  /// SQLite's `synchronous` setting; 2 is FULL.
   func synchronousMode() async throws -> Int? {
     try await write { try Int.fetchOne($0, sql: "PRAGMA synchronous") }
   }

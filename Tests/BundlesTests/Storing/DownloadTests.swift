@@ -12,7 +12,8 @@ struct DownloadTests {
 
   private static func url() throws -> PageURL { try #require(PageURL("http://h/a.js")) }
 
-  @Test func whatWasWrittenIsHeldForTheNextProcessWithItsHead() throws {
+  @Test("the next process finds the written bytes with their head")
+  func heldBytes() throws {
     let fixture = try StoreFixture()
     let head = DownloadHead(url: try Self.url(), etag: "\"v1\"", encoding: nil, wireSize: 10)
     let first = try fixture.store.download(for: Self.expected("0123456789"), url: head.url)
@@ -28,7 +29,8 @@ struct DownloadTests {
     #expect(read == Array("0123".utf8))
   }
 
-  @Test func goingOnAppendsToWhatIsHeld() async throws {
+  @Test("resuming appends to the held bytes")
+  func resuming() async throws {
     let fixture = try StoreFixture()
     let release = try await fixture.register([StoreFixture.bundle("a", "0123456789")])
     let head = DownloadHead(url: try Self.url())
@@ -43,7 +45,8 @@ struct DownloadTests {
     #expect(try await fixture.store.bytes(of: blob).bytes == Array("0123456789".utf8))
   }
 
-  @Test func beginningAnewDropsWhatWasHeld() throws {
+  @Test("a new beginning drops the held bytes")
+  func newBeginning() throws {
     let fixture = try StoreFixture()
     let first = try fixture.download("abc", of: fixture.store)
     first.close()
@@ -66,7 +69,8 @@ struct DownloadTests {
     #expect(try fixture.store.download(for: Self.expected("abc"), url: Self.url()).held == nil)
   }
 
-  @Test func aDownloadThatAnotherProcessIsAtIsLeftAlone() async throws {
+  @Test("a download that another process uses is not touched")
+  func usedDownload() async throws {
     let fixture = try StoreFixture()
     let mine = try fixture.download("abc", of: fixture.store)
     let other = try fixture.reopened()
@@ -82,7 +86,8 @@ struct DownloadTests {
     #expect(try fixture.names(in: "partial").isEmpty)
   }
 
-  @Test func encodedBytesAreHeldAndTheDecodedOnesBecomeTheBlob() async throws {
+  @Test("encoded bytes are held, and the decoded ones become the blob")
+  func encodedDownload() async throws {
     let fixture = try StoreFixture()
     let release = try await fixture.register([StoreFixture.bundle("a", "decoded")])
     let download = try fixture.store.download(for: Self.expected("decoded"), url: Self.url())
@@ -94,7 +99,8 @@ struct DownloadTests {
     #expect(try fixture.names(in: "partial").isEmpty)
   }
 
-  @Test func aDiscardedDownloadLeavesNothing() throws {
+  @Test("a discarded download leaves no files")
+  func discarding() throws {
     let fixture = try StoreFixture()
     let download = try fixture.download("abc", of: fixture.store)
     download.discard()

@@ -40,7 +40,7 @@ struct ExchangedFolderTests {
     try outside.expectUnchanged()
   }
 
-  @Test("however often a folder and a link change places, nothing is written behind the link")
+  @Test("however often a folder and a link are exchanged, nothing is written to the link's target")
   func changingPlaces() async throws {
     let fixture = try StoreFixture()
     let release = try await fixture.register([StoreFixture.bundle("a", "text 0")])
@@ -61,13 +61,13 @@ struct ExchangedFolderTests {
     exchanging.start()
     defer { isOver.store(true, ordering: .relaxed) }
     for number in 0..<300 {
-      // What fails is tried again with the next release.
+      // A failure is retried with the next release.
       _ = try? await fixture.add("text \(number)", to: release)
     }
     #expect(try FileManager.default.contentsOfDirectory(atPath: outside.path).isEmpty)
   }
 
-  @Test("a folder that is removed goes however deep it is, and links in it are not followed")
+  @Test("a folder is removed however deep it is, and links in it are not followed")
   func deepFolders() async throws {
     let fixture = try StoreFixture()
     let outside = try TemporaryDirectory()

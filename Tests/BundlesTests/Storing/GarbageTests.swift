@@ -6,7 +6,8 @@ import TestSupport
 import Testing
 
 struct GarbageTests {
-  @Test func whatTheCurrentReleaseNeedsStays() async throws {
+  @Test("the bytes of the current release stay")
+  func currentRelease() async throws {
     let fixture = try StoreFixture()
     let release = try await fixture.activated(["a": "A", "b": "B"])
     let report = try await fixture.store.collectGarbage(keepingPrevious: false, dryRun: false)
@@ -17,7 +18,8 @@ struct GarbageTests {
     }
   }
 
-  @Test func formerReleasesGoWithTheBytesThatOnlyTheyHad() async throws {
+  @Test("former releases are removed with the bytes that only they had")
+  func formerReleases() async throws {
     let fixture = try StoreFixture()
     _ = try await fixture.activated(["a": "A", "b": "shared"], named: "r1")
     let second = try await fixture.activated(["a": "A2", "b": "shared"], named: "r2")
@@ -40,7 +42,8 @@ struct GarbageTests {
     #expect(try await fixture.store.contents(of: second).allSatisfy { $0.blob != nil })
   }
 
-  @Test func aReleaseThatWasReplacedJustNowMayBeKeptForAWhile() async throws {
+  @Test("a release that was just replaced may be kept for the grace time")
+  func graceTime() async throws {
     let fixture = try StoreFixture()
     for number in 1...4 { _ = try await fixture.activated(["a": "\(number)"], named: "r\(number)") }
     let patient = try BundleStore(at: StoreDirectory(fixture.folder.path), releaseGrace: .seconds(3600))
@@ -48,11 +51,12 @@ struct GarbageTests {
     #expect(try await patient.usage().blobs == 4)
     let hasty = try BundleStore(at: StoreDirectory(fixture.folder.path), releaseGrace: .nanoseconds(1))
     #expect(try await hasty.collectGarbage(keepingPrevious: true, dryRun: false).releases == 2)
-    // Who asks for the least gets it.
+    // Without the previous release the grace time does not apply.
     #expect(try await patient.collectGarbage(keepingPrevious: false, dryRun: false).releases == 1)
   }
 
-  @Test func aDryRunSaysTheSameAndRemovesNothing() async throws {
+  @Test("a dry run reports the same and removes nothing")
+  func dryRun() async throws {
     let fixture = try StoreFixture()
     _ = try await fixture.activated(["a": "1"], named: "r1")
     _ = try await fixture.activated(["a": "2"], named: "r2")
@@ -72,7 +76,8 @@ struct GarbageTests {
     #expect(try await fixture.store.contents(of: incoming).map { $0.blob != nil } == [true, false])
   }
 
-  @Test func filesThatNothingNamesGo() async throws {
+  @Test("files that no entry names are removed")
+  func unnamedFiles() async throws {
     let fixture = try StoreFixture()
     _ = try await fixture.activated(["a": "A"])
     let orphan = try ContentDigests(of: Array("orphan".utf8)).sha256.hex
@@ -83,7 +88,8 @@ struct GarbageTests {
     #expect(!Damage.exists(path))
   }
 
-  @Test func aDownloadThatIsUnderWayStaysAndAnAbandonedOneGoes() async throws {
+  @Test("a running download stays, and an abandoned one is removed")
+  func downloads() async throws {
     let fixture = try StoreFixture()
     let busy = try fixture.download("busy", of: fixture.store)
     let abandoned = try fixture.download("abandoned", of: fixture.store)
@@ -105,8 +111,8 @@ struct GarbageTests {
     #expect(try await fixture.store.bytes(of: blob).bytes == Array("X".utf8))
   }
 
-  @Test("collections, registrations, leases and readings from many tasks at once come to an end")
-  func manyAtOnceComeToAnEnd() async throws {
+  @Test("simultaneous collections, registrations, leases and readings all end")
+  func simultaneousOperations() async throws {
     let fixture = try StoreFixture()
     let current = try await fixture.activated(["a": "A"])
     try await withThrowingTaskGroup(of: Void.self) { group in

@@ -11,8 +11,8 @@ struct HeldReleaseTests {
     return (fixture, first, try await fixture.activated(["a": "2"], named: "r2"))
   }
 
-  @Test("a held release stays current while newer ones come in")
-  func aHeldReleaseStaysCurrent() async throws {
+  @Test("a held release stays current when newer ones are stored")
+  func current() async throws {
     let (fixture, first, _) = try await Self.twoReleases()
     try await fixture.store.hold(first)
     let next = try await fixture.register([StoreFixture.bundle("a", "3")], named: "r3")
@@ -24,8 +24,8 @@ struct HeldReleaseTests {
     #expect(source.openable.map(\.id) == [first.id])
   }
 
-  @Test("a page of a held source gets the held release's bytes, although newer ones are here")
-  func aHeldSourceGivesItsOwnBytes() async throws {
+  @Test("a page of a held source gets the held release's bytes, although newer ones are stored")
+  func bytes() async throws {
     let (fixture, first, _) = try await Self.twoReleases()
     try await fixture.store.hold(first)
     let next = try await fixture.register([StoreFixture.bundle("a", "3")], named: "r3")
@@ -46,8 +46,8 @@ struct HeldReleaseTests {
     #expect(source.incoming?.name == "r3")
   }
 
-  @Test("a release with bytes missing cannot be held, and what is missing is named")
-  func anIncompleteReleaseCannotBeHeld() async throws {
+  @Test("a release with missing bytes cannot be held, and the missing entries are named")
+  func incompleteRelease() async throws {
     let (fixture, _, second) = try await Self.twoReleases()
     let next = try await fixture.register([StoreFixture.bundle("b", "3")], named: "r3")
     let error = await #expect(throws: StoreError.self) { try await fixture.store.hold(next) }
@@ -56,8 +56,8 @@ struct HeldReleaseTests {
     #expect(try await fixture.store.source(fixture.source)?.current?.id == second.id)
   }
 
-  @Test("a held release is spared by every collection")
-  func aHeldReleaseIsNeverCollected() async throws {
+  @Test("a held release is never collected")
+  func collections() async throws {
     let (fixture, first, _) = try await Self.twoReleases()
     try await fixture.store.hold(first)
     let report = try await fixture.store.collectGarbage(
@@ -66,8 +66,8 @@ struct HeldReleaseTests {
     #expect(try await fixture.store.contents(of: first).allSatisfy { $0.blob != nil })
   }
 
-  @Test("all releases of a source are listed, newest first, with what they are there for")
-  func allReleasesAreListed() async throws {
+  @Test("the releases of a source are listed with their roles, newest first")
+  func list() async throws {
     let (fixture, _, _) = try await Self.twoReleases()
     _ = try await fixture.register([StoreFixture.bundle("a", "333"), StoreFixture.bundle("b", "4")], named: "r3")
     let listed = try await fixture.store.releases(of: fixture.source)
@@ -77,8 +77,8 @@ struct HeldReleaseTests {
     #expect(listed.map(\.bytes) == [0, 1, 1])
   }
 
-  @Test("a forgotten source is gone with its releases, and its bytes with the next collection")
-  func aForgottenSourceIsGone() async throws {
+  @Test("a forgotten source is removed with its releases, and its bytes by the next collection")
+  func forgetting() async throws {
     let (fixture, _, _) = try await Self.twoReleases()
     let other = try #require(PageURL("http://other/manifest.json"))
     let kept = try await fixture.register([StoreFixture.bundle("a", "2")], named: "x1", for: other)
@@ -90,8 +90,8 @@ struct HeldReleaseTests {
     #expect(try await fixture.store.contents(of: kept).allSatisfy { $0.blob != nil })
   }
 
-  @Test("a release can be switched to without its optional files")
-  func optionalFilesMayBeMissing() async throws {
+  @Test("a release can become current without its optional files")
+  func optionalFiles() async throws {
     let fixture = try StoreFixture()
     let digests = try ContentDigests(of: Array("wrong".utf8))
     let picture = PageBundle(

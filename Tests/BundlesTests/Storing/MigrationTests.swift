@@ -46,8 +46,8 @@ struct MigrationTests {
     return folder
   }
 
-  @Test("a store of version 1 is migrated when it is opened, and has all that was in it")
-  func aFormerStoreIsMigrated() async throws {
+  @Test("a store of version 1 is migrated when it is opened, and keeps its contents")
+  func migration() async throws {
     let folder = try Self.formerStore()
     let store = try BundleStore(at: StoreDirectory(folder.path))
     let source = try #require(try await store.sources().first)
@@ -57,14 +57,14 @@ struct MigrationTests {
     #expect(try await store.contents(of: release).map(\.bundle.isOptional) == [false, true])
     let blob = try #require(try await store.contents(of: release).first?.blob)
     #expect(try await store.bytes(of: blob).bytes == Array(Self.text.utf8))
-    // A picture of Eros does not keep its release back.
+    // A picture of an Eros manifest is optional.
     #expect(try await store.activate(release))
-    // Once more: there is nothing left to do.
+    // Opening it again changes nothing.
     #expect(try await BundleStore(at: StoreDirectory(folder.path)).sources().count == 1)
   }
 
   @Test("a store of version 1 can be read without being changed")
-  func aFormerStoreCanBeRead() async throws {
+  func reading() async throws {
     let folder = try Self.formerStore()
     let before = FileManager.default.contents(atPath: folder.file("store.sqlite"))
     let store = try BundleStore(reading: StoreDirectory(folder.path))
@@ -73,8 +73,8 @@ struct MigrationTests {
     #expect(FileManager.default.contents(atPath: folder.file("store.sqlite")) == before)
   }
 
-  @Test("a store whose first process was killed before there were tables is an empty one", arguments: [false, true])
-  func aStoreWithoutTablesIsEmpty(_ hasHeader: Bool) async throws {
+  @Test("a store whose first process was killed before it had tables is empty", arguments: [false, true])
+  func missingTables(_ hasHeader: Bool) async throws {
     let folder = try TemporaryDirectory()
     if hasHeader {
       let queue = try DatabaseQueue(path: folder.file("store.sqlite"))

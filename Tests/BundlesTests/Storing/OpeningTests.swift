@@ -19,7 +19,8 @@ struct OpeningTests {
     #expect(throws: StoreError.self) { try BundleStore(reading: StoreDirectory(fixture.folder.path)) }
   }
 
-  @Test func aStoreThatIsNotThereIsNotMadeForReading() throws {
+  @Test("a missing store is not made for reading")
+  func missingStore() throws {
     let folder = try TemporaryDirectory()
     let path = folder.file("none")
     #expect(throws: StoreError.absent(path: path)) { try BundleStore(reading: StoreDirectory(path)) }
@@ -60,7 +61,8 @@ struct OpeningTests {
     #expect(try damaged.names(in: "").contains { $0.hasPrefix("store.sqlite.damaged-") })
   }
 
-  @Test func aFileInBlobsThatIsNotWhatItsNameSaysIsNotTakenIn() async throws {
+  @Test("a file whose bytes do not match its name is not taken over")
+  func misnamedFile() async throws {
     let folder = try TemporaryDirectory()
     let digest = try ContentDigests(of: Array("A".utf8)).sha256.hex
     try Damage.makeFolder(folder.file("blobs/\(digest.prefix(2))"))

@@ -47,11 +47,11 @@ struct QuotaTests {
     }
   }
 
-  @Test("of bundles outside manifests those that were used longest ago make room for new ones")
-  func bundlesOutsideManifestsAreEvictedLeastRecentlyUsedFirst() async throws {
+  @Test("bundles outside manifests are evicted, the least recently used first")
+  func unlistedBundles() async throws {
     let fixture = try Timed(StoreQuotas(unlisted: 10))
     for name in ["a", "b", "c"] { try await fixture.addUnlisted(name, "\(name)234") }
-    // The third is over the quota: the first went.
+    // The third bundle exceeds the quota: the first one was removed.
     #expect(try await fixture.store.unlisted().map(\.url.text) == ["http://h/c.js", "http://h/b.js"])
     #expect(try await fixture.open("b"))
     try await fixture.addUnlisted("d", "d234")
@@ -61,16 +61,16 @@ struct QuotaTests {
     #expect(try fixture.folder.names(in: "blobs").flatMap { try fixture.folder.names(in: "blobs/\($0)") }.count == 2)
   }
 
-  @Test("the bundle that was used last stays, however large it is")
-  func theLastUsedBundleStays() async throws {
+  @Test("the most recently used bundle stays, however large it is")
+  func lastUsedBundle() async throws {
     let fixture = try Timed(StoreQuotas(unlisted: 3))
     try await fixture.addUnlisted("a", "12345")
     #expect(try await fixture.open("a"))
     #expect(try await fixture.store.collectGarbage(keepingPrevious: false, dryRun: false).unlisted == 0)
   }
 
-  @Test("bytes that a release has too are not removed with a bundle outside manifests")
-  func sharedBytesStay() async throws {
+  @Test("bytes that a release shares are not removed with a bundle outside manifests")
+  func sharedBytes() async throws {
     let fixture = try StoreFixture()
     let release = try await fixture.activated(["a": "A"])
     for (name, text) in [("x", "A"), ("y", "B")] {
@@ -86,8 +86,8 @@ struct QuotaTests {
     try await fixture.store.check(blob)
   }
 
-  @Test("over the quota of releases go the former ones first, and then the sources used longest ago")
-  func releasesAreEvictedLeastRecentlyUsedFirst() async throws {
+  @Test("over the quota, former releases are evicted first, and then the least recently used sources")
+  func releases() async throws {
     let fixture = try StoreFixture()
     _ = try await fixture.activated(["a": "old1"], named: "r1")
     let current = try await fixture.activated(["a": "new1"], named: "r2")
@@ -105,13 +105,13 @@ struct QuotaTests {
     #expect(try await collect(10) == ["release r1 of http://h/manifest.json"])
     #expect(try await collect(6) == ["release r2 of http://h/manifest.json"])
     #expect(try await fixture.store.sources().map(\.url) == [other])
-    // The source that was used last keeps what it has.
+    // The most recently used source keeps its releases.
     #expect(try await collect(0) == [])
     #expect(try await fixture.store.contents(of: current).isEmpty)
   }
 
-  @Test("a release that a page sees stays over any quota, and when its source is forgotten, until the page is gone")
-  func aViewedReleaseStays() async throws {
+  @Test("a release that a page uses stays until the page is gone, over any quota and after its source was forgotten")
+  func viewedRelease() async throws {
     let fixture = try StoreFixture()
     let first = try await fixture.activated(["a": "1"], named: "r1")
     _ = try await fixture.activated(["a": "2"], named: "r2")
@@ -129,8 +129,8 @@ struct QuotaTests {
     #expect(try await fixture.store.contents(of: first).isEmpty)
   }
 
-  @Test("a collection says of everything why it stays or goes")
-  func aCollectionExplainsItself() async throws {
+  @Test("a collection gives the reason for every item that stays or is removed")
+  func reasons() async throws {
     let fixture = try StoreFixture()
     _ = try await fixture.activated(["a": "1"], named: "r1")
     _ = try await fixture.activated(["a": "2"], named: "r2")

@@ -24,8 +24,8 @@ struct ReadOnlyTests {
     try BundleStore(at: StoreDirectory(fixture.folder.path), allowsReadOnly: true, logger: logger)
   }
 
-  @Test("what is stored in a folder that may not be written is used")
-  func whatIsStoredIsUsed() async throws {
+  @Test("the contents of a folder that cannot be written are used")
+  func contents() async throws {
     try await Self.locked { fixture, release in
       let store = try Self.opened(fixture)
       #expect(store.readOnlyReason?.contains("lock") == true)
@@ -35,8 +35,8 @@ struct ReadOnlyTests {
     }
   }
 
-  @Test("what is added to such a store is there until it is closed, and nothing of it is kept")
-  func whatIsAddedIsThereUntilTheStoreIsClosed() async throws {
+  @Test("added bytes are available until the store is closed, and are not kept")
+  func addedBytes() async throws {
     try await Self.locked { fixture, _ in
       let before = try FileManager.default.subpathsOfDirectory(atPath: fixture.folder.path).sorted()
       let session = try await Self.addingRelease(to: fixture)
@@ -45,7 +45,7 @@ struct ReadOnlyTests {
     }
   }
 
-  /// - Returns: where the store wrote.
+  /// - Returns: the folder that the store wrote to.
   private static func addingRelease(to fixture: StoreFixture) async throws -> String {
     let store = try opened(fixture)
     let bundles = [try StoreFixture.bundle("a", "A"), try StoreFixture.bundle("b", "B")]
@@ -60,8 +60,8 @@ struct ReadOnlyTests {
     return session
   }
 
-  @Test("damaged bytes of such a store are not used, and those that are fetched instead are")
-  func damagedBytesAreReplaced() async throws {
+  @Test("damaged bytes of a read-only store are not used, and the fetched ones are")
+  func damagedBytes() async throws {
     try await Self.locked { fixture, release in
       let store = try Self.opened(fixture)
       let blob = try #require(try await store.contents(of: release).first?.blob)
@@ -76,8 +76,8 @@ struct ReadOnlyTests {
     }
   }
 
-  @Test("that a store is read only is said once")
-  func itIsSaidOnce() async throws {
+  @Test("a read-only store is reported once in the log")
+  func warning() async throws {
     try await Self.locked { fixture, release in
       let said = Said()
       let store = try Self.opened(fixture, logger: Logger(label: "test") { _ in said })
@@ -90,8 +90,8 @@ struct ReadOnlyTests {
     }
   }
 
-  @Test("a store that must be written fails where it may not be")
-  func aStoreThatMustBeWrittenFails() async throws {
+  @Test("opening for writing fails if the folder cannot be written")
+  func unwritableFolder() async throws {
     try await Self.locked { fixture, _ in
       let error = #expect(throws: StoreError.self) { try fixture.reopened() }
       guard case .notWritable? = error else {
@@ -113,7 +113,7 @@ struct ReadOnlyTests {
   }
 }
 
-/// Keeps what is logged.
+/// Records log messages.
 private final class Said: LogHandler, Sendable {
   let lines = Mutex<[String]>([])
 

@@ -6,7 +6,8 @@ import TestSupport
 import Testing
 
 struct ReleaseLeaseTests {
-  @Test func aLeasedReleaseAndItsBytesOutliveEveryCollection() async throws {
+  @Test("a leased release and its bytes survive every collection")
+  func leasedRelease() async throws {
     let fixture = try StoreFixture()
     let first = try await fixture.activated(["a": "1"], named: "r1")
     var lease: (any ReleaseLease)? = try await fixture.store.lease(first)
@@ -21,8 +22,8 @@ struct ReleaseLeaseTests {
     #expect(try fixture.names(in: "views").isEmpty)
   }
 
-  @Test("the file of a lease whose release and process have gone goes with the next collection")
-  func filesOfReleasesThatHaveGoneGo() async throws {
+  @Test("a lock file without release and process is removed by the next collection")
+  func lockFiles() async throws {
     let fixture = try StoreFixture()
     _ = try await fixture.activated(["a": "1"])
     try Damage.overwrite(fixture.folder.file("views/77"), with: "")
@@ -55,14 +56,15 @@ struct ReleaseLeaseTests {
     #expect(try await fixture.store.source(fixture.source)?.incoming?.id == next.id)
     _ = try await fixture.store.collectGarbage(keepingPrevious: true, dryRun: false)
     #expect(try await fixture.store.contents(of: incoming).compactMap(\.blob).count == 1)
-    // The server takes the third one back, too.
+    // The server also withdraws the third release.
     _ = try await fixture.register([StoreFixture.bundle("a", "1")], named: "r1")
     #expect(try await fixture.store.source(fixture.source)?.incoming == nil)
     #expect(try await fixture.store.contents(of: incoming).compactMap(\.blob).count == 1)
     withExtendedLifetime(lease) {}
   }
 
-  @Test func aReleaseThatComesBackIsNotTheOneThatAPageSees() async throws {
+  @Test("a release that is published again is another one than the leased one")
+  func republishedRelease() async throws {
     let fixture = try StoreFixture()
     let first = try await fixture.activated(["a": "1"], named: "r1")
     let lease = try await fixture.store.lease(first)
@@ -73,7 +75,8 @@ struct ReleaseLeaseTests {
     withExtendedLifetime(lease) {}
   }
 
-  @Test func whatWasCollectedCannotBeLeased() async throws {
+  @Test("a collected release cannot be leased")
+  func collectedRelease() async throws {
     let fixture = try StoreFixture()
     let first = try await fixture.activated(["a": "1"], named: "r1")
     for number in 2...3 { _ = try await fixture.activated(["a": "\(number)"], named: "r\(number)") }
@@ -81,7 +84,8 @@ struct ReleaseLeaseTests {
     await #expect(throws: StoreError.releaseGone(name: "r1")) { try await fixture.store.lease(first) }
   }
 
-  @Test func candidatesAreTheReleasesNewestFirstAndThenWhatNoneLists() async throws {
+  @Test("candidates are the releases, newest first, and then the unlisted bundle")
+  func candidates() async throws {
     let fixture = try StoreFixture()
     _ = try await fixture.activated(["a": "1"], named: "r1")
     _ = try await fixture.activated(["a": "2"], named: "r2")

@@ -5,7 +5,8 @@ import HTTPTransport
 import Testing
 
 struct ReleaseTests {
-  @Test func aReleaseIsSwitchedToOnlyWhenComplete() async throws {
+  @Test("a release becomes current only when it is complete")
+  func completeness() async throws {
     let fixture = try StoreFixture()
     let release = try await fixture.register([
       StoreFixture.bundle("a", "A"), StoreFixture.bundle("b", "B"), StoreFixture.bundle("c", "C", preload: .demand),
@@ -18,13 +19,15 @@ struct ReleaseTests {
     #expect(try await fixture.store.source(fixture.source)?.current?.id == release.id)
   }
 
-  @Test func switchingAgainToTheCurrentReleaseIsNoSwitch() async throws {
+  @Test("activating the current release changes nothing")
+  func repeatedActivation() async throws {
     let fixture = try StoreFixture()
     let release = try await fixture.activated(["a": "A"])
     #expect(try await fixture.store.activate(release) == false)
   }
 
-  @Test func theReleaseBeforeIsKeptAsThePreviousOne() async throws {
+  @Test("the release before the current one is kept as the previous one")
+  func previousRelease() async throws {
     let fixture = try StoreFixture()
     let first = try await fixture.activated(["a": "A"], named: "r1")
     let second = try await fixture.activated(["a": "B"], named: "r2")
@@ -60,7 +63,8 @@ struct ReleaseTests {
     #expect(ids.count == 1)
   }
 
-  @Test func whatAFormerReleaseHasIsTakenOver() async throws {
+  @Test("the bytes of a former release are taken over")
+  func takenOverBytes() async throws {
     let fixture = try StoreFixture()
     _ = try await fixture.activated(["a": "A", "b": "B"], named: "r1")
     let next = try await fixture.register(
@@ -92,7 +96,8 @@ struct ReleaseTests {
     await #expect(throws: StoreError.self) { try await fixture.store.activate(unfinished) }
   }
 
-  @Test func goingBackToTheCurrentManifestDropsTheIncomingOne() async throws {
+  @Test("the current manifest drops the incoming release when the server sends it again")
+  func withdrawnRelease() async throws {
     let fixture = try StoreFixture()
     let current = try await fixture.activated(["a": "A"], named: "r1")
     _ = try await fixture.register([StoreFixture.bundle("a", "B")], named: "r2")
@@ -123,7 +128,8 @@ struct ReleaseTests {
     #expect(try await fixture.store.contents(of: bySHA).first?.blob != nil)
   }
 
-  @Test func aBundleIsFoundByItsURLWithTheNewestBytesThatAreThere() async throws {
+  @Test("a bundle is found by its URL with the newest stored bytes")
+  func newestBytes() async throws {
     let fixture = try StoreFixture()
     _ = try await fixture.activated(["a": "A", "b": "B"], named: "r1")
     let next = try await fixture.register(
@@ -135,7 +141,8 @@ struct ReleaseTests {
     #expect(try await fixture.store.bundle(at: try #require(PageURL("http://h/c.js"))) == nil)
   }
 
-  @Test func aListedBundleWithoutBytesIsFoundWithThoseThatCameBeforeItWasListed() async throws {
+  @Test("a listed bundle without bytes is found with the bytes from before it was listed")
+  func unlistedBytes() async throws {
     let fixture = try StoreFixture()
     let url = try #require(PageURL("http://h/a.js"))
     let download = try fixture.download("old", of: fixture.store)
@@ -144,7 +151,8 @@ struct ReleaseTests {
     #expect(try await fixture.store.bundle(at: url)?.blob == blob)
   }
 
-  @Test func oneDownloadServesEverythingInTheReleaseWithTheSameBytes() async throws {
+  @Test("one download serves all entries of the release with the same bytes")
+  func sharedBytes() async throws {
     let fixture = try StoreFixture()
     let release = try await fixture.register([StoreFixture.bundle("a", "A"), StoreFixture.bundle("b", "A")])
     try await fixture.add("A", to: release)

@@ -6,7 +6,7 @@ import PageTesting
 import TestSupport
 import Testing
 
-/// A store in a folder of its own, and short ways to put things into it.
+/// A store in a folder of its own, with short functions to fill it.
 struct StoreFixture {
   let folder: TemporaryDirectory
   let store: BundleStore

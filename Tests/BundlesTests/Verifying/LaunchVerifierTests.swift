@@ -44,7 +44,8 @@ struct LaunchVerifierTests {
     }
   }
 
-  @Test func aRefreshBeginsALaunchOnlyWithAnAnswer() async throws {
+  @Test("a refresh begins a new launch only if the server answers")
+  func refresh() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(Self.scripts)
       let verifier = try fixture.verifier()
@@ -70,7 +71,8 @@ struct LaunchVerifierTests {
     }
   }
 
-  @Test func anIntervalAsksWhenItHasPassed() async throws {
+  @Test("the server is asked again after the interval")
+  func interval() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(Self.scripts)
       let clock = Mutex(ContinuousClock.now)
@@ -85,7 +87,8 @@ struct LaunchVerifierTests {
     }
   }
 
-  @Test func anUnchangedManifestSettlesEveryBundle() async throws {
+  @Test("a 304 confirms every bundle of the manifest")
+  func unchangedManifest() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(Self.scripts)
       _ = try await fixture.preload()
@@ -96,7 +99,8 @@ struct LaunchVerifierTests {
     }
   }
 
-  @Test func afterAFailureTheServerIsLeftAloneForAWhileAndThenAskedAgain() async throws {
+  @Test("after a failure the server is not asked for a while, and then again")
+  func pauseAfterFailure() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(Self.scripts)
       fixture.origin.script("/manifest.json", [.status(503)])
@@ -110,7 +114,8 @@ struct LaunchVerifierTests {
     }
   }
 
-  @Test func aPassingFaultIsTriedAgainAsTheServerAsks() async throws {
+  @Test("a transient failure is retried after the server's Retry-After")
+  func retryAfter() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(Self.scripts)
       fixture.origin.script("/manifest.json", [.status(503, retryAfter: "4"), .closeBeforeHead])
@@ -120,7 +125,8 @@ struct LaunchVerifierTests {
     }
   }
 
-  @Test func aCallerThatGivesUpDoesNotEndTheQuestionForTheOthers() async throws {
+  @Test("a cancelled caller does not end the request for the others")
+  func cancelledCaller() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(Self.scripts)
       fixture.origin.hold("/manifest.json")
@@ -136,11 +142,13 @@ struct LaunchVerifierTests {
     }
   }
 
-  @Test(arguments: [
-    ("not json", "begins with"), ("<html>", "HTML"),
-    ("{\"schema\":1,\"release\":\"r\",\"bundles\":[{}]}", "bundles[0]"),
-  ])
-  func aBadManifestIsRefusedInWordsAndChangesNothing(_ text: String, _ reason: String) async throws {
+  @Test(
+    "an invalid manifest is refused with its reason and changes nothing",
+    arguments: [
+      ("not json", "begins with"), ("<html>", "HTML"),
+      ("{\"schema\":1,\"release\":\"r\",\"bundles\":[{}]}", "bundles[0]"),
+    ])
+  func invalidManifest(_ text: String, _ reason: String) async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(Self.scripts)
       _ = try await fixture.preload()
