@@ -1,5 +1,6 @@
 import HTTPTransport
 import Logging
+import Synchronization
 
 /// One round of a preload, from asking the server to switching to the release.
 struct PreloadRun: Sendable {
@@ -286,5 +287,36 @@ struct PreloadRun: Sendable {
       tally.failed(item, lastError)
     }
     feed.setState(.failed("\(lastError)"), of: index)
+  }
+}
+
+/// The permission to run one download. It is given back once.
+final class DownloadPermit: Sendable {
+  private let slot: AsyncStream<Void>.Continuation
+  private let isGivenBack = Atomic<Bool>(false)
+
+  init(_ slot: AsyncStream<Void>.Continuation) { self.slot = slot }
+
+  func giveBack() {
+    if !isGivenBack.exchange(true, ordering: .relaxed) { slot.yield() }
+  }
+}
+
+/// A failure that ends a whole round of a preload.
+package enum PreloadError: Error, Hashable, CustomStringConvertible {
+  /// The disk has too little space; both values are in bytes.
+  case notEnoughSpace(needed: Int64, available: Int64)
+  /// The release has more than `limit` bytes.
+  case releaseTooLarge(limit: Int64)
+  /// The store's folder cannot be written.
+  case readOnly(reason: String)
+
+  package var description: String {
+    switch self {
+    case .notEnoughSpace(let needed, let available):
+      "the release needs \(needed) bytes, with 16 MiB to spare, and the disk has \(available) left: free some space and try again"
+    case .readOnly(let reason): "nothing is preloaded, since nothing would be kept: \(reason)"
+    case .releaseTooLarge(let limit): "the release has more than the limit of \(limit) bytes"
+    }
   }
 }
