@@ -6,7 +6,8 @@ import Testing
 @Suite struct BarredBundlesTests {
   private let start = ContinuousClock.now
 
-  @Test func threeTimesInAWhileBarABundle() throws {
+  @Test("three failures within the window bar a bundle")
+  func barring() throws {
     let digest = try ContentDigests(of: [1]).sha256
     var barred = BarredBundles()
     for second in [0, 10] {
@@ -20,7 +21,8 @@ import Testing
     #expect(barred.entry(digest, at: start + .seconds(621)) == nil)
   }
 
-  @Test func whatLiesLongBackDoesNotCount() throws {
+  @Test("older failures do not count")
+  func window() throws {
     let digest = try ContentDigests(of: [1]).sha256
     var barred = BarredBundles()
     for second in [0, 400, 800, 1_200] {
@@ -29,7 +31,8 @@ import Testing
     }
   }
 
-  @Test func aPardonedBundleRuns() throws {
+  @Test("a pardoned bundle runs")
+  func pardon() throws {
     let digest = try ContentDigests(of: [1]).sha256
     var barred = BarredBundles()
     for _ in 1...3 { barred.strike(digest, url: "a.js", .silence, at: start) }

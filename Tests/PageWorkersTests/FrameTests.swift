@@ -15,7 +15,8 @@ import Testing
     return frames
   }
 
-  @Test func aMessageComesOutAsItWentIn() throws {
+  @Test("a message is decoded as it was encoded")
+  func roundTrip() throws {
     let message = HostMessage.close(page: 7)
     var bytes = Array(try Frame.encode(message, [1, 2, 3]).readableBytesView)
     bytes += bytes
@@ -31,7 +32,8 @@ import Testing
     #expect(try read(Array(bytes.dropLast())).count == 1)
   }
 
-  @Test func aMessageThatIsNestedTooDeeplyIsRefused() async throws {
+  @Test("a message that is nested too deeply is refused")
+  func nesting() async throws {
     let head = Array((String(repeating: #"{"a":"#, count: 200_000)).utf8)
     let length = withUnsafeBytes(of: UInt32(head.count).bigEndian) { Array($0) }
     let frame = ByteBuffer(bytes: length + head)
@@ -41,7 +43,8 @@ import Testing
     }
   }
 
-  @Test func lengthsThatCannotBeAreRefused() {
+  @Test("impossible lengths are refused")
+  func invalidLengths() {
     #expect(throws: FrameError.tooLong(0xffff_ffff)) { try read([255, 255, 255, 255, 0]) }
     #expect(throws: FrameError.cut) { try read([0, 0, 0, 1, 0]) }
     #expect(throws: FrameError.cut) {

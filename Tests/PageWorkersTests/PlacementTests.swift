@@ -9,24 +9,28 @@ import Testing
     Placement.Candidate(id: id, pages: pages, calls: calls, busy: busy, memory: memory)
   }
 
-  @Test func theLeastLoadedTakesAPage() {
+  @Test("the least loaded worker takes a page")
+  func leastLoaded() {
     #expect(Placement.choose([candidate(1, 3), candidate(2, 1)], warmWorkers: []) == 2)
     #expect(Placement.choose([], warmWorkers: [1]) == nil)
   }
 
-  @Test func aBundleGoesWhereItHasRun() {
+  @Test("a bundle goes to a worker that ran it")
+  func warmWorker() {
     #expect(Placement.choose([candidate(1, 5), candidate(2, 1)], warmWorkers: [1]) == 1)
     #expect(Placement.choose([candidate(1, 50), candidate(2, 1)], warmWorkers: [1]) == 2)
     #expect(Placement.choose([candidate(2, 1)], warmWorkers: [1]) == 2)
   }
 
-  @Test func aBundleDoesNotWaitForItsWorkerWhileAnotherIsFree() {
+  @Test("a bundle does not wait for its worker while another is free")
+  func freeWorker() {
     #expect(Placement.choose([candidate(1, 1, calls: 1), candidate(2, 0)], warmWorkers: [1]) == 2)
     #expect(Placement.choose([candidate(1, 2, calls: 1), candidate(2, 1, calls: 1)], warmWorkers: [1]) == 1)
     #expect(Placement.choose([candidate(1, 2, calls: 2), candidate(2, 1, calls: 1)], warmWorkers: [1, 2]) == 2)
   }
 
-  @Test func aWorkerThatMayHaveToGoGetsNothing() {
+  @Test("a worker that is busy for long, or nearly full, gets no page")
+  func suspectWorker() {
     #expect(Placement.choose([candidate(1, 0, busy: 0.5), candidate(2, 9)], warmWorkers: [1]) == 2)
     #expect(Placement.choose([candidate(1, 0, memory: 0.9), candidate(2, 9)], warmWorkers: [1]) == 2)
     #expect(Placement.choose([candidate(1, 0, busy: 3), candidate(2, 9, busy: 0.5)], warmWorkers: [1]) == 2)
@@ -55,7 +59,8 @@ import Testing
     Watchdog.Running(page: page, seconds: seconds, processorSeconds: processor, growth: growth)
   }
 
-  @Test func anEntryHasItsTimeAndALittleMore() {
+  @Test("an entry has its time limit and a margin")
+  func entryTime() {
     #expect(verdict { $0.running = [Self.running(1, 2)] } == .fine)
     #expect(verdict { $0.running = [Self.running(1, 3)] } == .suspicious)
     #expect(verdict { $0.running = [Self.running(1, 5.4)] } == .suspicious)
@@ -90,7 +95,8 @@ import Testing
     #expect(memory(101, [], [:]) == .kill(kill, culprits: []))
   }
 
-  @Test func aWorkerThatDoesNotAnswerIsLost() {
+  @Test("a worker that does not answer is lost")
+  func lostWorker() {
     #expect(verdict { $0.overdueCall = -1 } == .fine)
     #expect(verdict { $0.overdueCall = 0.1 } == .kill(.silence, culprits: []))
   }

@@ -25,7 +25,8 @@ struct CacheCommandTests {
     return entries.compactMap { ($0["key"] as? String)?.split(separator: "/").last.map(String.init) }.sorted()
   }
 
-  @Test func listAndStatsTellWhatIsStored() async throws {
+  @Test("list and stats show the stored responses")
+  func listAndStats() async throws {
     try await Self.running { site in
       #expect(try await Self.names(site) == ["fresh", "stale"])
       let stats = try await Self.cache(site, "stats", "--json").json
@@ -35,7 +36,8 @@ struct CacheCommandTests {
     }
   }
 
-  @Test func pruneRemovesWhatIsStaleAndNotKept() async throws {
+  @Test("prune removes stale responses that are not kept")
+  func prune() async throws {
     try await Self.running { site in
       _ = try await Self.cache(site, "prune")
       #expect(try await Self.names(site) == ["fresh"])
@@ -67,7 +69,8 @@ struct CacheCommandTests {
     }
   }
 
-  @Test func clearRemovesOneURLOrEverything() async throws {
+  @Test("clear removes one URL or everything")
+  func clear() async throws {
     try await Self.running { site in
       #expect(try await Self.cache(site, "clear", site.origin.url(for: "/fresh")).output == "removed\n")
       #expect(try await Self.names(site) == ["stale"])
@@ -76,7 +79,8 @@ struct CacheCommandTests {
     }
   }
 
-  @Test func keepingWhatIsNotStoredIsSaid() async throws {
+  @Test("keeping a URL that is not stored is reported")
+  func keepMissing() async throws {
     try await Self.running { site in
       let result = try await Self.cache(site, "keep", site.origin.url(for: "/other"))
       #expect(result.status == 1)
@@ -84,7 +88,8 @@ struct CacheCommandTests {
     }
   }
 
-  @Test func explainTellsDecisionRuleAndClauseAndAsksNobody() async throws {
+  @Test("explain shows decision, rule and clause, and sends no request")
+  func explain() async throws {
     try await Self.running { site in
       let before = site.origin.requests.count
       func explain(_ path: String, _ more: String...) async throws -> [String: Any] {
@@ -110,7 +115,8 @@ struct CacheCommandTests {
     }
   }
 
-  @Test func aRegionIsAPartOfItsOwn() async throws {
+  @Test("clearing the cache leaves regions untouched")
+  func regions() async throws {
     try await Self.running { site in
       _ = try await Command.run(
         "fetch", site.origin.url(for: "/fresh"), "--store", site.store, "--region", "account 7/../x")

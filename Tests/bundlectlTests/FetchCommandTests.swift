@@ -13,7 +13,8 @@ struct FetchCommandTests {
     site.origin.serve(path, Array(text.utf8), etag: "\"\(text)\"", headers: [.cacheControl: control])
   }
 
-  @Test func theSecondFetchOfSomethingFreshAsksNobody() async throws {
+  @Test("a second fetch of a fresh response sends no request")
+  func freshFetch() async throws {
     try await Site.running { site in
       Self.serve(site, "/a", "one", "max-age=60")
       let first = try await Self.fetch(site, "/a", "-i")
@@ -28,7 +29,8 @@ struct FetchCommandTests {
     }
   }
 
-  @Test func whatIsStoredAnswersWithTheServerGoneWhereThePolicyAllowsThat() async throws {
+  @Test("stored responses answer without a server if the policy permits it")
+  func serverGone() async throws {
     try await Site.running { site in
       Self.serve(site, "/a", "one", "max-age=0")
       _ = try await Self.fetch(site, "/a")
@@ -46,7 +48,8 @@ struct FetchCommandTests {
     }
   }
 
-  @Test func cacheThenNetworkEndsWithTheNetworksAnswerOrSaysWhyNot() async throws {
+  @Test("cacheThenNetwork ends with the network's answer, or with the error")
+  func cacheThenNetwork() async throws {
     try await Site.running { site in
       Self.serve(site, "/a", "one", "max-age=60")
       _ = try await Self.fetch(site, "/a")
@@ -60,7 +63,8 @@ struct FetchCommandTests {
     }
   }
 
-  @Test func methodFieldsAndBodyGoOutAndAPostInvalidates() async throws {
+  @Test("method, fields and body are sent, and a POST invalidates")
+  func request() async throws {
     try await Site.running { site in
       Self.serve(site, "/a", "one", "max-age=60")
       _ = try await Self.fetch(site, "/a")
@@ -73,7 +77,8 @@ struct FetchCommandTests {
     }
   }
 
-  @Test func theBodyGoesToAFileWhereOneIsNamed() async throws {
+  @Test("the body is written to the named file")
+  func outputFile() async throws {
     try await Site.running { site in
       let bytes = (0..<200_000).map { UInt8(truncatingIfNeeded: $0) }
       site.origin.serve("/a", bytes)
@@ -84,7 +89,8 @@ struct FetchCommandTests {
     }
   }
 
-  @Test func whatIsAtTheFilesPlaceIsWrittenInto() async throws {
+  @Test("an existing output file, link or device is written to in place")
+  func existingOutput() async throws {
     try await Site.running { site in
       site.origin.serve("/a", Array("body".utf8))
       try site.write("something longer", to: "target")
@@ -101,7 +107,8 @@ struct FetchCommandTests {
     }
   }
 
-  @Test func anAnswerThatDoesNotComeLeavesTheFileAsItWas() async throws {
+  @Test("a failed request leaves the output file unchanged")
+  func failedOutput() async throws {
     try await Site.running { site in
       site.origin.script("/a", [.closeBeforeHead])
       try site.write("precious", to: "out")
@@ -161,7 +168,8 @@ struct FetchCommandTests {
     }
   }
 
-  @Test func staleWhileRevalidatePrintsWhatIsStoredAndRefreshesIt() async throws {
+  @Test("staleWhileRevalidate prints the stored response and refreshes it")
+  func staleWhileRevalidate() async throws {
     try await Site.running { site in
       Self.serve(site, "/a", "one", "max-age=0")
       _ = try await Self.fetch(site, "/a")
@@ -171,7 +179,8 @@ struct FetchCommandTests {
     }
   }
 
-  @Test func withoutAUsableCacheItGoesOnAndSaysSo() async throws {
+  @Test("without a usable cache the request is sent, with a warning")
+  func unusableCache() async throws {
     try await Site.running { site in
       site.origin.serve("/a", Array("body".utf8))
       try site.write("a file", to: "store")
@@ -182,7 +191,8 @@ struct FetchCommandTests {
     }
   }
 
-  @Test func whatIsStoredIsNobodyElsesToRead() async throws {
+  @Test("other users cannot read the store")
+  func filePermissions() async throws {
     try await Site.running { site in
       Self.serve(site, "/a", "one", "max-age=60")
       _ = try await Self.fetch(site, "/a")
@@ -194,20 +204,23 @@ struct FetchCommandTests {
     }
   }
 
-  @Test func aPasswordInAURLIsNotRepeated() async throws {
+  @Test("a password in a URL is not printed")
+  func passwordInURL() async throws {
     let result = try await Command.run("fetch", "http://user:secret@127.0.0.1/")
     #expect(result.status == 1)
     #expect(!result.error.contains("secret"))
   }
 
-  @Test func aPolicyThatDoesNotExistIsNamedWithThoseThatDo() async throws {
+  @Test("an unknown policy is an error that lists the known ones")
+  func unknownPolicy() async throws {
     let result = try await Command.run("fetch", "http://127.0.0.1/", "--policy", "nonsense")
     #expect(result.status == 64)
     #expect(result.error.contains("nonsense"))
     #expect(result.error.contains("cacheThenNetwork"))
   }
 
-  @Test func aSharedCacheStoresWhatSetsACookieOnlyWhereItIsTold() async throws {
+  @Test("a shared cache stores responses with Set-Cookie only with the option for it")
+  func sharedCookies() async throws {
     try await Site.running { site in
       site.origin.respond("/set") { _ in OriginResponse(headers: [.setCookie: "a=1", .cacheControl: "max-age=60"]) }
       for _ in 0..<2 { _ = try await Self.fetch(site, "/set", "--shared") }
@@ -219,7 +232,8 @@ struct FetchCommandTests {
     }
   }
 
-  @Test func cookiesComeBackFromRunToRun() async throws {
+  @Test("cookies persist from run to run")
+  func cookies() async throws {
     try await Site.running { site in
       site.origin.respond("/set") { _ in OriginResponse(headers: [.setCookie: "a=1; Max-Age=100"]) }
       site.origin.respond("/get") { request in OriginResponse(body: Array((request.headers[.cookie] ?? "").utf8)) }

@@ -19,7 +19,8 @@ struct FetchScriptTests {
     return answers
   }
 
-  @Test func eachLineIsAnsweredByALineWithItsID() async throws {
+  @Test("each input line is answered by an output line with its id")
+  func lines() async throws {
     try await Site.running { site in
       site.origin.respond("/echo/*") { request in
         OriginResponse(
@@ -39,7 +40,8 @@ struct FetchScriptTests {
     }
   }
 
-  @Test func bytesThatAreNoTextComeAsBase64() async throws {
+  @Test("bytes that are not text are encoded as base64")
+  func base64() async throws {
     try await Site.running { site in
       site.origin.serve("/raw", [0, 255, 128])
       let answer = try await Self.run(site, [#"{"id": "x", "url": "\#(site.origin.url(for: "/raw"))"}"#])["x"]
@@ -48,7 +50,8 @@ struct FetchScriptTests {
     }
   }
 
-  @Test func failuresAndNonsenseAreAnswersWithAnError() async throws {
+  @Test("failures and invalid lines are answered with an error")
+  func errors() async throws {
     try await Site.running { site in
       site.origin.script("/cut", [.closeBeforeHead])
       let answers = try await Self.run(
@@ -64,21 +67,24 @@ struct FetchScriptTests {
     }
   }
 
-  @Test func whatLinesSayThemselvesIsRefusedOnTheCommandLine() async throws {
+  @Test("options that lines contain are refused on the command line")
+  func conflictingOptions() async throws {
     for option in ["-H", "-X", "-d", "-o"] {
       let result = try await Command.start(["fetch", "--stdin", option, "A: b"], input: "").result()
       #expect(result.status == 64, "\(option)")
     }
   }
 
-  @Test func aLineThatIsNoRequestIsAnsweredUnderItsID() async throws {
+  @Test("an invalid request is answered under its id")
+  func invalidRequest() async throws {
     try await Site.running { site in
       let answers = try await Self.run(site, [#"{"id": 6, "url": 7}"#])
       #expect((answers["6"]?["error"] as? String)?.contains("url: expected a text, found a number") == true)
     }
   }
 
-  @Test func aSharedCacheKeepsNothingPrivate() async throws {
+  @Test("a shared cache stores no private response")
+  func sharedCache() async throws {
     try await Site.running { site in
       site.origin.serve("/p", Array("mine".utf8), headers: [.cacheControl: "private, max-age=60"])
       let line = #"{"id": 1, "url": "\#(site.origin.url(for: "/p"))"}"#
@@ -91,7 +97,8 @@ struct FetchScriptTests {
     }
   }
 
-  @Test func redirectsAreFollowedUnlessTheRequestSaysOtherwise() async throws {
+  @Test("redirects are followed unless the request forbids it")
+  func redirects() async throws {
     try await Site.running { site in
       site.origin.always("/from", .redirect(to: site.origin.url(for: "/to")))
       site.origin.serve("/to", Array("there".utf8))

@@ -4,7 +4,8 @@ import PageTesting
 import Testing
 
 struct InterruptionTests {
-  @Test func anInterruptedRunEndsInGoodOrderAndTheNextOneGoesOn() async throws {
+  @Test("an interrupted run ends cleanly, and the next one continues")
+  func interruption() async throws {
     try await Site.running { site in
       try site.publish(["a.js": "var a = 1", "b.js": "var b = 2"])
       site.origin.hold("/b/b.js")
@@ -21,7 +22,8 @@ struct InterruptionTests {
   }
 
   /// Two hundred times in a row: whatever was complete stays, whatever is stored is right.
-  @Test func aRunThatIsKilledAtAnyPointLosesNothingAndDamagesNothing() async throws {
+  @Test("a run killed at any time loses and damages nothing")
+  func kill() async throws {
     try await Site.running { site in
       var generator = SeededGenerator(seed: 2026)
       var round = KillRound(site: site)

@@ -11,7 +11,8 @@ struct ManifestCommandTests {
     return try Manifest(reading: Array(try Data(contentsOf: URL(fileURLWithPath: site.folder.file("manifest.json")))))
   }
 
-  @Test func scriptsBecomeBundlesNamedAfterTheirPathAndTheRestFiles() async throws {
+  @Test("scripts become bundles named after their paths, and other files become files")
+  func scriptsAndFiles() async throws {
     try await Site.running { site in
       for path in ["home.js", "shop/list.js", "i/a.png", ".hidden", ".git/config"] {
         try site.write("x", to: "pages/\(path)")
@@ -25,7 +26,8 @@ struct ManifestCommandTests {
     }
   }
 
-  @Test func buildingAgainMovesOnOnlyWhereSomethingChanged() async throws {
+  @Test("building again changes the release only after a change")
+  func rebuild() async throws {
     try await Site.running { site in
       try site.write("var a", to: "pages/a.js")
       let first = try await Self.built(site)
@@ -37,7 +39,8 @@ struct ManifestCommandTests {
     }
   }
 
-  @Test func whatWasSetByHandIsKept() async throws {
+  @Test("manual settings are kept")
+  func manualSettings() async throws {
     try await Site.running { site in
       try site.write("var a", to: "pages/a.js")
       var manifest = try await Self.built(site)
@@ -53,15 +56,16 @@ struct ManifestCommandTests {
     }
   }
 
-  @Test func aBaseMayBeGiven() async throws {
+  @Test("a base may be given")
+  func base() async throws {
     try await Site.running { site in
       try site.write("var a", to: "pages/a.js")
       #expect(try await Self.built(site, "--base", "https://cdn.example.com/x/").base == "https://cdn.example.com/x/")
     }
   }
 
-  @Test(arguments: [("", "empty"), ("<html>", "HTML")])
-  func whatNoClientWouldRunIsNotPublished(_ text: String, _ reason: String) async throws {
+  @Test("a script that no client would run is not published", arguments: [("", "empty"), ("<html>", "HTML")])
+  func unusableScripts(_ text: String, _ reason: String) async throws {
     try await Site.running { site in
       try site.write(text, to: "pages/a.js")
       let result = try await Command.run("manifest", "build", "pages", in: site.folder.path)
@@ -70,7 +74,8 @@ struct ManifestCommandTests {
     }
   }
 
-  @Test func whatCannotBePublishedIsNamedAndNothingIsWritten() async throws {
+  @Test("unpublishable files are named, and nothing is written")
+  func unpublishable() async throws {
     try await Site.running { site in
       try site.write("var a", to: "pages/a.js")
       try FileManager.default.createSymbolicLink(
@@ -82,7 +87,8 @@ struct ManifestCommandTests {
     }
   }
 
-  @Test func aPipeIsWrittenToAndNotReplaced() async throws {
+  @Test("a pipe is written to and not replaced")
+  func pipe() async throws {
     try await Site.running { site in
       try site.write("var a", to: "pages/a.js")
       let result = try await Command.run("manifest", "build", "pages", "-o", "/dev/stdout", in: site.folder.path)
@@ -91,7 +97,8 @@ struct ManifestCommandTests {
     }
   }
 
-  @Test func aFileThatIsNoManifestIsNotOverwritten() async throws {
+  @Test("a file that is not a manifest is not overwritten")
+  func foreignFile() async throws {
     try await Site.running { site in
       try site.write("var a", to: "pages/a.js")
       try site.write("precious", to: "notes.txt")
@@ -101,7 +108,8 @@ struct ManifestCommandTests {
     }
   }
 
-  @Test func checkFindsFilesThatDisagree() async throws {
+  @Test("check finds files that differ from the manifest")
+  func check() async throws {
     try await Site.running { site in
       try site.write("var a", to: "pages/a.js")
       _ = try await Self.built(site)
@@ -113,7 +121,8 @@ struct ManifestCommandTests {
     }
   }
 
-  @Test func checkReadsOneFromAServer() async throws {
+  @Test("check reads a manifest from a server")
+  func checkServer() async throws {
     try await Site.running { site in
       try site.publish(["a.js": "var a"])
       #expect(try await Command.run("manifest", "check", site.manifest).status == 0)
@@ -124,7 +133,8 @@ struct ManifestCommandTests {
     }
   }
 
-  @Test func diffTellsWhatChanged() async throws {
+  @Test("diff shows the changes")
+  func diff() async throws {
     try await Site.running { site in
       try site.write("var a", to: "pages/a.js")
       try site.write("var b", to: "pages/b.js")

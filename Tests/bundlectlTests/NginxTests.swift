@@ -21,7 +21,8 @@ struct NginxTests {
     return files
   }
 
-  @Test func aReleaseComesOverOneConnectionAndStaysWithOneRequest() async throws {
+  @Test("a release needs one connection, and one request to confirm it")
+  func oneConnection() async throws {
     try await NginxServer.running(serving: Self.site(pages: 40)) { server in
       let folder = try TemporaryDirectory()
       let arguments = [
@@ -46,7 +47,8 @@ struct NginxTests {
     }
   }
 
-  @Test func aCertificateThatNobodyVouchesForIsRefused() async throws {
+  @Test("an untrusted certificate is refused")
+  func untrustedCertificate() async throws {
     try await NginxServer.running(serving: Self.site(pages: 1)) { server in
       let folder = try TemporaryDirectory()
       let result = try await Command.run(

@@ -5,7 +5,8 @@ import Testing
 struct PreloadCommandTests {
   private static let texts = ["a.js": "var a = 1", "sub/b.js": "var b = 2", "i/x.png": "picture"]
 
-  @Test func itsJSONTellsWhatWasDone() async throws {
+  @Test("the JSON report lists what was done")
+  func json() async throws {
     try await Site.running { site in
       try site.publish(Self.texts)
       let result = try await site.preload()
@@ -24,7 +25,8 @@ struct PreloadCommandTests {
     }
   }
 
-  @Test func aSecondRunFetchesNothing() async throws {
+  @Test("a second run downloads nothing")
+  func secondRun() async throws {
     try await Site.running { site in
       try site.publish(Self.texts)
       _ = try await site.preload()
@@ -36,7 +38,8 @@ struct PreloadCommandTests {
     }
   }
 
-  @Test func whatFailsIsNamedAndTheExitStatusIsOne() async throws {
+  @Test("failed bundles are named, and the exit status is 1")
+  func failures() async throws {
     try await Site.running { site in
       try site.publish(Self.texts)
       site.origin.always("/b/a.js", .html("<p>sorry"))
@@ -49,7 +52,8 @@ struct PreloadCommandTests {
     }
   }
 
-  @Test func pipedItPrintsPlainLines() async throws {
+  @Test("without a terminal it prints plain lines")
+  func plainOutput() async throws {
     try await Site.running { site in
       try site.publish(Self.texts)
       let result = try await Command.run("preload", "--manifest", site.manifest, "--store", site.store)
@@ -73,7 +77,8 @@ struct PreloadCommandTests {
     }
   }
 
-  @Test func withoutAManifestItTakesTheOneInThisFolderAndItsFilesFromDisk() async throws {
+  @Test("without --manifest it reads manifest.json and its files from this folder")
+  func localManifest() async throws {
     try await Site.running { site in
       for (path, text) in Self.texts { try site.write(text, to: "pages/\(path)") }
       let folder = site.folder.path
@@ -87,7 +92,8 @@ struct PreloadCommandTests {
     }
   }
 
-  @Test func whereThereIsNoManifestItSaysWhatToName() async throws {
+  @Test("a missing manifest is an error that names the option")
+  func missingManifest() async throws {
     try await Site.running { site in
       let result = try await Command.run("preload", "--store", site.store, in: site.folder.path)
       #expect(result.status == 64)
@@ -95,17 +101,20 @@ struct PreloadCommandTests {
     }
   }
 
-  @Test(arguments: [
-    ["preload", "--jobs", "0"], ["preload", "--nonsense"], ["nonsense"], ["preload", "--manifest", "ftp://h/m.json"],
-    ["preload", "--manifest", "http://h/m", "--header", "no colon"], ["cat"], ["preload", "--ca-file", "/none"],
-  ])
-  func wrongUsageIsSixtyFour(_ arguments: [String]) async throws {
+  @Test(
+    "wrong usage has exit status 64",
+    arguments: [
+      ["preload", "--jobs", "0"], ["preload", "--nonsense"], ["nonsense"], ["preload", "--manifest", "ftp://h/m.json"],
+      ["preload", "--manifest", "http://h/m", "--header", "no colon"], ["cat"], ["preload", "--ca-file", "/none"],
+    ])
+  func wrongUsage(_ arguments: [String]) async throws {
     let result = try await Command.start(arguments).result()
     #expect(result.status == 64, "\(result.error)")
     #expect(!result.error.isEmpty)
   }
 
-  @Test func headersGoToTheOriginAndIntoNoLog() async throws {
+  @Test("headers are sent to the origin and not logged")
+  func headers() async throws {
     try await Site.running { site in
       try site.publish(Self.texts)
       let result = try await site.preload("--header", "Authorization: Bearer s3cret", "--verbose")
@@ -116,7 +125,8 @@ struct PreloadCommandTests {
     }
   }
 
-  @Test func namesRestrictItAndOfflineNothingIsAsked() async throws {
+  @Test("names restrict the preload, and --offline sends no request")
+  func namesAndOffline() async throws {
     try await Site.running { site in
       try site.publish(Self.texts)
       #expect(try await site.preload("--only", "a").json["downloaded"] as? Int == 1)
@@ -130,7 +140,8 @@ struct PreloadCommandTests {
     }
   }
 
-  @Test func whereNoReleaseIsKnownItSaysNull() async throws {
+  @Test("an unknown release is null")
+  func noRelease() async throws {
     try await Site.running { site in
       let result = try await site.preload("--offline")
       #expect(result.status == 1)
@@ -138,7 +149,8 @@ struct PreloadCommandTests {
     }
   }
 
-  @Test func outputThatIsLostIsAFailure() async throws {
+  @Test("lost output is a failure")
+  func lostOutput() async throws {
     try await Site.running { site in
       try site.publish(Self.texts)
       let command =
@@ -149,7 +161,8 @@ struct PreloadCommandTests {
     }
   }
 
-  @Test func aManifestThatComesAtTheSecondTryIsTaken() async throws {
+  @Test("a manifest that arrives at the second try is used")
+  func secondTry() async throws {
     try await Site.running { site in
       try site.publish(Self.texts)
       site.origin.script("/manifest.json", [.closeBeforeHead])
@@ -157,7 +170,8 @@ struct PreloadCommandTests {
     }
   }
 
-  @Test func aStoreThatCannotBeUsedIsSaidInJSONToo() async throws {
+  @Test("an unusable store is reported in JSON too")
+  func unusableStore() async throws {
     try await Site.running { site in
       try site.publish(Self.texts)
       try site.write("", to: "store")
@@ -168,7 +182,8 @@ struct PreloadCommandTests {
     }
   }
 
-  @Test func aServerThatIsAwayIsSaidAndTheStoredReleaseStays() async throws {
+  @Test("an unreachable server is reported, and the stored release stays")
+  func unreachableServer() async throws {
     try await Site.running { site in
       try site.publish(Self.texts)
       _ = try await site.preload()
@@ -180,7 +195,8 @@ struct PreloadCommandTests {
     }
   }
 
-  @Test func twoRunsAtOnceBothSucceed() async throws {
+  @Test("two concurrent runs both succeed")
+  func concurrentRuns() async throws {
     try await Site.running { site in
       try site.publish(Dictionary(uniqueKeysWithValues: (0..<60).map { ("p\($0).js", "var p = \($0)") }))
       let runs = try (0..<3).map { _ in

@@ -21,7 +21,8 @@ struct RenderCommandTests {
     ).result()
   }
 
-  @Test func aFilesElementsAreShownALineEach() async throws {
+  @Test("the elements of a file are printed one to a line")
+  func outline() async throws {
     try await Site.running { (site: Site) async throws in
       let result = try await Self.render(site)
       #expect(result.status == 0)
@@ -32,7 +33,8 @@ struct RenderCommandTests {
     }
   }
 
-  @Test func htmlAndJSONShowTheSame() async throws {
+  @Test("HTML and JSON show the same elements")
+  func formats() async throws {
     try await Site.running { (site: Site) async throws in
       let html = try await Self.render(site, "--format", "html").output
       #expect(html.hasPrefix("<!doctype html>"))
@@ -42,7 +44,8 @@ struct RenderCommandTests {
     }
   }
 
-  @Test func anErrorSaysWhereAndTheExitStatusIsOne() async throws {
+  @Test("an error has its place, and the exit status is 1")
+  func scriptError() async throws {
     try await Site.running { (site: Site) async throws in
       try site.write("// { \"framework\": \"Vanilla\" }\n\nmissing()", to: "bad.js")
       let result = try await Command.run("render", site.folder.file("bad.js"), "--store", site.store)

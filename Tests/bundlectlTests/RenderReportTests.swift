@@ -26,7 +26,8 @@ struct RenderReportTests {
     return String(try #require(line.split(separator: "#").last?.prefix { $0 != " " }))
   }
 
-  @Test func eventsAreFiredInOrderAndTheCommandsShowIt() async throws {
+  @Test("events are fired in order, and the commands are shown")
+  func firedEvents() async throws {
     try await Site.running { (site: Site) async throws in
       let outline = try await Self.render(site).output
       let ref = try Self.ref(of: "text", in: outline)
@@ -41,7 +42,8 @@ struct RenderReportTests {
     }
   }
 
-  @Test func anEventNobodyHearsIsSaidWithThoseWhoDo() async throws {
+  @Test("an event without a listener is an error that lists the listeners")
+  func unheardEvent() async throws {
     try await Site.running { (site: Site) async throws in
       let result = try await Self.render(site, Self.counter, "--fire", "999:click")
       #expect(result.status == 1)
@@ -54,7 +56,8 @@ struct RenderReportTests {
     }
   }
 
-  @Test func anErrorHasItsPlaceAndItsCalls() async throws {
+  @Test("an error has its place and its calls")
+  func errorStack() async throws {
     try await Site.running { (site: Site) async throws in
       let ref = try Self.ref(of: "text", in: try await Self.render(site).output)
       let result = try await Self.render(site, Self.counter, "--fire", "\(ref):swipe", "--json")
@@ -73,10 +76,13 @@ struct RenderReportTests {
 
   private static let bad = "// { \"framework\": \"Vanilla\" }\n;missing()\n//# sourceMappingURL="
 
-  @Test(arguments: [
-    "a.js.map", "data:application/json,%7B%22version%22:3,%22sources%22:[%22page.ts%22],%22mappings%22:%22;CAgBE%22%7D",
-  ])
-  func anErrorIsWhereTheSourceMapSays(_ reference: String) async throws {
+  @Test(
+    "an error has the place of the source map",
+    arguments: [
+      "a.js.map",
+      "data:application/json,%7B%22version%22:3,%22sources%22:[%22page.ts%22],%22mappings%22:%22;CAgBE%22%7D",
+    ])
+  func sourceMap(_ reference: String) async throws {
     try await Site.running { (site: Site) async throws in
       try site.write(#"{"version":3,"sources":["page.ts"],"mappings":";CAgBE"}"#, to: "a.js.map")
       let result = try await Self.render(site, Self.bad + reference)
@@ -86,8 +92,10 @@ struct RenderReportTests {
     }
   }
 
-  @Test(arguments: ["none.map", "broken.map", "data:,x", "https://127.0.0.1:1/x.map", "file:///etc/passwd"])
-  func aBadSourceMapIsSaidAndChangesNothingElse(_ reference: String) async throws {
+  @Test(
+    "an invalid source map is a warning and has no other effect",
+    arguments: ["none.map", "broken.map", "data:,x", "https://127.0.0.1:1/x.map", "file:///etc/passwd"])
+  func badSourceMap(_ reference: String) async throws {
     try await Site.running { (site: Site) async throws in
       try site.write(#"{"version":3,"mappings":"!"}"#, to: "broken.map")
       let result = try await Self.render(site, Self.bad + reference)
@@ -110,7 +118,8 @@ struct RenderReportTests {
     }
   }
 
-  @Test func timingsAreShownBesideWhatIsRendered() async throws {
+  @Test("timings are printed to standard error")
+  func timings() async throws {
     try await Site.running { (site: Site) async throws in
       let result = try await Self.render(site, Self.counter, "--timings")
       for stage in ["bundle read", "first element", "script evaluated", "createFinish", "0 requests"] {
@@ -120,7 +129,8 @@ struct RenderReportTests {
     }
   }
 
-  @Test func theHTMLNeedsNothingBesideItUnlessToldOtherwise() async throws {
+  @Test("the HTML is self-contained by default")
+  func selfContainedHTML() async throws {
     try await Site.running { (site: Site) async throws in
       let script = Self.counter + "\nb.appendChild(d.createElement('image', { attr: { src: 'i.svg' } }))"
       try site.write("<svg width='4' height='3'></svg>", to: "i.svg")

@@ -18,7 +18,8 @@ struct RenderTargetTests {
     return (children?.first?["attr"] as? [String: Any])?["value"] as? String
   }
 
-  @Test func aNamedBundleOpensAsInAnAppFromTheNetworkThenFromTheStoreAndOffline() async throws {
+  @Test("a named bundle opens from the network, then from the store, and offline")
+  func namedBundle() async throws {
     try await Site.running { (site: Site) async throws in
       try site.publish(["home.js": Self.page("one"), "other.js": Self.page("two")])
       func render(_ more: String...) async throws -> [String: Any] {
@@ -43,7 +44,8 @@ struct RenderTargetTests {
     }
   }
 
-  @Test func aURLOpensThroughTheStoreThatListsIt() async throws {
+  @Test("a URL opens through the store that lists it")
+  func listedURL() async throws {
     try await Site.running { (site: Site) async throws in
       try site.publish(["home.js": Self.page("one")])
       _ = try await site.preload()
@@ -60,7 +62,8 @@ struct RenderTargetTests {
     }
   }
 
-  @Test func aFileSaysThatItIsOne() async throws {
+  @Test("the JSON of a file has the source file, timings and requests")
+  func fileSource() async throws {
     try await Site.running { (site: Site) async throws in
       try site.write(Self.page("here"), to: "a.js")
       let json = try await Command.run("render", site.folder.file("a.js"), "--store", site.store, "--json", "--timings")
@@ -74,7 +77,8 @@ struct RenderTargetTests {
     }
   }
 
-  @Test func whatIsNotThereIsSaidWithWhatThereIs() async throws {
+  @Test("an unknown bundle is an error that lists the known ones")
+  func unknownBundle() async throws {
     try await Site.running { (site: Site) async throws in
       try site.publish(["home.js": Self.page("one")])
       let unknown = try await Command.run(

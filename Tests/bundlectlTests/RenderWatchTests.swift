@@ -44,7 +44,8 @@ struct RenderWatchTests {
     _ = try await running.result()
   }
 
-  @Test func aChangedFileIsRenderedAgainWrittenOrReplaced() async throws {
+  @Test("a changed file is rendered again, whether written or replaced")
+  func changedFile() async throws {
     try await Site.running { (site: Site) async throws in
       try site.write(Self.script("first"), to: "a.js")
       try await Self.watching(site) { wait in
@@ -116,7 +117,8 @@ struct RenderWatchTests {
     }
   }
 
-  @Test func anErrorEndsNothingAndIsMendedByTheNextChange() async throws {
+  @Test("an error does not end watching, and the next change is rendered")
+  func errorWhileWatching() async throws {
     try await Site.running { (site: Site) async throws in
       try site.write("// { \"framework\": \"Vanilla\" }\nmissing()", to: "a.js")
       try await Self.watching(site) { wait in
@@ -127,7 +129,8 @@ struct RenderWatchTests {
     }
   }
 
-  @Test func theMapAndTheDataAreWatchedToo() async throws {
+  @Test("the source map and the data are watched too")
+  func mapAndData() async throws {
     try await Site.running { (site: Site) async throws in
       try site.write("// { \"framework\": \"Vanilla\" }\n;missing()\n//# sourceMappingURL=a.js.map", to: "a.js")
       try site.write(#"{"version":3,"sources":["one.ts"],"mappings":";CAAA"}"#, to: "a.js.map")
@@ -142,7 +145,8 @@ struct RenderWatchTests {
     }
   }
 
-  @Test func aServersBundleIsRenderedAgainWithItsNextRelease() async throws {
+  @Test("a bundle of a server is rendered again with the next release")
+  func nextRelease() async throws {
     try await Site.running { (site: Site) async throws in
       try site.publish(["a.js": Self.script("first")])
       for target in [site.origin.url(for: "/b/a.js"), "a"] {
@@ -169,7 +173,8 @@ struct RenderWatchTests {
     }
   }
 
-  @Test func aBundleOfAServerWithoutAManifestIsRenderedAgainWhenItsMD5Changes() async throws {
+  @Test("a bundle without a manifest is rendered again when its MD5 changes")
+  func changedMD5() async throws {
     try await Site.running { (site: Site) async throws in
       func serve(_ text: String) throws {
         site.origin.serve("/b/a.js", Array(text.utf8))

@@ -13,7 +13,8 @@ struct SampleBundlesTests {
     try Manifest(reading: Array(try Data(contentsOf: URL(fileURLWithPath: root + "/manifest.json"))))
   }
 
-  @Test func theManifestListsExactlyWhatIsInTheFolder() throws {
+  @Test("the manifest lists exactly the files of the folder")
+  func sampleManifest() throws {
     let listed = try Self.manifest()
     let found = try ManifestBuilder(folder: Self.root + "/bundles").manifest(following: listed, base: listed.base)
     #expect(found.bundles == listed.bundles, "run: bundlectl manifest build bundles -o manifest.json")
@@ -21,7 +22,8 @@ struct SampleBundlesTests {
     #expect(listed.base == "bundles/")
   }
 
-  @Test func thereAreAtLeastSixPagesOfTheSizeRealOnesHave() throws {
+  @Test("at least six pages have realistic sizes")
+  func samplePages() throws {
     let bundles = try Self.manifest().bundles
     #expect(bundles.count >= 6)
     for bundle in bundles {
@@ -29,7 +31,8 @@ struct SampleBundlesTests {
     }
   }
 
-  @Test func everyPageSaysWhichFrameworkItIsFor() throws {
+  @Test("every page names its framework")
+  func sampleFrameworks() throws {
     for bundle in try Self.manifest().bundles {
       let text = try String(contentsOfFile: "\(Self.root)/bundles/\(bundle.path)", encoding: .utf8)
       #expect(text.hasPrefix(#"// { "framework": "Vanilla" }"#), "\(bundle.name)")

@@ -20,7 +20,8 @@ struct StoreCommandsTests {
     return (result.status, try result.json)
   }
 
-  @Test func verifyOnAnEmptyStoreFindsNothingAndIsContent() async throws {
+  @Test("verify succeeds on an empty store")
+  func verifyEmpty() async throws {
     try await Site.running { site in
       let (status, json) = try await Self.verify(site)
       #expect(status == 0)
@@ -31,7 +32,8 @@ struct StoreCommandsTests {
     }
   }
 
-  @Test func verifyNamesWhatIsCorruptAndWhatIsMissing() async throws {
+  @Test("verify names corrupt and missing files")
+  func verifyNames() async throws {
     try await Self.running { site in
       #expect(try await Self.verify(site).status == 0)
       try site.damage("var a = 1")
@@ -44,7 +46,8 @@ struct StoreCommandsTests {
     }
   }
 
-  @Test func verifyMendsWhatTheServerStillHas() async throws {
+  @Test("verify repairs files that the server still has")
+  func verifyRepairs() async throws {
     try await Self.running { site in
       try site.damage("var a = 1")
       try FileManager.default.removeItem(atPath: site.blobPath("picture"))
@@ -66,7 +69,8 @@ struct StoreCommandsTests {
     }
   }
 
-  @Test func verifySaysWhatCouldNotBeMended() async throws {
+  @Test("verify names files that could not be repaired")
+  func verifyUnrepaired() async throws {
     try await Self.running { site in
       try site.damage("var a = 1")
       site.origin.always("/b/a.js", .status(404))
@@ -77,7 +81,8 @@ struct StoreCommandsTests {
     }
   }
 
-  @Test func verifyAsksTheServerWhatItHas() async throws {
+  @Test("verify compares with the server")
+  func verifyServer() async throws {
     try await Self.running { site in
       try site.publish(["a.js": "var a = 11", "b.js": "var b = 2", "i/x.png": "picture"], release: "r2")
       let (status, json) = try await Self.verify(site, "--server")
@@ -87,7 +92,8 @@ struct StoreCommandsTests {
     }
   }
 
-  @Test func preloadFetchesDamagedBytesAgain() async throws {
+  @Test("preload downloads damaged bytes again")
+  func preloadRepairs() async throws {
     try await Self.running { site in
       try site.damage("var a = 1")
       #expect(try await site.preload().json["downloaded"] as? Int == 1)
@@ -95,7 +101,8 @@ struct StoreCommandsTests {
     }
   }
 
-  @Test func catWritesTheBytesByNameByPathAndByURL() async throws {
+  @Test("cat writes the bytes of a name, a path or a URL")
+  func cat() async throws {
     try await Self.running { site in
       for (name, text) in ["a": "var a = 1", "i/x.png": "picture", site.origin.url(for: "/b/b.js"): "var b = 2"] {
         #expect(try await Command.run("cat", name, "--store", site.store).output == text)
@@ -106,7 +113,8 @@ struct StoreCommandsTests {
     }
   }
 
-  @Test func catWritesNoDamagedBytes() async throws {
+  @Test("cat does not write damaged bytes")
+  func catDamaged() async throws {
     try await Self.running { site in
       try site.damage("var a = 1")
       let result = try await Command.run("cat", "a", "--store", site.store)
@@ -115,7 +123,8 @@ struct StoreCommandsTests {
     }
   }
 
-  @Test func withSeveralSourcesANameNeedsItsManifest() async throws {
+  @Test("with several sources a name needs its manifest")
+  func severalSources() async throws {
     try await Self.running { site in
       let md5 = try ContentDigests(of: Array("var b = 2".utf8)).md5
       let entry = #"{"name": "b", "path": "b/b.js", "md5": "\#(md5)"}"#
@@ -142,7 +151,8 @@ struct StoreCommandsTests {
     }
   }
 
-  @Test func gcRemovesWhatNoReleaseNeedsAndADryRunOnlySaysSo() async throws {
+  @Test("gc removes unneeded files, and a dry run only lists them")
+  func gc() async throws {
     try await Self.running { site in
       try site.publish(["a.js": "var a = 11"], release: "r2")
       _ = try await site.preload()

@@ -51,7 +51,8 @@ struct UsageTests {
     #expect(!render.output.contains("\u{A0}"))
   }
 
-  @Test func usageLinesAreBrokenBetweenOptions() {
+  @Test("usage lines are wrapped between options")
+  func usageLines() {
     let text = HelpText.finished(
       "Usage: bundlectl status [--manifest <url|file>] [--files] [--header <field> ...]", width: 40)
     #expect(
@@ -96,10 +97,12 @@ struct UsageTests {
     #expect(Formatting.columns(Formatting.fitted(text, 8)) == 8)
   }
 
-  @Test(arguments: [
-    (0.2, "1 s"), (59.5, "1 min 0 s"), (200, "3 min 20 s"), (7_500, "2 h 5 min"), (1e12, "99 h 59 min"),
-  ])
-  func timeLeftIsSaidInAFewWords(_ seconds: Double, _ text: String) {
+  @Test(
+    "the remaining time is a short text",
+    arguments: [
+      (0.2, "1 s"), (59.5, "1 min 0 s"), (200, "3 min 20 s"), (7_500, "2 h 5 min"), (1e12, "99 h 59 min"),
+    ])
+  func timeLeft(_ seconds: Double, _ text: String) {
     #expect(Formatting.remaining(seconds) == text)
   }
 

@@ -14,7 +14,8 @@ import Testing
     return try await transport.send(TransportRequest(request)).head.status.code
   }
 
-  @Test func anAddressThatIsNamedIsTalkedTo() async throws {
+  @Test("a named address is connected to")
+  func namedAddress() async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/a", Array("a".utf8))
       let status = try await send(origin.url(for: "/a"), [origin.url(for: "")])
@@ -22,7 +23,8 @@ import Testing
     }
   }
 
-  @Test func aNameThatLeadsHomeIsRefusedBeforeAnythingIsSent() async throws {
+  @Test("a name that resolves to a private address is refused before anything is sent")
+  func rebinding() async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/a", Array("a".utf8))
       // The C library answers for it: RFC 6761 §6.3 has all of localhost's names there.
@@ -41,7 +43,8 @@ import Testing
     }
   }
 
-  @Test func aConnectionThatIsUsedAgainIsLookedAtAgain() async throws {
+  @Test("a reused connection is checked again")
+  func reusedConnection() async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/a", Array("a".utf8))
       let access = AccessGuard(try AccessPolicy(allowed: [origin.url(for: "")]))
@@ -59,7 +62,8 @@ import Testing
     }
   }
 
-  @Test func everyHopOfARedirectIsHeldAgainstThePolicy() async throws {
+  @Test("each redirect is checked against the policy")
+  func redirectHops() async throws {
     try await FaultOrigin.running { origin in
       try await FaultOrigin.running { inner in
         inner.serve("/secret", Array("secret".utf8))

@@ -23,7 +23,8 @@ struct DaemonTests {
     try Data(text.utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
   }
 
-  @Test func aFolderIsServedAndItsPagesRunByNameAndByWhereTheyAreServed() async throws {
+  @Test("a folder's pages run by name and by the URL of their bundles")
+  func folderPages() async throws {
     let folder = try TemporaryDirectory()
     try Self.write(Self.bundle("hello"), to: folder.file("bundles/home.js"))
     try await Daemon.running(folder.file("bundles"), folder) { daemon in
@@ -54,7 +55,8 @@ struct DaemonTests {
     }
   }
 
-  @Test func pagesAreRunOnTheAdminListenerAndKnownByWhereTheirBundlesAreServed() async throws {
+  @Test("pages run on the admin listener, with bundles from the public one")
+  func adminPages() async throws {
     let folder = try TemporaryDirectory()
     try Self.write(Self.bundle("hello"), to: folder.file("bundles/home.js"))
     try await Daemon.running(folder.file("bundles"), folder, ["--admin-listen", "127.0.0.1:0"]) { daemon in
@@ -89,7 +91,8 @@ struct DaemonTests {
     weex.requireModule('navigator').push({ url: 'child.js' }, function () {})
     """
 
-  @Test func neitherAPageNorItsCallersLearnAPathOfThisMachine() async throws {
+  @Test("neither pages nor their callers learn paths of this machine")
+  func hiddenPaths() async throws {
     let folder = try TemporaryDirectory()
     try Self.write(Self.curious, to: folder.file("bundles/home.js"))
     try Self.write(Self.bundle("child"), to: folder.file("bundles/child.js"))
@@ -124,7 +127,8 @@ struct DaemonTests {
     }
   }
 
-  @Test func whatIsNotNamedIsNotFetchedForAnybody() async throws {
+  @Test("an origin that is not named is not fetched")
+  func unnamedOrigins() async throws {
     let folder = try TemporaryDirectory()
     try Self.write(Self.bundle("hello"), to: folder.file("bundles/home.js"))
     try await FaultOrigin.running { (origin: FaultOrigin) async throws -> Void in
@@ -161,7 +165,8 @@ struct DaemonTests {
     }
   }
 
-  @Test func killedWorkersLeaveNoDescriptorsBehind() async throws {
+  @Test("killed workers do not leak file descriptors")
+  func workerDescriptors() async throws {
     let folder = try TemporaryDirectory()
     try Self.write(Self.bundle("hello"), to: folder.file("bundles/home.js"))
     try await Daemon.running(folder.file("bundles"), folder) { daemon in
@@ -187,7 +192,8 @@ struct DaemonTests {
     }
   }
 
-  @Test func everyAnswerInJSONHasTheSameHead() async throws {
+  @Test("all JSON answers have the same fields")
+  func jsonHeads() async throws {
     let folder = try TemporaryDirectory()
     try Self.write(Self.bundle("hello"), to: folder.file("bundles/home.js"))
     try await Daemon.running(folder.file("bundles"), folder) { daemon in
@@ -205,7 +211,8 @@ struct DaemonTests {
     }
   }
 
-  @Test func whoWatchesAPageDoesNotHoldUpAStop() async throws {
+  @Test("an open event stream does not delay the shutdown")
+  func watcherAtStop() async throws {
     let folder = try TemporaryDirectory()
     try Self.write(Self.bundle("hello"), to: folder.file("bundles/home.js"))
     try await Daemon.running(folder.file("bundles"), folder, ["--shutdown-time", "600"]) { daemon in

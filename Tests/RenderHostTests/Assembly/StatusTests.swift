@@ -15,7 +15,8 @@ struct StatusTests {
     return try decoder.decode(HostStatus.self, from: Data(try await daemon.get("/status").bytes))
   }
 
-  @Test func theStatusTellsOfEachBundlePageWorkerAndFailure() async throws {
+  @Test("the status lists bundles, pages, workers and failures")
+  func statusContents() async throws {
     let folder = try TemporaryDirectory()
     try DaemonTests.write(DaemonTests.bundle("hello") + "\n" + Self.text, to: folder.file("bundles/home.js"))
     try DaemonTests.write(Script.head + "throw new Error('broken')", to: folder.file("bundles/broken.js"))
@@ -59,7 +60,8 @@ struct StatusTests {
     }
   }
 
-  @Test func theMetricsOfWorkersDoNotGrowWithEachReplacement() async throws {
+  @Test("the metrics of workers do not grow with replacements")
+  func workerMetrics() async throws {
     let folder = try TemporaryDirectory()
     try DaemonTests.write(DaemonTests.bundle("hello"), to: folder.file("bundles/home.js"))
     try await Daemon.running(folder.file("bundles"), folder) { daemon in

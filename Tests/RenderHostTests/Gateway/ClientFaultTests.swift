@@ -11,34 +11,37 @@ import Testing
 struct ClientFaultTests {
   private static let hidden = "GET /hidden HTTP/1.1\r\nHost: h\r\n\r\n"
 
-  @Test(arguments: [
-    ("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nabcd", 400),
-    ("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 4, 4\r\n\r\nabcd", 400),
-    ("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: +4\r\n\r\nabcd", 400),
-    ("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
-    ("POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n", 400),
-    ("POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", 501),
-    ("POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n", 400),
-    ("POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n", 400),
-    ("POST /a HTTP/1.0\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
-    ("GET /a HTTP/1.1\r\nHost: h\r\nA: b\rc\r\n\r\n", 400), ("GET /a HTTP/1.1\r\nHost: h\r\nA: b\r\n c\r\n\r\n", 400),
-    ("GET /a HTTP/1.1\r\nHost: h\r\nA: b\u{0}c\r\n\r\n", 400), ("GET /a HTTP/1.1\r\nHost: h\r\nA: b\u{1}\r\n\r\n", 400),
-    ("GET /a HTTP/1.1\r\nHost: h\r\n: b\r\n\r\n", 400), ("GET /a HTTP/1.1\r\nHost: h\r\nA b\r\n\r\n", 400),
-    ("GET /a HTTP/1.1\r\n\r\n", 400), ("GET /a HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400),
-    ("GET /a\u{1} HTTP/1.1\r\nHost: h\r\n\r\n", 400), ("GET a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", 400),
-    ("GET http://u@h/a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", 400),
-    ("GET ftp://h/a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", 400),
-    ("GET * HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", 400),
-    ("CONNECT h:443 HTTP/1.1\r\nHost: h:443\r\nConnection: close\r\n\r\n", 501),
-    ("GET /a HTTP/2.0\r\nHost: h\r\n\r\n", 505), ("GET /a HTTP/3.1\r\nHost: h\r\n\r\n", 505),
-    ("GET /a HTTP/1.2\r\nHost: h\r\n\r\n", 505), ("GET /a HTTP/0.9\r\nHost: h\r\n\r\n", 505),
-    ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400), ("GET /a HTTP/1.1x\r\nHost: h\r\n\r\n", 505),
-    ("FOO /a HTTP/1.1\r\nHost: h\r\n\r\n", 501), ("get /a HTTP/1.1\r\nHost: h\r\n\r\n", 501),
-    ("GETS /a HTTP/1.1\r\nHost: h\r\n\r\n", 501), ("<> /a HTTP/1.1\r\nHost: h\r\n\r\n", 501),
-    ("GET /\(String(repeating: "u", count: 9_000)) HTTP/1.1\r\nHost: h\r\n\r\n", 414),
-    ("GET /a HTTP/1.1\r\nHost: h\r\nA: \(String(repeating: "b", count: 40_000))\r\n\r\n", 431),
-  ])
-  func whatIsRefusedNeverReachesTheOriginNorWhatIsHiddenBehindIt(_ request: String, _ status: Int) async throws {
+  @Test(
+    "neither a refused request nor bytes hidden after it reach the origin",
+    arguments: [
+      ("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nabcd", 400),
+      ("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 4, 4\r\n\r\nabcd", 400),
+      ("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: +4\r\n\r\nabcd", 400),
+      ("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+      ("POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n", 400),
+      ("POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", 501),
+      ("POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n", 400),
+      ("POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n", 400),
+      ("POST /a HTTP/1.0\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+      ("GET /a HTTP/1.1\r\nHost: h\r\nA: b\rc\r\n\r\n", 400), ("GET /a HTTP/1.1\r\nHost: h\r\nA: b\r\n c\r\n\r\n", 400),
+      ("GET /a HTTP/1.1\r\nHost: h\r\nA: b\u{0}c\r\n\r\n", 400),
+      ("GET /a HTTP/1.1\r\nHost: h\r\nA: b\u{1}\r\n\r\n", 400),
+      ("GET /a HTTP/1.1\r\nHost: h\r\n: b\r\n\r\n", 400), ("GET /a HTTP/1.1\r\nHost: h\r\nA b\r\n\r\n", 400),
+      ("GET /a HTTP/1.1\r\n\r\n", 400), ("GET /a HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400),
+      ("GET /a\u{1} HTTP/1.1\r\nHost: h\r\n\r\n", 400), ("GET a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", 400),
+      ("GET http://u@h/a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", 400),
+      ("GET ftp://h/a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", 400),
+      ("GET * HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", 400),
+      ("CONNECT h:443 HTTP/1.1\r\nHost: h:443\r\nConnection: close\r\n\r\n", 501),
+      ("GET /a HTTP/2.0\r\nHost: h\r\n\r\n", 505), ("GET /a HTTP/3.1\r\nHost: h\r\n\r\n", 505),
+      ("GET /a HTTP/1.2\r\nHost: h\r\n\r\n", 505), ("GET /a HTTP/0.9\r\nHost: h\r\n\r\n", 505),
+      ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400), ("GET /a HTTP/1.1x\r\nHost: h\r\n\r\n", 505),
+      ("FOO /a HTTP/1.1\r\nHost: h\r\n\r\n", 501), ("get /a HTTP/1.1\r\nHost: h\r\n\r\n", 501),
+      ("GETS /a HTTP/1.1\r\nHost: h\r\n\r\n", 501), ("<> /a HTTP/1.1\r\nHost: h\r\n\r\n", 501),
+      ("GET /\(String(repeating: "u", count: 9_000)) HTTP/1.1\r\nHost: h\r\n\r\n", 414),
+      ("GET /a HTTP/1.1\r\nHost: h\r\nA: \(String(repeating: "b", count: 40_000))\r\n\r\n", 431),
+    ])
+  func refusedRequests(_ request: String, _ status: Int) async throws {
     try await GatewayFixture.running { fixture in
       let client = try RawClient(port: fixture.port)
       client.send(request + Self.hidden)
@@ -49,7 +52,8 @@ struct ClientFaultTests {
   }
 
   /// RFC 9110 §9.1: all that swift-nio's parser knows.
-  @Test func aMethodGoesOnByItsName() async throws {
+  @Test("any method is forwarded by its name")
+  func methods() async throws {
     try await GatewayFixture.running { fixture in
       let methods = [
         "GET", "DELETE", "POST", "PUT", "PATCH", "COPY", "LOCK", "MKCOL", "MOVE", "PROPFIND", "PROPPATCH", "SEARCH",
@@ -65,7 +69,8 @@ struct ClientFaultTests {
     }
   }
 
-  @Test func whatIsRefusedSaysWhatItIsRefusedFor() async throws {
+  @Test("a refusal states its reason")
+  func refusalReasons() async throws {
     try await GatewayFixture.running { fixture in
       for (line, reason) in [("FOO /a HTTP/1.1", "the request's method"), ("GET /a HTTP/1.2", "versions 1.0 and 1.1")] {
         let client = try RawClient(port: fixture.port)
@@ -77,12 +82,14 @@ struct ClientFaultTests {
   }
 
   /// The decoder reads nothing behind what may be another protocol.
-  @Test(arguments: [
-    "GET /a HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n",
-    "POST /a HTTP/1.1\r\nHost: h\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nContent-Length: 1\r\n\r\nb",
-    "CONNECT h:443 HTTP/1.1\r\nHost: h:443\r\n\r\n",
-  ])
-  func behindARequestForAnotherProtocolNoRequestIsRead(_ request: String) async throws {
+  @Test(
+    "no request is read after a request for another protocol",
+    arguments: [
+      "GET /a HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n",
+      "POST /a HTTP/1.1\r\nHost: h\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nContent-Length: 1\r\n\r\nb",
+      "CONNECT h:443 HTTP/1.1\r\nHost: h:443\r\n\r\n",
+    ])
+  func upgradeEndsRequests(_ request: String) async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.respond("/a") { OriginResponse(body: "\($0.bodySize)".utf8) }
       let client = try RawClient(port: fixture.port)
@@ -95,11 +102,13 @@ struct ClientFaultTests {
     }
   }
 
-  @Test(arguments: [
-    "zz\r\nabcd\r\n0\r\n\r\n", "4\r\nabcdX\r\n0\r\n\r\n", "-4\r\nabcd\r\n0\r\n\r\n", "0x4\r\nabcd\r\n0\r\n\r\n",
-    "fffffffffffffffff\r\nabcd\r\n0\r\n\r\n", "4\nabcd\r\n0\r\n\r\n", "4 \r\nabcd\r\n0\r\n\r\n",
-  ])
-  func aBadChunkIsTheEndOfItsRequest(_ chunks: String) async throws {
+  @Test(
+    "a malformed chunk ends its request",
+    arguments: [
+      "zz\r\nabcd\r\n0\r\n\r\n", "4\r\nabcdX\r\n0\r\n\r\n", "-4\r\nabcd\r\n0\r\n\r\n", "0x4\r\nabcd\r\n0\r\n\r\n",
+      "fffffffffffffffff\r\nabcd\r\n0\r\n\r\n", "4\nabcd\r\n0\r\n\r\n", "4 \r\nabcd\r\n0\r\n\r\n",
+    ])
+  func badChunk(_ chunks: String) async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.respond("/a") { OriginResponse(body: "\($0.bodySize)".utf8) }
       let client = try RawClient(port: fixture.port)
@@ -111,7 +120,8 @@ struct ClientFaultTests {
     }
   }
 
-  @Test func whatIsSaidOfAChunkGoesNoFurther() async throws {
+  @Test("chunk extensions are not forwarded")
+  func chunkExtensions() async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.respond("/a") { OriginResponse(body: "\($0.bodySize)".utf8) }
       let client = try RawClient(port: fixture.port)
@@ -123,7 +133,8 @@ struct ClientFaultTests {
     }
   }
 
-  @Test func aBodyThatIsTooSlowIsNeverWholeForTheOrigin() async throws {
+  @Test("a body that exceeds its time does not reach the origin as complete")
+  func slowBody() async throws {
     try await GatewayFixture.running {
       $0.limits.bodyTime = .milliseconds(300)
     } _: { fixture in
@@ -135,7 +146,8 @@ struct ClientFaultTests {
     }
   }
 
-  @Test func whoIsAnsweredBeforeAllWasSentIsToldThatTheConnectionEnds() async throws {
+  @Test("an answer before the end of the request announces the end of the connection")
+  func earlyAnswer() async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.respond("/a") { _ in OriginResponse(status: .forbidden, body: "no".utf8) }
       fixture.origin.answerHeads("/a")

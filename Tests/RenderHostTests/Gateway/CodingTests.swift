@@ -29,7 +29,8 @@ struct CodingTests {
     return "\(answer["content-encoding"] ?? "-") \(answer.body)"
   }
 
-  @Test func whoAcceptsFewerIsAnsweredWithoutAsking() async throws {
+  @Test("a client that accepts fewer codings is answered from the cache")
+  func fewerCodings() async throws {
     try await GatewayFixture.running { fixture in
       Self.serve(fixture, ["compress"], etags: false)
       for accepted in ["compress, deflate, exi, zstd", "compress, exi", "exi, compress;q=1.0", "compress"] {
@@ -41,7 +42,8 @@ struct CodingTests {
     }
   }
 
-  @Test func whatIsNotEncodedIsForAll() async throws {
+  @Test("a response without coding answers requests with any codings")
+  func identityResponses() async throws {
     try await GatewayFixture.running { fixture in
       Self.serve(fixture, [], etags: false)
       for accepted in ["compress, exi", "compress", ""] {
@@ -52,7 +54,8 @@ struct CodingTests {
     }
   }
 
-  @Test func whoAcceptsMoreGetsNoBodyAgainWhereItIsTheSame() async throws {
+  @Test("a client that accepts more codings causes a validation without a body")
+  func moreCodings() async throws {
     try await GatewayFixture.running { fixture in
       Self.serve(fixture, ["compress"], etags: true)
       for accepted in [
@@ -65,7 +68,8 @@ struct CodingTests {
     }
   }
 
-  @Test func whatIsOtherwiseEncodedForThoseWhoAcceptMoreIsStoredBesideIt() async throws {
+  @Test("a response in another coding is stored beside the first")
+  func otherCodings() async throws {
     try await GatewayFixture.running { fixture in
       Self.serve(fixture, ["exi", "compress"], etags: true)
       for _ in 0..<2 {
@@ -79,7 +83,8 @@ struct CodingTests {
     }
   }
 
-  @Test func onlyTheCodingsThatAnOriginUsesGoOn() async throws {
+  @Test("only the codings that the origin uses are forwarded")
+  func originCodings() async throws {
     try await GatewayFixture.running({ $0.gateway.origins[0].codings = ["compress"] }) { fixture in
       Self.serve(fixture, ["compress"], etags: false)
       for accepted in ["compress", "compress, exi", "zstd, compress"] {

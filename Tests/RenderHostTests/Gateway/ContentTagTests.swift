@@ -12,7 +12,8 @@ struct ContentTagTests {
     try await GatewayFixture.running({ $0.gateway.origins[0].tagLimit = 1000 }, body)
   }
 
-  @Test func whoHasTheContentGetsA304WhetherItIsKeptOrNot() async throws {
+  @Test("a client with the content gets a 304, also for responses that are not stored")
+  func contentTags() async throws {
     try await running { fixture in
       for (path, control) in [("/kept", "max-age=60"), ("/private", "private, max-age=60"), ("/none", "no-store")] {
         fixture.origin.serve(path, Array("abc".utf8), headers: [.cacheControl: control])
@@ -28,7 +29,8 @@ struct ContentTagTests {
     }
   }
 
-  @Test func whoHasNothingStoredHereButHasTheContentGetsA304() async throws {
+  @Test("a client with the content gets a 304 for a response that is stored only then")
+  func unstoredContent() async throws {
     try await running { fixture in
       fixture.origin.serve("/a", Array("abc".utf8), headers: [.cacheControl: "max-age=60"])
       fixture.origin.serve("/b", Array("abc".utf8), headers: [.cacheControl: "max-age=60"])
@@ -39,7 +41,8 @@ struct ContentTagTests {
     }
   }
 
-  @Test func whatIsLongerOrHasAValidatorOfItsOwnStaysAsItIs() async throws {
+  @Test("responses above the limit or with validators are unchanged")
+  func untaggedResponses() async throws {
     try await running { fixture in
       fixture.origin.serve("/long", [UInt8](repeating: 65, count: 1001))
       let long = try await fixture.get("/long")
@@ -49,7 +52,8 @@ struct ContentTagTests {
     }
   }
 
-  @Test func aBodyWhoseLengthIsNotAnnouncedIsGivenWhole() async throws {
+  @Test("a body of unknown length is complete")
+  func unknownLength() async throws {
     try await running { fixture in
       for count in [3, 1000, 5000] {
         let body = String(repeating: "x", count: count)
@@ -63,13 +67,14 @@ struct ContentTagTests {
   }
 
   @Test(
+    "only complete responses are tagged",
     arguments: [
       (HTTPResponse.Status.ok, [:], true), (.ok, [.contentLength: "11"], false), (.ok, [.contentLength: "10"], true),
       (.ok, [.eTag: "\"a\""], false), (.ok, [.lastModified: "Sun, 06 Nov 1994 08:49:37 GMT"], false),
       (.ok, [.contentType: "Text/Event-Stream; charset=utf-8"], false), (.notFound, [:], false),
       (.partialContent, [:], false),
     ] as [(HTTPResponse.Status, HTTPFields, Bool)])
-  func onlyAWholeAnswerWithAnEndIsTagged(_ status: HTTPResponse.Status, _ fields: HTTPFields, _ isTagged: Bool) {
+  func completeResponses(_ status: HTTPResponse.Status, _ fields: HTTPFields, _ isTagged: Bool) {
     #expect(ContentTags.wantsTag(HTTPResponse(status: status, headerFields: fields), limit: 10) == isTagged)
   }
 }

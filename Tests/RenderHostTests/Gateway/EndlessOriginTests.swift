@@ -11,7 +11,8 @@ import Testing
 struct EndlessOriginTests {
   private static let size = 50 << 20
 
-  @Test func aClientThatDoesNotReadHoldsTheOriginBackAndNobodyElse() async throws {
+  @Test("a client that does not read slows only its own origin connection")
+  func backpressure() async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.serve("/big", [UInt8](repeating: 65, count: Self.size), headers: [.cacheControl: "no-store"])
       fixture.origin.serve("/small", Array("small".utf8), headers: [.cacheControl: "no-store"])
@@ -25,8 +26,8 @@ struct EndlessOriginTests {
     }
   }
 
-  @Test(arguments: ["no-store", "max-age=60"])
-  func whatNobodyReadsAnyMoreEndsAtTheOrigin(_ control: String) async throws {
+  @Test("an abandoned response is cancelled at the origin", arguments: ["no-store", "max-age=60"])
+  func abandonedResponse(_ control: String) async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.serve("/big", [UInt8](repeating: 65, count: Self.size), headers: [.cacheControl: control])
       fixture.origin.always("/big", .drip(bytesPerSecond: 100_000))

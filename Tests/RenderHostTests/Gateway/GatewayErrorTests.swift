@@ -10,6 +10,7 @@ struct GatewayErrorTests {
   private static let url = "http://10.0.0.7:8000/a?token=secret"
 
   @Test(
+    "an error tells the reason and no internal address",
     arguments: [
       (TransportError.timedOut(url: url, after: .seconds(1)), 504, "in time"),
       (TransportError.tooSlow(url: url, bytesPerSecond: 1, over: .seconds(1)), 504, "in time"),
@@ -20,7 +21,7 @@ struct GatewayErrorTests {
       (TransportError.tooLarge(url: url, limit: 1), 502, "larger"),
       (TransportError.failed(url: url, code: 1, reason: "10.0.0.7"), 502, "no answer"),
     ] as [(TransportError, Int, String)])
-  func theClientIsToldWhyAndNothingOfWhatLiesBehind(_ error: TransportError, _ status: Int, _ word: String) {
+  func errorContents(_ error: TransportError, _ status: Int, _ word: String) {
     let fault = GatewayError(error, origin: "api", url: Self.url)
     #expect(fault.status.code == status && fault.reason.contains(word) && fault.reason.contains("api"))
     #expect(!fault.reason.contains("10.0.0.7"))

@@ -15,7 +15,8 @@ struct GatewayLogTests {
       .filter { $0["message"] as? String == "Answered" }
   }
 
-  @Test func eachRequestHasALineWithItsHostQueryResultOriginAndProtocol() async throws {
+  @Test("each request has a log line with host, query, result, origin and protocol")
+  func accessLog() async throws {
     let lines = Monitor<[Data]>([])
     try await GatewayFixture.running({ _ in }, lines: lines) { fixture in
       fixture.origin.serve("/a?b=c&d", [65], headers: [.cacheControl: "max-age=60"])
@@ -33,7 +34,8 @@ struct GatewayLogTests {
     #expect(found.map { ($0["trace"] as? String)?.count } == [32, 32, nil, 32])
   }
 
-  @Test func whatIsKeptAndWhatHadToGoIsCounted() async throws {
+  @Test("stored and evicted responses are counted")
+  func cacheMetrics() async throws {
     try await GatewayFixture.running {
       ($0.gateway.origins[0].memory, $0.gateway.origins[0].disk) = (20_000, 30_000)
     } _: { fixture in
@@ -65,7 +67,8 @@ struct GatewayLogTests {
     }
   }
 
-  @Test func aTraceGoesOnAndIsMadeWhereThereIsNone() async throws {
+  @Test("a traceparent is forwarded, or created")
+  func traceParent() async throws {
     let names = try ["traceparent", "tracestate"].map { try #require(HTTPField.Name($0)) }
     try await GatewayFixture.running { fixture in
       fixture.origin.serve("/a", [65], headers: [.cacheControl: "no-store"])
@@ -82,17 +85,19 @@ struct GatewayLogTests {
   }
 
   /// W3C Trace Context §3.2.2.
-  @Test(arguments: [
-    ("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", true),
-    ("cc-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more", true),
-    ("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more", false),
-    ("ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", false),
-    ("00-4BF92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", false),
-    ("00-00000000000000000000000000000000-00f067aa0ba902b7-01", false),
-    ("00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01", false),
-    ("00-4bf92f3577b34da6a3ce929d0e0e473-00f067aa0ba902b7-01", false), ("", false), ("00", false),
-  ])
-  func aTraceIsHeldToItsGrammar(_ text: String, _ isValid: Bool) {
+  @Test(
+    "an invalid traceparent is replaced",
+    arguments: [
+      ("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", true),
+      ("cc-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more", true),
+      ("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more", false),
+      ("ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", false),
+      ("00-4BF92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", false),
+      ("00-00000000000000000000000000000000-00f067aa0ba902b7-01", false),
+      ("00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01", false),
+      ("00-4bf92f3577b34da6a3ce929d0e0e473-00f067aa0ba902b7-01", false), ("", false), ("00", false),
+    ])
+  func traceGrammar(_ text: String, _ isValid: Bool) {
     #expect((TraceParent(text) != nil) == isValid)
   }
 }

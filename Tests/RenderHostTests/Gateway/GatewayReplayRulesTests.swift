@@ -19,7 +19,8 @@ struct GatewayReplayRulesTests {
     }
   }
 
-  @Test func eachVariantIsGivenToThoseItIsFor() async throws {
+  @Test("each variant is replayed to its own requests")
+  func variants() async throws {
     try await GatewayFixture.running { fixture in
       echo(fixture, "/a", [.acceptLanguage])
       let german = try RepeatingClient(fixture, "/a", ["Accept-Language: de"])
@@ -32,7 +33,8 @@ struct GatewayReplayRulesTests {
     }
   }
 
-  @Test func whatVariesByTheClientsAddressIsNotLearned() async throws {
+  @Test("a response that varies by the client's address is not replayed")
+  func varyByAddress() async throws {
     try await GatewayFixture.running { fixture in
       let name = try #require(HTTPField.Name("X-Forwarded-For"))
       echo(fixture, "/a", [name])
@@ -47,11 +49,13 @@ struct GatewayReplayRulesTests {
     }
   }
 
-  @Test(arguments: [
-    "Authorization: Bearer a", "Cache-Control: max-age=30", "Cache-Control: min-fresh=5", "Cache-Control: max-stale",
-    "Cache-Control: only-if-cached", "Cache-Control: x", "Pragma: x", "X-Request-Id: mine",
-  ])
-  func requestsWithWishesOfTheirOwnAreNotLearned(_ field: String) async throws {
+  @Test(
+    "requests with caching directives are not recorded",
+    arguments: [
+      "Authorization: Bearer a", "Cache-Control: max-age=30", "Cache-Control: min-fresh=5", "Cache-Control: max-stale",
+      "Cache-Control: only-if-cached", "Cache-Control: x", "Pragma: x", "X-Request-Id: mine",
+    ])
+  func requestDirectives(_ field: String) async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.serve("/a", Array("one~".utf8), headers: Self.kept)
       #expect(try await fixture.get("/a").body == "one~")
@@ -63,7 +67,8 @@ struct GatewayReplayRulesTests {
     }
   }
 
-  @Test func whatIsServedStaleIsNotLearned() async throws {
+  @Test("a stale answer is not recorded")
+  func staleAnswers() async throws {
     let clock = StandingClock()
     try await GatewayFixture.running(now: { clock.now }) { fixture in
       fixture.origin.serve(
@@ -80,7 +85,8 @@ struct GatewayReplayRulesTests {
     }
   }
 
-  @Test func conditionsAndRangesAreAnsweredAgainInTheSameWay() async throws {
+  @Test("answers to conditions and ranges are replayed")
+  func conditionsAndRanges() async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.serve("/a", Array("one and two~".utf8), etag: "\"1\"", headers: Self.kept)
       #expect(try await fixture.get("/a").body == "one and two~")
@@ -95,7 +101,8 @@ struct GatewayReplayRulesTests {
     }
   }
 
-  @Test func whatIsGivenAgainIsCountedLikeTheFirst() async throws {
+  @Test("a replayed answer is counted like the first")
+  func replayMetrics() async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.serve("/a", Array("one~".utf8), headers: Self.kept)
       let client = try RepeatingClient(fixture, "/a")

@@ -29,7 +29,8 @@ struct GatewayReplayTests {
     func next() -> Int { value.add(1, ordering: .relaxed).newValue }
   }
 
-  @Test func anAnswerThatIsGivenAgainHasItsAgeAndAnIDOfItsOwn() async throws {
+  @Test("a replayed answer has its current Age and an id of its own")
+  func replayedFields() async throws {
     try await running { fixture in
       count(fixture, "/a")
       let client = try RepeatingClient(fixture, "/a")
@@ -45,7 +46,8 @@ struct GatewayReplayTests {
     }
   }
 
-  @Test func whatHasBecomeStaleIsNotGivenAgain() async throws {
+  @Test("a stale answer is not replayed")
+  func staleReplay() async throws {
     try await running { fixture in
       count(fixture, "/a")
       let client = try RepeatingClient(fixture, "/a")
@@ -58,7 +60,8 @@ struct GatewayReplayTests {
     }
   }
 
-  @Test func aClockThatIsSetBackMakesNothingYounger() async throws {
+  @Test("a clock that was set back does not lower the Age")
+  func clockSetBack() async throws {
     try await running { fixture in
       count(fixture, "/a")
       let client = try RepeatingClient(fixture, "/a")
@@ -69,7 +72,8 @@ struct GatewayReplayTests {
     }
   }
 
-  @Test func whatAPostHasChangedIsNotGivenAgain() async throws {
+  @Test("an answer is not replayed after a POST to its URL")
+  func replayAfterPost() async throws {
     try await running { fixture in
       count(fixture, "/a")
       let client = try RepeatingClient(fixture, "/a")
@@ -80,7 +84,8 @@ struct GatewayReplayTests {
     }
   }
 
-  @Test func whatWasRemovedIsNotGivenAgain() async throws {
+  @Test("a removed answer is not replayed")
+  func replayAfterRemoval() async throws {
     try await running { fixture in
       count(fixture, "/a")
       count(fixture, "/b")
@@ -94,7 +99,8 @@ struct GatewayReplayTests {
     }
   }
 
-  @Test func whatAnotherProcessHasRemovedIsNotGivenAgain() async throws {
+  @Test("an answer that another process removed is not replayed")
+  func replayAfterOtherProcess() async throws {
     try await running { fixture in
       count(fixture, "/a")
       let client = try RepeatingClient(fixture, "/a")
@@ -106,7 +112,8 @@ struct GatewayReplayTests {
     }
   }
 
-  @Test func whatANewerAnswerHasReplacedIsNotGivenAgain() async throws {
+  @Test("a replaced answer is not replayed")
+  func replayAfterReplacement() async throws {
     try await running { fixture in
       count(fixture, "/a")
       let client = try RepeatingClient(fixture, "/a")
@@ -116,7 +123,8 @@ struct GatewayReplayTests {
     }
   }
 
-  @Test func whatAConfirmationHasChangedIsNotGivenAgain() async throws {
+  @Test("an answer whose fields a 304 changed is not replayed")
+  func replayAfterConfirmation() async throws {
     try await running { fixture in
       let lifetime = Counter()
       fixture.origin.respond("/a") { request in

@@ -15,19 +15,23 @@ struct GatewayTargetTests {
     return head
   }
 
-  @Test(arguments: [
-    (head("/", .trace, "0"), MaxForwards.answer), (head("/", .options, "0"), .answer),
-    (head("/", .options, "000"), .answer), (head("/", .trace, "1"), .forward(0)),
-    (head("/", .options, "10"), .forward(9)),
-    (head("/", .trace, "99999999999999999999"), .forward(.max)), (head("/", .trace), .unbounded),
-    (head("/", .trace, "-1"), .unbounded), (head("/", .trace, "1, 2"), .unbounded), (head("/", .trace, ""), .unbounded),
-    (head("/", .get, "0"), .unbounded), (head("/", .post, "3"), .unbounded),
-  ])
-  func onlyWhatAsksAboutTheWayIsCounted(_ head: HTTPRequest, _ expected: MaxForwards) {
+  @Test(
+    "only TRACE and OPTIONS obey Max-Forwards",
+    arguments: [
+      (head("/", .trace, "0"), MaxForwards.answer), (head("/", .options, "0"), .answer),
+      (head("/", .options, "000"), .answer), (head("/", .trace, "1"), .forward(0)),
+      (head("/", .options, "10"), .forward(9)),
+      (head("/", .trace, "99999999999999999999"), .forward(.max)), (head("/", .trace), .unbounded),
+      (head("/", .trace, "-1"), .unbounded), (head("/", .trace, "1, 2"), .unbounded),
+      (head("/", .trace, ""), .unbounded),
+      (head("/", .get, "0"), .unbounded), (head("/", .post, "3"), .unbounded),
+    ])
+  func traceMethods(_ head: HTTPRequest, _ expected: MaxForwards) {
     #expect(MaxForwards(of: head) == expected)
   }
 
-  @Test func aURLAsTargetIsAPathForTheOrigin() async throws {
+  @Test("an absolute target reaches the origin as a path")
+  func absoluteTarget() async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.serve("/a", Array("body".utf8), headers: [.cacheControl: "max-age=60"])
       for (target, host) in [("http://other.example/a", "api.example.com"), ("/a", "other.example")] {
@@ -40,7 +44,8 @@ struct GatewayTargetTests {
     }
   }
 
-  @Test func whatMayGoNoFurtherIsAnsweredHere() async throws {
+  @Test("a request with Max-Forwards: 0 is answered by the gateway")
+  func maxForwardsZero() async throws {
     try await GatewayFixture.running { fixture in
       let trace = try await fixture.get("/a?b", ["Max-Forwards: 0", "Cookie: secret", "X-Mine: 1"], method: "TRACE")
       #expect(trace.status == 200 && trace["content-type"] == "message/http")
@@ -54,7 +59,8 @@ struct GatewayTargetTests {
     }
   }
 
-  @Test func whatGoesOnIsCountedDown() async throws {
+  @Test("Max-Forwards is decremented")
+  func maxForwardsCount() async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.respond("/a") { _ in OriginResponse(body: "".utf8) }
       for method in ["TRACE", "OPTIONS", "GET"] { _ = try await fixture.get("/a", ["Max-Forwards: 3"], method: method) }

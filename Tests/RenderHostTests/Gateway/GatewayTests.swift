@@ -12,7 +12,8 @@ import Testing
 struct GatewayTests {
   private static let kept: HTTPFields = [.cacheControl: "max-age=60"]
 
-  @Test func whatMayBeKeptIsAskedForOnce() async throws {
+  @Test("a cacheable response is requested once")
+  func cacheableResponses() async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.serve("/list", Array("[1,2]".utf8), contentType: "application/json", headers: Self.kept)
       for number in 0..<3 {
@@ -26,8 +27,8 @@ struct GatewayTests {
     }
   }
 
-  @Test(arguments: [nil, "max-age=60", "public, s-maxage=60"])
-  func aCookieGoesToTheClientItWasSetForAndToNoOther(_ control: String?) async throws {
+  @Test("a cookie goes only to the client that it was set for", arguments: [nil, "max-age=60", "public, s-maxage=60"])
+  func cookiesOfClients(_ control: String?) async throws {
     try await GatewayFixture.running { fixture in
       Self.setCookies(fixture, control)
       for number in 1...3 {
@@ -38,7 +39,8 @@ struct GatewayTests {
     }
   }
 
-  @Test func anAnswerThatNamesItsCookieIsStoredWithoutIt() async throws {
+  @Test("a response that names Set-Cookie in no-cache is stored without it")
+  func namedCookie() async throws {
     try await GatewayFixture.running { fixture in
       Self.setCookies(fixture, "no-cache=\"set-cookie\", max-age=60")
       let answers = [try await fixture.get("/login"), try await fixture.get("/login")]
@@ -47,7 +49,8 @@ struct GatewayTests {
     }
   }
 
-  @Test func aRuleMayHaveAnswersStoredWithTheirCookies() async throws {
+  @Test("a rule may permit storing responses with Set-Cookie")
+  func sharedCookies() async throws {
     try await GatewayFixture.running { settings in
       var rule = ResourceRule(.glob("/log*"))
       rule.sharesCookies = true
@@ -60,7 +63,8 @@ struct GatewayTests {
     }
   }
 
-  @Test func aCookieThatComesWithAConfirmationIsNotStored() async throws {
+  @Test("a cookie in a 304 is not stored")
+  func cookieOf304() async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.respond("/news") { request in
         let fields: HTTPFields = [.eTag: "\"1\"", .cacheControl: "max-age=0, must-revalidate"]
@@ -90,7 +94,8 @@ struct GatewayTests {
     }
   }
 
-  @Test func theOriginsDateIsKept() async throws {
+  @Test("the Date of the origin stays")
+  func originDate() async throws {
     try await GatewayFixture.running { fixture in
       let date = "Sun, 06 Nov 1994 08:49:37 GMT"
       fixture.origin.serve("/dated", [65], headers: [.date: date, .cacheControl: "max-age=60"])
@@ -101,7 +106,8 @@ struct GatewayTests {
     }
   }
 
-  @Test func aRequestGoesOnWithoutWhatConcernsItsConnection() async throws {
+  @Test("hop-by-hop fields are not forwarded")
+  func hopByHopFields() async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.serve("/a", [65])
       _ = try await fixture.get("/a?b=%7E", ["X-Mine: 1", "Connection: X-Mine", "Keep-Alive: 5", "X-Other: 2"])
@@ -115,7 +121,8 @@ struct GatewayTests {
     }
   }
 
-  @Test func aConditionIsAnsweredFromWhatIsStored() async throws {
+  @Test("a condition is answered from the cache")
+  func conditions() async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.serve("/tagged", Array("abc".utf8), etag: "\"1\"", headers: Self.kept)
       _ = try await fixture.get("/tagged")
@@ -127,7 +134,8 @@ struct GatewayTests {
     }
   }
 
-  @Test func aPostGoesThroughAndMakesWhatIsStoredUnusable() async throws {
+  @Test("a POST is forwarded, and invalidates the stored response")
+  func post() async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.respond("/items") { request in
         OriginResponse(status: request.method == .post ? .created : .ok, headers: Self.kept, body: request.text.utf8)
@@ -141,12 +149,14 @@ struct GatewayTests {
   }
 
   /// RFC 9111 §4.4.
-  @Test(arguments: [
-    (OriginSettings.Forwarding.xForwarded, "https://api.example.com/items", true),
-    (.none, "http://API.example.com:80/items", true), (.xForwarded, "/items", true),
-    (.xForwarded, "https://api.example.com:8443/items", false), (.xForwarded, "https://other.example/items", false),
-  ])
-  func whatAPostNamesOfTheClientsOwnHostIsAskedForAgain(
+  @Test(
+    "a POST invalidates the URLs that its response names on the same host",
+    arguments: [
+      (OriginSettings.Forwarding.xForwarded, "https://api.example.com/items", true),
+      (.none, "http://API.example.com:80/items", true), (.xForwarded, "/items", true),
+      (.xForwarded, "https://api.example.com:8443/items", false), (.xForwarded, "https://other.example/items", false),
+    ])
+  func postReferences(
     _ forwarding: OriginSettings.Forwarding, _ location: String, _ isOwn: Bool
   ) async throws {
     try await GatewayFixture.running({ $0.gateway.origins[0].forwarding = forwarding }) { fixture in
@@ -162,7 +172,8 @@ struct GatewayTests {
     }
   }
 
-  @Test func whatIsForOneUserAloneIsAskedForEachTime() async throws {
+  @Test("a private response is requested each time")
+  func privateResponses() async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.serve("/private", [65], headers: [.cacheControl: "private, max-age=60"])
       fixture.origin.serve("/secret", [65], headers: Self.kept)
@@ -175,7 +186,8 @@ struct GatewayTests {
     }
   }
 
-  @Test func anOriginThatIsAwayIsSaidAndWhatIsStoredGiven() async throws {
+  @Test("with an unreachable origin stored responses are served, and other requests get an error")
+  func unreachableOrigin() async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.serve("/stale", [65], headers: [.cacheControl: "max-age=0, stale-if-error=60"])
       _ = try await fixture.get("/stale")
@@ -187,7 +199,8 @@ struct GatewayTests {
     }
   }
 
-  @Test func aBodyThatIsCutShortIsNotGivenAsWhole() async throws {
+  @Test("a truncated body is not served as complete")
+  func truncatedBody() async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.serve("/cut", Array(repeating: 65, count: 1_000), headers: Self.kept)
       fixture.origin.script("/cut", [.contentLengthTooLong(by: 10)])
@@ -198,7 +211,8 @@ struct GatewayTests {
     }
   }
 
-  @Test func whoAsksForTheSameMeanwhileIsAnsweredByOneRequest() async throws {
+  @Test("concurrent equal requests share one request to the origin")
+  func collapsedRequests() async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.serve("/slow", Array("once".utf8), headers: Self.kept)
       fixture.origin.hold("/slow")
@@ -212,7 +226,8 @@ struct GatewayTests {
     }
   }
 
-  @Test func whoAcceptsSomethingElseSharesWithThoseWhoAcceptTheSame() async throws {
+  @Test("concurrent requests share the response of their own variant")
+  func collapsedVariants() async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.respond("/varied") { request in
         OriginResponse(
@@ -239,7 +254,8 @@ struct GatewayTests {
     }
   }
 
-  @Test func whatTurnsOutToBeForOneAloneReleasesThoseWhoWait() async throws {
+  @Test("a private response releases waiting requests to the origin")
+  func uncollapsedRequests() async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.respond("/mine") { request in
         OriginResponse(headers: [.cacheControl: "private"], body: (request.headers[.userAgent] ?? "").utf8)
@@ -257,7 +273,8 @@ struct GatewayTests {
     }
   }
 
-  @Test func aRequestGoesOnAsItCame() async throws {
+  @Test("target, fields and body are forwarded unchanged")
+  func unchangedRequest() async throws {
     try await GatewayFixture.running { fixture in
       for target in ["/a/../b/%7e?x=%2F&random=1", "/%E4//c?"] { _ = try await fixture.get(target) }
       #expect(fixture.origin.requests.map(\.path) == ["/a/../b/%7e?x=%2F&random=1", "/%E4//c?"])
@@ -266,7 +283,8 @@ struct GatewayTests {
     }
   }
 
-  @Test func aBodyGoesOnWhileItIsStillComing() async throws {
+  @Test("a request body is forwarded while it arrives")
+  func streamedRequest() async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.respond("/upload") { OriginResponse(body: "\($0.bodySize)".utf8) }
       let client = try RawClient(port: fixture.port)
@@ -277,7 +295,8 @@ struct GatewayTests {
     }
   }
 
-  @Test func aBodyOverTheLimitIsRefusedAndNeverTakenForWhole() async throws {
+  @Test("a body over the limit is refused, and never complete at the origin")
+  func bodyLimit() async throws {
     try await GatewayFixture.running {
       $0.limits.body = 10_000
     } _: { fixture in
@@ -292,7 +311,8 @@ struct GatewayTests {
     }
   }
 
-  @Test func interimHeadsAreToldBeforeTheAnswer() async throws {
+  @Test("interim responses are forwarded before the final one")
+  func interimHeads() async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.serve("/hinted", Array("body".utf8))
       let link = try #require(HTTPField.Name("Link"))
@@ -305,7 +325,8 @@ struct GatewayTests {
     }
   }
 
-  @Test func whatComesBehindABodyIsPassedOn() async throws {
+  @Test("trailer fields are forwarded")
+  func trailers() async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.serve("/trailed", Array("body".utf8), headers: [.cacheControl: "no-store"])
       let sum = try #require(HTTPField.Name("X-Sum"))

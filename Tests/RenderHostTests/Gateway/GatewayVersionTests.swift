@@ -12,7 +12,8 @@ struct GatewayVersionTests {
   private static func link() throws -> HTTPField.Name { try #require(HTTPField.Name("Link")) }
   private static func sum() throws -> HTTPField.Name { try #require(HTTPField.Name("X-Sum")) }
 
-  @Test func anOldClientGetsNeitherChunksNorInterimHeads() async throws {
+  @Test("an HTTP/1.0 client gets neither chunks nor interim responses")
+  func http10Clients() async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.serve("/a", Array("body".utf8), headers: [.cacheControl: "no-store"])
       fixture.origin.always("/a", .informational(103, [try Self.link(): "</a.js>"], then: .chunked))
@@ -25,7 +26,8 @@ struct GatewayVersionTests {
     }
   }
 
-  @Test func aHostBesideTheOneThatCountsGoesNoFurther() throws {
+  @Test("a Host that an absolute target overrules is not forwarded")
+  func overruledHost() throws {
     let host = try #require(HTTPField.Name("Host"))
     let head = HTTPRequest(
       method: .get, scheme: "https", authority: "a", path: "/", headerFields: [host: "b", .accept: "c"])
@@ -34,7 +36,8 @@ struct GatewayVersionTests {
     #expect(fields[host] == nil && fields[.accept] == "c" && fields[.via] == "2 renderhost")
   }
 
-  @Test func theVersionOfEachRequestOnAConnectionIsItsOwn() async throws {
+  @Test("each request on a connection has its own HTTP version")
+  func versionPerRequest() async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.serve("/a", Array("body".utf8), headers: [.cacheControl: "no-store"])
       fixture.origin.always("/a", .chunked)
@@ -46,7 +49,8 @@ struct GatewayVersionTests {
     }
   }
 
-  @Test func whoEndsTheConnectionGetsInterimHeadsAllTheSame() async throws {
+  @Test("a client that closes the connection gets interim responses too")
+  func interimHeadsAtClose() async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.serve("/a", Array("body".utf8))
       fixture.origin.always("/a", .informational(103, [try Self.link(): "</a.js>"]))
@@ -75,8 +79,8 @@ struct GatewayVersionTests {
     }
   }
 
-  @Test(arguments: ["--http1.1", "--http2"])
-  func trailersOverTLSGoOn(_ option: String) async throws {
+  @Test("trailer fields over TLS are forwarded", arguments: ["--http1.1", "--http2"])
+  func tlsTrailers(_ option: String) async throws {
     try await GatewayFixture.secure { fixture in
       fixture.origin.serve("/a", Array("body".utf8), headers: [.cacheControl: "no-store"])
       fixture.origin.always("/a", .trailers([try Self.sum(): "4"]))
@@ -85,8 +89,8 @@ struct GatewayVersionTests {
     }
   }
 
-  @Test(arguments: ["--http1.1", "--http2"])
-  func aBodyOverTLSGoesOn(_ option: String) async throws {
+  @Test("a request body over TLS is forwarded", arguments: ["--http1.1", "--http2"])
+  func tlsBody(_ option: String) async throws {
     try await GatewayFixture.secure { fixture in
       fixture.origin.respond("/a") { OriginResponse(body: "\($0.bodySize)".utf8) }
       let body = String(repeating: "b", count: 100_000)
@@ -96,7 +100,8 @@ struct GatewayVersionTests {
     }
   }
 
-  @Test func aBodyWhoseLengthIsNotSaidGoesOnWithAnyMethod() async throws {
+  @Test("a body of unknown length is forwarded with any method")
+  func unknownBodyLength() async throws {
     try await GatewayFixture.secure { fixture in
       fixture.origin.respond("/a") { OriginResponse(body: "\($0.method) \($0.bodySize)".utf8) }
       for method in ["DELETE", "PROPFIND"] {
@@ -108,7 +113,8 @@ struct GatewayVersionTests {
     }
   }
 
-  @Test func aPostWithoutABodySaysSo() async throws {
+  @Test("a POST without a body has Content-Length: 0")
+  func emptyPost() async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.respond("/a") { _ in OriginResponse(body: "".utf8) }
       _ = try await fixture.get("/a", method: "POST")

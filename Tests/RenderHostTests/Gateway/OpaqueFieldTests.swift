@@ -21,8 +21,8 @@ struct OpaqueFieldTests {
     Array("\u{10FE80}\u{10FEFF}".utf8), [0xF4, 0x8F, 0xBA], [0x80, 0xBF, 0xFF, 0xFE], Array(0x80...0xFF),
   ]
 
-  @Test(arguments: values)
-  func aTextStandsForItsBytes(_ bytes: [UInt8]) {
+  @Test("an opaque text represents its bytes", arguments: values)
+  func opaqueText(_ bytes: [UInt8]) {
     let text = OpaqueText.string(of: bytes)
     #expect(OpaqueText.bytes(of: text.utf8) == bytes && !text.contains("\u{FFFD}"))
     let isPlain = String(validating: bytes, as: UTF8.self).map {
@@ -31,8 +31,8 @@ struct OpaqueFieldTests {
     #expect(OpaqueText.hasEscapes(text) == (isPlain != true))
   }
 
-  @Test(arguments: values)
-  func aTextMayComeInPieces(_ bytes: [UInt8]) {
+  @Test("an opaque text may arrive in pieces", arguments: values)
+  func opaquePieces(_ bytes: [UInt8]) {
     for border in 0...bytes.count {
       let (text, left) = OpaqueText.text(of: bytes[..<border], isWhole: false)
       #expect(left <= 3)
@@ -41,7 +41,8 @@ struct OpaqueFieldTests {
     }
   }
 
-  @Test func whoCanWriteUTF8AloneGetsLetters() {
+  @Test("bytes that are not UTF-8 become letters in readable texts")
+  func utf8Letters() {
     #expect(OpaqueText.readable(OpaqueText.string(of: [0x6E, 0xE9, 0xFF])) == "néÿ")
     #expect(OpaqueText.readable("日本") == "日本")
   }
@@ -80,7 +81,8 @@ struct OpaqueFieldTests {
     Array("\r\nX-Echo: ".utf8) + value + Array("\r\n".utf8)
   }
 
-  @Test func bytesPassUnchangedBothWaysAndOutOfTheCache() async throws {
+  @Test("bytes of fields pass unchanged in both directions, and from the cache")
+  func opaqueBytes() async throws {
     try await echoing { origin, fixture in
       for value in Self.values {
         for round in 0..<2 {
@@ -95,8 +97,8 @@ struct OpaqueFieldTests {
     }
   }
 
-  @Test(arguments: values)
-  func bytesPassHoweverTheirRequestIsCut(_ value: [UInt8]) throws {
+  @Test("bytes pass unchanged with any division of the request", arguments: values)
+  func splitRequests(_ value: [UInt8]) throws {
     let request = Self.request(value, "")
     let body = Array("POST /b HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\n".utf8) + [0xE9, 10, 0xFF]
     let all = request + body + request
@@ -122,7 +124,8 @@ struct OpaqueFieldTests {
     }
   }
 
-  @Test func requestsOnOneConnectionKeepTheirBytesBehindABody() async throws {
+  @Test("bytes of fields after a body pass unchanged")
+  func bytesAfterBody() async throws {
     try await echoing { origin, fixture in
       let client = try RawClient(port: fixture.port)
       let body = Array("POST /b HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n".utf8) + [0xE9, 10, 0xFF, 13, 10]
@@ -133,7 +136,8 @@ struct OpaqueFieldTests {
     }
   }
 
-  @Test func aChunkedBodyIsNotTouched() async throws {
+  @Test("a chunked body passes unchanged")
+  func chunkedBody() async throws {
     try await RawOrigin.running { received in
       received.ends(with: Array("0\r\n\r\n".utf8))
         ? (Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".utf8), false) : nil
@@ -150,7 +154,8 @@ struct OpaqueFieldTests {
     }
   }
 
-  @Test func overHTTP2BytesThatAreNoUTF8BecomeLetters() async throws {
+  @Test("over HTTP/2 bytes that are not UTF-8 become letters")
+  func http2Letters() async throws {
     try await GatewayFixture.secure { fixture in
       fixture.origin.serve("/a", Array("body".utf8))
       let url = "https://127.0.0.1:\(fixture.port)/a"

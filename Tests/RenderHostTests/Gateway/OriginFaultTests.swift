@@ -18,13 +18,15 @@ struct OriginFaultTests {
     .rawHead("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n\(lines)\(end)")
   }
 
-  @Test(arguments: [
-    "Content-Length: 4\r\nContent-Length: 5", "Content-Length: 4, 5", "Content-Length: 0x4",
-    "Content-Length: 4\r\nTransfer-Encoding: chunked", "Transfer-Encoding: gzip, chunked",
-    "Content-Length : 4", "Content-Length: 4\r\nA: b\0c", "Content-Length: 4\r\nwithout colon",
-    "Content-Length: 4\r\nA: \(String(repeating: "b", count: 300_000))",
-  ])
-  func aHeadThatIsNotClearIsRefusedAndNotKept(_ lines: String) async throws {
+  @Test(
+    "an ambiguous response head is refused and not stored",
+    arguments: [
+      "Content-Length: 4\r\nContent-Length: 5", "Content-Length: 4, 5", "Content-Length: 0x4",
+      "Content-Length: 4\r\nTransfer-Encoding: chunked", "Transfer-Encoding: gzip, chunked",
+      "Content-Length : 4", "Content-Length: 4\r\nA: b\0c", "Content-Length: 4\r\nwithout colon",
+      "Content-Length: 4\r\nA: \(String(repeating: "b", count: 300_000))",
+    ])
+  func ambiguousHead(_ lines: String) async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.serve("/a", Array("body".utf8), headers: Self.kept)
       fixture.origin.script("/a", [Self.head(lines)])
@@ -36,7 +38,8 @@ struct OriginFaultTests {
     }
   }
 
-  @Test func headsWithoutEndAreNotWaitedFor() async throws {
+  @Test("an endless response head is refused")
+  func endlessHeads() async throws {
     try await GatewayFixture.running { fixture in
       let interim = String(repeating: "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", count: 8_000)
       fixture.origin.always("/a", .rawHead(interim))
@@ -46,10 +49,12 @@ struct OriginFaultTests {
     }
   }
 
-  @Test(arguments: [
-    ("A: b\rSet-Cookie: c=d", "b Set-Cookie: c=d"), ("A: b\r\n \t c", "b c"), ("A: b\u{1}\u{7F}c", "b  c"),
-  ])
-  func whatMayNotStandInAFieldGoesOnAsSpace(_ line: String, _ value: String) async throws {
+  @Test(
+    "bytes that a field must not contain are forwarded as spaces",
+    arguments: [
+      ("A: b\rSet-Cookie: c=d", "b Set-Cookie: c=d"), ("A: b\r\n \t c", "b c"), ("A: b\u{1}\u{7F}c", "b  c"),
+    ])
+  func controlBytes(_ line: String, _ value: String) async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.serve("/a", Array("body".utf8))
       fixture.origin.always("/a", Self.head("Content-Length: 4\r\n\(line)"))
@@ -61,7 +66,8 @@ struct OriginFaultTests {
     }
   }
 
-  @Test func aDirectiveWithASpaceBeforeItsColonHolds() async throws {
+  @Test("a caching directive with a space before the colon applies")
+  func spaceBeforeColon() async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.serve("/a", Array("body".utf8))
       fixture.origin.always(
@@ -77,12 +83,14 @@ struct OriginFaultTests {
     }
   }
 
-  @Test(arguments: [
-    Fault.cutChunked(after: 500), head("Transfer-Encoding: chunked\r\n\r\n4\r\nwxyz\r\nzz\r\n", end: ""),
-    head("Transfer-Encoding: chunked\r\n\r\n4\r\nwxyz!!0\r\n\r\n", end: ""),
-    head("Transfer-Encoding: chunked\r\n\r\n4\r\nwxyz\r\nfffffffffffffffff1\r\n", end: ""),
-  ])
-  func aBodyThatBreaksOffHasNoEndForTheClientEither(_ fault: Fault) async throws {
+  @Test(
+    "a body that breaks off is incomplete for the client too",
+    arguments: [
+      Fault.cutChunked(after: 500), head("Transfer-Encoding: chunked\r\n\r\n4\r\nwxyz\r\nzz\r\n", end: ""),
+      head("Transfer-Encoding: chunked\r\n\r\n4\r\nwxyz!!0\r\n\r\n", end: ""),
+      head("Transfer-Encoding: chunked\r\n\r\n4\r\nwxyz\r\nfffffffffffffffff1\r\n", end: ""),
+    ])
+  func brokenBody(_ fault: Fault) async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.serve("/a", Array(repeating: 65, count: 1_000), headers: Self.kept)
       fixture.origin.script("/a", [fault])
@@ -94,7 +102,8 @@ struct OriginFaultTests {
     }
   }
 
-  @Test func whatNobodyAskedForIsNoAnswerToTheNextRequest() async throws {
+  @Test("an unsolicited response does not answer the next request")
+  func unsolicitedResponse() async throws {
     try await GatewayFixture.running { fixture in
       let unasked = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 4\r\n\r\nevil"
       // What comes along with the end of a small body libcurl sees itself.
@@ -109,11 +118,13 @@ struct OriginFaultTests {
     }
   }
 
-  @Test(arguments: [
-    Fault.closeBeforeHead, .resetBeforeHead, .garbage, .rawHead("HTTP/1.1 200 OK\r\nCache-Control: max-"),
-    .rawHead("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"), .status(503),
-  ])
-  func whereTheOriginHasNoAnswerOnlyWhatMayBeStaleIsGiven(_ fault: Fault) async throws {
+  @Test(
+    "an unreachable origin is replaced only by responses that may be stale",
+    arguments: [
+      Fault.closeBeforeHead, .resetBeforeHead, .garbage, .rawHead("HTTP/1.1 200 OK\r\nCache-Control: max-"),
+      .rawHead("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"), .status(503),
+    ])
+  func staleOnError(_ fault: Fault) async throws {
     try await GatewayFixture.running { fixture in
       for (path, control) in [
         ("/may", "max-age=0, stale-if-error=60"), ("/must-not", "max-age=0, must-revalidate, stale-if-error=60"),
@@ -130,8 +141,8 @@ struct OriginFaultTests {
   }
 
   /// RFC 5861 §4.
-  @Test(arguments: [500, 502, 503, 504])
-  func whatMayStandForAnErrorNeedsNoValidator(_ status: Int) async throws {
+  @Test("a response with stale-if-error needs no validator", arguments: [500, 502, 503, 504])
+  func staleWithoutValidator(_ status: Int) async throws {
     try await GatewayFixture.running { fixture in
       for (path, control) in [
         ("/may", "max-age=0, stale-if-error=60"), ("/may-not", "max-age=0"),
@@ -154,7 +165,8 @@ struct OriginFaultTests {
     }
   }
 
-  @Test func anAnswerThatAnnouncesMoreThanMayPassIsRefusedAtOnce() async throws {
+  @Test("a response that announces more than the limit is refused at once")
+  func answerLimit() async throws {
     try await GatewayFixture.running {
       $0.gateway.origins[0].answerLimit = 1_000
     } _: { fixture in
@@ -167,11 +179,13 @@ struct OriginFaultTests {
   }
 
   /// RFC 9111 §5.2.2.2, §5.2.2.8, §5.2.2.10.
-  @Test(arguments: [
-    ("max-age=0, must-revalidate", 504), ("max-age=0, proxy-revalidate", 504), ("s-maxage=0", 504),
-    ("no-cache", 502),
-  ])
-  func whatMustBeValidatedIsATimeoutWhileTheOriginIsAway(_ control: String, _ status: Int) async throws {
+  @Test(
+    "a response with must-revalidate is a 504 while the origin is unreachable",
+    arguments: [
+      ("max-age=0, must-revalidate", 504), ("max-age=0, proxy-revalidate", 504), ("s-maxage=0", 504),
+      ("no-cache", 502),
+    ])
+  func mustRevalidate(_ control: String, _ status: Int) async throws {
     try await GatewayFixture.running {
       $0.gateway.origins[0].patience = .init(failures: 2)
     } _: { fixture in
@@ -188,8 +202,10 @@ struct OriginFaultTests {
     }
   }
 
-  @Test(.enabled(if: NginxServer.isInstalled, "nginx is not installed"))
-  func anOriginWhoseCertificateIsNotAcceptedIsLeftAlone() async throws {
+  @Test(
+    "an origin with a rejected certificate is not asked again for a while",
+    .enabled(if: NginxServer.isInstalled, "nginx is not installed"))
+  func badCertificate() async throws {
     try await NginxServer.running(serving: ["a": Array("body".utf8)]) { server in
       try await GatewayFixture.running {
         $0.gateway.origins[0].url = PageURL(server.url(for: "/")) ?? $0.gateway.origins[0].url

@@ -14,7 +14,8 @@ struct OriginsFileTests {
     try SettingsFile(Data("{\"gateway\": \"127.0.0.1:0\", \"origins\": \(origins)}".utf8), path: "/etc/c.json")
   }
 
-  @Test func everythingThatCanBeSaidOfAnOriginIsRead() throws {
+  @Test("every key of an origin is read")
+  func everyKey() throws {
     let text = """
       [{"name": "api", "url": "https://API.example.com", "hosts": ["api.Example.com", "*.shop.example"],
         "prefixes": ["/v1/"], "connections": 7, "waiting": 3, "connect-time": "250ms", "idle-time": 9,
@@ -45,39 +46,42 @@ struct OriginsFileTests {
     #expect(origins.last?.name == "rest" && origins.last?.behavior == .protocolCache)
   }
 
-  @Test(arguments: [
-    (#"{}"#, "list"), (#"[1]"#, "origins[0]"), (#"[{"name": "a"}]"#, "url"),
-    (#"[{"url": "http://a.example"}]"#, "name"), (#"[{"name": "A b", "url": "http://a.example"}]"#, "small letters"),
-    (#"[{"name": "a", "url": "http://a.example/x"}]"#, "without a path"),
-    (#"[{"name": "a", "url": "ftp://a.example"}]"#, "http or https"),
-    (#"[{"name": "a", "url": "http://a.example", "conections": 1}]"#, "conections"),
-    (#"[{"name": "a", "url": "http://a.example", "connections": 0}]"#, "from 1 to"),
-    (#"[{"name": "a", "url": "http://a.example", "idle-time": "100ms"}]"#, "1 second"),
-    (#"[{"name": "a", "url": "http://a.example", "connections": [1]}]"#, "a text or a number"),
-    (#"[{"name": "a", "url": "http://a.example", "hosts": "a"}]"#, "a list"),
-    (#"[{"name": "a", "url": "http://a.example", "hosts": ["a:80"]}]"#, "without a port"),
-    (#"[{"name": "a", "url": "http://a.example", "prefixes": ["v1"]}]"#, "a path"),
-    (#"[{"name": "a", "url": "http://a.example", "behavior": "fast"}]"#, "protocolCache"),
-    (#"[{"name": "a", "url": "http://a.example", "urls": ["http://b.example"]}]"#, "either url or urls"),
-    (#"[{"name": "a", "urls": ["http://b.example/x"]}]"#, "without a path"), (#"[{"name": "a", "urls": []}]"#, "url"),
-    (#"[{"name": "a", "url": "http://a.example", "codings": ["GZIP;q=1"]}]"#, "content coding"),
-    (#"[{"name": "a", "url": "http://a.example", "health-path": "up"}]"#, "a path"),
-    (#"[{"name": "a", "url": "http://a.example", "health-interval": 0}]"#, "a time"),
-    (#"[{"name": "a", "url": "http://a.example", "forwarding": "x"}]"#, "x-forwarded"),
-    (#"[{"name": "a", "url": "http://a.example", "targets": ["a b"]}]"#, "field's name"),
-    (#"[{"name": "a", "url": "http://a.example", "rules": [{}]}]"#, "rules[0]"),
-    (#"[{"name": "a", "url": "http://a.example", "rules": [{"match": "/", "max": 1}]}]"#, "max"),
-    (#"[{"name": "a", "url": "http://a.example", "rules": [{"match": "/", "set-cookie": "no"}]}]"#, "pass or store"),
-    (#"[{"name": "a", "url": "http://a.example"}, {"name": "a", "url": "http://b.example", "hosts": ["b"]}]"#, "two"),
-    (#"[{"name": "a", "url": "http://a.example"}, {"name": "b", "url": "http://b.example"}]"#, "claim the same"),
-  ])
-  func anOriginIsHeldToItsForm(_ text: String, _ named: String) throws {
+  @Test(
+    "an invalid origin is an error that names the place",
+    arguments: [
+      (#"{}"#, "list"), (#"[1]"#, "origins[0]"), (#"[{"name": "a"}]"#, "url"),
+      (#"[{"url": "http://a.example"}]"#, "name"), (#"[{"name": "A b", "url": "http://a.example"}]"#, "small letters"),
+      (#"[{"name": "a", "url": "http://a.example/x"}]"#, "without a path"),
+      (#"[{"name": "a", "url": "ftp://a.example"}]"#, "http or https"),
+      (#"[{"name": "a", "url": "http://a.example", "conections": 1}]"#, "conections"),
+      (#"[{"name": "a", "url": "http://a.example", "connections": 0}]"#, "from 1 to"),
+      (#"[{"name": "a", "url": "http://a.example", "idle-time": "100ms"}]"#, "1 second"),
+      (#"[{"name": "a", "url": "http://a.example", "connections": [1]}]"#, "a text or a number"),
+      (#"[{"name": "a", "url": "http://a.example", "hosts": "a"}]"#, "a list"),
+      (#"[{"name": "a", "url": "http://a.example", "hosts": ["a:80"]}]"#, "without a port"),
+      (#"[{"name": "a", "url": "http://a.example", "prefixes": ["v1"]}]"#, "a path"),
+      (#"[{"name": "a", "url": "http://a.example", "behavior": "fast"}]"#, "protocolCache"),
+      (#"[{"name": "a", "url": "http://a.example", "urls": ["http://b.example"]}]"#, "either url or urls"),
+      (#"[{"name": "a", "urls": ["http://b.example/x"]}]"#, "without a path"), (#"[{"name": "a", "urls": []}]"#, "url"),
+      (#"[{"name": "a", "url": "http://a.example", "codings": ["GZIP;q=1"]}]"#, "content coding"),
+      (#"[{"name": "a", "url": "http://a.example", "health-path": "up"}]"#, "a path"),
+      (#"[{"name": "a", "url": "http://a.example", "health-interval": 0}]"#, "a time"),
+      (#"[{"name": "a", "url": "http://a.example", "forwarding": "x"}]"#, "x-forwarded"),
+      (#"[{"name": "a", "url": "http://a.example", "targets": ["a b"]}]"#, "field's name"),
+      (#"[{"name": "a", "url": "http://a.example", "rules": [{}]}]"#, "rules[0]"),
+      (#"[{"name": "a", "url": "http://a.example", "rules": [{"match": "/", "max": 1}]}]"#, "max"),
+      (#"[{"name": "a", "url": "http://a.example", "rules": [{"match": "/", "set-cookie": "no"}]}]"#, "pass or store"),
+      (#"[{"name": "a", "url": "http://a.example"}, {"name": "a", "url": "http://b.example", "hosts": ["b"]}]"#, "two"),
+      (#"[{"name": "a", "url": "http://a.example"}, {"name": "b", "url": "http://b.example"}]"#, "claim the same"),
+    ])
+  func invalidOrigins(_ text: String, _ named: String) throws {
     let error = #expect(throws: SettingsError.self) { try file(text) }
     let description = try #require(error?.description)
     #expect(description.contains("/etc/c.json") && description.contains(named), "\(description)")
   }
 
-  @Test func oneOriginByFlagAndThoseOfTheFileExcludeEachOther() throws {
+  @Test("--origin and origins in the file exclude each other")
+  func flagAndFile() throws {
     let path = FileManager.default.temporaryDirectory.appending(path: "origins-\(UUID()).json").path
     defer { try? FileManager.default.removeItem(atPath: path) }
     try Data(#"{"gateway": "127.0.0.1:0", "origins": [{"name": "a", "url": "http://a.example"}]}"#.utf8)

@@ -14,7 +14,8 @@ import Testing
 /// Several origins behind one gateway, each by its own rules and within its own limits.
 @Suite(.timeLimit(.minutes(2)))
 struct OriginsTests {
-  @Test func eachHostIsAnsweredByItsOriginAndOutOfItsOwnCache() async throws {
+  @Test("each host has its own origin and cache")
+  func separateOrigins() async throws {
     try await FaultOrigin.running { other in
       other.serve("/a", Array("other".utf8), headers: [.cacheControl: "max-age=60"])
       try await GatewayFixture.running({ settings in
@@ -36,7 +37,8 @@ struct OriginsTests {
     }
   }
 
-  @Test func rulesSayHowAndHowLongWhatTheyMatchIsKept() async throws {
+  @Test("rules decide how and for how long matching responses are stored")
+  func rules() async throws {
     try await GatewayFixture.running({ settings in
       settings.gateway.origins[0].rules = [
         ResourceRule(.glob("/silent/*"), lifetime: .exactly(60)), ResourceRule(.glob("/now/*"), behavior: .networkOnly),
@@ -53,7 +55,8 @@ struct OriginsTests {
     }
   }
 
-  @Test func aFieldThatIsMeantForTheGatewayDecides() async throws {
+  @Test("a targeted field for the gateway decides")
+  func targetedField() async throws {
     let name = try #require(HTTPField.Name("My-Cache-Control"))
     try await GatewayFixture.running({ $0.gateway.origins[0].targets = [name] }) { fixture in
       fixture.origin.serve("/a", [65], headers: [.cacheControl: "no-store", name: "max-age=60"])
@@ -62,7 +65,8 @@ struct OriginsTests {
     }
   }
 
-  @Test func moreThanMayWaitIsTurnedAway() async throws {
+  @Test("requests beyond the queue get a 503")
+  func fullQueue() async throws {
     try await GatewayFixture.running({ settings in
       (settings.gateway.origins[0].connections, settings.gateway.origins[0].waiting) = (1, 1)
     }) { fixture in
@@ -84,7 +88,8 @@ struct OriginsTests {
     }
   }
 
-  @Test func whoIsTurnedAwayIsInTheLogOnceInAWhile() async throws {
+  @Test("refused requests share a log line for a while")
+  func refusalLog() async throws {
     let lines = Monitor<[Data]>([])
     try await GatewayFixture.running(
       { ($0.gateway.origins[0].connections, $0.gateway.origins[0].waiting) = (1, 0) }, lines: lines
@@ -105,7 +110,8 @@ struct OriginsTests {
     #expect(texts.count { $0.contains("\"status\":200") } == 1)
   }
 
-  @Test func aBodyThatGoesThroughTakesAPlaceUntilItsEnd() async throws {
+  @Test("a forwarded body holds its place until the end")
+  func heldPlace() async throws {
     try await GatewayFixture.running({ settings in
       (settings.gateway.origins[0].connections, settings.gateway.origins[0].waiting) = (1, 0)
     }) { fixture in
@@ -130,7 +136,8 @@ struct OriginsTests {
     try await body()
   }
 
-  @Test func anOriginThatCannotBeReachedIsLeftAloneAndTriedAgain() async throws {
+  @Test("an unreachable origin rests, and is tried again")
+  func resting() async throws {
     try await GatewayFixture.running({ settings in
       settings.gateway.origins[0].patience = .init(
         failures: 1, rest: .milliseconds(200), longestRest: .milliseconds(200))
@@ -147,7 +154,8 @@ struct OriginsTests {
     }
   }
 
-  @Test func whatIsCountedTellsWhatBecameOfEachRequest() async throws {
+  @Test("the metrics count the result of each request")
+  func requestMetrics() async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.serve("/a", Array("abc".utf8), etag: "\"1\"", headers: [.cacheControl: "max-age=60"])
       fixture.origin.serve("/b", Array("abc".utf8), etag: "\"1\"", headers: [.cacheControl: "no-cache"])

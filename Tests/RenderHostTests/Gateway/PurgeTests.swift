@@ -34,14 +34,16 @@ struct PurgeTests {
     return asked
   }
 
-  @Test(arguments: [
-    (PurgeOrder.Selection.url("/news/1?page=2"), ["/news/1?page=2"]), (.url("/news/1"), ["/news/1"]),
-    (.url("/news/%31"), ["/news/1"]), (.url("/none"), []), (.prefix("/news/1"), ["/news/1", "/news/1?page=2"]),
-    (.prefix("/n"), ["/news/1", "/news/1?page=2", "/news/2"]), (.prefix("/news/."), []), (.prefix("/news/%2"), []),
-    (.tags(["even"]), ["/news/2"]), (.tags(["even", "news"]), ["/news/1", "/news/1?page=2", "/news/2"]),
-    (.tags(["none"]), []), (.all, ["/news/1", "/news/1?page=2", "/news/2", "/other"]),
-  ])
-  func whatIsMeantIsAskedForAgainAndNothingElse(_ selection: PurgeOrder.Selection, _ expected: [String]) async throws {
+  @Test(
+    "purged responses are requested again, and no others",
+    arguments: [
+      (PurgeOrder.Selection.url("/news/1?page=2"), ["/news/1?page=2"]), (.url("/news/1"), ["/news/1"]),
+      (.url("/news/%31"), ["/news/1"]), (.url("/none"), []), (.prefix("/news/1"), ["/news/1", "/news/1?page=2"]),
+      (.prefix("/n"), ["/news/1", "/news/1?page=2", "/news/2"]), (.prefix("/news/."), []), (.prefix("/news/%2"), []),
+      (.tags(["even"]), ["/news/2"]), (.tags(["even", "news"]), ["/news/1", "/news/1?page=2", "/news/2"]),
+      (.tags(["none"]), []), (.all, ["/news/1", "/news/1?page=2", "/news/2", "/other"]),
+    ])
+  func purgedResponses(_ selection: PurgeOrder.Selection, _ expected: [String]) async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.serve("/news/1", [65], headers: Self.fields(tags: "news odd"))
       fixture.origin.serve("/news/2", [65], headers: Self.fields(tags: "news even"))
@@ -52,7 +54,8 @@ struct PurgeTests {
     }
   }
 
-  @Test func anAbsoluteURLMeansTheOriginOfThatName() async throws {
+  @Test("an absolute URL selects the origin of its host")
+  func absoluteURL() async throws {
     try await GatewayFixture.running { settings in
       settings.gateway.origins[0].hosts = ["*.example.com"]
     } _: { fixture in
@@ -70,7 +73,8 @@ struct PurgeTests {
     }
   }
 
-  @Test func whatIsPurgedSoftlyServesWhileItIsAskedAbout() async throws {
+  @Test("a softly purged response is served while it is revalidated")
+  func softPurge() async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.serve("/a", Array("old".utf8), headers: Self.fields("max-age=60, stale-while-revalidate=60"))
       fixture.origin.serve("/b", Array("old".utf8), headers: Self.fields())
@@ -83,7 +87,8 @@ struct PurgeTests {
     }
   }
 
-  @Test func whatIsPurgedSoftlyServesWhereTheOriginFails() async throws {
+  @Test("a softly purged response replaces an error of the origin")
+  func softPurgeOnError() async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.serve("/a", [65], etag: "\"1\"", headers: Self.fields("max-age=60, stale-if-error=60"))
       _ = try await fixture.get("/a")
@@ -95,7 +100,8 @@ struct PurgeTests {
     }
   }
 
-  @Test func anAnswerThatWasAskedForBeforeAPurgeIsNotGivenToWhoAsksAfterIt() async throws {
+  @Test("a response requested before a purge does not answer later requests")
+  func purgeInFlight() async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.serve("/a", Array("old".utf8), headers: Self.fields(tags: "t"))
       fixture.origin.hold("/a")

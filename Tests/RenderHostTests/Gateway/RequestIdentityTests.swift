@@ -10,7 +10,8 @@ import Testing
 struct RequestIdentityTests {
   private static let kept: HTTPFields = [.cacheControl: "max-age=100"]
 
-  @Test func whatOneHostIsAnsweredIsNotGivenToAnother() async throws {
+  @Test("a response for one host does not answer another")
+  func hostIsolation() async throws {
     let name = try #require(HTTPField.Name("X-Forwarded-Host"))
     try await GatewayFixture.running { fixture in
       fixture.origin.respond("/a") { OriginResponse(headers: Self.kept, body: ($0.headers[name] ?? "").utf8) }
@@ -27,7 +28,8 @@ struct RequestIdentityTests {
     }
   }
 
-  @Test func hostsShareWhatAnOriginCannotTellThemApartBy() async throws {
+  @Test("hosts share responses if the origin cannot distinguish them")
+  func sharedHosts() async throws {
     try await GatewayFixture.running({ $0.gateway.origins[0].forwarding = .none }) { fixture in
       fixture.origin.serve("/a", [65], headers: Self.kept)
       for host in ["a.example", "b.example"] {
@@ -38,8 +40,9 @@ struct RequestIdentityTests {
     }
   }
 
-  @Test(arguments: ["/x/../a", "/./a", "/%61"])
-  func aTargetInOtherWordsIsPassedOnAndTakesNoPlace(_ target: String) async throws {
+  @Test(
+    "an equivalent target is forwarded unchanged and does not share entries", arguments: ["/x/../a", "/./a", "/%61"])
+  func equivalentTargets(_ target: String) async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.serve("/a", Array("right".utf8), headers: Self.kept)
       fixture.origin.serve(target, Array("other".utf8), headers: Self.kept)
@@ -54,7 +57,8 @@ struct RequestIdentityTests {
   }
 
   /// RFC 9110 §6.6.1.
-  @Test func anAnswerThatHasNoDateGetsOne() async throws {
+  @Test("a response without Date gets one")
+  func missingDate() async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.serve("/a", Array("abc".utf8))
       fixture.origin.always("/a", .rawHead("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n"))
@@ -63,7 +67,8 @@ struct RequestIdentityTests {
     }
   }
 
-  @Test func aFragmentIsNoPartOfARequest() async throws {
+  @Test("a fragment is not part of a request")
+  func fragment() async throws {
     try await GatewayFixture.running { fixture in
       let answer = try await fixture.get("/a#b")
       #expect(answer.status == 400)
@@ -71,7 +76,8 @@ struct RequestIdentityTests {
     }
   }
 
-  @Test func lettersBeyondASCIIGoOnAsTheyCame() async throws {
+  @Test("letters beyond ASCII are forwarded unchanged")
+  func nonASCII() async throws {
     let name = try #require(HTTPField.Name("X-Name"))
     try await GatewayFixture.running { fixture in
       fixture.origin.respond("/a") {
@@ -85,16 +91,19 @@ struct RequestIdentityTests {
     }
   }
 
-  @Test(arguments: [
-    ("api.example.com", true), ("api.example.com:8443", true), ("[::1]:80", true), ("a_b.example", true),
-    ("a\"b.example", false), ("a<b>.example", false), ("a\\b", false), ("a.example:x", false), ("[::1", false),
-    ("[g::1]", false), ("é.example", false),
-  ])
-  func aHostIsHeldToItsGrammar(_ text: String, _ isValid: Bool) {
+  @Test(
+    "a host that violates the grammar is refused",
+    arguments: [
+      ("api.example.com", true), ("api.example.com:8443", true), ("[::1]:80", true), ("a_b.example", true),
+      ("a\"b.example", false), ("a<b>.example", false), ("a\\b", false), ("a.example:x", false), ("[::1", false),
+      ("[g::1]", false), ("é.example", false),
+    ])
+  func hostGrammar(_ text: String, _ isValid: Bool) {
     #expect(RequestValidation.isAuthority(text) == isValid)
   }
 
-  @Test func aHostThatIsNoneReachesNoOrigin() async throws {
+  @Test("an invalid host reaches no origin")
+  func invalidHost() async throws {
     try await GatewayFixture.running { fixture in
       let answer = try await fixture.get("/a", host: "a\"b.example")
       #expect(answer.status == 400)

@@ -9,14 +9,16 @@ import Testing
 @testable import ServerKit
 
 struct ServerRotationTests {
-  @Test func eachServerIsTheFirstInTurn() {
+  @Test("each server is first in turn")
+  func rotation() {
     var rotation = ServerRotation(count: 3, patience: 1)
     let orders = (0..<4).map { _ in rotation.order() }
     #expect(orders == [[0, 1, 2], [1, 2, 0], [2, 0, 1], [0, 1, 2]])
   }
 
   /// What checks of the first of two servers find, whether that changes anything, and who is asked then.
-  @Test func whatChecksFindToBeDownIsLeftOutUntilItAnswers() {
+  @Test("a server that fails its checks is skipped until it answers")
+  func failedChecks() {
     var rotation = ServerRotation(count: 2, patience: 2)
     var found: [(Bool, Set<Int>)] = []
     for isGood in [false, false, false, true, false, true, false, false] {
@@ -27,7 +29,8 @@ struct ServerRotationTests {
     #expect(found.map(\.1) == [[0, 1], [1], [1], [0, 1], [0, 1], [0, 1], [0, 1], [1]])
   }
 
-  @Test func withNoneUpThereIsNoneToTry() {
+  @Test("with all servers down none is tried")
+  func allDown() {
     var rotation = ServerRotation(count: 1, patience: 1)
     let changes = [rotation.checked(0, isGood: false), rotation.checked(7, isGood: false)]
     let orders = [rotation.order(), rotation.order()]
@@ -56,7 +59,8 @@ struct ServersTests {
     }
   }
 
-  @Test func requestsGoToThemInTurnAndWhatIsKeptIsOfAll() async throws {
+  @Test("requests rotate among servers, and the cache is common")
+  func serversInTurn() async throws {
     try await running { first, second, fixture in
       for _ in 0..<2 {
         let answers = [try await fixture.get("/a"), try await fixture.get("/a")]
@@ -68,7 +72,8 @@ struct ServersTests {
     }
   }
 
-  @Test func whereOneCannotBeReachedTheOtherAnswers() async throws {
+  @Test("if one server cannot be reached the other answers")
+  func failover() async throws {
     try await running { first, second, fixture in
       second.respond("/a") { _ in OriginResponse(body: "second".utf8) }
       try await first.refuseConnections()
@@ -85,7 +90,8 @@ struct ServersTests {
     }
   }
 
-  @Test func aServerThatFailsItsChecksGetsNoRequestsUntilItIsBack() async throws {
+  @Test("a server that fails its checks gets no requests until it answers")
+  func unhealthyServer() async throws {
     try await running {
       ($0.healthPath, $0.healthInterval) = ("/health?a=b", .milliseconds(20))
     } _: { first, second, fixture in
@@ -106,7 +112,8 @@ struct ServersTests {
     }
   }
 
-  @Test func aCheckThatSucceedsEndsTheRestOfAnOrigin() async throws {
+  @Test("a successful check ends the rest of an origin")
+  func checkEndsRest() async throws {
     try await GatewayFixture.running {
       ($0.gateway.origins[0].healthPath, $0.gateway.origins[0].healthInterval) = ("/health", .milliseconds(20))
       $0.gateway.origins[0].patience = .init(failures: 1, rest: .seconds(600), longestRest: .seconds(600))

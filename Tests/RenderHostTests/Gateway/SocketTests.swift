@@ -45,7 +45,8 @@ struct SocketTests {
     }
   }
 
-  @Test func bytesGoBothWaysUnread() async throws {
+  @Test("bytes pass unchanged in both directions")
+  func tunnel() async throws {
     try await running { origin, fixture in
       let client = try RawClient(port: fixture.port)
       client.send(Self.request("/chat?a=%7E"))
@@ -71,7 +72,8 @@ struct SocketTests {
     }
   }
 
-  @Test func aClientThatEndsItsSideIsStillToldWhatTheOriginSays() async throws {
+  @Test("a client that ended its side still gets the origin's bytes")
+  func halfClose() async throws {
     try await running { origin, fixture in
       let client = try RawClient(port: fixture.port)
       client.send(Self.request())
@@ -85,7 +87,8 @@ struct SocketTests {
     }
   }
 
-  @Test func aClientThatGoesEndsTheOriginsConnection() async throws {
+  @Test("a disconnect of the client ends the origin's connection")
+  func clientDisconnect() async throws {
     try await running { origin, fixture in
       var client: RawClient? = try RawClient(port: fixture.port)
       client?.send(Self.request())
@@ -96,7 +99,8 @@ struct SocketTests {
     }
   }
 
-  @Test func aRequestBeforeItOnTheConnectionIsAnsweredFirst() async throws {
+  @Test("an earlier request on the connection is answered first")
+  func earlierRequest() async throws {
     try await RawOrigin.running { received in
       guard received.ends(with: Self.end) else { return nil }
       let isSocket = String(decoding: received, as: UTF8.self).lowercased().contains("upgrade: websocket")
@@ -114,12 +118,14 @@ struct SocketTests {
     }
   }
 
-  @Test(arguments: [
-    "HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnone",
-    "HTTP/1.1 426 Upgrade Required\r\nTransfer-Encoding: chunked\r\nSec-WebSocket-Version: 13\r\n\r\n4\r\nnone\r\n0\r\n\r\n",
-    "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nnone",
-  ])
-  func anOriginThatDoesNotAgreeIsHeardAndSentNothingMore(_ answer: String) async throws {
+  @Test(
+    "after a declined upgrade nothing more is sent to the origin",
+    arguments: [
+      "HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnone",
+      "HTTP/1.1 426 Upgrade Required\r\nTransfer-Encoding: chunked\r\nSec-WebSocket-Version: 13\r\n\r\n4\r\nnone\r\n0\r\n\r\n",
+      "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nnone",
+    ])
+  func declinedUpgrade(_ answer: String) async throws {
     try await running(answer: Array(answer.utf8)) { origin, fixture in
       let client = try RawClient(port: fixture.port)
       client.send(Self.request() + "GET /hidden HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -132,12 +138,14 @@ struct SocketTests {
   }
 
   /// RFC 6455 §4.1.
-  @Test(arguments: [
-    "Upgrade: websocket\r\nConnection: Upgrade",
-    "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: wrong",
-    "Upgrade: other\r\nConnection: Upgrade\r\n\(accept)", accept,
-  ])
-  func anAgreementThatIsNoneIsAFault(_ lines: String) async throws {
+  @Test(
+    "an invalid 101 is a 502",
+    arguments: [
+      "Upgrade: websocket\r\nConnection: Upgrade",
+      "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: wrong",
+      "Upgrade: other\r\nConnection: Upgrade\r\n\(accept)", accept,
+    ])
+  func invalidUpgrade(_ lines: String) async throws {
     try await running(answer: Self.agreement(lines)) { origin, fixture in
       let client = try RawClient(port: fixture.port)
       client.send(Self.request() + "GET /hidden HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -148,7 +156,8 @@ struct SocketTests {
     }
   }
 
-  @Test func aSocketTakesAPlaceAmongTheConnections() async throws {
+  @Test("a socket takes a place among the connections")
+  func socketPlace() async throws {
     try await running {
       ($0.connections, $0.waiting) = (1, 0)
     } _: { origin, fixture in
@@ -169,7 +178,8 @@ struct SocketTests {
     }
   }
 
-  @Test func aSocketThatIsSilentTooLongEnds() async throws {
+  @Test("a socket that is silent too long ends")
+  func silentSocket() async throws {
     try await running {
       $0.idleTime = .seconds(1)
     } _: { origin, fixture in
@@ -180,7 +190,8 @@ struct SocketTests {
     }
   }
 
-  @Test func anOriginThatSaysNothingIsATimeout() async throws {
+  @Test("a silent origin is a 504")
+  func silentOrigin() async throws {
     try await RawOrigin.running { _ in
       nil
     } _: { origin in
@@ -197,7 +208,8 @@ struct SocketTests {
     }
   }
 
-  @Test func anOriginThatIsAwayIsLeftAlone() async throws {
+  @Test("an unreachable origin rests")
+  func restingOrigin() async throws {
     try await GatewayFixture.running {
       $0.gateway.origins[0].patience = .init(failures: 1, rest: .seconds(600), longestRest: .seconds(600))
     } _: { fixture in
@@ -212,7 +224,8 @@ struct SocketTests {
     }
   }
 
-  @Test func muchGoesThroughHoweverSlowlyItIsTaken() async throws {
+  @Test("many bytes reach a slow reader")
+  func slowReader() async throws {
     try await running { origin, fixture in
       let client = try RawClient(port: fixture.port)
       client.send(Self.request())
@@ -228,7 +241,8 @@ struct SocketTests {
     }
   }
 
-  @Test func anOpenSocketDoesNotKeepTheGatewayFromEnding() async throws {
+  @Test("an open socket does not delay the shutdown")
+  func socketAtStop() async throws {
     try await running { _, fixture in
       let client = try RawClient(port: fixture.port)
       client.send(Self.request())
@@ -238,8 +252,8 @@ struct SocketTests {
     }
   }
 
-  @Test(arguments: [false, true])
-  func aRealServerSpeaksThroughIt(_ isSecure: Bool) async throws {
+  @Test("a real web socket server works through the gateway", arguments: [false, true])
+  func realServer(_ isSecure: Bool) async throws {
     let folder = try TemporaryDirectory()
     let files = isSecure ? try await TLSFiles.made("localhost", in: folder) : nil
     try await SocketServer.running(certificate: files.map { ($0.certificate, $0.privateKey) }) { server in
@@ -261,7 +275,8 @@ struct SocketTests {
 }
 
 struct BytePipeTests {
-  @Test func aChannelIsNotReadWhileTooMuchWaits() async throws {
+  @Test("a channel is not read while too many bytes wait")
+  func pausedReading() async throws {
     let pipe = BytePipe()
     let calls = Monitor(0)
     let piece = ByteBuffer(repeating: 0, count: BytePipe.limit)
@@ -272,7 +287,8 @@ struct BytePipeTests {
     #expect(calls.read { $0 } == 1 && pipe.hasRoom {})
   }
 
-  @Test func whatIsThereCanBeTakenBehindTheEnd() async throws {
+  @Test("buffered bytes can be taken after the end")
+  func bytesAfterEnd() async throws {
     let pipe = BytePipe()
     pipe.receive(ByteBuffer(string: "a"))
     pipe.finish(.failure(ChannelError.eof))
@@ -281,7 +297,8 @@ struct BytePipeTests {
     await #expect(throws: ChannelError.self) { try await pipe.next() }
   }
 
-  @Test func whoWaitsIsToldOfBytesAndOfTheEndAndMayLeave() async throws {
+  @Test("a waiter is resumed by bytes, by the end and by cancellation")
+  func waiters() async throws {
     let pipe = BytePipe()
     async let first = pipe.next()
     pipe.receive(ByteBuffer(string: "a"))

@@ -9,15 +9,17 @@ import Testing
 /// What the gateway answers by itself says when, and that no origin was asked for it.
 @Suite(.timeLimit(.minutes(2)))
 struct TerminalResponseTests {
-  @Test(arguments: [
-    ("OPTIONS * HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", 200),
-    ("GET /a#b HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", 400),
-    ("GET ftp://h/a HTTP/1.1\r\nHost: h\r\n\r\n", 400),
-    ("GET /a HTTP/1.1\r\nHost: h\r\nA: b\r\n c\r\n\r\n", 400),
-    ("GET /\(String(repeating: "u", count: 9_000)) HTTP/1.1\r\nHost: h\r\n\r\n", 414),
-    ("GET /away HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", 502),
-  ])
-  func anOwnAnswerHasItsDateAndSaysThatItIsOne(_ request: String, _ status: Int) async throws {
+  @Test(
+    "a generated answer has a Date and a Cache-Status",
+    arguments: [
+      ("OPTIONS * HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", 200),
+      ("GET /a#b HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", 400),
+      ("GET ftp://h/a HTTP/1.1\r\nHost: h\r\n\r\n", 400),
+      ("GET /a HTTP/1.1\r\nHost: h\r\nA: b\r\n c\r\n\r\n", 400),
+      ("GET /\(String(repeating: "u", count: 9_000)) HTTP/1.1\r\nHost: h\r\n\r\n", 414),
+      ("GET /away HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", 502),
+    ])
+  func ownAnswer(_ request: String, _ status: Int) async throws {
     try await GatewayFixture.running { fixture in
       try await fixture.origin.refuseConnections()
       let client = try RawClient(port: fixture.port)
@@ -31,7 +33,8 @@ struct TerminalResponseTests {
     }
   }
 
-  @Test func aConnectionThatIsRefusedIsToldWhen() async throws {
+  @Test("a refused connection gets a Date and a Cache-Status")
+  func refusedConnection() async throws {
     try await GatewayFixture.running({ $0.limits.connectionsPerAddress = 1 }) { fixture in
       let first = try RawClient(port: fixture.port)
       // It is there before the other comes.
@@ -45,7 +48,8 @@ struct TerminalResponseTests {
     }
   }
 
-  @Test func anAnswerOfTheOriginSaysWhatBecameOfItAndNothingElse() async throws {
+  @Test("a forwarded answer has one Cache-Status, and a Date")
+  func originAnswer() async throws {
     try await GatewayFixture.running({ $0.gateway.origins[0].tagLimit = 1_000 }) { fixture in
       fixture.origin.serve("/a", Array("abc".utf8), headers: [.cacheControl: "no-store"])
       let whole = try await fixture.get("/a")

@@ -5,7 +5,8 @@ import Testing
 @testable import RenderHost
 
 struct CheckConfigTests {
-  @Test func goodSettingsAreShownWithTheirSources() async throws {
+  @Test("valid settings are printed with their sources")
+  func validSettings() async throws {
     let folder = try TemporaryDirectory()
     let file = folder.file("c.json")
     try Data(#"{"max-pages": 7, "workers": 3}"#.utf8).write(to: URL(fileURLWithPath: file))
@@ -23,18 +24,20 @@ struct CheckConfigTests {
     #expect(result.error.contains("RENDERHOST_ODD is set"))
   }
 
-  @Test(arguments: [
-    (["--bundles", "/nowhere"], "/nowhere is no folder"), (["--bundles", "/", "--workers", "none"], "\"none\""),
-    ([], "nothing to serve"), (["--bundles", "/", "--config", "/nowhere.json"], "/nowhere.json"),
-    (["--bundles", "/", "--framework", "Vue=/nowhere.js"], "/nowhere.js of Vue cannot be read"),
-    (["--bundles", "/", "--prelude", "Rax=/nowhere.js"], "--prelude: the file /nowhere.js of Rax cannot be read"),
-    (["--bundles", "/", "--framework", "Vue=/tmp"], "/tmp of Vue cannot be read"),
-    (["--bundles", "/", "--framework", "Vue=/proc/self/exe"], "/proc/self/exe of Vue is not UTF-8"),
-    (["--bundles", "/", "--admin-listen", "0.0.0.0:0"], "0.0.0.0:0, since there is no admin token"),
-    (["--bundles", "/", "--public", "page"], "one or several of pages, dashboard, status, metrics and admin"),
-    (["--bundles", "/", "--framework", "View=/etc/hostname"], "TYPE of Vanilla, Vue, Rax or Weex"),
-  ])
-  func badSettingsAreNamedAndTheStatusIsOne(_ arguments: [String], _ named: String) async throws {
+  @Test(
+    "invalid settings are named, and the exit status is 1",
+    arguments: [
+      (["--bundles", "/nowhere"], "/nowhere is no folder"), (["--bundles", "/", "--workers", "none"], "\"none\""),
+      ([], "nothing to serve"), (["--bundles", "/", "--config", "/nowhere.json"], "/nowhere.json"),
+      (["--bundles", "/", "--framework", "Vue=/nowhere.js"], "/nowhere.js of Vue cannot be read"),
+      (["--bundles", "/", "--prelude", "Rax=/nowhere.js"], "--prelude: the file /nowhere.js of Rax cannot be read"),
+      (["--bundles", "/", "--framework", "Vue=/tmp"], "/tmp of Vue cannot be read"),
+      (["--bundles", "/", "--framework", "Vue=/proc/self/exe"], "/proc/self/exe of Vue is not UTF-8"),
+      (["--bundles", "/", "--admin-listen", "0.0.0.0:0"], "0.0.0.0:0, since there is no admin token"),
+      (["--bundles", "/", "--public", "page"], "one or several of pages, dashboard, status, metrics and admin"),
+      (["--bundles", "/", "--framework", "View=/etc/hostname"], "TYPE of Vanilla, Vue, Rax or Weex"),
+    ])
+  func invalidSettings(_ arguments: [String], _ named: String) async throws {
     let result = try await Tool.Running([Tool.renderhost, "--check-config"] + arguments).result()
     #expect(result.status == 1 && result.error.contains(named), "\(result)")
     // What is checked is what is run.
@@ -42,17 +45,21 @@ struct CheckConfigTests {
     #expect(run.status == 1 && run.error.contains(named), "\(run)")
   }
 
-  @Test(arguments: [
-    (["--listen", "0.0.0.0:80"], "127.0.0.1:0", "default"), (["--listen", "127.0.0.1:80"], "127.0.0.1:80", "default"),
-    (["--listen", "0.0.0.0:80", "--admin-listen", "[::1]:9090"], "[::1]:9090", "--admin-listen"),
-  ])
-  func whereAdministrationIsToBeHadIsShown(_ arguments: [String], _ address: String, _ source: String) async throws {
+  @Test(
+    "the address of the admin listener is printed",
+    arguments: [
+      (["--listen", "0.0.0.0:80"], "127.0.0.1:0", "default"),
+      (["--listen", "127.0.0.1:80"], "127.0.0.1:80", "default"),
+      (["--listen", "0.0.0.0:80", "--admin-listen", "[::1]:9090"], "[::1]:9090", "--admin-listen"),
+    ])
+  func adminAddress(_ arguments: [String], _ address: String, _ source: String) async throws {
     let result = try await Tool.Running([Tool.renderhost, "--check-config", "--bundles", "/"] + arguments).result()
     let lines = result.output.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
     #expect(result.status == 0 && lines.contains(["admin-listen", address, source]), "\(result)")
   }
 
-  @Test func whatAnswersEverybodyIsSaid() async throws {
+  @Test("routes that answer everybody are a warning")
+  func publicWarnings() async throws {
     let result = try await Tool.run(
       Tool.renderhost, "--check-config", "--bundles", "/", "--listen", "0.0.0.0:80", "--public", "pages,metrics",
       "--insecure-admin")

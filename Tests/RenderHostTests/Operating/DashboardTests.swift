@@ -45,7 +45,8 @@ struct DashboardTests {
     return status
   }
 
-  @Test func itLoadsWithoutAConsoleErrorShowsAPreviewAndUpdatesLive() async throws {
+  @Test("the dashboard loads without errors, shows a preview, and updates itself")
+  func dashboard() async throws {
     let (asked, previews) = (Monitor(0), Monitor(0))
     let host = try await LiveHost(
       controls: .fake {
@@ -79,7 +80,8 @@ struct DashboardTests {
     try await host.stop()
   }
 
-  @Test func anEmptyHostSaysSo() async throws {
+  @Test("an empty host is shown as empty")
+  func emptyHost() async throws {
     var controls = HostControls.fake()
     controls.server.checks = [HealthCheck(name: "release") { "no release is active yet" }]
     let host = try await LiveHost(controls: controls)
@@ -92,7 +94,8 @@ struct DashboardTests {
     try await host.stop()
   }
 
-  @Test func thePolicyAllowsNothingElse() {
+  @Test("the content security policy forbids everything else")
+  func contentPolicy() {
     let page = DashboardPage()
     #expect(!page.policy.contains("unsafe") && page.policy.hasPrefix("default-src 'none'; script-src 'sha256-"))
     #expect(

@@ -7,7 +7,8 @@ import Testing
 struct FailureLogTests {
   private let start = Date(timeIntervalSince1970: 1_795_000_000)
 
-  @Test func failuresHaveTheTimeWhenTheyHappenedNewestFirst() {
+  @Test("failures have their time and are listed newest first")
+  func order() {
     let log = FailureLog()
     log.append(.page, "one", of: "a.js", at: start)
     log.append(.worker, "two", at: start + 2)
@@ -18,7 +19,8 @@ struct FailureLogTests {
     #expect(log.latest.map(\.subject) == [nil, nil, "a.js"])
   }
 
-  @Test func aKindThatComesOftenHidesNoOther() {
+  @Test("a frequent kind does not hide others")
+  func kinds() {
     let log = FailureLog()
     log.append(.release, "the source is away", at: start)
     for number in 1...100 { log.append(.page, "\(number)", at: start + Double(number)) }
@@ -27,7 +29,8 @@ struct FailureLogTests {
     #expect(FailureLog.limit * HostStatus.failureKinds.count <= HostStatus.failureLimit)
   }
 
-  @Test func theSameAgainIsShownOnceAndLongTextsAreCut() {
+  @Test("a repeated failure is listed once, and long texts are cut")
+  func repetitions() {
     let log = FailureLog()
     log.append(.page, "x", of: "a.js", at: start)
     log.append(.page, "x", of: "b.js", at: start + 1)

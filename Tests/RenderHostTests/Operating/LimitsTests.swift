@@ -31,26 +31,28 @@ struct LimitsTests {
     let named: String
   }
 
-  @Test(arguments: [
-    Excess(
-      testDescription: "a URL", sent: "GET /\(String(repeating: "u", count: 9000)) HTTP/1.1\r\nHost: h\r\n\r\n",
-      status: 414, named: "the limit is 8192"),
-    Excess(
-      testDescription: "a URL without end", sent: "GET /\(String(repeating: "u", count: 400_000))", status: 414,
-      named: "URL"),
-    Excess(
-      testDescription: "a field",
-      sent: "GET /healthz HTTP/1.1\r\nHost: h\r\nX: \(String(repeating: "h", count: 20_000))\r\n\r\n", status: 431,
-      named: "header"),
-    Excess(
-      testDescription: "many fields",
-      sent: "GET /healthz HTTP/1.1\r\nHost: h\r\n\(String(repeating: "A: b\r\n", count: 300))\r\n", status: 431,
-      named: "header"),
-    Excess(
-      testDescription: "a body", sent: "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 2000000\r\n\r\n",
-      status: 413, named: "limit of 1048576"),
-  ])
-  func whatIsTooLongIsRefusedByNameAndTheConnectionClosed(_ excess: Excess) async throws {
+  @Test(
+    "a long target or field is refused by name, and the connection closed",
+    arguments: [
+      Excess(
+        testDescription: "a URL", sent: "GET /\(String(repeating: "u", count: 9000)) HTTP/1.1\r\nHost: h\r\n\r\n",
+        status: 414, named: "the limit is 8192"),
+      Excess(
+        testDescription: "a URL without end", sent: "GET /\(String(repeating: "u", count: 400_000))", status: 414,
+        named: "URL"),
+      Excess(
+        testDescription: "a field",
+        sent: "GET /healthz HTTP/1.1\r\nHost: h\r\nX: \(String(repeating: "h", count: 20_000))\r\n\r\n", status: 431,
+        named: "header"),
+      Excess(
+        testDescription: "many fields",
+        sent: "GET /healthz HTTP/1.1\r\nHost: h\r\n\(String(repeating: "A: b\r\n", count: 300))\r\n", status: 431,
+        named: "header"),
+      Excess(
+        testDescription: "a body", sent: "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 2000000\r\n\r\n",
+        status: 413, named: "limit of 1048576"),
+    ])
+  func longHeads(_ excess: Excess) async throws {
     let host = try await host()
     let client = try RawClient(port: host.port)
     client.send(excess.sent)
@@ -61,7 +63,8 @@ struct LimitsTests {
     try await host.stop()
   }
 
-  @Test func aBodyOfUnknownLengthIsCutAtItsLimit() async throws {
+  @Test("a body of unknown length is refused at the limit")
+  func unknownLength() async throws {
     let host = try await host { $0.body = 10_000 }
     let client = try RawClient(port: host.port)
     client.send("POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -75,14 +78,16 @@ struct LimitsTests {
     try await host.stop()
   }
 
-  @Test(arguments: [
-    ("zz\r\nabcd\r\n", "HTTP/1.1 400 ", "the request's body is not valid HTTP"),
-    ("4\r\nabcdX\r\n0\r\n\r\n", "HTTP/1.1 400 ", "the request's body is not valid HTTP"),
-    ("fffffffffffffffff\r\nabcd\r\n", "HTTP/1.1 400 ", "the request's body is not valid HTTP"),
-    ("7d0\r\n\(String(repeating: "b", count: 2_000))\r\n0\r\n\r\n", "HTTP/1.1 413 ", "more than 1000 bytes"),
-    ("4\r\nabcd\r\n0\r\n\r\n", "HTTP/1.1 200 ", "4 bytes"),
-  ])
-  func aBodyInChunksIsTakenOrRefusedAsWhatItIs(_ chunks: String, _ status: String, _ reason: String) async throws {
+  @Test(
+    "a chunked body is accepted, or refused with the right status",
+    arguments: [
+      ("zz\r\nabcd\r\n", "HTTP/1.1 400 ", "the request's body is not valid HTTP"),
+      ("4\r\nabcdX\r\n0\r\n\r\n", "HTTP/1.1 400 ", "the request's body is not valid HTTP"),
+      ("fffffffffffffffff\r\nabcd\r\n", "HTTP/1.1 400 ", "the request's body is not valid HTTP"),
+      ("7d0\r\n\(String(repeating: "b", count: 2_000))\r\n0\r\n\r\n", "HTTP/1.1 413 ", "more than 1000 bytes"),
+      ("4\r\nabcd\r\n0\r\n\r\n", "HTTP/1.1 200 ", "4 bytes"),
+    ])
+  func chunkedBodies(_ chunks: String, _ status: String, _ reason: String) async throws {
     let host = try await host()
     for path in ["/collect", "/echo"] where path == "/collect" || status == "HTTP/1.1 400 " {
       let client = try RawClient(port: host.port)
@@ -93,7 +98,8 @@ struct LimitsTests {
     try await host.stop()
   }
 
-  @Test func whoAsksWhetherABodyIsWantedIsTold() async throws {
+  @Test("Expect: 100-continue is answered")
+  func expectContinue() async throws {
     let host = try await host()
     let client = try RawClient(port: host.port)
     let head = "POST /echo HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n"
@@ -108,7 +114,8 @@ struct LimitsTests {
     try await host.stop()
   }
 
-  @Test func aHeadThatTakesTooLongIsGivenUp() async throws {
+  @Test("a head that exceeds its time ends the connection")
+  func slowHead() async throws {
     let host = try await host { $0.headTime = .seconds(2) }
     let client = try RawClient(port: host.port)
     client.send("GET /healthz HTTP/1.1\r\nHo")
@@ -119,7 +126,8 @@ struct LimitsTests {
     try await host.stop()
   }
 
-  @Test func theTimeForTheFirstHeadDoesNotBoundTheConnection() async throws {
+  @Test("the time limit of the first head does not limit the connection")
+  func headTimeOfFirst() async throws {
     let host = try await host { $0.headTime = .seconds(2) }
     let client = try RawClient(port: host.port)
     client.send("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -147,7 +155,8 @@ struct LimitsTests {
     try await host.stop()
   }
 
-  @Test func oneAddressHasItsConnectionsAndNoMore() async throws {
+  @Test("an address has a limited number of connections")
+  func connectionsPerAddress() async throws {
     let host = try await host { $0.connectionsPerAddress = 2 }
     let first = try RawClient(port: host.port)
     var second: RawClient? = try RawClient(port: host.port)
@@ -169,7 +178,8 @@ struct LimitsTests {
     try await host.stop()
   }
 
-  @Test func moreConnectionsThanAllowedWaitForTheirTurn() async throws {
+  @Test("connections beyond the limit wait")
+  func waitingConnections() async throws {
     let host = try await host { $0.connections = 1 }
     var first: RawClient? = try RawClient(port: host.port)
     first?.send("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -182,7 +192,8 @@ struct LimitsTests {
     try await host.stop()
   }
 
-  @Test func whatIsRefusedIsCounted() async throws {
+  @Test("refusals are counted")
+  func refusalMetrics() async throws {
     let host = try await host()
     let client = try RawClient(port: host.port)
     client.send("GET /\(String(repeating: "u", count: 9000)) HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -200,17 +211,19 @@ struct LimitsTests {
     try await host.stop()
   }
 
-  @Test(arguments: [
-    ("GET / HTTP/1.1\r\n\r\n", 400), ("GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 400),
-    ("GET / HTTP/1.1\r\nHost: a, b\r\n\r\n", 400), ("GET / HTTP/1.1\r\nHost: a@b\r\n\r\n", 400),
-    ("POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: xchunked\r\n\r\n", 501),
-    ("POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501),
-    ("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
-    ("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nabcd", 400),
-    ("GET / HTTP/1.1\r\nHost: h\r\nA: b\u{01}c\r\n\r\n", 400),
-    ("GET / HTTP/1.1\r\nHost: h\r\nA : b\r\n\r\n", 400), ("GET / HTTP/1.1\r\nHost: h\r\nA: b\rc\r\n\r\n", 400),
-  ])
-  func whatMayMeanTwoThingsIsRefusedAndTheConnectionClosed(_ head: String, _ status: Int) async throws {
+  @Test(
+    "an ambiguous request is refused, and the connection closed",
+    arguments: [
+      ("GET / HTTP/1.1\r\n\r\n", 400), ("GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 400),
+      ("GET / HTTP/1.1\r\nHost: a, b\r\n\r\n", 400), ("GET / HTTP/1.1\r\nHost: a@b\r\n\r\n", 400),
+      ("POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: xchunked\r\n\r\n", 501),
+      ("POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501),
+      ("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+      ("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nabcd", 400),
+      ("GET / HTTP/1.1\r\nHost: h\r\nA: b\u{01}c\r\n\r\n", 400),
+      ("GET / HTTP/1.1\r\nHost: h\r\nA : b\r\n\r\n", 400), ("GET / HTTP/1.1\r\nHost: h\r\nA: b\rc\r\n\r\n", 400),
+    ])
+  func ambiguousRequests(_ head: String, _ status: Int) async throws {
     let host = try await host()
     let client = try RawClient(port: host.port)
     client.send(head + "GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")

@@ -137,7 +137,8 @@ struct ListenerPlanTests {
     #expect(ListenerPlan(settings.server).refusal == nil)
   }
 
-  @Test func groupsAreListedAsSentencesHaveThem() {
+  @Test("groups are listed with commas and \"and\"")
+  func groupList() {
     #expect(RouteGroup.guarded.list == "pages, dashboard, status, metrics and admin")
     #expect([RouteGroup.metrics, .pages].list == "pages and metrics")
     #expect([RouteGroup.metrics].list == "metrics" && [RouteGroup]().list == "")

@@ -12,7 +12,8 @@ struct LogTests {
     try #require(try JSONSerialization.jsonObject(with: line) as? [String: Any])
   }
 
-  @Test func aLineIsOneJSONObjectWhateverIsSaid() throws {
+  @Test("a log line is one JSON object for any text")
+  func jsonLine() throws {
     let lines = Monitor<[Data]>([])
     var logger = Logger(label: "l") { JSONLogHandler(label: $0) { line in lines.change { $0.append(line) } } }
     logger[metadataKey: "id"] = "7"

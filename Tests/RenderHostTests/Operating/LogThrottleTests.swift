@@ -8,14 +8,16 @@ import Testing
 @testable import ServerKit
 
 struct LogThrottleTests {
-  @Test func theFirstIsSaidAndThenOnceInAWhileWithTheCount() {
+  @Test("the first occurrence is logged, and then one per interval with the count")
+  func throttle() {
     let start = ContinuousClock.now
     var recurrence = LogThrottle(every: .seconds(10))
     let said = [0, 1, 1, 9, 10, 11, 19, 40, 41].map { recurrence.note(at: start + .seconds($0)) }
     #expect(said == [1, nil, nil, nil, 4, nil, nil, 3, nil])
   }
 
-  @Test func namesCountOnTheirOwnUpToABound() {
+  @Test("each name is counted separately, up to a limit")
+  func throttledNames() {
     let recurrences = LogThrottles(every: .seconds(10))
     let now = ContinuousClock.now
     #expect(recurrences.note("a", at: now) == 1 && recurrences.note("b", at: now) == 1)
@@ -25,8 +27,8 @@ struct LogThrottleTests {
     #expect(recurrences.note("b", at: now + .seconds(10)) == 1)
   }
 
-  @Test(arguments: [(503, 1), (429, 1), (404, 20), (502, 20)])
-  func requestsThatAreTurnedAwayShareALine(_ status: Int, _ expected: Int) async throws {
+  @Test("refused requests share a log line", arguments: [(503, 1), (429, 1), (404, 20), (502, 20)])
+  func refusedRequests(_ status: Int, _ expected: Int) async throws {
     let lines = Monitor<[Data]>([])
     let router = Router(context: HostRequestContext.self)
     router.add(middleware: AccessLogMiddleware())

@@ -31,23 +31,27 @@ struct MetricsTextTests {
         """)
   }
 
-  @Test func openMetricsNamesTheFamilyWithoutTheSuffixAndEnds() {
+  @Test("OpenMetrics names families without suffix and ends with EOF")
+  func openMetrics() {
     let registry = MetricRegistry()
     Counter(label: "c", factory: registry).increment()
     let text = PrometheusText(format: .openMetrics).text(registry)
     #expect(text == "# HELP c c\n# TYPE c counter\nc_total 1\n# EOF\n")
   }
 
-  @Test(arguments: [
-    (nil, PrometheusText.Format.prometheus), ("*/*", .prometheus), ("text/plain", .prometheus),
-    ("application/openmetrics-text; version=1.0.0,text/plain;q=0.5", .openMetrics),
-    ("application/openmetrics-text;q=0, text/plain", .prometheus),
-  ])
-  func theFormatIsTheOneAskedFor(_ accept: String?, _ format: PrometheusText.Format) {
+  @Test(
+    "the format is that of Accept",
+    arguments: [
+      (nil, PrometheusText.Format.prometheus), ("*/*", .prometheus), ("text/plain", .prometheus),
+      ("application/openmetrics-text; version=1.0.0,text/plain;q=0.5", .openMetrics),
+      ("application/openmetrics-text;q=0, text/plain", .prometheus),
+    ])
+  func negotiatedFormat(_ accept: String?, _ format: PrometheusText.Format) {
     #expect(PrometheusText.Format(accept: accept) == format)
   }
 
-  @Test func whatAnybodyMayWriteIsEscapedAndStaysParseable() throws {
+  @Test("label values are escaped")
+  func escapedLabels() throws {
     let registry = MetricRegistry()
     let nasty = "a\"b\\c\nd}e{f=\u{e9}"
     Counter(label: "1 odd-name", dimensions: [("__x y", nasty)], factory: registry).increment()
@@ -67,7 +71,8 @@ struct MetricsTextTests {
     #expect(samples.first { $0.labels["who"] == "other" }?.value == 50)
   }
 
-  @Test func everythingTheHostRecordsIsWellFormed() throws {
+  @Test("all recorded metrics are well-formed")
+  func wellFormed() throws {
     let metrics = HostMetrics()
     metrics.requests(method: "GET", route: "/bundles/{path}", status: 200).increment()
     metrics.duration(method: "GET", route: "/bundles/{path}").recordMilliseconds(3)

@@ -58,11 +58,13 @@ struct OperatingRoutesTests {
     }
   }
 
-  @Test(arguments: [
-    nil, "Bearer", "Bearer ", "Bearer wrong", "Basic correct horse battery staple",
-    "Bearer correct horse battery stapl", "Bearer correct horse battery staples", "correct horse battery staple",
-  ])
-  func whoDoesNotShowTheTokenIsRefused(_ authorization: String?) async throws {
+  @Test(
+    "an admin request without the token is refused",
+    arguments: [
+      nil, "Bearer", "Bearer ", "Bearer wrong", "Basic correct horse battery staple",
+      "Bearer correct horse battery stapl", "Bearer correct horse battery staples", "correct horse battery staple",
+    ])
+  func missingToken(_ authorization: String?) async throws {
     let relaunched = Monitor(0)
     var controls = HostControls.fake()
     controls.server.relaunch = { relaunched.change { $0 += 1 } }
@@ -77,7 +79,8 @@ struct OperatingRoutesTests {
     #expect(relaunched.read { $0 } == 0)
   }
 
-  @Test func whoShowsTheTokenMayRelaunchAndClearAndLook() async throws {
+  @Test("the token permits relaunch, clearing the cache and reading the settings")
+  func adminRoutes() async throws {
     struct Away: Error, CustomStringConvertible {
       let description = "https://a.example/manifest.json answered 503"
     }
@@ -101,11 +104,13 @@ struct OperatingRoutesTests {
     #expect(done.read { $0 } == ["relaunch"])
   }
 
-  @Test(arguments: [
-    ("abc-DEF_1.2:3", true), (String(repeating: "a", count: 128), true), (String(repeating: "a", count: 129), false),
-    ("", false), ("a b", false), ("a\"b", false), ("é", false),
-  ])
-  func aSaneRequestIDIsTakenOver(_ id: String, _ isTaken: Bool) async throws {
+  @Test(
+    "a valid request id is adopted",
+    arguments: [
+      ("abc-DEF_1.2:3", true), (String(repeating: "a", count: 128), true), (String(repeating: "a", count: 129), false),
+      ("", false), ("a b", false), ("a\"b", false), ("é", false),
+    ])
+  func requestID(_ id: String, _ isTaken: Bool) async throws {
     try await application().serve { client in
       try await client.execute(uri: "/healthz", method: .get, headers: [.requestID: id]) { answer in
         let given = try #require(answer.headers[.requestID])
@@ -115,7 +120,8 @@ struct OperatingRoutesTests {
     }
   }
 
-  @Test func errorsAreAnsweredInJSONAndFaultsTellNothing() async throws {
+  @Test("errors are JSON, and internal errors are not disclosed")
+  func jsonErrors() async throws {
     struct Secret: Error {}
     try await application { router in
       router.get("/fault") { _, _ -> String in throw Secret() }
@@ -141,7 +147,8 @@ struct OperatingRoutesTests {
     }
   }
 
-  @Test func requestsAreCountedByTheirRouteNeverByTheirPath() async throws {
+  @Test("requests are counted by route, never by path")
+  func routeMetrics() async throws {
     let metrics = HostMetrics()
     try await application(metrics: metrics) { router in
       router.get("/things/:id") { _, _ in "here" }
@@ -169,7 +176,8 @@ struct OperatingRoutesTests {
     }
   }
 
-  @Test func statusHasChecksAndTrafficBesideWhatTheOwnerFills() async throws {
+  @Test("the status has checks and traffic beside the owner's values")
+  func statusContents() async throws {
     var controls = HostControls.fake {
       var status = HostStatus(started: Date(timeIntervalSince1970: 1_795_000_000))
       status.failures = (0..<50).map { .init(time: Date(), kind: "page", message: "\($0)", subject: nil) }

@@ -22,7 +22,8 @@ struct RequestTargetFormTests {
     #expect(RequestTargetForm(target, method) == form)
   }
 
-  @Test func theHostOfAURLIsTheOneThatCounts() throws {
+  @Test("the host of an absolute target wins over Host")
+  func hostOfTarget() throws {
     let channel = EmbeddedChannel(handler: RequestHeadHandler())
     let head = HTTPRequestHead(version: .http1_1, method: .GET, uri: "http://other/a", headers: ["Host": "h"])
     try channel.writeInbound(HTTPServerRequestPart.head(head))
@@ -33,7 +34,8 @@ struct RequestTargetFormTests {
     #expect(seen.uri == "/a" && seen.headers["host"] == ["other"])
   }
 
-  @Test func aMethodKeepsItsHyphen() throws {
+  @Test("a method may contain a hyphen")
+  func methodWithHyphen() throws {
     let channel = EmbeddedChannel(handler: RequestHeadHandler())
     let head = HTTPRequestHead(version: .http1_1, method: .MSEARCH, uri: "/a", headers: ["Host": "h"])
     try channel.writeInbound(HTTPServerRequestPart.head(head))

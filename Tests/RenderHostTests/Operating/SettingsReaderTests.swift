@@ -72,7 +72,8 @@ struct SettingsReaderTests {
     #expect(Set(merged.sources.values) == [file])
   }
 
-  @Test func listsOfALayerTakeThePlaceOfThoseBelow() throws {
+  @Test("a list replaces the list of a lower layer")
+  func listLayers() throws {
     let merged = try SettingsReader(
       flags: [.bundles: ["b"], .framework: ["Vue=/a.js", "Rax=/b.js"]],
       environment: ["RENDERHOST_ALLOW_ORIGIN": "https://a.example, https://b.example"], file: nil
@@ -82,12 +83,13 @@ struct SettingsReaderTests {
   }
 
   @Test(
+    "public routes are named with commas or by repetition",
     arguments: [
       (["pages"], [.pages]), (["pages,metrics"], [.pages, .metrics]),
       (["pages , status", "admin"], [.pages, .status, .admin]),
       (["metrics", "metrics"], [.metrics]),
     ] as [([String], Set<RouteGroup>)])
-  func publicRoutesAreNamedWithCommasOrOneByOne(_ given: [String], _ expected: Set<RouteGroup>) throws {
+  func publicRoutes(_ given: [String], _ expected: Set<RouteGroup>) throws {
     let variable = ["RENDERHOST_PUBLIC": given.joined(separator: ",")]
     for (flags, environment) in [([.publicRoutes: given], [:]), ([:], variable)]
       as [([SettingKey: [String]], [String: String])]
@@ -98,7 +100,8 @@ struct SettingsReaderTests {
     }
   }
 
-  @Test func namesOfRoutesThatDoNotExistAreRefusedWithThoseThatDo() throws {
+  @Test("unknown routes are refused with a list of the known ones")
+  func unknownRoutes() throws {
     let error = #expect(throws: SettingsError.self) {
       try SettingsReader(flags: [.publicRoutes: ["pages,statuss"]], environment: [:], file: nil).merged()
     }
@@ -115,16 +118,18 @@ struct SettingsReaderTests {
     #expect(merged.settings.allowsInsecureAdmin == isSet)
   }
 
-  @Test(arguments: [
-    ("workers", "0"), ("workers", "many"), ("page-time", "soon"), ("page-time", "-1"), ("worker-memory", "1MB"),
-    ("worker-memory", "big"), ("max-pages", "1.5"), ("listen", "8080"), ("listen", "::1:80"), ("listen", "h:99999"),
-    ("manifest", "ftp://a.example/m"), ("allow-origin", "https://a.example/path"), ("allow-origin", "a.example"),
-    ("admin-listen", "9090"), ("public", "page"), ("public", "bundles"), ("insecure-admin", "yes"),
-    ("framework", "Vue"), ("prelude", "Rax"), ("env", "=3"), ("env", "scale"),
-    ("log-level", "loud"), ("log-format", "xml"), ("max-header", "9MB"),
-    ("admin-token", "short"), ("admin-token-file", "/nowhere/token"), ("follow", "0.2"), ("bundles", ""),
-  ])
-  func aBadValueIsNamedWithItsKeyAndItsSource(_ key: String, _ value: String) throws {
+  @Test(
+    "an invalid value is named with its key and source",
+    arguments: [
+      ("workers", "0"), ("workers", "many"), ("page-time", "soon"), ("page-time", "-1"), ("worker-memory", "1MB"),
+      ("worker-memory", "big"), ("max-pages", "1.5"), ("listen", "8080"), ("listen", "::1:80"), ("listen", "h:99999"),
+      ("manifest", "ftp://a.example/m"), ("allow-origin", "https://a.example/path"), ("allow-origin", "a.example"),
+      ("admin-listen", "9090"), ("public", "page"), ("public", "bundles"), ("insecure-admin", "yes"),
+      ("framework", "Vue"), ("prelude", "Rax"), ("env", "=3"), ("env", "scale"),
+      ("log-level", "loud"), ("log-format", "xml"), ("max-header", "9MB"),
+      ("admin-token", "short"), ("admin-token-file", "/nowhere/token"), ("follow", "0.2"), ("bundles", ""),
+    ])
+  func badValues(_ key: String, _ value: String) throws {
     let setting = try #require(SettingKey(rawValue: key))
     let reader = SettingsReader(flags: [:], environment: [setting.variable: value], file: nil)
     let error = #expect(throws: SettingsError.self) { try reader.merged() }
@@ -133,13 +138,15 @@ struct SettingsReaderTests {
     #expect(text.contains(Settings.setting(setting)?.isSecret == true ? "…" : "\"\(value)\""))
   }
 
-  @Test(arguments: [
-    (#"{"wrokers": 3}"#, "wrokers"), (#"{"workers": [1, 2]}"#, "list"), (#"[1]"#, "object"), ("{", "object"),
-    (#"{"workers": ["1", "2"]}"#, "one value"),
-    (#"{"workers": true}"#, "a number"), (#"{"insecure-admin": null}"#, "true or false"),
-    (#"{"insecure-admin": [true]}"#, "no text"),
-  ])
-  func aFileIsHeldToItsForm(_ text: String, _ named: String) throws {
+  @Test(
+    "an invalid file is an error that names the place",
+    arguments: [
+      (#"{"wrokers": 3}"#, "wrokers"), (#"{"workers": [1, 2]}"#, "list"), (#"[1]"#, "object"), ("{", "object"),
+      (#"{"workers": ["1", "2"]}"#, "one value"),
+      (#"{"workers": true}"#, "a number"), (#"{"insecure-admin": null}"#, "true or false"),
+      (#"{"insecure-admin": [true]}"#, "no text"),
+    ])
+  func fileForm(_ text: String, _ named: String) throws {
     let error = #expect(throws: SettingsError.self) {
       try SettingsFile(Data(text.utf8), path: "/etc/c.json")
     }
@@ -148,19 +155,21 @@ struct SettingsReaderTests {
   }
 
   @Test(
+    "conflicting settings are an error",
     arguments: [
       ([:], "nothing to serve"), ([.bundles: ["b"], .manifest: ["https://a.example/m"]], "exclude"),
       ([.bundles: ["b"], .tlsCert: ["c"]], "--tls-key"),
       ([.bundles: ["b"], .adminToken: ["0123456789abcdef"], .adminTokenFile: ["f"]], "one of them"),
     ] as [([SettingKey: [String]], String)])
-  func whatDoesNotGoTogetherIsSaid(_ flags: [SettingKey: [String]], _ named: String) throws {
+  func combinations(_ flags: [SettingKey: [String]], _ named: String) throws {
     let error = #expect(throws: SettingsError.self) {
       try SettingsReader(flags: flags, environment: [:], file: nil).merged()
     }
     #expect(error?.description.contains(named) == true)
   }
 
-  @Test func aSecretOfAnEarlierLayerWinsOverTheFileOfALaterOne() throws {
+  @Test("a secret of a higher layer wins over a secret file of a lower one")
+  func secretLayers() throws {
     let merged = try SettingsReader(
       flags: [.bundles: ["b"], .adminToken: ["0123456789abcdef"]],
       environment: ["RENDERHOST_ADMIN_TOKEN_FILE": "/nowhere"], file: nil

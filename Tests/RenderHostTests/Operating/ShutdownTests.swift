@@ -12,7 +12,8 @@ import Testing
 
 @Suite(.timeLimit(.minutes(2)))
 struct ShutdownTests {
-  @Test func whatIsUnderWayIsFinished() async throws {
+  @Test("requests under way are finished at shutdown")
+  func finishedRequests() async throws {
     let (arrived, mayEnd) = (Monitor(false), Monitor(false))
     let host = try await LiveHost { router in
       router.get("/slow") { _, _ in
@@ -59,11 +60,13 @@ struct ShutdownTests {
     try await host.stop()
   }
 
-  @Test func whatASlowClientHasNotTakenYetIsSentAtTheEndOfTheDaemon() async throws {
+  @Test("a slow client gets its whole answer at shutdown")
+  func slowClient() async throws {
     try await takeLate("HTTP/1.1\r\nHost: h") { await $0.beginStopping() }
   }
 
-  @Test func whoTakesNothingDoesNotKeepTheDaemon() async throws {
+  @Test("a client that reads nothing does not delay the shutdown beyond its limit")
+  func stalledClient() async throws {
     var settings = Settings()
     settings.shutdownTime = .milliseconds(300)
     let host = try await LiveHost(settings) { router in
@@ -80,8 +83,10 @@ struct ShutdownTests {
     client.send("")
   }
 
-  @Test(arguments: ["HTTP/1.1\r\nHost: h", "HTTP/1.1\r\nHost: h\r\nConnection: close"])
-  func aSlowClientIsNoIdleOne(_ head: String) async throws {
+  @Test(
+    "a slow client does not count as idle",
+    arguments: ["HTTP/1.1\r\nHost: h", "HTTP/1.1\r\nHost: h\r\nConnection: close"])
+  func slowIsNotIdle(_ head: String) async throws {
     var limits = ServerSettings.Limits()
     limits.idle = .milliseconds(300)
     // Longer than that, and than a connection lingers whose client has all.
@@ -101,7 +106,8 @@ struct ShutdownTests {
     try await host.stop()
   }
 
-  @Test func whatTakesLongerThanItMayIsCut() async throws {
+  @Test("a response that exceeds the shutdown limit is cut off")
+  func shutdownLimit() async throws {
     let arrived = Monitor(false)
     var settings = Settings()
     settings.shutdownTime = .milliseconds(300)
@@ -136,7 +142,8 @@ struct ShutdownTests {
     #expect(try await daemon.result().status == 0)
   }
 
-  @Test func systemdIsToldThatTheDaemonIsReadyWhenItIs() async throws {
+  @Test("systemd is notified when the daemon is ready")
+  func readyNotification() async throws {
     let folder = try TemporaryDirectory()
     let socket = try NotifySocket(path: folder.file("notify"))
     try await FaultOrigin.running { (origin: FaultOrigin) async throws -> Void in
@@ -169,7 +176,8 @@ struct ShutdownTests {
     }
   }
 
-  @Test func theDaemonTellsSystemdHowItIs() async throws {
+  @Test("systemd is notified of the daemon's status")
+  func statusNotification() async throws {
     let folder = try TemporaryDirectory()
     let socket = try NotifySocket(path: folder.file("notify"))
     try DaemonTests.write("// home", to: folder.file("bundles/home.js"))

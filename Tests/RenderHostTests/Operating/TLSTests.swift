@@ -24,7 +24,8 @@ struct TLSTests {
     return shown.output + shown.error
   }
 
-  @Test func tlsSpeaksHTTP2WhereTheClientDoes() async throws {
+  @Test("TLS uses HTTP/2 if the client supports it")
+  func http2() async throws {
     let folder = try TemporaryDirectory()
     let host = try await LiveHost(settings(try await certificate("one", in: folder)))
     let shown = try await handshake(host.port)
@@ -38,7 +39,8 @@ struct TLSTests {
     try await host.stop()
   }
 
-  @Test func limitsHoldUnderHTTP2Too() async throws {
+  @Test("limits apply to HTTP/2 too")
+  func http2Limits() async throws {
     let folder = try TemporaryDirectory()
     let host = try await LiveHost(settings(try await certificate("one", in: folder)))
     let url = "https://127.0.0.1:\(host.port)/"
@@ -53,7 +55,8 @@ struct TLSTests {
     try await host.stop()
   }
 
-  @Test func aNewCertificateIsTakenUpWithoutDroppingConnections() async throws {
+  @Test("a new certificate is loaded without dropping connections")
+  func newCertificate() async throws {
     let folder = try TemporaryDirectory()
     let (first, second) = (try await certificate("one", in: folder), try await certificate("two", in: folder))
     let live = TLSFiles(certificate: folder.file("live.crt"), privateKey: folder.file("live.key"))
@@ -77,7 +80,8 @@ struct TLSTests {
     try await host.stop()
   }
 
-  @Test func filesThatDoNotBelongTogetherAreSaidSo() async throws {
+  @Test("a certificate and a key that do not match are an error")
+  func mismatchedFiles() async throws {
     let folder = try TemporaryDirectory()
     let (first, second) = (try await certificate("one", in: folder), try await certificate("two", in: folder))
     var settings = Settings()
@@ -92,7 +96,8 @@ struct TLSTests {
     #expect(SettingsCheck.problems(of: settings).isEmpty)
   }
 
-  @Test func aHandshakeThatTakesTooLongIsGivenUp() async throws {
+  @Test("a handshake that exceeds its time ends the connection")
+  func slowHandshake() async throws {
     let folder = try TemporaryDirectory()
     var settings = settings(try await certificate("one", in: folder))
     settings.limits.headTime = .milliseconds(300)

@@ -5,7 +5,8 @@ import Testing
 @testable import ServerKit
 
 struct TrafficHistoryTests {
-  @Test func aPointTellsWhatHappenedSinceTheLast() throws {
+  @Test("a point contains the changes since the previous one")
+  func pointValues() throws {
     let metrics = HostMetrics()
     let start = Date(timeIntervalSince1970: 1_000_000)
     metrics.requests(method: "GET", route: "/a", status: 200).increment(by: 1000)
@@ -27,7 +28,8 @@ struct TrafficHistoryTests {
     #expect(points[1].requests == 0 && points[1].hits == nil && points[1].median == nil)
   }
 
-  @Test func onlyTheLastPointsAreKept() {
+  @Test("only the last points are kept")
+  func pointLimit() {
     let history = TrafficHistory(MetricRegistry(), now: Date(timeIntervalSince1970: 0))
     for number in 1...300 { history.sample(at: Date(timeIntervalSince1970: Double(number))) }
     let points = history.traffic.points

@@ -16,7 +16,8 @@ import Testing
     return String(decoding: try await response.body.collect(upTo: 1 << 20), as: UTF8.self)
   }
 
-  @Test func eventsHaveIdsAndGoOnWhereAClientWas() async throws {
+  @Test("events have ids, and a stream resumes after the last one")
+  func resumedStream() async throws {
     try await PageFarm.running(["counter": Script.counter], workers: 1) { farm in
       let id = try await farm.open("counter")
       let log = try await farm.log(of: id)
@@ -41,7 +42,8 @@ import Testing
     }
   }
 
-  @Test func aSilentStreamShowsThatItIsThere() async throws {
+  @Test("a silent stream has heartbeats")
+  func heartbeats() async throws {
     try await PageFarm.running(["counter": Script.counter], workers: 1) { farm in
       let id = try await farm.open("counter")
       async let stream = watch(farm, id)
@@ -54,7 +56,8 @@ import Testing
     }
   }
 
-  @Test func whoIsTooSlowIsToldWhatIsGone() async {
+  @Test("a slow reader learns how many events it missed")
+  func missedEvents() async {
     let log = EventLog()
     for number in 1...(EventLog.countLimit + 10) { log.append("log", Array("\(number)".utf8)) }
     guard case .events(let events, let missed) = await log.next(after: 2, within: .zero) else {
@@ -68,7 +71,8 @@ import Testing
     #expect(long.first?.name == "changed")
   }
 
-  @Test func aWatcherWaitsUntilSomethingComes() async {
+  @Test("a reader waits for the next event")
+  func waitingWatcher() async {
     let log = EventLog()
     async let batch = log.next(after: 0, within: .seconds(20))
     log.append("log", [])

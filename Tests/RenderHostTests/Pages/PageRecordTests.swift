@@ -11,7 +11,8 @@ import Testing
 @Suite(.serialized) struct PageRecordTests {
   private static let pages = "renderhost_pages_opened_total"
 
-  @Test func everyOpeningIsCountedByWhatBecameOfIt() async throws {
+  @Test("every opening is counted by its result")
+  func openingMetrics() async throws {
     try await PageFarm.running(
       ["counter": Script.counter, "throws": Script.head + "throw new Error('broken')", "hang": Script.endless],
       workers: 1, pageTime: .milliseconds(300)
@@ -37,7 +38,8 @@ import Testing
   }
 
   /// On a busy machine the engine stops one run of a script and the daemon kills the worker of the next.
-  @Test func aHangIsKeptOnceHoweverItWasStopped() {
+  @Test("a hang is recorded once, however it was stopped")
+  func hangRecord() {
     let record = HostRecord()
     let limit = 0.3
     for took in [nil, 0.6, 0.7] {
@@ -70,14 +72,16 @@ import Testing
     }
   }
 
-  @Test func timesThatAWorkerHasMadeUpAreNoTrouble() throws {
+  @Test("invalid times of a worker are limited to an hour")
+  func limitedTimes() throws {
     let record = HostRecord()
     for seconds in [Double.nan, .infinity, -1, 1e300] { record.entered("render", seconds: seconds) }
     let text = PrometheusText(format: .prometheus).text(record.metrics.registry)
     #expect(try StrictMetrics(text).value("renderhost_page_entry_seconds_sum", ["kind": "render"]) == 3_600)
   }
 
-  @Test func whatALivePageThrowsByItselfIsKept() async throws {
+  @Test("an error that a live page throws by itself is recorded")
+  func liveErrors() async throws {
     let script = Script.page(
       "b.addEvent('click', function () { throw new Error('not now') })")
     try await PageFarm.running(["page": script], workers: 1) { farm in
@@ -92,7 +96,8 @@ import Testing
     }
   }
 
-  @Test func whatIsNotFetchedAndPagesBeyondTheLimitAreCounted() async throws {
+  @Test("refused fetches and pages beyond the limit are counted")
+  func refusalMetrics() async throws {
     try await PageFarm.running(["counter": Script.counter], workers: 1, change: { $0.pages = 1 }) { farm in
       for path in ["/render?url=https://other.example/a.js", "/resources?url=https://other.example/a.png"] {
         #expect(try await farm.ask(.get, path).status == 403)

@@ -30,7 +30,8 @@ import Testing
     return events.map(\.name)
   }
 
-  @Test func aPageKeepsItsReleaseHearsOfTheNextAndTakesItWhenItIsReloaded() async throws {
+  @Test("a page keeps its release, is told of the next one, and takes it when reloaded")
+  func pageRelease() async throws {
     try await PageFarm.running(["page": Self.script("one")], files: ["data.txt": "1"], workers: 1) { farm in
       let id = try await farm.open("page")
       try await farm.until { try await Self.shown(id, farm) == "one with 1" }
@@ -47,7 +48,8 @@ import Testing
     }
   }
 
-  @Test func aReloadThatFailsLeavesThePageAsItWas() async throws {
+  @Test("a failed reload leaves the page unchanged")
+  func failedReload() async throws {
     try await PageFarm.running(["page": Self.script("one")], files: ["data.txt": "1"], workers: 1) { farm in
       let id = try await farm.open("page")
       try await farm.until { try await Self.shown(id, farm) == "one with 1" }

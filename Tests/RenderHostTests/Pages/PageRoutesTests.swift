@@ -7,7 +7,8 @@ import Testing
 @testable import RenderHost
 
 @Suite(.serialized) struct PageRoutesTests {
-  @Test func aPageIsOpenedShownFiredAtAndClosed() async throws {
+  @Test("a page is opened, shown, sent events, and closed")
+  func pageLife() async throws {
     try await PageFarm.running(["counter": Script.counter], workers: 1) { farm in
       let opened = try await farm.ask(.post, "/pages", #"{"name":"counter"}"#)
       #expect(opened.status == 201)
@@ -37,7 +38,8 @@ import Testing
     }
   }
 
-  @Test func aPageIsRenderedInOneGo() async throws {
+  @Test("a page is rendered by one request")
+  func render() async throws {
     let script = Script.page(
       "b.appendChild(d.createElement('text', { attr: { value: 'hello ' + weex.config.bundleUrl } }))")
     try await PageFarm.running(["hello": script], workers: 1) { farm in
@@ -54,7 +56,8 @@ import Testing
     }
   }
 
-  @Test func whatAPageFetchesComesThroughTheDaemon() async throws {
+  @Test("the daemon makes a page's requests")
+  func pageFetches() async throws {
     let script = Script.page(
       """
       var t = d.createElement('text', { attr: { value: 'nothing' } }); b.appendChild(t)
@@ -69,7 +72,8 @@ import Testing
     }
   }
 
-  @Test func aPageIsNoWayToOtherServers() async throws {
+  @Test("a page cannot reach servers that are not permitted")
+  func noOpenProxy() async throws {
     let script = Script.page(
       """
       var t = d.createElement('text', { attr: { value: '' } }); b.appendChild(t)
@@ -117,7 +121,8 @@ import Testing
     }
   }
 
-  @Test func nestedDataIsRefusedBeforeItCostsAnything() async throws {
+  @Test("deeply nested data is refused early")
+  func nestedData() async throws {
     let deep = #"{"x":"# + String(repeating: "[", count: 490) + String(repeating: "]", count: 490) + "}"
     let found = "expected at most 64 levels of nesting, found more at byte"
     try await PageFarm.running(["counter": Script.counter], workers: 1) { farm in
@@ -160,7 +165,8 @@ import Testing
     }
   }
 
-  @Test func aBodyOfTheWrongShapeIsRefusedWithThePlaceAndWhatIsThere() async throws {
+  @Test("a body of the wrong shape is refused with the place and the type")
+  func wrongShape() async throws {
     try await PageFarm.running(["counter": Script.counter], workers: 1) { farm in
       for (body, reason) in [
         (#"{"name":7}"#, "name: expected a text, found a number"),
@@ -185,7 +191,8 @@ import Testing
     }
   }
 
-  @Test func pagesThatNobodyAsksForExpire() async throws {
+  @Test("idle pages expire")
+  func idlePages() async throws {
     try await PageFarm.running(["counter": Script.counter], workers: 1, change: { $0.pageIdle = .seconds(60) }) {
       farm in
       let id = try await farm.open("counter")
@@ -200,7 +207,8 @@ import Testing
     }
   }
 
-  @Test func otherDataRefreshesAPage() async throws {
+  @Test("other data refreshes a page")
+  func refresh() async throws {
     let script = Script.page("b.appendChild(d.createElement('text', { attr: { value: 'a' } }))")
     try await PageFarm.running(["page": script], workers: 1) { farm in
       let id = try await farm.open("page")

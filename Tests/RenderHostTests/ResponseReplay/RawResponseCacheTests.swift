@@ -5,33 +5,39 @@ import Testing
 @testable import ServerKit
 
 struct RawResponseCacheTests {
-  @Test(arguments: [
-    ("GET / HTTP/1.1\r\n\r\n", true), ("HEAD /a HTTP/1.1\r\nHost: h\r\n\r\n", true),
-    ("GET / HTTP/1.1\r\nHost: h\r\n", false), ("GET / HTTP/1.1\r\nHost: h\r\n\r\n\r\n", false),
-    ("GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n", false), ("GET / HTTP/1.1\n\nGET / HTTP/1.1\r\n\r\n", false),
-    ("GET / HTTP/1.1\r\n\r\nabc\r\n\r\n", false), ("POST / HTTP/1.1\r\n\r\n", false), ("", false), ("\r\n\r\n", false),
-    ("GET /\(String(repeating: "a", count: 2048)) HTTP/1.1\r\n\r\n", false),
-  ])
-  func oneWholeHeadIsTold(_ bytes: String, _ isWhole: Bool) {
+  @Test(
+    "a complete head is recognised",
+    arguments: [
+      ("GET / HTTP/1.1\r\n\r\n", true), ("HEAD /a HTTP/1.1\r\nHost: h\r\n\r\n", true),
+      ("GET / HTTP/1.1\r\nHost: h\r\n", false), ("GET / HTTP/1.1\r\nHost: h\r\n\r\n\r\n", false),
+      ("GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n", false), ("GET / HTTP/1.1\n\nGET / HTTP/1.1\r\n\r\n", false),
+      ("GET / HTTP/1.1\r\n\r\nabc\r\n\r\n", false), ("POST / HTTP/1.1\r\n\r\n", false), ("", false),
+      ("\r\n\r\n", false),
+      ("GET /\(String(repeating: "a", count: 2048)) HTTP/1.1\r\n\r\n", false),
+    ])
+  func completeHead(_ bytes: String, _ isWhole: Bool) {
     #expect(RawResponseCache.isWholeHead(ByteBuffer(string: bytes)) == isWhole)
   }
 
   private static let fields = "Date: Sun, 22 Nov 2026 00:14:37 GMT\r\nX-Request-Id: 0123456789abcdef\r\n"
   private let offer = ReplayOffer { 0 }
 
-  @Test(arguments: [
-    ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\(fields)\r\n", true),
-    ("HTTP/1.1 304 Not Modified\r\n\(fields)\r\n", true),
-    ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\(fields)\r\n", false),
-    ("HTTP/1.1 200 OK\r\nConnection: close\r\n\(fields)\r\n", false),
-    ("HTTP/1.1 200 OK\r\nDate: Sun, 22 Nov 2026 00:14:37 GMT\r\n\r\n", false),
-    ("HTTP/1.0 200 OK\r\n\(fields)\r\n", false), ("HTTP/1.1 200 OK\r\n\(fields)", false), ("", false),
-  ])
-  func whatCannotBeGivenTwiceIsNotRemembered(_ head: String, _ isRemembered: Bool) {
+  @Test(
+    "an answer that cannot be replayed is not recorded",
+    arguments: [
+      ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\(fields)\r\n", true),
+      ("HTTP/1.1 304 Not Modified\r\n\(fields)\r\n", true),
+      ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\(fields)\r\n", false),
+      ("HTTP/1.1 200 OK\r\nConnection: close\r\n\(fields)\r\n", false),
+      ("HTTP/1.1 200 OK\r\nDate: Sun, 22 Nov 2026 00:14:37 GMT\r\n\r\n", false),
+      ("HTTP/1.0 200 OK\r\n\(fields)\r\n", false), ("HTTP/1.1 200 OK\r\n\(fields)", false), ("", false),
+    ])
+  func unreplayable(_ head: String, _ isRemembered: Bool) {
     #expect((RecordedResponse([ByteBuffer(string: head), ByteBuffer(string: "ab")], offer) != nil) == isRemembered)
   }
 
-  @Test func onlyTheDateAndTheIdAreOthers() throws {
+  @Test("only the date and the id are replaced")
+  func replacedFields() throws {
     let head = "HTTP/1.1 200 OK\r\nETag: \"a\"\r\n\(Self.fields)Vary: Date\r\n\r\n"
     let body = [ByteBuffer(string: "abc"), ByteBuffer(string: "def")]
     let answer = try #require(RecordedResponse([ByteBuffer(string: head)] + body, offer))
@@ -42,7 +48,8 @@ struct RawResponseCacheTests {
         == "HTTP/1.1 200 OK\r\nETag: \"a\"\r\nDate: DATE\r\nX-Request-Id: ID\r\nVary: Date\r\n\r\nabcdef")
   }
 
-  @Test func theOldestGiveWayWhenThereIsNoMoreRoom() throws {
+  @Test("the oldest answers are evicted")
+  func eviction() throws {
     let memory = RawResponseCache(capacity: 32_000)
     let head = "HTTP/1.1 200 OK\r\n\(Self.fields)\r\n"
     for number in 0..<100 {

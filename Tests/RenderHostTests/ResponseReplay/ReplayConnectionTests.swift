@@ -22,7 +22,8 @@ struct ReplayConnectionTests {
     }
   }
 
-  @Test func theSameHeadGetsTheSameAnswerWithAnIDOfItsOwn() async throws {
+  @Test("an identical head gets the same answer with an id of its own")
+  func sameHead() async throws {
     let made = Monitor(0)
     let host = try await host(made)
     let head = "GET /known HTTP/1.1\r\nHost: h\r\n\r\n"
@@ -37,11 +38,13 @@ struct ReplayConnectionTests {
     try await host.stop()
   }
 
-  @Test(arguments: [
-    "HTTP/1.1\r\nHost: h\r\nConnection: close", "HTTP/1.1\r\nHost: h\r\nConnection: Close",
-    "HTTP/1.1\r\nHost: h\r\nConnection: TE, close", "HTTP/1.0", "HTTP/1.0\r\nConnection: keep-alive",
-  ])
-  func aConnectionEndsWithItsLastRequestHoweverOftenThatWasAnswered(_ head: String) async throws {
+  @Test(
+    "a connection ends after its last request, also for replayed answers",
+    arguments: [
+      "HTTP/1.1\r\nHost: h\r\nConnection: close", "HTTP/1.1\r\nHost: h\r\nConnection: Close",
+      "HTTP/1.1\r\nHost: h\r\nConnection: TE, close", "HTTP/1.0", "HTTP/1.0\r\nConnection: keep-alive",
+    ])
+  func lastRequest(_ head: String) async throws {
     let host = try await host(Monitor(0))
     for _ in 0..<3 {
       let client = try RawClient(port: host.port)
@@ -54,7 +57,8 @@ struct ReplayConnectionTests {
     try await host.stop()
   }
 
-  @Test func onlyTheLastOfSeveralRequestsEndsTheConnection() async throws {
+  @Test("only the last of several requests ends the connection")
+  func severalRequests() async throws {
     let host = try await host(Monitor(0))
     let client = try RawClient(port: host.port)
     let head = "GET /known HTTP/1.1\r\nHost: h\r\n"
@@ -65,7 +69,8 @@ struct ReplayConnectionTests {
     try await host.stop()
   }
 
-  @Test func eachAnswerIsLoggedWithTheAddressThatItWentTo() async throws {
+  @Test("each answer is logged with the client's address")
+  func loggedAddress() async throws {
     let lines = Monitor<[String]>([])
     let logger = Logger(label: "l") {
       JSONLogHandler(label: $0) { line in lines.change { $0.append(String(decoding: line, as: UTF8.self)) } }
@@ -92,14 +97,16 @@ struct ReplayConnectionTests {
     return try #require(RecordedResponse([ByteBuffer(string: head), body], ReplayOffer { 0 }))
   }
 
-  @Test func aPartThatIsRememberedDoesNotKeepTheWhole() throws {
+  @Test("a recorded part does not retain the whole buffer")
+  func retainedMemory() throws {
     let whole = ByteBuffer(repeating: 0x61, count: 4 << 20)
     let part = try #require(whole.getSlice(at: 100, length: 10_000))
     let body = try #require(try answer(part).buffers(.init(date: "d", requestID: "i", age: 0), ByteBufferAllocator()).1)
     #expect(body == part && body.storageCapacity < 100_000)
   }
 
-  @Test func manySmallAnswersCountWithAllTheyTake() throws {
+  @Test("small answers count with their overhead")
+  func countedMemory() throws {
     let memory = RawResponseCache(capacity: 1 << 20)
     let heads = (0..<2000).map { ByteBuffer(string: "HEAD /\($0) HTTP/1.1\r\n\r\n") }
     for head in heads { memory.remember(try answer(ByteBuffer()), for: head) }

@@ -48,7 +48,8 @@ struct ReplayTests {
       .map { $0.dropFirst(name.count + 1).trimmingCharacters(in: .whitespaces) }
   }
 
-  @Test func whoAsksInTheSameWordsGetsTheSameAnswerWithANewIdAndDate() async throws {
+  @Test("an identical request gets the same answer with a new id and date")
+  func identicalRequest() async throws {
     let host = try await host()
     var ids: Set<String> = []
     for _ in 0..<2 {
@@ -67,7 +68,8 @@ struct ReplayTests {
     try await host.stop()
   }
 
-  @Test func whatIsGivenAgainIsCountedAndLoggedLikeTheFirst() async throws {
+  @Test("a replayed answer is counted and logged like the first")
+  func replayRecords() async throws {
     let host = try await host()
     let client = try RawClient(port: host.port)
     for _ in 0..<5 {
@@ -81,7 +83,8 @@ struct ReplayTests {
     try await host.stop()
   }
 
-  @Test func whatDoesNotHoldAnyMoreIsAskedForAgain() async throws {
+  @Test("an outdated answer is not replayed")
+  func invalidReplay() async throws {
     let host = try await host()
     let client = try RawClient(port: host.port)
     client.send(Self.head())
@@ -92,11 +95,13 @@ struct ReplayTests {
     try await host.stop()
   }
 
-  @Test(arguments: [
-    "GET /known HTTP/1.1\r\nHost: h\r\nAccept: a\r\n\r\n", "GET /known?a HTTP/1.1\r\nHost: h\r\n\r\n",
-    "GET /known HTTP/1.1\r\nHost: i\r\n\r\n", "GET /known HTTP/1.1\r\nhost: h\r\n\r\n",
-  ])
-  func otherWordsAreAnotherRequest(_ head: String) async throws {
+  @Test(
+    "a request that differs in one byte is not replayed",
+    arguments: [
+      "GET /known HTTP/1.1\r\nHost: h\r\nAccept: a\r\n\r\n", "GET /known?a HTTP/1.1\r\nHost: h\r\n\r\n",
+      "GET /known HTTP/1.1\r\nHost: i\r\n\r\n", "GET /known HTTP/1.1\r\nhost: h\r\n\r\n",
+    ])
+  func differentRequest(_ head: String) async throws {
     let host = try await host()
     let client = try RawClient(port: host.port)
     client.send(Self.head())
@@ -106,7 +111,8 @@ struct ReplayTests {
     try await host.stop()
   }
 
-  @Test func whatNobodyAllowedIsAskedForEachTime() async throws {
+  @Test("an answer without permission is not replayed")
+  func notAllowed() async throws {
     let host = try await host()
     let client = try RawClient(port: host.port)
     for number in 1...3 {
@@ -116,7 +122,8 @@ struct ReplayTests {
     try await host.stop()
   }
 
-  @Test func whoNamesItsRequestsGetsAnAnswerOfItsOwn() async throws {
+  @Test("a request with an id of the client is not replayed")
+  func clientID() async throws {
     let host = try await host()
     let client = try RawClient(port: host.port)
     for number in 1...2 {
@@ -127,7 +134,8 @@ struct ReplayTests {
     try await host.stop()
   }
 
-  @Test func theHeadAloneIsNotTakenForTheWhole() async throws {
+  @Test("an answer to HEAD does not answer GET")
+  func headAndGet() async throws {
     let host = try await host()
     let client = try RawClient(port: host.port)
     for (method, end) in [("GET", "answer 1."), ("HEAD", "\r\n\r\n"), ("GET", "answer 1."), ("HEAD", "\r\n\r\n")] {
@@ -139,12 +147,14 @@ struct ReplayTests {
     try await host.stop()
   }
 
-  @Test(arguments: [
-    [head() + head()], [head() + head() + head("/other"), head()], ["GET /known HT", "TP/1.1\r\nHost: h\r\n\r\n"],
-    [head("/known", "Content-Length: 3\r\n"), "abc"], [head("/known", "Content-Length: 3\r\n") + "abc", head()],
-    [head("/known", "Content-Length: 3\r\n"), "abc" + head()], ["\r\n" + head()], [head() + "GET /kn"],
-  ])
-  func howeverRequestsAreCutEachHasItsAnswerInTurn(_ writes: [String]) async throws {
+  @Test(
+    "requests in any division are answered in turn",
+    arguments: [
+      [head() + head()], [head() + head() + head("/other"), head()], ["GET /known HT", "TP/1.1\r\nHost: h\r\n\r\n"],
+      [head("/known", "Content-Length: 3\r\n"), "abc"], [head("/known", "Content-Length: 3\r\n") + "abc", head()],
+      [head("/known", "Content-Length: 3\r\n"), "abc" + head()], ["\r\n" + head()], [head() + "GET /kn"],
+    ])
+  func splitRequests(_ writes: [String]) async throws {
     let host = try await host()
     let isCut = writes.last?.hasSuffix("GET /kn") == true
     let last = isCut ? "own HTTP/1.1\r\nHost: h\r\nX: last\r\n\r\n" : Self.head("/known", "X: last\r\n")
@@ -168,7 +178,8 @@ struct ReplayTests {
     try await host.stop()
   }
 
-  @Test func aLargeBodyIsGivenAgainWhole() async throws {
+  @Test("a large body is replayed completely")
+  func largeBody() async throws {
     let host = try await host()
     let client = try RawClient(port: host.port)
     var bodies: Set<String> = []
@@ -180,7 +191,8 @@ struct ReplayTests {
     try await host.stop()
   }
 
-  @Test func aClientThatReadsLateGetsEverything() async throws {
+  @Test("a client that reads late gets all answers")
+  func lateReader() async throws {
     let host = try await host()
     let client = try RawClient(port: host.port)
     client.send(Self.head("/large"))
@@ -196,7 +208,8 @@ struct ReplayTests {
     try await host.stop()
   }
 
-  @Test func aConnectionThatIsOnlyGivenKnownAnswersIsNotIdle() async throws {
+  @Test("a connection with replayed answers only is not idle")
+  func notIdle() async throws {
     let host = try await host { $0.limits.idle = .seconds(2) }
     let client = try RawClient(port: host.port)
     let end = ContinuousClock.now + .milliseconds(4_500)
@@ -208,7 +221,8 @@ struct ReplayTests {
     try await host.stop()
   }
 
-  @Test func aConnectionThatIsToCloseIsClosed() async throws {
+  @Test("a connection with Connection: close is closed")
+  func closedConnection() async throws {
     let host = try await host()
     for number in 1...2 {
       let client = try RawClient(port: host.port)
@@ -218,7 +232,8 @@ struct ReplayTests {
     try await host.stop()
   }
 
-  @Test func aHostThatIsToldToStopClosesSuchConnections() async throws {
+  @Test("a shutdown closes connections with replayed answers")
+  func shutdown() async throws {
     let host = try await host()
     let client = try RawClient(port: host.port)
     for _ in 0..<3 {

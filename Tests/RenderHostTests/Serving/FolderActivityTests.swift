@@ -7,11 +7,13 @@ struct FolderActivityTests {
 
   private func at(_ seconds: Double) -> ContinuousClock.Instant { start + .seconds(seconds) }
 
-  @Test func nothingHappensNothingIsLookedAt() {
+  @Test("without activity the folder is not scanned")
+  func noActivity() {
     #expect(FolderActivity().decision(at: start) == .rest)
   }
 
-  @Test func aBurstIsLookedAtOnceItIsOver() {
+  @Test("a burst of changes is scanned once after its end")
+  func burst() {
     var activity = FolderActivity()
     for step in 0..<5 { activity.note(.settled("a\(step)"), at: at(Double(step) * 0.05)) }
     #expect(activity.decision(at: at(0.25)) == .wait(.milliseconds(50)))
@@ -20,13 +22,15 @@ struct FolderActivityTests {
     #expect(activity.decision(at: at(0.3)) == .rest)
   }
 
-  @Test func aBurstWithoutAnEndIsCut() {
+  @Test("an endless burst is scanned after a limit")
+  func endlessBurst() {
     var activity = FolderActivity()
     for step in 0...40 { activity.note(.changed, at: at(Double(step) * 0.05)) }
     #expect(activity.decision(at: at(2)) == .look)
   }
 
-  @Test func aFileThatIsBeingWrittenIsWaitedFor() {
+  @Test("a file that is being written delays the scan")
+  func openFile() {
     var activity = FolderActivity()
     activity.note(.writing("a.js"), at: at(0))
     #expect(activity.decision(at: at(1)) == .wait(.seconds(9)))
@@ -36,26 +40,30 @@ struct FolderActivityTests {
     #expect(activity.decision(at: at(6.1)) == .look)
   }
 
-  @Test func aWriterThatSaysNothingMoreIsGivenUp() {
+  @Test("a silent writer delays the scan no longer")
+  func silentWriter() {
     var activity = FolderActivity()
     activity.note(.writing("a.js"), at: at(0))
     #expect(activity.decision(at: at(10)) == .look)
   }
 
-  @Test func aWriterWithoutAnEndHidesNothingForEver() {
+  @Test("an endless writer does not delay the scan forever")
+  func endlessWriter() {
     var activity = FolderActivity()
     for second in 0...60 { activity.note(.writing("log.txt"), at: at(Double(second))) }
     #expect(activity.decision(at: at(60)) == .look)
   }
 
-  @Test func lostEventsForgetWhoWasWriting() {
+  @Test("lost events reset the known writers")
+  func lostEvents() {
     var activity = FolderActivity()
     activity.note(.writing("a.js"), at: at(0))
     activity.note(.overflow, at: at(1))
     #expect(activity.decision(at: at(1.1)) == .look)
   }
 
-  @Test func aWriterIsStillWaitedForAfterALookThatCameInBetween() {
+  @Test("a writer still delays the next scan after a scan in between")
+  func writerAfterScan() {
     var activity = FolderActivity()
     activity.note(.writing("a.js"), at: at(0))
     activity.look(at: at(1))

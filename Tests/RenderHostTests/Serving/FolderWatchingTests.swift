@@ -23,7 +23,8 @@ struct FolderWatchingTests {
     }
   }
 
-  @Test func aFolderThatComesLaterIsServedThen() async throws {
+  @Test("a folder that is created later is served then")
+  func laterFolder() async throws {
     let directory = try TemporaryDirectory()
     try await ServingFixture.folder(directory) { (host: ServingFixture) async throws in
       #expect(!host.feed.readiness.isReady)
@@ -34,7 +35,8 @@ struct FolderWatchingTests {
     }
   }
 
-  @Test func foldersAndFilesComeMoveAndGo() async throws {
+  @Test("added, moved and removed folders and files are new releases")
+  func folderChanges() async throws {
     try await ServingFixture.folder { (host: ServingFixture) async throws in
       try host.write("// deep", "a/b/c/deep.js")
       try await host.waitForRelease("a/b/c/deep.js", "// deep")
@@ -49,7 +51,8 @@ struct FolderWatchingTests {
     }
   }
 
-  @Test func aFolderThatTakesTheOthersPlaceIsSeenAndWatched() async throws {
+  @Test("a folder that replaces the served one is noticed and watched")
+  func replacedFolder() async throws {
     try await ServingFixture.folder { (host: ServingFixture) async throws in
       try ServingFixture.write("// other", to: host.directory.file("next/home.js"))
       try FileManager.default.moveItem(atPath: host.folder, toPath: host.directory.file("old"))
@@ -60,7 +63,8 @@ struct FolderWatchingTests {
     }
   }
 
-  @Test func aLinkThatIsTurnedElsewhereIsSeen() async throws {
+  @Test("a changed symbolic link is noticed")
+  func changedLink() async throws {
     let directory = try TemporaryDirectory()
     for name in ["one", "two"] { try ServingFixture.write("// \(name)", to: directory.file("\(name)/home.js")) }
     try FileManager.default.createSymbolicLink(atPath: directory.file("bundles"), withDestinationPath: "one")
@@ -89,7 +93,8 @@ struct FolderWatchingTests {
     }
   }
 
-  @Test func aRollbackIsSentToWhoKnowsOnlyDates() async throws {
+  @Test("a rollback is sent to clients that know only its date")
+  func rollback() async throws {
     try await ServingFixture.folder { (host: ServingFixture) async throws in
       let first = try await host.dated("/bundles/home.js")
       try host.write("// new", "home.js")
@@ -106,7 +111,8 @@ struct FolderWatchingTests {
     }
   }
 
-  @Test func aFileThatIsStillBeingWrittenIsNoRelease() async throws {
+  @Test("a file that is being written is not released")
+  func partialFile() async throws {
     try await ServingFixture.folder { (host: ServingFixture) async throws in
       let path = "\(host.folder)/slow.js"
       #expect(FileManager.default.createFile(atPath: path, contents: nil))
@@ -122,7 +128,8 @@ struct FolderWatchingTests {
     }
   }
 
-  @Test func whatIsNoScriptKeepsTheReleaseThatWasThere() async throws {
+  @Test("an invalid script keeps the current release")
+  func invalidScript() async throws {
     try await ServingFixture.folder { (host: ServingFixture) async throws in
       try host.write("<html></html>", "home.js")
       try await host.wait { $0.problem?.contains("home.js is no script: it is HTML") == true }
@@ -134,7 +141,8 @@ struct FolderWatchingTests {
     }
   }
 
-  @Test func aSignedCallOfTheWebhookHasTheFolderLookedAtAtOnce() async throws {
+  @Test("a signed webhook call scans the folder at once")
+  func webhook() async throws {
     let directory = try TemporaryDirectory()
     try ServingFixture.write("// one", to: directory.file("bundles/home.js"))
     // Another name of the same file: the kernel tells of no change to those who watch the folder.
@@ -160,7 +168,8 @@ struct FolderWatchingTests {
     }
   }
 
-  @Test func settingsInTheFolderAreTakenOverAndNotServed() async throws {
+  @Test("settings in the folder are applied and not served")
+  func folderSettings() async throws {
     try await ServingFixture.folder { (host: ServingFixture) async throws in
       let md5 = try ContentDigests(of: Array(ServingFixture.home.utf8)).md5
       try host.write(
@@ -178,7 +187,8 @@ struct FolderWatchingTests {
     }
   }
 
-  @Test func aRestartGoesOnWithTheSameRelease() async throws {
+  @Test("a restart continues with the same release")
+  func restart() async throws {
     let directory = try TemporaryDirectory()
     try ServingFixture.write("// one", to: directory.file("bundles/home.js"))
     let first = Monitor<Manifest?>(nil)
@@ -192,7 +202,8 @@ struct FolderWatchingTests {
     }
   }
 
-  @Test func whoReadsWhileReleasesAreSwitchedNeverSeesAMix() async throws {
+  @Test("readers never see a mix of two releases")
+  func consistentRelease() async throws {
     let directory = try TemporaryDirectory()
     let names = (0..<6).map { "page\($0).js" }
     @Sendable func text(_ name: String, _ number: Int) -> String {

@@ -27,7 +27,8 @@ struct ReleaseEventsTests {
     return String(line.dropFirst(4))
   }
 
-  @Test func aNewReleaseIsToldWithWhatItChanges() async throws {
+  @Test("a new release is an event with its changes")
+  func releaseEvent() async throws {
     try await ServingFixture.folder { (host: ServingFixture) async throws in
       async let told = Self.events(2, host)
       try await Self.waitForSubscriber(host)
@@ -40,7 +41,8 @@ struct ReleaseEventsTests {
     }
   }
 
-  @Test func aClientThatComesBackMissesNothing() async throws {
+  @Test("a client that reconnects misses no event")
+  func resumedEvents() async throws {
     try await ServingFixture.folder { (host: ServingFixture) async throws in
       let first = try Self.id(try await Self.events(1, host)[0])
       for number in 1...3 {
@@ -56,7 +58,8 @@ struct ReleaseEventsTests {
     }
   }
 
-  @Test func whoIsUpToDateIsToldOnlyOfTheNext() async throws {
+  @Test("a client that is up to date gets only the next event")
+  func currentClient() async throws {
     try await ServingFixture.folder { (host: ServingFixture) async throws in
       let current = try #require(host.feed.history.last)
       async let told = Self.events(1, host, after: "\(current.id)")
@@ -66,7 +69,8 @@ struct ReleaseEventsTests {
     }
   }
 
-  @Test func aStreamWithoutEventsSaysThatItIsAlive() async throws {
+  @Test("a stream without events has heartbeats")
+  func heartbeats() async throws {
     let (changes, continuation) = AsyncStream.makeStream(of: Void.self)
     let wakes = WakeStream(changes, every: .milliseconds(10))
     defer { wakes.stop() }
@@ -79,7 +83,8 @@ struct ReleaseEventsTests {
     #expect(beats == 3)
   }
 
-  @Test func aClientThatLeavesIsForgotten() async throws {
+  @Test("a client that disconnects is unsubscribed")
+  func disconnectedClient() async throws {
     try await ServingFixture.folder { (host: ServingFixture) async throws in
       _ = try await Self.events(1, host)
       // The server learns of it with the next thing that it writes.
@@ -91,7 +96,8 @@ struct ReleaseEventsTests {
     }
   }
 
-  @Test func aHostThatIsStoppedEndsItsStreams() async throws {
+  @Test("a shutdown ends event streams")
+  func stoppedHost() async throws {
     let reading = Monitor<Task<Int, any Error>?>(nil)
     try await ServingFixture.folder { (host: ServingFixture) async throws in
       let task = Task {
@@ -108,7 +114,8 @@ struct ReleaseEventsTests {
     #expect(try await reading.read { $0 }?.value == 1)
   }
 
-  @Test func theReleasesAreListedWithTheNewestFirst() async throws {
+  @Test("releases are listed newest first")
+  func releaseList() async throws {
     struct List: Decodable {
       struct Release: Decodable { let release: String, bundles: Int }
       let current: Release

@@ -77,12 +77,13 @@ struct ServingDecisionTests {
     Case([("If-Range", "\"a\"")], .whole),
   ]
 
-  @Test(arguments: conditions + ranges)
-  func aRequestGetsWhatItsConditionsAndItsRangeSay(_ test: Case) throws {
+  @Test("conditions and ranges decide the answer", arguments: conditions + ranges)
+  func conditionsAndRanges(_ test: Case) throws {
     #expect(try decision(test, modified: Self.modified) == test.expected)
   }
 
-  @Test func withoutADateNoConditionByDateHolds() throws {
+  @Test("without a date no date condition holds")
+  func noDate() throws {
     #expect(try decision(Case([("If-Modified-Since", Self.modified)], .whole), modified: nil) == .whole)
     #expect(try decision(Case([("If-Unmodified-Since", Self.earlier)], .whole), modified: nil) == .whole)
     let part = Case([("Range", "bytes=0-9"), ("If-Range", Self.modified)], .whole)

@@ -10,7 +10,8 @@ import Testing
 struct ServingRoutesTests {
   private static let home = Array(ServingFixture.home.utf8)
 
-  @Test func theManifestListsWhatIsInTheFolderWithItsDigests() async throws {
+  @Test("the manifest lists the folder's files with digests")
+  func manifest() async throws {
     try await ServingFixture.folder { (host: ServingFixture) async throws in
       let answer = try await host.dated("/manifest.json")
       let manifest = try Manifest(reading: answer.body)
@@ -27,7 +28,8 @@ struct ServingRoutesTests {
     }
   }
 
-  @Test func bytesThatAreNotSentAreCounted() async throws {
+  @Test("bytes saved by 304 and encodings are counted")
+  func savedBytes() async throws {
     try await ServingFixture.folder { (host: ServingFixture) async throws in
       let name = "renderhost_saved_bytes_total"
       let whole = try await host.get("/bundles/home.js", ["Accept-Encoding": "identity"])
@@ -47,7 +49,8 @@ struct ServingRoutesTests {
     }
   }
 
-  @Test func theChecksumsAreThoseOfTheBytes() async throws {
+  @Test("the checksums are those of the bytes")
+  func checksums() async throws {
     struct Checksum: Decodable { let md5, sha256: String, size: Int }
     try await ServingFixture.folder { (host: ServingFixture) async throws in
       let sums = try JSONDecoder().decode([String: Checksum].self, from: Data(try await host.get("/checksums").body))
@@ -59,7 +62,8 @@ struct ServingRoutesTests {
     }
   }
 
-  @Test func aBundleComesWithEverythingACacheWants() async throws {
+  @Test("a bundle has the fields that caches use")
+  func bundleFields() async throws {
     try await ServingFixture.folder { (host: ServingFixture) async throws in
       let answer = try await host.dated("/bundles/home.js?random=1")
       let digests = try ContentDigests(of: Self.home)
@@ -85,7 +89,8 @@ struct ServingRoutesTests {
     }
   }
 
-  @Test func aDocumentOfAReleaseRunsNothingOnTheHostsOrigin() async throws {
+  @Test("a document of a release runs no scripts on the host's origin")
+  func sandboxedDocuments() async throws {
     try await ServingFixture.folder { (host: ServingFixture) async throws in
       let digest = try ContentDigests(of: Self.home).sha256
       let etag = "\"\(digest)\""
@@ -104,7 +109,8 @@ struct ServingRoutesTests {
     }
   }
 
-  @Test func aNotModifiedAnswerHasItsFieldsAndNoLength() async throws {
+  @Test("a 304 has its fields and no length")
+  func notModified() async throws {
     try await ServingFixture.folder { (host: ServingFixture) async throws in
       let etag = try #require(try await host.get("/bundles/home.js")["ETag"])
       let answer = try await host.get("/bundles/home.js", ["If-None-Match": "\"x\", W/\(etag)"])
@@ -117,7 +123,8 @@ struct ServingRoutesTests {
     }
   }
 
-  @Test func rangesAreThoseOfTheBytes() async throws {
+  @Test("ranges return the bytes of their positions")
+  func ranges() async throws {
     try await ServingFixture.folder { (host: ServingFixture) async throws in
       let part = try await host.get("/bundles/home.js", ["Range": "bytes=3-6"])
       #expect(part.status == 206)
@@ -136,8 +143,8 @@ struct ServingRoutesTests {
     }
   }
 
-  @Test(arguments: ["br", "zstd", "gzip"])
-  func eachEncodingIsAStrongRepresentationOfItsOwn(coding: String) async throws {
+  @Test("each encoding has a strong ETag of its own", arguments: ["br", "zstd", "gzip"])
+  func encodings(coding: String) async throws {
     try await ServingFixture.folder { (host: ServingFixture) async throws in
       let plain = try await host.get("/bundles/home.js")
       let packed = try await host.get("/bundles/home.js", ["Accept-Encoding": coding])
@@ -157,7 +164,8 @@ struct ServingRoutesTests {
     }
   }
 
-  @Test func whatNoAcceptedEncodingFitsIsNotAcceptable() async throws {
+  @Test("a request that accepts no available encoding gets a 406")
+  func notAcceptable() async throws {
     try await ServingFixture.folder { (host: ServingFixture) async throws in
       let answer = try await host.get("/bundles/home.js", ["Accept-Encoding": "deflate, identity;q=0"])
       #expect(answer.status == 406)
@@ -166,7 +174,8 @@ struct ServingRoutesTests {
     }
   }
 
-  @Test func whatIsCompressedAlreadyOrTooShortIsSentAsItIs() async throws {
+  @Test("compressed or short contents are sent without encoding")
+  func uncompressed() async throws {
     try await ServingFixture.folder { (host: ServingFixture) async throws in
       try host.write(String(repeating: "PNG", count: 500), "photo.png")
       try host.write("//x", "tiny.js")
@@ -180,7 +189,8 @@ struct ServingRoutesTests {
     }
   }
 
-  @Test func variantsAreMadeOnceAndOutliveTheProcess() async throws {
+  @Test("encoded variants are made once and survive a restart")
+  func variants() async throws {
     let directory = try TemporaryDirectory()
     try ServingFixture.write(ServingFixture.home, to: directory.file("bundles/home.js"))
     let digests = try ContentDigests(of: Self.home)
@@ -205,7 +215,8 @@ struct ServingRoutesTests {
     }
   }
 
-  @Test func aBlobIsNamedByItsDigestAndNeverChanges() async throws {
+  @Test("a blob is named by its digest and immutable")
+  func blobs() async throws {
     try await ServingFixture.folder { (host: ServingFixture) async throws in
       let digest = try ContentDigests(of: Self.home).sha256
       let answer = try await host.get("/blobs/\(digest)")
@@ -218,7 +229,8 @@ struct ServingRoutesTests {
     }
   }
 
-  @Test func theMD5OfABundleIsBesideItUnlessABundleHasThatName() async throws {
+  @Test("the MD5 of a bundle is beside it, unless a bundle has that name")
+  func md5Files() async throws {
     try await ServingFixture.folder { (host: ServingFixture) async throws in
       let md5 = try ContentDigests(of: Self.home).md5
       #expect(try await host.get("/bundles/home.js.md5").text == "\(md5)  home.js\n")
@@ -229,11 +241,13 @@ struct ServingRoutesTests {
     }
   }
 
-  @Test(arguments: [
-    "/bundles/none.js", "/bundles/home.js/", "/bundles/../manifest.json", "/bundles/%2e%2e/store/store.sqlite",
-    "/bundles/home.js%00", "/bundles/images",
-  ])
-  func whatIsNotInTheReleaseIsNotServed(path: String) async throws {
+  @Test(
+    "a path outside the release is a 404",
+    arguments: [
+      "/bundles/none.js", "/bundles/home.js/", "/bundles/../manifest.json", "/bundles/%2e%2e/store/store.sqlite",
+      "/bundles/home.js%00", "/bundles/images",
+    ])
+  func unknownPaths(path: String) async throws {
     try await ServingFixture.folder { (host: ServingFixture) async throws in
       let answer = try await host.get(path)
       #expect(answer.status == 404)
@@ -241,7 +255,8 @@ struct ServingRoutesTests {
     }
   }
 
-  @Test func pathsAreUnescaped() async throws {
+  @Test("percent-encoded paths are decoded")
+  func escapedPaths() async throws {
     try await ServingFixture.folder { (host: ServingFixture) async throws in
       try host.write("// ä", "pages/a ä+b.js")
       try await host.waitForRelease("pages/a ä+b.js", "// ä")
@@ -251,7 +266,8 @@ struct ServingRoutesTests {
     }
   }
 
-  @Test func aPreflightAllowsConditionsAndRanges() async throws {
+  @Test("a CORS preflight allows conditions and ranges")
+  func preflight() async throws {
     try await ServingFixture.folder { (host: ServingFixture) async throws in
       let answer = try await host.get("/bundles/home.js", ["Origin": "https://example.com"], .options)
       #expect(answer.status == 204)
@@ -261,7 +277,8 @@ struct ServingRoutesTests {
     }
   }
 
-  @Test func damagedBytesAreMendedBeforeTheyAreSent() async throws {
+  @Test("damaged bytes are repaired before they are sent")
+  func damagedBytes() async throws {
     try await ServingFixture.folder { (host: ServingFixture) async throws in
       let digest = try ContentDigests(of: Self.home).sha256
       let file = host.directory.file("store/blobs/\(digest.hex.prefix(2))/\(digest)")
@@ -271,7 +288,8 @@ struct ServingRoutesTests {
     }
   }
 
-  @Test func aLargeBodyComesWhole() async throws {
+  @Test("a large body is sent completely")
+  func largeBody() async throws {
     try await ServingFixture.folder { (host: ServingFixture) async throws in
       let text = "// " + String((0..<400_000).map { "\($0)," }.joined())
       try host.write(text, "large.js")

@@ -41,7 +41,8 @@ struct UpstreamFollowingTests {
       }, body)
   }
 
-  @Test func theReleaseIsPreloadedBeforeTheHostIsReady() async throws {
+  @Test("the host is ready after the preload of the release")
+  func preload() async throws {
     try await FaultOrigin.running { origin in
       try Self.publish(origin, ["home.js": "// home", "list.js": "// list"])
       try await following(origin) { (host: ServingFixture) async throws in
@@ -59,7 +60,8 @@ struct UpstreamFollowingTests {
     }
   }
 
-  @Test func withTheUpstreamAwayTheStoredReleaseIsServed() async throws {
+  @Test("the stored release is served while the upstream is unreachable")
+  func storedRelease() async throws {
     try await FaultOrigin.running { origin in
       try Self.publish(origin, ["home.js": "// home"])
       try await following(origin) { _ in }
@@ -75,7 +77,8 @@ struct UpstreamFollowingTests {
     }
   }
 
-  @Test func withNothingStoredAndTheUpstreamAwayTheHostIsNotReady() async throws {
+  @Test("without a stored release and upstream the host is not ready")
+  func notReady() async throws {
     try await FaultOrigin.running { origin in
       try await origin.refuseConnections()
       try await following(origin) { (host: ServingFixture) async throws in
@@ -87,7 +90,8 @@ struct UpstreamFollowingTests {
     }
   }
 
-  @Test func theUpstreamIsAskedNowAndAgain() async throws {
+  @Test("the upstream is polled")
+  func polling() async throws {
     try await FaultOrigin.running { origin in
       try Self.publish(origin, ["home.js": "// one"])
       try await following(origin, every: .milliseconds(50)) { (host: ServingFixture) async throws in
@@ -101,7 +105,8 @@ struct UpstreamFollowingTests {
     }
   }
 
-  @Test func aReleaseThatIsNotCompleteIsNotServed() async throws {
+  @Test("an incomplete release is not served")
+  func incompleteRelease() async throws {
     try await FaultOrigin.running { origin in
       try Self.publish(origin, ["home.js": "// one", "list.js": "// one"])
       try await following(origin, every: .milliseconds(50)) { (host: ServingFixture) async throws in
@@ -143,7 +148,8 @@ struct UpstreamFollowingTests {
     }
   }
 
-  @Test func anOnDemandBundleIsFetchedWhenItIsAskedFor() async throws {
+  @Test("an on-demand bundle is fetched on its first request")
+  func onDemand() async throws {
     try await FaultOrigin.running { origin in
       try Self.publish(origin, ["home.js": "// home", "rare.js": "// rare"], demand: ["rare.js"])
       try await following(origin) { (host: ServingFixture) async throws in
@@ -154,7 +160,8 @@ struct UpstreamFollowingTests {
     }
   }
 
-  @Test func aSignedCallOfTheWebhookHasTheUpstreamAsked() async throws {
+  @Test("a signed webhook call polls the upstream")
+  func webhook() async throws {
     try await FaultOrigin.running { origin in
       try Self.publish(origin, ["home.js": "// one"])
       try await following(origin) { (host: ServingFixture) async throws in
@@ -176,7 +183,8 @@ struct UpstreamFollowingTests {
     }
   }
 
-  @Test func aCallWithoutTheRightSignatureIsRefused() async throws {
+  @Test("a webhook call with a wrong signature is refused")
+  func badSignature() async throws {
     try await FaultOrigin.running { origin in
       try Self.publish(origin, ["home.js": "// one"])
       try await following(origin) { (host: ServingFixture) async throws in

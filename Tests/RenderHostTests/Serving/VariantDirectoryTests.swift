@@ -17,8 +17,8 @@ struct VariantDirectoryTests {
       store: folder.path, capacity: capacity, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
   }
 
-  @Test(arguments: [ContentCoding.brotli, .zstd, .gzip])
-  func whatIsEncodedDecodesToWhatItWas(coding: ContentCoding) throws {
+  @Test("encoded contents decode to the original", arguments: [ContentCoding.brotli, .zstd, .gzip])
+  func roundTrip(coding: ContentCoding) throws {
     let digests = try ContentDigests(of: content)
     let encoded = try #require(coding.encode(content))
     #expect(encoded.count < content.count / 4)
@@ -26,8 +26,8 @@ struct VariantDirectoryTests {
     #expect(directory().read(digests, coding) == .bytes(encoded))
   }
 
-  @Test(arguments: [0, 1 << 20])
-  func theEdgesOfSizesAreEncodedToo(size: Int) throws {
+  @Test("contents of limit sizes are encoded", arguments: [0, 1 << 20])
+  func limitSizes(size: Int) throws {
     var content = [UInt8](repeating: 7, count: size)
     if size > 0 { content[size / 2] = 9 }
     for coding in [ContentCoding.brotli, .zstd, .gzip] {
@@ -38,14 +38,16 @@ struct VariantDirectoryTests {
     }
   }
 
-  @Test func anEncodingThatSavesNothingIsRemembered() throws {
+  @Test("an encoding that saves nothing is not tried again")
+  func uselessEncoding() throws {
     let digests = try ContentDigests(of: content)
     directory().write(nil, of: digests, .gzip)
     #expect(directory().read(digests, .gzip) == .useless)
     #expect(directory().read(digests, .zstd) == nil)
   }
 
-  @Test func whatDoesNotDecodeToItsContentIsNeverGiven() throws {
+  @Test("a variant that does not decode to its content is never served")
+  func damagedVariant() throws {
     let digests = try ContentDigests(of: content)
     let other = try #require(ContentCoding.gzip.encode(Array(content.dropLast())))
     let right = try #require(ContentCoding.gzip.encode(content))
@@ -56,7 +58,8 @@ struct VariantDirectoryTests {
     }
   }
 
-  @Test func variantsGoWithTheirContents() throws {
+  @Test("variants are removed with their contents")
+  func removedContents() throws {
     let kept = try ContentDigests(of: content)
     let gone = try ContentDigests(of: [1, 2, 3])
     for digests in [kept, gone] { directory().write([1], of: digests, .brotli) }
@@ -65,7 +68,8 @@ struct VariantDirectoryTests {
     #expect(!FileManager.default.fileExists(atPath: directory().path(of: gone.sha256, .brotli)))
   }
 
-  @Test func theOldestGoWhereThereAreTooMany() throws {
+  @Test("the oldest variants are removed beyond the limit")
+  func variantLimit() throws {
     let contents = try (0..<4).map { try ContentDigests(of: [$0]) }
     let directory = directory(capacity: 250)
     for (age, digests) in contents.enumerated() {

@@ -13,7 +13,8 @@ struct WebhookSignatureTests {
     #expect(signature.verdict(on: body, field: "sha256=" + right.dropFirst(7).uppercased()) == .right)
   }
 
-  @Test func nothingElseIs() {
+  @Test("all other signatures are refused")
+  func otherSignatures() {
     #expect(signature.verdict(on: body, field: nil) == .missing)
     #expect(signature.verdict(on: body + [0], field: right) == .wrong)
     #expect(WebhookSignature(secret: "jefe").verdict(on: body, field: right) == .wrong)

@@ -11,8 +11,10 @@ import Testing
 struct GatewayTrafficTests {
   private static let clients = 32
 
-  @Test(.enabled(if: Traffic.isWanted, "set \(Traffic.variable)"))
-  func noAnswerMixesTwoAndEveryStaleOneWasAllowedToBe() async throws {
+  @Test(
+    "no answer mixes two versions, and every stale one was permitted",
+    .enabled(if: Traffic.isWanted, "set \(Traffic.variable)"))
+  func consistentAnswers() async throws {
     try await GatewayFixture.running({ settings in
       settings.limits.connectionsPerAddress = 1_000
       settings.gateway.origins[0].idleTime = .seconds(2)

@@ -24,8 +24,10 @@ struct MixedTrafficTests {
     }
   }
 
-  @Test(.enabled(if: Traffic.isWanted, "set \(Traffic.variable)"))
-  func releasesUnderLoadAndWorkersThatDieLeaveNoWrongByteAndNoGrowth() async throws {
+  @Test(
+    "releases and killed workers under load cause no wrong byte and no growth",
+    .enabled(if: Traffic.isWanted, "set \(Traffic.variable)"))
+  func mixedTraffic() async throws {
     let folder = try TemporaryDirectory()
     let bundles = folder.file("bundles")
     for name in ["one", "two"] { try DaemonTests.write(DaemonTests.bundle("word0"), to: "\(bundles)/\(name).js") }

@@ -76,7 +76,8 @@ import Testing
     #expect(output.status == 64 && output.error.contains(ConfinementCheck.usage))
   }
 
-  @Test func aWorkerSaysWhatItHasGivenUp() async throws {
+  @Test("a worker reports its confinement")
+  func confinementReport() async throws {
     try await PageFarm.running([:], workers: 1) { farm in
       let worker = try #require(await farm.running.workers.status().workers.first)
       let report = try #require(worker.confinement)

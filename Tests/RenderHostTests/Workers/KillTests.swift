@@ -9,8 +9,8 @@ import Testing
 @testable import RenderHost
 
 @Suite(.serialized) struct KillTests {
-  @Test(arguments: [Script.endless, Script.promises])
-  func twoPagesThatHangDoNotStopAnother(_ script: String) async throws {
+  @Test("two hanging pages do not block another", arguments: [Script.endless, Script.promises])
+  func hangingPages(_ script: String) async throws {
     try await PageFarm.running(["hang": script, "counter": Script.counter], pageTime: .seconds(3)) { farm in
       let open = try await farm.open("counter")
       let ended = Monitor(0)
@@ -55,7 +55,8 @@ import Testing
     }
   }
 
-  @Test func aBundleThatEndsWorkersIsBarred() async throws {
+  @Test("a bundle that ends workers is barred")
+  func barredBundle() async throws {
     try await PageFarm.running(
       ["hang": Script.promises, "counter": Script.counter], pageTime: .milliseconds(300)
     ) { farm in
@@ -69,7 +70,8 @@ import Testing
     }
   }
 
-  @Test func pagesOfAKilledWorkerAreOpenedElsewhere() async throws {
+  @Test("pages of a killed worker are reopened elsewhere")
+  func reopenedPages() async throws {
     try await PageFarm.running(["hang": Script.promises, "counter": Script.counter], workers: 1) { farm in
       let id = try await farm.open("counter")
       let log = try await farm.log(of: id)
@@ -87,7 +89,8 @@ import Testing
     }
   }
 
-  @Test func aWorkerKilledFromOutsideIsReplacedAndNobodyIsBlamed() async throws {
+  @Test("a worker killed from outside is replaced, and no bundle is blamed")
+  func externalKill() async throws {
     try await PageFarm.running(["counter": Script.counter], workers: 1) { farm in
       let id = try await farm.open("counter")
       let before = try #require(await farm.running.workers.status().workers.first)
@@ -103,7 +106,8 @@ import Testing
     }
   }
 
-  @Test func aWorkerThatTakesAnothersPlaceHasItsNumber() async throws {
+  @Test("a replacement has the number of its predecessor")
+  func workerNumbers() async throws {
     try await PageFarm.running(["counter": Script.counter]) { farm in
       let pool = farm.running.workers
       let began = Date()
@@ -126,7 +130,8 @@ import Testing
     }
   }
 
-  @Test func hotBundlesGoWhereTheyRanLast() async throws {
+  @Test("a bundle is opened by the worker that ran it last")
+  func warmWorkers() async throws {
     try await PageFarm.running(["a": Script.counter, "b": Script.page("/* other */")]) { farm in
       var homes: [String: Set<Int>] = [:]
       for name in ["a", "b", "a", "b", "a", "b"] {
@@ -141,7 +146,8 @@ import Testing
     }
   }
 
-  @Test func noZombieIsLeftOfFiftyKilledWorkers() async throws {
+  @Test("fifty killed workers leave no zombie process")
+  func zombies() async throws {
     try await PageFarm.running(["counter": Script.counter]) { farm in
       for round in 1...50 {
         let pool = farm.running.workers
@@ -157,7 +163,8 @@ import Testing
     }
   }
 
-  @Test func workersEndWithTheDaemon() async throws {
+  @Test("workers end with the daemon")
+  func daemonExit() async throws {
     let pids = try await PageFarm.running(["counter": Script.counter]) { farm in
       await farm.running.workers.status().workers.map(\.pid)
     }
@@ -165,10 +172,12 @@ import Testing
     for pid in pids { #expect(kill(pid, 0) == -1) }
   }
 
-  @Test(arguments: [
-    "printf '\\377\\377\\377\\377xxxx' >&3; sleep 60", "printf '\\0\\0\\0\\6\\0\\0\\0\\2{}' >&3; sleep 60",
-  ])
-  func aWorkerThatSendsNoMessagesIsKilledAlone(_ script: String) async throws {
+  @Test(
+    "only the worker that sends no messages is killed",
+    arguments: [
+      "printf '\\377\\377\\377\\377xxxx' >&3; sleep 60", "printf '\\0\\0\\0\\6\\0\\0\\0\\2{}' >&3; sleep 60",
+    ])
+  func silentWorker(_ script: String) async throws {
     let folder = try TemporaryDirectory()
     let program = folder.file("worker")
     try Data("#!/bin/sh\n\(script)\n".utf8).write(to: URL(fileURLWithPath: program))
