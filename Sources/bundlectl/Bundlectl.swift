@@ -19,7 +19,7 @@ struct Bundlectl: AsyncParsableCommand {
     ])
 
   static func main() async {
-    // For the width of characters; messages stay as they are.
+    // Enables the width of characters for the terminal; messages stay unchanged.
     setlocale(LC_CTYPE, "C.UTF-8")
     let arguments = Array(CommandLine.arguments.dropFirst())
     var used: any ParsableCommand.Type = Bundlectl.self
@@ -36,7 +36,7 @@ struct Bundlectl: AsyncParsableCommand {
     }
   }
 
-  /// Prints what an error or a request for help has to say, and exits.
+  /// Prints the message of an error or of a help request, and exits.
   private static func end(with error: any Error, of command: any ParsableCommand.Type, _ arguments: [String]) -> Never {
     let code = exitCode(for: error)
     let text: String
@@ -45,7 +45,7 @@ struct Bundlectl: AsyncParsableCommand {
     {
       text = unknown.description
     } else if let error = error as? ValidationError {
-      // The parser would show the usage of the whole program where a command finds a fault while it runs.
+      // The parser would show the usage of the whole program for a usage error of a running command.
       text = "Error: \(error.message)\n\(HelpText.usage(of: command, in: Bundlectl.self))"
     } else {
       text = fullMessage(for: error, columns: nil)
@@ -58,6 +58,6 @@ struct Bundlectl: AsyncParsableCommand {
 }
 
 enum Version {
-  /// With the commit, if it is known.
+  /// The version, with the commit if it is known.
   static let current = "0.1.0" + (BuildCommit.short.map { " (\($0))" } ?? "")
 }

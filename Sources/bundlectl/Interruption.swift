@@ -2,10 +2,10 @@ import ArgumentParser
 import Foundation
 import UnixSignals
 
-/// Ends work in good order when the user interrupts it. From its making on, SIGINT, SIGTERM and SIGHUP end nothing by
-/// themselves.
+/// Ends work cleanly when the user interrupts it. From its initialisation on, SIGINT, SIGTERM and SIGHUP do not end the
+/// process by themselves.
 struct Interruption {
-  /// What shells report for a command that SIGINT ended.
+  /// The status that shells report for a command that SIGINT ended.
   static let exitCode = ExitCode(130)
 
   private let signals: UnixSignalsSequence
@@ -15,7 +15,7 @@ struct Interruption {
       trapping: Self.isHangUpIgnored ? [.sigint, .sigterm] : [.sigint, .sigterm, .sighup])
   }
 
-  /// Whether the command was started to outlive its terminal, as `nohup` starts it.
+  /// `true` if the command ignores SIGHUP, as under `nohup`.
   private static var isHangUpIgnored: Bool {
     var action = sigaction()
     guard sigaction(SIGHUP, nil, &action) == 0 else { return false }
@@ -31,9 +31,9 @@ struct Interruption {
     return false
   }
 
-  /// Runs `work`; at the first signal `cancel` is called, and the work is still waited for.
+  /// Runs `work`. The first signal calls `cancel`; the function still waits for the work.
   ///
-  /// - Returns: whether there was a signal.
+  /// - Returns: `true` if there was a signal.
   func watching<Value: Sendable>(
     cancel: @escaping @Sendable () -> Void, _ work: () async -> Value
   ) async -> (Value, wasInterrupted: Bool) {

@@ -4,7 +4,7 @@ import PageWorkers
 
 @main
 enum Program {
-  /// A worker drops what it can before anything starts a thread: so this never awaits.
+  /// A worker confines itself before any thread starts, so this function never awaits.
   static func main() {
     if CommandLine.arguments.dropFirst().first == "worker" { WorkerMain.run(for: "bundlectl") }
     Task {

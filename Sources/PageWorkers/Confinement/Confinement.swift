@@ -1,14 +1,14 @@
 import CLinux
 import Foundation
 
-/// Gives up, for good, what a process that runs pages has no need of. The first thing a worker does: what the kernel
-/// keeps for each thread must hold before there is a second one.
+/// Irrevocably gives up rights that a process with pages does not need. A worker does this first, since the kernel
+/// keeps some of them per thread.
 enum Confinement {
-  /// Each is taken whether or not the others could be.
+  /// The steps are independent of each other.
   enum Step: String, CaseIterable {
-    /// To outlive the daemon.
+    /// Outliving the daemon.
     case orphanhood
-    /// What programs with set-user-ID bits or capabilities give.
+    /// Privileges by programs with set-user-ID bits or capabilities.
     case privileges = "new-privileges"
     /// The network: one without interfaces takes its place.
     case network
@@ -19,20 +19,20 @@ enum Confinement {
     case limits
     /// All files but the process's own in /proc, and /dev/urandom.
     case files
-    /// To signal other processes, and to connect to their abstract sockets. The system calls for that are refused too.
+    /// Signals to other processes, and connections to their abstract sockets. The system calls are refused too.
     case signals
     case systemCalls = "system-calls"
   }
 
   /// - Parameters:
-  ///   - parent: the process whose end is to be the worker's too; `nil` if any may be.
-  ///   - omitted: steps that are not taken, to see what the others do alone.
+  ///   - parent: the process whose end also ends the worker; `nil` for any.
+  ///   - omitted: steps to omit, to test the others alone.
   static func apply(parent: pid_t?, omitting omitted: Set<Step> = []) -> ConfinementReport {
     var report = ConfinementReport()
     func take(_ step: Step, _ body: () -> String?) {
       report.note(step.rawValue, omitted.contains(step) ? "left out" : body())
     }
-    // The parent may have gone before the kernel was told: the socket's end says so then.
+    // The parent may have ended before; the end of the socket shows this.
     take(.orphanhood) { failure(pk_prctl(PR_SET_PDEATHSIG, UInt(SIGKILL), 0)) }
     if let parent, getppid() != parent { _exit(0) }
     take(.privileges) { failure(pk_prctl(PR_SET_NO_NEW_PRIVS, 1, 0)) }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Something that a confined process tries: what a worker must not be able to do, or what it needs.
+/// An attempt of a confined process: something that a worker must not be able to do, or that it needs.
 struct ConfinementAttempt: Sendable {
   enum Outcome: Hashable, Sendable {
     case done
@@ -27,9 +27,9 @@ struct ConfinementAttempt: Sendable {
     }
   }
 
-  /// In words that go behind "a worker could".
+  /// The text after "a worker could".
   let name: String
-  /// Whether a worker needs it, so that it must not be refused.
+  /// `true` if a worker needs it.
   let isNeeded: Bool
   private let body: @Sendable (ConfinementTarget) -> Int
 
@@ -41,12 +41,12 @@ struct ConfinementAttempt: Sendable {
   func outcome(_ target: ConfinementTarget) -> Outcome { Outcome(body(target)) }
 }
 
-/// What a confined process is set upon: things of the process that started it.
+/// The targets of the attempts, which belong to the process that started the confined one.
 struct ConfinementTarget: Codable, Sendable {
   let process: pid_t
   /// A file that its user may read and write, in a folder that its user may write.
   let file: String
-  /// On 127.0.0.1.
+  /// A port on 127.0.0.1.
   let port: UInt16
   /// The name of an abstract socket, without its leading zero byte.
   let abstractSocket: String

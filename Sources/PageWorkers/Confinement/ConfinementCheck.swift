@@ -5,7 +5,7 @@ import Foundation
 struct ConfinementCheck {
   static let usage = "usage: renderhost worker --check [--json] [--without STEP]..."
 
-  /// Steps that the confined process does not take, to see what the others do alone.
+  /// The steps that the confined process omits, to test the others alone.
   private var omitted: Set<Confinement.Step> = []
   private var isJSON = false
 
@@ -23,16 +23,16 @@ struct ConfinementCheck {
     }
   }
 
-  /// What was found out.
+  /// The results.
   struct Result: Codable {
     var confinement: ConfinementReport
-    /// By what was tried: `done`, or why it was not.
+    /// The result by attempt: `done`, or the reason of the failure.
     var attempts: [String: String] = [:]
-    /// The same of what a worker needs.
+    /// The results of attempts that a worker needs.
     var needs: [String: String] = [:]
-    /// What a worker could do and should not be able to do.
+    /// Attempts that succeeded and must not.
     var open: [String] = []
-    /// What a worker needs and could not do.
+    /// Attempts that a worker needs and that failed.
     var missing: [String] = []
 
     var isGood: Bool { open.isEmpty && missing.isEmpty }
@@ -53,7 +53,7 @@ struct ConfinementCheck {
 
   // MARK: This side
 
-  /// Prints what was found out, and ends the process: with 0 if a worker can do what it needs and nothing else.
+  /// Prints the results, and exits with 0 if a worker can do what it needs and nothing else.
   func run() -> Never {
     do {
       let result = try result()
@@ -94,7 +94,7 @@ struct ConfinementCheck {
     return result
   }
 
-  /// Lets a confined process try everything.
+  /// Runs all attempts in a confined process.
   private func attempt(_ target: ConfinementTarget) throws -> Result {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/proc/self/exe")
@@ -112,7 +112,7 @@ struct ConfinementCheck {
     return result
   }
 
-  /// Mode, owner and time of a change: what others may not change.
+  /// The mode, the owner and the time of the last change.
   private static func state(of file: String) throws -> [String] {
     let attributes = try FileManager.default.attributesOfItem(atPath: file)
     return [.posixPermissions, .ownerAccountID, .groupOwnerAccountID, .modificationDate].map {
@@ -159,9 +159,9 @@ struct ConfinementCheck {
 
   // MARK: The other side
 
-  /// Confines this process, tries everything, and prints what came of it.
+  /// Confines this process, runs all attempts, and prints the results.
   ///
-  /// - Parameter arguments: the target as JSON, and the steps that are not taken.
+  /// - Parameter arguments: the targets as JSON, and the omitted steps.
   static func attempt(_ arguments: [String]) -> Never {
     guard
       let target = arguments.first.flatMap({ try? JSONDecoder().decode(ConfinementTarget.self, from: Data($0.utf8)) })

@@ -1,14 +1,14 @@
 import CLinux
 import Foundation
 
-/// Landlock: the process itself says which files and processes it may reach from now on.
+/// Landlock: the process restricts the files and processes that it can reach.
 enum Landlock {
-  /// What a kernel can be asked to refuse, by the version of its Landlock.
+  /// The rights that a kernel can refuse, by the version of its Landlock.
   struct Ruleset: Hashable {
     /// `struct landlock_ruleset_attr`: files, network, scopes; as many words as the version knows.
     let words: [UInt64]
 
-    /// - Parameter version: as the kernel tells it; below 1 if it has no Landlock.
+    /// - Parameter version: the version of the kernel; below 1 without Landlock.
     init?(version: Int) {
       guard version >= 1 else { return nil }
       // Rights by the version that brought them: 13 in the first, then REFER, TRUNCATE, and IOCTL_DEV in the fifth.
@@ -20,7 +20,7 @@ enum Landlock {
       words = version >= 6 ? [files, network, scopes] : version >= 4 ? [files, network] : [files]
     }
 
-    /// Whether signals to other processes are refused.
+    /// `true` if signals to other processes are refused.
     var refusesSignals: Bool { words.count > 2 }
   }
 
@@ -31,7 +31,7 @@ enum Landlock {
 
   /// - Parameter readable: descriptors of the files that can still be read, and of folders whose files can; all others
   ///   cannot be reached in any way.
-  /// - Returns: why it could not be had; `nil` if it holds.
+  /// - Returns: the reason of a failure; `nil` on success.
   static func restrict(_ ruleset: Ruleset, readable: [Int32]) -> String? {
     var words = ruleset.words
     let size = words.count * MemoryLayout<UInt64>.size

@@ -2,7 +2,7 @@ import CLinux
 import Foundation
 
 extension SystemCallFilter {
-  /// What a worker needs; everything else is refused.
+  /// The system calls that a worker needs; all others are refused.
   ///
   /// The list was measured: `scripts/worker-calls` runs a daemon under strace, renders and opens all bundles of
   /// `bundles/` and one that uses the engine's compilers, collector, WebAssembly, dates, collation, timers and modules,
@@ -39,7 +39,7 @@ extension SystemCallFilter {
     let thread: UInt64 = 0x0001_0000
     let usual: UInt64 = 0x003d_0f00 | 0x0040_0000  // CLONE_DETACHED, of musl
     add(SYS_clone, when: ([Condition(argument: 0, mask: ~usual | thread, value: thread)], .allow))
-    // Its flags lie in memory, where they cannot be looked at: the C library falls back to clone.
+    // Its flags are in memory, where a filter cannot read them; the C library falls back to clone.
     add([SYS_clone3], .fail(ENOSYS))
     // The engine stops its threads with signals, and abort() ends the process with one.
     add([SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_rt_sigsuspend])
@@ -68,22 +68,22 @@ extension SystemCallFilter {
       SYS_epoll_pwait, SYS_ppoll, SYS_timerfd_gettime, SYS_clock_nanosleep, SYS_nanosleep, SYS_gettimeofday,
       SYS_clock_getres,
     ])
-    // The clocks of time and of the calling thread; those with other numbers belong to any process.
+    // The clocks of time and of the calling thread; other numbers may belong to other processes.
     add(SYS_clock_gettime, when: ([.int(0, within: 15)], .allow))
   }
 
   private mutating func addDescriptors() {
     add([SYS_read, SYS_write, SYS_pread64, SYS_close])
     add([SYS_readv, SYS_writev, SYS_lseek, SYS_fstat])  // Also
-    // An open file may be looked at; a path may not.
+    // The status of an open file is allowed, that of a path is not.
     let emptyPath: UInt64 = 0x1000  // AT_EMPTY_PATH
     add(SYS_newfstatat, when: ([Condition(argument: 3, mask: emptyPath, value: emptyPath)], .trap))
-    // To the daemon's end of the socket, and to no address.
+    // Sending without an address, to the daemon's end of the socket.
     add(SYS_sendto, when: ([.isZero(4)], .allow))
     // Flags that can be read: F_SETOWN could have the kernel send signals to other processes.
     add(
       SYS_fcntl, when: ([.int(1, is: F_GETFD)], .allow), ([.int(1, is: F_GETFL)], .allow))
-    // Files are read, never written or made; Landlock says which.
+    // Opening for reading only; Landlock restricts the files.
     let reading = O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | Self.largeFile
     add(
       SYS_openat, when: ([.int(0, is: AT_FDCWD), .int(2, within: reading)], .trap),

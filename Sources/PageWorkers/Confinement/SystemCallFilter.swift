@@ -95,7 +95,7 @@ struct SystemCallFilter {
 
   /// Holds for this thread and those it starts.
   ///
-  /// - Returns: why it could not be had; `nil` if it holds.
+  /// - Returns: the reason of a failure; `nil` on success.
   func install() -> String? {
     #if !arch(x86_64) && !arch(arm64)
       return "seccomp: this processor's calls are not known"

@@ -1,16 +1,16 @@
 import Foundation
 import PageKit
 
-/// Bundles that have ended workers, or had to be stopped: after some times they are not run for a while.
+/// Bundles that ended workers or were stopped. After several times they are barred for a while.
 ///
-/// A value; the time is an argument.
+/// A pure value; the time is an argument.
 package struct BarredBundles: Sendable {
-  /// A bundle that is not run.
+  /// A barred bundle.
   package struct Entry: Hashable, Sendable, CustomStringConvertible {
     package let digest: SHA256Digest
-    /// Where it was opened from last.
+    /// The URL of its last opening.
     package let url: String
-    /// What came of it the last time.
+    /// The result of its last run.
     package let reason: KillReason
     package let strikes: Int
     package let until: ContinuousClock.Instant
@@ -22,11 +22,11 @@ package struct BarredBundles: Sendable {
     }
   }
 
-  /// As many as this …
+  /// This number of stops …
   package var strikes = 3
-  /// … within this time bar it for the same time.
+  /// … within this time bars a bundle for the same time.
   package var window: Duration = .seconds(600)
-  /// Bundles that are remembered; the oldest is forgotten first.
+  /// The limit of remembered bundles; the oldest is removed first.
   private static let limit = 1_000
 
   private var times: [SHA256Digest: [ContinuousClock.Instant]] = [:]
@@ -34,7 +34,7 @@ package struct BarredBundles: Sendable {
 
   package init() {}
 
-  /// Notes that a bundle had to be stopped.
+  /// Records that a bundle was stopped.
   mutating func strike(_ digest: SHA256Digest, url: String, _ reason: KillReason, at now: ContinuousClock.Instant) {
     var recent = (times[digest] ?? []).filter { $0 + window > now }
     recent.append(now)
@@ -45,7 +45,7 @@ package struct BarredBundles: Sendable {
       digest: digest, url: url, reason: reason, strikes: recent.count, until: now + window, duration: window.seconds)
   }
 
-  /// Nil where it may run.
+  /// `nil` if the bundle may run.
   func entry(_ digest: SHA256Digest, at now: ContinuousClock.Instant) -> Entry? {
     entries[digest].flatMap { $0.until > now ? $0 : nil }
   }

@@ -1,15 +1,15 @@
 import PageKit
 
-/// Lets as many calls of pages reach the workers at once as these can deal with; the others wait, clients in turns, in
-/// a queue that has an end, and only so long.
+/// Limits the concurrent calls of pages in workers. Further calls wait in a queue with limits of length and time, in
+/// which clients take turns.
 ///
-/// What a worker does with a page is mostly the processor's work, and more of it at once makes everything later and
-/// takes more memory. A call that waits for the network leaves the processor to others: so there are more than one.
+/// Calls mostly use the processor, so that more of them at once only add latency and memory. Since a call may wait for
+/// the network, each worker has more than one.
 package final class PageAdmission: Sendable {
-  /// Calls that one worker deals with at once.
+  /// The number of concurrent calls of one worker.
   package static let callsPerWorker = 8
 
-  /// Why a call does not reach a worker.
+  /// The reason why a call does not reach a worker.
   package enum Refusal: Error, CustomStringConvertible {
     case full(waiting: Int)
     case late(after: Duration)
@@ -30,16 +30,16 @@ package final class PageAdmission: Sendable {
     self.waitingTime = waitingTime
   }
 
-  /// How many workers there are for calls.
+  /// The number of workers for calls.
   func serve(workers: Int) { gate.width = workers * Self.callsPerWorker }
 
-  /// Calls that are being dealt with, and those that wait.
+  /// The numbers of running and of waiting calls.
   package var counts: (running: Int, waiting: Int) { gate.counts }
 
-  /// Does something when it is the client's turn.
+  /// Runs `body` when it is the client's turn.
   ///
-  /// - Parameter limit: how long it may wait; `nil` for as long as calls may.
-  /// - Throws: ``Refusal``, `CancellationError`, what `body` throws.
+  /// - Parameter limit: the longest wait; `nil` for that of all calls.
+  /// - Throws: ``Refusal``, `CancellationError`, and errors of `body`.
   package func admitted<Result: Sendable>(
     _ client: String, within limit: Duration? = nil, isolation: isolated (any Actor)? = #isolation,
     _ body: () async throws -> Result

@@ -1,28 +1,28 @@
-/// Which worker gets a page. Pure.
+/// Chooses the worker for a page. A pure function.
 package enum Placement {
   struct Candidate: Hashable, Sendable {
     let id: Int
     let pages: Int
-    /// What it was called for and has not answered yet.
+    /// The number of calls that it has not answered.
     let calls: Int
-    /// Seconds of the entry that has been running longest; 0 for none.
+    /// The seconds of the longest running entry; 0 for none.
     let busy: Double
-    /// Of the memory that it may have.
+    /// The used share of its memory limit.
     let memory: Double
   }
 
-  /// An entry that takes longer may be one that does not end.
+  /// An entry of more seconds may be endless.
   private static let suspicious = 0.25
-  /// Of the memory that it may have, a worker beyond this gets no page: those that are open may need the rest.
+  /// A worker above this share of its memory limit gets no page, since its open pages may need the rest.
   package static let full = 0.8
-  /// A worker beyond this lets go of what no page is using.
+  /// A worker above this share releases unused memory.
   static let crowded = 0.6
-  /// What a page of a hundred elements takes, its engine with it.
+  /// The memory of a page of a hundred elements with its engine, in bytes.
   package static let pageBytes: Int64 = 4 << 20
-  /// How many more pages than the least loaded a worker may have that knows the bundle.
+  /// The number of pages that a worker that ran the bundle may have above the least loaded one.
   private static let detour = 8
 
-  /// - Parameter warmWorkers: the workers that have run the bundle, and are hot for it.
+  /// - Parameter warmWorkers: the workers that have run the bundle.
   /// - Returns: `nil` if no worker has memory for another page.
   static func choose(_ candidates: [Candidate], warmWorkers: Set<Int>) -> Int? {
     let roomy = candidates.filter { $0.memory < full }
@@ -30,7 +30,7 @@ package enum Placement {
     guard let free = least(sound) else {
       return roomy.min { ($0.busy, $0.memory, $0.id) < ($1.busy, $1.memory, $1.id) }?.id
     }
-    // Who waits for a hot worker while another is free has gained nothing.
+    // Waiting for a warm worker while another is free gains nothing.
     let hot = sound.filter { warmWorkers.contains($0.id) && $0.calls <= free.calls && $0.pages <= free.pages + detour }
     return (least(hot) ?? free).id
   }

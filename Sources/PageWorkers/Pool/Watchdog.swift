@@ -1,44 +1,44 @@
-/// Decides from a sample of a worker whether it has to be killed. Pure.
+/// Decides from a sample of a worker if it must be killed. A pure function.
 enum Watchdog {
   /// A page whose script is running.
   struct Running: Hashable, Sendable {
     let page: UInt64
-    /// Since it was entered.
+    /// The time since it was entered.
     let seconds: Double
-    /// The processor's, since then; `nil` if nobody has asked, or the system does not tell.
+    /// The processor time since then; `nil` if it was not measured or is unknown.
     var processorSeconds: Double?
-    /// Bytes by which the worker has grown since then.
+    /// The growth of the worker since then, in bytes.
     var growth: Int64 = 0
   }
 
   struct Sample: Hashable, Sendable {
-    /// In the order in which they were entered.
+    /// The running pages in the order of their entries.
     var running: [Running] = []
-    /// By how many bytes the worker has grown in each page's entries.
+    /// The growth of the worker in each page's entries, in bytes.
     var growth: [UInt64: Int64] = [:]
-    /// `nil` if it cannot be known.
+    /// `nil` if it is unknown.
     var residentBytes: Int64?
-    /// Seconds since the oldest call that is due by now was due; `nil` for none.
+    /// The seconds since the oldest overdue call was due; `nil` for none.
     var overdueCall: Double?
   }
 
   enum Verdict: Hashable, Sendable {
     case fine
-    /// It may have to be killed soon: another is to be ready then.
+    /// The worker may have to be killed soon; a replacement is started.
     case suspicious
     case kill(KillReason, culprits: Set<UInt64>)
   }
 
   struct Limits: Hashable, Sendable {
-    /// Seconds of one entry.
+    /// The time limit of one entry in seconds.
     var time: Double
     var memory: Int64
 
-    /// The engine stops most scripts by itself, and spares the worker; what is beyond it is killed.
+    /// Seconds above the limit after which a worker is killed; the engine stops most scripts before.
     var grace: Double { max(0.25, time / 10) }
-    /// Seconds of the clock after which a page is stopped that uses no processor, or hardly gets any.
+    /// The limit in seconds of the clock for a page that uses hardly any processor time.
     var wait: Double { time * 10 + 30 }
-    /// A page is to blame for a worker's memory that has taken as much of it.
+    /// The growth in bytes from which a page is to blame for its worker's memory.
     var share: Int64 { memory / 4 }
   }
 
@@ -57,13 +57,13 @@ enum Watchdog {
     return isSuspicious ? .suspicious : .fine
   }
 
-  /// Whether the processor's time of a page has to be asked for: it costs more than the clock's.
+  /// `true` if the processor time of a page is necessary: measuring it costs more than the clock.
   static func wantsProcessorTime(_ seconds: Double, _ limits: Limits) -> Bool { seconds > limits.time / 2 }
 
-  /// A busy machine is nobody's fault: what counts is the processor's time.
+  /// On a busy machine only the processor time counts.
   private static func used(by running: Running) -> Double { running.processorSeconds ?? running.seconds }
 
-  /// The page that has taken most, where that is a good part: where many have little, none is to blame.
+  /// The page with the largest growth, if that is a considerable share; else no page is to blame.
   private static func culprits(_ look: Sample, _ limits: Limits) -> Set<UInt64> {
     var growth = look.growth
     for running in look.running { growth[running.page, default: 0] += running.growth }

@@ -1,13 +1,13 @@
-/// Why a worker did not do what was asked of it.
+/// An error of a call to a worker.
 package enum WorkerError: Error, Hashable, Sendable, CustomStringConvertible {
   case cannotStart(String)
-  /// It was killed, or ended; whether the page that was called is to blame.
+  /// The worker was killed or ended; with `true` if the called page is to blame.
   case ended(KillReason, isCulprit: Bool)
-  /// No worker is there that could take a page.
+  /// No worker is available for a page.
   case noWorker
-  /// The workers' memory is used up, and more pages would cost those that are open.
+  /// The workers' memory is full; another page would endanger the open ones.
   case noMemory(limit: Int64)
-  /// The bundle has ended too many workers.
+  /// The bundle is barred since it ended too many workers.
   case barred(BarredBundles.Entry)
 
   package var description: String {
@@ -23,22 +23,22 @@ package enum WorkerError: Error, Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// Why a worker had to go, or a script was stopped.
+/// The reason why a worker ended, or a script was stopped.
 package enum KillReason: Hashable, Sendable, Codable, CustomStringConvertible {
-  /// An entry into a page took too long; both in seconds. `took` is `nil` where the engine stopped the script by itself.
+  /// An entry into a page exceeded its time, in seconds. `took` is `nil` if the engine stopped the script.
   case time(took: Double?, limit: Double)
-  /// Resident memory in bytes.
+  /// The resident memory exceeded its limit in bytes.
   case memory(found: Int64, limit: Int64)
-  /// It did not answer.
+  /// The worker did not answer.
   case silence
-  /// What it sent was no message.
+  /// The worker sent an invalid message.
   case malformed(String)
-  /// It ended by itself, or somebody else ended it.
+  /// The worker ended by itself, or was killed from outside.
   case ended(String)
-  /// The daemon is being stopped.
+  /// The daemon is shutting down.
   case shutdown
 
-  /// For metrics.
+  /// The name for metrics.
   package var name: String {
     switch self {
     case .time: "time"
@@ -50,7 +50,7 @@ package enum KillReason: Hashable, Sendable, Codable, CustomStringConvertible {
     }
   }
 
-  /// Equal for kills for the same reason, whatever was measured.
+  /// Compares only the reasons, not the measured values.
   package var cause: String {
     switch self {
     case .time, .memory: name

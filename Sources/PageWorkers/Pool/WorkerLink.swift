@@ -18,14 +18,14 @@ package final class WorkerLink: Sendable {
     var calls: [UInt64: Call] = [:]
     var lastCall: UInt64 = 0
     var writer: NIOAsyncChannelOutboundWriter<ByteBuffer>?
-    /// Why it has ended or is about to; and who is to blame.
+    /// The reason why it ended or is ending, and the pages to blame.
     var end: (reason: KillReason, culprits: Set<UInt64>)?
   }
 
   private let channel: Channel
   private let state = Mutex(State())
 
-  /// Takes over the socket.
+  /// Takes ownership of the socket.
   init(socket: Int32) async throws {
     channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .withConnectedSocket(socket) { channel in
@@ -36,9 +36,9 @@ package final class WorkerLink: Sendable {
       }
   }
 
-  /// Reads until the worker has ended; what it sends that is no message ends it.
+  /// Reads until the worker has ended; an invalid message ends it.
   ///
-  /// - Returns: why it ended, where its messages tell.
+  /// - Returns: the reason of its end, if its messages contain it.
   func run(
     ready: @escaping @Sendable () async throws -> Void,
     receive: @escaping @Sendable (WorkerMessage, [UInt8]) async -> Void
@@ -74,9 +74,9 @@ package final class WorkerLink: Sendable {
     try await writer.write(try await message.data?.encoding(encoded) ?? encoded())
   }
 
-  /// Calls for something to be done to a page.
+  /// Sends a call for a page, and waits for the answer.
   ///
-  /// - Parameter limit: after which a worker that has not answered is taken for lost.
+  /// - Parameter limit: the time after which a worker without an answer counts as lost.
   /// - Throws: ``PageFault``, ``WorkerError``.
   func call(
     _ page: UInt64, within limit: Duration, _ payload: [UInt8] = [],
@@ -93,21 +93,21 @@ package final class WorkerLink: Sendable {
         return nil
       }
       if let failure { return continuation.resume(throwing: failure) }
-      // Unstructured: a caller that has gone does not take back what the worker is doing.
+      // Unstructured, since the cancellation of a caller does not cancel the worker's call.
       Task {
         do { try await send(message(id), payload) } catch { finish(id, .failure(WorkerError.noWorker)) }
       }
     }
   }
 
-  /// Seconds since the first of the calls that are due was due; negative where none is.
+  /// The seconds since the first overdue call was due; negative if none is.
   func overdue(at now: ContinuousClock.Instant) -> Double? {
     state.withLock { $0.calls.values.map(\.due).min() }.map { (now - $0).seconds }
   }
 
-  /// The first reason counts.
+  /// The first reason applies.
   ///
-  /// - Returns: whether this is it.
+  /// - Returns: `true` if this is the first reason.
   func noteEnd(_ reason: KillReason, culprits: Set<UInt64>) -> Bool {
     state.withLock { state in
       guard state.end == nil else { return false }
@@ -118,7 +118,7 @@ package final class WorkerLink: Sendable {
 
   var end: (reason: KillReason, culprits: Set<UInt64>)? { state.withLock(\.end) }
 
-  /// Everybody who waits is told.
+  /// Resumes all waiting callers.
   func failCalls() {
     let (calls, end) = state.withLock { state in
       defer { (state.calls, state.writer) = ([:], nil) }

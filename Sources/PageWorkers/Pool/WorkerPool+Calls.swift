@@ -1,9 +1,9 @@
 import PageKit
 
 extension WorkerPool {
-  /// Opens a page in the worker that suits it.
+  /// Opens a page in the most suitable worker.
   ///
-  /// - Parameter location: how the bundle is called outside.
+  /// - Parameter location: the public URL of the bundle.
   /// - Throws: ``PageFault``, ``WorkerError``.
   package func open(
     _ page: UInt64, _ opening: PageOpening, _ source: [UInt8], _ digest: SHA256Digest, location: String
@@ -22,9 +22,9 @@ extension WorkerPool {
     }
   }
 
-  /// Does something to a page.
+  /// Sends a call to a page.
   ///
-  /// - Parameter extra: seconds that it may take besides the page's time.
+  /// - Parameter extra: seconds that the call may take beyond the page's time.
   /// - Throws: ``PageFault``, ``WorkerError``.
   package func call(
     _ page: UInt64, extra: Double = 0, _ payload: [UInt8] = [], _ message: @escaping @Sendable (UInt64) -> HostMessage
@@ -32,27 +32,27 @@ extension WorkerPool {
     guard let residence = assignments[page], let worker = workers[residence.worker] else { throw PageFault.unknownPage }
     workers[worker.id]?.calls += 1
     defer { workers[worker.id]?.calls -= 1 }
-    // Scripts that run for too long are stopped before; a worker that hardly gets any of the processor is not to blame.
+    // Scripts that exceed their time are stopped earlier. A worker without processor time is not to blame.
     let limit = Watchdog.Limits(time: configuration.pageTime.seconds, memory: configuration.memory).wait + extra
     do {
       return try await worker.link.call(page, within: .seconds(limit), payload, message)
     } catch let fault as PageFault {
-      // The engine has spared the worker; the bundle is no better for that.
+      // The engine stopped the script; this counts against the bundle like a kill.
       if case .stopped(let reason) = fault { strike(page, reason) }
       throw fault
     }
   }
 
-  /// Counts a stop against the page's bundle, once: the engine's and a kill may come together.
+  /// Counts a stop against the page's bundle once, since a stop by the engine and a kill may coincide.
   func strike(_ page: UInt64, _ reason: KillReason) {
-    // It may have been waiting for something else.
+    // The call may have waited for something else.
     guard reason != .silence else { return }
     guard let residence = assignments[page], !residence.hasStruck else { return }
     assignments[page]?.hasStruck = true
     barred.strike(residence.digest, url: residence.location, reason, at: configuration.now())
   }
 
-  /// Ends a page, once everything that happened to it was told.
+  /// Ends a page after all its events were delivered.
   ///
   /// - Throws: ``PageFault``, ``WorkerError``.
   package func end(_ page: UInt64) async throws -> PageReply {
@@ -72,6 +72,6 @@ extension WorkerPool {
     workers[residence.worker]?.pages.remove(page)
   }
 
-  /// Which worker a page is in; nil for none.
+  /// The worker of a page; `nil` for none.
   package func home(of page: UInt64) -> Int? { assignments[page]?.worker }
 }

@@ -2,18 +2,18 @@ import Foundation
 import PageKit
 
 extension WorkerPool {
-  /// How long a page waits for memory that other pages let go of.
+  /// The longest wait of a page for memory that other pages release.
   private static let memoryWait: Duration = .seconds(2)
 
-  /// As many calls are let in as the workers that are ready deal with.
+  /// Sets the number of concurrent calls by the number of ready workers.
   func noteReady() {
     admission.serve(workers: workers.values.count { $0.state == .ready && $0.link.end == nil })
   }
 
   /// Waits until a worker is ready.
   ///
-  /// - Returns: what it has given up, and what it could not.
-  /// - Throws: ``WorkerError/cannotStart(_:)`` if none is ready in time, or none can be.
+  /// - Returns: the worker's confinement.
+  /// - Throws: ``WorkerError/cannotStart(_:)`` if none becomes ready in time.
   package func ready(within limit: Duration) async throws -> ConfinementReport {
     let deadline = ContinuousClock.now + limit
     while true {
@@ -26,7 +26,8 @@ extension WorkerPool {
     }
   }
 
-  /// - Throws: ``WorkerError/noWorker`` if none is ready in time, ``WorkerError/noMemory(limit:)`` if none has room.
+  /// - Throws: ``WorkerError/noWorker`` if none becomes ready in time, ``WorkerError/noMemory(limit:)`` if all are
+  ///   full.
   func worker(for digest: SHA256Digest) async throws -> Worker {
     let began = ContinuousClock.now
     let deadline = began + configuration.pageTime + .seconds(10)

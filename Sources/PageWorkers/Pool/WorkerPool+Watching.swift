@@ -2,12 +2,12 @@ import Foundation
 import PageKit
 
 extension WorkerPool {
-  /// How long a worker may take until it is ready, on a busy machine too.
+  /// The longest time until a worker is ready, also on a busy machine.
   private static let startLimit: Duration = .seconds(60)
-  /// Between two times that a worker is told to let go of memory.
+  /// The time between two requests to a worker to release memory.
   private static let reliefPause: Duration = .seconds(2)
 
-  /// Looks at every worker again and again, until the task is cancelled or the pool stops.
+  /// Samples every worker periodically, until the task is cancelled or the pool stops.
   func watch() async {
     while !isStopping, !Task.isCancelled {
       for id in workers.keys.sorted() { look(at: id) }
@@ -34,7 +34,7 @@ extension WorkerPool {
     }
   }
 
-  /// Has a worker whose memory runs out let go of what no page is using.
+  /// Requests a worker that is nearly full to release unused memory.
   private func relieve(_ worker: WorkerPool.Worker) {
     guard worker.state == .ready, Double(worker.residentBytes) > Placement.crowded * Double(configuration.memory),
       worker.relieved.map({ $0 + Self.reliefPause < .now }) ?? true
@@ -43,7 +43,7 @@ extension WorkerPool {
     Task { try? await worker.link.send(.releaseMemory) }
   }
 
-  /// Lets go of one that was started ahead and is not needed.
+  /// Ends a spare worker that is not needed.
   private func retireSurplus() {
     let sound = workers.values.filter { $0.state == .ready && $0.link.end == nil }
     guard sound.count > configuration.workers, !sound.contains(where: \.isSuspicious),
@@ -61,13 +61,13 @@ extension WorkerPool.Worker {
       started: startedAt, kills: kills)
   }
 
-  /// What can be seen of it now.
+  /// The current sample of a worker.
   ///
-  /// - Parameter clock: as the board counts.
+  /// - Parameter clock: the time by the clock of the shared memory.
   fileprivate func look(at clock: UInt64, _ now: ContinuousClock.Instant, _ limits: Watchdog.Limits) -> Watchdog.Sample
   {
     var look = Watchdog.Sample()
-    // What the worker writes there is its own word: only its own pages count.
+    // The worker's memory is not trusted: only its own pages count.
     let entries = process.board.entries().filter { pages.contains($0.page) }
     look.residentBytes = process.residentBytes
     for entry in entries { look.growth[entry.page, default: 0] += entry.growth }

@@ -4,46 +4,45 @@ import PageKit
 import ServiceLifecycle
 import Synchronization
 
-/// Worker processes: started ahead, given pages, watched, killed where they must be, and replaced.
+/// Starts worker processes ahead, assigns pages to them, watches, kills and replaces them.
 package actor WorkerPool: Service {
   package struct Configuration: Sendable {
     package var workers = 2
-    /// Of one entry into a page.
+    /// The time of one entry into a page.
     package var pageTime: Duration = .seconds(5)
-    /// Resident bytes of one worker.
+    /// The limit of a worker's resident bytes.
     package var memory: Int64 = 512 << 20
-    /// Calls that may wait until fewer pages are busy.
+    /// The limit of waiting calls.
     package var waitingCalls = 512
-    /// How long a call may wait.
+    /// The longest wait of a call.
     package var waitingTime: Duration = .seconds(5)
-    /// What knows `worker`.
+    /// The program with the command `worker`.
     package var executable = "/proc/self/exe"
-    /// What workers are called in the list of processes.
+    /// The name of workers in the list of processes.
     package var program = "renderhost"
-    /// Whether ended workers are replaced, and others are ready in time for those that may have to go. If not, whoever
-    /// waits for a worker is told why there is none.
+    /// `true` to replace ended workers, and to start spare ones in time. If `false`, callers that wait for a worker get
+    /// the reason of its end.
     package var keepsWorkers = true
-    /// What one worker may ask for at once.
+    /// The limit of a worker's concurrent questions.
     package var questions = 256
     /// Texts of framework files.
     package var frameworks: [BundleType: String] = [:]
     /// Texts of scripts that run in a page before its bundle.
     package var preludes: [BundleType: String] = [:]
-    /// How to give the framework for a type, in the words of the program.
+    /// The advice how to give the framework for a type of bundles.
     package var frameworkAdvice: @Sendable (BundleType) -> String = {
       "name its file with renderhost's --framework \($0.rawValue)=FILE"
     }
-    /// The same for preludes.
+    /// The advice for preludes.
     package var preludeAdvice: @Sendable (BundleType) -> String = {
       "name its file with renderhost's --prelude \($0.rawValue)=FILE"
     }
-    /// How to have web sockets, which pages in workers have none of; empty where there is no way.
+    /// The advice how to have web sockets, which pages in workers lack; empty for none.
     package var socketAdvice = ""
-    /// Engines that a worker keeps ready for its next page. They have run a page before: the refs of the next one's
-    /// elements do not begin anew.
+    /// The number of engines that a worker keeps for further pages. The refs of elements continue from page to page.
     package var readyEngines = 1
     package var environment: ScriptValue = [:]
-    /// Whether pages' requests are answered twice where they say nothing of it.
+    /// `true` if requests of pages without a behaviour are answered twice, from the cache and the network.
     package var refreshesAlways = false
     package var watchInterval: Duration = .milliseconds(50)
     package var barring = BarredBundles()
@@ -54,7 +53,7 @@ package actor WorkerPool: Service {
 
   struct Worker {
     let id: Int
-    /// Its place, from 1.
+    /// The number of its place, from 1.
     let slot: Int
     let process: WorkerProcess
     let link: WorkerLink
@@ -62,32 +61,32 @@ package actor WorkerPool: Service {
     let startedAt: Date
     var state: WorkerStatus.State = .starting
     var pages: Set<UInt64> = []
-    /// Calls that it has not answered yet.
+    /// The number of unanswered calls.
     var calls = 0
     var residentBytes: Int64 = 0
     var look = Watchdog.Sample()
-    /// It may have to be killed soon.
+    /// `true` if the worker may have to be killed soon.
     var isSuspicious = false
-    /// When it was last told to let go of memory.
+    /// The time of the last request to release memory.
     var relieved: ContinuousClock.Instant?
     var report: ConfinementReport?
     var questions: [UInt64: Task<Void, Never>] = [:]
   }
 
-  /// A page that runs, or is to.
+  /// A page that is open or being opened.
   struct Assignment {
     let worker: Int
     let digest: SHA256Digest
-    /// How the bundle is called outside.
+    /// The public URL of the bundle.
     let location: String
-    /// Whether the page's end was counted against the bundle.
+    /// `true` if the page's end was counted against the bundle.
     var hasStruck = false
   }
 
   package let configuration: Configuration
-  /// Where calls wait while the workers are busy.
+  /// The queue of calls.
   package nonisolated let admission: PageAdmission
-  /// Told why a worker was killed or has ended, and of the bundles that are to blame.
+  /// Called with the reason of a worker's end, and the bundles to blame.
   let killed: @Sendable (KillReason, _ bundles: [String]) -> Void
   let logger: Logger
   let spawner: ProcessSpawner
@@ -95,29 +94,29 @@ package actor WorkerPool: Service {
   var workers: [Int: Worker] = [:]
   var assignments: [UInt64: Assignment] = [:]
   var barred: BarredBundles
-  /// Which workers have run a bundle.
+  /// The workers that have run a bundle.
   var warmWorkers: [SHA256Digest: Set<Int>] = [:]
   private var lastID = 0
   private(set) var startsUnderWay = 0
-  /// In a row: workers that have ended before they were ready.
+  /// The number of consecutive workers that ended before they were ready.
   var failedStarts = 0
-  /// Why the last of those was not ready.
+  /// The reason of the last of them.
   private(set) var startProblem: String?
-  /// By the workers' places.
+  /// The number of premature ends by place.
   private var kills: [Int: Int] = [:]
-  /// Places that were ever taken.
+  /// The largest number of places so far.
   private var slotCount = 0
   private(set) var isStopping = false
   var waiters: [UUID: CheckedContinuation<Void, Never>] = [:]
   private let orders: AsyncStream<Duration>
   private let order: AsyncStream<Duration>.Continuation
-  /// What the worker that became ready last has given up; logged when it changes.
+  /// The confinement of the worker that became ready last; logged when it changes.
   var lastReport: ConfinementReport?
 
-  /// Bundles whose workers are remembered.
+  /// The limit of bundles whose workers are remembered.
   static let warmWorkersLimit = 10_000
 
-  /// - Parameter killed: told why a worker was killed or has ended, and of the bundles that are to blame.
+  /// - Parameter killed: called with the reason of a worker's end, and the bundles to blame.
   package init(
     _ configuration: Configuration, logger: Logger,
     killed: @escaping @Sendable (KillReason, _ bundles: [String]) -> Void = { _, _ in }
@@ -137,7 +136,7 @@ package actor WorkerPool: Service {
 
   // MARK: Life
 
-  /// Keeps workers until it is told to stop; then ends them.
+  /// Maintains the workers until the shutdown, and then ends them.
   package func run() async throws {
     fill()
     await withTaskCancellationHandler {
@@ -160,7 +159,7 @@ package actor WorkerPool: Service {
     }
   }
 
-  /// Orders workers until there are as many as are wanted, and one for each that may have to go.
+  /// Starts workers up to the configured number, and a replacement for each suspect one.
   func fill() {
     guard !isStopping else { return }
     guard configuration.keepsWorkers || lastID == 0 && failedStarts == 0 else { return wakeWaiters() }
@@ -168,7 +167,7 @@ package actor WorkerPool: Service {
     let doubtful = sound.filter(\.isSuspicious).count
     let wanted = configuration.workers + min(doubtful, configuration.workers)
     var count = sound.count + startsUnderWay
-    // Each in a row waits longer, so that what cannot start does not keep the machine busy.
+    // Each consecutive failure waits longer, to save the processor.
     let pause = failedStarts == 0 ? Duration.zero : min(.milliseconds(100) * (1 << min(failedStarts, 8)), .seconds(10))
     while count < wanted {
       startsUnderWay += 1
@@ -177,13 +176,13 @@ package actor WorkerPool: Service {
     }
   }
 
-  /// Whether there is no worker, and none will be.
+  /// `true` if there is no worker and none is being started.
   var hasGivenUp: Bool {
     !configuration.keepsWorkers && startsUnderWay == 0 && (lastID > 0 || failedStarts > 0)
       && workers.values.allSatisfy { $0.state == .ending || $0.link.end != nil }
   }
 
-  /// One worker's life.
+  /// Runs one worker from its start to its end.
   private func runWorker() async {
     guard !isStopping else { return startsUnderWay -= 1 }
     let process: WorkerProcess
@@ -243,7 +242,7 @@ package actor WorkerPool: Service {
       memory: configuration.memory)
   }
 
-  /// Its socket has ended.
+  /// The socket has ended.
   private func handleExit(_ id: Int, _ reason: KillReason?) async {
     guard let worker = workers[id] else { return }
     let wasReady = worker.state != .starting
@@ -270,14 +269,14 @@ package actor WorkerPool: Service {
     await delegate?.workerEnded(pages, culprits: culprits, why)
   }
 
-  /// Who ran when a worker crashed. A signal from outside is nobody's fault.
+  /// The pages that ran when a worker crashed; none for a signal from outside.
   private static func culprits(of end: ProcessEnd, _ worker: Worker) -> Set<UInt64> {
     guard case .signalled(let signal) = end, ![SIGKILL, SIGTERM, SIGINT].contains(signal) else { return [] }
     let running = worker.process.board.entries().filter { $0.left == nil }
     return running.min { $0.entered < $1.entered }.map { [$0.page] } ?? []
   }
 
-  /// Ends a worker, and says why to all who wait for it.
+  /// Ends a worker, and resumes its callers with the reason.
   func kill(_ id: Int, _ reason: KillReason, culprits: Set<UInt64>) {
     guard let worker = workers[id], worker.state != .ending, worker.link.noteEnd(reason, culprits: culprits) else {
       return
@@ -286,7 +285,7 @@ package actor WorkerPool: Service {
       let bundles = culprits.compactMap { assignments[$0]?.location }.sorted().joined(separator: ", ")
       logger.warning("a worker is killed: \(reason)", metadata: ["worker": "\(id)", "bundles": "\(bundles)"])
     }
-    // Not yet reaped, so the number is still its own.
+    // The process is not reaped yet, so that its number is not reused.
     Foundation.kill(worker.process.id, SIGKILL)
     noteReady()
     fill()
@@ -307,6 +306,6 @@ package actor WorkerPool: Service {
       problem: failedStarts > 0 ? startProblem : nil)
   }
 
-  /// The places of the pages' workers.
+  /// The places of the workers by page.
   package func slots() -> [UInt64: Int] { assignments.compactMapValues { workers[$0.worker]?.slot } }
 }

@@ -2,14 +2,14 @@ import CLinux
 import Foundation
 import Synchronization
 
-/// A worker as the system has it: its process, its socket and its board.
+/// The process of a worker, with its socket and its shared memory.
 struct WorkerProcess: Sendable {
   let id: pid_t
-  /// The daemon's end; whoever takes the process closes it.
+  /// The daemon's end of the socket; the owner of the process closes it.
   let socket: Int32
   let board: SharedHeartbeats
 
-  /// Resident bytes; nil once it has ended.
+  /// Resident bytes; `nil` after its end.
   var residentBytes: Int64? {
     guard let text = try? String(contentsOfFile: "/proc/\(id)/statm", encoding: .utf8),
       let pages = text.split(separator: " ").dropFirst().first.flatMap({ Int64($0) }), pages > 0
@@ -18,7 +18,7 @@ struct WorkerProcess: Sendable {
   }
 }
 
-/// How a process ended.
+/// The end of a process.
 enum ProcessEnd: Hashable, Sendable, CustomStringConvertible {
   case exited(Int32)
   case signalled(Int32)
@@ -36,8 +36,8 @@ enum ProcessEnd: Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// Starts and reaps workers, all on one thread that lives as long as they do: a child is killed when the thread that
-/// started it ends (`PR_SET_PDEATHSIG`).
+/// Starts and reaps all workers on one thread that outlives them, since a child is killed when the thread that started
+/// it ends (`PR_SET_PDEATHSIG`).
 final class ProcessSpawner: Sendable {
   private let state = Mutex((jobs: [@Sendable () -> Void](), isStopping: false))
   private let wake = DispatchSemaphore(value: 0)
@@ -45,8 +45,8 @@ final class ProcessSpawner: Sendable {
   private let program: String
 
   /// - Parameters:
-  ///   - executable: what knows `worker`; by default this very program.
-  ///   - program: what the process is called.
+  ///   - executable: the program with the command `worker`; by default this one.
+  ///   - program: the name of the process.
   init(executable: String = "/proc/self/exe", program: String = "renderhost") {
     self.executable = executable
     self.program = program
@@ -70,7 +70,7 @@ final class ProcessSpawner: Sendable {
     }
   }
 
-  /// Kills the process where it still is, and takes it out of the system's table.
+  /// Kills the process if it still runs, and reaps it.
   func end(_ process: WorkerProcess) async -> ProcessEnd {
     await withCheckedContinuation { continuation in
       perform {
@@ -99,12 +99,11 @@ final class ProcessSpawner: Sendable {
     }
   }
 
-  /// A worker's variables. Its engine is told the time zone, since it cannot look at /etc/localtime; nothing else of the
-  /// environment is a page's business.
+  /// The environment of a worker: only the time zone, since the engine cannot read /etc/localtime.
   ///
   /// - Parameters:
-  ///   - environment: the daemon's.
-  ///   - timeZone: where the environment does not say.
+  ///   - environment: the daemon's environment.
+  ///   - timeZone: the time zone if the environment has none.
   static func environment(of environment: [String: String], timeZone: String) -> [String] {
     var variables = environment.filter { ["TZ", "LANG", "LD_LIBRARY_PATH"].contains($0.key) }
     variables["TZ"] = variables["TZ"] ?? timeZone
@@ -121,12 +120,12 @@ final class ProcessSpawner: Sendable {
     }
     defer { close(descriptor) }
     var sockets: [Int32] = [-1, -1]
-    // SOCK_CLOEXEC: only what is named below goes to the child.
+    // SOCK_CLOEXEC: the child inherits only the descriptors below.
     guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &sockets) == 0 else {
       throw failure("socket")
     }
     defer { close(sockets[1]) }
-    // The numbers may be among those that the child is to have: copies with higher ones go there.
+    // The descriptors may have numbers that the child uses; copies with higher numbers avoid that.
     let copies = [sockets[1], descriptor].map { fcntl($0, F_DUPFD_CLOEXEC, WorkerMain.boardDescriptor + 1) }
     let copyError = errno
     defer { for copy in copies where copy >= 0 { close(copy) } }
@@ -144,7 +143,7 @@ final class ProcessSpawner: Sendable {
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }
-    // A group of its own: what a terminal sends is the daemon's to deal with.
+    // A process group of its own, so that signals of a terminal reach only the daemon.
     posix_spawnattr_setpgroup(&attributes, 0)
     var signals = sigset_t()
     sigemptyset(&signals)

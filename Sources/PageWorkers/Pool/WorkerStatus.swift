@@ -1,44 +1,44 @@
 import Foundation
 import PageKit
 
-/// A worker, for metrics and people.
+/// The status of a worker, for metrics and people.
 package struct WorkerStatus: Hashable, Sendable, Codable {
   package enum State: String, Hashable, Sendable, Codable {
     case starting
     case ready
-    /// It has been killed, and is being taken away.
+    /// Killed, and not yet reaped.
     case ending
   }
 
-  /// Counts up from 1; not a process's.
+  /// The number of the worker, from 1; not that of the process.
   package var id: Int
-  /// Its place: the lowest number that was free when it was started, from 1.
+  /// The number of its place, from 1: the lowest free one at its start.
   package var slot: Int
   package var pid: Int32
   package var state: State
   package var residentBytes: Int64
   package var pages: Int
-  /// Seconds of the entry that has been running longest; 0 for none.
+  /// The seconds of the longest running entry; 0 for none.
   package var busy: Double
-  /// Nil before it is ready.
+  /// `nil` before it is ready.
   package var confinement: ConfinementReport?
   package var started: Date
-  /// Times a worker in this place ended before its time.
+  /// The number of premature ends of workers in this place.
   package var kills: Int
 
-  /// What it does: its state, and `busy` for one whose page is running.
+  /// Its activity: its state, or `busy` while a page runs.
   package var activity: String { state == .ready && busy > 0 ? "busy" : state.rawValue }
 }
 
-/// All workers, and what became of others.
+/// The status of all workers, and counts of ended ones.
 package struct WorkerPoolStatus: Sendable {
   package var workers: [WorkerStatus]
-  /// How many are meant to be there.
+  /// The configured number.
   package var wanted: Int
-  /// Places that were ever taken.
+  /// The largest number of places so far.
   package var slots: Int
   package var barred: [BarredBundles.Entry]
-  /// Why the worker that was started last did not become ready; `nil` if it did.
+  /// The reason why the worker that was started last did not become ready; `nil` if it did.
   package var problem: String?
 
   package var ready: Int { workers.filter { $0.state == .ready }.count }

@@ -2,18 +2,18 @@ import Foundation
 import NIOCore
 import PageKit
 
-/// What goes over a worker's socket: a message as JSON, and bytes that belong to it.
+/// The unit of a worker's socket: a message as JSON, and its bytes.
 ///
 /// On the wire: the length of what follows and the length of the message, 32 bits each in network order; the message;
 /// the bytes.
 package enum Frame {
-  /// Bytes of one frame; what says that it is longer ends the connection.
+  /// The limit of a frame in bytes; a longer one ends the connection.
   static let limit = 64 << 20
-  /// Bytes that go along with one message; longer ones are sent in pieces.
+  /// The limit of a message's bytes; longer contents are sent in pieces.
   package static let pieceLimit = 256 << 10
-  /// A message has a page's data some levels down.
+  /// The limits of a worker's message, which contains the page's data.
   private static let jsonLimits = JSONLimits(depth: JSONLimits.standard.depth + 16, values: 1_000_000)
-  /// The same of what comes from the program that started the worker, which has looked at it.
+  /// The limits of a message of the program that started the worker, which has checked it.
   private static let ownLimits = JSONLimits(depth: 512 + 16, values: 5_000_000)
 
   static func encode(_ message: some Encodable, _ payload: [UInt8] = []) throws -> ByteBuffer {
@@ -56,7 +56,7 @@ package enum Frame {
   }
 }
 
-/// Why bytes are no frame.
+/// The error of an invalid frame.
 enum FrameError: Error, Hashable, CustomStringConvertible {
   case tooLong(Int)
   case cut
@@ -69,7 +69,7 @@ enum FrameError: Error, Hashable, CustomStringConvertible {
   }
 }
 
-/// Takes frames out of the stream of bytes.
+/// Splits the stream of bytes into frames.
 struct FrameDecoder: ByteToMessageDecoder {
   typealias InboundOut = ByteBuffer
 

@@ -1,23 +1,23 @@
 import PageKit
 
-/// What the daemon says to a worker.
+/// A message of the daemon to a worker.
 package enum HostMessage: Codable, Sendable {
-  /// Comes first.
+  /// The first message.
   case setUp(WorkerSetUp)
-  /// With the bundle's text.
+  /// The bytes are the bundle's text.
   case open(call: UInt64, page: UInt64, PageOpening)
   case fire(call: UInt64, page: UInt64, ref: String, type: String, event: JSONValue, PageWait, view: PageView?)
   case refresh(call: UInt64, page: UInt64, data: JSONValue, PageWait, view: PageView?)
   case show(call: UInt64, page: UInt64, PageView)
   case close(page: UInt64)
-  /// Ends a page; answered once everything that happened to it was told.
+  /// Ends a page; answered after all its events were sent.
   case end(call: UInt64, page: UInt64)
-  /// What no page is using is to be let go of.
+  /// Requests to release unused memory.
   case releaseMemory
-  /// To what the worker asked; some come with bytes.
+  /// The answer to a question; some have bytes.
   case answer(question: UInt64, PageAnswer)
 
-  /// What a caller has given along, which may be large.
+  /// The caller's data, which may be large.
   var data: JSONValue? {
     switch self {
     case .open(_, _, let opening): opening.data
@@ -28,42 +28,42 @@ package enum HostMessage: Codable, Sendable {
   }
 }
 
-/// What a worker runs pages with.
+/// The configuration of a worker.
 package struct WorkerSetUp: Codable, Sendable {
   /// Seconds for one entry into a page.
   var pageTime: Double
   /// Texts of framework files, by the type of bundles.
   var frameworks: [String: String]
-  /// Texts of scripts that run in a page before its bundle, in the same way.
+  /// Texts of scripts that run in a page before its bundle, by the type of bundles.
   var preludes: [String: String]
-  /// How to give the framework for a type of bundles, by the types.
+  /// The advice how to give the framework, by the type of bundles.
   var frameworkAdvice: [String: String]
-  /// The same for preludes.
+  /// The advice for preludes.
   var preludeAdvice: [String: String]
-  /// How to have web sockets; empty where there is no way.
+  /// The advice how to have web sockets; empty for none.
   var socketAdvice: String
-  /// Engines that are kept ready for the next page.
+  /// The number of engines kept for further pages.
   var readyEngines: Int
   var environment: JSONValue
-  /// How the daemon's loader treats what says nothing of it.
+  /// The behaviour of requests that name none.
   var refreshesAlways: Bool
-  /// Entries into scripts that run at once.
+  /// The limit of concurrent entries into scripts.
   var entriesAtOnce: Int
-  /// Resident bytes that the worker may have.
+  /// The limit of the worker's resident bytes.
   var memory: Int64
 }
 
-/// How a page is opened.
+/// The options of opening a page.
 package struct PageOpening: Codable, Sendable {
   var url: String
   var options: PageRequestOptions
   var data: JSONValue
   var wait: PageWait
-  /// What is wanted of the page when it is open.
+  /// The requested view of the open page.
   var view: PageView?
-  /// It is shown once, and ends.
+  /// `true` if the page ends after its first view.
   var isOnce: Bool
-  /// How the page is told of, if it is opened for a program that renders it; `nil` if not.
+  /// The options of notices if a program renders the page; `nil` otherwise.
   var reporting: PageReporting?
 
   package init(
@@ -75,40 +75,40 @@ package struct PageOpening: Codable, Sendable {
   }
 }
 
-/// How a page is told of that is opened for a program that renders it.
+/// The options of notices about a page that a program renders.
 ///
-/// Such a page stays when it fails, as one of a program's own would; what happens to it comes as ``PageNotice`` values;
-/// pages that it goes to open in its worker. Where no view is named, its tree is seen, as an `ElementTree.Record`.
+/// Such a page stays when it fails, and pages that it pushes open in its worker. Its events arrive as ``PageNotice``
+/// values. Without a named view, its view is an `ElementTree.Record`.
 package struct PageReporting: Codable, Hashable, Sendable {
-  /// Whether each change of the tree is told.
+  /// `true` to report each change of the tree.
   package var commands: Bool
 
   package init(commands: Bool) { self.commands = commands }
 }
 
-/// How long a page is waited for before it is looked at.
+/// The waits before a view of a page.
 package struct PageWait: Codable, Hashable, Sendable {
-  /// Seconds to wait for what the page is busy with; 0 for none.
+  /// The longest wait for pending work in seconds; 0 for none.
   package var settle: Double
-  /// Seconds that a timer may have to go to be waited for.
+  /// The longest remaining time of timers that are awaited, in seconds.
   package var timers: Double
 
   package init(settle: Double, timers: Double) { (self.settle, self.timers) = (settle, timers) }
 }
 
-/// What callers may say of a page besides its data.
+/// The options of a page that callers may set.
 package struct PageRequestOptions: Codable, Hashable, Sendable {
-  /// What scripts see as `weex.config.bundleUrl`.
+  /// The value of `weex.config.bundleUrl`.
   package var bundleUrl: String?
   /// `Vanilla`, `Vue`, `Rax` or `Weex`.
   package var type: String?
-  /// More members of `weex.config`.
+  /// Further members of `weex.config`.
   package var config: [String: JSONValue]?
 
   package init() {}
 }
 
-/// A way to look at a page.
+/// A view of a page.
 package struct PageView: Codable, Hashable, Sendable {
   package enum Format: String, Codable, Hashable, Sendable, CaseIterable {
     case json
@@ -117,15 +117,15 @@ package struct PageView: Codable, Hashable, Sendable {
   }
 
   package var format: Format
-  /// Whether the outline has styles.
+  /// `true` for an outline with styles.
   package var withStyles: Bool
-  /// Where a browser asks for what elements refer to; nil for pictures and fonts in the document itself.
+  /// The prefix of URLs that elements refer to; `nil` to embed pictures and fonts.
   package var resources: String?
-  /// Of the document; `nil` for the page's URL.
+  /// The title of the document; `nil` for the page's URL.
   package var title: String?
-  /// Whether pictures and fonts are put into the document, if no address is given for them.
+  /// `true` to embed pictures and fonts if there is no prefix for them.
   package var isEmbedding = true
-  /// Bytes of pictures and fonts that are put into the document.
+  /// The limit of embedded pictures and fonts in bytes.
   package var limit = 16 << 20
 
   package init(format: Format, withStyles: Bool = false, resources: String? = nil) {

@@ -1,16 +1,15 @@
 import PageKit
 
 extension PageAnswer {
-  /// How long an answer waits for the long ones of its page before it.
+  /// The longest wait of an answer for earlier long answers of its page.
   private static let longAnswerWait = Duration.seconds(120)
 
-  /// Sends a body in pieces, the next one when the worker has taken the one before it: of each answer the sender has no
-  /// more than a few pieces in memory.
+  /// Sends a body in pieces, each after the worker has taken the previous one, so that only a few pieces are in memory.
   ///
   /// - Parameters:
-  ///   - limit: bytes that one answer may have.
-  ///   - longAnswers: lets one long answer at a time go to the page: its worker keeps an answer until it is whole.
-  ///   - head: the answer that the body's first piece goes with.
+  ///   - limit: the limit of an answer in bytes.
+  ///   - longAnswers: serialises the long answers of a page, since its worker buffers a whole answer.
+  ///   - head: the answer that carries the first piece.
   /// - Throws: ``TransportError/tooLarge(url:limit:)`` if the body has more bytes than the limit.
   package static func send(
     _ body: Body, limit: Int64, longAnswers: FairGate<Int>,

@@ -1,13 +1,13 @@
 import HTTPTypes
 import PageKit
 
-/// What the daemon answers to a ``PageQuestion``. Of a resource there may be several updates; `end` comes last.
+/// An answer of the daemon to a ``PageQuestion``. A resource may have several updates, and then `end`.
 package enum PageAnswer: Codable, Sendable {
-  /// With its body, or the first piece of it.
+  /// The bytes are the body, or its first piece.
   case update(RelayedUpdate)
-  /// The next piece of the update before it, or of the bundle.
+  /// The next piece of the previous update, or of the bundle.
   case piece(hasMore: Bool)
-  /// With the bundle's text, or the first piece of it.
+  /// The bytes are the bundle's text, or its first piece.
   case bundle(hasMore: Bool)
   case value(String?)
   case keys([String])
@@ -15,13 +15,13 @@ package enum PageAnswer: Codable, Sendable {
   case end
 }
 
-/// A ``ResourceUpdate`` with an answer, as it goes over the socket.
+/// A ``ResourceUpdate`` with a response, in the form of messages.
 package struct RelayedUpdate: Codable, Sendable {
   package enum Kind: String, Codable, Sendable {
     case cached
     case network
     case notModified
-    /// The network's answer is an error, after something stored was given.
+    /// The network failed after a stored response was delivered.
     case failed
   }
 

@@ -1,23 +1,23 @@
 import Foundation
 import PageKit
 
-/// What happens to a page, as a program is told that renders it.
+/// An event of a page for a program that renders it.
 package enum PageNotice: Codable, Sendable {
-  /// Its bundle is being waited for no more.
+  /// The page no longer waits for its bundle.
   case begun
-  /// What its script did to the tree, a command a line.
+  /// The script's commands to the tree, one to a line.
   case commands([String])
   case log(level: String, text: String)
   case missing(Missing)
   case message(PageMessage)
-  /// Its script threw; the page goes on.
+  /// The script threw; the page continues.
   case exception(ScriptFault)
   /// The page could not open, or was stopped.
   case failed(PageFailureNotice)
-  /// The script of a page threw that it embeds or has gone to.
+  /// The script of an embedded or pushed page threw.
   case thrown(ScriptFault)
 
-  /// A ``MissingPart``, as it goes over the socket.
+  /// A ``MissingPart`` in the form of messages.
   package struct Missing: Codable, Sendable {
     private var component: String?
     private var owner: String?
@@ -37,7 +37,7 @@ package enum PageNotice: Codable, Sendable {
     }
   }
 
-  /// - Returns: `nil` for what the program has no use for.
+  /// - Returns: `nil` for events without a notice.
   package init?(_ event: PageEvent, _ reporting: PageReporting) {
     switch event {
     case .phase(.loading), .phase(.destroyed), .rendered, .refreshed, .image, .source, .fallback, .updateAvailable,
@@ -55,12 +55,12 @@ package enum PageNotice: Codable, Sendable {
     }
   }
 
-  /// The name of the event that a notice is sent as.
+  /// The event name of notices.
   static let name = "notice"
-  /// Commands that are told at once: a message has an end.
+  /// The limit of commands in one message.
   static let commandsAtOnce = 1_000
 
-  /// The same in messages that are not too long.
+  /// Splits the notice into messages within the limit.
   var pieces: [PageNotice] {
     guard case .commands(let commands) = self, commands.count > Self.commandsAtOnce else { return [self] }
     return stride(from: 0, to: commands.count, by: Self.commandsAtOnce).map {
@@ -68,10 +68,10 @@ package enum PageNotice: Codable, Sendable {
     }
   }
 
-  /// Its text as JSON.
+  /// The notice as JSON.
   var text: [UInt8] { (try? JSONEncoder().encode(self)).map { Array($0) } ?? [] }
 
-  /// - Returns: `nil` for an event that is no notice.
+  /// - Returns: `nil` if the event is not a notice.
   package init?(event name: String, _ details: [UInt8]) {
     guard name == Self.name, let value = try? JSONValue(reading: details).decoded(as: PageNotice.self) else {
       return nil
@@ -80,11 +80,11 @@ package enum PageNotice: Codable, Sendable {
   }
 }
 
-/// Why a page could not open, or was stopped.
+/// The reason why a page could not open, or was stopped.
 package struct PageFailureNotice: Codable, Sendable {
-  /// What its script threw.
+  /// An error of its script.
   package var exception: ScriptFault?
-  /// Why its script was stopped.
+  /// The reason why its script was stopped.
   package var stop: KillReason?
   package var text: String
 

@@ -1,20 +1,20 @@
 import HTTPTypes
 import PageKit
 
-/// What a page in a worker asks the daemon for.
+/// A question of a page in a worker to the daemon.
 package enum PageQuestion: Codable, Sendable {
-  /// With the request's body.
+  /// A resource; the bytes are the request's body.
   case resource(ResourceQuestion)
-  /// The bundle of a page that is embedded.
+  /// The bundle of an embedded page.
   case bundle(url: String)
   case storedValue(key: String)
-  /// With the value.
+  /// The bytes are the value.
   case storeValue(key: String)
   case removeValue(key: String)
   case storedKeys
 }
 
-/// A ``ResourceRequest``, as it goes over the socket.
+/// A ``ResourceRequest`` in the form of messages.
 package struct ResourceQuestion: Codable, Sendable {
   package var reference: String
   var base: String?
@@ -36,7 +36,7 @@ package struct ResourceQuestion: Codable, Sendable {
     followsRedirects = request.followsRedirects
   }
 
-  /// Nil for what is no request.
+  /// `nil` if the values are not a valid request.
   package func request(body: [UInt8]) -> ResourceRequest? {
     guard let method = HTTPRequest.Method(method), let type = ResourceType(rawValue: type) else { return nil }
     return ResourceRequest(
@@ -50,7 +50,7 @@ extension HTTPFields {
   /// Names and values.
   var wire: [[String]] { map { [$0.name.rawName, $0.value] } }
 
-  /// What is no field is left out.
+  /// Invalid fields are omitted.
   init(wire: [[String]]) {
     self.init()
     for pair in wire where pair.count == 2 {
@@ -60,7 +60,7 @@ extension HTTPFields {
   }
 }
 
-/// A ``LoadBehavior``, as it goes over the socket.
+/// A ``LoadBehavior`` in the form of messages.
 struct WireBehavior: Codable, Hashable, Sendable {
   private var read: Int
   private var network: Int

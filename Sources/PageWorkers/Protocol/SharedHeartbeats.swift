@@ -4,14 +4,14 @@ import Foundation
 import PageKit
 import Synchronization
 
-/// Which pages of a worker are running, and since when: memory that the worker writes and the daemon reads, so that it
-/// sees what goes on however busy the worker is.
+/// The running pages of a worker and the times of their entries, in memory that the worker writes and the daemon reads
+/// even while the worker is busy.
 ///
 /// For each page: its number; when it was last entered and left, in nanoseconds of the monotonic clock; the thread that
 /// it runs on, and the processor's time that the thread had used when it was entered, in nanoseconds; the worker's
 /// resident bytes then, and by how many they have grown in all its entries.
 ///
-/// `@unchecked Sendable`: the memory is only touched through atomics, and unmapped when nobody has the board any more.
+/// `@unchecked Sendable`: the memory is accessed only through atomics, and unmapped on deallocation.
 final class SharedHeartbeats: @unchecked Sendable {
   static let slots = 4_096
   private enum Word: Int, CaseIterable {
@@ -22,9 +22,9 @@ final class SharedHeartbeats: @unchecked Sendable {
 
   private let memory: UnsafeMutableRawPointer
 
-  /// Memory that can be handed to another process.
+  /// Creates memory that can be shared with another process.
   ///
-  /// - Returns: its descriptor; -1 where there is none to be had.
+  /// - Returns: its descriptor; -1 on failure.
   static func makeDescriptor() -> Int32 {
     let descriptor = memfd_create("entries", 1)  // MFD_CLOEXEC
     guard descriptor >= 0 else { return -1 }
@@ -35,7 +35,7 @@ final class SharedHeartbeats: @unchecked Sendable {
     return descriptor
   }
 
-  /// Maps the memory, and leaves the descriptor to the caller.
+  /// Maps the memory; the caller keeps the descriptor.
   init?(descriptor: Int32, isWritable: Bool) {
     let access = isWritable ? PROT_READ | PROT_WRITE : PROT_READ
     guard let memory = mmap(nil, Self.size, access, MAP_SHARED, descriptor, 0), memory != MAP_FAILED else { return nil }
@@ -65,7 +65,7 @@ final class SharedHeartbeats: @unchecked Sendable {
 
   func free(_ slot: Int) { store(0, slot, .page) }
 
-  /// On the thread that enters.
+  /// Called on the thread of the entry.
   func enter(_ slot: Int) {
     store(UInt64(pk_thread()), slot, .thread)
     store(ThreadTime.own(), slot, .processorTime)
@@ -87,15 +87,15 @@ final class SharedHeartbeats: @unchecked Sendable {
     /// `nil` while it runs.
     let left: UInt64?
     let thread: Int32
-    /// Nanoseconds that the thread had used when it was entered.
+    /// The processor time of the thread at the entry, in nanoseconds.
     let processorTime: UInt64
-    /// The worker's, when it was entered.
+    /// The worker's resident bytes at the entry.
     let residentBytes: Int64
-    /// Of all entries that have ended, in bytes.
+    /// The growth in all ended entries, in bytes.
     let growth: Int64
   }
 
-  /// Every page that was entered.
+  /// All pages that were entered.
   func entries() -> [Entry] {
     var found: [Entry] = []
     for slot in 0..<Self.slots {

@@ -1,40 +1,40 @@
 import PageKit
 
-/// What a worker says to the daemon. None of it is believed further than it has to be.
+/// A message of a worker to the daemon. The daemon does not trust it.
 enum WorkerMessage: Codable, Sendable {
   case ready(ConfinementReport)
-  /// What was called has been done; with what was to be seen of the page.
+  /// The answer to a call, with the requested view of the page.
   case done(call: UInt64, PageReply)
   case failed(call: UInt64, PageFault)
-  /// Something happened to a page; with its details as JSON.
+  /// An event of a page, with details as JSON.
   case event(page: UInt64, name: String)
-  /// Some come with bytes.
+  /// A question; some have bytes.
   case ask(question: UInt64, page: UInt64, PageQuestion)
-  /// Nobody waits for the answer any more.
+  /// The answer is no longer awaited.
   case drop(question: UInt64)
   case log(level: String, message: String)
 }
 
-/// How a page is after a call.
+/// The state of a page after a call.
 package struct PageReply: Codable, Hashable, Sendable {
   package var phase: String
   package var elements: Int
-  /// Seconds since it was opened, by the names of `bundlectl render --json`.
+  /// Seconds since its opening, by the names of `bundlectl render --json`.
   package var timings: [String: Double]
   package var requests: Int
   package var hits: Int
   package var bytes: Int64
-  /// What it was still busy with.
+  /// Its pending work.
   package var pending: PendingWork
-  /// What it has shown with the module `modal`, the latest.
+  /// The latest messages that it showed with the module `modal`.
   package var messages: [PageMessage]
-  /// What its script threw, the latest.
+  /// The latest errors of its script.
   package var errors: [ScriptFault]
-  /// Of these, how many came during the call.
+  /// The number of errors during the call.
   package var newErrors: Int
 }
 
-/// What a script threw.
+/// An error of a script.
 package struct ScriptFault: Codable, Hashable, Sendable {
   package var message: String
   package var url: String?
@@ -54,13 +54,13 @@ package struct ScriptFault: Codable, Hashable, Sendable {
   package init(message: String) { self.message = message }
 }
 
-/// Why a call came to nothing.
+/// The error of a call.
 package enum PageFault: Codable, Error, Hashable, Sendable {
-  /// Its script threw before the page had rendered.
+  /// The script threw before the page had rendered.
   case script(ScriptFault)
-  /// It ran for too long, or took too much memory; the engine stopped it.
+  /// The engine stopped the script, which exceeded its time or memory.
   case stopped(KillReason)
-  /// It cannot be opened: no framework, not a page, …
+  /// The page cannot be opened: no framework, not a page, …
   case refused(String)
   case unknownPage
 }

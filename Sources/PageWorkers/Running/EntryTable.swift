@@ -1,7 +1,7 @@
 import PageRuntime
 import Synchronization
 
-/// Writes to the board which pages are running.
+/// Writes the running pages to the shared memory.
 final class EntryTable: EntryObserving {
   private struct State {
     var slots: [String: Int] = [:]
@@ -14,9 +14,9 @@ final class EntryTable: EntryObserving {
   init(_ board: SharedHeartbeats) { self.board = board }
 
   /// - Parameters:
-  ///   - id: a page's, or that of one it embeds.
+  ///   - id: the id of a page or of an embedded one.
   ///   - page: the daemon's number of the page that embeds all of them.
-  /// - Returns: false where there is no place any more: the page must not be opened then.
+  /// - Returns: `false` if the memory is full; the page must not be opened then.
   func add(_ id: String, page: UInt64) -> Bool {
     state.withLock { state in
       guard let slot = state.free.popLast() else { return false }

@@ -2,7 +2,7 @@ import CLinux
 import PageKit
 import Synchronization
 
-/// Receives the daemon's messages, and has the pages of the worker do what they call for.
+/// Receives the daemon's messages, and runs their calls on the pages of the worker.
 final class HostMessageReceiver: Sendable {
   private let socket: WorkerSocket
   private let relay: HostRelay
@@ -17,7 +17,7 @@ final class HostMessageReceiver: Sendable {
     self.report = report
   }
 
-  /// On the reading thread.
+  /// Called on the reading thread.
   func receive(_ message: HostMessage, _ payload: [UInt8]) {
     if case .setUp(let setUp) = message {
       do {

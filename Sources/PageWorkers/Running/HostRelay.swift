@@ -1,9 +1,9 @@
 import PageKit
 import Synchronization
 
-/// Asks the daemon for what pages need, and brings its answers to who asked.
+/// Sends the questions of pages to the daemon, and delivers the answers.
 final class HostRelay: Sendable {
-  /// An answer, whole.
+  /// A complete answer.
   enum Arrival: Sendable {
     case update(ResourceUpdate)
     case bundle([UInt8])
@@ -14,7 +14,7 @@ final class HostRelay: Sendable {
 
   private struct Question {
     let continuation: AsyncStream<Arrival>.Continuation
-    /// What has come of an answer in pieces.
+    /// The received pieces of an answer.
     var head: PageAnswer?
     var bytes: [UInt8] = []
   }
@@ -29,7 +29,7 @@ final class HostRelay: Sendable {
 
   init(_ socket: WorkerSocket) { self.socket = socket }
 
-  /// What the daemon answers; ends with it. Ending the loop tells the daemon that nobody waits.
+  /// The answers of the daemon, up to the last one. Ending the loop cancels the question.
   func ask(_ question: PageQuestion, _ payload: [UInt8] = [], page: UInt64) -> AsyncStream<Arrival> {
     let (arrivals, continuation) = AsyncStream.makeStream(of: Arrival.self)
     let id = state.withLock { state in
@@ -57,7 +57,7 @@ final class HostRelay: Sendable {
     throw RelayedError("\(url): the daemon did not answer")
   }
 
-  /// On the reading thread.
+  /// Called on the reading thread.
   func receive(_ answer: PageAnswer, _ payload: [UInt8], to id: UInt64) {
     let (continuation, arrival, isLast) = state.withLock {
       state -> (AsyncStream<Arrival>.Continuation?, Arrival?, Bool) in
@@ -76,7 +76,7 @@ final class HostRelay: Sendable {
       case .value(let value): arrival = .value(value)
       case .keys(let keys): arrival = .keys(keys)
       case .failed(let reason):
-        // Also in the middle of an answer.
+        // A failure may occur within an answer.
         (question.head, question.bytes, arrival) = (nil, [], .failed(reason))
       case .end: (arrival, isLast) = (nil, true)
       }
@@ -96,7 +96,7 @@ final class HostRelay: Sendable {
   }
 }
 
-/// The daemon's reason.
+/// An error with the daemon's reason.
 struct RelayedError: Error, CustomStringConvertible {
   let description: String
 

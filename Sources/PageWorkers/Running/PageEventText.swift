@@ -2,7 +2,7 @@ import Foundation
 import PageKit
 
 extension PageEvent {
-  /// Its name and what it says, as those who watch a page get it; nil for what they are not told.
+  /// The name and the data of an event for readers of a page's events; `nil` for internal events.
   var told: (name: String, JSONValue)? {
     switch self {
     case .phase(let phase): ("phase", .object(["phase": .string(phase.rawValue)]))
@@ -26,7 +26,7 @@ extension PageEvent {
 }
 
 extension BundleNews {
-  /// What is newer: `{"release": …}`, and the MD5 where it is the page's own bundle.
+  /// The update: `{"release": …}`, and the MD5 if it is the page's own bundle.
   package var json: JSONValue {
     switch self {
     case .bundle(_, let md5, let release):
@@ -47,7 +47,7 @@ extension ScriptFault {
 }
 
 extension RenderCommand {
-  /// As scripts call it: the method of the module `dom`, and its arguments.
+  /// The command as a method of the module `dom` and its arguments.
   var json: JSONValue {
     func command(_ method: String, _ arguments: JSONValue...) -> JSONValue {
       .object(["method": .string(method), "args": .array(arguments)])
@@ -73,7 +73,7 @@ extension RenderCommand {
 }
 
 extension ElementDescription {
-  /// The depth is bounded where scripts' values are read.
+  /// The depth was limited when the script's values were read.
   fileprivate var json: JSONValue {
     var members: [String: JSONValue] = [
       "ref": .string(ref), "type": .string(type), "attr": ScriptValue.object(attributes).json,

@@ -1,6 +1,6 @@
 import PageKit
 
-/// Every request of a page, answered by the daemon.
+/// Relays every request of a page to the daemon.
 struct RelayedResources: ResourceRequestHandling {
   let relay: HostRelay
   let page: UInt64
@@ -25,7 +25,7 @@ struct RelayedResources: ResourceRequestHandling {
   }
 }
 
-/// What pages keep by name, kept by the daemon.
+/// Relays the storage of pages to the daemon.
 struct RelayedStorage: StorageProviding {
   let relay: HostRelay
   let page: UInt64
@@ -55,7 +55,7 @@ struct RelayedStorage: StorageProviding {
   }
 }
 
-/// Goes nowhere by itself: who looks at the page is told where it wants to go.
+/// Does not navigate: the viewer of the page gets the target.
 struct RelayedNavigation: Navigating {
   let socket: WorkerSocket
   let page: UInt64
@@ -73,7 +73,7 @@ struct RelayedNavigation: Navigating {
   }
 }
 
-/// There is no network here.
+/// Workers have no network.
 struct NoTransport: HTTPTransporting {
   func send(_ request: TransportRequest) async throws -> TransportResponse {
     throw TransportError.cannotConnect(url: request.url, reason: "a worker has no network")

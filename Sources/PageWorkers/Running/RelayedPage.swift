@@ -1,12 +1,12 @@
 import PageKit
 
-/// A page in a worker: what it and the pages it embeds load comes from the daemon.
+/// A page in a worker. The daemon loads its resources, and those of embedded pages.
 final class RelayedPage: PageInstance {
   /// The daemon's number of the page, or of the one that embeds it.
   nonisolated let root: UInt64
   private let relay: HostRelay
   private nonisolated let entries: EntryTable
-  /// Whether the daemon can see it run.
+  /// `true` if the daemon can see it run.
   private var isSeen = false
 
   init(environment: PageEnvironment, registry: PageRegistry?, root: UInt64, relay: HostRelay, entries: EntryTable) {

@@ -2,13 +2,13 @@ import CLinux
 import Foundation
 import PageKit
 
-/// A worker process: runs pages for the program that started it, and has nothing else.
+/// The main function of a worker process, which runs pages for the program that started it.
 package enum WorkerMain {
-  /// Where the program's socket and the board are.
+  /// The descriptors of the program's socket and of the shared memory.
   static let socketDescriptor: Int32 = 3
   static let boardDescriptor: Int32 = 4
 
-  /// To be called first of all, with no other thread there: `renderhost worker PARENT`, or `renderhost worker --check`.
+  /// To be called first, before any other thread starts: `renderhost worker PARENT`, or `renderhost worker --check`.
   package static func runOrCheck() -> Never {
     let arguments = Array(CommandLine.arguments.dropFirst(2))
     switch arguments.first {
@@ -20,17 +20,17 @@ package enum WorkerMain {
     }
   }
 
-  /// To be called first of all, with no other thread there: `PROGRAM worker PARENT`.
+  /// To be called first, before any other thread starts: `PROGRAM worker PARENT`.
   ///
-  /// - Parameter advice: what is said besides to somebody who calls it by hand.
+  /// - Parameter advice: further text for somebody who calls it by hand.
   package static func run(for program: String, advice: String = "") -> Never {
     guard let parent = CommandLine.arguments.dropFirst(2).first.flatMap({ pid_t($0) }),
       let board = SharedHeartbeats(descriptor: boardDescriptor, isWritable: true)
     else { refuse("\(program) worker is started by \(program), not by hand\(advice)") }
     close(boardDescriptor)
-    // The file of it is opened the first time, and cannot be later.
+    // The file is opened on the first use, and cannot be opened later.
     _ = ScriptLimits.residentBytesNow()
-    // Neither can the engine's library. Without one each page fails to open, and says why.
+    // The engine's library cannot be loaded later either. Without it each page fails to open with the reason.
     try? ScriptGroup.loadEngine()
     // As many of malloc's arenas as scripts that run at a time. It makes eight for each processor, and in each stays
     // what the pages of one thread have used: 0.6 MB of a page's memory.
@@ -39,7 +39,7 @@ package enum WorkerMain {
     let socket = WorkerSocket(socketDescriptor)
     let relay = HostRelay(socket)
     let pages = HostMessageReceiver(socket: socket, relay: relay, entries: EntryTable(board), report: report)
-    // The only thread that reads. When the daemon goes, so does the worker.
+    // The only reading thread. The worker ends with the daemon.
     while let (message, payload) = socket.read() {
       if case .answer(let question, let answer) = message {
         relay.receive(answer, payload, to: question)

@@ -2,7 +2,7 @@ import Foundation
 import PageKit
 import Synchronization
 
-/// The pages of a worker, by the daemon's numbers, and what they have in common.
+/// The pages of a worker by the daemon's numbers, and their common parts.
 @PageActor final class WorkerPages {
   nonisolated let environment: PageEnvironment
   private nonisolated let socket: WorkerSocket
@@ -16,9 +16,9 @@ import Synchronization
     let registry: PageRegistry
     let errors: RecordedExceptions
     var relaying: Task<Void, Never>?
-    /// Whether it was opened for a program that renders it.
+    /// `true` if a program renders the page.
     let isReported: Bool
-    /// The pages that it goes to; `nil` if it goes nowhere by itself.
+    /// The pages that it pushes; `nil` if it does not navigate by itself.
     let stack: PageStack?
   }
 
@@ -29,8 +29,8 @@ import Synchronization
     let resources = ResourceLoader(
       cache: try ResponseCache(store: NoResponseStore(), memoryCapacity: 0, allowingNone: true),
       transport: NoTransport(), coding: ContentDecoder(), configuration: loading)
-    var scripts = ScriptConfiguration()
-    // A page that takes too much is stopped before the daemon has to stop all.
+    var scripts = FrameworkPool.Configuration()
+    // A page above its limit is stopped before the daemon must kill the worker.
     scripts.limits = ScriptLimits(time: .seconds(setUp.pageTime), residentBytes: setUp.memory / 4 * 3)
     scripts.ready = setUp.readyEngines
     scripts.entriesAtOnce = setUp.entriesAtOnce
@@ -96,7 +96,7 @@ import Synchronization
         try await page.render(
           String(decoding: source, as: UTF8.self), options: options, data: ScriptValue(opening.data))
       } catch is PageError where opening.reporting != nil {
-        // A notice has told why; what there is of it is seen.
+        // A notice has reported the error; the rest of the page is shown.
         return (reply(page, errors, since: 0, PendingWork()), try await view(page, nil, isReported: true))
       }
       let pending = await page.settle(opening.wait)
@@ -111,9 +111,9 @@ import Synchronization
     }
   }
 
-  /// Does something to a page, and looks at it.
+  /// Runs a call of a page, and creates its view.
   ///
-  /// - Parameter wait: before it is looked at; nil for not at all.
+  /// - Parameter wait: the waits before the view; `nil` for none.
   func enter(
     _ number: UInt64, _ wanted: PageView?, wait: PageWait? = nil, _ body: (PageInstance) async throws -> Void
   ) async throws -> (PageReply, [UInt8]) {
@@ -135,7 +135,7 @@ import Synchronization
     await close(resident)
   }
 
-  /// Ends a page, and waits until everything that happened to it was told.
+  /// Ends a page, and waits until all its events were sent.
   ///
   /// - Throws: ``PageFault/unknownPage``.
   func end(_ number: UInt64) async throws -> PageReply {
@@ -193,7 +193,7 @@ import Synchronization
     _ page: PageInstance, _ errors: RecordedExceptions, since before: Int, _ pending: PendingWork
   ) -> PageReply {
     let timings = page.timings
-    // The daemon knows itself when it had the bundle.
+    // The daemon has its own time of the bundle.
     let stages = timings.stages.filter { $0.name != "bundle" }
     return PageReply(
       phase: page.phase.rawValue, elements: page.tree.count,
@@ -203,7 +203,7 @@ import Synchronization
   }
 }
 
-/// Which page a registry was made for.
+/// The page of a registry.
 final class RegistryTable: Sendable {
   private let numbers = Mutex<[ObjectIdentifier: UInt64]>([:])
 
@@ -213,13 +213,13 @@ final class RegistryTable: Sendable {
   }
 }
 
-/// Keeps what scripts have thrown.
+/// Records the errors of scripts.
 final class RecordedExceptions: ScriptExceptionHandling {
   private static let limit = 20
   private let state = Mutex((faults: [ScriptFault](), count: 0))
   private let listener = Mutex<(page: String, tell: @Sendable (ScriptFault) -> Void)?>(nil)
 
-  /// - Parameter page: one that tells what it throws by itself.
+  /// - Parameter page: the page whose events contain its own errors.
   func tell(besides page: String, _ body: @escaping @Sendable (ScriptFault) -> Void) {
     listener.withLock { $0 = (page, body) }
   }
@@ -242,9 +242,9 @@ extension PageInstance {
     await settle(within: .seconds(wait.settle), timers: .seconds(wait.timers))
   }
 
-  /// What the page shows, with the daemon's addresses in the place of what its elements refer to.
+  /// The HTML of the page, with the daemon's URLs in place of the ones that its elements refer to.
   ///
-  /// - Parameter prefix: what a percent-encoded URL is put behind.
+  /// - Parameter prefix: the text before a percent-encoded URL.
   fileprivate func linkedPreview(resources prefix: String) -> HTMLPreview {
     let url = url
     return HTMLPreview(

@@ -2,9 +2,9 @@ import Foundation
 import NIOCore
 import Synchronization
 
-/// The worker's end of its socket: one thread reads, one writes, and who sends more than the daemon takes waits.
+/// The worker's end of its socket: one thread reads and one writes. Senders wait while the daemon does not keep up.
 final class WorkerSocket: Sendable {
-  /// Bytes that may wait to be written before events have to wait.
+  /// The limit of buffered bytes, above which events wait.
   private static let highWater = 4 << 20
 
   private struct State {
@@ -24,7 +24,7 @@ final class WorkerSocket: Sendable {
     thread.start()
   }
 
-  /// The next message; nil where there is none any more, or what came is none.
+  /// The next message; `nil` at the end, or after an invalid message.
   func read() -> (HostMessage, [UInt8])? {
     guard let head = bytes(4) else { return nil }
     let length = head.reduce(0) { $0 << 8 | Int($1) }
@@ -44,7 +44,7 @@ final class WorkerSocket: Sendable {
     return buffer
   }
 
-  /// Puts a message behind those that wait.
+  /// Appends a message to the buffer.
   func post(_ message: WorkerMessage, _ payload: [UInt8] = []) {
     guard let frame = try? Frame.encode(message, payload) else { return }
     state.withLock { state in
@@ -54,7 +54,7 @@ final class WorkerSocket: Sendable {
     wake.signal()
   }
 
-  /// The same, and waits while too much is to be written.
+  /// Appends a message, and waits while the buffer is full.
   func send(_ message: WorkerMessage, _ payload: [UInt8] = []) async {
     post(message, payload)
     await withCheckedContinuation { continuation in
@@ -91,7 +91,7 @@ final class WorkerSocket: Sendable {
     while !rest.isEmpty {
       let written = Foundation.send(descriptor, rest.baseAddress, rest.count, Int32(MSG_NOSIGNAL))
       if written < 0, errno == EINTR { continue }
-      // The daemon has gone.
+      // The daemon has ended.
       guard written > 0 else { _exit(0) }
       rest = rest.dropFirst(written)
     }

@@ -142,7 +142,7 @@ struct CacheCommand: AsyncParsableCommand {
     }
   }
 
-  /// The JSON of `clear` and `prune`: how many responses.
+  /// The JSON of `clear` and `prune`: the number of responses.
   private struct RemovedOutput: Encodable {
     let removed: Int
   }

@@ -38,7 +38,7 @@ struct CatCommand: AsyncParsableCommand {
       return try await opened.bundle(at: url)
     }
     let source = try await StoredSource.chosen(manifest, in: opened)
-    // The newest that is there, as an open would take it.
+    // The newest stored version, as an opening would take it.
     for release in source.openable {
       let found = try await opened.recordedContents(of: release).first { $0.bundle.name == bundle && $0.blob != nil }
       if let found { return found }

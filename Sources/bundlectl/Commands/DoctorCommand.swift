@@ -12,7 +12,7 @@ struct DoctorCommand: AsyncParsableCommand {
   @OptionGroup var store: StoreOptions
 
   private static let leastSpace: Int64 = 100 << 20
-  /// HTTP dates have seconds; more than this confuses caches.
+  /// The tolerance: HTTP dates have seconds, and a larger difference affects caches.
   private static let clockTolerance: Double = 60
 
   func run() async throws {
@@ -44,7 +44,7 @@ struct DoctorCommand: AsyncParsableCommand {
 
   struct Check: Encodable, Sendable {
     let name: String
-    /// `null` for what was not asked.
+    /// `null` for checks that did not run.
     let ok: Nullable<Bool>
     let detail: String
 
@@ -79,7 +79,7 @@ struct DoctorCommand: AsyncParsableCommand {
       Check(name: "space", ok: isEnough, detail: "\(Formatting.bytes(available)) left\(isEnough ? "" : ": free some")"))
   }
 
-  /// The server's time, where it tells.
+  /// The server's time, if it sends one.
   private func checkServer(_ opened: BundleStore?, _ checks: inout [Check]) async -> HTTPDate? {
     do {
       guard let url = try await serverURL(opened) else {
@@ -107,7 +107,7 @@ struct DoctorCommand: AsyncParsableCommand {
     }
   }
 
-  /// Asks for the manifest as a preload does, and reads it.
+  /// Requests and reads the manifest as a preload does.
   private func checkManifest(_ opened: BundleStore?) async -> Check {
     do {
       var url = try source.manifest.map { try PageURL(manifestArgument: $0) }

@@ -111,7 +111,7 @@ struct FetchCommand: AsyncParsableCommand {
         Terminal.error.line("bundlectl: \(error)")
       }
     }
-    // A file that is half written is taken away when the user interrupts.
+    // An interruption removes a partially written file.
     let interruption = output == nil ? nil : await Interruption()
     let work = Task { [self, limits] in
       try await cache.withLoader(

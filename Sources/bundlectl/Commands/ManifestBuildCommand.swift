@@ -51,7 +51,7 @@ struct ManifestBuildCommand: AsyncParsableCommand {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     let data = try encoder.encode(manifest) + Data("\n".utf8)
-    // What is written here must be readable everywhere.
+    // The written manifest must be readable by every client.
     _ = try Manifest(reading: Array(data))
     guard let output else { return Terminal.output.write(String(decoding: data, as: UTF8.self)) }
     try OutputFile.write(data, to: output)

@@ -97,7 +97,7 @@ struct PreloadCommand: AsyncParsableCommand {
     var configuration = try source.configuration(store, manifest: manifest)
     configuration.preload = .init(
       jobs: jobs, only: only.isEmpty ? nil : Set(only), isOffline: offline, releaseLimit: maxReleaseSize)
-    // What would not be kept is not worth its transfer.
+    // A preload is useless if the store is read-only.
     configuration.allowsReadOnlyStore = false
     configuration.saver.isOn = dataSaver
     configuration.saver.budget = idleBudget
@@ -172,7 +172,7 @@ struct PreloadOutput: Encodable {
   let prefetched, prefetchSkipped: Int
   let prefetchFailures: [String]
   let failed: Int
-  /// Neither fetched nor failed when the run was interrupted.
+  /// Bundles that were neither fetched nor failed when the run was interrupted.
   let notFetched: Int
   let interrupted: Bool
   let bytesDownloaded: Int64

@@ -12,7 +12,7 @@ struct ReleaseCommand: AsyncParsableCommand {
       """,
     subcommands: [List.self, Use.self, Rollback.self, Follow.self])
 
-  /// Which source, in which store.
+  /// The source and the store.
   struct Options: ParsableArguments {
     @Option(
       name: .long, help: ArgumentHelp("The source, where the store has several.", valueName: "url|file"))
@@ -25,7 +25,7 @@ struct ReleaseCommand: AsyncParsableCommand {
       return (opened, try await StoredSource.chosen(manifest, in: opened))
     }
 
-    /// Tells what is current now.
+    /// Prints the current release.
     func show(_ source: PageURL, in opened: BundleStore) async throws {
       let stored = try await opened.source(source)
       let output = ChosenRelease(
@@ -60,7 +60,7 @@ struct ReleaseCommand: AsyncParsableCommand {
 
     struct Entry: Encodable {
       let release: String
-      /// What `release use` takes.
+      /// The argument of `release use`.
       let id: String
       let sequence: Int64
       let state: ReleaseSummary.Role
@@ -175,7 +175,7 @@ struct ReleaseCommand: AsyncParsableCommand {
 }
 
 extension StoredSource {
-  /// The stored release of this name; where several have it, with the beginning of its digest behind an `@`.
+  /// The stored release of this name. If several have the name, it is followed by `@` and the beginning of a digest.
   fileprivate func release(named name: String, in opened: BundleStore) async throws -> StoredRelease {
     let releases = try await opened.releases(of: url).map(\.release)
     let names = ReleaseNames(releases)

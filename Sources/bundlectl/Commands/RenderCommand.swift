@@ -223,7 +223,7 @@ struct RenderCommand: AsyncParsableCommand {
     if let data, !data.hasPrefix("@") { _ = try PageData.read(data) }
   }
 
-  /// Less is not enough for a process that has not opened a page yet.
+  /// The minimum for a process that opens its first page.
   private static let leastMemory: Int64 = 128 << 20
 
   private var limits: WorkerLimits {
@@ -246,10 +246,10 @@ struct RenderCommand: AsyncParsableCommand {
     while true {
       let watched = FileWatch(watchedFiles(target))
       do {
-        // A host of its own each time: the framework may be another.
+        // A new host each time, since the framework may differ.
         _ = try await render(target)
       } catch let error as CommandError {
-        // It may be mended by the next change.
+        // The next change may repair it.
         Terminal.error.line("bundlectl: \(Terminal.error.styled("\(error)", .red))")
       }
       try await watched.change()
@@ -261,7 +261,7 @@ struct RenderCommand: AsyncParsableCommand {
     Terminal.error.line(Terminal.error.styled("── \(Date().formatted(date: .omitted, time: .standard))", .dim))
   }
 
-  /// Renders a server's bundle again whenever the server has something newer of it.
+  /// Renders a server's bundle again whenever the server has a newer version.
   private func renderOnUpdates(_ target: RenderTarget) async throws {
     guard !offline, policy != .cacheOnly else {
       throw ValidationError("--watch asks the server for changes: it cannot be used with --offline or cacheOnly.")
@@ -277,7 +277,7 @@ struct RenderCommand: AsyncParsableCommand {
     }
   }
 
-  /// Asks the server again and again; returns when it has other bytes or another release than were shown.
+  /// Polls the server, and returns when its bytes or its release differ from those shown.
   private func update(of target: RenderTarget, on host: PageHost) async throws {
     let url = try await target.url(host).url
     let shown = try? await host.bundles.load(url, options: OpenOptions(policy: .cacheOnly))
@@ -288,7 +288,7 @@ struct RenderCommand: AsyncParsableCommand {
       do {
         try await host.refresh()
       } catch SourceError.noManifest {
-        // The bundle is asked for by itself.
+        // Without a manifest the bundle itself is polled.
       } catch {
         failure = "\(error)"
       }
@@ -304,14 +304,14 @@ struct RenderCommand: AsyncParsableCommand {
     }
   }
 
-  /// Says why there is no news of the server, or that there is again; what is shown stays.
+  /// Reports that the server cannot be reached, or can again; the shown page stays.
   private func show(_ failure: String?) {
     let terminal = Terminal.error
     guard let failure else { return terminal.line("bundlectl: the server answers again") }
     terminal.line("bundlectl: \(terminal.styled("no news of the server: \(failure)", .yellow))")
   }
 
-  /// The bundle first, and all that it is rendered with.
+  /// The bundle first, then the other files of the rendering.
   private func watchedFiles(_ target: RenderTarget) -> [String] {
     guard let path = target.filePath else { return [] }
     let text = (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
@@ -339,12 +339,12 @@ struct RenderCommand: AsyncParsableCommand {
     configuration.device = DefaultConfiguration(
       texts: Dictionary(environment.map { ($0.key, $0.value) }) { _, last in last })
     configuration.scripts.limits.time = limits.time
-    // One page is opened: no engine need be ready for the next.
+    // Only one page is opened, so that no spare engine is necessary.
     configuration.scripts.ready = 0
     return configuration
   }
 
-  /// - Throws: ``CommandError`` for a file that cannot be read.
+  /// - Throws: ``CommandError`` if a file cannot be read.
   private static func script(_ name: String, _ path: String?) throws -> String? {
     guard let path else { return nil }
     guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
@@ -353,7 +353,7 @@ struct RenderCommand: AsyncParsableCommand {
     return text
   }
 
-  /// - Returns: whether all went well.
+  /// - Returns: `true` if nothing failed.
   private func render(_ target: RenderTarget) async throws -> Bool {
     try await EphemeralStore.using(if: ephemeral, else: store.directory) { directory in
       try await using(target, in: directory) { try await render(target, $0) }
@@ -403,7 +403,7 @@ struct RenderCommand: AsyncParsableCommand {
     return rendering.faults.isEmpty && failing == 0 && (failOn != .warning || rendering.missing.isEmpty)
   }
 
-  /// Says what the page still waits for, and what nobody waited for.
+  /// Reports the page's pending work, and the work that was not waited for.
   private func report(_ pending: PendingWork) {
     if !pending.isSettled {
       let limit = Duration.seconds(wait).inSeconds

@@ -184,7 +184,7 @@ struct StatusOutput: Encodable {
       entries = contents.map(Entry.init)
     }
 
-    /// That of the release that is shown.
+    /// The state of the shown release.
     var state: ReleaseSummary.Role { current == nil ? .incoming : .current }
   }
 
@@ -251,7 +251,7 @@ struct StatusOutput: Encodable {
 
   let store: String
   var blobs = 0
-  /// Of all blobs.
+  /// The size of all blobs.
   var bytes: Int64 = 0
   var sources: [Source] = []
   var unlisted: [Unlisted] = []

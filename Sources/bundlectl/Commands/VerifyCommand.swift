@@ -42,7 +42,7 @@ struct VerifyCommand: AsyncParsableCommand {
     var faulty: [(bundle: PageBundle, blob: Blob?)] = []
     for entry in contents {
       guard let blob = entry.blob else {
-        // What has not come in yet is not missing, nor is what nobody has opened.
+        // Bundles of an incoming release, on-demand ones and optional ones do not count as missing.
         if stored.current != nil, entry.bundle.preload != .demand, !entry.bundle.isOptional {
           output.checked += 1
           output.missing.append(entry.bundle.name)
@@ -123,7 +123,7 @@ struct VerifyOutput: Encodable, Sendable {
   var repaired: [String] = []
   var errors: [String] = []
 
-  /// Whether nothing is wrong that was not mended.
+  /// `true` if all problems were repaired.
   var isWell: Bool {
     errors.isEmpty && serverDiffers.isEmpty && Set(corrupt + missing).subtracting(repaired).isEmpty
   }

@@ -3,16 +3,16 @@ import HTTPTypes
 import PageKit
 import Synchronization
 
-/// Answers requests that come as lines of JSON with lines of JSON.
+/// Answers requests in lines of JSON by lines of JSON.
 struct FetchScript: Sendable {
   let loader: ResourceLoader
   let policy: LoadBehavior
 
-  /// Requests under way at once.
+  /// The number of concurrent requests.
   private static let width = 32
-  /// Bytes of one answer: as text and in JSON they take several times as many.
+  /// The limit of an answer in bytes; as text in JSON it takes several times as much memory.
   private static let bodyLimit: Int64 = 64 << 20
-  /// Lines must not mix.
+  /// Keeps output lines from mixing.
   private static let output = Mutex(())
 
   func run() async {
@@ -50,7 +50,7 @@ struct FetchScript: Sendable {
   }
 }
 
-/// What an answer to a line that is no request is known by.
+/// The id of an invalid line, for its answer.
 private struct LineID: Decodable {
   let id: JSONValue?
 }
@@ -72,7 +72,7 @@ struct ScriptRequest: Decodable {
     var fields = HTTPFields()
     for pair in headers ?? [] {
       guard pair.count == 2, let name = HTTPField.Name(pair[0]), HTTPField.isValidValue(pair[1]) else {
-        // The value may be a secret: it is not repeated in the message.
+        // The message does not contain the value, which may be a secret.
         throw CommandError("\((pair.first ?? "").quotedForMessage) is no header field, or has no valid value")
       }
       fields.append(HTTPField(name: name, value: pair[1]))

@@ -1,10 +1,10 @@
 import PageKit
 
-/// The one answer that a command prints.
+/// The answer that a command prints.
 enum FinalAnswer {
-  /// The last answer that the behaviour brings; what failed behind a stored one comes with it.
+  /// The last answer of the behaviour, with the failure that followed a stored one.
   ///
-  /// - Parameter cached: told of a stored answer that another follows.
+  /// - Parameter cached: called with a stored answer that another one follows.
   static func load(
     _ request: ResourceRequest, from loader: ResourceLoader, cached: (Resource) -> Void = { _ in }
   ) async throws -> (answer: Resource, failure: LoadFailure?) {

@@ -1,8 +1,8 @@
 import Foundation
 
-/// The lines of standard input, read when they are asked for.
+/// The lines of standard input, read on demand.
 enum StandardInput {
-  /// Reading blocks: not on a thread that others need.
+  /// Reading blocks, and therefore has a thread of its own.
   private static let queue = DispatchQueue(label: "bundlectl.stdin")
 
   static func nextLine() async -> String? {

@@ -5,9 +5,9 @@ import Logging
 import PageKit
 
 extension LoadBehavior {
-  /// The behaviour that `--policy` names.
+  /// The behaviour of `--policy`.
   ///
-  /// - Throws: `ValidationError` if there is none of that name.
+  /// - Throws: `ValidationError` if the name is unknown.
   init(policy name: String) throws {
     guard let found = Self(named: name) else {
       let names = Self.named.map(\.name).joined(separator: ", ")
@@ -17,7 +17,7 @@ extension LoadBehavior {
   }
 }
 
-/// Where the response cache is, and how to reach servers.
+/// The location of the response cache, and the options of transfers.
 struct CacheOptions: ParsableArguments {
   @Option(
     name: .long,
@@ -45,15 +45,15 @@ struct CacheOptions: ParsableArguments {
     return region.map { whole.region($0) } ?? whole
   }
 
-  /// The response cache; `isShared` judges as a shared one.
+  /// The response cache; with `isShared` it follows the rules of shared caches.
   func cache(isShared: Bool = false) throws -> ResponseCache {
     try ResponseCache(
       directory: responses, policy: CachePolicy(mode: isShared ? .shared : .private), logger: logger)
   }
 
-  /// The response cache to look into: one that may not be written is used as it is.
+  /// The response cache for reading; a read-only one is used too.
   ///
-  /// - Parameter unwritable: told why it may not be written.
+  /// - Parameter unwritable: called with the reason if it is read-only.
   func readableCache(isShared: Bool = false, unwritable: (String) -> Void = { _ in }) throws -> ResponseCache {
     do {
       return try cache(isShared: isShared)
@@ -65,7 +65,7 @@ struct CacheOptions: ParsableArguments {
     }
   }
 
-  /// Where the cache cannot be used, requests are answered without one.
+  /// Without a usable cache, requests go to the network.
   private func cacheOrNone(isShared: Bool) throws -> ResponseCache {
     do {
       return try readableCache(isShared: isShared) { ReadOnlyNotice.say(storeDirectory, $0) }
@@ -91,8 +91,8 @@ struct CacheOptions: ParsableArguments {
     isShared ? nil : try CookieJar(file: responses.durablePath + "/cookies.txt")
   }
 
-  /// Makes what loads resources from that cache and the network, for one piece of work. Refreshes behind answers that
-  /// were given are waited for; where the work throws, everything under way is ended first.
+  /// Creates a loader with this cache and the network for one piece of work. Background refreshes are awaited; if the
+  /// work throws, all requests are ended first.
   func withLoader(
     isShared: Bool = false, sharesCookies: Bool = false, cookies: CookieJar? = nil, caFile: String? = nil,
     limits: TransferLimits = .standard, bodyLimit: Int64 = 256 << 20, _ body: (ResourceLoader) async throws -> Void

@@ -4,19 +4,19 @@ import PageKit
 import Synchronization
 import UnixSignals
 
-/// A folder for one run's store, cache, cookies and storage, which is empty at its beginning and gone at its end.
+/// A temporary folder for the store, cache, cookies and storage of one run.
 enum EphemeralStore {
   private static let present = Mutex<URL?>(nil)
   private static let watcher = Mutex<Task<Void, Never>?>(nil)
 
-  /// Takes the folder away at once: for an end of the process at which nothing else of the command runs.
+  /// Removes the folder at once, for an end of the process without other clean-up.
   static func remove() {
     if let folder = present.withLock({ $0.take() }) { try? FileManager.default.removeItem(at: folder) }
   }
 
   /// - Parameters:
-  ///   - isWanted: with `false`, `standing` is used instead.
-  /// - Throws: ``CommandError`` if no folder can be made, and what `body` throws.
+  ///   - isWanted: pass `false` to use `standing` instead.
+  /// - Throws: ``CommandError`` if no folder can be created, and errors of `body`.
   static func using<Result: Sendable>(
     if isWanted: Bool, else standing: StoreDirectory, _ body: (StoreDirectory) async throws -> Result
   ) async throws -> Result {
@@ -31,14 +31,14 @@ enum EphemeralStore {
     }
     present.withLock { $0 = folder }
     defer { remove() }
-    // A reader that goes away must not end the process before the folder is gone: the next write fails instead.
+    // A closed pipe must not end the process before the folder is removed: the next write fails instead.
     let lostReaders = await UnixSignalsSequence(trapping: .sigpipe)
     defer { withExtendedLifetime(lostReaders) {} }
     return try await body(StoreDirectory(folder.path))
   }
 
-  /// From the first call on, for as long as the process lives, also between one folder and the next: a signal takes the
-  /// folder away and ends the process. A script may not be waited for, and nothing of the run is wanted any more.
+  /// From the first call until the process ends, a signal removes the folder and ends the process, without waiting for
+  /// scripts.
   private static func endAtSignals() async {
     guard watcher.withLock({ $0 == nil }) else { return }
     let interruption = await Interruption()

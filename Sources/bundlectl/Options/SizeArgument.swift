@@ -1,7 +1,7 @@
 import ArgumentParser
 import PageKit
 
-/// A size, as it is typed: bytes, or with a unit of powers of 1024: `256MB`, `1.5GB`.
+/// A size argument: bytes, or a number with a unit of powers of 1024, such as `256MB` or `1.5GB`.
 struct SizeArgument: ExpressibleByArgument, Hashable {
   let bytes: Int64
 

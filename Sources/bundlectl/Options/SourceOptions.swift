@@ -3,7 +3,7 @@ import Foundation
 import HTTPTypes
 import PageKit
 
-/// Which manifest, and how to reach its server.
+/// The manifest, and the options of transfers.
 struct SourceOptions: ParsableArguments {
   @Option(
     name: .long, help: ArgumentHelp("The manifest: an http or https URL, or a file.", valueName: "url|file"),
@@ -34,11 +34,11 @@ struct SourceOptions: ParsableArguments {
 
   func fields() throws -> HTTPFields { try Self.fields(header) }
 
-  /// Header fields as they are typed: `Name: value`.
+  /// Header fields in the form `Name: value`.
   static func fields(_ header: [String]) throws -> HTTPFields {
     var fields = HTTPFields()
     for text in header {
-      // The value may be a secret: it is not repeated in the message.
+      // The message does not contain the value, which may be a secret.
       let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
       guard parts.count == 2, let name = HTTPField.Name(parts[0].trimmingCharacters(in: .whitespaces)) else {
         throw ValidationError("A --header is no header field: write it as 'Name: value'.")
@@ -52,7 +52,7 @@ struct SourceOptions: ParsableArguments {
     return fields
   }
 
-  /// The named manifest, or the one in this folder.
+  /// The manifest of `--manifest`, or the one in the current folder.
   func manifestHere() throws -> PageURL {
     if let manifest { return try PageURL(manifestArgument: manifest) }
     guard FileManager.default.fileExists(atPath: "manifest.json") else {
@@ -71,7 +71,7 @@ struct SourceOptions: ParsableArguments {
 }
 
 extension PageURL {
-  /// Why a URL that was typed cannot be used.
+  /// The reason why a URL argument cannot be used.
   static func fault(inArgument text: String, field: String) -> String {
     URLComponents(string: text)?.user != nil
       ? "\(field) has credentials in it: give them with --header 'Authorization: …'."
@@ -80,7 +80,7 @@ extension PageURL {
 }
 
 extension PageHost {
-  /// Makes a host for one piece of work, and ends all that it has under way before it returns or throws.
+  /// Creates a host for one piece of work, and shuts it down before it returns or throws.
   static func using<Result: Sendable>(
     _ configuration: HostConfiguration, _ body: (PageHost) async throws -> Result
   ) async throws -> Result {
@@ -100,7 +100,7 @@ extension PageHost {
 }
 
 extension CurlTransport {
-  /// Makes a transport for one piece of work, and ends it before it returns or throws.
+  /// Creates a transport for one piece of work, and shuts it down before it returns or throws.
   static func using<Result: Sendable>(
     _ configuration: Configuration, _ body: (CurlTransport) async throws -> Result
   ) async throws -> Result {

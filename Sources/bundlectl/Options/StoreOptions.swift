@@ -3,7 +3,7 @@ import Foundation
 import Logging
 import PageKit
 
-/// What every command takes.
+/// The options of every command.
 struct StoreOptions: ParsableArguments {
   @Option(
     name: .long,
@@ -21,12 +21,12 @@ struct StoreOptions: ParsableArguments {
 
   mutating func validate() throws { try StoreDirectory.checkName(store) }
 
-  /// - Throws: ``CommandError`` if something that is no folder is in the place of the store.
+  /// - Throws: ``CommandError`` if the path of the store is not a folder.
   func check() throws { try StoreDirectory.checkArgument(store) }
 
   var directory: StoreDirectory { store.map { StoreDirectory($0) } ?? .standard() }
 
-  /// The store as it is, for reading; nil where nothing is stored.
+  /// The store for reading; `nil` if nothing is stored.
   ///
   /// - Throws: ``StoreError``.
   func reading() throws -> BundleStore? {
@@ -37,7 +37,7 @@ struct StoreOptions: ParsableArguments {
     }
   }
 
-  /// The store, to be changed; nil where there is none.
+  /// The store for changes; `nil` if there is none.
   ///
   /// - Throws: ``StoreError``.
   func writing() throws -> BundleStore? {
@@ -45,7 +45,7 @@ struct StoreOptions: ParsableArguments {
     return try BundleStore(at: directory, logger: logger)
   }
 
-  /// Where the responses of the store's users are.
+  /// The folder of responses in the store.
   var responses: ResponseDirectory { store.map { ResponseDirectory($0) } ?? .standard() }
 
   var logger: Logger { Self.logger(isVerbose: verbose) }
@@ -61,12 +61,12 @@ struct StoreOptions: ParsableArguments {
 }
 
 extension StoreDirectory {
-  /// - Throws: `ValidationError` for a name that names nothing, as of a variable that is not set.
+  /// - Throws: `ValidationError` for an empty name, such as that of an unset variable.
   static func checkName(_ path: String?) throws {
     if path?.isEmpty == true { throw ValidationError("--store takes the store's folder: its name is empty.") }
   }
 
-  /// - Throws: ``CommandError`` if something that is no folder is in the place of the store.
+  /// - Throws: ``CommandError`` if the path of the store is not a folder.
   static func checkArgument(_ path: String?) throws {
     var isFolder: ObjCBool = false
     guard let path, FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), !isFolder.boolValue else {

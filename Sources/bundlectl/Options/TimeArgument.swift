@@ -1,7 +1,7 @@
 import ArgumentParser
 import PageKit
 
-/// A duration, as it is typed: `200ms`, `1.5s`, `2m`, or seconds without a unit.
+/// A duration argument: `200ms`, `1.5s`, `2m`, or seconds without a unit.
 struct TimeArgument: ExpressibleByArgument, Hashable {
   let duration: Duration
 

@@ -1,12 +1,12 @@
-/// Lines at the end of a terminal that are drawn over and over.
+/// Lines at the end of a terminal that are redrawn.
 struct DrawnLines {
   private let terminal: Terminal
-  /// How many columns each takes.
+  /// The width of each in columns.
   private var columns: [Int] = []
 
   init(_ terminal: Terminal) { self.terminal = terminal }
 
-  /// Columns that a line may take: one less than there are, since some terminals wrap when the last is written.
+  /// The width of a line: one column less than the terminal, since some terminals wrap after the last.
   var width: Int { max(10, terminal.width - 1) }
 
   mutating func draw(_ lines: [String]) {
@@ -20,8 +20,8 @@ struct DrawnLines {
     columns = []
   }
 
-  /// Goes up to the first line, and clears from there to the end of the screen. A terminal that has become narrower
-  /// shows a line in several rows.
+  /// Moves to the first line, and clears from there to the end of the screen. In a terminal that became narrower, a
+  /// line takes several rows.
   private var erasing: String {
     let rows = Self.rows(columns, width: terminal.width)
     return rows == 0 ? "" : "\u{1B}[\(rows)A\r\u{1B}[J"

@@ -22,11 +22,11 @@ enum Formatting {
     number == 1 ? "1 \(noun)" : "\(number) \(noun)s"
   }
 
-  /// Cut or filled to so many columns.
+  /// The text cut or padded to a number of columns.
   static func fitted(_ text: String, _ width: Int) -> String {
     let missing = width - columns(text)
     if missing >= 0 { return text + String(repeating: " ", count: missing) }
-    // The end of a path tells more than its beginning.
+    // The end of a path is more significant than its beginning.
     var kept: [Character] = []
     var room = width - 1
     for character in text.reversed() {
@@ -37,7 +37,7 @@ enum Formatting {
     return width > 0 ? "…" + String(kept.reversed()) + String(repeating: " ", count: max(0, room)) : ""
   }
 
-  /// Cut at its end to so many columns.
+  /// The text cut at its end to a number of columns.
   static func clipped(_ text: String, _ width: Int) -> String {
     var room = width
     return String(
@@ -47,10 +47,10 @@ enum Formatting {
       })
   }
 
-  /// How many columns a terminal gives the text.
+  /// The width of the text in columns of a terminal.
   static func columns(_ text: String) -> Int { text.reduce(0) { $0 + columns($1) } }
 
-  /// Of a character of several code points: as wide as the widest, and two columns where it is shown as an emoji.
+  /// The width of a character is that of its widest code point; an emoji has two columns.
   private static func columns(_ character: Character) -> Int {
     let scalars = character.unicodeScalars
     let emojiMark: Unicode.Scalar = "\u{FE0F}"
@@ -60,19 +60,19 @@ enum Formatting {
     return scalars.reduce(0) { max($0, Int(wcwidth(wchar_t($1.value)))) }
   }
 
-  /// Two of these are a flag.
+  /// Two regional indicators are a flag.
   private static let regionalIndicators: ClosedRange<Unicode.Scalar> = "\u{1F1E6}"..."\u{1F1FF}"
 
-  /// Filled at its beginning to so many columns.
+  /// The text padded at its beginning to a number of columns.
   static func rightAligned(_ text: String, _ width: Int) -> String {
     String(repeating: " ", count: max(0, width - columns(text))) + text
   }
 
-  /// `5.2 MB of 62 MB  1.1 MB/s  52 s left`, as far as it is known.
+  /// `5.2 MB of 62 MB  1.1 MB/s  52 s left`, without unknown parts.
   ///
   /// - Parameters:
   ///   - rate: bytes a second.
-  ///   - width: columns; with too few the rate goes first, then the bytes that are here, so that the time left stays.
+  ///   - width: columns. If they do not suffice, the rate is omitted first, then the received bytes.
   static func progress(bytes: Int64, total: Int64?, rate: Double, width: Int = .max) -> String {
     let here = total.map { "\(Self.bytes(bytes)) of \(Self.bytes($0))" } ?? Self.bytes(bytes)
     let speed = rate >= 1 ? "\(Self.bytes(Int64(rate)))/s" : nil

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 
-/// A value that is `null` in JSON where there is none, not left out.
+/// An optional value that is encoded as `null`, not omitted.
 struct Nullable<Value: Encodable & Sendable>: Encodable, Sendable {
   let value: Value?
 
@@ -23,7 +23,7 @@ enum JSONOutput {
     let error: String
   }
 
-  /// Runs a command's body; with `--json` an error that ends it becomes an object too.
+  /// Runs a command's body; with `--json` an error is printed as an object too.
   static func reporting(_ isJSON: Bool, _ body: () async throws -> Void) async throws {
     do {
       try await body()

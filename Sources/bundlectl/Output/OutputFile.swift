@@ -3,16 +3,16 @@ import PageKit
 
 /// A file that an answer is written to.
 ///
-/// Where a plain file is or will be, also behind a link, it is there whole or not at all: until the end the bytes are in
-/// a file of their own beside it. What is no plain file, a pipe or a device, is written into as the bytes come.
+/// A regular file, also behind a link, appears completely or not at all: until the end the bytes are in a file beside
+/// it. A pipe or a device is written to as bytes arrive.
 final class OutputFile {
   private let path: String
   private let handle: FileHandle
-  /// Where the bytes are until the end, and the file whose place they take then.
+  /// The temporary file, and the file that it replaces at the end.
   private let replacement: (temporary: String, target: String)?
   private var isDone = false
 
-  /// - Throws: ``CommandError`` if nothing can be written there.
+  /// - Throws: ``CommandError`` if the path is not writable.
   init(_ path: String) throws {
     self.path = path
     var status = stat()
@@ -24,7 +24,7 @@ final class OutputFile {
       handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
       return
     }
-    // What may not be written into is not replaced either.
+    // A file without write permission is not replaced either.
     guard !exists || access(path, W_OK) == 0 else { throw Self.failure(path) }
     let target = try Self.linked(path)
     let folder = (target as NSString).deletingLastPathComponent
@@ -50,7 +50,7 @@ final class OutputFile {
     }
   }
 
-  /// Puts what was written in its place. Without it nothing is changed.
+  /// Replaces the file by the written bytes. Without this call the file stays unchanged.
   ///
   /// - Throws: ``CommandError``.
   func finish() throws {
@@ -63,9 +63,9 @@ final class OutputFile {
     isDone = true
   }
 
-  /// Writes a body as it comes; nothing is changed before its first bytes are here.
+  /// Writes a body as it arrives; nothing changes before its first bytes.
   ///
-  /// - Parameter progress: told of the bytes so far.
+  /// - Parameter progress: called with the number of bytes so far.
   static func write(_ body: Body, to path: String, progress: (Int64) -> Void = { _ in }) async throws {
     var chunks = body.makeAsyncIterator()
     var chunk = try await chunks.next()
@@ -86,10 +86,10 @@ final class OutputFile {
     try file.finish()
   }
 
-  /// The file that a path leads to; a link's own path is kept for nobody to replace.
+  /// The file that a path resolves to, so that links are not replaced.
   private static func linked(_ path: String) throws -> String {
     var path = path
-    // As many links as the system follows.
+    // The number of links that the system follows.
     for _ in 0..<40 {
       guard let next = try? FileManager.default.destinationOfSymbolicLink(atPath: path) else { return path }
       path =

@@ -1,6 +1,6 @@
 import PageKit
 
-/// Shows a preload where there is no terminal: a line for each thing that has ended.
+/// Shows a preload without a terminal: a line for each result.
 enum PlainProgress {
   static func show(_ updates: AsyncStream<PreloadUpdate>, on terminal: Terminal) async {
     for await update in updates {

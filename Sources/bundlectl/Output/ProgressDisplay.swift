@@ -1,14 +1,14 @@
 import Foundation
 import PageKit
 
-/// Shows a preload on a terminal: what is done scrolls by, what is under way is drawn over and over below it.
+/// Shows a preload on a terminal: results scroll, and transfers under way are redrawn below.
 struct ProgressDisplay {
   private let terminal: Terminal
   private var drawn: DrawnLines
   private var active: [String: PreloadUpdate.Bundle] = [:]
   private var order: [String] = []
 
-  /// With more to fetch than this, only failures scroll by.
+  /// With more bundles than this, only failures scroll.
   private static let scrolledLimit = 50
   private static let interval: Duration = .milliseconds(80)
   private static let activeLimit = 8
@@ -34,7 +34,7 @@ struct ProgressDisplay {
     drawn.erase()
   }
 
-  /// Notes what is under way; returns the lines for what has ended.
+  /// Records transfers under way, and returns the lines of results.
   private mutating func take(_ update: PreloadUpdate) -> [String] {
     var lines: [String] = []
     for bundle in update.changed {
@@ -50,7 +50,7 @@ struct ProgressDisplay {
           lines.append("\(terminal.styled("✓", .green)) \(fitted(bundle.name))\(size)")
         }
       case .failed:
-        // The summary tells why.
+        // The summary has the reason.
         remove(bundle.name)
         lines.append("\(terminal.styled("✗", .red)) \(fitted(bundle.name))")
       }
@@ -62,7 +62,7 @@ struct ProgressDisplay {
     if active.removeValue(forKey: name) != nil { order.removeAll { $0 == name } }
   }
 
-  /// Cut so that a line with a mark and a size is no longer than the terminal is wide.
+  /// The name, cut so that a line with a mark and a size fits the terminal.
   private func fitted(_ name: String) -> String {
     let room = max(8, drawn.width - 12)
     return Formatting.columns(name) > room ? Formatting.fitted(name, room) : name
@@ -95,7 +95,7 @@ struct ProgressDisplay {
     return "\(name) \(bar)\(figures)"
   }
 
-  /// - Parameter isPausing: nothing comes in, since every bundle waits for its next try.
+  /// - Parameter isPausing: `true` if all bundles wait for their next try.
   static func line(for totals: PreloadUpdate.Totals, isPausing: Bool, width: Int) -> String {
     switch totals.phase {
     case .askingServer: return "asking the server for its MD5s …"

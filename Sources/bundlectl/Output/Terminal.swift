@@ -13,11 +13,11 @@ struct Terminal: Sendable {
     self.descriptor = descriptor
     let environment = ProcessInfo.processInfo.environment
     isTerminal = isatty(descriptor) == 1 && environment["TERM"] != "dumb"
-    // https://no-color.org: set and not empty.
+    // https://no-color.org: NO_COLOR is set and not empty.
     isColoured = isTerminal && (environment["NO_COLOR"] ?? "").isEmpty
   }
 
-  /// Columns; 80 where it cannot be told.
+  /// The width in columns; 80 if it is unknown.
   var width: Int {
     var size = winsize()
     guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
@@ -26,7 +26,7 @@ struct Terminal: Sendable {
 
   func write(_ text: String) { write(Array(text.utf8)) }
 
-  /// Writes all of it; a command whose output is lost has failed, and ends.
+  /// Writes the whole text; if that fails, the command ends with a failure.
   func write(_ bytes: [UInt8]) {
     var bytes = bytes[...]
     while !bytes.isEmpty {
@@ -38,7 +38,7 @@ struct Terminal: Sendable {
         if descriptor == STDOUT_FILENO, code != EPIPE {
           Terminal.error.line("bundlectl: standard output cannot be written: \(reason)")
         }
-        // At once: what is under way must not go on beside libraries that are torn down.
+        // Without clean-up handlers: running threads must not meet libraries that are being unloaded.
         EphemeralStore.remove()
         _exit(code == EPIPE ? 128 + SIGPIPE : 1)
       }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Shows one download on a terminal, in a line that is drawn over and over.
+/// Shows one download on a terminal, in a line that is redrawn.
 struct TransferDisplay {
   private let terminal: Terminal
   private var lines: DrawnLines
@@ -13,8 +13,8 @@ struct TransferDisplay {
   private static let interval: Duration = .milliseconds(80)
 
   /// - Parameters:
-  ///   - total: bytes; nil where they are not known.
-  ///   - resumedAt: bytes that were here before: they say nothing of the rate.
+  ///   - total: the size in bytes; `nil` if it is unknown.
+  ///   - resumedAt: bytes received earlier, which do not count for the rate.
   init(_ terminal: Terminal, name: String, total: Int64?, resumedAt: Int64 = 0) {
     self.terminal = terminal
     self.resumedAt = resumedAt
@@ -36,12 +36,12 @@ struct TransferDisplay {
     drawn = nil
   }
 
-  /// Bytes a second, without those that were here before.
+  /// Bytes per second, without those received earlier.
   static func rate(bytes: Int64, resumedAt: Int64, seconds: Double) -> Double {
     seconds > 0 ? Double(max(0, bytes - resumedAt)) / seconds : 0
   }
 
-  /// - Parameter rate: bytes a second.
+  /// - Parameter rate: bytes per second.
   static func line(name: String, bytes: Int64, total: Int64?, rate: Double, width: Int) -> String {
     let nameWidth = min(Formatting.columns(name), max(8, width / 4))
     let figures = Formatting.progress(bytes: bytes, total: total, rate: rate, width: width - nameWidth - 1)

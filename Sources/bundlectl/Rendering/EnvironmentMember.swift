@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// A member of `WXEnvironment`, as it is typed: `key=value`.
+/// A member of `WXEnvironment` as an argument: `key=value`.
 struct EnvironmentMember: ExpressibleByArgument, Hashable {
   let key: String
   let value: String

@@ -1,6 +1,6 @@
 import PageKit
 
-/// Turns a page's errors into faults, with their places in the bundle's sources where it names a source map.
+/// Turns a page's errors into faults; with a source map, these have places in the bundle's sources.
 actor FaultReader {
   private let resources: ResourceLoader
   private let url: PageURL
@@ -32,7 +32,7 @@ actor FaultReader {
     return fault
   }
 
-  /// A map that cannot be had or read changes nothing but this: it is said.
+  /// A missing or invalid map only causes a warning.
   private func look() async {
     guard !hasLooked else { return }
     hasLooked = true
@@ -45,11 +45,11 @@ actor FaultReader {
     }
   }
 
-  /// Characters of a source that is looked at for a line.
+  /// The size up to which a source is read to show a line.
   private static let sourceLimit: Int64 = 8 << 20
   private var sources: [String: String] = [:]
 
-  /// A source that its map names without its text: the file beside a local map, or what the bundle's own server has.
+  /// The text of a source that the map only names: the file beside a local map, or a file of the bundle's own server.
   private func sourceFile(_ place: String) async -> String? {
     if let known = sources[place] { return known }
     guard let source = PageURL(place), source.isFile ? url.isFile : source.origin == url.origin else { return nil }

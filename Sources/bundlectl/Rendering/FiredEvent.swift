@@ -1,7 +1,7 @@
 import ArgumentParser
 import PageKit
 
-/// An event to fire, as it is typed: `ref:type`.
+/// An event to fire, as an argument: `ref:type`.
 struct FiredEvent: ExpressibleByArgument, Hashable {
   let ref: String
   let type: String
@@ -13,11 +13,11 @@ struct FiredEvent: ExpressibleByArgument, Hashable {
     guard !ref.isEmpty, !type.isEmpty else { return nil }
   }
 
-  /// Why it cannot be fired at an element of the tree; nil where it can.
+  /// The reason why the event cannot be fired; `nil` if it can.
   func fault(in tree: ElementTree) -> String? {
     var listener = tree[ref]
     while let element = listener {
-      // It may bubble up to one that listens.
+      // The event may bubble up to a listener.
       if element.events.contains(type) { return nil }
       listener = element.parent.flatMap { tree[$0] }
     }
@@ -32,7 +32,7 @@ struct FiredEvent: ExpressibleByArgument, Hashable {
     return "\(subject); \(type) is heard by \(some)\(listeners.count > 6 ? ", …" : "")"
   }
 
-  /// Its type, and the first text in it.
+  /// The element's type, and its first text.
   private static func label(of element: ElementTree.Element, in tree: ElementTree) -> String {
     let texts = tree.preorder(from: element.ref).lazy.compactMap { $0.attributes["value"]?.string }.filter {
       !$0.isEmpty

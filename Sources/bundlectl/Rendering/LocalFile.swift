@@ -1,9 +1,9 @@
 import Foundation
 import PageKit
 
-/// Files that are rendered as they are.
+/// Reading of local files to render.
 enum LocalFile {
-  /// Also what has no length of its own: a pipe, or a device.
+  /// Reads pipes and devices too, which have no length.
   ///
   /// - Throws: ``CommandError``.
   static func read(_ path: String) throws -> [UInt8] {

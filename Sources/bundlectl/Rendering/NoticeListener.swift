@@ -2,17 +2,16 @@ import PageKit
 import PageWorkers
 import Synchronization
 
-/// Hears what happens to a page that is rendered: says what its script logs and shows, and keeps the rest. However much
-/// a page says, there is an end of what is kept.
+/// Receives the notices of a rendered page: prints its logs and messages, and records the rest up to limits.
 final class NoticeListener: Sendable {
-  /// Errors that are kept.
+  /// The limit of recorded errors.
   fileprivate static let faultLimit = 1_000
-  /// Bytes of the commands that are kept.
+  /// The limit of recorded commands in bytes.
   fileprivate static let commandLimit = 64 << 20
   fileprivate static let missingLimit = 1_000
   fileprivate static let levelLimit = 100
 
-  /// What was wrong with a page, in its order.
+  /// The page's errors, in order.
   enum Wrong: Sendable {
     case exception(ScriptException)
     case failed(PageFailureNotice)
@@ -21,12 +20,12 @@ final class NoticeListener: Sendable {
   struct Heard: Sendable {
     var commands: [Rendering.RenderCommandText] = []
     var wrong: [Wrong] = []
-    /// What pages have thrown that the page embeds or has gone to.
+    /// Errors of pages that the page embeds or has navigated to.
     var thrown: [ScriptException] = []
     var missing: [MissingPart] = []
-    /// Lines that the page logged, by their level.
+    /// The number of logged lines by level.
     var logged: [String: Int] = [:]
-    /// Whether there were more commands, or more errors, than are kept.
+    /// `true` if there were more commands or errors than recorded.
     var hasMoreCommands = false
     var hasMoreFaults = false
     fileprivate var commandBytes = 0
@@ -35,10 +34,10 @@ final class NoticeListener: Sendable {
   private let state = Mutex(Heard())
   private let notice: WaitNotice?
 
-  /// - Parameter notice: shown until the page's bundle is here.
+  /// - Parameter notice: shown until the page's bundle has arrived.
   init(_ notice: WaitNotice?) { self.notice = notice }
 
-  /// What was heard until now; nothing is waited for any more.
+  /// The records so far.
   func finish() -> Heard {
     notice?.end()
     return state.withLock(\.self)
@@ -88,14 +87,14 @@ extension NoticeListener.Heard {
   }
 }
 
-/// What scripts throw; a page's own comes with its events, that of pages it embeds or pushes only here.
+/// The errors of scripts. A page's own are among its events; those of embedded and pushed pages come only from here.
 final class ThrownExceptions: ScriptExceptionHandling {
   private let listener: NoticeListener
   private let page = Mutex<String?>(nil)
 
   init(_ listener: NoticeListener) { self.listener = listener }
 
-  /// - Parameter page: one whose events tell what it throws.
+  /// - Parameter page: the page whose events contain its errors.
   func leaveOut(_ page: String) { self.page.withLock { $0 = page } }
 
   func handle(_ exception: ScriptException, page: String, url: PageURL?) {

@@ -1,4 +1,4 @@
-/// An outline for a terminal: types stand out, refs do not.
+/// An outline for a terminal, with highlighted types and dimmed refs.
 enum OutlineText {
   static func styled(_ outline: String, for terminal: Terminal) -> String {
     guard terminal.isColoured else { return outline }

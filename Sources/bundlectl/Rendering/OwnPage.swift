@@ -49,7 +49,7 @@ actor OwnPage: RenderedPage {
     } catch let fault as RenderFault {
       return fault
     } catch {
-      // A notice has told.
+      // A notice has reported the error.
       return nil
     }
   }

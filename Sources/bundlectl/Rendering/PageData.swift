@@ -2,9 +2,10 @@ import ArgumentParser
 import Foundation
 import PageKit
 
-/// A page's data, as it is typed: a JSON object, or `@FILE` with one.
+/// A page's data as an argument: a JSON object, or `@FILE` with one.
 enum PageData {
-  /// - Throws: `ValidationError` for what is no JSON object; ``CommandError`` where a file is none, or cannot be read.
+  /// - Throws: `ValidationError` if the text is not a JSON object; ``CommandError`` if a file cannot be read or is not
+  ///   one.
   static func read(_ text: String) throws -> ScriptValue {
     if let path = file(text) {
       guard let found = try? String(contentsOfFile: path, encoding: .utf8) else {
@@ -29,7 +30,7 @@ enum PageData {
     text.flatMap { $0.hasPrefix("@") ? String($0.dropFirst()) : nil }
   }
 
-  /// What the reader says, where it says something.
+  /// The reason of the reader, if it gives one.
   private static func reason(_ text: String) -> String {
     do {
       _ = try JSONValue(reading: Array(text.utf8))

@@ -1,13 +1,13 @@
 import PageKit
 
-/// Something that went wrong while a page was rendered.
+/// An error of a rendering.
 struct RenderFault: Encodable, Error {
   var message: String
   let url: String?
   let line: Int?
   let column: Int?
   let stack: String?
-  /// The line itself, where its text is at hand.
+  /// The text of the line, if it is known.
   var code: String?
 
   init(_ message: String, url: String? = nil) {
@@ -32,10 +32,10 @@ struct RenderFault: Encodable, Error {
     try container.encode(stack, forKey: .stack)
   }
 
-  /// Longer lines are a machine's.
+  /// Columns; longer lines are generated code and are not shown.
   private static let codeLimit = 160
 
-  /// For a person: what, where, and the calls that led there.
+  /// A text for people: the error, its place and its calls.
   func write(to terminal: Terminal) {
     terminal.line("bundlectl: \(terminal.styled(message, .red))")
     if let url, let line {
@@ -46,7 +46,7 @@ struct RenderFault: Encodable, Error {
     if let code, let line, code.count <= Self.codeLimit {
       terminal.line("  \(terminal.styled("\(line) │", .dim)) \(code)")
       if let column, column <= code.utf16.count + 1 {
-        // Tabs stay tabs, so that the mark is below what it means.
+        // Tabs stay tabs, so that the mark is in the right column.
         let before = String(decoding: code.utf16.prefix(column - 1), as: UTF16.self)
         let space = before.map { $0 == "\t" ? "\t" : String(repeating: " ", count: Formatting.columns(String($0))) }
           .joined()
@@ -54,12 +54,12 @@ struct RenderFault: Encodable, Error {
           "  \(String("\(line)".map { _ in " " })) \(terminal.styled("│", .dim)) \(space)\(terminal.styled("^", .red))")
       }
     }
-    // The innermost call is the place itself.
+    // The innermost call has the place of the error.
     let calls = (stack ?? "").split(separator: "\n").map { Self.call(String($0)) }
     for call in calls.count > 1 ? calls.prefix(20) : [] { terminal.line(terminal.styled("    \(call)", .dim)) }
   }
 
-  /// `name@place`, as people read it.
+  /// A call as `name@place`.
   private static func call(_ line: String) -> String {
     let parts = line.split(separator: "@", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2 else { return plain(line) }

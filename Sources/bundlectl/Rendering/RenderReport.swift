@@ -1,7 +1,7 @@
 import Foundation
 import PageKit
 
-/// What `render --json` prints.
+/// The JSON of `render`.
 struct RenderReport: Encodable {
   struct Bundle: Encodable {
     var name: String?
@@ -19,7 +19,7 @@ struct RenderReport: Encodable {
       try container.encode(md5, forKey: .md5)
     }
 
-    /// Of a file; nil where it cannot be read.
+    /// The MD5 of a file; `nil` if it cannot be read.
     static func md5(of url: PageURL) -> String? {
       let data = url.filePath.flatMap { FileManager.default.contents(atPath: $0) }
       return data.flatMap { try? ContentDigests(of: Array($0)).md5.hex }
@@ -28,31 +28,31 @@ struct RenderReport: Encodable {
 
   struct Requests: Encodable {
     let total: Int
-    /// Answered without the network.
+    /// The number of requests answered without the network.
     let hits: Int
     let bytes: Int64
   }
 
-  /// `memory`, `store`, `network`, `stale` or `file`; nil where the bundle could not be had.
+  /// `memory`, `store`, `network`, `stale` or `file`; `nil` if the bundle was not available.
   let source: Nullable<String>
-  /// Why it is stale or unconfirmed.
+  /// The reason why the bundle is stale or unconfirmed.
   let note: String?
   let bundle: Bundle
   /// `rendered`, `empty` (the script ran and made no body) or `failed`.
   let state: String
   let settled: Bool
-  /// What it was still busy with, and what nobody waited for.
+  /// The page's pending work, and work that was not waited for.
   let pending: JSONValue
   let requests: Requests
-  /// Stages, in seconds since the page was asked for; only where they are wanted: they differ from run to run.
+  /// Stages in seconds since the start; absent unless requested, since they differ from run to run.
   let timings: [String: Nullable<Double>]?
   let root: JSONValue
-  /// What it has shown with the module `modal`.
+  /// The messages that the page showed with the module `modal`.
   let messages: [JSONValue]
   let errors: [RenderFault]
-  /// What the page wants and nobody registered.
+  /// Modules and components that the page uses and that are not registered.
   let missing: Missing
-  /// Lines that the page logged, by their level.
+  /// The number of logged lines by level.
   let logged: [String: Int]
 
   struct Missing: Encodable {

@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import PageKit
 
-/// What is rendered: a file as it is, or a bundle as an app opens it.
+/// The subject of a rendering: a local file, or a bundle as an app opens it.
 enum RenderTarget: Hashable {
   case file(PageURL)
   case bundle(PageURL)
@@ -26,11 +26,11 @@ enum RenderTarget: Hashable {
     }
   }
 
-  /// The file, where it is one.
+  /// The file, if it is one.
   var filePath: String? { if case .file(let url) = self { url.filePath } else { nil } }
 
-  /// The manifest that tells of the bundle: the named one, else the store's that lists it, else the one here or beside
-  /// the bundle.
+  /// The manifest of the bundle: the named one, else the one in the store that lists it, else the one in this folder or
+  /// beside the bundle.
   func manifest(_ named: String?, in store: StoreDirectory) async throws -> PageURL {
     if let named { return try PageURL(manifestArgument: named) }
     let opened = store.hasStore ? try BundleStore(reading: store) : nil
@@ -54,10 +54,10 @@ enum RenderTarget: Hashable {
     }
   }
 
-  /// The bundle's URL; for a name, that which the server's manifest gives it, or the stored one where the policy begins
-  /// with that, where the release is held, and where the server does not answer in time.
+  /// The bundle's URL. A name has the URL of the server's manifest; the stored manifest decides if the policy begins
+  /// with the store, if the release is held, and if the server does not answer in time.
   ///
-  /// - Returns: also how long the search took, which counts for the opening's deadline.
+  /// - Returns: the URL, and the time of the search, which counts for the opening's deadline.
   /// - Throws: ``CommandError``, ``SourceError``, ``StoreError``.
   func url(_ host: PageHost) async throws -> (url: PageURL, timeWaited: Duration) {
     switch self {
@@ -101,7 +101,7 @@ enum RenderTarget: Hashable {
     )
   }
 
-  /// The bundles of some releases, the first release's first.
+  /// The bundles of several releases, in the order of the releases.
   private struct Contents {
     var bundles: [PageBundle] = []
 
@@ -111,7 +111,7 @@ enum RenderTarget: Hashable {
       }
     }
 
-    /// A name may be typed with its file's ending.
+    /// A name may have the extension of its file.
     func url(of name: String) -> PageURL? {
       let found = bundles.first { $0.name == name } ?? bundles.first { $0.name == Manifest.Entry.name(forPath: name) }
       return found?.url

@@ -1,47 +1,47 @@
 import PageKit
 import PageWorkers
 
-/// A page that is rendered, wherever its script runs. What happens in it comes to a ``NoticeListener``.
+/// A page that is rendered, in this process or in a worker. Its notices go to a ``NoticeListener``.
 protocol RenderedPage: Sendable {
-  /// Opens it, and waits for what it is busy with.
+  /// Opens the page, and waits for its pending work.
   ///
-  /// - Returns: what was wrong, where no notice says it.
-  /// - Throws: ``CommandError`` if there is nothing that its script could run in.
+  /// - Returns: the error, if no notice has reported it.
+  /// - Throws: ``CommandError`` if there is no engine or worker for its script.
   func open() async throws -> RenderFault?
-  /// Fires an event, and waits for what the page is busy with then.
+  /// Fires an event, and waits for the page's pending work.
   ///
-  /// - Returns: why it could not be fired.
+  /// - Returns: the reason why it could not be fired; `nil` if it was.
   func fire(_ event: FiredEvent) async -> RenderFault?
-  /// How it is now.
+  /// The current state.
   func look() async -> PageLook
-  /// What it shows, as a document for a browser.
+  /// The page as an HTML document.
   ///
   /// - Throws: ``RenderFault``.
   func html(title: String, embedding: Bool) async throws -> String
-  /// The bundle's text, for the lines that errors are in.
+  /// The bundle's text, for the lines of errors.
   func source() async -> String?
-  /// Ends it, once everything that happened to it was told.
+  /// Ends the page after all its notices were delivered.
   func end() async
 }
 
-/// How a page is.
+/// The state of a page.
 struct PageLook: Sendable {
   var phase = PagePhase.idle
-  /// Its script had run when it was opened, so that events may be fired.
+  /// `true` if the script ran when the page was opened, so that events may be fired.
   var hasRun = false
   var tree = ElementTree()
   var timings = PageTimings()
   var messages: [PageMessage] = []
-  /// What the page was still busy with.
+  /// The page's pending work.
   var pending = PendingWork()
-  /// Nil for a file, and where it could not be had.
+  /// `nil` for a file, and if the bundle was not available.
   var bundle: LoadedBundle?
 }
 
 extension Rendering.Request {
-  /// The text of the file that is to be rendered.
+  /// The text of the file to render.
   ///
-  /// - Throws: ``RenderFault`` if it cannot be read, or is no bundle.
+  /// - Throws: ``RenderFault`` if it cannot be read or is not a bundle.
   func fileBytes(at path: String) throws -> [UInt8] {
     let bytes: [UInt8]
     do {

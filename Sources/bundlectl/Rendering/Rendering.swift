@@ -2,65 +2,65 @@ import Foundation
 import PageKit
 import PageWorkers
 
-/// A page, opened as an app opens it, and everything that came of it.
+/// The rendering of a page, opened as an app opens it, and its results.
 struct Rendering {
   var bundle: RenderReport.Bundle
   var source: LoadedBundle.Source?
-  /// Why the server has not confirmed the bundle's bytes; `nil` where it has.
+  /// The reason why the server has not confirmed the bundle's bytes; `nil` if it has.
   var note: String?
   var tree = ElementTree()
   var timings = PageTimings()
   var commands: [RenderCommandText] = []
   var faults: [RenderFault] = []
-  /// What the page wants and nobody registered.
+  /// Modules and components that the page uses and that are not registered.
   var missing: [MissingPart] = []
-  /// Lines that the page logged, by their level.
+  /// The number of logged lines by level.
   var logged: [String: Int] = [:]
-  /// What became of the page.
+  /// The result of the page.
   var state = State.failed
-  /// What the page was still busy with when it was looked at.
+  /// The page's pending work at the time of the result.
   var pending = PendingWork()
   var messages: [PageMessage] = []
   var html: String?
 
   enum State: String {
-    /// It has a body.
+    /// The page has a body.
     case rendered
-    /// Its script ran, and made no body.
+    /// The script ran and created no body.
     case empty
     case failed
   }
 
-  /// A render command in a line.
+  /// A render command as a line of text.
   typealias RenderCommandText = String
 
   struct Request: Sendable {
     var url: PageURL
-    /// How long the server was waited for already.
+    /// The time already spent waiting for the server.
     var timeWaited: Duration
-    /// Runs the file's text instead of asking the store.
+    /// The file's text, instead of a bundle from the store.
     var isFile: Bool
     var data: ScriptValue
     var events: [FiredEvent]
     var wait: Duration
-    /// How long a timer may have to go to be waited for.
+    /// The longest remaining time of timers that are awaited.
     var timers: Duration
-    /// The document for a browser: nil for none, else whether pictures stand in it.
+    /// `nil` for no HTML document; else `true` to embed pictures.
     var htmlEmbedding: Bool?
-    /// Whether each change of the tree is kept.
+    /// `true` to record each change of the tree.
     var keepsCommands: Bool
     var limits: WorkerLimits
-    /// Runs the page in this process.
+    /// `true` to run the page in this process.
     var isInProcess: Bool
-    /// Shown until the page's bundle is here.
+    /// Shown until the page's bundle has arrived.
     var notice: WaitNotice?
 
     var reporting: PageReporting { PageReporting(commands: keepsCommands) }
   }
 
-  /// Opens the page, fires the events, and ends it; what the script logs goes to standard error meanwhile.
+  /// Opens the page, fires the events, and ends it. Logs of the script go to standard error.
   ///
-  /// - Throws: ``CommandError`` if there is nothing that the page's script could run in.
+  /// - Throws: ``CommandError`` if there is no engine or worker for the page's script.
   static func run(_ request: Request, on host: PageHost) async throws -> Rendering {
     let listener = NoticeListener(request.notice)
     let page: any RenderedPage =
@@ -114,12 +114,12 @@ struct Rendering {
     await page.end()
     let heard = listener.finish()
     (result.commands, result.missing, result.logged) = (heard.commands, heard.missing, heard.logged)
-    // What the script threw came before what was wrong with the asking.
+    // Errors of the script precede errors of events.
     result.faults = await faults(heard, reader, request) + result.faults
     return result
   }
 
-  /// What was wrong with the page, with its places in the bundle's sources.
+  /// The page's errors, with places in the bundle's sources.
   private static func faults(
     _ heard: NoticeListener.Heard, _ reader: FaultReader, _ request: Request
   ) async -> [RenderFault] {
@@ -148,7 +148,7 @@ struct Rendering {
     return faults
   }
 
-  /// The name that a release, or any that is stored, has for a page.
+  /// The name of a page in its release, or in another stored one.
   private static func name(of url: PageURL, in release: StoredRelease?, _ host: PageHost) async -> String? {
     let store = host.store
     guard let release else { return try? await store.bundle(at: url)?.bundle.name }

@@ -1,7 +1,7 @@
 import Foundation
 import PageKit
 
-/// A page's timings for a person.
+/// A page's timings as text.
 enum TimingsText {
   static func lines(of rendering: Rendering, isFile: Bool) -> [String] {
     let timings = rendering.timings
@@ -11,7 +11,7 @@ enum TimingsText {
       ("script evaluated", timings.evaluated),
       ("createFinish", timings.createFinish), ("first interaction", timings.interaction),
     ]
-    // In the order in which they came; each with what it took since the one before.
+    // The stages in order, each with the time since the previous one.
     var former = 0.0
     var lines: [String] = []
     for (name, end) in stages.compactMap({ name, end in end.map { (name, $0.seconds) } }).sorted(by: { $0.1 < $1.1 }) {

@@ -1,7 +1,7 @@
 import PageKit
 import Synchronization
 
-/// Says that a page is still waited for: on a terminal in a line that goes away when it opens, else once.
+/// Reports that a page is being waited for: on a terminal in a line that disappears when it opens, else once.
 final class WaitNotice: Sendable {
   private struct State {
     var lines: DrawnLines
@@ -11,11 +11,10 @@ final class WaitNotice: Sendable {
   private let state: Mutex<State>
   private let task: Mutex<Task<Void, Never>?>
 
-  /// A page that opens within this time is waited for in silence; a line that stays needs more of a reason than one that
-  /// goes away.
+  /// The delay before the notice; longer for a line that stays.
   private static func patience(_ terminal: Terminal) -> Duration { .seconds(terminal.isTerminal ? 1 : 5) }
 
-  /// - Parameter subject: what is waited for.
+  /// - Parameter subject: the page that is waited for.
   init(_ terminal: Terminal, _ subject: String) {
     state = Mutex(State(lines: DrawnLines(terminal)))
     task = Mutex(nil)
@@ -48,7 +47,7 @@ final class WaitNotice: Sendable {
     }
   }
 
-  /// From here on nothing more is drawn.
+  /// Nothing is drawn after this call.
   func end() {
     task.withLock { $0?.cancel() }
     state.withLock { state in

@@ -2,17 +2,17 @@ import PageKit
 import PageWorkers
 import Synchronization
 
-/// Answers what a page in a worker asks for, from the host's loader and stores, as they would answer a page of its own.
+/// Answers the questions of a page in a worker from the host's loader and stores, as for a page in this process.
 final class WorkerAnswers: WorkerPoolDelegate {
   private let host: PageHost
   private let listener: NoticeListener
-  /// The release that the page sees.
+  /// The release of the page.
   private let view = Mutex<ReleaseView?>(nil)
   private let longAnswers = FairGate<Int>(width: 1)
 
   init(_ host: PageHost, _ listener: NoticeListener) { (self.host, self.listener) = (host, listener) }
 
-  /// The page that opens next sees this release.
+  /// The release for the next page.
   func show(_ view: ReleaseView?) { self.view.withLock { $0 = view } }
 
   func receive(event name: String, _ details: [UInt8], of page: UInt64) {

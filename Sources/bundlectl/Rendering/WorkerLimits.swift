@@ -1,14 +1,14 @@
 import PageKit
 import PageWorkers
 
-/// What the process of a page may take.
+/// The limits of a page's process.
 struct WorkerLimits: Hashable, Sendable {
-  /// Of one entry into a script.
+  /// The time of one entry into a script.
   var time: Duration
-  /// Resident bytes of the process; nil for a page in this one, which has no limit.
+  /// Resident bytes of the process; `nil` for a page in this process, which has no limit.
   var memory: Int64?
 
-  /// Why a page had to be stopped, with the limit and the option for it.
+  /// The reason why a page was stopped, with the limit and its option.
   func fault(_ reason: KillReason, _ url: PageURL) -> RenderFault {
     let page = url.readable
     let text =
@@ -24,7 +24,7 @@ struct WorkerLimits: Hashable, Sendable {
     return RenderFault(text, url: url.text)
   }
 
-  /// Why a worker did not do what was asked of it.
+  /// The text of a worker's error.
   func fault(_ error: any Error, _ url: PageURL) -> RenderFault {
     switch error {
     case PageFault.stopped(let reason), WorkerError.ended(let reason, _): return fault(reason, url)

@@ -3,7 +3,7 @@ import Logging
 import PageKit
 import PageWorkers
 
-/// A page whose script runs in a confined process of its own, which ends with the page.
+/// A page whose script runs in its own confined process, which ends with the page.
 actor WorkerPage: RenderedPage {
   private let request: Rendering.Request
   private let host: PageHost
@@ -13,20 +13,20 @@ actor WorkerPage: RenderedPage {
   private var running: Task<Void, Never>?
   private var state = PageLook()
   private var bytes: [UInt8]?
-  /// Whether the worker has the page.
+  /// `true` if the worker has the page.
   private var isThere = false
-  /// From the beginning until the worker began with the page.
+  /// The time until the worker began with the page.
   private var offset = Duration.zero
   private var bundleTime = Duration.zero
 
-  /// What the worker calls the page.
+  /// The worker's number of the page.
   private static let number: UInt64 = 1
-  /// How long a worker may take until it is ready.
+  /// The longest time until a worker is ready.
   private static let startLimit: Duration = .seconds(60)
-  /// What there must be no way around for a page. The other steps take away what the filter of system calls refuses too.
+  /// The confinement steps that a page requires. The filter of system calls covers the other ones.
   private static let needed = ["privileges": "new-privileges", "files": "files", "system calls": "system-calls"]
 
-  /// - Parameter executable: what is started as `… worker`; by default this very program.
+  /// - Parameter executable: the program that is started as `… worker`; by default this one.
   init(
     _ request: Rendering.Request, on host: PageHost, _ listener: NoticeListener, _ limits: WorkerLimits,
     executable: String = "/proc/self/exe"
@@ -49,7 +49,7 @@ actor WorkerPage: RenderedPage {
     configuration.socketAdvice = "--in-process has them"
     configuration.environment = host.configuration.device.environment
     configuration.refreshesAlways = host.configuration.resources.behavior.refresh == .always
-    // What becomes of the worker is said in the page's own words.
+    // The worker's end is reported as an error of the page.
     pool = WorkerPool(configuration, logger: Logger(label: "bundlectl") { _ in SwiftLogNoOpLogHandler() })
   }
 
@@ -80,7 +80,7 @@ actor WorkerPage: RenderedPage {
     return fault
   }
 
-  /// - Throws: ``RenderFault``, and why a bundle cannot be had.
+  /// - Throws: ``RenderFault``, and the errors of loading a bundle.
   private func load() async throws -> [UInt8] {
     if request.isFile, let path = request.url.filePath { return try request.fileBytes(at: path) }
     var options = OpenOptions()
@@ -90,7 +90,7 @@ actor WorkerPage: RenderedPage {
     return bundle.bytes
   }
 
-  /// - Throws: ``CommandError`` if no worker can be had, or none that has given up what it must.
+  /// - Throws: ``CommandError`` if no worker starts, or none with the required confinement.
   private func waitUntilReady() async throws {
     do {
       let report = try await pool.ready(within: Self.startLimit)
@@ -102,7 +102,7 @@ actor WorkerPage: RenderedPage {
 
   private static let advice = "--in-process runs the page without one"
 
-  /// Why no page is opened in a worker; `nil` if it has given up all that it must.
+  /// The reason why a worker must not run pages; `nil` if its confinement suffices.
   static func refusal(_ report: ConfinementReport) -> CommandError? {
     for (what, step) in needed.sorted(by: { $0.key < $1.key }) {
       guard let reason = report.kept[step] else { continue }
@@ -113,7 +113,7 @@ actor WorkerPage: RenderedPage {
 
   private var wait: PageWait { PageWait(settle: request.wait.seconds, timers: request.timers.seconds) }
 
-  /// Does something to the page, and keeps how it is then.
+  /// Sends a call to the page, and records its state.
   private func doing(_ body: () async throws -> (PageReply, [UInt8])) async -> RenderFault? {
     do {
       let (reply, tree) = try await body()
@@ -168,7 +168,7 @@ actor WorkerPage: RenderedPage {
   func source() -> String? { bytes.map { String(decoding: $0, as: UTF8.self) } }
 
   func end() async {
-    // A worker that has gone has told what it could.
+    // An ended worker has delivered its notices.
     if isThere { _ = try? await pool.end(Self.number) }
     running?.cancel()
     await running?.value

@@ -2,11 +2,11 @@ import ArgumentParser
 import Foundation
 import PageKit
 
-/// What a shell offers to complete.
+/// Completions for shells.
 enum Completions {
   static let policies = CompletionKind.list(LoadBehavior.named.map(\.name))
 
-  /// Names of the bundles that the store, or the manifest named before, lists.
+  /// Names of the bundles in the store, or in the manifest named before.
   static let bundles = CompletionKind.custom { arguments, index, _ in
     await names(arguments, word(index, of: arguments))
   }
@@ -40,12 +40,12 @@ enum Completions {
     return await names(arguments, word) + files(word)
   }
 
-  /// The word that is completed. What the parser calls its prefix is the last word's, wherever the cursor is.
+  /// The word at the cursor. The parser's prefix is that of the last word.
   private static func word(_ index: Int, of arguments: [String]) -> String {
     arguments.indices.contains(index) ? arguments[index] : ""
   }
 
-  /// What the store has; nothing where it cannot be read.
+  /// The names in the store; none if it cannot be read.
   private static func stored(
     _ arguments: [String], _ list: (BundleStore) async throws -> [String]
   ) async -> [String] {

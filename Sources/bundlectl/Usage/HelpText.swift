@@ -1,14 +1,14 @@
 import ArgumentParser
 
-/// Help and usage, as a person reads them.
+/// Formatting of help and usage.
 enum HelpText {
-  /// In the place of a space where a line must not be broken; the parser breaks lines at plain spaces only.
+  /// A space at which the parser does not break lines.
   private static let unbreakable = "\u{A0}"
 
   /// Examples and formats, for a command's discussion: their lines stay as they are, so that they can be copied.
   static func unbroken(_ lines: String) -> String { lines.replacing(" ", with: unbreakable) }
 
-  /// A message of the parser's, ready to be printed.
+  /// A message of the parser, ready for printing.
   static func finished(_ text: String, width: Int) -> String {
     var text = text.replacing(unbreakable, with: " ")
     if text.hasPrefix("Error: ") { text = "bundlectl: " + text.dropFirst("Error: ".count) }
@@ -17,7 +17,7 @@ enum HelpText {
     }.joined(separator: "\n")
   }
 
-  /// A command's usage, and where to read more of it.
+  /// A command's usage, with a reference to its help.
   static func usage(of command: any ParsableCommand.Type, in root: any ParsableCommand.Type) -> String {
     let path = path(to: command, in: root) ?? [name(of: root)]
     return
@@ -36,7 +36,7 @@ enum HelpText {
     return nil
   }
 
-  /// A usage line that is broken between its options, not within one.
+  /// A usage line that is wrapped only between options.
   private static func wrapped(_ line: String, _ width: Int) -> String {
     var lines: [String] = []
     var current = ""
@@ -51,7 +51,7 @@ enum HelpText {
     return (lines + [current]).joined(separator: "\n")
   }
 
-  /// The words, with what stands in one pair of brackets as one.
+  /// The words; a pair of brackets is one word.
   private static func pieces(of line: String) -> [String] {
     var pieces: [String] = []
     var depth = 0

@@ -1,13 +1,13 @@
 import ArgumentParser
 import PageKit
 
-/// The name of a command that does not exist, and of one that may have been meant.
+/// An unknown command, with the most similar known one.
 struct UnknownCommand: CustomStringConvertible {
   let name: String
   let path: [String]
   let known: [String]
 
-  /// Returns `nil` if the arguments name a command that exists, or none.
+  /// Returns `nil` if the arguments name a known command, or none.
   init?(_ arguments: [String], of root: any ParsableCommand.Type) {
     var (subcommands, path) = (root.configuration.subcommands, [HelpText.name(of: root)])
     var rest = arguments[...]
@@ -21,7 +21,7 @@ struct UnknownCommand: CustomStringConvertible {
     known = subcommands.map { HelpText.name(of: $0) }
   }
 
-  /// The known name that differs least, where few letters differ.
+  /// The most similar name, if few letters differ.
   var suggestion: String? {
     let near = known.map { ($0, EditDistance.between(name.lowercased(), $0)) }.min { $0.1 < $1.1 }
     if let near, near.1 <= max(1, min(name.count, near.0.count) / 3) { return near.0 }
@@ -38,10 +38,10 @@ struct UnknownCommand: CustomStringConvertible {
   }
 }
 
-/// How many letters differ.
+/// The number of edits between two names.
 enum EditDistance {
-  /// Letters to add, to leave out, to change, or to swap with their neighbour. Of texts longer than 64 characters only
-  /// the beginnings count.
+  /// The number of insertions, deletions, substitutions and swaps of neighbours. Only the first 64 characters are
+  /// compared.
   static func between(_ first: String, _ second: String) -> Int {
     let (a, b) = (Array(first.prefix(64)), Array(second.prefix(64)))
     var rows = [Array(0...b.count)]
