@@ -187,7 +187,7 @@ struct FetchCommandTests {
       let result = try await Self.fetch(site, "/a")
       #expect(result.output == "body")
       #expect(result.status == 0)
-      #expect(result.error.contains("going on without the response cache"))
+      #expect(result.error.contains("continuing without the response cache"))
     }
   }
 

@@ -107,7 +107,7 @@ struct RenderReportTests {
 
   @Test func dataMustBeAnObject() async throws {
     try await Site.running { (site: Site) async throws in
-      for (data, reason) in [("{a", "is no JSON"), ("[1]", "must be a JSON object"), ("", "is no JSON")] {
+      for (data, reason) in [("{a", "is not JSON"), ("[1]", "must be a JSON object"), ("", "is not JSON")] {
         let result = try await Self.render(site, Self.counter, "--data", data)
         #expect(result.status == 64)
         #expect(result.error.contains(reason))

@@ -140,7 +140,7 @@ struct RenderWatchTests {
         try site.write(#"{"version":3,"sources":["two.ts"],"mappings":";CAAA"}"#, to: "a.js.map")
         try await wait("two.ts:1:1")
         try site.write("{no", to: "data.json")
-        try await wait("data.json holds no JSON object")
+        try await wait("data.json does not contain a JSON object")
       }
     }
   }

@@ -90,7 +90,8 @@ struct RenderWorkerTests {
   // MARK: Without a process
 
   @Test(
-    "where no process can be had, a sentence says why and how to go on", arguments: ["/bin/false", "/nowhere/at/all"])
+    "a page without a process is an error that names the reason and --in-process",
+    arguments: ["/bin/false", "/nowhere/at/all"])
   func withoutAProcess(_ executable: String) async throws {
     let folder = try TemporaryDirectory()
     try Data(Self.body.utf8).write(to: URL(fileURLWithPath: folder.file("a.js")))
@@ -105,14 +106,14 @@ struct RenderWorkerTests {
       _ = try await page.open()
       Issue.record("the page was opened")
     } catch let error as CommandError {
-      #expect(error.description.hasPrefix("no process can be had for the page: "), "\(error)")
+      #expect(error.description.hasPrefix("no process can be started for the page: "), "\(error)")
       #expect(error.description.hasSuffix("; --in-process runs the page without one"), "\(error)")
     }
     await page.end()
     await host.shutDown()
   }
 
-  @Test("a process that keeps files, privileges or system calls runs no page; one that keeps a network of its own does")
+  @Test("a process without confinement of files, privileges or system calls runs no page")
   func withoutConfinement() throws {
     func refusal(_ step: String) throws -> String? {
       let report = #"{"dropped": [], "kept": {"\#(step)": "Function not implemented"}}"#
@@ -121,7 +122,7 @@ struct RenderWorkerTests {
     for (step, what) in [("files", "files"), ("new-privileges", "privileges"), ("system-calls", "system calls")] {
       #expect(
         try refusal(step)
-          == "no process can be kept from \(what) that the page has no need of: Function not implemented; --in-process runs the page without one"
+          == "the page's process cannot give up \(what): Function not implemented; --in-process runs the page without one"
       )
     }
     // The filter of system calls lets no socket be made.

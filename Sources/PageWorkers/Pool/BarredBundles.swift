@@ -18,7 +18,7 @@ package struct BarredBundles: Sendable {
     package let duration: Double
 
     package var description: String {
-      "\(url) is not run for \(Int(duration)) s: it had to be stopped \(strikes) times, the last time since \(reason)"
+      "\(url) is barred for \(Int(duration)) s: it was stopped \(strikes) times, the last time because \(reason)"
     }
   }
 

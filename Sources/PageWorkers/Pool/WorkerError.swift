@@ -66,9 +66,9 @@ package enum KillReason: Hashable, Sendable, Codable, CustomStringConvertible {
     case .memory(let found, let limit):
       "\(found >> 20) MiB of memory were in use, \(limit >> 20) MiB are allowed (--worker-memory)"
     case .silence: "the worker did not answer"
-    case .malformed(let reason): "the worker sent what is no message: \(reason)"
+    case .malformed(let reason): "the worker sent an invalid message: \(reason)"
     case .ended(let how): "the worker process has ended: \(how)"
-    case .shutdown: "the daemon is being stopped"
+    case .shutdown: "the daemon is shutting down"
     }
   }
 

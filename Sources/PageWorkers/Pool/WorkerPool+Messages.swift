@@ -35,7 +35,7 @@ extension WorkerPool {
       if isKnown, let delegate {
         await delegate.answer(asked, payload, of: page, send)
       } else {
-        try? await send(.failed("the page asks for more than \(limit) things at once"), [])
+        try? await send(.failed("the page has more than \(limit) unanswered requests"), [])
       }
       try? await send(.end, [])
       await self?.finish(question, of: id)

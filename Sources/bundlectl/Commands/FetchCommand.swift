@@ -87,7 +87,7 @@ struct FetchCommand: AsyncParsableCommand {
     _ = try LoadBehavior(policy: policy)
     guard (url == nil) == stdin else { throw ValidationError("Give either a URL or --stdin.") }
     if stdin, method != nil || data != nil || output != nil || !header.isEmpty || includesHead || noRedirect {
-      throw ValidationError("With --stdin each line says its own method, headers, body and redirect.")
+      throw ValidationError("With --stdin each line has its own method, headers, body and redirect.")
     }
     if let caFile, !FileManager.default.isReadableFile(atPath: caFile) {
       throw ValidationError("The CA file \(caFile) cannot be read.")
@@ -138,7 +138,7 @@ struct FetchCommand: AsyncParsableCommand {
   private func fetch(_ url: String, _ behavior: LoadBehavior, _ loader: ResourceLoader) async throws {
     let body = try data.map { try Self.body($0) } ?? []
     guard let method = HTTPRequest.Method(self.method ?? (data == nil ? "GET" : "POST")) else {
-      throw ValidationError("\((self.method ?? "").quotedForMessage) is no method.")
+      throw ValidationError("\((self.method ?? "").quotedForMessage) is not a method.")
     }
     var request = ResourceRequest(url, method: method, fields: try SourceOptions.fields(header), body: body)
     request.behavior = behavior

@@ -67,13 +67,13 @@ struct ScriptRequest: Decodable {
 
   func resource(_ standard: LoadBehavior) throws -> ResourceRequest {
     guard let method = HTTPRequest.Method(self.method ?? "GET") else {
-      throw CommandError("\((self.method ?? "").quotedForMessage) is no method")
+      throw CommandError("\((self.method ?? "").quotedForMessage) is not a method")
     }
     var fields = HTTPFields()
     for pair in headers ?? [] {
       guard pair.count == 2, let name = HTTPField.Name(pair[0]), HTTPField.isValidValue(pair[1]) else {
         // The message does not contain the value, which may be a secret.
-        throw CommandError("\((pair.first ?? "").quotedForMessage) is no header field, or has no valid value")
+        throw CommandError("\((pair.first ?? "").quotedForMessage) is not a header field, or its value is invalid")
       }
       fields.append(HTTPField(name: name, value: pair[1]))
     }

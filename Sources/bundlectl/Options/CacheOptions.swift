@@ -11,7 +11,7 @@ extension LoadBehavior {
   init(policy name: String) throws {
     guard let found = Self(named: name) else {
       let names = Self.named.map(\.name).joined(separator: ", ")
-      throw ValidationError("There is no policy \(name.quotedForMessage): it is one of \(names).")
+      throw ValidationError("There is no policy \(name.quotedForMessage): the policies are \(names).")
     }
     self = found
   }
@@ -70,7 +70,7 @@ struct CacheOptions: ParsableArguments {
     do {
       return try readableCache(isShared: isShared) { ReadOnlyNotice.say(storeDirectory, $0) }
     } catch let error as StoreError {
-      Terminal.error.line("bundlectl: going on without the response cache: \(error)")
+      Terminal.error.line("bundlectl: continuing without the response cache: \(error)")
       return try ResponseCache(
         store: NoResponseStore(), policy: CachePolicy(mode: isShared ? .shared : .private), logger: logger)
     }

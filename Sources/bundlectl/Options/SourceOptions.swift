@@ -41,11 +41,11 @@ struct SourceOptions: ParsableArguments {
       // The message does not contain the value, which may be a secret.
       let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
       guard parts.count == 2, let name = HTTPField.Name(parts[0].trimmingCharacters(in: .whitespaces)) else {
-        throw ValidationError("A --header is no header field: write it as 'Name: value'.")
+        throw ValidationError("A --header is not a header field: write it as 'Name: value'.")
       }
       let value = parts[1].trimmingCharacters(in: .whitespaces)
       guard HTTPField.isValidValue(value) else {
-        throw ValidationError("The value of --header '\(name): …' has characters that no header field may have.")
+        throw ValidationError("The value of --header '\(name): …' has characters that a header field must not contain.")
       }
       fields.append(HTTPField(name: name, value: value))
     }

@@ -10,7 +10,7 @@ enum ReadOnlyNotice {
   ///   - unreadable: the reason why its responses are not used.
   static func say(_ store: StoreDirectory, _ reason: String, unreadable: StoreError? = nil) {
     guard !wasSaid.exchange(true, ordering: .relaxed) else { return }
-    Terminal.error.line("bundlectl: the store \(store.path) is used as it is, and nothing is kept in it: \(reason)")
+    Terminal.error.line("bundlectl: the store \(store.path) is read-only, and nothing is stored in it: \(reason)")
     if let unreadable { Terminal.error.line("bundlectl: its responses are not used: \(unreadable)") }
   }
 }

@@ -12,12 +12,12 @@ enum PageData {
         throw CommandError("the data file \(path) cannot be read")
       }
       guard let value = ScriptValue(json: found), value.object != nil else {
-        throw CommandError("the data file \(path) holds no JSON object\(reason(found))")
+        throw CommandError("the data file \(path) does not contain a JSON object\(reason(found))")
       }
       return value
     }
     guard let value = ScriptValue(json: text) else {
-      throw ValidationError("--data is no JSON\(reason(text)). Write it as --data '{\"key\": \"value\"}'.")
+      throw ValidationError("--data is not JSON\(reason(text)). Write it as --data '{\"key\": \"value\"}'.")
     }
     guard value.object != nil else {
       throw ValidationError(

@@ -96,7 +96,7 @@ actor WorkerPage: RenderedPage {
       let report = try await pool.ready(within: Self.startLimit)
       if let refusal = Self.refusal(report) { throw refusal }
     } catch WorkerError.cannotStart(let reason) {
-      throw CommandError("no process can be had for the page: \(reason); \(Self.advice)")
+      throw CommandError("no process can be started for the page: \(reason); \(Self.advice)")
     }
   }
 
@@ -106,7 +106,7 @@ actor WorkerPage: RenderedPage {
   static func refusal(_ report: ConfinementReport) -> CommandError? {
     for (what, step) in needed.sorted(by: { $0.key < $1.key }) {
       guard let reason = report.kept[step] else { continue }
-      return CommandError("no process can be kept from \(what) that the page has no need of: \(reason); \(advice)")
+      return CommandError("the page's process cannot give up \(what): \(reason); \(advice)")
     }
     return nil
   }
