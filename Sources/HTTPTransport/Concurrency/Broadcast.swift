@@ -28,7 +28,7 @@ package final class Broadcast<Element: Sendable>: Sendable {
 
     mutating func add(_ wake: AsyncStream<Void>.Continuation, _ first: Element?) -> Int {
       lastID += 1
-      listeners[lastID] = Listener(elements: first.map { [$0] } ?? [], wake: wake)
+      listeners[lastID] = Listener(elements: Deque(past + (first.map { [$0] } ?? [])), wake: wake)
       return lastID
     }
   }
@@ -37,7 +37,9 @@ package final class Broadcast<Element: Sendable>: Sendable {
   private let replayLimit: Int
   private let state = Mutex(State())
 
-  /// - Parameter replayLimit: the number of elements, from the first one on, that a later listener gets too.
+  /// - Parameters:
+  ///   - backlog: the elements that are kept for a listener that does not keep up.
+  ///   - replayLimit: the number of elements, from the first one on, that a later listener gets too.
   package init(_ backlog: Backlog = .newest(1_000), replayLimit: Int = 0) {
     (self.backlog, self.replayLimit) = (backlog, replayLimit)
   }
@@ -52,17 +54,43 @@ package final class Broadcast<Element: Sendable>: Sendable {
     for wake in wakes { wake.yield() }
   }
 
-  /// Listens to the elements that are sent from now on. The listener goes when its stream does, or when the task that
-  /// reads it is cancelled.
+  /// Ends the streams of all listeners, after the elements that they have not read yet. Nothing may be sent afterwards.
+  package func finish() {
+    let wakes = state.withLock { state in
+      state.hasEnded = true
+      return state.listeners.values.map(\.wake)
+    }
+    for wake in wakes { wake.yield() }
+  }
+
+  /// Listens to the replayed elements, and to those that are sent from now on. The listener goes when its stream does,
+  /// or when the task that reads it is cancelled.
   ///
   /// - Parameter first: an element that the listener gets before those that are sent from now on.
   package func listen(first: Element? = nil) -> AsyncStream<Element> {
-    let (wakes, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-    let id = state.withLock { state in
-      state.lastID += 1
-      state.listeners[state.lastID] = Listener(elements: Deque(state.past + (first.map { [$0] } ?? [])), wake: wake)
-      return state.lastID
-    }
+    let (wakes, wake) = Self.makeWakes()
+    return elements(of: state.withLock { $0.add(wake, first) }, wakes, wake)
+  }
+
+  /// Like ``listen(first:)``, with a limit to the number of listeners.
+  ///
+  /// - Returns: the stream; `nil` if there are `maximum` listeners already.
+  package func listen(maximum: Int) -> AsyncStream<Element>? {
+    let (wakes, wake) = Self.makeWakes()
+    let id = state.withLock { $0.listeners.count < maximum ? $0.add(wake, nil) : nil }
+    return id.map { elements(of: $0, wakes, wake) }
+  }
+
+  /// The number of listeners.
+  package var listenerCount: Int { state.withLock(\.listeners.count) }
+
+  private static func makeWakes() -> (AsyncStream<Void>, AsyncStream<Void>.Continuation) {
+    AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+  }
+
+  private func elements(
+    of id: Int, _ wakes: AsyncStream<Void>, _ wake: AsyncStream<Void>.Continuation
+  ) -> AsyncStream<Element> {
     wake.onTermination = { [weak self] _ in self?.state.withLock { _ = $0.listeners.removeValue(forKey: id) } }
     return AsyncStream { [self] in
       var wakes = wakes.makeAsyncIterator()

@@ -1,3 +1,4 @@
+import HTTPTransport
 import ScriptEngine
 
 extension PageInstance {
