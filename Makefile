@@ -14,11 +14,12 @@ demo:
 test:
 	@scripts/test $(CONFIGURATION) -Xswiftc -enable-testing
 
-# The same traffic for as long as it is told: five minutes by default.
+# More of what takes long: traffic for as long as it is told, five minutes by default, 200 kills, a thousand pages.
 soak:
 	@scripts/setup test
 	swift build $(BUILD) --build-tests
-	PAGEKIT_TRAFFIC_SECONDS=$${PAGEKIT_TRAFFIC_SECONDS:-300} swift test $(BUILD) --skip-build --filter "TrafficTests"
+	PAGEKIT_SOAK=1 PAGEKIT_TRAFFIC_SECONDS=$${PAGEKIT_TRAFFIC_SECONDS:-300} swift test $(BUILD) --skip-build \
+	  --filter "TrafficTests|ResponseKillTests|InterruptionTests|MemoryTests"
 
 # Input that libFuzzer makes up, for each reader of input from outside; ten minutes each by default.
 fuzz:

@@ -237,7 +237,9 @@ let package = Package(
     .testTarget(name: "ScriptEngineTests", dependencies: ["ScriptEngine"], swiftSettings: relaxed),
     .testTarget(
       name: "PageRuntimeTests",
-      dependencies: ["PageRuntime", "CurlTransport", "PageTesting", "TestServers", "WebSocketTransport"],
+      dependencies: [
+        "PageRuntime", "CurlTransport", "PageTesting", "TestServers", "TestSupport", "WebSocketTransport",
+      ],
       exclude: ["Fixtures"], swiftSettings: relaxed),
     .testTarget(
       name: "WebSocketTransportTests",
@@ -330,7 +332,7 @@ let package = Package(
     .testTarget(
       name: "bundlectlTests",
       dependencies: [
-        "bundlectl", "PageKit", "PageWorkers", "PageTesting", "TestServers",
+        "bundlectl", "PageKit", "PageWorkers", "PageTesting", "TestServers", "TestSupport",
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ], swiftSettings: relaxed),
   ]

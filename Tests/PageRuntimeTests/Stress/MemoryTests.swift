@@ -1,5 +1,6 @@
 import Foundation
 import ScriptEngine
+import TestSupport
 import Testing
 
 @testable import PageRuntime
@@ -17,7 +18,7 @@ extension StressTests {
       var big = new Array(10000).fill(1)
       """
 
-    /// A page has several hundred KiB: less than 100 of them.
+    /// A page has several hundred KiB: less than 100 of them, and less than half of those that are opened.
     private static let bound: Int64 = 24 << 20
 
     private static var threads: Int {
@@ -40,7 +41,7 @@ extension StressTests {
         // What is made once is there then.
         try await open(100)
         let (threads, before) = (Self.threads, ScriptLimits.residentBytesNow())
-        try await open(1_000)
+        try await open(Soak.rounds(200, soaking: 1_000))
         // Threads end in their own time, and so do tests that run beside this one.
         func grown() -> Int64 { ScriptLimits.residentBytesNow() - before }
         let deadline = ContinuousClock.now + .seconds(120)
