@@ -4,7 +4,7 @@ import Testing
 
 struct HostShutdownTests {
   @Test("shutting down ends requests, downloads and pages on the stack, and later requests fail at once")
-  func everythingUnderWayEnds() async throws {
+  func shuttingDown() async throws {
     try await PageSite.running { (site: PageSite) async throws in
       try site.publish("first")
       let host = try PageHost.launch(site.configuration())

@@ -37,14 +37,16 @@ import Testing
     return nil
   }
 
-  @Test func aPageOfAHostCanOpenOne() async throws {
+  @Test("a page of a host can open a web socket")
+  func opening() async throws {
     try await SocketServer.running { server in
       let told = try await Self.told(server.url("/echo"))
       #expect(told == "open")
     }
   }
 
-  @Test func whereRequestsMayNotGoSocketsMayNotEither() async throws {
+  @Test("web sockets are limited to the origins that requests may go to")
+  func permission() async throws {
     try await SocketServer.running { server in
       let told = try await Self.told(server.url("/echo")) { configuration in
         configuration.resources.permission = { url in

@@ -4,8 +4,8 @@ import Testing
 
 /// The preload that a launch begins, and the network that the app knows of.
 struct LaunchPreloadTests {
-  @Test("a launch's preload goes on when the server comes back")
-  func aServerThatIsAwayForAWhile() async throws {
+  @Test("a launch's preload continues when the server comes back")
+  func returningServer() async throws {
     try await PageSite.running { (site: PageSite) async throws in
       try site.publish("first")
       try await site.origin.refuseConnections()
@@ -46,7 +46,7 @@ struct LaunchPreloadTests {
     }
   }
 
-  @Test("offline no request goes out, for bundles or for what pages ask for, and stored pages open at once")
+  @Test("offline no request is sent, for bundles or for pages, and stored pages open at once")
   func offline() async throws {
     try await PageSite.running { (site: PageSite) async throws in
       try site.publish("first")

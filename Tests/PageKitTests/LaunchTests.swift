@@ -4,7 +4,8 @@ import Testing
 
 /// The two-line set-up, pages rendered ahead, fallbacks and the factory.
 struct LaunchTests {
-  @Test func aLaunchPreloadsWithoutBeingWaitedForAndAPageThatOpensComesFirst() async throws {
+  @Test("a launch preloads in the background, and a page that opens takes precedence")
+  func precedence() async throws {
     try await PageSite.running { (site: PageSite) async throws in
       try site.publish("first")
       site.origin.hold("/b/two.js")
@@ -20,7 +21,8 @@ struct LaunchTests {
     }
   }
 
-  @Test func underEveryOpenTheServerIsAskedAtEachAndAChangeShowsAtOnce() async throws {
+  @Test("under everyOpen each opening asks the server, and a change shows at once")
+  func everyOpen() async throws {
     try await PageSite.running { (site: PageSite) async throws in
       try site.publish("first")
       let host = try site.host { $0.verification = .everyOpen }
@@ -34,7 +36,8 @@ struct LaunchTests {
 
   // MARK: Rendered ahead
 
-  @Test func aPageRenderedAheadIsWhatOpensAndOnlyOnce() async throws {
+  @Test("a page that was rendered ahead is opened once")
+  func prerendering() async throws {
     try await PageSite.running { (site: PageSite) async throws in
       try site.publish("first")
       let host = try site.host()
@@ -54,7 +57,8 @@ struct LaunchTests {
     }
   }
 
-  @Test func otherDataIsAnotherPage() async throws {
+  @Test("a page with other data is not taken from the prerendered ones")
+  func otherData() async throws {
     try await PageSite.running { (site: PageSite) async throws in
       try site.publish("first")
       let host = try site.host()
@@ -66,7 +70,8 @@ struct LaunchTests {
     }
   }
 
-  @Test func oneMoreThanTheLimitIsRefusedWithItsReason() async throws {
+  @Test("a prerendered page over the limit is refused with the reason")
+  func prerenderLimit() async throws {
     try await PageSite.running { (site: PageSite) async throws in
       try site.publish("first")
       let host = try site.host { $0.prerendering.pages = 1 }
@@ -76,7 +81,8 @@ struct LaunchTests {
     }
   }
 
-  @Test func whatNobodyOpensInTimeIsSaidToHaveExpired() async throws {
+  @Test("a prerendered page that is not opened in time expires with an event")
+  func expiry() async throws {
     try await PageSite.running { (site: PageSite) async throws in
       try site.publish("first")
       let host = try site.host { $0.prerendering.timeToLive = .milliseconds(1) }
@@ -88,7 +94,8 @@ struct LaunchTests {
     }
   }
 
-  @Test func aNewLaunchLetsGoOfPagesRenderedBefore() async throws {
+  @Test("a new launch drops prerendered pages")
+  func relaunch() async throws {
     try await PageSite.running { (site: PageSite) async throws in
       try site.publish("first")
       let host = try site.host()
@@ -103,7 +110,8 @@ struct LaunchTests {
     }
   }
 
-  @Test func aPageThatCannotBeRenderedAheadSaysSoAndTakesNoPlace() async throws {
+  @Test("a page that cannot be rendered ahead fails with the reason and takes no place")
+  func failingPrerender() async throws {
     try await PageSite.running { (site: PageSite) async throws in
       try site.publish("first")
       let host = try site.host()
@@ -114,7 +122,8 @@ struct LaunchTests {
 
   // MARK: Fallbacks
 
-  @Test func aPageThatCannotOpenGetsThePackagedBundleAndTheReason() async throws {
+  @Test("a page that cannot open runs the packaged bundle and has the reason")
+  func packagedBundle() async throws {
     try await PageSite.running { (site: PageSite) async throws in
       let packaged = """
         // { "framework": "Vanilla" }
@@ -131,8 +140,10 @@ struct LaunchTests {
     }
   }
 
-  @Test(arguments: [PageFallback.placeholder("Try again later."), .html(PageURL("https://example.com/one.html")!)])
-  func aPageThatCannotOpenHasTheFallbackOfItsOptions(_ fallback: PageFallback) async throws {
+  @Test(
+    "a page that cannot open has the fallback of its options",
+    arguments: [PageFallback.placeholder("Try again later."), .html(PageURL("https://example.com/one.html")!)])
+  func ownFallback(_ fallback: PageFallback) async throws {
     try await PageSite.running { (site: PageSite) async throws in
       let host = try site.host()
       let url = site.origin.url(for: "/b/none.js")
@@ -146,7 +157,8 @@ struct LaunchTests {
     }
   }
 
-  @Test func withoutAFallbackTheReasonIsThrown() async throws {
+  @Test("without a fallback the reason is thrown")
+  func noFallback() async throws {
     try await PageSite.running { (site: PageSite) async throws in
       let host = try site.host()
       await #expect(throws: PageError.self) { try await host.open(site.origin.url(for: "/b/none.js")) }
@@ -155,7 +167,8 @@ struct LaunchTests {
 
   // MARK: The factory
 
-  @Test func theFactoryMakesEveryPage() async throws {
+  @Test("the factory makes every page")
+  func factory() async throws {
     final class Branded: CachingPageInstance {}
     try await PageSite.running { (site: PageSite) async throws in
       try site.publish("first")

@@ -5,7 +5,8 @@ import Testing
 
 /// Pages of a host, counted at the server.
 struct PageHostTests {
-  @Test func fiftyOpensInOneLaunchAskForTheManifestOnceAndForNothingElse() async throws {
+  @Test("fifty openings in one launch ask for the manifest once and for nothing else")
+  func manyOpenings() async throws {
     try await PageSite.running { (site: PageSite) async throws in
       try site.publish("first")
       let host = try site.host()
@@ -21,7 +22,8 @@ struct PageHostTests {
     }
   }
 
-  @Test func aChangeOnTheServerShowsAtTheNextLaunchAndNotBefore() async throws {
+  @Test("a change on the server shows at the next launch and not before")
+  func nextLaunch() async throws {
     try await PageSite.running { (site: PageSite) async throws in
       try site.publish("first")
       let host = try site.host()
@@ -35,7 +37,8 @@ struct PageHostTests {
     }
   }
 
-  @Test func whatWasPreloadedOpensWithTheServerGoneAndAskingNobody() async throws {
+  @Test("preloaded pages open without a request when the server is gone")
+  func serverGone() async throws {
     try await PageSite.running { (site: PageSite) async throws in
       try site.publish("first")
       _ = await (try site.host()).preload().report()
@@ -45,7 +48,8 @@ struct PageHostTests {
     }
   }
 
-  @Test func aByteThatChangedInTheStoreIsCaughtAtTheNextOpenAndMended() async throws {
+  @Test("a changed byte in the store is found at the next opening and repaired")
+  func damagedStore() async throws {
     try await PageSite.running { (site: PageSite) async throws in
       try site.publish("first")
       let host = try site.host()
@@ -60,7 +64,8 @@ struct PageHostTests {
     }
   }
 
-  @Test func aReloadThatIgnoresTheCacheFetchesTheBundleAnew() async throws {
+  @Test("a reload that ignores the cache fetches the bundle again")
+  func reloading() async throws {
     try await PageSite.running { (site: PageSite) async throws in
       try site.publish("first")
       let host = try site.host()
@@ -76,7 +81,8 @@ struct PageHostTests {
     }
   }
 
-  @Test func whatPagesStoreIsThereForTheNextLaunch() async throws {
+  @Test("values that pages store are there in the next launch")
+  func storage() async throws {
     try await PageSite.running { (site: PageSite) async throws in
       for (value, expected) in [("one", "nothing"), ("two", "one")] {
         let host = try site.host()

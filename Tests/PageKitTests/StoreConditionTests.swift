@@ -12,8 +12,8 @@ struct StoreConditionTests {
     try FileManager.default.createDirectory(atPath: lock, withIntermediateDirectories: false)
   }
 
-  @Test("a host on a store that may not be written shows what is stored, and what the server has, and keeps nothing")
-  func aReadOnlyStoreIsUsed() async throws {
+  @Test("a host on a store that cannot be written shows stored pages and the server's, and keeps nothing")
+  func readOnlyStore() async throws {
     try await PageSite.running { (site: PageSite) async throws in
       try site.publish("first")
       _ = await (try site.host()).preload().report()
@@ -32,8 +32,8 @@ struct StoreConditionTests {
     }
   }
 
-  @Test("responses and values of a folder that may not be written are used, and what comes is gone with the host")
-  func readOnlyResponsesAreUsed() async throws {
+  @Test("responses and values of a folder that cannot be written are used, and new ones are gone with the host")
+  func readOnlyResponses() async throws {
     try await PageSite.running { (site: PageSite) async throws in
       try site.publish("first")
       let data = ResourceRequest(site.origin.url(for: "/data"), behavior: .cacheFirst)
@@ -63,7 +63,7 @@ struct StoreConditionTests {
   }
 
   @Test("pages of a held source open from the held release, online and offline, until it is followed again")
-  func aHeldReleaseIsWhatOpens() async throws {
+  func heldRelease() async throws {
     try await PageSite.running { (site: PageSite) async throws in
       try site.publish("first")
       var host = try site.host()
@@ -82,8 +82,8 @@ struct StoreConditionTests {
     }
   }
 
-  @Test("after memory was given back, everything is read from the disk again, and nothing is fetched")
-  func memoryIsGivenBack() async throws {
+  @Test("after memory is released, everything is read from the disk again, and nothing is fetched")
+  func releasedMemory() async throws {
     try await PageSite.running { (site: PageSite) async throws in
       try site.publish("first")
       site.origin.serve("/data", Array("{}".utf8), headers: [.cacheControl: "max-age=600"])

@@ -4,7 +4,8 @@ import Testing
 
 /// What an app hears of newer bytes, and how its pages take them.
 struct UpdateTests {
-  @Test func aPageAndItsHostHearOfANewReleaseAndAReloadTakesIt() async throws {
+  @Test("a page and its host hear of a new release, and a reload takes it")
+  func newRelease() async throws {
     try await PageSite.running { (site: PageSite) async throws in
       try site.publish("first")
       let host = try site.host()
@@ -31,7 +32,8 @@ struct UpdateTests {
     }
   }
 
-  @Test func picturesOfAPageComeFromTheReleaseOfItsScript() async throws {
+  @Test("a page's pictures come from the release of its script")
+  func pictures() async throws {
     try await PageSite.running { (site: PageSite) async throws in
       try site.publish("first")
       let host = try site.host()
@@ -44,7 +46,8 @@ struct UpdateTests {
     }
   }
 
-  @Test func aHostWithoutAManifestChecksEachPageByItself() async throws {
+  @Test("a host without a manifest checks each page by itself")
+  func noManifest() async throws {
     try await PageSite.running { (site: PageSite) async throws in
       try site.publish("first")
       let url = site.origin.url(for: "/b/one.js")
@@ -62,7 +65,8 @@ struct UpdateTests {
     }
   }
 
-  @Test func theHostsNewsAndOneOpeningsPolicyReachItsPages() async throws {
+  @Test("the host's news and the policy of one opening reach its pages")
+  func policies() async throws {
     try await PageSite.running { (site: PageSite) async throws in
       try site.publish("first")
       let host = try site.host { $0.opening.rules = [OpenRule(.glob("*/two.js"), .cacheOnly)] }

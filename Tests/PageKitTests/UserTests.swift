@@ -36,8 +36,8 @@ struct UserTests {
     return values.joined()
   }
 
-  @Test("what is stored for one user does not answer another, and is there when the first comes back")
-  func theCacheIsTheUsers() async throws {
+  @Test("responses that are stored for one user do not answer another, and are there when the first comes back")
+  func responses() async throws {
     try await PageSite.running { (site: PageSite) async throws in
       Self.serveProfile(site)
       let host = try site.host()
@@ -55,7 +55,7 @@ struct UserTests {
   }
 
   @Test("each user has cookies of their own, which are there for the next host too")
-  func cookiesAreTheUsers() async throws {
+  func cookies() async throws {
     try await PageSite.running { (site: PageSite) async throws in
       let url = site.origin.url(for: "/login")
       func logIn(_ name: String, _ host: PageHost) async throws {
@@ -83,8 +83,8 @@ struct UserTests {
     }
   }
 
-  @Test("pages' storage is the user's, and a page that is open stays with the user it was opened for")
-  func storageIsTheUsers() async throws {
+  @Test("pages' storage is the user's, and an open page stays with the user that it was opened for")
+  func storage() async throws {
     try await PageSite.running { (site: PageSite) async throws in
       let host = try site.host()
       try await host.use(partition: Self.ann)
@@ -101,7 +101,7 @@ struct UserTests {
   }
 
   @Test("a prerendered page is not shown to another user")
-  func prerenderedPagesGo() async throws {
+  func prerenderedPages() async throws {
     try await PageSite.running { (site: PageSite) async throws in
       try site.publish("first")
       let host = try site.host()
@@ -115,8 +115,9 @@ struct UserTests {
     }
   }
 
-  @Test("a forgotten user's responses, kept ones too, regions, cookies and storage are gone, and no one else's")
-  func aForgottenUserIsGone() async throws {
+  @Test(
+    "a forgotten user's responses, also kept ones, regions, cookies and storage are removed, and those of others stay")
+  func forgetting() async throws {
     try await PageSite.running { (site: PageSite) async throws in
       let url = site.origin.url(for: "/profile")
       var hosts: [PageHost] = []
@@ -145,8 +146,8 @@ struct UserTests {
     }
   }
 
-  @Test("a forgotten user is gone from regions that nobody has opened since")
-  func closedRegionsAreForgottenToo() async throws {
+  @Test("a forgotten user is removed from regions that were not opened since")
+  func closedRegions() async throws {
     try await PageSite.running { (site: PageSite) async throws in
       let now = HTTPDate(secondsSinceEpoch: 1_800_000_000)
       let region = try (try site.host()).responses.region("a/b c")
@@ -161,8 +162,8 @@ struct UserTests {
     }
   }
 
-  @Test("an answer that was asked for before its user was forgotten is not stored afterwards")
-  func whatIsUnderWayIsNotStored() async throws {
+  @Test("an answer that was requested before its user was forgotten is not stored afterwards")
+  func requestsUnderWay() async throws {
     try await PageSite.running { (site: PageSite) async throws in
       Self.serveProfile(site)
       let host = try site.host()

@@ -22,19 +22,22 @@ struct BadPageTests {
     }
   }
 
-  @Test func aBundleThatThrowsSaysWhere() async throws {
+  @Test("a bundle that throws fails with the place")
+  func throwingBundle() async throws {
     let failure = try await Self.failure("\n\nthrow new TypeError('no such thing')")
     #expect(failure.contains("TypeError: no such thing"))
     #expect(failure.contains("/pages/page.js:"))
   }
 
-  @Test func aSyntaxErrorSaysWhere() async throws {
+  @Test("a syntax error fails the page with the place")
+  func syntaxError() async throws {
     let failure = try await Self.failure("var a = ;")
     #expect(failure.contains("SyntaxError"))
     #expect(failure.contains("page.js:6"))
   }
 
-  @Test func aBundleForAnotherFrameworkIsRefusedByName() async throws {
+  @Test("a bundle for a framework that was not given is refused with the framework's name")
+  func otherFramework() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = await PageInstance(environment: fixture.environment)
       await #expect(throws: PageError.self) { try await page.render("// { \"framework\": \"Vue\" }\nnew Vue({})") }
@@ -43,7 +46,8 @@ struct BadPageTests {
     }
   }
 
-  @Test func aPageCannotActForAnother() async throws {
+  @Test("a page cannot act for another page")
+  func actingForAnother() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let victim = try await fixture.page("add('text', { attr: { value: 'mine' } })")
       // Its own document, told to be another page's.
@@ -59,7 +63,8 @@ struct BadPageTests {
     }
   }
 
-  @Test func theFrameworksGlobalCannotBeReachedThroughItsFunctions() async throws {
+  @Test("a page cannot reach the framework's global object through its functions")
+  func frameworkGlobal() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.page(
         """
@@ -71,7 +76,8 @@ struct BadPageTests {
     }
   }
 
-  @Test func manyElementsAreFine() async throws {
+  @Test("a page may have many elements")
+  func manyElements() async throws {
     try await PageFixture.running(limits: ScriptLimits(time: .seconds(120))) { (fixture: PageFixture) async throws in
       let page = try await fixture.page("for (var i = 0; i < 100000; i++) add('div')")
       #expect(await page.tree.count == 100_001)
@@ -79,7 +85,8 @@ struct BadPageTests {
     }
   }
 
-  @Test func nestingWithoutEndIsRefusedWithItsReason() async throws {
+  @Test("elements that are nested too deeply are refused with the reason")
+  func endlessNesting() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.page("var at = body; for (var i = 0; i < 10000; i++) at = add('div', {}, at)")
       #expect(await page.tree.count == 1_001)
@@ -87,14 +94,17 @@ struct BadPageTests {
     }
   }
 
-  @Test(arguments: [
-    "callNativeModule()", "callAddElement('1')", "weex.requireModule('dom').addRule()", "weex.requireModule(undefined)",
-    "weex.document.fireEvent()", "body.appendChild(null)", "body.appendChild(body)", "body.removeChild({})",
-    "weex.requireModule('stream').fetch()", "weex.requireModule('storage').setItem()", "weex.supports({})",
-    "document.createElement()", "body.insertBefore(document.createElement('div'), document.createElement('div'))",
-    "body.setAttr()", "var a = {}; a.a = a; body.setAttr('x', a)",
-  ])
-  func callsThatMakeNoSenseDoNoHarm(_ call: String) async throws {
+  @Test(
+    "invalid native calls leave the page alive",
+    arguments: [
+      "callNativeModule()", "callAddElement('1')", "weex.requireModule('dom').addRule()",
+      "weex.requireModule(undefined)",
+      "weex.document.fireEvent()", "body.appendChild(null)", "body.appendChild(body)", "body.removeChild({})",
+      "weex.requireModule('stream').fetch()", "weex.requireModule('storage').setItem()", "weex.supports({})",
+      "document.createElement()", "body.insertBefore(document.createElement('div'), document.createElement('div'))",
+      "body.setAttr()", "var a = {}; a.a = a; body.setAttr('x', a)",
+    ])
+  func invalidCalls(_ call: String) async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.page(
         "try { \(call) } catch (e) {}\nadd('text', { attr: { value: 'still here' } })")
@@ -104,7 +114,8 @@ struct BadPageTests {
     }
   }
 
-  @Test func filesOfTheMachineCannotBeFetched() async throws {
+  @Test("a page cannot fetch local files")
+  func localFiles() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.page(
         """

@@ -6,7 +6,7 @@ import Testing
 
 struct BundleFaultTests {
   @Test(
-    "a text that is no bundle is told by what it is",
+    "a text that is not a bundle is recognised by its kind",
     arguments: [
       ("", .empty), (" \n\t", .empty), ("<!doctype html>", .html), ("\u{FEFF} <html>", .html), (#"{"a": [1]}"#, .json),
       ("[1, 2]", .json), ("\"text\"", .json), ("import a from 'b'\n", .module), ("import { a, b } from \"c\"", .module),
@@ -29,8 +29,8 @@ struct BundleFaultTests {
     }
   }
 
-  @Test("a page of something that is no bundle fails with what it is; a bundle that names no framework, with that")
-  func pagesFailWithIt() async throws {
+  @Test("a page of such a text fails with its kind, and a bundle without a framework with that")
+  func failingPages() async throws {
     #expect(try await Self.failure("<html>").contains("is not a bundle: it is HTML"))
     let unnamed = try await Self.failure("var a = 1")
     #expect(unnamed.contains("does not name its framework in its first line"))

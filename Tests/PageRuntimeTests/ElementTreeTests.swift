@@ -18,30 +18,35 @@ struct ElementTreeTests {
     return tree
   }
 
-  @Test(arguments: [
-    (RenderCommand.addElement(parent: "9", element("4"), index: nil), ElementTreeError.unknown("9")),
-    (.addElement(parent: "1", element("2"), index: nil), .duplicate("2")),
-    (.addElement(parent: "1", element("4", [element("4")]), index: nil), .duplicate("4")),
-    (.createBody(element("5")), .secondBody), (.removeElement("_root"), .body), (.removeElement("9"), .unknown("9")),
-    (.moveElement("1", parent: "3", index: 0), .cycle("1")), (.moveElement("1", parent: "1", index: 0), .cycle("1")),
-    (.moveElement("_root", parent: "1", index: 0), .body), (.updateAttributes("9", [:]), .unknown("9")),
-    (.updateStyle("9", [:]), .unknown("9")), (.addEvent("9", type: "click"), .unknown("9")),
-  ])
-  func aCommandThatMakesNoSenseChangesNothingAndSaysWhy(_ command: RenderCommand, _ error: ElementTreeError) throws {
+  @Test(
+    "an invalid command changes nothing and throws its reason",
+    arguments: [
+      (RenderCommand.addElement(parent: "9", element("4"), index: nil), ElementTreeError.unknown("9")),
+      (.addElement(parent: "1", element("2"), index: nil), .duplicate("2")),
+      (.addElement(parent: "1", element("4", [element("4")]), index: nil), .duplicate("4")),
+      (.createBody(element("5")), .secondBody), (.removeElement("_root"), .body), (.removeElement("9"), .unknown("9")),
+      (.moveElement("1", parent: "3", index: 0), .cycle("1")), (.moveElement("1", parent: "1", index: 0), .cycle("1")),
+      (.moveElement("_root", parent: "1", index: 0), .body), (.updateAttributes("9", [:]), .unknown("9")),
+      (.updateStyle("9", [:]), .unknown("9")), (.addEvent("9", type: "click"), .unknown("9")),
+    ])
+  func invalidCommands(_ command: RenderCommand, _ error: ElementTreeError) throws {
     var tree = try Self.tree()
     let before = tree
     #expect(throws: error) { try tree.apply(command) }
     #expect(tree == before)
   }
 
-  @Test(arguments: [(0, ["4", "3"]), (1, ["3", "4"]), (nil, ["3", "4"]), (99, ["3", "4"]), (-5, ["4", "3"])])
-  func anIndexBeyondTheChildrenIsTheirEnd(_ index: Int?, _ expected: [String]) throws {
+  @Test(
+    "an index beyond the children is the end",
+    arguments: [(0, ["4", "3"]), (1, ["3", "4"]), (nil, ["3", "4"]), (99, ["3", "4"]), (-5, ["4", "3"])])
+  func largeIndex(_ index: Int?, _ expected: [String]) throws {
     var tree = try Self.tree()
     try tree.apply(.addElement(parent: "1", Self.element("4"), index: index))
     #expect(tree["1"]?.children == expected)
   }
 
-  @Test func aMoveTakesAllBelowAlong() throws {
+  @Test("a moved element keeps the elements below it")
+  func move() throws {
     var tree = try Self.tree()
     try tree.apply(.moveElement("1", parent: "2", index: nil))
     #expect(tree.preorder(from: "_root").map(\.ref) == ["_root", "2", "1", "3"])
@@ -50,7 +55,8 @@ struct ElementTreeTests {
     #expect(tree.count == 1)
   }
 
-  @Test func limitsHold() throws {
+  @Test("a tree has limits of depth and of elements")
+  func limits() throws {
     var limits = ElementTree.Limits()
     (limits.elements, limits.depth) = (4, 2)
     var tree = ElementTree(limits: limits)
@@ -65,7 +71,8 @@ struct ElementTreeTests {
   }
 
   /// Whatever commands come, every element but the body has one parent that has it as a child once, one deeper.
-  @Test func theTreeStaysATree() throws {
+  @Test("any commands leave a valid tree")
+  func randomCommands() throws {
     var generator = SeededGenerator(seed: 3)
     var tree = try Self.tree()
     var next = 10
@@ -96,7 +103,7 @@ struct ElementTreeTests {
   }
 
   @Test("a tree is the same after it was a record")
-  func aRecordKeepsTheTree() async throws {
+  func record() async throws {
     let tree = try Self.tree()
     let record = Array(try JSONEncoder().encode(ElementTree.Record(tree)))
     let read = try await ElementTree.Record.decode(record).tree()
@@ -106,7 +113,7 @@ struct ElementTreeTests {
   }
 
   @Test(
-    "elements that make no tree are refused",
+    "elements that are not a tree are refused",
     arguments: [
       ("an element below itself", [("a", "b", 0, ["b"]), ("b", "a", 1, ["a"])], ElementTreeError.cycle("a")),
       ("an element twice below another", [("a", nil, 0, ["b", "b"]), ("b", "a", 1, [])], .duplicate("b")),
@@ -117,7 +124,7 @@ struct ElementTreeTests {
       ("a depth that no tree has", [("a", nil, .max, [])], .tooDeep(1_000)),
       ("no body", [("b", nil, 0, [])], .unknown("a")),
     ] as [(String, [(String, String?, Int, [String])], ElementTreeError)])
-  func noTree(
+  func invalidRecord(
     _ what: String, _ elements: [(ref: String, parent: String?, depth: Int, children: [String])],
     _ error: ElementTreeError
   ) async throws {

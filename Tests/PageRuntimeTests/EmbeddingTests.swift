@@ -19,7 +19,8 @@ struct EmbeddingTests {
       """.utf8)
   }
 
-  @Test func anEmbeddedPageOpensFromItsURLAndEndsWithItsElement() async throws {
+  @Test("an embedded page opens from its URL and ends with its element")
+  func embedding() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.origin.serve("/pages/part.js", Self.bundle("inside"))
       let page = try await fixture.page(
@@ -38,7 +39,8 @@ struct EmbeddingTests {
     }
   }
 
-  @Test func anotherSourceIsAnotherPage() async throws {
+  @Test("another source replaces the embedded page")
+  func otherSource() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.origin.serve("/pages/one.js", Self.bundle("one"))
       fixture.origin.serve("/pages/two.js", Self.bundle("two"))
@@ -57,7 +59,8 @@ struct EmbeddingTests {
     }
   }
 
-  @Test func aPageEndsWithTheOneItIsEmbeddedIn() async throws {
+  @Test("an embedded page ends with the outer page")
+  func outerPageEnds() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.origin.serve("/pages/part.js", Self.bundle("inside"))
       let page = try await fixture.page("add('embed', { attr: { src: 'part.js' } })")
@@ -68,7 +71,8 @@ struct EmbeddingTests {
     }
   }
 
-  @Test func aPageThatEmbedsItselfStopsSomewhere() async throws {
+  @Test("a page that embeds itself ends at the depth limit")
+  func selfEmbedding() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.origin.serve(
         "/pages/self.js",
@@ -91,7 +95,8 @@ struct EmbeddingTests {
     }
   }
 
-  @Test func anEmbeddedPageThatCannotOpenLeavesTheOuterOneAlone() async throws {
+  @Test("an embedded page that cannot open leaves the outer page alive")
+  func failingEmbeddedPage() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.page("add('embed', { attr: { src: 'none.js' } })")
       await page.settle(within: .seconds(60))
@@ -105,7 +110,8 @@ struct EmbeddingTests {
     }
   }
 
-  @Test func aWebElementsDocumentIsLoadedForTheAppToShow() async throws {
+  @Test("the document of a web element is loaded for the app")
+  func webDocument() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.origin.respond("/help.html") { _ in
         OriginResponse(headers: [.contentType: "text/html"], body: Array("<h1>Help</h1>".utf8))
@@ -128,7 +134,8 @@ struct EmbeddingTests {
     }
   }
 
-  @Test func aDocumentThatIsNotThereIsAnErrorOfItsElement() async throws {
+  @Test("a missing document is an error of its element")
+  func missingDocument() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.page(
         """
@@ -144,7 +151,8 @@ struct EmbeddingTests {
 
   // MARK: From page to page
 
-  @Test func aPushedPageOpensOnTopAndPopGoesBack() async throws {
+  @Test("a pushed page opens on top and pop goes back")
+  func pushAndPop() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let stack = PageStack(limit: 2)
       fixture.registry.register(stack as any Navigating, as: \.navigator)
@@ -180,7 +188,8 @@ struct EmbeddingTests {
     }
   }
 
-  @Test func aPageThatCannotBePushedIsNotOnTheStack() async throws {
+  @Test("a page that cannot be pushed is not on the stack")
+  func refusedPush() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let stack = PageStack()
       fixture.registry.register(stack as any Navigating, as: \.navigator)

@@ -36,7 +36,8 @@ struct FrameworkFileTests {
 
     """
 
-  @Test func aReactivePageIsDrawnAndDrawnAnew() async throws {
+  @Test("a reactive page is rendered and updated")
+  func reactivePage() async throws {
     try await PageFixture.running(frameworks: Self.frameworks()) { (fixture: PageFixture) async throws in
       let page = try await Self.opened(fixture, Self.counter)
       #expect(await page.phase == .live)
@@ -53,7 +54,8 @@ struct FrameworkFileTests {
     }
   }
 
-  @Test func itsTimersAreTheHostsTimerModule() async throws {
+  @Test("the framework's timers use the module timer")
+  func frameworkTimers() async throws {
     try await PageFixture.running(frameworks: Self.frameworks()) { (fixture: PageFixture) async throws in
       let page = try await Self.opened(
         fixture,
@@ -71,7 +73,8 @@ struct FrameworkFileTests {
     }
   }
 
-  @Test func tasksComponentDataAndCallbacksGoThroughTheOldFunctionsToo() async throws {
+  @Test("tasks, component data and callbacks also go through the older native functions")
+  func oldFunctions() async throws {
     try await PageFixture.running(frameworks: Self.frameworks()) { (fixture: PageFixture) async throws in
       let page = try await Self.opened(
         fixture,
@@ -90,7 +93,8 @@ struct FrameworkFileTests {
     }
   }
 
-  @Test func whatAContextInheritsIsThePagesToo() async throws {
+  @Test("inherited members of a context are the page's too")
+  func inheritedMembers() async throws {
     try await PageFixture.running(frameworks: Self.frameworks()) { (fixture: PageFixture) async throws in
       let page = try await Self.opened(
         fixture,
@@ -104,7 +108,8 @@ struct FrameworkFileTests {
     }
   }
 
-  @Test func aComponentsMethodsReachTheHost() async throws {
+  @Test("methods of a component reach the host")
+  func componentMethods() async throws {
     try await PageFixture.running(frameworks: Self.frameworks()) { (fixture: PageFixture) async throws in
       fixture.registry.registerComponent("map") { component in
         component.callbacks("zoom") { call, page in
@@ -126,7 +131,8 @@ struct FrameworkFileTests {
     }
   }
 
-  @Test func thePageMayCallItselfTheWayTheHostDoes() async throws {
+  @Test("a page may call itself as the host does")
+  func reentry() async throws {
     try await PageFixture.running(frameworks: Self.frameworks()) { (fixture: PageFixture) async throws in
       let page = try await Self.opened(
         fixture, Self.counter + "__WEEX_CALL_JAVASCRIPT__('1', [{ method: 'callback', args: ['99'] }])")
@@ -135,7 +141,8 @@ struct FrameworkFileTests {
     }
   }
 
-  @Test func aBundleOfTheOldestKindIsGivenToItsFrameworkAsText() async throws {
+  @Test("a bundle of the oldest type is passed to its framework as text")
+  func oldestType() async throws {
     try await PageFixture.running(frameworks: Self.frameworks()) { (fixture: PageFixture) async throws in
       let page = try await Self.opened(
         fixture,
@@ -177,29 +184,32 @@ struct FrameworkFileTests {
 
   private static let vue = "// { \"framework\": \"Vue\" }\n"
 
-  @Test(arguments: [
-    // The framework's file.
-    ("var a = ;", vue, ["Vue framework", "SyntaxError", "vue-framework.js:1"]),
-    ("\n\nthrow new Error('no boot')", vue, ["Vue framework", "no boot", "vue-framework.js:3"]),
-    ("var a = 1", vue, ["Vue framework", "vue-framework.js defines no function createInstanceContext"]),
-    ("createInstanceContext = function () {}", vue, ["Vue framework", "there is no function registerComponents"]),
-    // What opens a page.
-    (
-      "registerModules = registerComponents = function () {}; createInstanceContext = function () { return new Error('will not') }",
-      vue, ["will not"]
-    ),
-    (
-      "registerModules = registerComponents = function () {}\ncreateInstanceContext = function () { throw new Error('cannot') }",
-      vue, ["cannot", "vue-framework.js:2"]
-    ),
-    ("for (;;) {}", vue, ["Vue framework", "ran for longer than"]),
-  ])
-  func aFrameworkThatDoesNotFitSaysWhatAndWhere(_ file: String, _ source: String, _ words: [String]) async throws {
+  @Test(
+    "a framework without the expected functions fails with the reason and the place",
+    arguments: [
+      // The framework's file.
+      ("var a = ;", vue, ["Vue framework", "SyntaxError", "vue-framework.js:1"]),
+      ("\n\nthrow new Error('no boot')", vue, ["Vue framework", "no boot", "vue-framework.js:3"]),
+      ("var a = 1", vue, ["Vue framework", "vue-framework.js defines no function createInstanceContext"]),
+      ("createInstanceContext = function () {}", vue, ["Vue framework", "there is no function registerComponents"]),
+      // What opens a page.
+      (
+        "registerModules = registerComponents = function () {}; createInstanceContext = function () { return new Error('will not') }",
+        vue, ["will not"]
+      ),
+      (
+        "registerModules = registerComponents = function () {}\ncreateInstanceContext = function () { throw new Error('cannot') }",
+        vue, ["cannot", "vue-framework.js:2"]
+      ),
+      ("for (;;) {}", vue, ["Vue framework", "ran for longer than"]),
+    ])
+  func invalidFramework(_ file: String, _ source: String, _ words: [String]) async throws {
     let failure = try await Self.failure([.vue: file], source)
     for word in words { #expect(failure.contains(word), "\(failure)") }
   }
 
-  @Test func aBundleThatDoesNotFitSaysWhatAndWhere() async throws {
+  @Test("a bundle that does not fit its framework fails with the reason and the place")
+  func invalidBundle() async throws {
     let frameworks = try Self.frameworks()
     let wrong = try await Self.failure([.rax: frameworks[.vue] ?? ""], "// { \"framework\": \"Rax\" }\nvar a")
     #expect(wrong.contains("invalid bundle type \"Rax\""))
@@ -224,7 +234,7 @@ struct FrameworkFileTests {
     """
   }
 
-  @Test("frameworks are told to leave the engine's promises alone")
+  @Test("frameworks are told to keep the engine's promises")
   func nativePromises() async throws {
     let framework = Self.speaking("WXEnvironment.__enable_native_promise__")
     try await PageFixture.running(frameworks: [.vue: framework]) { (fixture: PageFixture) async throws in
@@ -234,7 +244,7 @@ struct FrameworkFileTests {
     }
   }
 
-  @Test("a prelude runs in the page's context before a bundle of its type, and before no other")
+  @Test("a prelude runs in the page's context before bundles of its type only")
   func prelude() async throws {
     try await PageFixture.running(
       frameworks: [.vue: Self.speaking("1"), .rax: Self.speaking("1")],
@@ -250,7 +260,7 @@ struct FrameworkFileTests {
   }
 
   @Test(
-    "a Rax bundle that needs a prelude, where none was given, says so",
+    "a Rax bundle without the prelude that it needs fails with advice",
     arguments: [
       ("window.a = 1", true), ("__weex_require__('a')", true), ("define('a', function () {})", true),
       ("windows.a = 1", false), ("throw new Error('window')", false),

@@ -11,7 +11,8 @@ struct FrameworkPoolTests {
     FrameworkPool.Purpose(type: type, url: url, source: source, modules: modules, components: ComponentTable())
   }
 
-  @Test func aGroupIsMadeReadyForTheNextPageAndKnowsNothingOfTheOneBefore() async throws {
+  @Test("a group is made ready for the next page, without traces of the page before")
+  func readyGroup() async throws {
     let pool = FrameworkPool()
     var modules = ModuleTable()
     modules.add("late", "method", .immediate { _ in .null })
@@ -26,7 +27,8 @@ struct FrameworkPoolTests {
     #expect(outcome.failure == nil)
   }
 
-  @Test func aFrameworkThatDoesNotRunIsNamed() async throws {
+  @Test("a framework that fails is named")
+  func failingFramework() async throws {
     var configuration = ScriptConfiguration()
     configuration.frameworks = [.vue: "var a = ;"]
     let pool = FrameworkPool(configuration)
@@ -39,7 +41,8 @@ struct FrameworkPoolTests {
     }
   }
 
-  @Test func aGroupIsKeptForTheSameBundleAndForNoOther() async throws {
+  @Test("a group is kept for the same bundle only")
+  func keptGroup() async throws {
     let pool = FrameworkPool()
     let first = try await pool.group(for: Self.purpose(source: "one"))
     await pool.keep(first, for: Self.purpose(source: "one"))
@@ -52,7 +55,8 @@ struct FrameworkPoolTests {
     #expect(await pool.keptCount == 0)
   }
 
-  @Test func theGroupUsedLongestAgoGivesWay() async throws {
+  @Test("the least recently used group is dropped first")
+  func eviction() async throws {
     var configuration = ScriptConfiguration()
     configuration.kept = 2
     let pool = FrameworkPool(configuration)
@@ -69,8 +73,8 @@ struct FrameworkPoolTests {
     #expect(three === groups[2])
   }
 
-  @Test("groups of many pages at once have less memory each, and run no page after their first")
-  func groupsOfManyPagesAreNotKept() async throws {
+  @Test("groups of many pages at once take less memory each and run one page only")
+  func manyPages() async throws {
     let pool = FrameworkPool()
     var groups: [FrameworkGroup] = []
     for number in 0..<FrameworkPool.fullGroups + 4 {
@@ -93,8 +97,8 @@ struct FrameworkPoolTests {
     #expect(try await pool.group(for: Self.purpose()).isReusable)
   }
 
-  @Test("groups that are made at the same time count as groups with pages")
-  func groupsMadeAtOnceAreCounted() async throws {
+  @Test("groups that are booted at the same time count as groups with pages")
+  func concurrentBoots() async throws {
     let pool = FrameworkPool()
     let groups = try await withThrowingTaskGroup(of: FrameworkGroup.self) { group in
       for number in 0..<FrameworkPool.fullGroups + 12 {

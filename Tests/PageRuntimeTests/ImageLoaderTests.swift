@@ -26,7 +26,8 @@ import Testing
     return widths
   }
 
-  @Test func equalPicturesAreAskedForOnce() async throws {
+  @Test("equal pictures are fetched once")
+  func equalPictures() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.origin.serve("/a.png", Self.png(7), headers: [.cacheControl: "max-age=60"])
       let page = try await fixture.page("for (var i = 0; i < 20; i++) add('image', { attr: { src: '/a.png' } })")
@@ -35,7 +36,8 @@ import Testing
     }
   }
 
-  @Test func underCacheThenNetworkAPictureIsUpdatedInItsPlace() async throws {
+  @Test("under cacheThenNetwork a picture is replaced by the newer one")
+  func cacheThenNetwork() async throws {
     let rule = ResourceRule(types: [.image], behavior: .cacheThenNetwork)
     try await PageFixture.running(rules: [rule]) { (fixture: PageFixture) async throws in
       let script = "add('image', { attr: { src: '/a.png' } })"
@@ -49,7 +51,8 @@ import Testing
     }
   }
 
-  @Test func anAppsLoaderIsToldHowThePictureIsWanted() async throws {
+  @Test("an app's loader gets the size and the quality that the element has")
+  func requests() async throws {
     final class Noting: ImageLoading {
       let requests = Mutex<[ImageRequest]>([])
       func load(_ request: ImageRequest) -> ImageTask {
@@ -78,7 +81,8 @@ import Testing
     }
   }
 
-  @Test func progressIsToldAndTheAnswerSaysWhereItCameFrom() async throws {
+  @Test("a task reports progress and the cache that the picture came from")
+  func progress() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let picture = Self.png(7, padding: 200_000)
       fixture.origin.serve("/a.png", picture, headers: [.cacheControl: "max-age=60"])
@@ -106,7 +110,8 @@ import Testing
     }
   }
 
-  @Test func aFileThatIsTooLargeIsRefusedByName() async throws {
+  @Test("a file over the limit is refused by name")
+  func largeFile() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.origin.serve("/a.png", Self.png(7, padding: 5_000), headers: [.cacheControl: "max-age=60"])
       var limits = DefaultImageLoader.Limits()
@@ -131,7 +136,8 @@ import Testing
     }
   }
 
-  @Test func whatWasFetchedAheadIsThere() async throws {
+  @Test("a prefetched picture is in the cache")
+  func prefetching() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.origin.serve("/a.png", Self.png(7), headers: [.cacheControl: "max-age=60"])
       await DefaultImageLoader(fixture.loader).prefetch([fixture.origin.url(for: "/a.png")], base: nil)

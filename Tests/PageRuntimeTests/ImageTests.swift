@@ -44,15 +44,15 @@ struct ImageTests {
     (.svg, Array("\u{FEFF}<svg viewBox=\"0 0 300 200\" xmlns=\"x\">".utf8), 300, 200),
   ]
 
-  @Test(arguments: heads)
-  func kindAndSizeAreReadFromTheHead(_ format: ImageFormat, _ bytes: [UInt8], _ width: Int, _ height: Int) throws {
+  @Test("format and size are read from the beginning of the file", arguments: heads)
+  func formatsAndSizes(_ format: ImageFormat, _ bytes: [UInt8], _ width: Int, _ height: Int) throws {
     #expect(ImageFormat(bytes) == format)
     let size = try #require(ImageSize(of: bytes, format: format))
     #expect((size.width, size.height) == (width, height))
   }
 
-  @Test(arguments: heads)
-  func aHeadThatIsCutOrChangedNeverCrashes(_ format: ImageFormat, _ bytes: [UInt8], _ width: Int, _ height: Int) {
+  @Test("a cut or damaged beginning never crashes", arguments: heads)
+  func damagedHeads(_ format: ImageFormat, _ bytes: [UInt8], _ width: Int, _ height: Int) {
     var generator = SeededGenerator(seed: 7)
     for count in 0...bytes.count { _ = ImageSize(of: Array(bytes.prefix(count)), format: format) }
     for _ in 0..<2_000 {
@@ -62,12 +62,13 @@ struct ImageTests {
     }
   }
 
-  @Test(arguments: ["", "<html>", "hello", "RIFFxxxxWAVE", "{\"a\": 1}"])
-  func whatIsNoPictureIsNone(_ text: String) { #expect(ImageFormat(Array(text.utf8)) == nil) }
+  @Test("other files are not recognised as pictures", arguments: ["", "<html>", "hello", "RIFFxxxxWAVE", "{\"a\": 1}"])
+  func otherFiles(_ text: String) { #expect(ImageFormat(Array(text.utf8)) == nil) }
 
   private static let picture = heads[0].1
 
-  @Test func aPicturesSizeBecomesPartOfItsElementAndTheScriptIsTold() async throws {
+  @Test("a picture's size is in its element, and the script gets its load event")
+  func loading() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.origin.serve(
         "/pages/a.png", Self.picture, contentType: "text/plain", headers: [.cacheControl: "max-age=60"])
@@ -88,8 +89,10 @@ struct ImageTests {
     }
   }
 
-  @Test(arguments: [("/html", "is not a picture"), ("/cut", "is damaged"), ("/gone", "answers 404"), ("/huge", "pixels")])
-  func whatCannotBeShownIsRefusedByName(_ path: String, _ reason: String) async throws {
+  @Test(
+    "a picture that cannot be shown is refused by name",
+    arguments: [("/html", "is not a picture"), ("/cut", "is damaged"), ("/gone", "answers 404"), ("/huge", "pixels")])
+  func failures(_ path: String, _ reason: String) async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.origin.serve("/html", Array("<html></html>".utf8), contentType: "image/png")
       fixture.origin.serve("/cut", Self.picture.prefix(18), contentType: "image/png")
@@ -106,7 +109,8 @@ struct ImageTests {
     }
   }
 
-  @Test func anElementThatGoesTakesItsRequestWithIt() async throws {
+  @Test("the request of a removed element is cancelled")
+  func removal() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.origin.script("/slow.png", [.stallBeforeHead])
       let page = try await fixture.page(
@@ -120,7 +124,8 @@ struct ImageTests {
     }
   }
 
-  @Test func aLoaderOfTheAppsReplacesTheDefaultOne() async throws {
+  @Test("a loader of the app replaces the default one")
+  func ownLoader() async throws {
     struct Painted: ImageLoading {
       func load(_ request: ImageRequest) -> ImageTask {
         let (updates, continuation) = AsyncStream.makeStream(of: ImageTask.Update.self)

@@ -77,7 +77,7 @@ import Testing
 
   private static let vue = "// { \"framework\": \"Vue\" }\n"
 
-  @Test("a number of a timer is not given twice in a group, so that no page ends another's")
+  @Test("a timer's number is given once in a group, so that no page clears another's timer")
   func timerNumbers() async throws {
     try await Self.running { fixture in
       let source = Self.bundle + "show(String(setTimeout(function () {}, 0)))"

@@ -7,7 +7,8 @@ import Testing
 struct LifecycleTests {
   private static let phases: [PagePhase] = [.idle, .loading, .evaluating, .empty, .live, .failed, .destroyed]
 
-  @Test func onlyTheLegalMovesArePossible() {
+  @Test("only legal moves between phases are possible")
+  func moves() {
     let moves = Self.phases.flatMap { from in
       Self.phases.filter { from.canMove(to: $0) }.map { "\(from.rawValue) \($0.rawValue)" }
     }
@@ -21,7 +22,8 @@ struct LifecycleTests {
       ])
   }
 
-  @Test func aPageTellsItsLifeFromTheBeginningHoweverLateOneAsks() async throws {
+  @Test("a page's events begin with its first one, however late they are asked for")
+  func events() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.page("add('div')")
       await page.destroy()
@@ -38,7 +40,8 @@ struct LifecycleTests {
     }
   }
 
-  @Test func aPageThatCannotBeHadFailsWithItsReason() async throws {
+  @Test("a page that cannot be loaded fails with the reason")
+  func failures() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.origin.script("/gone.js", [.status(404)])
       let page = await PageInstance(environment: fixture.environment)
@@ -49,7 +52,8 @@ struct LifecycleTests {
     }
   }
 
-  @Test func aSubclassMayTakeTheStepThatDownloads() async throws {
+  @Test("a subclass may override the step that downloads")
+  func subclass() async throws {
     final class Canned: PageInstance {
       override func renderByURL(_ text: String, options: PageOptions, data: ScriptValue) async throws {
         try await render(
@@ -65,7 +69,8 @@ struct LifecycleTests {
     }
   }
 
-  @Test func destroyingAPageEndsItsRequestsAndItsTimers() async throws {
+  @Test("a destroyed page's requests and timers end")
+  func destroying() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.origin.script("/slow", [.stallBeforeHead])
       let page = try await fixture.page(
@@ -81,7 +86,8 @@ struct LifecycleTests {
     }
   }
 
-  @Test(.timeLimit(.minutes(5))) func aPageThatGetsItsBodyLaterIsRenderedThen() async throws {
+  @Test("a page that makes its body later is rendered then", .timeLimit(.minutes(5)))
+  func lateBody() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = await PageInstance(environment: fixture.environment)
       try await page.render(
@@ -97,7 +103,8 @@ struct LifecycleTests {
     }
   }
 
-  @Test func aPageRendersAnewWhenItIsReloaded() async throws {
+  @Test("a reload renders the page again")
+  func reloading() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       func serve(_ word: String) {
         let source = """
@@ -119,7 +126,8 @@ struct LifecycleTests {
     }
   }
 
-  @Test func manyPagesOneAfterTheOtherLeaveNothing() async throws {
+  @Test("many pages one after the other leave no context behind")
+  func manyPages() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       weak var last: PageInstance?
       for _ in 0..<50 {
@@ -153,7 +161,8 @@ struct LifecycleTests {
   private static let blank =
     "// { \"framework\": \"Vanilla\" }\nvar d = weex.document; d.documentElement.appendChild(d.createBody('div'))"
 
-  @Test(.timeLimit(.minutes(5))) func destroyingAPageEndsTheLoadingOfItsBundle() async throws {
+  @Test("a page that is destroyed while loading ends its download", .timeLimit(.minutes(5)))
+  func destroyingWhileLoading() async throws {
     let end = try await Self.openingEnds { page, _ in
       #expect(page.phase == .loading)
       await page.destroy()
@@ -161,7 +170,8 @@ struct LifecycleTests {
     #expect("\(end as? PageError, default: "none")" == "\(PageError.destroyed)")
   }
 
-  @Test(.timeLimit(.minutes(5))) func anOpeningThatIsOvertakenSaysSoAndChangesNothing() async throws {
+  @Test("an opening that is overtaken fails as superseded and changes nothing", .timeLimit(.minutes(5)))
+  func overtakenOpening() async throws {
     let end = try await Self.openingEnds { page, _ in
       try await page.render(Self.blank)
       #expect(page.phase == .live)
@@ -169,7 +179,8 @@ struct LifecycleTests {
     #expect("\(end as? PageError, default: "none")" == "\(PageError.superseded)")
   }
 
-  @Test(.timeLimit(.minutes(5))) func destroyingAPageStopsItsScript() async throws {
+  @Test("destroying a page stops its running script", .timeLimit(.minutes(5)))
+  func stoppingScripts() async throws {
     try await PageFixture.running(limits: ScriptLimits(time: .seconds(50))) { (fixture: PageFixture) async throws in
       let page = await PageInstance(environment: fixture.environment)
       let opening = Task { try await page.render("// { \"framework\": \"Vanilla\" }\nfor (;;) {}") }
@@ -181,7 +192,8 @@ struct LifecycleTests {
     }
   }
 
-  @Test func aPageThatWasDestroyedStaysSo() async throws {
+  @Test("a destroyed page cannot be opened")
+  func destroyedPage() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.page("add('div')")
       await page.destroy()
@@ -195,7 +207,8 @@ struct LifecycleTests {
     }
   }
 
-  @Test func aPageThatFailedRunsNoMoreAndCanBeReloaded() async throws {
+  @Test("a failed page runs no script and can be reloaded")
+  func failedPage() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.origin.serve(
         "/page.js", Array("// { \"framework\": \"Vanilla\" }\nsetInterval(function () {}, 1); throw 'bad'".utf8))
@@ -212,7 +225,8 @@ struct LifecycleTests {
     }
   }
 
-  @Test func aPageThatWaitsForItsBodyCanBeReloaded() async throws {
+  @Test("a page without a body can be reloaded")
+  func emptyPage() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.origin.serve("/page.js", Array("// { \"framework\": \"Vanilla\" }\nsetTimeout(function () {}, 1e9)".utf8))
       let page = await PageInstance(environment: fixture.environment)
@@ -225,7 +239,8 @@ struct LifecycleTests {
     }
   }
 
-  @Test func aRefreshReachesTheBodyAndIsTold() async throws {
+  @Test("a refresh reaches the script and is an event")
+  func refreshing() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.page(
         "var t = add('text'); body.addEvent('refresh', function (e) { t.setAttr('value', e.data.user) })")

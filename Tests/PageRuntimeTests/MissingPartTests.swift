@@ -14,7 +14,7 @@ struct MissingPartTests {
     return parts.sorted()
   }
 
-  @Test("a component that nobody registered is said once for each type")
+  @Test("a component that is not registered is reported once for each type")
   func components() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.registry.registerComponent("gauge")
@@ -31,7 +31,7 @@ struct MissingPartTests {
     }
   }
 
-  @Test("a module or a method that nobody registered is said once, however it is asked for")
+  @Test("a module or a method that is not registered is reported once, however it is called")
   func modules() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.page(
@@ -51,7 +51,7 @@ struct MissingPartTests {
     }
   }
 
-  @Test("a page that makes no body is in a phase of its own, and becomes live with a later body")
+  @Test("a page without a body is in the phase empty, and becomes live with a later body")
   func noBody() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = await PageInstance(environment: fixture.environment)
@@ -69,7 +69,7 @@ struct MissingPartTests {
     }
   }
 
-  @Test("an unhandled rejection says its value")
+  @Test("an unhandled rejection is reported with its value")
   func rejections() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.page("Promise.reject({ status: 404, ok: false }); Promise.reject(new Error('gone'))")

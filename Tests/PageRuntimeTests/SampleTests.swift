@@ -28,8 +28,8 @@ struct SampleTests {
 
   static let names = ["home", "catalogue", "product", "article", "form", "notes", "weather", "settings"]
 
-  @Test(arguments: names)
-  func everySampleRendersWithItsPictures(_ name: String) async throws {
+  @Test("every sample renders with its pictures", arguments: names)
+  func samples(_ name: String) async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       try Self.serve(fixture)
       let page = try await Self.open(name, fixture)
@@ -46,7 +46,8 @@ struct SampleTests {
     }
   }
 
-  @Test func theWeatherPageShowsWhatItFetched() async throws {
+  @Test("the weather page shows the data that it fetched")
+  func weather() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       try Self.serve(fixture)
       let page = try await Self.open("weather", fixture)
@@ -56,7 +57,8 @@ struct SampleTests {
     }
   }
 
-  @Test func theCatalogueAnswersATap() async throws {
+  @Test("the catalogue changes with a tap")
+  func catalogue() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       try Self.serve(fixture)
       let page = try await Self.open("catalogue", fixture)

@@ -8,7 +8,7 @@ import Testing
 /// What `settle` waits for, and what it says of the rest.
 @Suite(.timeLimit(.minutes(5))) struct SettlingTests {
   @Test(
-    "timers that are due soon are waited for, whoever keeps them",
+    "timers that are due soon are waited for, of pages and of modules",
     arguments: [
       "setTimeout(function () { show('later') }, 0)",
       "setTimeout(function () { setTimeout(function () { show('later') }, 5) }, 5)",
@@ -42,7 +42,7 @@ import Testing
     }
   }
 
-  @Test("what was not waited for is counted")
+  @Test("work that is not waited for is counted")
   func unawaited() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.page(
@@ -59,7 +59,7 @@ import Testing
     }
   }
 
-  @Test("a page that is never done is left at the limit, and what it waits for is counted")
+  @Test("waiting for a page that never ends stops at the limit, and its work is counted")
   func limit() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.origin.script("/slow", [.stallBeforeHead])
@@ -80,7 +80,7 @@ import Testing
   }
 
   @Test(
-    "what is waited for, and the words for it",
+    "the work that is waited for, and its text",
     arguments: [
       ([], true, "", ""),
       ([.request], false, "1 request", ""),

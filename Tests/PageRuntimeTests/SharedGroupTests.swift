@@ -51,52 +51,54 @@ struct SharedGroupTests {
     document.listener.createFinish()
     """
 
-  @Test(arguments: [
-    // Changing what the framework gives to all.
-    "document.constructor.prototype.createElement = evil", "body.constructor.prototype.appendChild = evil",
-    "Object.getPrototypeOf(Object.getPrototypeOf(body)).destroy = evil",
-    "document.listener.constructor.prototype.addElement = evil",
-    "document.taskCenter.constructor.prototype.normalise = evil",
-    "document.createComment('x').constructor.prototype.toString = evil",
-    "delete body.constructor.prototype.setAttr", "Object.setPrototypeOf(body.constructor.prototype, null)",
-    "document.constructor.prototype.createElement.call = evil",
-    "document.constructor.prototype.createElement.apply = evil",
-    "Object.defineProperty(body.constructor.prototype, 'docId', { get: evil, set: evil })",
-    "body.constructor.prototype.__defineGetter__('ownerDocument', evil)",
-    // The classes of the framework's own global.
-    "body.children.constructor.prototype.push = evil", "body.children.constructor.prototype.map = evil",
-    "body.attr.constructor.prototype.toString = evil", "body.attr.__proto__.hasOwnProperty = evil",
-    "body.attr.constructor.keys = evil", "body.attr.constructor.defineProperty = evil",
-    "body.children.constructor.isArray = evil",
-    "body.ref.constructor.prototype.slice = evil; weex.requireModule.constructor.prototype.call = evil",
-    "weex.requireModule.__proto__.apply = evil; weex.requireModule.__proto__.bind = evil",
-    "body.children[Symbol.iterator]().__proto__.next = evil", "body.attr.__proto__.__proto__ = { nodeType: 9 }",
-    "body.attr.__proto__.role = 'body'; body.attr.__proto__.docId = '1'",
-    "Object.defineProperty(body.attr.__proto__, 'held', { get: evil, set: evil })",
-    "try { document.createElement(Symbol()) } catch (e) { e.constructor.prototype.toString = evil; e.constructor.stackTraceLimit = 0 }",
-    // Objects that pages have in common.
-    "weex.isRegisteredModule.call = evil; weex.supports = evil; weex.isRegisteredModule = evil",
-    "weex.requireModule('echo').back = evil; weex.requireModule('echo').__proto__.back = evil",
-    // Getters, proxies and conversions that run while a native function reads.
-    "body.setAttr('x', { get y() { document.constructor.prototype.createElement = evil; return 1 } })",
-    "body.setAttr('x', new Proxy({}, { ownKeys: evil, get: evil, has: evil, getPrototypeOf: evil }))",
-    "weex.requireModule('echo').back(new Proxy([], { get: evil }))",
-    "body.appendChild({ nodeType: 1, get ref() { return evil() }, children: body.children })",
-    "document.createElement({ toString: evil }); weex.supports({ [Symbol.toPrimitive]: evil })",
-    "weex.requireModule({ toString: function () { return '__proto__' } }); weex.requireModule({ [Symbol.toPrimitive]: evil })",
-    "document.id = 'victim'; document.listener.id = 'victim'; document.taskCenter.id = 'victim'; add('p')",
-    "document.listener.__proto__.id = 'victim'; new document.constructor('victim', '', document.taskCenter).documentElement.appendChild(document.createElement('p'))",
-    "__WEEX_CALL_JAVASCRIPT__.call(null, 'victim', []); __WEEX_CALL_JAVASCRIPT__([{ method: 'fireEvent', args: ['_root', 'click', {}] }])",
-    // The framework's global.
-    "weex.requireModule.constructor('return this')().callJS = evil", "body.fireEvent.constructor('return this')()",
-    "(function () { return this }).call.call(weex.requireModule.constructor, null, 'return this')",
-    "weex.requireModule.call(null).constructor; (0, document.createElement)('x')",
-    "weex.requireModule.caller.constructor('return this')(); weex.requireModule.arguments",
-    "Reflect.construct(weex.requireModule.constructor, ['return this'], Function)()",
-    "weex.requireModule.bind.constructor('return this')(); weex.requireModule.constructor.constructor('return this')()",
-    "(async function () {}).constructor.call.call(Object.getPrototypeOf(weex.requireModule).constructor, 0, 'return this')()",
-  ])
-  func whatAPageDoesReachesNoOther(_ attack: String) async throws {
+  @Test(
+    "a page cannot change the framework for another page",
+    arguments: [
+      // Changing what the framework gives to all.
+      "document.constructor.prototype.createElement = evil", "body.constructor.prototype.appendChild = evil",
+      "Object.getPrototypeOf(Object.getPrototypeOf(body)).destroy = evil",
+      "document.listener.constructor.prototype.addElement = evil",
+      "document.taskCenter.constructor.prototype.normalise = evil",
+      "document.createComment('x').constructor.prototype.toString = evil",
+      "delete body.constructor.prototype.setAttr", "Object.setPrototypeOf(body.constructor.prototype, null)",
+      "document.constructor.prototype.createElement.call = evil",
+      "document.constructor.prototype.createElement.apply = evil",
+      "Object.defineProperty(body.constructor.prototype, 'docId', { get: evil, set: evil })",
+      "body.constructor.prototype.__defineGetter__('ownerDocument', evil)",
+      // The classes of the framework's own global.
+      "body.children.constructor.prototype.push = evil", "body.children.constructor.prototype.map = evil",
+      "body.attr.constructor.prototype.toString = evil", "body.attr.__proto__.hasOwnProperty = evil",
+      "body.attr.constructor.keys = evil", "body.attr.constructor.defineProperty = evil",
+      "body.children.constructor.isArray = evil",
+      "body.ref.constructor.prototype.slice = evil; weex.requireModule.constructor.prototype.call = evil",
+      "weex.requireModule.__proto__.apply = evil; weex.requireModule.__proto__.bind = evil",
+      "body.children[Symbol.iterator]().__proto__.next = evil", "body.attr.__proto__.__proto__ = { nodeType: 9 }",
+      "body.attr.__proto__.role = 'body'; body.attr.__proto__.docId = '1'",
+      "Object.defineProperty(body.attr.__proto__, 'held', { get: evil, set: evil })",
+      "try { document.createElement(Symbol()) } catch (e) { e.constructor.prototype.toString = evil; e.constructor.stackTraceLimit = 0 }",
+      // Objects that pages have in common.
+      "weex.isRegisteredModule.call = evil; weex.supports = evil; weex.isRegisteredModule = evil",
+      "weex.requireModule('echo').back = evil; weex.requireModule('echo').__proto__.back = evil",
+      // Getters, proxies and conversions that run while a native function reads.
+      "body.setAttr('x', { get y() { document.constructor.prototype.createElement = evil; return 1 } })",
+      "body.setAttr('x', new Proxy({}, { ownKeys: evil, get: evil, has: evil, getPrototypeOf: evil }))",
+      "weex.requireModule('echo').back(new Proxy([], { get: evil }))",
+      "body.appendChild({ nodeType: 1, get ref() { return evil() }, children: body.children })",
+      "document.createElement({ toString: evil }); weex.supports({ [Symbol.toPrimitive]: evil })",
+      "weex.requireModule({ toString: function () { return '__proto__' } }); weex.requireModule({ [Symbol.toPrimitive]: evil })",
+      "document.id = 'victim'; document.listener.id = 'victim'; document.taskCenter.id = 'victim'; add('p')",
+      "document.listener.__proto__.id = 'victim'; new document.constructor('victim', '', document.taskCenter).documentElement.appendChild(document.createElement('p'))",
+      "__WEEX_CALL_JAVASCRIPT__.call(null, 'victim', []); __WEEX_CALL_JAVASCRIPT__([{ method: 'fireEvent', args: ['_root', 'click', {}] }])",
+      // The framework's global.
+      "weex.requireModule.constructor('return this')().callJS = evil", "body.fireEvent.constructor('return this')()",
+      "(function () { return this }).call.call(weex.requireModule.constructor, null, 'return this')",
+      "weex.requireModule.call(null).constructor; (0, document.createElement)('x')",
+      "weex.requireModule.caller.constructor('return this')(); weex.requireModule.arguments",
+      "Reflect.construct(weex.requireModule.constructor, ['return this'], Function)()",
+      "weex.requireModule.bind.constructor('return this')(); weex.requireModule.constructor.constructor('return this')()",
+      "(async function () {}).constructor.call.call(Object.getPrototypeOf(weex.requireModule).constructor, 0, 'return this')()",
+    ])
+  func isolation(_ attack: String) async throws {
     let group = try await Self.group()
     let expected = try await Self.open("alone", Self.victim, in: try await Self.group())
     let before = try await Self.open("victim", Self.victim, in: group)
@@ -122,7 +124,8 @@ struct SharedGroupTests {
     #expect(clicked.commands == [.updateAttributes(before.textRef, ["value": "clicked click"]), .updateFinish])
   }
 
-  @Test func theFrameworksGlobalIsOutOfReach() async throws {
+  @Test("the framework's global object is out of reach")
+  func frameworkGlobal() async throws {
     let group = try await Self.group()
     let outcome = try await Self.open(
       "a",
@@ -140,7 +143,8 @@ struct SharedGroupTests {
     #expect(said == [Array(repeating: "code may not be made of text here", count: 6).joined(separator: ";")])
   }
 
-  @Test func aPagesFunctionsCountAsThePagesWhoeverCallsThem() async throws {
+  @Test("a page's functions act for the page, whoever calls them")
+  func ownership() async throws {
     let group = try await Self.group()
     // The one's timer and log, called while the other runs: here by hand, as a framework's mistake would.
     _ = try await Self.open("a", "document.taskCenter.registerHook('c', 't', 'h', function () {})", in: group)
@@ -151,7 +155,8 @@ struct SharedGroupTests {
     #expect(a.logs.isEmpty && a.timers.isEmpty)
   }
 
-  @Test func aPageThatIsStoppedLeavesTheOthersRunning() async throws {
+  @Test("a page that is stopped leaves the others running")
+  func stopping() async throws {
     let group = try await Self.group()
     _ = try await Self.open("victim", Self.victim, in: group)
     let stopped = try await Self.open("attacker", "for (;;) { document.createElement('p') }", in: group)

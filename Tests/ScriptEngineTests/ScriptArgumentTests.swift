@@ -35,24 +35,27 @@ struct ScriptArgumentTests {
     ("new Date(0)", "1970-01-01T00:00:00.000Z"), ("{ toJSON: function () { return [1] } }", [1]),
   ]
 
-  @Test(arguments: kept)
-  func plainValuesAreWhatJSONKeeps(_ expression: String, _ expected: ScriptValue) async throws {
+  @Test("plain values are those that JSON has", arguments: kept)
+  func plainValues(_ expression: String, _ expected: ScriptValue) async throws {
     #expect(try await Self.plain(expression) == expected)
   }
 
-  @Test func whatRefersToItselfIsAnErrorOfTheScript() async throws {
+  @Test("a value that refers to itself is an error of the script")
+  func cycles() async throws {
     await #expect(throws: ScriptError.self) {
       try await Self.plain("(function () { var a = {}; a.a = a; return a })()")
     }
   }
 
-  @Test func whatIsNestedTooDeeplyIsRefused() async throws {
+  @Test("a value that is nested too deeply is refused")
+  func depth() async throws {
     await #expect(throws: ScriptError.self) {
       try await Self.plain("(function () { var a = []; for (var i = 0; i < 600; i++) a = [a]; return a })()")
     }
   }
 
-  @Test func aMillionCharactersComeThrough() async throws {
+  @Test("a text of a million characters is passed whole")
+  func longText() async throws {
     #expect(try await Self.plain("['x'.repeat(1000000)]").array?.first?.string?.utf8.count == 1_000_000)
   }
 }

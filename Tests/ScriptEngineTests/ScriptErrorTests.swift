@@ -15,7 +15,8 @@ struct ScriptErrorTests {
     }
   }
 
-  @Test func anErrorHasItsMessageItsPlaceAndItsStack() async throws {
+  @Test("an error has its message, its place and its stack")
+  func errors() async throws {
     let exception = try #require(
       try await Self.thrown("function inner() {\n  null.x\n}\nfunction outer() { inner() }\nouter()"))
     #expect(exception.message.hasPrefix("TypeError: null is not an object"))
@@ -26,18 +27,21 @@ struct ScriptErrorTests {
     #expect(exception.description.contains("(a.js:2:"))
   }
 
-  @Test(arguments: [
-    ("throw 'words'", "words"), ("throw 42", "42"), ("throw null", "null"), ("throw undefined", "undefined"),
-    ("throw { message: 'm', toString: function () { return 'said' } }", "said"), ("throw {}", "{}"),
-    ("throw { get message() { throw 1 }, toString: function () { throw 2 } }", "an object was thrown"),
-    ("throw Symbol('s')", ""), ("var a = ;", "SyntaxError: Unexpected token ';'"),
-    ("class E extends Error { get name() { return 'Own' } }; throw new E('m')", "Own: m"),
-  ])
-  func whateverIsThrownHasAMessage(_ script: String, _ message: String) async throws {
+  @Test(
+    "any thrown value has a message",
+    arguments: [
+      ("throw 'words'", "words"), ("throw 42", "42"), ("throw null", "null"), ("throw undefined", "undefined"),
+      ("throw { message: 'm', toString: function () { return 'said' } }", "said"), ("throw {}", "{}"),
+      ("throw { get message() { throw 1 }, toString: function () { throw 2 } }", "an object was thrown"),
+      ("throw Symbol('s')", ""), ("var a = ;", "SyntaxError: Unexpected token ';'"),
+      ("class E extends Error { get name() { return 'Own' } }; throw new E('m')", "Own: m"),
+    ])
+  func thrownValues(_ script: String, _ message: String) async throws {
     #expect(try await Self.thrown(script)?.message == message)
   }
 
-  @Test func aRejectionThatNobodyLooksAtIsReported() async throws {
+  @Test("an unhandled rejection is reported")
+  func unhandledRejection() async throws {
     let group = try ScriptGroup.make()
     let seen = Mutex<[String]>([])
     try await group.perform { group in
@@ -49,7 +53,8 @@ struct ScriptErrorTests {
     #expect(seen.withLock { $0 } == ["Error: one", "TypeError: two"])
   }
 
-  @Test func codeCannotBeMadeOfTextWhereThatIsForbidden() async throws {
+  @Test("eval and Function are refused if they are forbidden")
+  func evaluation() async throws {
     let group = try ScriptGroup.make()
     let value = try await group.perform { group in
       let context = try group.makeContext(named: "a")

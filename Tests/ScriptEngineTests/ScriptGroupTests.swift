@@ -3,21 +3,24 @@ import Testing
 @testable import ScriptEngine
 
 struct ScriptGroupTests {
-  @Test func aScriptGivesItsValue() async throws {
+  @Test("a script returns its value")
+  func values() async throws {
     let group = try ScriptGroup.make()
     let value = try await group.perform {
       try $0.makeContext(named: "a").evaluate("({a: [1, 'x', null, true]})").value()
     }
     #expect(value == ["a": [1, "x", nil, true]])
   }
-  @Test func anEndlessLoopIsStopped() async throws {
+  @Test("an endless loop is stopped")
+  func endlessLoop() async throws {
     let group = try ScriptGroup.make(limits: ScriptLimits(time: .milliseconds(200)))
     await #expect(throws: ScriptError.timeLimit(.milliseconds(200))) {
       try await group.perform { _ = try $0.makeContext(named: "a").evaluate("for(;;){}") }
     }
     #expect(try await group.perform { try $0.makeContext(named: "b").evaluate("1+1").value() } == 2)
   }
-  @Test func anExceptionTellsWhereItWasThrown() async throws {
+  @Test("an exception has the place where it was thrown")
+  func exceptions() async throws {
     let group = try ScriptGroup.make()
     do {
       try await group.perform {
@@ -30,7 +33,8 @@ struct ScriptGroupTests {
       #expect(exception.url == "http://x/y.js")
     }
   }
-  @Test func aFunctionsArgumentsAreHeldAgainstItsTypes() async throws {
+  @Test("the arguments of a native function are checked against its types")
+  func typedFunctions() async throws {
     let group = try ScriptGroup.make()
     let value = try await group.perform { group in
       let context = try group.makeContext(named: "a")
@@ -42,13 +46,15 @@ struct ScriptGroupTests {
     }
     #expect(value == [3, 101, "argument 1 must be a whole number, it is a string", "function"])
   }
-  @Test func deepRecursionIsTheScriptsError() async throws {
+  @Test("deep recursion is an error of the script")
+  func recursion() async throws {
     let group = try ScriptGroup.make()
     await #expect(throws: ScriptError.self) {
       try await group.perform { _ = try $0.makeContext(named: "a").evaluate("function f(){return f()+1}; f()") }
     }
   }
-  @Test func contextsThatAreClosedAreForgotten() async throws {
+  @Test("a closed context is gone")
+  func closing() async throws {
     let group = try ScriptGroup.make()
     for _ in 0..<200 {
       try await group.perform { group in

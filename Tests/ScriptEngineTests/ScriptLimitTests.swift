@@ -4,7 +4,8 @@ import Testing
 @testable import ScriptEngine
 
 struct ScriptLimitTests {
-  @Test func eachEntryHasItsTimeAnew() async throws {
+  @Test("each entry has the whole time limit")
+  func entryTime() async throws {
     let group = try ScriptGroup.make(limits: ScriptLimits(time: .milliseconds(400)))
     let id = try await group.perform { try #require(try $0.makeContext(named: "a").id) }
     // Together longer than one may be.
@@ -19,12 +20,15 @@ struct ScriptLimitTests {
     #expect(try await group.perform { try $0.context(id).evaluate("1 + 1").value() } == 2)
   }
 
-  @Test(arguments: [
-    "stop(); for (;;) {}", "try { for (;;) {} } catch (e) {} finally { for (;;) {} }",
-    "Promise.resolve().then(function () { for (;;) {} })",
-    "for (;;) try { read({ get x() { for (;;) {} } }) } catch (e) {}", "read({ get x() { for (;;) {} } }); for (;;) {}",
-  ])
-  func whatCatchesAStopDoesNotRunOn(_ script: String) async throws {
+  @Test(
+    "a script that catches its stop does not run on",
+    arguments: [
+      "stop(); for (;;) {}", "try { for (;;) {} } catch (e) {} finally { for (;;) {} }",
+      "Promise.resolve().then(function () { for (;;) {} })",
+      "for (;;) try { read({ get x() { for (;;) {} } }) } catch (e) {}",
+      "read({ get x() { for (;;) {} } }); for (;;) {}",
+    ])
+  func caughtStop(_ script: String) async throws {
     let group = try ScriptGroup.make(limits: ScriptLimits(time: .milliseconds(200)))
     await #expect(throws: ScriptError.timeLimit(.milliseconds(200))) {
       try await group.perform { group in
@@ -39,7 +43,8 @@ struct ScriptLimitTests {
     }
   }
 
-  @Test func memoryTakenWithoutEndIsStoppedAndGivenBack() async throws {
+  @Test("a script that takes memory without end is stopped, and its memory is freed")
+  func endlessMemory() async throws {
     let before = ScriptLimits.residentBytesNow()
     let limit = before + (200 << 20)
     let group = try ScriptGroup.make(limits: ScriptLimits(time: .seconds(30), residentBytes: limit))
@@ -57,7 +62,8 @@ struct ScriptLimitTests {
     #expect(try await other.perform { try $0.makeContext(named: "b").evaluate("1 + 1").value() } == 2)
   }
 
-  @Test func aScriptThatHasLittleGoesOnWhereTheProcessHasTooMuch() async throws {
+  @Test("a script with little memory goes on if the process has too much")
+  func smallScript() async throws {
     let group = try ScriptGroup.make(limits: ScriptLimits(time: .seconds(30), residentBytes: 1))
     let value = try await group.perform {
       try $0.makeContext(named: "a").evaluate("for (var end = Date.now() + 300; Date.now() < end;) {} 'done'").value()
@@ -65,7 +71,8 @@ struct ScriptLimitTests {
     #expect(value == "done")
   }
 
-  @Test func anInterruptionStopsWhatRunsAndWhatWaits() async throws {
+  @Test("an interruption stops the running script and those that wait")
+  func interruption() async throws {
     let group = try ScriptGroup.make(limits: ScriptLimits(time: nil))
     let first = Task { try await group.perform { _ = try $0.makeContext(named: "a").evaluate("for (;;) {}") } }
     let second = Task { try await group.perform { _ = try $0.makeContext(named: "b").evaluate("for (;;) {}") } }
@@ -76,7 +83,8 @@ struct ScriptLimitTests {
     #expect(try await group.perform { try $0.makeContext(named: "c").evaluate("1 + 1").value() } == 2)
   }
 
-  @Test(.timeLimit(.minutes(5))) func groupsThatAreDroppedLeaveNoThread() async throws {
+  @Test("a dropped group leaves no thread", .timeLimit(.minutes(5)))
+  func threads() async throws {
     weak var last: ScriptGroup?
     var contexts: [WeakBox] = []
     for _ in 0..<20 {

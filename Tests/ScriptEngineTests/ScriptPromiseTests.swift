@@ -3,7 +3,8 @@ import Testing
 @testable import ScriptEngine
 
 struct ScriptPromiseTests {
-  @Test func aScriptWaitsForSwiftAndSwiftForTheScript() async throws {
+  @Test("a script waits for Swift, and Swift for the script")
+  func waiting() async throws {
     let group = try ScriptGroup.make()
     let value = try await group.settled { group in
       let context = try group.makeContext(named: "a")
@@ -19,7 +20,8 @@ struct ScriptPromiseTests {
     #expect(value == [42, "the script engine failed: negative"])
   }
 
-  @Test func whoWaitsForAPageThatIsClosedIsTold() async throws {
+  @Test("waiting for a promise ends with an error if its context is closed")
+  func closing() async throws {
     let group = try ScriptGroup.make()
     let id = try await group.perform { try #require(try $0.makeContext(named: "a").id) }
     let waiter = Task {
@@ -31,7 +33,8 @@ struct ScriptPromiseTests {
     await #expect(throws: ScriptError.closed) { try await waiter.value }
   }
 
-  @Test func aRejectionIsTheScriptsException() async throws {
+  @Test("a rejection is an exception of the script")
+  func rejection() async throws {
     let group = try ScriptGroup.make()
     await #expect(throws: ScriptError.exception(ScriptException(message: "no"))) {
       _ = try await group.settled { try $0.makeContext(named: "a").evaluate("Promise.reject('no')") }

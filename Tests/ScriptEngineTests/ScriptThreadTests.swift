@@ -4,8 +4,8 @@ import Testing
 @testable import ScriptEngine
 
 struct ScriptThreadTests {
-  @Test("A thread without work gives memory back once, and again after its next work", .timeLimit(.minutes(1)))
-  func idleThreadsGiveMemoryBackOnce() async throws {
+  @Test("a thread without work frees memory once, and again after its next work", .timeLimit(.minutes(1)))
+  func idleThreads() async throws {
     let (returns, continuation) = AsyncStream.makeStream(of: Void.self)
     let thread = ScriptThread(idleTime: .milliseconds(20)) { continuation.yield() }
     defer { thread.stop() }

@@ -23,11 +23,13 @@ struct ScriptValueTests {
     .data([]), .data([0, 1, 255]), ["bytes": .data([7]), "list": [.data([8, 9])]],
   ]
 
-  @Test(arguments: values) func whatGoesInComesOut(_ value: ScriptValue) async throws {
+  @Test("a value is the same after it was in a script", arguments: values)
+  func roundTrip(_ value: ScriptValue) async throws {
     #expect(try await Self.evaluate("value", with: value) == value)
   }
 
   @Test(
+    "a script sees values as JavaScript's own",
     arguments: [
       ("typeof value", .undefined, "undefined"), ("value === null", nil, true), ("value.length", "with\0zero", 9),
       ("value.length", "😀", 2), ("Object.is(value, -0)", .number(-0.0), true), ("value !== value", .number(.nan), true),
@@ -35,11 +37,12 @@ struct ScriptValueTests {
       ("Object.keys(value).join()", ["b": 1, "a": 2], "a,b"), ("value.x === undefined", ["__proto__": ["x": 1]], true),
       ("Object.getPrototypeOf(value) === Object.prototype", ["__proto__": nil], true),
     ] as [(String, ScriptValue, ScriptValue)])
-  func aScriptSees(_ script: String, _ value: ScriptValue, _ expected: ScriptValue) async throws {
+  func scriptSide(_ script: String, _ value: ScriptValue, _ expected: ScriptValue) async throws {
     #expect(try await Self.evaluate(script, with: value) == expected)
   }
 
   @Test(
+    "values of a script are read as plain data",
     arguments: [
       ("-0", .number(-0.0)), ("NaN", .number(.nan)), ("1/3", .number(1.0 / 3)), ("'\\ud83d'", "\u{fffd}"),
       ("'a\\0b'", "a\0b"),
@@ -52,7 +55,7 @@ struct ScriptValueTests {
       ("Object.create({ inherited: 1 })", ["inherited": 1]), ("Object.defineProperty({}, 'hidden', { value: 1 })", [:]),
       ("new Proxy([1], {})", ["0": 1]), ("/x/", [:]),
     ] as [(String, ScriptValue)])
-  func aScriptGives(_ script: String, _ expected: ScriptValue) async throws {
+  func swiftSide(_ script: String, _ expected: ScriptValue) async throws {
     let found = try await Self.evaluate(script)
     if case .number(let number) = expected, number.isNaN {
       #expect(found.number?.isNaN == true)
@@ -63,13 +66,15 @@ struct ScriptValueTests {
     }
   }
 
-  @Test(arguments: [
-    ("var a = []; a.push(a); a", "nested too deeply"), ("var o = {}; o.o = o; o", "nested too deeply"),
-    ("var d = []; for (var i = 0; i < 100000; i++) d = [d]; d", "nested too deeply"),
-    ("new Array(4294967295)", "too many elements"), ("({ get x() { throw new Error('getter') } })", "getter"),
-    ("new Proxy({ a: 1 }, { get: function () { throw new Error('trap') } })", "trap"),
-  ])
-  func whatIsNoPlainDataIsRefused(_ script: String, _ reason: String) async throws {
+  @Test(
+    "a value that is not plain data is refused",
+    arguments: [
+      ("var a = []; a.push(a); a", "nested too deeply"), ("var o = {}; o.o = o; o", "nested too deeply"),
+      ("var d = []; for (var i = 0; i < 100000; i++) d = [d]; d", "nested too deeply"),
+      ("new Array(4294967295)", "too many elements"), ("({ get x() { throw new Error('getter') } })", "getter"),
+      ("new Proxy({ a: 1 }, { get: function () { throw new Error('trap') } })", "trap"),
+    ])
+  func otherValues(_ script: String, _ reason: String) async throws {
     do {
       let value = try await Self.evaluate(script)
       Issue.record("\(value)")

@@ -16,7 +16,7 @@ struct SyntaxCheckTests {
   }
 
   @Test(
-    "a syntax error has the column of the text that fits nowhere",
+    "a syntax error has the column of the text that does not fit",
     arguments: [
       ("var a = = 1", 1, 9), ("\n\n  var b = ]", 3, 11), ("var a = 1;\r\nvar b = = 2", 2, 9), ("foo bar", 1, 5),
       ("var é = 'ü' 'x'", 1, 13), ("if (a { b }", 1, 7), ("function f() { return 1", 1, 24), ("var 1a", 1, 6),
@@ -29,7 +29,7 @@ struct SyntaxCheckTests {
     #expect((exception.line, exception.column) == (line, column), "\(exception.message)")
   }
 
-  @Test("an error that a script throws keeps the place the engine gives it")
+  @Test("an error that a script throws keeps the engine's place")
   func thrownErrors() async throws {
     let thrown = try #require(try await Self.failure("\n  JSON.parse('{')"))
     #expect(thrown.line == 2)
@@ -38,7 +38,7 @@ struct SyntaxCheckTests {
     #expect(try await Self.failure("var a = 1") == nil)
   }
 
-  @Test("what is thrown is said with what is in it, also where it refers to itself")
+  @Test("a thrown value is described with its contents, also if it refers to itself")
   func thrownValues() async throws {
     for (script, message) in [
       ("throw [1, { a: 2 }]", #"[1,{"a":2}]"#), ("var o = { p: 1 }; o.o = o; throw o", "an object with p, o"),

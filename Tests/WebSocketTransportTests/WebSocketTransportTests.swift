@@ -27,7 +27,8 @@ struct WebSocketTransportTests {
     return events.withLock(\.self)
   }
 
-  @Test func textAndBinaryGoBothWaysAndTheCloseIsAnswered() async throws {
+  @Test("text and binary messages go both ways, and a close is answered")
+  func messages() async throws {
     try await SocketServer.running { server in
       let found = await Self.events(server.url("/echo")) { event in
         switch event {
@@ -45,7 +46,8 @@ struct WebSocketTransportTests {
     }
   }
 
-  @Test func theServersChoiceOfASubprotocolIsTold() async throws {
+  @Test("the server's choice of a subprotocol is in the event")
+  func subprotocol() async throws {
     try await SocketServer.running { server in
       let found = await Self.events(server.url("/chat"), protocols: ["news", "chat"]) { event in
         if case .opened = event { [.close(code: nil, reason: "")] } else { [] }
@@ -60,7 +62,8 @@ struct WebSocketTransportTests {
     }
   }
 
-  @Test func aMessageInPiecesComesWholeAndAPingIsAnswered() async throws {
+  @Test("a fragmented message comes whole, and a ping is answered")
+  func fragments() async throws {
     try await SocketServer.running { server in
       let found = await Self.events(server.url("/pieces")) { event in
         if case .message = event { [.close(code: 1000, reason: "")] } else { [] }
@@ -70,7 +73,8 @@ struct WebSocketTransportTests {
     }
   }
 
-  @Test func aServerThatClosesIsAnsweredWithItsCode() async throws {
+  @Test("a server's close is answered with its code")
+  func serverClose() async throws {
     try await SocketServer.running { server in
       let found = await Self.events(server.url("/bye"))
       #expect(found == [.opened(protocol: ""), .closed(code: 4001, reason: "done", wasClean: true)])
@@ -79,10 +83,11 @@ struct WebSocketTransportTests {
   }
 
   @Test(
+    "a connection that ends badly is reported as failed",
     arguments: [
       ("/drop", "ended without being closed", 0), ("/large", "limit of 1000 bytes", 1009), ("/masked", "masked", 1002),
     ])
-  func whatEndsBadlyIsSaidSo(_ path: String, _ reason: String, _ code: Int) async throws {
+  func badEnds(_ path: String, _ reason: String, _ code: Int) async throws {
     try await SocketServer.running { server in
       let found = await Self.events(server.url(path), options: { $0.messageLimit = 1_000 })
       guard found.count == 3, case .failed(let said) = found[1] else {
@@ -95,7 +100,8 @@ struct WebSocketTransportTests {
     }
   }
 
-  @Test func aServerThatDoesNotAnswerACloseIsNotWaitedFor() async throws {
+  @Test("a server that does not answer a close is waited for only until the limit")
+  func unansweredClose() async throws {
     try await SocketServer.running { server in
       let found = await Self.events(server.url("/deaf")) { event in
         if case .opened = event { [.close(code: 1000, reason: "")] } else { [] }
@@ -106,7 +112,8 @@ struct WebSocketTransportTests {
     }
   }
 
-  @Test func whatCannotBeOpenedSaysWhy() async throws {
+  @Test("a connection that cannot be opened fails with the reason")
+  func refusals() async throws {
     try await SocketServer.running { server in
       let closed = WebSocketEvent.closed(code: 1006, reason: "", wasClean: false)
       for (url, expected) in [
@@ -124,7 +131,8 @@ struct WebSocketTransportTests {
     }
   }
 
-  @Test func aServerThatIsSilentIsGivenUp() async throws {
+  @Test("a silent server is given up at the limit")
+  func silence() async throws {
     try await FaultOrigin.running { (origin: FaultOrigin) async throws in
       origin.script("/silent", [.stallBeforeHead])
       let url = "ws" + origin.url(for: "/silent").dropFirst(4)
@@ -137,7 +145,8 @@ struct WebSocketTransportTests {
     }
   }
 
-  @Test func whereItMayNotGoItDoesNotConnect() async throws {
+  @Test("a URL without permission is not connected to")
+  func permission() async throws {
     struct Forbidden: Error, CustomStringConvertible { let description = "not there" }
     try await SocketServer.running { server in
       let found = await Self.events(server.url("/echo"), options: { $0.permission = { _ in throw Forbidden() } })
@@ -145,7 +154,8 @@ struct WebSocketTransportTests {
     }
   }
 
-  @Test func whoIsCancelledTellsTheServer() async throws {
+  @Test("a cancelled connection sends a close")
+  func cancelling() async throws {
     try await SocketServer.running { server in
       let task = Task { await Self.events(server.url("/echo")) { _ in [.send(.text("here"))] } }
       try await server.wait { !$0.texts.isEmpty }
@@ -155,7 +165,8 @@ struct WebSocketTransportTests {
     }
   }
 
-  @Test func overTLSOnlyWhoIsTrustedIsSpokenTo() async throws {
+  @Test("a server without a trusted certificate is refused")
+  func trust() async throws {
     let folder = try TemporaryDirectory()
     let paths = (certificate: folder.file("server.pem"), key: folder.file("server.key"))
     try await RunningProgram(

@@ -25,6 +25,7 @@ struct ArgumentTests {
   }
 
   @Test(
+    "a module gets its arguments as the script gave them",
     arguments: [
       ("1, 'x', true, 1.5", [1, "x", true, 1.5]), ("null, undefined", ["", ""]),
       ("[1, [null]], { a: { b: undefined } }", [[1, [""]], ["a": ["b": ""]]]),
@@ -40,7 +41,7 @@ struct ArgumentTests {
       ("{ b: new Uint8Array(0) }", [["b": ["@type": "binary", "dataType": "Uint8Array", "base64": ""]]]),
       ("JSON.parse('{\"__proto__\": 1, \"toString\": 2}')", [["__proto__": 1, "toString": 2]]), ("", []),
     ] as [(String, [ScriptValue])])
-  func aModuleGets(_ arguments: String, _ expected: [ScriptValue]) async throws {
+  func moduleArguments(_ arguments: String, _ expected: [ScriptValue]) async throws {
     #expect(try await Self.given(arguments) == expected)
   }
 
@@ -63,6 +64,7 @@ struct ArgumentTests {
   }
 
   @Test(
+    "a callback gets the host's value",
     arguments: [
       ("x", "v + typeof v", "xstring"), (["a": [1, nil, true]], "JSON.stringify(v)", "{\"a\":[1,null,true]}"),
       (.undefined, "v", "undefined"), (["a": .number(.nan)], "v.a", "NaN"),
@@ -75,11 +77,12 @@ struct ArgumentTests {
         "__proto__,constructor,toString undefined"
       ),
     ] as [(ScriptValue, String, String)])
-  func aCallbackGets(_ value: ScriptValue, _ show: String, _ expected: String) async throws {
+  func callbackArguments(_ value: ScriptValue, _ show: String, _ expected: String) async throws {
     #expect(try await Self.answered(value, show) == expected)
   }
 
-  @Test func aCallbackIsAnsweredOnceUnlessItIsKept() async throws {
+  @Test("a callback is called once unless it is kept alive")
+  func repeatedCallbacks() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.registry.registerModule("tick") { module in
         module.callbacks("tick") { call, page in
@@ -98,7 +101,8 @@ struct ArgumentTests {
     }
   }
 
-  @Test func aComponentsHooksAreAnswered() async throws {
+  @Test("the hooks of a component are called")
+  func componentHooks() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.page(
         """

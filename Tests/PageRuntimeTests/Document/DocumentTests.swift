@@ -14,28 +14,31 @@ struct DocumentTests {
     }
   }
 
-  @Test(arguments: [
-    ("add('a'); add('b'); add('c')", ["a", "b", "c"]),
-    ("var a = add('a'); add('b'); body.appendChild(a)", ["b", "a"]),
-    ("var b = add('b'); body.insertBefore(document.createElement('a'), b)", ["a", "b"]),
-    ("var a = add('a'); add('c'); body.insertAfter(document.createElement('b'), a)", ["a", "b", "c"]),
-    ("var a = add('a'), b = add('b'); body.insertBefore(b, a)", ["b", "a"]),
-    ("var a = add('a'), b = add('b'); body.insertAfter(a, b)", ["b", "a"]),
-    ("var a = add('a'); add('b'); body.removeChild(a)", ["b"]),
-    ("var a = add('a'); add('b'); body.removeChild(a, true); body.appendChild(a)", ["b", "a"]),
-    ("add('a'); add('b'); body.clear(); add('c')", ["c"]),
-    ("body.appendChild(document.createComment('x')); add('a'); body.appendChild(document.createComment('y'))", ["a"]),
-    (
-      "var c = document.createComment('x'); body.appendChild(c); add('b'); body.insertAfter(document.createElement('a'), c)",
-      ["a", "b"]
-    ),
-    ("document.close(); add('a'); add('b'); document.open()", ["a", "b"]),
-  ])
-  func theTreeIsWhatTheScriptMadeOfIt(_ script: String, _ expected: [String]) async throws {
+  @Test(
+    "the tree has the script's elements",
+    arguments: [
+      ("add('a'); add('b'); add('c')", ["a", "b", "c"]),
+      ("var a = add('a'); add('b'); body.appendChild(a)", ["b", "a"]),
+      ("var b = add('b'); body.insertBefore(document.createElement('a'), b)", ["a", "b"]),
+      ("var a = add('a'); add('c'); body.insertAfter(document.createElement('b'), a)", ["a", "b", "c"]),
+      ("var a = add('a'), b = add('b'); body.insertBefore(b, a)", ["b", "a"]),
+      ("var a = add('a'), b = add('b'); body.insertAfter(a, b)", ["b", "a"]),
+      ("var a = add('a'); add('b'); body.removeChild(a)", ["b"]),
+      ("var a = add('a'); add('b'); body.removeChild(a, true); body.appendChild(a)", ["b", "a"]),
+      ("add('a'); add('b'); body.clear(); add('c')", ["c"]),
+      ("body.appendChild(document.createComment('x')); add('a'); body.appendChild(document.createComment('y'))", ["a"]),
+      (
+        "var c = document.createComment('x'); body.appendChild(c); add('b'); body.insertAfter(document.createElement('a'), c)",
+        ["a", "b"]
+      ),
+      ("document.close(); add('a'); add('b'); document.open()", ["a", "b"]),
+    ])
+  func tree(_ script: String, _ expected: [String]) async throws {
     #expect(try await Self.children(script) == expected)
   }
 
-  @Test func attributesAndStylesArrive() async throws {
+  @Test("attributes and styles reach the tree")
+  func attributesAndStyles() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.page(
         """
@@ -52,31 +55,36 @@ struct DocumentTests {
     }
   }
 
-  @Test(arguments: [
-    (
-      "tell(document.body === body); tell(body.ref); tell(document.createBody('list') === body)",
-      "[true,\"_root\",true]"
-    ),
-    ("tell(document.documentElement.ref); tell(document.documentElement.children.length)", "[\"_documentElement\",1]"),
-    ("var a = add('a'); tell(document.getRef(a.ref) === a); tell(document.getRef('_root') === body)", "[true,true]"),
-    (
-      "tell(document.getRef('none')); tell(document.getRef('constructor')); tell(document.getRef())",
-      "[\"-\",\"-\",\"-\"]"
-    ),
-    ("var c = document.createComment('x'); tell(c.type); tell(c.value); tell(c.nodeType)", "[\"comment\",\"x\",8]"),
-    ("tell(document.createElement().type); tell(document.createElement('x').type)", "[\"div\",\"x\"]"),
-    ("tell(document.URL.split('/').pop()); tell(typeof document.id)", "[\"page.js\",\"string\"]"),
-    ("var a = add('a'); tell(a.ownerDocument === document); tell(a.docId === document.id)", "[true,true]"),
-    (
-      "tell(typeof document.taskCenter.send); tell(typeof document.listener.createFinish)",
-      "[\"function\",\"function\"]"
-    ),
-  ])
-  func aDocumentSaysOfItself(_ script: String, _ expected: String) async throws {
+  @Test(
+    "a document has the properties of the document API",
+    arguments: [
+      (
+        "tell(document.body === body); tell(body.ref); tell(document.createBody('list') === body)",
+        "[true,\"_root\",true]"
+      ),
+      (
+        "tell(document.documentElement.ref); tell(document.documentElement.children.length)", "[\"_documentElement\",1]"
+      ),
+      ("var a = add('a'); tell(document.getRef(a.ref) === a); tell(document.getRef('_root') === body)", "[true,true]"),
+      (
+        "tell(document.getRef('none')); tell(document.getRef('constructor')); tell(document.getRef())",
+        "[\"-\",\"-\",\"-\"]"
+      ),
+      ("var c = document.createComment('x'); tell(c.type); tell(c.value); tell(c.nodeType)", "[\"comment\",\"x\",8]"),
+      ("tell(document.createElement().type); tell(document.createElement('x').type)", "[\"div\",\"x\"]"),
+      ("tell(document.URL.split('/').pop()); tell(typeof document.id)", "[\"page.js\",\"string\"]"),
+      ("var a = add('a'); tell(a.ownerDocument === document); tell(a.docId === document.id)", "[true,true]"),
+      (
+        "tell(typeof document.taskCenter.send); tell(typeof document.listener.createFinish)",
+        "[\"function\",\"function\"]"
+      ),
+    ])
+  func documentProperties(_ script: String, _ expected: String) async throws {
     #expect(try await PageFixture.told(script) == expected)
   }
 
-  @Test func commandsWaitBetweenCloseAndOpen() async throws {
+  @Test("commands wait while the document is closed")
+  func closedDocument() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.page("document.close(); add('a'); add('b')")
       #expect(await page.childTypes == [])
@@ -88,7 +96,8 @@ struct DocumentTests {
     }
   }
 
-  @Test func aDocumentThatWasDestroyedTellsNothingMore() async throws {
+  @Test("a destroyed document sends no commands")
+  func destroyedDocument() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.page("add('a'); document.destroy(); add('b'); body.setAttr('x', 1)")
       #expect(await page.tree.count == 2)
@@ -96,14 +105,21 @@ struct DocumentTests {
     }
   }
 
-  @Test(arguments: [
-    ("var b = d.createBody('list'); d.documentElement.appendChild(b)", "list"),
-    ("d.documentElement.appendChild(d.createElement('scroller'))", "scroller"),
-    ("d.createBody('list'); d.documentElement.appendChild(d.createElement('scroller'))", "scroller"),
-    ("d.documentElement.appendChild(d.createComment('x')); d.documentElement.insertBefore(d.createBody('div'))", "div"),
-    ("d.documentElement.appendChild(d.createBody('div')); d.documentElement.appendChild(d.createElement('p'))", "div"),
-  ])
-  func theBodyIsTheFirstElementOfTheDocument(_ script: String, _ type: String) async throws {
+  @Test(
+    "the body is the first element of the document",
+    arguments: [
+      ("var b = d.createBody('list'); d.documentElement.appendChild(b)", "list"),
+      ("d.documentElement.appendChild(d.createElement('scroller'))", "scroller"),
+      ("d.createBody('list'); d.documentElement.appendChild(d.createElement('scroller'))", "scroller"),
+      (
+        "d.documentElement.appendChild(d.createComment('x')); d.documentElement.insertBefore(d.createBody('div'))",
+        "div"
+      ),
+      (
+        "d.documentElement.appendChild(d.createBody('div')); d.documentElement.appendChild(d.createElement('p'))", "div"
+      ),
+    ])
+  func body(_ script: String, _ type: String) async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = await PageInstance(environment: fixture.environment)
       try await page.render("// { \"framework\": \"Vanilla\" }\nvar d = weex.document; \(script)")

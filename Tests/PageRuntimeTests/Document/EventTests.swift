@@ -30,27 +30,30 @@ struct EventTests {
 
     """
 
-  @Test(arguments: [
-    ("", "inner"), ("body.setAttr('bubble', 'true')", "inner outer"), ("body.setAttr('bubble', true)", "inner"),
-    (
-      "body.setAttr('bubble', 'true'); inner.addEvent('click', function (e) { tell('own'); e.stopPropagation() })",
-      "own"
-    ),
-    ("body.setAttr('bubble', 'true'); inner.removeEvent('click')", "outer"),
-    (
-      "body.setAttr('bubble', 'true'); body.addEvent('click', function (e) { tell(e.currentTarget === body) })",
-      "inner outer true"
-    ),
-    (
-      "body.setAttr('bubble', 'true'); outer.addEvent('click', function (e) { tell(e.target === inner); e.stopPropagation() }); body.addEvent('click', tell)",
-      "inner true"
-    ),
-  ])
-  func aTapBubblesWhereTheBodySaysSo(_ script: String, _ expected: String) async throws {
+  @Test(
+    "a tap bubbles if the page asks for it",
+    arguments: [
+      ("", "inner"), ("body.setAttr('bubble', 'true')", "inner outer"), ("body.setAttr('bubble', true)", "inner"),
+      (
+        "body.setAttr('bubble', 'true'); inner.addEvent('click', function (e) { tell('own'); e.stopPropagation() })",
+        "own"
+      ),
+      ("body.setAttr('bubble', 'true'); inner.removeEvent('click')", "outer"),
+      (
+        "body.setAttr('bubble', 'true'); body.addEvent('click', function (e) { tell(e.currentTarget === body) })",
+        "inner outer true"
+      ),
+      (
+        "body.setAttr('bubble', 'true'); outer.addEvent('click', function (e) { tell(e.target === inner); e.stopPropagation() }); body.addEvent('click', tell)",
+        "inner true"
+      ),
+    ])
+  func bubbling(_ script: String, _ expected: String) async throws {
     #expect(try await Self.told(Self.both + script) == expected)
   }
 
-  @Test func whatIsNoGestureStaysWhereItHappens() async throws {
+  @Test("events that are not gestures do not bubble")
+  func otherEvents() async throws {
     let script = """
       body.setAttr('bubble', 'true')
       outer.addEvent('scroll', function () { tell('outer') }); inner.addEvent('scroll', function () { tell('inner') })
@@ -58,7 +61,8 @@ struct EventTests {
     #expect(try await Self.told(script, type: "scroll") == "inner")
   }
 
-  @Test func anEventSaysWhatAndWhereItIs() async throws {
+  @Test("an event has its type and its target")
+  func eventProperties() async throws {
     let script = """
       inner.addEvent('click', function (e) {
         tell(e.type); tell(e.x); tell(e.target === inner); tell(e.currentTarget === inner)
@@ -68,7 +72,8 @@ struct EventTests {
     #expect(try await Self.told(script, event: ["x": 7]) == "click 7 true true number true")
   }
 
-  @Test func whatTheUserChangedIsTheElementsAlreadyAndNotToldAgain() async throws {
+  @Test("a user's change is in the element already and is not sent again")
+  func changesOfTheUser() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.page(
         """
@@ -86,7 +91,8 @@ struct EventTests {
     }
   }
 
-  @Test func parametersOfTheListenerComeBeforeTheEvent() async throws {
+  @Test("the listener's parameters come before the event")
+  func listenerParameters() async throws {
     let script = """
       inner.addEvent('click', function () { tell(arguments.length); tell(arguments[0]); tell(arguments[1].type) })
       var said = document.fireEvent(inner, 'click', {}, null, { params: ['p'] })
@@ -95,7 +101,8 @@ struct EventTests {
     #expect(try await Self.told(script) == "2 p click")
   }
 
-  @Test func whatAHandlerGivesIsGivenBack() async throws {
+  @Test("the result of a handler is returned")
+  func handlerResult() async throws {
     #expect(
       try await PageFixture.told(
         """
@@ -105,7 +112,8 @@ struct EventTests {
         """) == "[42,42,null,\"-\"]")
   }
 
-  @Test func theChangesOfAHandlerComeTogetherAndThenTheirEnd() async throws {
+  @Test("the commands of a handler come together and end with updateFinish")
+  func handlerCommands() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.page(
         "var t = add('text'); t.addEvent('click', function () { t.setAttr('a', 1); t.setAttr('b', 2); throw new Error('x') })"
@@ -119,7 +127,8 @@ struct EventTests {
     }
   }
 
-  @Test func anEventAtNoElementDoesNothing() async throws {
+  @Test("an event of an unknown element does nothing")
+  func unknownElement() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.page("add('div')")
       for ref in ["999", "", "__proto__", "constructor"] { try await page.fireEvent(ref, "click") }

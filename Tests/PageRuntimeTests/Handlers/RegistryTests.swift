@@ -10,7 +10,8 @@ import Testing
 
 /// What apps register, and for whom it holds.
 @Suite(.timeLimit(.minutes(5))) struct RegistryTests {
-  @Test func anAppsModuleIsCalledWithTypes() async throws {
+  @Test("a module of the app is called with typed arguments")
+  func typedModule() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.registry.registerModule("cart") { module in
         module.immediate("total") { (counts: [Int]) in counts.reduce(0, +) }
@@ -29,7 +30,8 @@ import Testing
     }
   }
 
-  @Test func aRegistrationIsForLaterPagesAndIsTakenBackAlone() async throws {
+  @Test("a registration holds for later pages and is removed alone")
+  func registration() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let script = "show(String(weex.requireModule('greeter').greet()))"
       func register(_ word: String) -> PageRegistry.Registration {
@@ -43,7 +45,8 @@ import Testing
     }
   }
 
-  @Test func anAppsComponentHasItsMethodsOnItsElements() async throws {
+  @Test("elements of an app's component have its methods")
+  func component() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.registry.registerComponent("map") { component in
         component.callbacks("zoom") { call, page in
@@ -57,7 +60,8 @@ import Testing
     }
   }
 
-  @Test func aPagesOwnRegistryComesAfterTheHosts() async throws {
+  @Test("a page's own registry comes after the host's")
+  func ownRegistry() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.registry.registerModule("who") { module in module.immediate("am") { () in "host's" } }
       let own = PageRegistry(parent: fixture.registry)
@@ -76,7 +80,8 @@ import Testing
     }
   }
 
-  @Test func aPageUnderWayKeepsWhatItStartedWith() async throws {
+  @Test("an open page keeps the registry's state from its opening")
+  func openPage() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.registry.registerModule("word") { module in module.immediate("say") { () in "first" } }
       let page = try await fixture.speakingPage(
@@ -89,7 +94,8 @@ import Testing
     }
   }
 
-  @Test func aModuleMayAnswerACallbackAsOftenAsItLikes() async throws {
+  @Test("a module may call a callback any number of times")
+  func repeatedCallback() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.registry.registerModule("clock") { module in
         module.callbacks("tick") { call, page in
@@ -103,7 +109,8 @@ import Testing
     }
   }
 
-  @Test func rewritersChangeWhatThePageWroteInTheirOrder() async throws {
+  @Test("rewriters change a page's references in their order")
+  func rewriters() async throws {
     struct Renamed: URLRewriting {
       let (from, to): (String, String)
       func rewrite(_ reference: String, for request: ResourceRequest) -> String {
@@ -122,7 +129,8 @@ import Testing
     }
   }
 
-  @Test func aPageMayLearnOtherThingsOfItsDevice() async throws {
+  @Test("a page may have a description of the device of its own")
+  func ownConfiguration() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let own = DefaultConfiguration(["deviceWidth": 1], language: "fi")
       fixture.registry.register(own as any ConfigurationProviding, as: \.configuration)

@@ -10,7 +10,8 @@ import Testing
 
 /// Handlers that stand between pages and the loader.
 @Suite(.timeLimit(.minutes(5))) struct RequestHandlerTests {
-  @Test func aRequestHandlerAnswersInsteadOfTheLoader() async throws {
+  @Test("a request handler answers instead of the loader")
+  func answering() async throws {
     struct Loud: ResourceRequestHandling {
       func updates(for request: ResourceRequest, next: @escaping ResourceHandlerChain.Next) -> AsyncStream<
         ResourceUpdate
@@ -40,7 +41,8 @@ import Testing
     "module('stream').fetch({ url: '\(url)' }, function (r) { say([r.status, r.data]) })"
   }
 
-  @Test func anAnswerIsStoredAsTheHandlerSays() async throws {
+  @Test("a handler's answer is stored as it says")
+  func storing() async throws {
     struct Fixed: ResourceAnswering {
       let storage: HandledResponse.Storage
       func response(to request: ResourceRequest, _ exchange: ResourceExchange) async throws -> HandledResponse {
@@ -82,7 +84,8 @@ import Testing
     }
   }
 
-  @Test func aHandlerMayAskForWhatIsNewAndStoreTheWhole() async throws {
+  @Test("a handler may fetch the newer part and store the whole")
+  func merging() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.origin.serve("/items?since=0", Array("[1,2]".utf8), headers: [.cacheControl: "max-age=600"])
       fixture.origin.serve("/items?since=2", Array("[3]".utf8), headers: [.cacheControl: "max-age=600"])
@@ -99,7 +102,8 @@ import Testing
     }
   }
 
-  @Test func underCacheThenNetworkAHandlersAnswerComesAfterTheStoredOne() async throws {
+  @Test("under cacheThenNetwork a handler's answer comes after the stored one")
+  func cacheThenNetwork() async throws {
     let rule = ResourceRule(.glob("/items*"), behavior: .cacheThenNetwork)
     try await PageFixture.running(rules: [rule]) { (fixture: PageFixture) async throws in
       fixture.origin.serve("/items?since=0", Array("[1]".utf8))
@@ -113,7 +117,8 @@ import Testing
     }
   }
 
-  @Test func requestsAreChangedOnTheirWayOutAndAnswersOnTheirWayBack() async throws {
+  @Test("a transform changes requests on their way out and answers on their way back")
+  func transforming() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.origin.respond("/*") { request in
         OriginResponse(
@@ -134,7 +139,8 @@ import Testing
     }
   }
 
-  @Test func whatAHandlerThrowsIsWhatThePageIsTold() async throws {
+  @Test("the page gets the error that a handler throws")
+  func throwing() async throws {
     struct Refused: Error, CustomStringConvertible { let description = "not today" }
     struct Refusing: ResourceAnswering {
       func response(to request: ResourceRequest, _ exchange: ResourceExchange) async throws -> HandledResponse {
@@ -149,7 +155,8 @@ import Testing
     }
   }
 
-  @Test func theNewestComesFirstAndMayAskTheOneBehindIt() async throws {
+  @Test("the newest handler comes first and may ask the next one")
+  func order() async throws {
     struct Adding: ResourceAnswering {
       let word: String
       func response(to request: ResourceRequest, _ exchange: ResourceExchange) async throws -> HandledResponse {
@@ -168,7 +175,8 @@ import Testing
     }
   }
 
-  @Test func whatHasNoURLCanBeAnsweredToo() async throws {
+  @Test("a request without a URL can be answered too")
+  func withoutURL() async throws {
     struct Assets: ResourceAnswering {
       func response(to request: ResourceRequest, _ exchange: ResourceExchange) async throws -> HandledResponse {
         HandledResponse(bytes: Array(request.reference.utf8), storage: .lifetime(.seconds(9)))

@@ -18,7 +18,8 @@ import Testing
     })
     """
 
-  @Test func everyPageGetsWhatAServiceMakes() async throws {
+  @Test("every page gets the objects that a service creates")
+  func creation() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let token = fixture.registry.registerService("greeter", source: Self.greeter)
       let shown = try await fixture.shown(
@@ -29,10 +30,12 @@ import Testing
     }
   }
 
-  @Test(arguments: [
-    "syntax error (", "throw new Error('no')", "service.register('bad', { create: function () { x() } })",
-  ])
-  func aServiceThatFailsIsNamedAndCostsNoPage(_ source: String) async throws {
+  @Test(
+    "a service that fails is named, and pages open without it",
+    arguments: [
+      "syntax error (", "throw new Error('no')", "service.register('bad', { create: function () { x() } })",
+    ])
+  func failingService(_ source: String) async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.registry.registerService("bad", source: source)
       fixture.registry.registerService("greeter", source: Self.greeter)
@@ -52,7 +55,8 @@ import Testing
     }
   }
 
-  @Test func aServiceHearsOfRefreshes() async throws {
+  @Test("a service hears of refreshes")
+  func refreshes() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.registry.registerService(
         "counter",

@@ -9,6 +9,7 @@ import Testing
 /// `timer`, `locale`, `clipboard`, `meta`, `deviceInfo`, `instanceWrap`.
 @Suite(.timeLimit(.minutes(5))) struct DeviceModuleTests {
   @Test(
+    "answers have the form that the SDK gives them",
     arguments: [
       ("module('locale').getLanguage(show)", "en"), ("module('locale').getLanguages(show)", #"["en"]"#),
       ("module('deviceInfo').enableFullScreenHeight(show)", #"{"fullScreenHeight":1334}"#),
@@ -25,20 +26,22 @@ import Testing
         "[true,false,null]"
       ),
     ])
-  func answersHaveTheSDKsShape(_ script: String, _ expected: String) async throws {
+  func answers(_ script: String, _ expected: String) async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       #expect(try await fixture.shown(script) == expected)
     }
   }
 
-  @Test func whatOnePageCopiesAnotherMayPaste() async throws {
+  @Test("a text that one page copies can be pasted by another")
+  func clipboard() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       _ = try await fixture.shown("module('clipboard').setString('text')")
       #expect(try await fixture.shown("module('clipboard').getString(function (r) { show(r.data) })") == "text")
     }
   }
 
-  @Test func theTimerModuleCallsOnceOrAgainAndStops() async throws {
+  @Test("the module timer calls back once or repeatedly, and can be stopped")
+  func timers() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.speakingPage(
         """
@@ -55,7 +58,8 @@ import Testing
     }
   }
 
-  @Test func aPageMaySayThatItCannotGoOn() async throws {
+  @Test("a page may end itself with an error")
+  func refusal() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.speakingPage(
         "text.addEvent('click', function () { module('instanceWrap').error('type', 12, 'why') })")

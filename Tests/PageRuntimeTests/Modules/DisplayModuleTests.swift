@@ -26,11 +26,12 @@ import Testing
   }
 
   @Test(
+    "a renderer gives the places of elements",
     arguments: [
       ("text", "[30,40,10,40,20,60]"), ("'viewport'", "[750,1334,0,750,0,1334]"),
       ("'none'", #"{"errMsg":"there is no element none","result":false}"#),
     ])
-  func aRendererTellsWhereElementsAre(_ element: String, _ expected: String) async throws {
+  func rectangles(_ element: String, _ expected: String) async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.registry.register(Grid() as any LayoutProviding, as: \.layout)
       let shown = try await fixture.shown(Self.rect(of: element))
@@ -38,7 +39,8 @@ import Testing
     }
   }
 
-  @Test func anElementWithoutAPlaceAndAHostWithoutALayoutSaySo() async throws {
+  @Test("an element without a place, and a host without a layout, answer with an error")
+  func missingRectangles() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let without = try #require(try await fixture.shown(Self.rect(of: "text")))
       #expect(ScriptValue(json: without)?["errMsg"] == "this host does not lay pages out")
@@ -48,7 +50,8 @@ import Testing
     }
   }
 
-  @Test func anAnimationIsAtItsEndAtOnce() async throws {
+  @Test("an animation is at its end at once")
+  func animation() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.speakingPage(
         """
@@ -61,7 +64,8 @@ import Testing
     }
   }
 
-  @Test func whatAPageWantsToBeSeenIsKnown() async throws {
+  @Test("the element that a page scrolls to is noted")
+  func scrolling() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.speakingPage("module('dom').scrollToElement(text, { offset: 3 })")
       await page.settle(within: .seconds(60))
@@ -71,15 +75,16 @@ import Testing
     }
   }
 
-  @Test(arguments: ["pick", "pickDate", "pickTime"])
-  func aPickerThatNobodySeesIsCancelled(_ method: String) async throws {
+  @Test("a picker in a host without a screen is cancelled", arguments: ["pick", "pickDate", "pickTime"])
+  func pickers(_ method: String) async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let shown = try await fixture.shown("module('picker').\(method)({}, function (r) { show(r.result) })")
       #expect(shown == "cancel")
     }
   }
 
-  @Test func aWebViewsMethodsAreThere() async throws {
+  @Test("the methods of a web view exist")
+  func webView() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.speakingPage(
         "var web = add('web'); ['goBack', 'goForward', 'reload'].forEach(function (m) { module('webview')[m](web) })")
@@ -88,7 +93,8 @@ import Testing
     }
   }
 
-  @Test func aFontIsLoadedAndAskedForAgainAsTheHostsRuleSays() async throws {
+  @Test("a font is loaded, and revalidated by the host's rule")
+  func fonts() async throws {
     let rule = ResourceRule(types: [.font], behavior: .cacheThenNetwork)
     try await PageFixture.running(rules: [rule]) { (fixture: PageFixture) async throws in
       fixture.origin.serve("/f.ttf", Array("font".utf8), headers: [.cacheControl: "max-age=600"])

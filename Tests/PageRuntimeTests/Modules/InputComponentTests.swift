@@ -17,7 +17,7 @@ import Testing
     """
 
   @Test(
-    "the focus goes from one input to the other, and both are told",
+    "the focus goes from one input to the other, and both get their events",
     arguments: [
       ("a.focus(); b.focus()", ["input focus first", "input blur first", "textarea focus second"]),
       ("a.focus(); a.focus(); a.blur(); a.blur()", ["input focus first", "input blur first"]),
@@ -49,7 +49,7 @@ import Testing
     }
   }
 
-  @Test("an input that is removed has the focus no more")
+  @Test("an input that is removed no longer has the focus")
   func removal() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.speakingPage(
@@ -63,7 +63,7 @@ import Testing
     }
   }
 
-  @Test("every method that a component announces is there")
+  @Test("every method that a component announces exists")
   func announcements() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.page(

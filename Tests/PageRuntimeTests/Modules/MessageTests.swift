@@ -9,7 +9,8 @@ import Testing
 
 /// What pages and apps tell one another.
 @Suite(.timeLimit(.minutes(5))) struct MessageTests {
-  @Test func pagesHearOneAnotherThroughAChannel() async throws {
+  @Test("pages get each other's messages through a channel")
+  func channels() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let listener = try await fixture.page(
         """
@@ -24,7 +25,8 @@ import Testing
     }
   }
 
-  @Test func globalEventsReachThePagesThatListen() async throws {
+  @Test("global events reach the pages that listen")
+  func globalEvents() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.page(
         """
@@ -39,7 +41,8 @@ import Testing
     }
   }
 
-  @Test func whoNoLongerListensHearsNothing() async throws {
+  @Test("a removed listener gets no events")
+  func removedListeners() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let page = try await fixture.speakingPage(
         """

@@ -33,6 +33,7 @@ import Testing
   }
 
   @Test(
+    "the app's handler is asked and its answer comes back",
     arguments: [
       ("modal.toast({ message: 'hi', duration: 2 })", "hi 2.0", ""),
       ("modal.alert({ message: 'a', okTitle: 'Yes' }, show)", "a Yes", "Yes"),
@@ -45,7 +46,7 @@ import Testing
       ("navigator.pop({ animated: 'true' }, show)", "pop true", "WX_SUCCESS"),
       ("module('event').openURL('../other.js')", "push ORIGIN/other.js", ""),
     ])
-  func theAppIsAskedAndItsAnswerComesBack(_ script: String, _ asked: String, _ shown: String) async throws {
+  func questions(_ script: String, _ asked: String, _ shown: String) async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let app = App()
       fixture.registry.register(app as any ModalPresenting, as: \.modals)
@@ -58,7 +59,8 @@ import Testing
     }
   }
 
-  @Test func withoutAnAppNothingIsOpenedAndTheScriptIsTold() async throws {
+  @Test("without an app no page is opened, and the script gets an error")
+  func noNavigation() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let shown = try await fixture.shown(
         "module('navigator').push({ url: 'next.js' }, function (r) { show([r.result, r.message.length > 0]) })")
@@ -67,7 +69,7 @@ import Testing
     }
   }
   @Test(
-    "who follows the page hears of its messages and questions",
+    "messages and questions are events of the page",
     arguments: [
       ("toast({ message: 'hi' })", "toast: hi"),
       ("alert({ message: 'a', okTitle: 'Yes' })", "alert: a [Yes]"),

@@ -9,7 +9,8 @@ import Testing
 
 /// What `storage` answers.
 @Suite(.timeLimit(.minutes(5))) struct StorageTests {
-  @Test func storageKeepsValuesByName() async throws {
+  @Test("storage stores values by key")
+  func values() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let shown = try await fixture.shown(
         """
@@ -24,7 +25,8 @@ import Testing
     }
   }
 
-  @Test func keysAreListedAndOneThatIsEmptyIsRefused() async throws {
+  @Test("keys are listed, and an empty key is refused")
+  func keys() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let shown = try await fixture.shown(
         """

@@ -10,7 +10,8 @@ import Testing
 
 /// What `stream.fetch` answers.
 @Suite(.timeLimit(.minutes(5))) struct StreamTests {
-  @Test func fetchGivesWhatTheServerSaid() async throws {
+  @Test("fetch gives the server's answer")
+  func fetch() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.origin.respond("/api") { request in
         OriginResponse(
@@ -27,7 +28,8 @@ import Testing
     }
   }
 
-  @Test func aFetchThatFailsSaysSo() async throws {
+  @Test("a fetch that fails gives the reason")
+  func failures() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.origin.script("/cut", [.closeBeforeHead])
       let shown = try await fixture.shown(
@@ -50,7 +52,8 @@ import Testing
     }
   }
 
-  @Test func underCacheThenNetworkTheStoredAnswerComesFirst() async throws {
+  @Test("under cacheThenNetwork the stored answer comes first")
+  func cacheThenNetwork() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.origin.serve("/list", Array("old".utf8), etag: "\"1\"")
       let script = """
@@ -65,7 +68,8 @@ import Testing
     }
   }
 
-  @Test func aBundleThatKnowsNothingOfCachesGetsWhatTheHostsRuleSays() async throws {
+  @Test("a request without a behaviour gets that of the host's rule")
+  func hostRule() async throws {
     let rule = ResourceRule(.glob("/list*"), types: [.fetch], behavior: .cacheThenNetwork)
     try await PageFixture.running(rules: [rule]) { (fixture: PageFixture) async throws in
       fixture.origin.serve("/list", Array("old".utf8), etag: "\"1\"")
@@ -80,11 +84,12 @@ import Testing
   }
 
   @Test(
+    "the body is read by its type",
     arguments: [
       ("json", #"{"a": [1, null]}"#, #"{"a":[1,null]}"#), ("json", "no json", "no json"), ("text", "{}", "{}"),
       ("jsonp", #"call({"a": 1});"#, #"{"a":1}"#), ("jsonp", "x", "x"),
     ])
-  func theTextIsReadAsItsTypeSays(_ type: String, _ body: String, _ expected: String) async throws {
+  func types(_ type: String, _ body: String, _ expected: String) async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.origin.serve("/data", Array(body.utf8))
       let shown = try await fixture.shown(
@@ -93,7 +98,8 @@ import Testing
     }
   }
 
-  @Test func whatTheScriptSetsIsSent() async throws {
+  @Test("the script's method, fields and body are sent")
+  func requests() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.origin.respond("/api") { _ in OriginResponse() }
       _ = try await fixture.shown(
@@ -108,7 +114,8 @@ import Testing
     }
   }
 
-  @Test func progressTellsOfTheBeginningAndTheEnd() async throws {
+  @Test("progress is called at the beginning and at the end")
+  func progress() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.origin.serve("/data", Array("12345".utf8))
       let shown = try await fixture.shown(
@@ -119,7 +126,8 @@ import Testing
     }
   }
 
-  @Test func aTimeoutIsAFailure() async throws {
+  @Test("a time-out is a failure")
+  func timeout() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.origin.script("/slow", [.stallBeforeHead])
       let shown = try await fixture.shown(
@@ -128,15 +136,15 @@ import Testing
     }
   }
 
-  @Test(arguments: ["file:///etc/passwd", "", "ftp://h/"])
-  func whatMayNotBeFetchedFails(_ url: String) async throws {
+  @Test("a request that is not allowed fails", arguments: ["file:///etc/passwd", "", "ftp://h/"])
+  func forbiddenRequests(_ url: String) async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let shown = try await fixture.shown(
         "module('stream').fetch({ url: '\(url)' }, function (r) { show([r.status, r.ok]) })")
       #expect(shown == "[-1,false]")
     }
   }
-  @Test("sendHttp, the older form of fetch, gives the answer's text")
+  @Test("sendHttp, the older form of fetch, gives the body as text")
   func sendHTTP() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.origin.respond("/api") { request in

@@ -20,7 +20,8 @@ import WebSocketTransport
     """
   }
 
-  @Test func textAndBinaryGoBothWays() async throws {
+  @Test("text and binary messages go both ways")
+  func messages() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       try await SocketServer.running { server in
         let send = "socket.send('a'); socket.send(new Uint8Array([1, 255]).buffer); socket.send('last')"
@@ -31,7 +32,8 @@ import WebSocketTransport
     }
   }
 
-  @Test func aServersCloseAndALostConnectionAreTold() async throws {
+  @Test("a server's close and a lost connection are events of the script")
+  func ends() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       try await SocketServer.running { server in
         for (path, expected) in [
@@ -46,7 +48,8 @@ import WebSocketTransport
     }
   }
 
-  @Test func aPageThatIsDestroyedClosesItsSocketAndASecondSocketTheFirst() async throws {
+  @Test("a destroyed page closes its socket, and a second socket closes the first")
+  func replacement() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       try await SocketServer.running { server in
         let again = "socket.WebSocket('\(server.url("/echo"))', ''); socket.onOpen(function () { say('again') })"
@@ -59,7 +62,8 @@ import WebSocketTransport
     }
   }
 
-  @Test func aCloseThatMayNotBeSentIsAnError() async throws {
+  @Test("a close with an invalid code or reason is an error")
+  func invalidCloses() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       try await SocketServer.running { server in
         let page = try await fixture.speakingPage(Self.script(server.url("/echo"), "socket.close(1001, '')"))
@@ -70,7 +74,8 @@ import WebSocketTransport
     }
   }
 
-  @Test func whatWaitsToBeSentHasALimit() {
+  @Test("the bytes that wait to be sent have a limit")
+  func outboxLimit() {
     let outbox = SocketOutbox(limit: 10)
     #expect(outbox.add(.send(.text("12345678")), bytes: 8))
     #expect(!outbox.add(.send(.text("123")), bytes: 3))

@@ -15,6 +15,7 @@ struct PreviewTests {
   // MARK: Values
 
   @Test(
+    "styles are written in the units of the design",
     arguments: [
       ("width", 750, "width:7.5rem"), ("width", "37.5px", "width:0.375rem"), ("marginLeft", -20, "margin-left:-0.2rem"),
       ("width", "10wx", "width:0.2rem"), ("width", "50%", "width:50%"), ("flex", 1, "flex:1"),
@@ -26,11 +27,12 @@ struct PreviewTests {
       ("fontFamily", "Open Sans, 'x\"y'", "font-family:'Open Sans','xy'"),
       ("background-color", "#fff", "background-color:#fff"),
     ] as [(String, ScriptValue, String)])
-  func stylesAreWrittenInTheDesignsUnits(_ name: String, _ value: ScriptValue, _ expected: String) {
+  func units(_ name: String, _ value: ScriptValue, _ expected: String) {
     #expect(InlineStyle.declarations([name: value]) == [expected])
   }
 
   @Test(
+    "values that are more than a style are left out",
     arguments: [
       ("color", "red;background:blue"), ("color", "red}body{display:none"), ("background", "url(http://x)"),
       ("background", "URL (http://x)"), ("backgroundImage", "image-set(x)"), ("width", "expression(alert(1))"),
@@ -38,26 +40,30 @@ struct PreviewTests {
       ("-moz-binding", "x"), ("content", "x"), ("onclick", "x"), ("color:active", "red"), ("display", "none"),
       ("zIndex", 3), ("color", ""), ("width", ["a": 1]), ("animation", "x 1s"),
     ] as [(String, ScriptValue)])
-  func whatIsMoreThanAStyleIsLeftOut(_ name: String, _ value: ScriptValue) {
+  func unsafeStyles(_ name: String, _ value: ScriptValue) {
     #expect(InlineStyle.declarations([name: value]) == [])
   }
 
-  @Test(arguments: [
-    ("https://x/a.png", true), ("//x/a.png", true), ("a.png", true), ("a/b:c.png", true), ("file:///a.png", true),
-    ("data:image/png;base64,AA", true), ("data:font/ttf;base64,AA", true), ("javascript:alert(1)", false),
-    ("JavaScript:alert(1)", false), ("java\nscript:alert(1)", false), (" javascript:alert(1)", false),
-    ("data:text/html,<script>", false), ("data:,x", false), ("vbscript:x", false), ("blob:x", false), ("", false),
-  ])
-  func onlyWhatCannotRunIsAPicturesURL(_ text: String, _ isSafe: Bool) {
+  @Test(
+    "a picture's URL cannot run a script",
+    arguments: [
+      ("https://x/a.png", true), ("//x/a.png", true), ("a.png", true), ("a/b:c.png", true), ("file:///a.png", true),
+      ("data:image/png;base64,AA", true), ("data:font/ttf;base64,AA", true), ("javascript:alert(1)", false),
+      ("JavaScript:alert(1)", false), ("java\nscript:alert(1)", false), (" javascript:alert(1)", false),
+      ("data:text/html,<script>", false), ("data:,x", false), ("vbscript:x", false), ("blob:x", false), ("", false),
+    ])
+  func pictureURLs(_ text: String, _ isSafe: Bool) {
     #expect((PreviewURL.safe(text) != nil) == isSafe)
   }
 
-  @Test func aFixedElementStaysWithThePageInAWideWindow() {
+  @Test("a fixed element stays with the page in a wide window")
+  func fixedElements() {
     #expect(
       InlineStyle.declarations(["position": "fixed", "left": 20]) == ["left:calc(var(--x) + 0.2rem)", "position:fixed"])
   }
 
-  @Test func aVeryDeepTreeIsWrittenWithoutRecursion() throws {
+  @Test("a very deep tree is written without recursion")
+  func deepTree() throws {
     var tree = try Self.tree([])
     for depth in 1...900 {
       try tree.apply(
@@ -67,7 +73,8 @@ struct PreviewTests {
     #expect(HTMLPreview(tree, title: "").body.ranges(of: "</div>").count == 901)
   }
 
-  @Test func whatThePageHasLoadedStandsInTheDocument() async throws {
+  @Test("loaded pictures and fonts are in the document")
+  func embeddedResources() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.origin.serve("/pages/a.svg", Array("<svg width='4' height='3'></svg>".utf8), contentType: "text/plain")
       fixture.origin.serve("/pages/f.ttf", Array("glyphs".utf8), contentType: "font/ttf")
@@ -91,7 +98,8 @@ struct PreviewTests {
     }
   }
 
-  @Test func anEmbeddedPageStandsInItsElement() async throws {
+  @Test("an embedded page is in its element")
+  func embeddedPages() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let inner = """
         // { "framework": "Vanilla" }
@@ -126,7 +134,8 @@ struct PreviewTests {
     "x') format('x');} body{background:red} @font-face{src:url('y",
   ]
 
-  @Test func nothingThatAPageSaysRuns() async throws {
+  @Test("no text of a page runs")
+  func escaping() async throws {
     let types = [
       "text", "image", "input", "textarea", "a", "web", "video", "switch", "slider", "indicator", "richtext",
     ]
@@ -161,7 +170,7 @@ struct PreviewTests {
   }
 
   @Test("a picture that failed or cannot be loaded keeps its room and shows nothing")
-  func noFrames() async throws {
+  func failedPictures() async throws {
     let style: [String: ScriptValue] = ["width": 200, "height": 100]
     var tree = try Self.tree([
       ElementDescription(ref: "failed", type: "image", attributes: ["src": "gone.png", "alt": "a cat"], style: style),
@@ -208,7 +217,8 @@ struct PreviewTests {
     #expect(html.contains("type=\"text\"") && html.contains("placeholder=\"when?\""))
   }
 
-  @Test func elementsLookAsTheyDoOnADevice() async throws {
+  @Test("elements look as they do on a device")
+  func layout() async throws {
     func box(
       _ ref: String, _ type: String = "div", _ attributes: [String: ScriptValue] = [:],
       _ style: [String: ScriptValue] = [:], _ children: [ElementDescription] = []

@@ -7,8 +7,8 @@ import Testing
 
 /// The pages in `bundles/`, as a browser shows their previews.
 @Suite(.serialized) struct SamplesInBrowserTests {
-  @Test(arguments: SampleTests.names)
-  func everySampleLooksAsItsTreeSays(_ name: String) async throws {
+  @Test("every sample looks in a browser as its tree says", arguments: SampleTests.names)
+  func samples(_ name: String) async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       try SampleTests.serve(fixture)
       let page = try await SampleTests.open(name, fixture)

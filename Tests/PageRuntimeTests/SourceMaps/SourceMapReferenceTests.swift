@@ -9,28 +9,33 @@ import Testing
 @testable import PageRuntime
 
 struct SourceMapReferenceTests {
-  @Test(arguments: [
-    ("a()\n//# sourceMappingURL=a.js.map", "a.js.map"), ("a()\n//@ sourceMappingURL=a.js.map\n", "a.js.map"),
-    ("a() //# sourceMappingURL=a.js.map\r\n\r\n", "a.js.map"), ("/*# sourceMappingURL=a.css.map */", "a.css.map"),
-    ("//# sourceMappingURL=a.map\n// more\n\n//\tlast\n", "a.map"),
-    ("//# sourceMappingURL=old.map\n//# sourceMappingURL=new.map", "new.map"),
-    ("//# sourceMappingURL=data:application/json;base64,e30=", "data:application/json;base64,e30="),
-  ])
-  func theReferenceAtTheEndIsFound(_ source: String, _ expected: String) {
+  @Test(
+    "the reference at the end of a script is found",
+    arguments: [
+      ("a()\n//# sourceMappingURL=a.js.map", "a.js.map"), ("a()\n//@ sourceMappingURL=a.js.map\n", "a.js.map"),
+      ("a() //# sourceMappingURL=a.js.map\r\n\r\n", "a.js.map"), ("/*# sourceMappingURL=a.css.map */", "a.css.map"),
+      ("//# sourceMappingURL=a.map\n// more\n\n//\tlast\n", "a.map"),
+      ("//# sourceMappingURL=old.map\n//# sourceMappingURL=new.map", "new.map"),
+      ("//# sourceMappingURL=data:application/json;base64,e30=", "data:application/json;base64,e30="),
+    ])
+  func references(_ source: String, _ expected: String) {
     #expect(SourceMapReference.find(in: source) == expected)
   }
 
-  @Test(arguments: [
-    "", "\n\n", "a()", "//# sourceMappingURL=", "//# sourceMappingURL=a.map\na()",
-    "var a = '//# sourceMappingURL=a.map'", "//#sourceMappingURL=a.map", "/*# sourceMappingURL=a.map",
-    "// sourceMappingURL=a.map", "sourceMappingURL=a.map",
-  ])
-  func whatIsNoReferenceIsNone(_ source: String) { #expect(SourceMapReference.find(in: source) == nil) }
+  @Test(
+    "other texts are not taken for a reference",
+    arguments: [
+      "", "\n\n", "a()", "//# sourceMappingURL=", "//# sourceMappingURL=a.map\na()",
+      "var a = '//# sourceMappingURL=a.map'", "//#sourceMappingURL=a.map", "/*# sourceMappingURL=a.map",
+      "// sourceMappingURL=a.map", "sourceMappingURL=a.map",
+    ])
+  func otherComments(_ source: String) { #expect(SourceMapReference.find(in: source) == nil) }
 
   private static let map = try? SourceMap(
     reading: Array(#"{"version":3,"sources":["src/a.ts"],"names":[],"mappings":"AAAA;AACA;AAIE"}"#.utf8))
 
-  @Test func anExceptionAndItsCallsAreMapped() throws {
+  @Test("an exception and its calls are mapped")
+  func mapping() throws {
     let exception = ScriptException(
       message: "no", url: "http://x/a.js", line: 3, column: 9,
       stack:
@@ -43,13 +48,15 @@ struct SourceMapReferenceTests {
         == "inner@src/a.ts:6:3\nforEach@[native code]\nsrc/a.ts:1:1\nother@http://x/b.js:1:1\nout@http://x/a.js:9:1")
   }
 
-  @Test func anExceptionWithoutAPlaceHasThatOfItsInnermostCall() throws {
+  @Test("an exception without a place has that of its innermost call")
+  func innermostCall() throws {
     let exception = ScriptException(message: "no", stack: "map@[native code]\ninner@http://x/a.js:3:9")
     #expect(exception.located.description == "no (http://x/a.js:3:9)")
     #expect(exception.mapped(through: try #require(Self.map), of: "http://x/a.js").line == 6)
   }
 
-  @Test func aScriptFromTheNetworkReadsNoMapFromThisMachine() async throws {
+  @Test("a script from the network cannot read a local map")
+  func localMaps() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let json = #"{"version":3,"sources":["a.ts"],"names":[],"mappings":"AAAA"}"#
       try Data(json.utf8).write(to: URL(fileURLWithPath: fixture.folder.file("a.map")))
@@ -66,7 +73,8 @@ struct SourceMapReferenceTests {
     }
   }
 
-  @Test func aMapIsFoundInTheScriptBesideItAndOnTheNetwork() async throws {
+  @Test("a map is found in the script, beside it and on the network")
+  func lookup() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let json = #"{"version":3,"sources":["a.ts"],"names":[],"mappings":"AAAA"}"#
       fixture.origin.serve("/maps/a.map", Array(json.utf8), contentType: "application/json")

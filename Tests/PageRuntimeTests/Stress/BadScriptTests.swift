@@ -36,24 +36,26 @@ extension StressTests {
       }
     }
 
-    @Test(.timeLimit(.minutes(5)), arguments: places)
-    func whatIsThrownIsReportedAndThePageGoesOn(_ place: String) async throws {
+    @Test("an exception is reported and the page goes on", .timeLimit(.minutes(5)), arguments: places)
+    func exceptions(_ place: String) async throws {
       let end = try await Self.tapped("throw new TypeError('no such thing')", at: place, limits: ScriptLimits())
       #expect(end.phase == .live)
       #expect(end.exceptions.first?.contains("no such thing") == true)
     }
 
-    @Test(.timeLimit(.minutes(5)), arguments: places)
-    func whatDoesNotEndIsStoppedAndSo(_ place: String) async throws {
+    @Test("an endless script is stopped and its page fails", .timeLimit(.minutes(5)), arguments: places)
+    func endlessScripts(_ place: String) async throws {
       let end = try await Self.tapped("for (;;) {}", at: place, limits: ScriptLimits(time: .milliseconds(200)))
       #expect(end.phase == .failed)
       #expect(end.failure?.contains("ran for longer than 0.2 seconds") == true)
     }
 
-    @Test(arguments: [
-      "(function f() { return f() + 1 })()", "var a = {}; a.toString = function () { return '' + a }; '' + a",
-    ])
-    func recursionWithoutEndIsTheScriptsError(_ script: String) async throws {
+    @Test(
+      "endless recursion is an error of the script",
+      arguments: [
+        "(function f() { return f() + 1 })()", "var a = {}; a.toString = function () { return '' + a }; '' + a",
+      ])
+    func recursion(_ script: String) async throws {
       let end = try await Self.tapped(script, at: "bad()", limits: ScriptLimits())
       #expect(end.phase == .live)
       #expect(end.exceptions.first?.contains("Maximum call stack") == true)
@@ -75,23 +77,26 @@ extension StressTests {
       }
     }
 
-    @Test(arguments: [
-      ("(function f() { return f() + 1 })()", "Maximum call stack"), ("for (;;) {}", "ran for longer than 0.3 seconds"),
-      ("throw 'words'", "words"), ("throw null", "null"),
-      ("throw { toString: function () { throw 1 } }", "an object was thrown"),
-      ("throw new Proxy({}, { get: function () { throw 1 } })", "an object was thrown"),
-      ("while (true) { try { for (;;) {} } catch (e) {} finally { continue } }", "ran for longer"),
-      ("var a = { get x() { for (;;) {} } }; body.setAttr('a', a)", "ran for longer"),
-      ("body.setAttr('a', new Proxy({}, { ownKeys: function () { for (;;) {} } }))", "ran for longer"),
-      ("document.createElement({ toString: function () { for (;;) {} } })", "ran for longer"),
-      ("console.log({ toJSON: function () { for (;;) {} } })", "ran for longer"),
-      ("nativeLog({ toString: function () { for (;;) {} } }); for (;;) {}", "ran for longer"),
-      ("for (;;) try { nativeLog({ toString: function () { for (;;) {} } }) } catch (e) {}", "ran for longer"),
-      ("'a'.repeat(30).replace(/(a+)+b/, '')  ; for (;;) {}", "ran for longer"),
-      ("[3, 2, 1].sort(function () { for (;;) {} })", "ran for longer"),
-      ("throw new Error('x'.repeat(1000000))", "xxxx"),
-    ])
-    func aBundleThatIsBadFromTheBeginningFailsWithItsReason(_ script: String, _ reason: String) async throws {
+    @Test(
+      "a bundle that fails at once fails its page with the reason",
+      arguments: [
+        ("(function f() { return f() + 1 })()", "Maximum call stack"),
+        ("for (;;) {}", "ran for longer than 0.3 seconds"),
+        ("throw 'words'", "words"), ("throw null", "null"),
+        ("throw { toString: function () { throw 1 } }", "an object was thrown"),
+        ("throw new Proxy({}, { get: function () { throw 1 } })", "an object was thrown"),
+        ("while (true) { try { for (;;) {} } catch (e) {} finally { continue } }", "ran for longer"),
+        ("var a = { get x() { for (;;) {} } }; body.setAttr('a', a)", "ran for longer"),
+        ("body.setAttr('a', new Proxy({}, { ownKeys: function () { for (;;) {} } }))", "ran for longer"),
+        ("document.createElement({ toString: function () { for (;;) {} } })", "ran for longer"),
+        ("console.log({ toJSON: function () { for (;;) {} } })", "ran for longer"),
+        ("nativeLog({ toString: function () { for (;;) {} } }); for (;;) {}", "ran for longer"),
+        ("for (;;) try { nativeLog({ toString: function () { for (;;) {} } }) } catch (e) {}", "ran for longer"),
+        ("'a'.repeat(30).replace(/(a+)+b/, '')  ; for (;;) {}", "ran for longer"),
+        ("[3, 2, 1].sort(function () { for (;;) {} })", "ran for longer"),
+        ("throw new Error('x'.repeat(1000000))", "xxxx"),
+      ])
+    func failingBundles(_ script: String, _ reason: String) async throws {
       let failure = try await Self.opened(script, limits: ScriptLimits(time: .milliseconds(300)))
       #expect(failure.utf8.count < 50_000)
       #expect(failure.contains(reason), "\(failure.prefix(200))")

@@ -26,8 +26,8 @@ extension StressTests {
     }
 
     /// Of one bundle, whose group is used again, and of as many as there are pages.
-    @Test(.timeLimit(.minutes(5)), arguments: [false, true])
-    func aThousandPagesEndWhereTheyBegan(_ isOtherEachTime: Bool) async throws {
+    @Test("a thousand pages leave no memory behind", .timeLimit(.minutes(5)), arguments: [false, true])
+    func thousandPages(_ isOtherEachTime: Bool) async throws {
       try await PageFixture.running { (fixture: PageFixture) async throws in
         var pages: [WeakPage] = []
         func open(_ count: Int) async throws {
@@ -54,7 +54,7 @@ extension StressTests {
     }
 
     @Test(
-      .timeLimit(.minutes(5)),
+      "a script that takes memory without end is stopped", .timeLimit(.minutes(5)),
       arguments: [
         "var all = []; for (;;) all.push({ at: all.length })",
         "var all = []; for (;;) all.push(new Array(1000).fill(1))",
@@ -62,17 +62,19 @@ extension StressTests {
         "var all = []; for (;;) all.push(new Uint8Array(65536).fill(7))",
         "var all = {}; for (var i = 0; ; i++) all['name' + i] = i",
       ])
-    func whatTakesMemoryWithoutEndIsStopped(_ script: String) async throws {
+    func endlessMemory(_ script: String) async throws {
       let limits = ScriptLimits(time: .seconds(30), residentBytes: ScriptLimits.residentBytesNow() + (256 << 20))
       let failure = try await BadScriptTests.opened(script, limits: limits)
       #expect(failure.contains("MiB are allowed"), "\(failure)")
     }
 
-    @Test(arguments: [
-      "new Array(4294967295).fill(0).map(String)", "new ArrayBuffer(1e15)", "'x'.repeat(2 ** 40)",
-      "var s = 'x'; for (;;) s += s", "new Uint8Array(2 ** 53)", "JSON.stringify(new Array(4e9))",
-    ])
-    func whatAsksForTooMuchAtOnceIsRefused(_ script: String) async throws {
+    @Test(
+      "a script that asks for too much memory at once is refused",
+      arguments: [
+        "new Array(4294967295).fill(0).map(String)", "new ArrayBuffer(1e15)", "'x'.repeat(2 ** 40)",
+        "var s = 'x'; for (;;) s += s", "new Uint8Array(2 ** 53)", "JSON.stringify(new Array(4e9))",
+      ])
+    func largeAllocation(_ script: String) async throws {
       let limits = ScriptLimits(time: .seconds(2), residentBytes: ScriptLimits.residentBytesNow() + (512 << 20))
       #expect(try await BadScriptTests.opened(script, limits: limits) != "")
     }

@@ -49,8 +49,9 @@ extension StressTests {
       }
       """
 
-    @Test(.timeLimit(.minutes(2)), arguments: [1, 2, 3])
-    func whateverNativesAreCalledWithThePageGoesOnOrFails(_ seed: Int) async throws {
+    @Test(
+      "native functions take any arguments: the page goes on or fails", .timeLimit(.minutes(2)), arguments: [1, 2, 3])
+    func arguments(_ seed: Int) async throws {
       let limits = ScriptLimits(time: .seconds(60))
       try await PageFixture.running(limits: limits, frameworks: [.vue: Self.open]) {
         (fixture: PageFixture) async throws in
