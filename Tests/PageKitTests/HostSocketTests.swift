@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct HostSocketTests {
   private struct Forbidden: Error, CustomStringConvertible { let description = "not there" }
 
-  /// What a host's page is told when it opens a socket.
+  /// Returns the events that a page of a host gets when it opens a socket.
   private static func told(
     _ url: String, _ change: (inout HostConfiguration) -> Void = { _ in }
   ) async throws -> String? {

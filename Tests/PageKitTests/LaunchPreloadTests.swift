@@ -2,7 +2,7 @@ import PageKit
 import PageTesting
 import Testing
 
-/// The preload that a launch begins, and the network that the app knows of.
+/// The preload that a launch starts, and the app's setting of the network.
 struct LaunchPreloadTests {
   @Test("a launch's preload continues when the server comes back")
   func returningServer() async throws {
@@ -61,7 +61,7 @@ struct LaunchPreloadTests {
       let report = await host.preload().report()
       #expect(report.failures.first?.error.contains("the network is set to offline") == true)
       #expect(site.origin.requests.count == before)
-      // Nobody is left alone for having failed.
+      // Origins that failed are asked again.
       try site.publish("second")
       host.reachability.setting = .observed
       #expect(await host.preload().report().release == "second")

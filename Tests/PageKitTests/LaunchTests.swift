@@ -150,7 +150,7 @@ struct LaunchTests {
       let page = try await host.open(url, options: PageOptions(fallback: fallback))
       #expect(await page.phase == .failed)
       #expect(await page.shownFallback?.fallback == fallback)
-      // Once the page can be had, it is shown.
+      // Once the server has the page, it is shown.
       try site.publish("first")
       await host.relaunch()
       await page.destroy()

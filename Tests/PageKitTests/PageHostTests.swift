@@ -3,7 +3,7 @@ import PageKit
 import PageTesting
 import Testing
 
-/// Pages of a host, counted at the server.
+/// Pages of a host, with the requests that the server gets.
 struct PageHostTests {
   @Test("fifty openings in one launch ask for the manifest once and for nothing else")
   func manyOpenings() async throws {

@@ -48,7 +48,7 @@ struct PageSite {
     return configuration
   }
 
-  /// What a page of the host shows.
+  /// Returns the text that a page of the host shows.
   func shown(_ name: String, _ host: PageHost) async throws -> String {
     let page = await host.page()
     try await page.renderByURL(origin.url(for: "/b/\(name).js"))

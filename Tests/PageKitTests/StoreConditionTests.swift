@@ -3,9 +3,9 @@ import PageKit
 import PageTesting
 import Testing
 
-/// Hosts whose store is read only, held, or to be let go of.
+/// Hosts whose store is read-only or held, and released memory.
 struct StoreConditionTests {
-  /// After this the store's folder can no longer be locked, by root either.
+  /// Makes the store's folder impossible to lock, for root too.
   private static func lockOut(_ site: PageSite) throws {
     let lock = site.folder.file("store/lock")
     try FileManager.default.removeItem(atPath: lock)

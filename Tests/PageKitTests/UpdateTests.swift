@@ -2,7 +2,7 @@ import PageKit
 import PageTesting
 import Testing
 
-/// What an app hears of newer bytes, and how its pages take them.
+/// News of newer bytes, and pages that open with them.
 struct UpdateTests {
   @Test("a page and its host hear of a new release, and a reload takes it")
   func newRelease() async throws {

@@ -8,7 +8,7 @@ struct UserTests {
   private static let ann = CachePartition.user("ann")
   private static let bob = CachePartition.user("bob")
 
-  /// Serves what the session's cookie says; without one nothing.
+  /// Serves the name in the session's cookie; without a cookie nothing.
   private static func serveProfile(_ site: PageSite) {
     site.origin.serve("/profile", Array("public".utf8), headers: [.cacheControl: "max-age=600"])
   }
@@ -18,7 +18,7 @@ struct UserTests {
     return String(decoding: try await loaded.body.collect(), as: UTF8.self)
   }
 
-  /// Runs a script with the module `storage`, and gives what the page shows.
+  /// Runs a script with the module `storage`, and returns the text that the page shows.
   private static func run(_ script: String, _ host: PageHost, on page: PageInstance? = nil) async throws -> String {
     let shown = if let page { page } else { await host.page() }
     try await shown.render(

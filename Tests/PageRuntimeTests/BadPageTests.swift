@@ -4,7 +4,7 @@ import Testing
 
 @testable import PageRuntime
 
-/// What bad bundles get: the page fails with its reason, the others and the process go on.
+/// Bad bundles: the page fails with the reason, and other pages and the process go on.
 struct BadPageTests {
   private static func failure(_ script: String, limits: ScriptLimits = ScriptLimits()) async throws -> String {
     try await PageFixture.running(limits: limits) { (fixture: PageFixture) async throws in
@@ -50,7 +50,7 @@ struct BadPageTests {
   func actingForAnother() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let victim = try await fixture.page("add('text', { attr: { value: 'mine' } })")
-      // Its own document, told to be another page's.
+      // A document of its own with another page's id.
       let page = try await fixture.page(
         """
         var Document = weex.document.constructor

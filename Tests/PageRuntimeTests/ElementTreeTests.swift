@@ -70,7 +70,7 @@ struct ElementTreeTests {
     }
   }
 
-  /// Whatever commands come, every element but the body has one parent that has it as a child once, one deeper.
+  /// After any commands, every element but the body is a child of one parent, once, and one level deeper.
   @Test("any commands leave a valid tree")
   func randomCommands() throws {
     var generator = SeededGenerator(seed: 3)

@@ -6,9 +6,9 @@ import Testing
 
 @testable import PageRuntime
 
-/// Pages in pages, and documents for browsers.
+/// Embedded pages, documents of web elements, and the stack.
 struct EmbeddingTests {
-  /// A bundle that shows some words.
+  /// A bundle that shows a text.
   private static func bundle(_ text: String, more: String = "") -> [UInt8] {
     Array(
       """
@@ -176,7 +176,7 @@ struct EmbeddingTests {
       #expect(await stack.pages.first === page)
       let next = try #require(await stack.top)
       #expect(await next.shown == "next")
-      // The limit is said to the script.
+      // The script gets the limit.
       try await next.fireEvent("_root", "longpress")
       await next.settle(within: .seconds(60))
       #expect(await next.tree.outline.contains("the stack has 2 pages already"))

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PageRuntime
 
-/// Framework files that an app supplies: the fixtures do what those in the wild do, as far as the host can tell.
+/// Framework files of an app. The fixtures make the same native calls as published frameworks.
 struct FrameworkFileTests {
   private static func frameworks() throws -> [BundleType: String] {
     [.vue: try Fixture.text("reactive.js"), .weex: try Fixture.text("legacy.js")]
@@ -19,7 +19,7 @@ struct FrameworkFileTests {
     return page
   }
 
-  /// A counter that every way of the host's to a framework can change.
+  /// A counter that each of the host's ways into a framework changes.
   private static let counter = """
     // { "framework": "Vue" }
     new Vue({
@@ -163,9 +163,9 @@ struct FrameworkFileTests {
     }
   }
 
-  // MARK: What does not fit
+  // MARK: Invalid frameworks and bundles
 
-  /// Why a page does not open with these frameworks.
+  /// Returns the error with which a page fails to open with these frameworks.
   private static func failure(_ frameworks: [BundleType: String], _ source: String) async throws -> String {
     let limits = ScriptLimits(time: .seconds(1))
     return try await PageFixture.running(limits: limits, frameworks: frameworks) {
@@ -174,7 +174,7 @@ struct FrameworkFileTests {
       await #expect(throws: PageError.self) { try await page.render(source) }
       #expect(await page.phase == .failed)
       let reason = await page.failure?.description
-      // Those that need none of it open all the same.
+      // Bundles that do not need it open.
       let other = try await fixture.page("add('text', { attr: { value: 'well' } })")
       #expect(await other.shown == "well")
       await other.destroy()
@@ -192,7 +192,7 @@ struct FrameworkFileTests {
       ("\n\nthrow new Error('no boot')", vue, ["Vue framework", "no boot", "vue-framework.js:3"]),
       ("var a = 1", vue, ["Vue framework", "vue-framework.js defines no function createInstanceContext"]),
       ("createInstanceContext = function () {}", vue, ["Vue framework", "there is no function registerComponents"]),
-      // What opens a page.
+      // The function that opens a page.
       (
         "registerModules = registerComponents = function () {}; createInstanceContext = function () { return new Error('will not') }",
         vue, ["will not"]
@@ -220,7 +220,8 @@ struct FrameworkFileTests {
     let legacy = try await Self.failure(frameworks, "var a = ;")
     #expect(legacy.contains("SyntaxError"))
   }
-  /// A framework that shows what it sees itself, and gives pages nothing.
+
+  /// A framework whose pages show the value of an expression, as it sees it itself.
   private static func speaking(_ expression: String) -> String {
     """
     ;(function () {

@@ -80,7 +80,7 @@ struct FrameworkPoolTests {
     for number in 0..<FrameworkPool.fullGroups + 4 {
       groups.append(try await pool.group(for: Self.purpose(source: "\(number)")))
     }
-    // One is made ready meanwhile: it may count as one with a page, or have been begun before the others had any.
+    // One group is booted meanwhile: it may count as one with a page, or have been started before the others had pages.
     #expect(groups.prefix(FrameworkPool.fullGroups - 1).allSatisfy { $0.isReusable })
     #expect(groups.dropFirst(FrameworkPool.fullGroups).count { $0.isReusable } <= 1)
     let last = try #require(groups.last { !$0.isReusable })
@@ -91,7 +91,7 @@ struct FrameworkPoolTests {
     #expect(outcome.failure == nil)
     await pool.keep(last, for: Self.purpose())
     #expect(await pool.keptCount == 0)
-    // When they have gone, groups are made as before.
+    // When the pages have ended, groups are made as before.
     groups = []
     await pool.releaseMemory()
     #expect(try await pool.group(for: Self.purpose()).isReusable)

@@ -7,15 +7,15 @@ import Testing
 
 @testable import PageRuntime
 
-/// How pictures are loaded, and by whom.
+/// The default image loader, and one of the app.
 @Suite(.timeLimit(.minutes(5))) struct ImageLoaderTests {
-  /// As much of a PNG as tells its size.
+  /// The beginning of a PNG, up to its size.
   private static func png(_ width: UInt8, padding: Int = 0) -> [UInt8] {
     [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13] + Array("IHDR".utf8) + [0, 0, 0, width, 0, 0, 0, 9]
       + [UInt8](repeating: 0, count: padding)
   }
 
-  /// The widths an element's picture had, in order.
+  /// The widths of an element's pictures, in order.
   private static func widths(_ page: PageInstance) async -> [Int] {
     await page.settle(within: .seconds(10))
     await page.destroy()

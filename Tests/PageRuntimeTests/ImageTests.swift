@@ -8,7 +8,7 @@ import Testing
 @testable import PageRuntime
 
 struct ImageTests {
-  /// The heads of small pictures: as much of each as tells its kind and size.
+  /// The beginnings of small pictures, up to their format and size.
   private static let heads: [(ImageFormat, [UInt8], Int, Int)] = [
     (
       .png,

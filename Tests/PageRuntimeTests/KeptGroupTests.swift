@@ -5,7 +5,7 @@ import Testing
 
 @testable import PageRuntime
 
-/// Groups that are kept of pages that ended, where the framework has timers of its own.
+/// Groups of pages that have ended, of a framework with timers of its own.
 @Suite(.timeLimit(.minutes(5))) struct KeptGroupTests {
   private static let bundle = """
     // { "framework": "Vue" }
@@ -19,7 +19,7 @@ import Testing
 
   private static func opened(_ fixture: PageFixture, _ source: String) async throws -> PageInstance {
     let page = await PageInstance(environment: fixture.environment)
-    // The same bundle to the pool, which keeps groups by it.
+    // The pool keeps groups by bundle: it is the same one.
     try await page.render(source, options: PageOptions(bundleURL: "kept.js"))
     return page
   }

@@ -141,7 +141,7 @@ struct LifecycleTests {
 
   // MARK: Ends and new beginnings
 
-  /// Opens a page whose bundle does not come, does something to it, and tells how the opening ended.
+  /// Opens a page whose bundle does not come, does something to the page, and returns how the opening ended.
   private static func openingEnds(
     _ body: @escaping @PageActor @Sendable (PageInstance, PageFixture) async throws -> Void
   ) async throws -> (any Error)? {

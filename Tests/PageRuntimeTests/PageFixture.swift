@@ -9,7 +9,7 @@ import WebSocketTransport
 
 @testable import PageRuntime
 
-/// An origin, and pages that load from it.
+/// An origin and pages that load from it.
 struct PageFixture {
   let origin: FaultOrigin
   let folder: TemporaryDirectory
@@ -85,7 +85,7 @@ struct PageFixture {
       """)
   }
 
-  /// What such a page shows once it has settled.
+  /// Returns the text that such a page shows when it has settled.
   func shown(_ script: String) async throws -> String? {
     let page = try await speakingPage(script)
     await page.settle(within: .seconds(50))
@@ -96,7 +96,7 @@ struct PageFixture {
 }
 
 extension PageFixture {
-  /// What a script tells with `tell(value)`, as JSON, after it has run.
+  /// Returns the argument of a script's `tell(value)` as JSON.
   func told(_ script: String) async throws -> String {
     let page = try await page(
       "var told = []\nfunction tell(v) { told.push(v === undefined ? '-' : v) }\n" + script
@@ -106,12 +106,12 @@ extension PageFixture {
     return told ?? "nothing"
   }
 
-  /// The same, of a page in an origin of its own.
+  /// Does the same with an origin of its own.
   static func told(_ script: String) async throws -> String {
     try await running { (fixture: PageFixture) async throws in try await fixture.told(script) }
   }
 
-  /// What a script sends to the host beyond its body, and how it ends.
+  /// Returns the commands of a script after its body, and its result.
   static func commands(_ script: String) async throws -> [String] {
     try await running { (fixture: PageFixture) async throws in
       let page = try await fixture.page(script)
@@ -123,7 +123,7 @@ extension PageFixture {
 }
 
 extension RenderCommand {
-  /// `add b to _root at 1`: elements by their types, or by the refs they got from 1.
+  /// The command as `add b to _root at 1`: elements by their types, or by their refs, which count from 1.
   var short: String {
     func at(_ index: Int?) -> String { index.map { " at \($0)" } ?? "" }
     return switch self {
@@ -143,7 +143,7 @@ extension RenderCommand {
 }
 
 extension PageInstance {
-  /// Everything that was done to its elements; it must have ended.
+  /// All commands of a page that has ended.
   var commands: [RenderCommand] {
     get async {
       var found: [RenderCommand] = []
@@ -166,12 +166,12 @@ extension PageInstance {
   /// An attribute of the first text.
   var shown: String? { first("text")?.attributes["value"]?.string }
 
-  /// Waits for the first text to say something.
+  /// Waits until the first text has a value.
   func waitUntilShown(_ text: String) async {
     for await _ in events where shown == text { return }
   }
 
-  /// Everything scripts threw so far.
+  /// All exceptions of scripts so far.
   var exceptions: [String] {
     get async {
       var found: [String] = []

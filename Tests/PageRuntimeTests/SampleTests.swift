@@ -5,7 +5,7 @@ import Testing
 
 @testable import PageRuntime
 
-/// The pages in `bundles/`, run as they are.
+/// Runs the pages in `bundles/`.
 struct SampleTests {
   private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent().appendingPathComponent("bundles")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PageRuntime
 
-/// What `settle` waits for, and what it says of the rest.
+/// The work that `settle` waits for, and its report of the rest.
 @Suite(.timeLimit(.minutes(5))) struct SettlingTests {
   @Test(
     "timers that are due soon are waited for, of pages and of modules",

@@ -4,8 +4,8 @@ import Testing
 
 @testable import PageRuntime
 
-/// Two pages in one script group: what the one does must not reach the other. Pages have groups of their own, so this
-/// is what holds where a group is used again.
+/// Two pages in one script group: one must not affect the other. Pages have groups of their own, so this matters
+/// when a group is used again.
 struct SharedGroupTests {
   private static let head = """
     var document = weex.document
@@ -38,7 +38,7 @@ struct SharedGroupTests {
     return group
   }
 
-  /// What a page does to use the framework, everything in it.
+  /// A script that uses everything of the framework.
   private static let victim = """
     var text = add('text', { attr: { value: 'a' }, style: { color: 'red' } }), other = add('div')
     text.setAttr('value', 'b'); text.setStyles({ color: 'blue' }); text.setClassStyle({ margin: 1 })
@@ -54,7 +54,7 @@ struct SharedGroupTests {
   @Test(
     "a page cannot change the framework for another page",
     arguments: [
-      // Changing what the framework gives to all.
+      // Changing objects that the framework gives to all pages.
       "document.constructor.prototype.createElement = evil", "body.constructor.prototype.appendChild = evil",
       "Object.getPrototypeOf(Object.getPrototypeOf(body)).destroy = evil",
       "document.listener.constructor.prototype.addElement = evil",
@@ -65,7 +65,7 @@ struct SharedGroupTests {
       "document.constructor.prototype.createElement.apply = evil",
       "Object.defineProperty(body.constructor.prototype, 'docId', { get: evil, set: evil })",
       "body.constructor.prototype.__defineGetter__('ownerDocument', evil)",
-      // The classes of the framework's own global.
+      // The classes of the framework's own global object.
       "body.children.constructor.prototype.push = evil", "body.children.constructor.prototype.map = evil",
       "body.attr.constructor.prototype.toString = evil", "body.attr.__proto__.hasOwnProperty = evil",
       "body.attr.constructor.keys = evil", "body.attr.constructor.defineProperty = evil",
@@ -76,7 +76,7 @@ struct SharedGroupTests {
       "body.attr.__proto__.role = 'body'; body.attr.__proto__.docId = '1'",
       "Object.defineProperty(body.attr.__proto__, 'held', { get: evil, set: evil })",
       "try { document.createElement(Symbol()) } catch (e) { e.constructor.prototype.toString = evil; e.constructor.stackTraceLimit = 0 }",
-      // Objects that pages have in common.
+      // Objects that pages share.
       "weex.isRegisteredModule.call = evil; weex.supports = evil; weex.isRegisteredModule = evil",
       "weex.requireModule('echo').back = evil; weex.requireModule('echo').__proto__.back = evil",
       // Getters, proxies and conversions that run while a native function reads.
@@ -89,7 +89,7 @@ struct SharedGroupTests {
       "document.id = 'victim'; document.listener.id = 'victim'; document.taskCenter.id = 'victim'; add('p')",
       "document.listener.__proto__.id = 'victim'; new document.constructor('victim', '', document.taskCenter).documentElement.appendChild(document.createElement('p'))",
       "__WEEX_CALL_JAVASCRIPT__.call(null, 'victim', []); __WEEX_CALL_JAVASCRIPT__([{ method: 'fireEvent', args: ['_root', 'click', {}] }])",
-      // The framework's global.
+      // The framework's global object.
       "weex.requireModule.constructor('return this')().callJS = evil", "body.fireEvent.constructor('return this')()",
       "(function () { return this }).call.call(weex.requireModule.constructor, null, 'return this')",
       "weex.requireModule.call(null).constructor; (0, document.createElement)('x')",
@@ -117,7 +117,7 @@ struct SharedGroupTests {
       #expect(outcome.commands.map(\.shape) == expected.commands.map(\.shape))
       #expect(outcome.calls.count == expected.calls.count)
     }
-    // The one that was open already answers as before.
+    // The page that was open already answers as before.
     let clicked = try await group.call(
       "victim", [["method": "fireEvent", "args": [.string(before.textRef), "click", [:]]]])
     #expect(clicked.failure == nil)
@@ -146,7 +146,7 @@ struct SharedGroupTests {
   @Test("a page's functions act for the page, whoever calls them")
   func ownership() async throws {
     let group = try await Self.group()
-    // The one's timer and log, called while the other runs: here by hand, as a framework's mistake would.
+    // One page's timer and log, called while the other runs, as a faulty framework might.
     _ = try await Self.open("a", "document.taskCenter.registerHook('c', 't', 'h', function () {})", in: group)
     let b = try await Self.open("b", "console.log('mine'); setTimeout(function () {}, 1)", in: group)
     #expect(b.logs.map(\.text) == ["mine"])
@@ -166,12 +166,12 @@ struct SharedGroupTests {
 }
 
 extension RenderCommand {
-  /// Itself without refs, which count up from page to page.
+  /// The command without refs, which count up from page to page.
   fileprivate var shape: String { short.replacing(#/\b\d+\b/#, with: "#") }
 }
 
 extension EntryOutcome {
-  /// The first text's.
+  /// The ref of the first text.
   fileprivate var textRef: String {
     for case .addElement(_, let element, _) in commands where element.type == "text" { return element.ref }
     return ""

@@ -1,9 +1,9 @@
 import ScriptEngine
 import Testing
 
-/// What functions of ours read of what scripts give them.
+/// The arguments that native functions read.
 struct ScriptArgumentTests {
-  /// What the quick way makes of an expression.
+  /// Returns the plain value of an expression.
   private static func plain(_ expression: String) async throws -> ScriptValue {
     let group = try ScriptGroup.make()
     return try await group.perform { group in

@@ -3,7 +3,7 @@ import Testing
 
 @testable import ScriptEngine
 
-/// What is told of scripts that fail.
+/// The errors of scripts that fail.
 struct ScriptErrorTests {
   private static func thrown(_ script: String) async throws -> ScriptException? {
     let group = try ScriptGroup.make()

@@ -8,7 +8,7 @@ struct ScriptLimitTests {
   func entryTime() async throws {
     let group = try ScriptGroup.make(limits: ScriptLimits(time: .milliseconds(400)))
     let id = try await group.perform { try #require(try $0.makeContext(named: "a").id) }
-    // Together longer than one may be.
+    // Together longer than the limit of one.
     for _ in 0..<8 {
       try await group.perform { group in
         _ = try group.context(id).evaluate("for (var end = Date.now() + 100; Date.now() < end;) {}")
@@ -57,7 +57,7 @@ struct ScriptLimitTests {
       #expect(allowed == limit)
       #expect(found > limit)
     }
-    // What another script needs is little.
+    // Another script needs little.
     let other = try ScriptGroup.make(limits: ScriptLimits(time: .seconds(30)))
     #expect(try await other.perform { try $0.makeContext(named: "b").evaluate("1 + 1").value() } == 2)
   }
@@ -97,7 +97,7 @@ struct ScriptLimitTests {
       }
       contexts.append(box)
     }
-    // They end on their own threads, in their own time.
+    // They end on their own threads, some time later.
     while last != nil || contexts.contains(where: { $0.value != nil }) || Self.threads("leak-probe") > 0 {
       await Task.yield()
     }
@@ -111,7 +111,7 @@ struct ScriptLimitTests {
   }
 }
 
-/// `@unchecked` since only whether there is something is looked at.
+/// `@unchecked`, since the reference is only compared with `nil`.
 private final class WeakBox: @unchecked Sendable {
   weak var value: ScriptContext?
   init(_ value: ScriptContext) { self.value = value }

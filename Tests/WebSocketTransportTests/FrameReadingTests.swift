@@ -5,7 +5,7 @@ import Testing
 
 @testable import WebSocketTransport
 
-/// What a server's frames mean, without a connection.
+/// Decisions on a server's frames, without a connection.
 struct FrameReadingTests {
   private static func frame(
     _ opcode: WebSocketOpcode, _ bytes: [UInt8] = [], fin: Bool = true, masked: Bool = false, reserved: Bool = false

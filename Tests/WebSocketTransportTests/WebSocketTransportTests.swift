@@ -6,9 +6,9 @@ import Testing
 
 @testable import WebSocketTransport
 
-/// Against a real server.
+/// Web sockets against a real server.
 struct WebSocketTransportTests {
-  /// Runs a socket, gives commands as events call for them, and returns all events.
+  /// Runs a socket, sends the commands that the events call for, and returns all events.
   private static func events(
     _ url: String, protocols: [String] = [],
     answering: @escaping @Sendable (WebSocketEvent) -> [WebSocketCommand] = { _ in [] },

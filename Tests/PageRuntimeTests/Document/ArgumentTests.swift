@@ -4,9 +4,9 @@ import Testing
 
 @testable import PageRuntime
 
-/// What modules get of what a page gives them, and the other way round.
+/// Arguments of modules and of callbacks.
 struct ArgumentTests {
-  /// What a module's method gets.
+  /// Returns the arguments that a module's method gets.
   private static func given(_ arguments: String) async throws -> [ScriptValue] {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let seen = Mutex<[ScriptValue]>([])
@@ -45,7 +45,7 @@ struct ArgumentTests {
     #expect(try await Self.given(arguments) == expected)
   }
 
-  /// What a callback gets of what a module answers.
+  /// Returns the argument that a callback gets for a module's answer.
   private static func answered(_ value: ScriptValue, _ show: String) async throws -> String? {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       fixture.registry.registerModule("echo") { module in
@@ -113,7 +113,7 @@ struct ArgumentTests {
         try await group.call(id, [["method": "componentHook", "args": ["c1", "lifecycle", "attach", ["x", "y"]]]])
       }
       #expect(await page.shown == "xy")
-      // Hooks that nobody has are no error.
+      // Hooks that do not exist are ignored.
       try await page.enter { [id = page.id] group in
         try await group.call(id, [["method": "componentHook", "args": ["c2"]], ["method": "none"], "x", nil])
       }

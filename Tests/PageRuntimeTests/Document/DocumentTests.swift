@@ -49,7 +49,7 @@ struct DocumentTests {
         """)
       let text = try #require(await page.first("text"))
       #expect(text.attributes == ["value": "c", "lines": 2])
-      // What the element says of itself wins over its class.
+      // The element's own style wins over its class.
       #expect(text.style == ["color": "blue", "fontSize": 30, "margin": 4])
       await page.destroy()
     }

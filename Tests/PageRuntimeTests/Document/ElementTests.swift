@@ -2,7 +2,7 @@ import Testing
 
 @testable import PageRuntime
 
-/// What the host is told when a script changes its elements. Refs are named by the elements' types here.
+/// The commands that a script's changes of elements send to the host. Refs are named by the elements' types here.
 struct ElementTests {
   /// Elements `a`, `b`, `c` in the body, whose refs become their types.
   private static let setUp = """
@@ -20,7 +20,7 @@ struct ElementTests {
   @Test(
     "changes of children are sent to the host",
     arguments: [
-      // A new one.
+      // A new element.
       ("body.appendChild(d)", ["add d to _root"]), ("body.insertBefore(d, b)", ["add d to _root at 1"]),
       ("body.insertBefore(d)", ["add d to _root"]), ("body.insertAfter(d, a)", ["add d to _root at 1"]),
       ("body.insertAfter(d, c)", ["add d to _root"]), ("body.insertAfter(d)", ["add d to _root at 0"]),
@@ -34,14 +34,14 @@ struct ElementTests {
       // From one parent to another.
       ("b.appendChild(a)", ["move a to b at 0"]),
       ("b.appendChild(d); body.insertBefore(d, b)", ["add d to b", "move d to _root at 1"]),
-      // Out of a tree that no host knows.
+      // Out of a tree that is not in the document.
       ("var x = make('x', [d]); body.appendChild(d)", ["add d to _root"]),
       ("var x = make('x'); x.appendChild(a)", ["remove a"]),
-      // Again after it was taken away, with what is below it.
+      // Again after it was removed, with the elements below it.
       ("a.appendChild(d); body.removeChild(a, true); c.appendChild(a)", ["add d to a", "remove a", "add a to c"]),
       ("body.removeChild(a)", ["remove a"]), ("body.removeChild(d)", []), ("body.removeChild()", []),
       ("a.removeChild(b)", []), ("body.clear()", ["remove a", "remove b", "remove c"]), ("a.clear()", []),
-      // Below itself, nothing, and what is no node.
+      // Below itself, nothing, and a value that is not a node.
       ("a.appendChild(a)", []), ("a.appendChild(d); d.appendChild(a)", ["add d to a"]),
       ("a.appendChild(d); d.insertBefore(a)", ["add d to a"]), ("body.appendChild(null)", []),
       ("body.appendChild({})", []),
@@ -52,7 +52,7 @@ struct ElementTests {
       ("document.documentElement.removeChild(body)", []),
       ("document.documentElement.clear()", []), ("document.documentElement.insertAfter(d)", []),
       ("document.documentElement.appendChild(d)", []),
-      // Comments are no one's to show.
+      // Comments are not shown.
       ("body.appendChild(document.createComment('x'))", []),
       (
         "var x = document.createComment('x'); body.insertBefore(x, b); body.insertBefore(d, x)", ["add d to _root at 1"]
@@ -83,7 +83,7 @@ struct ElementTests {
       ("a.addEvent('click'); a.addEvent()", []),
       ("a.addEvent('click', function () {}); a.removeEvent('click')", ["listen a click", "unlisten a click"]),
       ("a.removeEvent('click')", []),
-      // Names that mean something to every object.
+      // Names that every object inherits.
       ("a.addEvent('toString', function () {})", ["listen a toString"]), ("a.removeEvent('constructor')", []),
       ("a.setAttr('constructor', 1)", ["attrs a {\"constructor\":1}"]),
       ("a.setAttrs(JSON.parse('{\"__proto__\":{\"x\":1}}'))", ["attrs a {\"__proto__\":{\"x\":1}}"]),
@@ -158,7 +158,7 @@ struct ElementTests {
     #expect(try await PageFixture.told(Self.setUp + script) == expected)
   }
 
-  /// Detached trees are no deeper for the host than others.
+  /// A detached tree that is deep reaches the host whole.
   @Test(
     "a deep tree reaches the host whole",
     arguments: [

@@ -3,9 +3,9 @@ import Testing
 
 @testable import PageRuntime
 
-/// How events come to their handlers.
+/// Events and their handlers.
 struct EventTests {
-  /// What the handlers have told after an event at the element `inner`, which is in `outer`.
+  /// Returns the reports of the handlers after an event of the element `inner`, which is in `outer`.
   private static func told(
     _ script: String, type: String = "click", event: ScriptValue = [:], changes: ScriptValue = .undefined
   ) async throws -> String? {
@@ -120,7 +120,7 @@ struct EventTests {
       )
       let ref = try #require(await page.first("text")?.ref)
       try await page.fireEvent(ref, "click")
-      // What it had done before it threw stays done.
+      // Its changes before it threw stay.
       #expect(await page.first("text")?.attributes == ["a": 1, "b": 2])
       await page.destroy()
       #expect(await page.commands.last == .updateFinish)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PageRuntime
 
-/// What a page finds on its global object, and on `weex`.
+/// The members of a page's global object and of `weex`.
 struct GlobalsTests {
   @Test(
     "a page finds the globals that it expects",

@@ -8,7 +8,7 @@ import Testing
 
 @testable import PageRuntime
 
-/// What apps register, and for whom it holds.
+/// Registrations of apps, and the pages that they hold for.
 @Suite(.timeLimit(.minutes(5))) struct RegistryTests {
   @Test("a module of the app is called with typed arguments")
   func typedModule() async throws {
@@ -104,7 +104,7 @@ import Testing
           try await page.callback(callback, 4)
         }
       }
-      // The fourth comes after the callback was let go of.
+      // The fourth call comes after the callback was freed.
       #expect(try await fixture.shown("module('clock').tick(say)") == "[1,2,3]")
     }
   }

@@ -61,7 +61,7 @@ import Testing
         let first = try await fixture.shown(Self.fetch(path))
         #expect(first == #"[[200,"mine"]]"#, "\(path)")
         token.remove()
-        // The handler and the server have gone.
+        // The handler and the server are gone.
         let later = try await fixture.shown(Self.fetch(path))
         #expect(later?.contains("mine") == isStored, "\(path): \(later ?? "")")
         var request = ResourceRequest(fixture.origin.url(for: path), behavior: .protocolCache)
@@ -73,7 +73,7 @@ import Testing
     }
   }
 
-  /// Asks for what came since the last item, and adds it to the list that is stored.
+  /// Asks for newer items, and adds them to the stored list.
   private struct NewerItems: ResourceAnswering {
     func response(to request: ResourceRequest, _ exchange: ResourceExchange) async throws -> HandledResponse {
       var items = try await exchange.stored()?.json([Int].self) ?? []
@@ -96,7 +96,7 @@ import Testing
       #expect(try await fixture.shown(Self.fetch("/items")) == #"[[200,"[1,2,3]"]]"#)
       token.remove()
       #expect(try await fixture.shown(Self.fetch("/items")) == #"[[200,"[1,2,3]"]]"#)
-      // What was asked on the way is nobody else's.
+      // The handler's own request is not stored.
       let stored = try await fixture.loader.cache.store.list().map(\.key.name)
       #expect(stored == [fixture.origin.url(for: "/items")])
     }
@@ -132,7 +132,7 @@ import Testing
             response.bytes = Array("\(response.text)!".utf8)
           }))
       for _ in 0..<2 { #expect(try await fixture.shown(Self.fetch("/a")) == #"[[200,"me!"]]"#) }
-      // What is stored is what the server said.
+      // The server's answer is stored, not the changed one.
       let stored = try await fixture.loader.response(
         for: ResourceRequest(fixture.origin.url(for: "/a"), behavior: .cacheOnly))
       #expect(try await stored.body.collect() == Array("me".utf8))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PageRuntime
 
-/// Scripts that give every page something.
+/// Services: scripts that add something to every page.
 @Suite(.timeLimit(.minutes(5))) struct ServiceTests {
   private static let greeter = """
     service.register('greeter', {

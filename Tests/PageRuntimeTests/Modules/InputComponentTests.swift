@@ -4,7 +4,7 @@ import Testing
 
 @testable import PageRuntime
 
-/// What scripts do with `input` and `textarea`.
+/// The methods of `input` and `textarea`.
 @Suite(.timeLimit(.minutes(5))) struct InputComponentTests {
   private static let inputs = """
     var a = add('input', { attr: { value: 'first' } }), b = add('textarea', { attr: { value: 'second' } })

@@ -7,7 +7,7 @@ import Testing
 
 @testable import PageRuntime
 
-/// What pages and apps tell one another.
+/// Messages between pages, and from the app.
 @Suite(.timeLimit(.minutes(5))) struct MessageTests {
   @Test("pages get each other's messages through a channel")
   func channels() async throws {

@@ -6,9 +6,9 @@ import Testing
 
 @testable import PageRuntime
 
-/// `modal`, `navigator` and `event`: what an app shows.
+/// `modal`, `navigator` and `event`, with handlers of an app.
 @Suite(.timeLimit(.minutes(5))) struct PresentationModuleTests {
-  /// Notes what it is asked for.
+  /// Records its calls.
   private final class App: ModalPresenting, Navigating {
     let asked = Mutex<[String]>([])
 

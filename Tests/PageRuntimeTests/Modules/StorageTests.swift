@@ -7,7 +7,7 @@ import Testing
 
 @testable import PageRuntime
 
-/// What `storage` answers.
+/// The answers of `storage`.
 @Suite(.timeLimit(.minutes(5))) struct StorageTests {
   @Test("storage stores values by key")
   func values() async throws {

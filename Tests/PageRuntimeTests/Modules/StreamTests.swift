@@ -8,7 +8,7 @@ import Testing
 
 @testable import PageRuntime
 
-/// What `stream.fetch` answers.
+/// The answers of `stream.fetch`.
 @Suite(.timeLimit(.minutes(5))) struct StreamTests {
   @Test("fetch gives the server's answer")
   func fetch() async throws {

@@ -1,27 +1,27 @@
 import Foundation
 import PageTesting
 
-/// A browser without a window, which tells what a document looks like in it.
+/// A headless browser that measures a document.
 struct Chromium {
-  /// What an element has become.
+  /// An element as the browser lays it out.
   struct Box: Decodable {
     let ref: String
     let tag: String
-    /// As it is laid out, from the window's corner.
+    /// The box, from the window's top left corner.
     let x, y, width, height: Double
     /// The part that no ancestor cuts off.
     let left, right, top, bottom: Double
-    /// Neither hidden nor see-through, and neither is what it is in.
+    /// `true` if neither the element nor an ancestor is hidden or transparent.
     let isShown: Bool
-    /// Its own, without its children's.
+    /// The element's own text, without its children's.
     let text: String
     let value: String?
     let placeholder: String?
-    /// Of an image's picture.
+    /// The natural width of an image's picture.
     let naturalWidth: Double?
-    /// Wider than its box.
+    /// `true` if the contents are wider than the box.
     let overflows: Bool
-    /// Of the style that the browser computed.
+    /// Properties of the computed style.
     let style: [String: String]
 
     var isCutAway: Bool { right - left < 1 || bottom - top < 1 }
@@ -29,7 +29,7 @@ struct Chromium {
 
   struct Page: Decodable {
     let boxes: [Box]
-    /// Elements of the document that no element of the page has made.
+    /// Elements of the document that are not from an element of the page.
     let strangers: [String]
     /// Attributes that would run.
     let handlers: [String]
@@ -50,12 +50,12 @@ struct Chromium {
 
   /// Opens a document and measures its elements.
   ///
-  /// - Parameter guarded: with the document's own policy against scripts; without it only its escaping protects it.
+  /// - Parameter guarded: keeps the document's policy against scripts; without it only its escaping protects it.
   static func open(_ html: String, width: Int = 750, height: Int = 1_600, guarded: Bool = true) async throws -> Page {
     guard let program else { throw Failure(description: "there is no chromium: run scripts/setup test") }
     let folder = try TemporaryDirectory()
     var html = html
-    // In front of the policy, which holds for what comes after it.
+    // Before the policy, which holds for the rest of the document.
     html = html.replacing(
       "<meta charset=\"utf-8\">", with: "<meta charset=\"utf-8\"><script>\(script)</script>", maxReplacements: 1)
     if !guarded { html = html.replacing("http-equiv", with: "data-was") }

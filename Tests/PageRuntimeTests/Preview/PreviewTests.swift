@@ -92,7 +92,7 @@ struct PreviewTests {
       let linked = await page.preview(embedding: false).html
       #expect(linked.contains("src=\"\(fixture.origin.url(for: "/pages/a.svg"))\""))
       #expect(linked.contains("src:url(\"\(fixture.origin.url(for: "/pages/f.ttf"))\")"))
-      // What is beyond the limit keeps its URL.
+      // A picture over the limit keeps its URL.
       #expect(await page.preview(limit: 10).html.contains("src=\"http:"))
       await page.destroy()
     }
@@ -116,7 +116,7 @@ struct PreviewTests {
       let within = try #require(body.firstRange(of: ">from within</div>"))
       let after = try #require(body.firstRange(of: ">after</div>"))
       #expect(start.upperBound < within.lowerBound && within.upperBound < after.lowerBound)
-      // Refs of one page mean nothing in another.
+      // Refs of two pages differ in the document.
       #expect(body.contains("data-ref=\"\(ref)/_root\""))
       await page.destroy()
     }
@@ -156,7 +156,7 @@ struct PreviewTests {
       PageRule(kind: "fontFace", values: ["fontFamily": .string($0), "src": .string("url(\"\($0)\")")])
     }
     let html = HTMLPreview(tree, title: Self.hostile.joined(), rules: rules) { $0 }.html
-    // Without the policy: what is escaped must hold by itself.
+    // Without the policy the escaping alone must hold.
     let shown = try await Chromium.open(html, guarded: false)
     #expect(!shown.hasRun)
     #expect(shown.handlers == [])
@@ -267,7 +267,7 @@ struct PreviewTests {
     #expect(try found("points").width == 200)
     #expect(try found("pinned").right == 750)
     #expect(try found("other").width == 750)
-    // A narrow window shows the same, smaller; a wide one does not stretch it.
+    // A narrow window scales the page down; a wide one does not stretch it.
     let wide = try await Chromium.open(HTMLPreview(tree, title: "").html, width: 1_250)
     #expect(wide["column"]?.width == 400 && wide["column"]?.x == 250)
     #expect(wide["pinned"]?.right == 1_000)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PageRuntime
 
-/// The pages in `bundles/`, as a browser shows their previews.
+/// The previews of the pages in `bundles/`, in a browser.
 @Suite(.serialized) struct SamplesInBrowserTests {
   @Test("every sample looks in a browser as its tree says", arguments: SampleTests.names)
   func samples(_ name: String) async throws {
@@ -24,12 +24,12 @@ import Testing
       for box in shown.boxes where box.isShown && !box.isCutAway {
         try Self.check(box, try #require(tree[box.ref]), name)
       }
-      // Most of it can be seen.
+      // Most of it is visible.
       #expect(shown.boxes.count { $0.isShown && !$0.isCutAway } > shown.boxes.count / 2)
     }
   }
 
-  /// Not empty, not outside the page, and with what the tree has in it.
+  /// Checks that an element is not empty, not outside the page, and has the tree's contents.
   private static func check(_ box: Chromium.Box, _ element: ElementTree.Element, _ name: String) throws {
     let text = element.attributes["value"]?.plainText ?? ""
     let label =

@@ -6,7 +6,7 @@ import Testing
 @testable import PageRuntime
 
 struct SourceMapTests {
-  /// Fields of segments, lines of segments: as a generator would write them.
+  /// Mappings of lines of segments, as a generator writes them.
   private static func mappings(_ lines: [[[Int]]]) -> String {
     lines.map { $0.map { $0.map(vlq).joined() }.joined(separator: ",") }.joined(separator: ";")
   }

@@ -4,9 +4,9 @@ import Testing
 @testable import PageRuntime
 
 extension StressTests {
-  /// Scripts that throw, and scripts that do not end, wherever a page is entered.
+  /// Scripts that throw or do not end, at every entry into a page.
   struct BadScriptTests {
-    /// Where a script runs `bad()`: in the bundle itself, or later, after it was tapped.
+    /// The place at which a script runs `bad()`: in the bundle itself, or later, after a tap.
     static let places = [
       "bad()", "Promise.resolve().then(bad)", "(async function () { await null; bad() })()", "setTimeout(bad, 1)",
       "setInterval(bad, 1)", "weex.requireModule('storage').getItem('x', bad)",
@@ -14,7 +14,7 @@ extension StressTests {
       "setTimeout(function () { Promise.resolve().then(bad) }, 1)",
     ]
 
-    /// A page that runs a bad script at one of the places, when it is tapped; how it ends.
+    /// Opens a page that runs a bad script at one of the places when it is tapped, and returns how it ends.
     private static func tapped(
       _ bad: String, at place: String, limits: ScriptLimits
     ) async throws -> (failure: String?, exceptions: [String], phase: PagePhase) {
@@ -28,7 +28,7 @@ extension StressTests {
           if case .failed = event { break }
         }
         let (failure, phase) = (await page.failure?.description, await page.phase)
-        // Another page is none the worse.
+        // Another page is not affected.
         let other = try await fixture.page("add('text', { attr: { value: 'well' } })")
         #expect(await other.shown == "well")
         await other.destroy()
@@ -61,7 +61,7 @@ extension StressTests {
       #expect(end.exceptions.first?.contains("Maximum call stack") == true)
     }
 
-    /// How a page ends whose bundle is bad from the beginning.
+    /// Returns the failure of a page whose bundle fails at once.
     static func opened(_ script: String, limits: ScriptLimits = ScriptLimits()) async throws -> String {
       try await PageFixture.running(limits: limits) { (fixture: PageFixture) async throws in
         var reason = ""

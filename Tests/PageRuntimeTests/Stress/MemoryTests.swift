@@ -6,7 +6,7 @@ import Testing
 @testable import PageRuntime
 
 extension StressTests {
-  /// How much memory scripts get, and that pages leave none behind. One after the other: the process has one memory.
+  /// The memory limits of scripts, and the memory after pages have ended. The tests run one after the other.
   struct MemoryTests {
     private static let script = """
       for (var i = 0; i < 50; i++) add('text', { attr: { value: 'line ' + i } }).addEvent('click', function () {})
@@ -18,14 +18,14 @@ extension StressTests {
       var big = new Array(10000).fill(1)
       """
 
-    /// A page has several hundred KiB: less than 100 of them, and less than half of those that are opened.
+    /// Less than 100 pages, each of which takes several hundred KiB.
     private static let bound: Int64 = 24 << 20
 
     private static var threads: Int {
       (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task"))?.count ?? 0
     }
 
-    /// Of one bundle, whose group is used again, and of as many as there are pages.
+    /// Pages of one bundle, whose group is used again, and pages of different bundles.
     @Test("a thousand pages leave no memory behind", .timeLimit(.minutes(5)), arguments: [false, true])
     func thousandPages(_ isOtherEachTime: Bool) async throws {
       try await PageFixture.running { (fixture: PageFixture) async throws in
@@ -38,11 +38,11 @@ extension StressTests {
             await page.destroy()
           }
         }
-        // What is made once is there then.
+        // Memory that is taken once is taken by then.
         try await open(100)
         let (threads, before) = (Self.threads, ScriptLimits.residentBytesNow())
-        try await open(Soak.rounds(200, soaking: 1_000))
-        // Threads end in their own time, and so do tests that run beside this one.
+        try await open(1_000)
+        // Threads, and tests that run beside this one, end some time later.
         func grown() -> Int64 { ScriptLimits.residentBytesNow() - before }
         let deadline = ContinuousClock.now + .seconds(120)
         while Self.threads > threads + 12 || grown() > Self.bound, .now < deadline {

@@ -5,7 +5,7 @@ import Testing
 @testable import PageRuntime
 
 extension StressTests {
-  /// Every function that scripts can reach, called with whatever.
+  /// Calls every function that scripts can reach with random arguments.
   struct NativeFuzzTests {
     /// A framework that gives its pages all native functions.
     private static let open = """
@@ -18,7 +18,7 @@ extension StressTests {
       callJS = refreshInstance = destroyInstance = function () {}
       """
 
-    /// Makes values of a few seeds: what natives expect, and what they do not.
+    /// Makes values of a few seeds, expected and unexpected ones.
     private static let values = """
       function values(next) {
         function any(depth) {

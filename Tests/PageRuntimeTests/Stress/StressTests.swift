@@ -1,4 +1,4 @@
 import Testing
 
-/// What takes a processor or much memory: one after the other, so that the tests beside it have their share.
+/// Tests that take a processor or much memory run one after the other.
 @Suite(.serialized) enum StressTests {}
