@@ -1,4 +1,4 @@
-// An element's attributes, styles and events, and what the host gets of it.
+// An element's attributes, styles and events, and its description for the host.
 ;(function (framework) {
   'use strict'
 
@@ -55,7 +55,7 @@
   }
 
   Element.prototype.setClassStyle = function (classStyle) {
-    // What the class no longer says goes back to nothing.
+    // Properties that the class no longer has are reset.
     var changed = {}
     for (var old in this.classStyle) framework.put(changed, old, '')
     this.classStyle = assign({}, classStyle)
@@ -81,7 +81,7 @@
     if (listener) listener.removeEvent(this.ref, String(type))
   }
 
-  // What a finger does happens to the elements around, too; a list's own scrolling does not.
+  // Gestures bubble to the elements around; a list's own scrolling does not.
   var BUBBLING = ['click', 'longpress', 'touchstart', 'touchmove', 'touchend', 'panstart', 'panmove', 'panend',
     'horizontalpan', 'verticalpan', 'swipe']
 
@@ -103,7 +103,7 @@
     return result
   }
 
-  // MARK: What the host gets
+  // MARK: The description for the host
 
   Element.prototype.toStyle = function () { return assign(assign({}, this.classStyle), this.style) }
 
@@ -115,7 +115,7 @@
       events.push(params ? { type: type, params: params } : type)
     }
     if (events.length) result.event = events
-    // `JSON.stringify` gives the name under which it found the element.
+    // `JSON.stringify` passes the name of the member that has the element.
     if (ignoresChildren !== true && this.pureChildren.length) {
       result.children = this.pureChildren.map(function (child) { return child.toJSON() })
     }

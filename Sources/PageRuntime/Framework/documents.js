@@ -2,7 +2,7 @@
 ;(function (framework) {
   'use strict'
 
-  // What the host is told of, one native function each.
+  // The commands for the host, each with a native function.
   function Listener (id) {
     this.id = id
     this.held = null

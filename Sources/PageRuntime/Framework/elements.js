@@ -1,4 +1,4 @@
-// Elements, and what the host is told when their tree changes.
+// Elements, and the commands that changes of their tree send to the host.
 ;(function (framework) {
   'use strict'
 
@@ -20,13 +20,13 @@
 
   framework.Element = Element
 
-  // Who tells the host of changes; nobody while an element is in no document.
+  // The sender of commands to the host; none while the element is in no document.
   framework.host = function (element) { return element.docId ? element.ownerDocument.listener : null }
   var host = framework.host
 
-  // MARK: Telling
+  // MARK: Commands
 
-  // What is deeper goes to the host in pieces: it reads no value of any depth.
+  // A deeper tree goes to the host in parts: the host limits the depth of values.
   var DEPTH_AT_ONCE = 64
 
   function isDeep (node) {
@@ -56,7 +56,7 @@
 
   // MARK: Inserting
 
-  // What most insertions are: nothing needs to be looked for.
+  // Most insertions are at the end: no search is needed.
   function append (parent, node) {
     parent.children.push(node)
     link(node, parent)
@@ -66,7 +66,7 @@
     if (listener) announce(listener, node, parent, -1)
   }
 
-  // The body stays where it is, and nothing can be put below itself.
+  // The body cannot be moved, and an element cannot be put below itself.
   function mayInsert (parent, node) {
     return Boolean(node) && (node instanceof Element || node instanceof framework.Comment) && !node.role &&
       parent.role !== 'documentElement' &&
@@ -85,7 +85,7 @@
     var former = node.parentNode
     if (!former && !next) return append(parent, node)
     var wasShown = former && host(former) && host(former) === host(parent)
-    // A host counts with the element still in its place.
+    // The host counts the children with the element still at its old place.
     var formerIndex = former === parent ? parent.pureChildren.indexOf(node) : -1
     if (former) {
       take(former.children, node)
@@ -118,7 +118,7 @@
     return node
   }
 
-  // After nothing is at the beginning.
+  // Without a node before it, the element is inserted at the beginning.
   Element.prototype.insertAfter = function (node, after) {
     if (after && (after === node || after.parentNode !== this)) return node
     var next = after ? after.nextSibling : this.children[0]
@@ -129,7 +129,7 @@
 
   // MARK: Removing
 
-  // A node that is preserved may be used again, with all below it.
+  // A preserved node may be used again, with the nodes below it.
   Element.prototype.removeChild = function (node, isPreserved) {
     if (!node || node.parentNode !== this || node.role) return
     take(this.children, node)

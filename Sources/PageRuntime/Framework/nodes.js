@@ -1,16 +1,16 @@
-// What elements and comments have in common: their place in a tree.
+// The base of elements and comments: their place in a tree.
 ;(function (framework) {
   'use strict'
 
   var nextReference = 1
 
-  // As `object[name] = value`, also where a name means something to every object (`toString`, `__proto__`).
+  // As `object[name] = value`, also for names that every object inherits (`toString`, `__proto__`).
   function put (object, name, value) {
     if (name in Object.prototype) define(object, name, value)
     else object[name] = value
   }
 
-  // A property of the object's own, whatever its prototype has.
+  // An own property of the object, independent of its prototype.
   function define (object, name, value) {
     Object.defineProperty(object, name, { value: value, writable: true, enumerable: true, configurable: true })
   }
@@ -20,7 +20,7 @@
     return target
   }
 
-  // A node and all below it, parents first; without recursion, since scripts nest as deep as they like.
+  // A node and all nodes below it, parents first; without recursion, since scripts decide on the depth.
   function everyNode (node, visit) {
     var waiting = [node]
     while (waiting.length) {
@@ -72,12 +72,12 @@
     return list[list.indexOf(node) + step] || null
   }
 
-  // Nothing is left of a node but its reference.
+  // Frees a node's members; only its reference is left.
   Node.prototype.destroy = function () {
     forget(this)
     everyNode(this, function (at) {
       if (!at.children) return
-      // Who goes through them has them already.
+      // A caller that iterates over the children keeps the former array.
       var gone = at.children
       at.children = []
       at.pureChildren = []

@@ -1,4 +1,4 @@
-// Pages: how the host opens, refreshes and ends them, and what their bundles see.
+// Pages: opening, refreshing and ending them, and the objects for their bundles.
 ;(function (framework) {
   'use strict'
 
@@ -6,7 +6,7 @@
   var modules = Object.create(null)
   var services = []
 
-  // MARK: What the host registers
+  // MARK: Registered modules and components
 
   globalThis.registerModules = function (registered) {
     for (var name in registered) {
@@ -32,7 +32,7 @@
     services = services.filter(function (service) { return service.name !== name })
   }
 
-  // MARK: What bundles see
+  // MARK: Objects for bundles
 
   function moduleName (name) { return String(name).replace(/^@weex-module\//, '') }
 
@@ -78,7 +78,7 @@
 
   // MARK: Messages between pages
 
-  // Pages do not share a script engine: the host carries what they say to one another.
+  // Pages do not share a script engine: the host passes their messages on.
   function makeChannel (page) {
     var last = 0
 
@@ -110,7 +110,7 @@
 
   // MARK: Services
 
-  // What services give this page: their "instance" members are on weex and global, the others on the global "service".
+  // The members that services give this page: their "instance" members are on weex and global, the others on the global "service".
   function createServices (page) {
     var shared = { instance: {}, service: {} }
     services.forEach(function (service) {
@@ -123,7 +123,7 @@
     return shared
   }
 
-  // A service that fails costs no page.
+  // A page opens without a service that fails.
   function callService (service, method, args) {
     if (typeof service.options[method] !== 'function') return undefined
     try {

@@ -1,4 +1,4 @@
-// Pages that share this framework cannot change what the others get of it: its classes, and those of its global, are
+// Pages that share this framework cannot change it for each other: its classes, and those of its global object, are
 // frozen once it is complete.
 ;(function (framework) {
   'use strict'
@@ -22,7 +22,7 @@
   var classes = ['Object', 'Function', 'Array', 'String', 'Number', 'Boolean', 'Symbol', 'Error', 'TypeError', 'RangeError',
     'Date', 'RegExp', 'Promise', 'Map', 'Set', 'ArrayBuffer', 'DataView', 'Uint8Array', 'Math', 'JSON', 'Reflect', 'Proxy']
   classes.forEach(function (name) { seal(globalThis[name], sealed) })
-  // What iterating gives has classes without a name.
+  // The classes of iterators have no names.
   ;[[].values(), ''.matchAll(/x/g), new Map().values(), new Set().values(), ''[Symbol.iterator](), function * () {},
     async function () {}, async function * () {}].forEach(function (value) { seal(value, sealed) })
   for (var name in framework) seal(framework[name], sealed)

@@ -1,4 +1,4 @@
-// What pages ask of the host, and how its answers find their way back.
+// Calls of pages to the host, and the host's answers.
 ;(function (framework) {
   'use strict'
 
@@ -21,13 +21,13 @@
     return typeof callback === 'function' ? callback(data) : undefined
   }
 
-  // As the host expects arguments: functions by a number, elements by their reference, nothing as empty text.
+  // Arguments in the form that the host expects: functions as numbers, elements as refs, nothing as an empty text.
   Tasks.prototype.normalise = function (value) {
     var tasks = this
     if (value === null || value === undefined) return ''
     if (typeof value === 'function') return tasks.addCallback(value)
     if (typeof value !== 'object') return value
-    // Values come from the page's own global: its classes are others than those here.
+    // Values are from the page's own global object, whose classes differ from those here.
     var kind = framework.kind(value)
     if (TYPES.indexOf(kind) >= 0) return framework.packBinary(value, kind)
     if (value instanceof framework.Element) return value.ref
@@ -52,7 +52,7 @@
     return globalThis.callNativeComponent(this.id, ref, method, this.normaliseAll(args), { component: type })
   }
 
-  // What bundles that use the document's task center ask of it.
+  // The document's task center, for bundles that use it.
   Tasks.prototype.send = function (type, target, args) {
     target = target || {}
     if (type === 'component') return this.callComponent(target.ref, target.method, args || [], target.component)
@@ -64,7 +64,7 @@
       this.id, component, this.normalise(data), callback === undefined ? '' : this.normalise(callback))
   }
 
-  // MARK: Hooks: what the host calls for a component's life
+  // MARK: Hooks of a component's lifecycle, which the host calls
 
   function hookName (component, type, hook) { return type + '@' + hook + '#' + component }
 
