@@ -4,6 +4,7 @@ import NIOHTTP1
 import NIOPosix
 import NIOSSL
 import NIOWebSocket
+import Synchronization
 
 /// An open web socket and its subprotocol.
 struct OpenSocket: Sendable {
@@ -95,5 +96,22 @@ struct WebSocketConnector: Sendable {
     case is ChannelError: return WebSocketError.lost(url: address.url)
     default: return WebSocketError.unreachable(url: address.url, reason: "\(error)")
     }
+  }
+}
+
+/// Stores the head of the answer to the opening request, and then removes itself from the pipeline.
+private final class ResponseHeadObserver: ChannelInboundHandler, RemovableChannelHandler, Sendable {
+  typealias InboundIn = HTTPClientResponsePart
+  typealias InboundOut = HTTPClientResponsePart
+
+  private let seen = Mutex<HTTPResponseHead?>(nil)
+
+  var head: HTTPResponseHead? { seen.withLock(\.self) }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    if case .head(let head) = unwrapInboundIn(data) { seen.withLock { $0 = head } }
+    context.fireChannelRead(data)
+    // After an upgrade no more HTTP comes.
+    if head != nil { context.pipeline.syncOperations.removeHandler(self, promise: nil) }
   }
 }

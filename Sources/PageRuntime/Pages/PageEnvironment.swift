@@ -49,3 +49,13 @@ public final class PageEnvironment: Sendable {
 
   func nextPageID() -> String { String(lastID.add(1, ordering: .relaxed).newValue) }
 }
+
+/// The text that a page of the host copied last.
+final class Clipboard: Sendable {
+  private let state = Mutex("")
+
+  var text: String {
+    get { state.withLock(\.self) }
+    set { state.withLock { $0 = newValue } }
+  }
+}

@@ -6,6 +6,14 @@ import ScriptEngine
 /// A request took longer than the script's limit.
 struct PageTimeout: Error {}
 
+/// An answer with a status that is of no use here.
+struct AnswerStatusError: Error, CustomStringConvertible {
+  let url: String
+  let status: Int
+
+  var description: String { "\(url): the server answers \(status)" }
+}
+
 extension PageInstance {
   /// Resolves a reference of the page against its URL.
   func resolve(_ reference: String) -> PageURL? {
