@@ -156,7 +156,7 @@ struct ReleaseCommandTests {
       #expect(try await Self.bundlectl(site, "status").status == 0)
       let render = try await Command.run(
         "render", site.origin.url(for: "/b/a.js"), "--manifest", site.manifest, "--store", site.store)
-      #expect(render.error.components(separatedBy: "nothing is kept in it").count == 2)
+      #expect(render.error.components(separatedBy: "nothing is stored in it").count == 2)
       let preload = try await site.preload()
       #expect(preload.status == 1)
       #expect(preload.output.contains("\(site.store)/lock"))
