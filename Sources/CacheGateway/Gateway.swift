@@ -39,7 +39,7 @@ package struct Gateway: Sendable {
   ///   - client: its address; `nil` if it is not known.
   ///   - version: in which the request came.
   ///   - disconnection: ends what is under way for it.
-  ///   - socketBytes: what the client sends over the web socket that it asks for; `nil` if it asks for none.
+  ///   - socketBytes: the client's bytes over the requested web socket; `nil` if it requests none.
   ///   - note: filled in.
   /// - Throws: ``HTTPError`` for what is not forwarded, ``GatewayError``.
   func respond(

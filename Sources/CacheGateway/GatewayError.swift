@@ -9,20 +9,20 @@ import ServerKit
 struct GatewayError: Error, HTTPResponseError {
   let status: HTTPResponse.Status
   let result: GatewayResult
-  /// For the client, who is told nothing of what lies behind the gateway but the origin's name.
+  /// The text for the client, with no detail of the origin but its name.
   let reason: String
-  /// For who runs the gateway: with the URL, without its query, which may hold what is private.
+  /// The text for the operator, with the URL, but without its query, which may be private.
   let detail: String
   /// True if a part of the request's body is left unread: the connection has to be closed. RFC 9112 §9.3.
   private let closes: Bool
 
   /// - Parameters:
   ///   - origin: its name.
-  ///   - url: what was asked for.
+  ///   - url: the requested URL.
   init(_ error: any Error, origin: String, url: String, closes: Bool = false) {
     self.closes = closes
     result = if case LoadError.busy = error { .busy } else { .fault }
-    // Which of its servers was asked stays in it.
+    // The detail contains the server that was asked.
     let query = url.drop { $0 != "?" }
     detail = query.isEmpty ? "\(error)" : "\(error)".replacing(query, with: "")
     (status, reason) =

@@ -48,7 +48,7 @@ struct GatewayRecord: Sendable {
   func answeredByOrigin(after time: Duration) { self.time.recordNanoseconds(Int64(time / .nanoseconds(1))) }
 }
 
-/// Tells how long an origin takes.
+/// Measures the times of an origin.
 struct TimedTransport: HTTPTransporting {
   let transport: any HTTPTransporting
   let record: GatewayRecord

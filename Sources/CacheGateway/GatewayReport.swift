@@ -75,7 +75,7 @@ package struct GatewayReport: Sendable {
     }
   }
 
-  /// Of all answers those whose bodies the origin did not have to send.
+  /// The share of answers whose bodies the origin did not send.
   static func hitRatio(_ answers: [String: Int64]) -> Double? {
     let all = answers.values.reduce(0, +)
     let saved = GatewayResult.allCases.filter(\.isSaved).reduce(0) { $0 + (answers[$1.rawValue] ?? 0) }

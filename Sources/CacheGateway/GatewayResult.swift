@@ -15,7 +15,7 @@ package enum GatewayResult: String, CaseIterable, Sendable {
   case miss
   /// The origin's answer, which may not be.
   case pass
-  /// There was no answer of the origin.
+  /// The origin sent no response.
   case fault
   /// Too many wait for the origin.
   case busy

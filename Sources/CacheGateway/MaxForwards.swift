@@ -1,12 +1,12 @@
 import HTTPTypes
 
-/// How far a request that asks about the way to its server may go. RFC 9110 §7.6.2.
+/// The number of further hops of a TRACE or OPTIONS request. RFC 9110 §7.6.2.
 enum MaxForwards: Equatable {
-  /// It goes on as it is.
+  /// It is forwarded unchanged.
   case unbounded
-  /// It goes on, and may be passed on so many times more.
+  /// It is forwarded with this number of further hops.
   case forward(Int64)
-  /// It ends here.
+  /// The gateway answers it.
   case answer
 
   private static let field = HTTPField.Name("Max-Forwards")
@@ -18,7 +18,7 @@ enum MaxForwards: Equatable {
       self = .unbounded
       return
     }
-    // What is too large to count goes on with the largest number there is.
+    // A number that overflows becomes the largest one.
     guard let count = Int64(text) else {
       self = .forward(.max)
       return

@@ -20,7 +20,7 @@ enum RequestValidation {
   private static func isUnclear(_ text: String, _ version: RequestVersion) -> Bool {
     // Bytes were lost: two fields that differ there would be the same. ``RequestBytesHandler`` leaves none that were not.
     if text.utf8.contains(0xEF), text.contains("\u{FFFD}") { return true }
-    // There fields come as UTF-8 alone: what stands for other bytes elsewhere would be others.
+    // HTTP/2 fields arrive as UTF-8 only, so that opaque bytes would be ambiguous.
     return version == .http2 && OpaqueText.hasEscapes(text)
   }
 

@@ -8,7 +8,7 @@ enum GatewayFields {
   static let pseudonym = "renderhost"
 
   /// - Parameters:
-  ///   - client: what is told of it.
+  ///   - client: the description of the client.
   ///   - version: in which the request came.
   ///   - codings: those of `Accept-Encoding` that go on; `nil` for all.
   static func request(

@@ -29,7 +29,7 @@ final class ReadableFieldsHandler: ChannelOutboundHandler, RemovableChannelHandl
 }
 
 extension HTTPFields {
-  /// With letters of ISO 8859-1 in the place of bytes that are no UTF-8.
+  /// The text with letters of ISO 8859-1 in place of bytes that are not UTF-8.
   var readable: HTTPFields {
     guard contains(where: { OpaqueText.hasEscapes($0.value) }) else { return self }
     return HTTPFields(

@@ -82,7 +82,7 @@ package struct GatewayOrigin: Sendable {
 
   /// - Parameters:
   ///   - path: the request's target.
-  ///   - sender: who asks.
+  ///   - sender: the client.
   /// - Throws: ``GatewayError``, and what is wrong with the client's body.
   func respond(to request: Request, path: String, from sender: ClientInfo) async throws -> Response {
     var resource = ResourceRequest(
@@ -117,7 +117,7 @@ package struct GatewayOrigin: Sendable {
       if body?.isWhole == false { response.headers[.connection] = "close" }
       return response
     } catch let error where !(error is CancellationError) {
-      // What is wrong with the client's body is not the origin's fault.
+      // An invalid body of the client is not an error of the origin.
       if let failure = body?.failure { throw failure }
       let fault = GatewayError(
         error, origin: settings.name, url: settings.url.origin + path, closes: body?.isWhole == false)

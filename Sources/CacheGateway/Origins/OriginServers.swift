@@ -29,16 +29,16 @@ final class OriginServers: Sendable {
   /// Does something with the server whose turn it is, and with the next one where it cannot be reached.
   ///
   /// - Parameters:
-  ///   - url: what is asked for, for errors.
+  ///   - url: the requested URL, for errors.
   ///   - mayGoOn: returns `true` if another may be tried after that.
-  /// - Throws: what the last of them threw; ``TransportError/cannotConnect(url:reason:)`` if none is up.
+  /// - Throws: the error of the last one; ``TransportError/cannotConnect(url:reason:)`` if none is up.
   func first<Value>(
     for url: String, mayGoOn: () -> Bool = { true }, _ body: (PageURL) async throws -> Value
   ) async throws -> Value {
     var failure: (any Error)?
     for index in rotation.withLock({ $0.order() }) {
       let server = urls[index]
-      // With one alone it is the loader that leaves it alone.
+      // With a single server, the loader lets it rest.
       guard urls.count == 1 || reachability.admits(server) else { continue }
       do {
         let value = try await body(server)

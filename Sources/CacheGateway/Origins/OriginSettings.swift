@@ -5,7 +5,7 @@ import HTTPTypes
 
 /// The settings of one origin of the gateway.
 package struct OriginSettings: Sendable {
-  /// In metrics, and of its folder in the store: letters, digits, `-`.
+  /// The name in metrics, and of the folder in the store: letters, digits and `-`.
   package var name: String
   package var url: PageURL
   /// Further servers that answer alike. Requests go to all of them in turn.
@@ -20,9 +20,9 @@ package struct OriginSettings: Sendable {
   package var connections = 128
   /// Requests that wait for one of those; more get 503.
   package var waiting = 1000
-  /// For its name, the connection and TLS.
+  /// The time limit of name resolution, connection and TLS.
   package var connectTime: Duration = .seconds(5)
-  /// How long it may send nothing.
+  /// The time limit of silence.
   package var idleTime: Duration = .seconds(60)
   /// Bytes of an answer's body.
   package var answerLimit: Int64 = 1 << 30
@@ -46,11 +46,11 @@ package struct OriginSettings: Sendable {
   package var codings: [String]?
   /// Targeted fields that are meant for the gateway, the most specific first. RFC 9213 §2.2.
   package var targets: [HTTPField.Name] = [HTTPField.Name.cdnCacheControl].compactMap(\.self)
-  /// How what no rule matches is loaded.
+  /// The behaviour of requests that no rule matches.
   package var behavior: LoadBehavior = .protocolCache
   package var rules: [ResourceRule] = []
 
-  /// Which fields name the client and what it asked for.
+  /// The fields that name the client, the host and the protocol.
   package enum Forwarding: String, CaseIterable, Sendable {
     case none
     /// `X-Forwarded-For`, `-Proto`, `-Host`.

@@ -1,7 +1,6 @@
 import HTTPTransport
 
-/// Which origin answers a request: the one whose host fits best, and of those with the same host the one with the
-/// longest prefix.
+/// Chooses the origin of a request: the most specific host, and then the longest prefix.
 struct OriginTable: Sendable {
   enum Choice: Equatable {
     case origin(Int)
@@ -63,7 +62,7 @@ struct OriginTable: Sendable {
     }.map(\.utf8.count).max()
   }
 
-  /// Without its port, in small letters.
+  /// The host without port, in lower case.
   private static func host(_ authority: String) -> String {
     let (host, _) = RequestValidation.parts(ofAuthority: authority.lowercased())
     // The root's own name is left out, as most do.

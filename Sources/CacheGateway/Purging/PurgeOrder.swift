@@ -12,7 +12,7 @@ package struct PurgeOrder: Equatable, Sendable {
     case tags(Set<String>)
     case all
 
-    /// As `renderhost_gateway_purged` has it.
+    /// The result in `renderhost_gateway_purged`.
     var kind: String {
       switch self {
       case .url: "url"

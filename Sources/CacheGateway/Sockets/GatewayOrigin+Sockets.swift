@@ -13,7 +13,7 @@ import ServiceLifecycle
 extension GatewayOrigin {
   /// - Parameters:
   ///   - path: the request's target.
-  ///   - bytes: what the client sends.
+  ///   - bytes: the bytes of the client.
   /// - Throws: ``GatewayError``.
   func openSocket(
     for request: Request, path: String, from sender: ClientInfo, _ bytes: BytePipe

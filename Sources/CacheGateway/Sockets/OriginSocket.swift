@@ -25,7 +25,7 @@ final class OriginSocket: Sendable {
   /// Returns when the bytes have gone out.
   func write(_ bytes: ByteBuffer) async throws { try await channel.writeAndFlush(bytes) }
 
-  /// Says that nothing more comes.
+  /// Ends the input.
   func closeOutput() {
     let channel = channel
     channel.close(mode: .output).whenFailure { _ in channel.close(promise: nil) }
@@ -47,7 +47,7 @@ final class PipeHandler<Part>: ChannelDuplexHandler, RemovableChannelHandler {
 
   private let pipe: BytePipe
   private let piece: (Part) -> Piece
-  /// How the pipe ends with its connection, unless it has ended before.
+  /// The end of the pipe when its connection ends first.
   private let end: Result<Void, any Error>
 
   init(_ pipe: BytePipe, endingWith end: Result<Void, any Error>, _ piece: @escaping (Part) -> Piece) {

@@ -24,7 +24,7 @@ struct OriginSocketConnector: Sendable {
   /// `nil` if none of its servers is asked over TLS.
   private let tls: NIOSSLContext?
 
-  /// - Throws: what is wrong with the origin's authorities.
+  /// - Throws: the error of the origin's authorities.
   init(_ settings: OriginSettings, _ servers: OriginServers) throws {
     (self.settings, self.servers) = (settings, servers)
     tls = servers.urls.contains { $0.origin.hasPrefix("https:") } ? try Self.makeTLS(settings) : nil
@@ -35,7 +35,7 @@ struct OriginSocketConnector: Sendable {
     let isSecure: Bool
     let host: String
     let port: Int
-    /// As it goes into the `Host` field.
+    /// The value of the `Host` field.
     let authority: String
 
     init(_ url: PageURL) {
@@ -188,7 +188,7 @@ private final class ResponseHeads: ChannelInboundHandler, RemovableChannelHandle
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     if case .head(let head) = unwrapInboundIn(data) { seen.withLock { $0 = head } }
     context.fireChannelRead(data)
-    // What comes after an upgrade is no HTTP.
+    // Bytes after an upgrade are not HTTP.
     if last != nil { context.pipeline.syncOperations.removeHandler(self, promise: nil) }
   }
 }

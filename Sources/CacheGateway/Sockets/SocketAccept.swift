@@ -1,7 +1,7 @@
 import CCrypto
 import Foundation
 
-/// How a server shows that it has understood a web socket's opening request.
+/// The value by which a server accepts the opening request of a web socket.
 enum SocketAccept {
   /// The `Sec-WebSocket-Accept` that answers a key. RFC 6455 §4.2.2.
   ///

@@ -1,9 +1,9 @@
 import ServerKit
 
-/// Why something may not be fetched.
+/// The rule that forbids a fetch.
 struct AccessRefusal: Error, Hashable, Sendable, CustomStringConvertible {
   enum Rule: Hashable, Sendable {
-    /// Nobody has named the origin.
+    /// The origin is not permitted.
     case origin(String)
     /// The address is not public, and nobody has named it.
     case address(String, AddressKind)

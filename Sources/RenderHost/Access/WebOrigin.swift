@@ -4,7 +4,7 @@ import ServerKit
 /// Scheme, host and port, so that one origin has one spelling. RFC 6454 §4.
 struct WebOrigin: Hashable, Sendable, CustomStringConvertible {
   let scheme: String
-  /// In lower case, without a dot at its end; an address in its shortest form, without brackets.
+  /// The host in lower case without a trailing dot; an address in its shortest form, without brackets.
   let host: String
   let port: Int
 

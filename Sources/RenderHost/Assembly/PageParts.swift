@@ -16,7 +16,7 @@ struct PageParts: Sendable {
   private let settings: Settings
 
   /// - Returns: `nil` if the settings name no bundles.
-  /// - Throws: what is wrong with the settings, or cannot be opened.
+  /// - Throws: the errors of the settings and of opening files.
   init?(_ settings: Settings, record: HostRecord, executable: String, logger: Logger) throws {
     guard settings.bundles != nil || settings.manifest != nil else { return nil }
     self.settings = settings
@@ -49,7 +49,7 @@ struct PageParts: Sendable {
     configuration.scripts.preludes = try FrameworkFiles.read(settings.preludes, of: .prelude)
   }
 
-  /// To be run for as long as the server.
+  /// The services to run with the server.
   var services: [any Service] {
     serving.services + [NamedOrigins(access: access, feed: serving.feed), running]
   }

@@ -19,7 +19,7 @@ struct RenderHostParts: Sendable {
   private let settings: Settings
   private let started = Date()
 
-  /// - Throws: what is wrong with the settings, or cannot be opened.
+  /// - Throws: the errors of the settings and of opening files.
   init(_ settings: Settings, executable: String = "/proc/self/exe", logger: Logger) throws {
     self.settings = settings
     pages = try PageParts(settings, record: record, executable: executable, logger: logger)
@@ -33,7 +33,7 @@ struct RenderHostParts: Sendable {
     self.gateway = GatewayServer(gateway: gateway, settings: settings.server, metrics: record.metrics, logger: logger)
   }
 
-  /// To be run for as long as the server.
+  /// The services to run with the server.
   var services: [any Service] { pages?.services ?? [] }
 
   func add(to routes: ListenerRoutes) { pages?.add(to: routes) }

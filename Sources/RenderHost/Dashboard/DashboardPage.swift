@@ -12,7 +12,7 @@ struct DashboardPage: Sendable {
   /// Only this very style and script may run, and frames show this host's previews only.
   let policy: String
 
-  /// - Parameter groups: what else is to be had where it is.
+  /// - Parameter groups: the other groups of the same listener.
   init(beside groups: Set<RouteGroup> = Set(RouteGroup.allCases)) {
     let style = String(decoding: PackageResources.dashboard_css, as: UTF8.self)
     let script = String(decoding: PackageResources.dashboard_js, as: UTF8.self)

@@ -48,9 +48,9 @@ struct HostStatus: Codable, Sendable {
     /// Bytes of the smallest encoding that was made since the start.
     var compressed: Int64?
     var state: State
-    /// Why it is not ready.
+    /// The reason why the host is not ready.
     var reason: String?
-    /// How often pages of it were opened or shown since the start.
+    /// The number of openings and views of its pages since the start.
     var opens: Int
   }
 

@@ -15,7 +15,7 @@ final class EventLog: Sendable {
   enum Batch: Hashable, Sendable {
     /// - Parameter missed: how many events are gone that came between.
     case events([Event], missed: Int)
-    /// Nothing has happened for so long.
+    /// No event arrived within the time limit.
     case silence
     case ended
   }
@@ -56,7 +56,7 @@ final class EventLog: Sendable {
     for waiter in waiters.values { waiter.resume() }
   }
 
-  /// Nothing comes any more.
+  /// The input has ended.
   func end() {
     let waiters = state.withLock { state in
       state.hasEnded = true

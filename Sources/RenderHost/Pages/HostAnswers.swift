@@ -142,7 +142,7 @@ struct HostAnswers: Sendable {
   }
 }
 
-/// Why a value is not kept.
+/// The reason why a value is not stored.
 struct StorageLimitError: Error, CustomStringConvertible {
   let reason: String
 

@@ -75,7 +75,7 @@ extension HostRecord {
 }
 
 extension PageFailure {
-  /// As `renderhost_pages_opened` has it.
+  /// The result in `renderhost_pages_opened`.
   fileprivate var outcome: String {
     switch self {
     case .script: "failed"

@@ -9,7 +9,7 @@ struct OpenedPage: Sendable {
   let url: PageURL
   let name: String?
   let opening: PageOpening
-  /// How it is called outside.
+  /// The public URL.
   let location: String
   /// The bytes it was opened or reloaded with, which it keeps.
   private(set) var bundle: LoadedBundle
@@ -20,11 +20,11 @@ struct OpenedPage: Sendable {
   private(set) var bundleTime: Double
   let opened: ContinuousClock.Instant
   var lastAsked: ContinuousClock.Instant
-  /// It is being opened in another worker.
+  /// The page is being reopened in another worker.
   var reopening: Task<Void, any Error>?
   var reopened = 0
 
-  /// It was opened again with other bytes.
+  /// The page was reopened with other bytes.
   mutating func take(_ target: PageDirectory.Target, number: UInt64, _ reply: PageReply) {
     self.number = number
     self.reply = reply
@@ -34,7 +34,7 @@ struct OpenedPage: Sendable {
   /// The phase that its worker reports; `reopened` while it is on its way to another.
   var phase: String { reopening == nil ? reply.phase : "reopened" }
 
-  /// Without its tree.
+  /// The page without its tree.
   var json: [String: JSONValue] {
     var timings = reply.timings.mapValues { JSONValue.number($0) }
     timings["bundle"] = .number(bundleTime)

@@ -6,7 +6,7 @@ extension PageDirectory {
   /// A bundle to run, found and permitted.
   struct Target {
     let url: PageURL
-    /// How it is called outside.
+    /// The public URL.
     let location: String
     let bundle: LoadedBundle
     let digest: SHA256Digest
@@ -78,7 +78,7 @@ extension PageDirectory {
     }
   }
 
-  /// Tells those who watch pages of newer bytes than these show.
+  /// Sends an event to readers of pages that newer bytes are available.
   func follow(_ news: AsyncStream<BundleNews>) async {
     for await item in news {
       for page in pages.values where item.concerns(page.bundle) { page.log.append("update", item.json.text) }
@@ -140,7 +140,7 @@ extension PageDirectory {
     return try await target(url, parameters)
   }
 
-  /// - Parameter parameters: what is given to the page along with its URL.
+  /// - Parameter parameters: the page's parameters beside its URL.
   private func target(_ url: PageURL, _ parameters: Substring = "") async throws -> Target {
     let began = ContinuousClock.now
     let bundle = try await answers.host.bundles.load(url)
@@ -159,7 +159,7 @@ extension PageDirectory {
       wait: wait(request.settle, timers: request.timers, isOnce: isOnce), view: view, isOnce: isOnce)
   }
 
-  /// No longer than one entry into a page may take.
+  /// At most the time of one entry into a page.
   ///
   /// - Parameters:
   ///   - settle: seconds, as a caller has given them.

@@ -11,7 +11,7 @@ extension PageDirectory {
 
   func replace(_ ended: Set<UInt64>, culprits: Set<UInt64>, _ reason: KillReason) async {
     var reopening: [Task<Void, any Error>] = []
-    // Those that were used last are missed first.
+    // The most recently used pages are reopened first.
     for page in pages.values.filter({ ended.contains($0.number) }).sorted(by: { $0.lastAsked > $1.lastAsked }) {
       if reason == .shutdown {
         await end(page.id, "killed", "\(reason)")
@@ -24,7 +24,7 @@ extension PageDirectory {
     }
   }
 
-  /// - Parameter before: what has to be done first; `nil` for nothing.
+  /// - Parameter before: the task to await first; `nil` for none.
   private func reopen(
     _ page: OpenedPage, _ reason: KillReason, after before: Task<Void, any Error>?
   ) -> Task<Void, any Error> {

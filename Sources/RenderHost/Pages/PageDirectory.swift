@@ -25,10 +25,10 @@ actor PageDirectory {
   var pages: [String: OpenedPage] = [:]
   /// Pages that are being opened, and those that are shown once.
   var openingCount = 0
-  /// How often pages were opened or shown, by the bundles' paths in the release.
+  /// The number of openings and views of pages, by the bundles' paths in the release.
   var opens: [String: Int] = [:]
 
-  /// How often an opening is begun that another page has ended.
+  /// The number of attempts of an opening that another page ended.
   static let tries = 3
   /// Bundles whose openings are counted.
   static let opensLimit = 10_000
@@ -47,7 +47,7 @@ actor PageDirectory {
 
   var count: Int { pages.count + openingCount }
 
-  /// How many pages are being opened, and the phases of those that are open.
+  /// The number of pages being opened, and the phases of open ones.
   var phases: (opening: Int, open: [String]) { (openingCount, pages.values.map(\.phase)) }
 
   /// - Throws: ``PageFailure``.

@@ -3,16 +3,16 @@ import PageKit
 import PageWorkers
 import ServerKit
 
-/// Why a caller does not get what was asked for.
+/// The error of a request about a page.
 enum PageFailure: Error, CustomStringConvertible {
   case badRequest(String)
   case unknownPage(String)
   case unknownBundle(String)
-  /// It cannot be had from where it is.
+  /// The resource is not available at its URL.
   case bundle(status: Int, reason: String)
   case notPermitted(String, rule: String)
   case barred(BarredBundles.Entry)
-  /// There are as many pages as there may be.
+  /// The limit of open pages is reached.
   case full(limit: Int)
   case busy(String)
   case script(url: String, ScriptFault)
@@ -101,7 +101,7 @@ enum PageFailure: Error, CustomStringConvertible {
     switch cause {
     case let refusal as AccessRefusal: self = .notPermitted("\(refusal)", rule: refusal.name)
     case TransportError.notPermitted(_, _, let reason): self = .notPermitted(reason, rule: "address")
-    // Its server says that there is none; whatever else is wrong is a gateway's trouble.
+    // 404 and 410 of the server become a 404, all other errors a 502.
     case let fault as HTTPFault where [404, 410].contains(fault.status): self = .bundle(status: 404, reason: text)
     default: self = .bundle(status: 502, reason: text)
     }

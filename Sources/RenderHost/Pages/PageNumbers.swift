@@ -7,7 +7,7 @@ final class PageNumbers: Sendable {
     let url: PageURL
     /// The release that it sees.
     let view: ReleaseView?
-    /// How it is called outside.
+    /// The public URL.
     let location: String
     let log: EventLog?
     /// Lets one long answer at a time go to the page: its worker keeps an answer until it is whole.

@@ -10,7 +10,7 @@ import ServerKit
 struct PageRoutes: Sendable {
   let directory: PageDirectory
   let bodyLimit: Int
-  /// How long a stream of events is silent before a comment shows that it is still there.
+  /// The interval of heartbeats in a stream of events.
   var heartbeat: Duration = .seconds(15)
 
   func add(to router: some RouterMethods<HostRequestContext>) {
@@ -169,7 +169,7 @@ struct PageRoutes: Sendable {
     }
   }
 
-  /// What a script throws is its page's answer; the page goes on.
+  /// An error of a script is in the answer; the page continues.
   private func entered(
     _ kind: String, _ id: String, _ context: HostRequestContext, extra: Double,
     _ message: @escaping @Sendable (UInt64, UInt64, PageView) -> HostMessage

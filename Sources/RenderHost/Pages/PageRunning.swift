@@ -4,14 +4,14 @@ import PageWorkers
 import ServerKit
 import ServiceLifecycle
 
-/// Everything that running pages takes: workers, the pages in them, and the routes to both.
+/// The parts of running pages: workers, their pages, and the routes to both.
 struct PageRunning: Service {
   let directory: PageDirectory
   let workers: WorkerPool
 
   /// - Parameters:
   ///   - host: its transport is to be ``AccessGuard/transport(_:)``.
-  ///   - executable: what is started as `… worker`; by default this very program.
+  ///   - executable: the program that is started as `… worker`; by default this one.
   init(
     host: PageHost, access: AccessGuard, settings: Settings,
     executable: String = "/proc/self/exe", locations: PublicLocations,

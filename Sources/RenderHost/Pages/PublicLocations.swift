@@ -3,7 +3,7 @@ import PageKit
 import ServerKit
 import Synchronization
 
-/// How the bundles of a folder are called outside of this machine: by where they are served, never by their paths.
+/// The public URLs of a folder's bundles, which contain no paths of this machine.
 final class PublicLocations: Sendable {
   private let feed: ReleaseFeed
   private let scheme: String

@@ -5,7 +5,7 @@ import PageKit
 import ServerKit
 import ServiceLifecycle
 
-/// Everything about serving, wired together.
+/// The parts of serving, wired together.
 struct Serving: Sendable {
   let feed: ReleaseFeed
   let representations: RepresentationStore

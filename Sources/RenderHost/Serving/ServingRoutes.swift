@@ -63,7 +63,7 @@ struct ServingRoutes: Sendable {
       let answer = ContentAnswer(
         representation: representation, mediaType: found.content.mediaType, caching: found.caching,
         modified: found.modified.flatMap { $0 < now ? $0 : nil })
-      // What was modified just now is told otherwise a second later.
+      // Within the second of its modification an answer has no date yet, so that it must not be recorded.
       if found.modified.map({ $0 < now }) ?? true {
         ReplayContext.current?.allow { [feed] in feed.generation == generation }
       }
@@ -90,7 +90,7 @@ struct ServingRoutes: Sendable {
       return Found(content: content, modified: entry.modified)
     }
     if path.hasSuffix(".md5"), let entry = release.entry(at: String(path.dropLast(4))) {
-      // As md5sum writes it, so that it can check it.
+      // The format of md5sum, which can check it.
       let name = path.dropLast(4).split(separator: "/").last ?? ""
       let line = "\(entry.bundle.md5)  \(name)\n"
       return Found(

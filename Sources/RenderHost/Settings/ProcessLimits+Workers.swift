@@ -2,7 +2,7 @@ import ServerKit
 
 /// Effects of the limits of this process on its workers.
 extension ProcessLimits {
-  /// Why workers may not become ready; `nil` if nothing speaks against it.
+  /// The reason why workers may not become ready; `nil` if there is none.
   var addressSpaceProblem: String? {
     addressSpace.map {
       "the address space of a process is limited to \($0 >> 20) MiB (ulimit -v), and the script engine reserves more than "

@@ -5,20 +5,20 @@ import HTTPTransport
 import PageWorkers
 import ServerKit
 
-/// Everything the daemon may be told. Flags come first, then the environment, then a file.
+/// The settings of the daemon. Flags take precedence over the environment, and this over the file.
 @dynamicMemberLookup
 package struct Settings: Sendable {
   /// A folder of bundles that are served, and watched; `nil` with ``manifest``.
   package var bundles: String?
   /// The manifest of another server, which is followed; `nil` with ``bundles``.
   package var manifest: PageURL?
-  /// How often the other server is asked.
+  /// The interval of polling the upstream.
   package var follow: Duration = .seconds(60)
   package var store: StoreDirectory = .standard()
 
   /// Processes that run pages; one for each core unless told otherwise.
   package var workers = ProcessInfo.processInfo.activeProcessorCount
-  /// How long one entry into a page may take, of the clock's time.
+  /// The time limit of one entry into a page, by the clock.
   package var pageTime: Duration = .seconds(5)
   /// Resident bytes of one worker.
   package var workerMemory: Int64 = 512 << 20
@@ -26,9 +26,9 @@ package struct Settings: Sendable {
   package var pages: Int?
   /// Calls of pages that may wait while the workers are busy; more are refused at once.
   package var waitingCalls = 512
-  /// How long a call may wait until it is refused.
+  /// The longest wait of a call.
   package var waitingTime: Duration = .seconds(5)
-  /// How long a page lives that nobody asks for.
+  /// The time after which an unused page is closed.
   package var pageIdle: Duration = .seconds(300)
   /// Origins that pages may fetch from, besides those of the manifest and their own.
   package var allowedOrigins: [String] = []
@@ -64,12 +64,12 @@ package struct Settings: Sendable {
     set { server[keyPath: path] = newValue }
   }
 
-  /// How many pages fit the workers' memory, about.
+  /// The approximate number of pages that fit the workers' memory.
   var fittingPages: Int {
     Int(Int64(Double(workerMemory) * Placement.full) * Int64(workers) / Placement.pageBytes)
   }
 
-  /// How many pages may be open at once.
+  /// The limit of open pages.
   var pageLimit: Int { pages ?? min(200, max(1, fittingPages)) }
 
   package init() {}

@@ -23,8 +23,7 @@ package enum SettingsCheck {
     }
   }
 
-  /// Why the daemon does not listen as it is told to, and each file or folder that is named and cannot be used; each in
-  /// one sentence.
+  /// The problems of the listeners, and of named files and folders, each as a sentence.
   package static func problems(of settings: Settings) -> [String] {
     var problems = [ListenerPlan(settings.server).refusal].compactMap(\.self)
     if let bundles = settings.bundles, !isFolder(bundles) { problems.append("--bundles: \(bundles) is no folder") }
@@ -46,7 +45,7 @@ package enum SettingsCheck {
     return problems
   }
 
-  /// Why the pages that may be open do not fit the memory that workers may have; `nil` if they do.
+  /// The reason why the permitted pages exceed the workers' memory; `nil` if they fit.
   static func crowding(of settings: Settings) -> String? {
     let (fitting, wanted) = (settings.fittingPages, settings.pageLimit)
     guard fitting < wanted else { return nil }

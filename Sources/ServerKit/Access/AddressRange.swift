@@ -1,7 +1,7 @@
 /// Addresses that begin alike: `10.0.0.0/8`.
 package struct AddressRange: Hashable, Sendable {
   package let base: HostAddress
-  /// How many bits count.
+  /// The number of significant bits.
   package let length: Int
 
   /// Returns `nil` if the text is not an address, or has a length out of range. Without a length it is one address.

@@ -1,6 +1,6 @@
 import HTTPTypes
 
-/// Which requests reach pages, status and administration.
+/// The rules for requests to pages, status and administration.
 ///
 /// A daemon on a user's own machine is within reach of every web page that the user's browser shows: one may send it
 /// forms (cross-site request forgery), or have its own name resolve to this machine and read the answers (DNS
@@ -60,7 +60,7 @@ package struct SiteRules: Sendable {
     let authority = head.host ?? ""
     guard authority.isEmpty || Self.host(of: authority).map(accepts) ?? false else { return .host(authority) }
     let isSafe = head.method == .get || head.method == .head || head.method == .options
-    // What a sandboxed preview shows comes from nowhere, as browsers tell it; and it only shows.
+    // A sandboxed preview has an opaque origin, and only displays.
     if isSafe, path == "/resources" { return nil }
     if let origin = head.headerFields[.origin], !Self.isSame(origin, authority) { return .origin(origin) }
     if Self.metadata("Site", head) == "cross-site", !(isSafe && Self.isNavigation(head)) { return .crossSite }

@@ -42,7 +42,7 @@ struct AdminAuthenticator: Sendable {
     return authorization[space...].drop { $0 == " " }
   }
 
-  /// In constant time: both are digested, so that their lengths do not show either.
+  /// A comparison in constant time: both are digested, so that lengths are not disclosed either.
   private func isToken(_ text: String) -> Bool {
     guard let given = try? Self.digest(of: text) else { return false }
     return CRYPTO_memcmp(given.bytes, digest.bytes, SHA256Digest.byteCount) == 0

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// How many connections each address has.
+/// The number of connections of each address.
 package final class ConnectionRegister: Sendable {
   private let limit: Int
   private let counts = Mutex<[String: Int]>([:])

@@ -1,7 +1,7 @@
 import NIOCore
 import NIOHTTP1
 
-/// Tells those behind it in one way that a connection ends with a request: as `Connection: close`.
+/// Marks the last request of a connection by `Connection: close` for the following handlers.
 ///
 /// RFC 9112 §9.3: the option may be one of several and in capitals; and with HTTP/1.0 a connection that stays has to be
 /// asked for, which is not offered here. Behind a request for another protocol no request is read any more.

@@ -24,7 +24,7 @@ package struct LimitsMiddleware: RouterMiddleware {
       metrics.refusals(refusal.reason).increment()
       throw refusal.error
     }
-    // What says its length is held to it by the protocol.
+    // A body with a length is limited by the protocol.
     guard request.headers[.contentLength] == nil, request.method != .get, request.method != .head else {
       return try await next(request, context)
     }

@@ -28,8 +28,8 @@ package struct ProcessLimits: Hashable, Sendable {
 
   // MARK: Descriptors
 
-  /// With fewer there is not enough for the store, the listeners, a few workers and a few clients (measured: 39 are open
-  /// with two workers and no client).
+  /// The minimum for the store, the listeners, a few workers and a few clients (measured: 39 are open with two workers
+  /// and no client).
   static let leastDescriptors = 128
   private static let mostConnections = 4_096
 

@@ -13,7 +13,7 @@ final class RefusalHandler: ChannelInboundHandler {
   private let isPlain: Bool
   private let fields: HTTPFields
 
-  /// - Parameter fields: what the answer has besides its own.
+  /// - Parameter fields: further fields of the answer.
   init(isPlain: Bool, fields: HTTPFields = [:]) { (self.isPlain, self.fields) = (isPlain, fields) }
 
   func channelActive(context: ChannelHandlerContext) {
@@ -30,6 +30,6 @@ final class RefusalHandler: ChannelInboundHandler {
     }
   }
 
-  // What it sends is not heard.
+  // Its bytes are discarded.
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {}
 }

@@ -114,7 +114,7 @@ package final class RequestBytesHandler: ChannelDuplexHandler, RemovableChannelH
 private final class RequestProgress {
   enum Next {
     case head
-    /// So many bytes of a body, at most.
+    /// The limit of a body in bytes.
     case body(Int)
     /// A body whose length is not known.
     case chunks

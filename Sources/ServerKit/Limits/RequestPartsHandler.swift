@@ -9,7 +9,7 @@ import NIOHTTPTypes
 /// Holds the parts of requests to their limits: a body that is sent too slowly, a head that is too long or too slow;
 /// and closes a connection whose answer says so.
 ///
-/// One for each HTTP/1 connection, and for each HTTP/2 stream.
+/// One instance for each HTTP/1 connection and each HTTP/2 stream.
 final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPRequestPart
   typealias InboundOut = HTTPRequestPart
@@ -64,7 +64,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    // What comes after the last answer is thrown away, so that the client gets to read it.
+    // Bytes after the last answer are discarded, so that no reset hides the answer from the client.
     guard !isClosing, !isFinal || isLastOpen else { return }
     switch unwrapInboundIn(data) {
     case .head(let head):
@@ -159,7 +159,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
     return Int(length).map { $0 > 0 && $0 <= bodyLimit } ?? false
   }
 
-  /// Says that the body may come, once the answers before are through.
+  /// Sends `100 Continue` after the earlier answers.
   private func welcomeBody(_ context: ChannelHandlerContext) {
     guard isExpectant, underWay == 1 else { return }
     isExpectant = false

@@ -26,7 +26,7 @@ enum MetricName {
     return cleaned.hasPrefix("__") ? "label" + cleaned : cleaned
   }
 
-  /// In the text format a label's value has `\`, `"` and newlines escaped.
+  /// Label values have `\`, `"` and newlines escaped.
   static func escaped(_ value: String) -> String {
     guard value.utf8.contains(where: { $0 == 0x5C || $0 == 0x22 || $0 == 0x0A }) else { return value }
     return value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")

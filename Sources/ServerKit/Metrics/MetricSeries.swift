@@ -27,7 +27,7 @@ package final class GaugeSeries: MeterHandler, RecorderHandler, Sendable {
   package func decrement(by amount: Double) { number.withLock { $0 -= amount } }
 }
 
-/// How many values fell under each bound.
+/// The number of values under each bound.
 package final class HistogramSeries: RecorderHandler, TimerHandler, Sendable {
   package struct Value: Equatable, Sendable {
     /// For each bound, and for what is over the last, how many values; not cumulated.

@@ -19,7 +19,7 @@ package final class RawResponseCache: Sendable {
 
   /// Returns the answer and the seconds by which it has aged; `nil` if there is none that still holds.
   package func answer(to head: ByteBuffer) -> (answer: RecordedResponse, age: Int64)? {
-    // One that does not hold is replaced when its request is answered: to look for its place would take long.
+    // An invalid answer is replaced when its request is answered, since searching for it would be slow.
     answers[head].flatMap { answer in answer.age().map { (answer, $0) } }
   }
 

@@ -18,7 +18,7 @@ package struct ReplayOffer: Sendable {
 
 /// Collects what routes and middleware say about replaying the answer that is being made.
 ///
-/// One for each connection that remembers answers; requests on it come one after the other.
+/// One instance for each connection with recorded answers; its requests are sequential.
 package final class ReplayContext: Sendable {
   /// `nil` on connections whose answers are not recorded.
   @TaskLocal package static var current: ReplayContext?

@@ -18,7 +18,7 @@ final class ResponseReplayHandler: ChannelDuplexHandler, RemovableChannelHandler
     /// An answer is on its way; what is learned of it, where it is one to be remembered. Who has all bytes of an answer
     /// may ask again before it is said here that these were all: so many requests have come since.
     case answering(Recording?, behind: Int)
-    /// It is not known where requests begin.
+    /// The beginnings of requests are unknown.
     case lost
   }
 

@@ -37,7 +37,7 @@ package final class BytePipe: Sendable {
     waiter?.resume(returning: bytes)
   }
 
-  /// Nothing more comes; what is there can still be taken.
+  /// The input has ended; buffered bytes can still be taken.
   package func finish(_ end: Result<Void, any Error> = .success(())) {
     let waiter = state.withLock { state in
       if state.end == nil { state.end = end }
@@ -60,7 +60,7 @@ package final class BytePipe: Sendable {
 
   /// The next bytes; `nil` at the end.
   ///
-  /// - Throws: what the channel ended with, `CancellationError`.
+  /// - Throws: the error of the channel, `CancellationError`.
   package func next() async throws -> ByteBuffer? {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in

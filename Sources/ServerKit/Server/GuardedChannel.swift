@@ -47,7 +47,7 @@ struct GuardedChannel<Base: ServerChildChannel>: ServerChildChannel {
       connections.leave(address)
       metrics.connections.decrement()
     }
-    // What a slow client has not taken yet waits here, for each connection.
+    // The buffer of each connection for a slow client.
     try channel.syncOptions?.setOption(.writeBufferWaterMark, value: .init(low: 16 << 10, high: 32 << 10))
     let handler = ConnectionHandler(limits: limits, isPlain: isPlain)
     try channel.pipeline.syncOperations.addHandler(handler)

@@ -8,7 +8,7 @@ package struct HostRequestContext: RequestContext, RemoteAddressRequestContext {
   package let remoteAddress: SocketAddress?
   /// The connection's, or one stream's of HTTP/2.
   package let channel: any Channel
-  /// In which the request came; known on the gateway's listener.
+  /// The HTTP version of the request; known on the gateway's listener.
   package let version: RequestVersion
   /// Fields for the access log; `nil` if its line has no others than usual.
   package let note: AccessLogNote?

@@ -38,7 +38,7 @@ package struct ListenerPlan: Equatable, Sendable {
       let isLocal = Self.isLoopback(address.host)
       return Listener(
         key: key, host: address.host, port: address.port, groups: groups,
-        // What does not leave the machine needs no certificate; what is public has the one that was given.
+        // A loopback listener needs no certificate; a public one has the configured one.
         isSecure: settings.certificate != nil && (key == .listen || !isLocal),
         asksToken: !isLocal && !settings.allowsInsecureAdmin)
     }

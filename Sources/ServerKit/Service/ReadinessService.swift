@@ -2,8 +2,8 @@ import Logging
 import ServiceLifecycle
 import Synchronization
 
-/// Tells systemd when the host is ready: once it listens, and `/readyz` would say so. Until then, and whenever that
-/// changes, the unit's status line says what is missing.
+/// Notifies systemd when the host listens and `/readyz` would succeed. Until then, and after each change, the unit's
+/// status line contains the missing checks.
 ///
 /// A source that is away with nothing stored keeps the host from being ready, not from running: systemd's own limit
 /// (`TimeoutStartSec=`) ends such a start.
@@ -31,7 +31,7 @@ final class ReadinessService: Service {
     state = Mutex(State(listeners: listeners))
   }
 
-  /// One of them has begun to listen.
+  /// Records that a listener is up.
   func listens() { state.withLock { $0.listeners -= 1 } }
 
   /// True once systemd was told that the host is ready.

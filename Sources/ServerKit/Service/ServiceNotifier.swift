@@ -1,11 +1,11 @@
 import Dispatch
 import Foundation
 
-/// Tells systemd how the daemon is: datagrams to the socket that `NOTIFY_SOCKET` names, as sd_notify(3) has them.
+/// Notifies systemd of the daemon's state, by datagrams to the socket in `NOTIFY_SOCKET` as in sd_notify(3).
 struct ServiceNotifier: Sendable {
   enum Message: Equatable, Sendable {
     case ready, stopping, watchdog
-    /// With the monotonic clock's microseconds, as `Type=notify-reload` wants.
+    /// The microseconds of the monotonic clock, which `Type=notify-reload` requires.
     case reloading(monotonic: UInt64)
     case status(String)
 

@@ -22,7 +22,7 @@ package struct ServerSettings: Sendable {
   /// these; without one there are no admin routes.
   package var adminToken: String?
   package var limits = Limits()
-  /// How long what is under way may take once the process is told to stop.
+  /// The time limit of requests under way at shutdown.
   package var shutdownTime: Duration = .seconds(30)
   /// Open files that are kept free of clients' connections, for the rest of the process.
   package var reservedFiles = 64
@@ -32,7 +32,7 @@ package struct ServerSettings: Sendable {
   package var logLevel: Logger.Level = .info
   package var logFormat: LogFormat = .text
 
-  /// How log lines are written.
+  /// The format of log lines.
   package enum LogFormat: String, CaseIterable, Sendable {
     case text, json
   }
@@ -50,11 +50,11 @@ package struct ServerSettings: Sendable {
     /// Connections of each listener at once; more wait to be accepted. `nil` for as many as the limit of open files
     /// allows, at most 4,096.
     package var connections: Int?
-    /// How long a client may take for its TLS handshake and its first request's head.
+    /// The time limit of the TLS handshake and the first request's head.
     package var headTime: Duration = .seconds(15)
-    /// How long a client may take to send one request's body.
+    /// The time limit of a request's body.
     package var bodyTime: Duration = .seconds(60)
-    /// How long a client may leave its connection idle.
+    /// The time limit of an idle connection.
     package var idle: Duration = .seconds(60)
 
     package init() {}

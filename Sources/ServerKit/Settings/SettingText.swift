@@ -35,7 +35,7 @@ package enum SettingText {
     return Int(text)
   }
 
-  /// How a duration is shown: seconds as a decimal.
+  /// A duration as text: seconds as a decimal.
   package static func text(_ duration: Duration) -> String {
     let seconds = duration / .seconds(1)
     return seconds == seconds.rounded() ? "\(Int(seconds))" : "\(seconds)"

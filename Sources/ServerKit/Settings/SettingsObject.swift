@@ -31,7 +31,7 @@ package struct SettingsObject {
     }
   }
 
-  /// One that is read, where there is one.
+  /// Takes and parses a member, if it exists.
   package mutating func take<Value>(
     _ key: String, into value: inout Value, expecting expected: String, _ read: (String) -> Value?
   ) throws {

@@ -52,7 +52,7 @@ package final class FailureLog: Sendable {
     }
   }
 
-  /// Of all kinds, newest first.
+  /// The failures of all kinds, newest first.
   package var latest: [Failure] {
     state.withLock { $0.values.flatMap { $0.map(\.failure) } }.sorted { ($0.time, $0.message) > ($1.time, $1.message) }
   }

@@ -10,7 +10,7 @@ struct ServedError: Error, HTTPResponseError {
 
   static func notFound(_ reason: String) -> ServedError { ServedError(status: .notFound, reason: reason) }
 
-  /// Nothing is served yet.
+  /// No release is served yet.
   static var noRelease: ServedError {
     ServedError(
       status: .serviceUnavailable, reason: "no release is served yet: try again in a moment",

@@ -6,9 +6,9 @@ enum ServedFields {
   static let contentMD5 = HTTPField.Name("Content-MD5")
   static let reprDigest = HTTPField.Name("Repr-Digest")
 
-  /// For URLs that name their bytes, which never change. RFC 8246.
+  /// The directive for URLs that contain a digest, whose contents never change. RFC 8246.
   static let immutable = "public, max-age=31536000, immutable"
-  /// For URLs that name a place: what is stored is validated each time. RFC 9111 §5.2.2.4.
+  /// The directive for URLs of changing contents, which are validated each time. RFC 9111 §5.2.2.4.
   static let revalidated = "no-cache"
 
   /// The policy of a release's documents in a browser: they show its pictures, styles, fonts and films.

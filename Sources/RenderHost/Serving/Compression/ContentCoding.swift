@@ -1,4 +1,4 @@
-/// How a representation is encoded on its way. RFC 9110 §8.4.1, RFC 7932, RFC 8878.
+/// The content coding of a representation. RFC 9110 §8.4.1, RFC 7932, RFC 8878.
 enum ContentCoding: String, Hashable, Sendable, CaseIterable {
   case brotli = "br"
   case zstd

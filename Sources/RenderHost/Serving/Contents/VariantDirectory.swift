@@ -11,7 +11,7 @@ import Logging
 struct VariantDirectory: Sendable {
   enum Found: Equatable, Sendable {
     case bytes([UInt8])
-    /// To encode this saves nothing.
+    /// Encoding this content saves nothing.
     case useless
   }
 
@@ -33,7 +33,7 @@ struct VariantDirectory: Sendable {
   /// Returns `nil` if there is none, or if it was damaged.
   func read(_ content: ContentDigests, _ coding: ContentCoding) -> Found? {
     let path = path(of: content.sha256, coding)
-    // What is larger than the content is no variant of it.
+    // A variant that is larger than the content is invalid.
     guard let size = FileStatus(ofLink: path)?.size, size < content.size,
       let data = FileManager.default.contents(atPath: path)
     else { return nil }

@@ -13,7 +13,7 @@ final class DirectoryEvents: Sendable {
   }
 
   let folder: String
-  /// Says that ``decision(at:)`` has something to say. One reader.
+  /// Wakes the reader when ``decision(at:)`` may have changed. There is one reader.
   let signals: AsyncStream<Void>
   private let signal: AsyncStream<Void>.Continuation
   private let descriptor: Int32
@@ -69,7 +69,7 @@ final class DirectoryEvents: Sendable {
     func add(_ path: String, mask: UInt32, as name: String?) -> Bool {
       let watch = inotify_add_watch(descriptor, path, mask | UInt32(IN_ONLYDIR))
       if watch < 0 {
-        // What has gone meanwhile is told by the folder it was in.
+        // Files removed meanwhile are reported by their folder.
         if errno != ENOENT, errno != ENOTDIR { failure = WatchError(path: path, code: errno) }
         return false
       }

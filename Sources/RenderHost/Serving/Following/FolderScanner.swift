@@ -15,7 +15,7 @@ struct FolderScanner: Sendable {
 
   init(_ source: FolderSource) { self.source = source }
 
-  /// What is in the folder, under the release's former name: nil where that is what it was.
+  /// Returns the manifest of the folder's contents, under the former release's name; `nil` if nothing has changed.
   ///
   /// - Parameters:
   ///   - former: the manifest that was made last.

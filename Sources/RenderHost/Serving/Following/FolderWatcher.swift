@@ -7,11 +7,12 @@ import ServiceLifecycle
 
 /// Publishes a folder: makes a release of what is in it at the start, and of every change.
 ///
-/// What cannot be published, a script that is HTML say, keeps the release that was there, and is said.
+/// If something cannot be published, such as HTML in place of a script, the current release stays, and the problem is
+/// reported.
 package actor FolderWatcher: Service {
   private let source: FolderSource
   private let publisher: ReleasePublisher
-  /// Somebody says that there is something new.
+  /// The signal of a reported change.
   private let signal: FollowSignal
   /// Something has happened to the folder, or it is time.
   private let wakes = FollowSignal()
@@ -100,7 +101,7 @@ package actor FolderWatcher: Service {
       if let manifest {
         try write(manifest)
       } else if let former, !FileManager.default.fileExists(atPath: source.manifestPath) {
-        // It went with the store's folder.
+        // The folder was removed with the store.
         try write(former)
       }
       guard let newest = self.former else { return round }

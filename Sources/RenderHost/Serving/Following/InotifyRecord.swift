@@ -4,7 +4,7 @@ import Foundation
 struct InotifyRecord: Hashable, Sendable {
   let watch: Int32
   let mask: UInt32
-  /// Of the file in the watched folder; empty for the folder itself.
+  /// The path of the file in the watched folder; empty for the folder itself.
   let name: String
 
   func has(_ flag: Int32) -> Bool { mask & UInt32(bitPattern: flag) != 0 }

@@ -43,7 +43,7 @@ struct ReleasePublisher: Sendable {
   /// Asks the source, fetches what is missing, and switches when everything is here.
   ///
   /// - Parameter names: what must be here besides; on-demand bundles otherwise stay away until someone asks for them.
-  /// - Returns: whether the source's newest release is served now.
+  /// - Returns: `true` if the source's newest release is served.
   func bring(with names: Set<String>? = nil) async -> Bool {
     let before = feed.current?.id
     do {

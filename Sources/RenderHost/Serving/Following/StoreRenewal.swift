@@ -2,7 +2,7 @@ import Bundles
 import PageKit
 import ServiceLifecycle
 
-/// Has the release brought in again when the store was found removed or damaged while the host runs.
+/// Restores the release after the store was removed or damaged.
 struct StoreRenewal: Service {
   let store: BundleStore
   let signal: FollowSignal

@@ -21,7 +21,7 @@ package struct UpstreamFollower: Service {
   }
 }
 
-/// Says that the source has something new; several such words before it is asked are one. One reader.
+/// Reports that the source may have changed; several reports before the next poll are one. There is one reader.
 package struct FollowSignal: Sendable {
   let stream: AsyncStream<Void>
   private let continuation: AsyncStream<Void>.Continuation

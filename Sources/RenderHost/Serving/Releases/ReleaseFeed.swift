@@ -17,7 +17,7 @@ package final class ReleaseFeed: Sendable {
     var storeGeneration = 0
   }
 
-  /// How long the bytes of a release stay reachable by their digests after it was replaced.
+  /// The time that the bytes of a replaced release stay available by their digests.
   static let grace: Duration = .seconds(300)
   static let formerLimit = 64
   static let eventsLimit = 64

@@ -1,4 +1,4 @@
-/// Tells if there is something to serve: the store is open, and a release is active.
+/// Checks that the store is open and a release is active.
 package struct ReleaseReadiness: Hashable, Sendable, Encodable {
   /// The source was asked once, with whatever result.
   package let hasAsked: Bool

@@ -10,7 +10,7 @@ import ServiceLifecycle
 /// The routes that tell of releases: which is served, which were, and when there is a new one.
 struct ReleaseRoutes: Sendable {
   let feed: ReleaseFeed
-  /// How often a stream without events says that it is alive.
+  /// The interval of heartbeats in a stream without events.
   var heartbeat: Duration = .seconds(15)
 
   func add(to router: some RouterMethods<HostRequestContext>) {

@@ -28,7 +28,7 @@ final class ServedRelease: Sendable {
   /// - Parameters:
   ///   - manifest: the source's.
   ///   - contents: in the manifest's order.
-  ///   - former: what was served before, for the dates of what stays the same.
+  ///   - former: the previous release, for the dates of unchanged contents.
   init(
     _ stored: StoredRelease, manifest source: Manifest, contents: [StoredBundle], after former: ServedRelease?
   ) throws {
@@ -69,7 +69,7 @@ final class ServedRelease: Sendable {
 
   func bundle(named name: String) -> ServedEntry? { byName[name].map { entries[$0] } }
 
-  /// - Parameter url: where its bytes came from.
+  /// - Parameter url: the URL of its bytes.
   func entry(from url: PageURL) -> ServedEntry? { byURL[url].map { entries[$0] } }
 
   func entry(at path: String) -> ServedEntry? { byPath[path].map { entries[$0] } }
