@@ -1,4 +1,5 @@
 import HTTPTypes
+import NIOHTTP1
 
 /// What happens on the connection, one after the other.
 enum WireStep: Sendable {
@@ -91,5 +92,23 @@ extension HTTPResponse.Status {
   /// RFC 9112 §6.3: the head is all there is.
   fileprivate var hasNoContent: Bool {
     kind == .informational || self == .noContent || self == .notModified
+  }
+}
+
+// MARK: - Heads
+
+/// Writes the heads of HTTP/1.1 messages.
+enum HeadText {
+  /// A status line, the fields, and the empty line.
+  ///
+  /// - Parameter phrase: empty for the one that usually goes with the code.
+  static func bytes(_ code: Int, _ fields: HTTPFields, phrase: String = "") -> [UInt8] {
+    let phrase = phrase.isEmpty ? HTTPResponseStatus(statusCode: code).reasonPhrase : phrase
+    return Array("HTTP/1.1 \(code) \(phrase)\r\n".utf8) + lines(fields) + Array("\r\n".utf8)
+  }
+
+  /// The fields, one a line, without the empty line that ends them.
+  static func lines(_ fields: HTTPFields) -> [UInt8] {
+    fields.flatMap { Array("\($0.name.rawName): \($0.value)\r\n".utf8) }
   }
 }

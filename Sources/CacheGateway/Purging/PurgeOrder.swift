@@ -1,6 +1,9 @@
 import Foundation
 import HTTPCaching
 import HTTPTransport
+import HTTPTypes
+import Hummingbird
+import ServerKit
 
 /// An admin's order to purge: `{"url": "…"}`, `{"prefix": "…"}`, `{"tag": "…"}`, `{"tags": […]}` or `{"all": true}`,
 /// each with `"soft": true` or without.
@@ -77,5 +80,22 @@ package struct PurgeOrder: Equatable, Sendable {
         }
         return tag
       })
+  }
+}
+
+// MARK: - Errors
+
+/// An order that purges nothing, with the reason.
+struct PurgeError: Error, HTTPResponseError, CustomStringConvertible {
+  let status: HTTPResponse.Status
+  let description: String
+
+  init(_ description: String, status: HTTPResponse.Status = .badRequest) {
+    self.status = status
+    self.description = description
+  }
+
+  func response(from request: Request, context: some RequestContext) throws -> Response {
+    JSONAnswer.error(status, description)
   }
 }

@@ -1,0 +1,92 @@
+import CBrotli.Encoding
+import CZlib
+import CZstd
+
+/// The content coding of a representation. RFC 9110 §8.4.1, RFC 7932, RFC 8878.
+enum ContentCoding: String, Hashable, Sendable, CaseIterable {
+  case brotli = "br"
+  case zstd
+  case gzip
+  case identity
+
+  /// Its name in `Accept-Encoding` and `Content-Encoding`.
+  var token: String { rawValue }
+
+  /// Encodes bytes. Returns `nil` if the library refuses.
+  func encode(_ content: [UInt8]) -> [UInt8]? {
+    switch self {
+    case .brotli: BrotliEncoding.encode(content)
+    case .zstd: ZstdEncoding.encode(content)
+    case .gzip: GzipEncoding.encode(content)
+    case .identity: content
+    }
+  }
+}
+
+// MARK: - Encoders
+
+/// RFC 7932 through libbrotli.
+enum BrotliEncoding {
+  /// Above this many bytes the best quality takes longer than a client would wait.
+  private static let patience = 256 << 10
+
+  static func encode(_ content: [UInt8]) -> [UInt8]? {
+    let quality: Int32 = content.count <= patience ? 11 : content.count <= patience * 8 ? 9 : 5
+    let bound = BrotliEncoderMaxCompressedSize(content.count)
+    guard bound > 0 else { return nil }
+    var size = bound
+    var isDone = false
+    let encoded = [UInt8](unsafeUninitializedCapacity: bound) { buffer, count in
+      isDone =
+        BrotliEncoderCompress(
+          quality, BROTLI_DEFAULT_WINDOW, BROTLI_MODE_TEXT, content.count, content, &size, buffer.baseAddress) != 0
+      count = isDone ? size : 0
+    }
+    return isDone ? encoded : nil
+  }
+}
+
+/// RFC 8878 through libzstd.
+enum ZstdEncoding {
+  /// Above this many bytes a high level takes longer than a client would wait.
+  private static let patience = 2 << 20
+
+  static func encode(_ content: [UInt8]) -> [UInt8]? {
+    guard let context = ZSTD_createCCtx() else { return nil }
+    defer { ZSTD_freeCCtx(context) }
+    ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, content.count <= patience ? 19 : 6)
+    // RFC 9659: windows of at most 8 MiB are all that a client must be able to decode.
+    ZSTD_CCtx_setParameter(context, ZSTD_c_windowLog, content.count <= patience ? 0 : 23)
+    ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1)
+    var isDone = false
+    let encoded = [UInt8](unsafeUninitializedCapacity: ZSTD_compressBound(content.count)) { buffer, count in
+      let size = ZSTD_compress2(context, buffer.baseAddress, buffer.count, content, content.count)
+      isDone = ZSTD_isError(size) == 0
+      count = isDone ? size : 0
+    }
+    return isDone ? encoded : nil
+  }
+}
+
+/// RFC 1952 through zlib, as small as it can be made.
+enum GzipEncoding {
+  static func encode(_ content: [UInt8]) -> [UInt8]? {
+    guard content.count <= UInt32.max else { return nil }
+    var stream = z_stream()
+    guard pk_deflate_init_level(&stream, 15 + 16, 9) == Z_OK else { return nil }  // 16: gzip's header and trailer
+    defer { deflateEnd(&stream) }
+    let bound = Int(deflateBound(&stream, UInt(content.count)))
+    var isWhole = false
+    let encoded = [UInt8](unsafeUninitializedCapacity: bound) { buffer, count in
+      content.withUnsafeBufferPointer { source in
+        stream.next_in = UnsafeMutablePointer(mutating: source.baseAddress)
+        stream.avail_in = UInt32(source.count)
+        stream.next_out = buffer.baseAddress
+        stream.avail_out = UInt32(clamping: bound)
+        isWhole = deflate(&stream, Z_FINISH) == Z_STREAM_END
+        count = Int(stream.total_out)
+      }
+    }
+    return isWhole ? encoded : nil
+  }
+}
