@@ -64,7 +64,7 @@ package struct Gateway: Sendable {
       throw HTTPError(.badRequest, message: "the request's target is no path")
     }
     guard case .origin(let index) = choice, origins.indices.contains(index) else {
-      throw HTTPError(.notFound, message: "no origin of this gateway has \(path.quotedForMessage)")
+      throw HTTPError(.notFound, message: "no origin is configured for the path \(path.quotedForMessage)")
     }
     limit.apply(to: &head.headerFields)
     let sender = ClientInfo(

@@ -6,7 +6,7 @@ import ServerKit
 enum RequestValidation {
   /// Returns `nil` for a head that is clear.
   static func fault(in head: HTTPRequest, version: RequestVersion) -> String? {
-    if let host = head.host, !isAuthority(host) { return "the request's host is no host" }
+    if let host = head.host, !isAuthority(host) { return "the request's host is not a valid name or address" }
     // RFC 9113 §8.3.1.
     if let host = head.host?.lowercased(), head.hostFields.contains(where: { $0.lowercased() != host }) {
       return "the request names two hosts"

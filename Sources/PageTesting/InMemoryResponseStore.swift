@@ -77,7 +77,7 @@ public final class InMemoryResponseStore: ResponseStoring {
   public func writer() throws -> any ResponseWriting { InMemoryBody([]) }
 
   public func commit(
-    _ writer: any ResponseWriting, head: ResponseHead, for key: CacheKey, replacing replaced: [ResponseEntry]
+    _ writer: any ResponseWriting, head: ResponseMetadata, for key: CacheKey, replacing replaced: [ResponseEntry]
   ) async throws -> ResponseEntry? {
     guard let body = writer as? InMemoryBody, body.count == head.extent.count else {
       throw StoreError.notWritable(path: "memory", reason: "the bytes are not all there")
@@ -99,7 +99,7 @@ public final class InMemoryResponseStore: ResponseStoring {
     }
   }
 
-  public func update(_ entry: ResponseEntry, head: ResponseHead) async throws -> ResponseEntry? {
+  public func update(_ entry: ResponseEntry, head: ResponseMetadata) async throws -> ResponseEntry? {
     guard head.extent.count == entry.head.extent.count else { return nil }
     return state.withLock { $0.change(entry.id) { $0.with(head: head) } }
   }

@@ -96,7 +96,7 @@ final class InMemoryBody: ResponseWriting {
 extension ResponseEntry {
   var place: InMemoryResponses.Place { InMemoryResponses.Place(digest: digest, isKept: isKept) }
 
-  func with(head: ResponseHead? = nil, isKept: Bool? = nil) -> ResponseEntry {
+  func with(head: ResponseMetadata? = nil, isKept: Bool? = nil) -> ResponseEntry {
     ResponseEntry(
       id: id, key: key, head: head ?? self.head, digest: digest, isKept: isKept ?? self.isKept, storedAt: storedAt)
   }

@@ -63,7 +63,7 @@ enum CacheMetadataFuzzer: Fuzzer {
     hold(ResponseFileHeader.open(changed) == nil, "a front that was changed does not open")
   }
 
-  private static func stored(_ head: ResponseHead, _ policy: CachePolicy) -> StoredResponse {
+  private static func stored(_ head: ResponseMetadata, _ policy: CachePolicy) -> StoredResponse {
     StoredResponse(
       id: 1, status: head.status, fields: head.fields, times: head.times, vary: head.vary, extent: head.extent,
       isInvalidated: head.isInvalidated, staleSince: head.staleSince, policy: policy)

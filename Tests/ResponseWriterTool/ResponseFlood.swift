@@ -45,7 +45,7 @@ struct ResponseFlood {
     var fields: HTTPFields = [.contentLength: "\(bytes.count)"]
     let tag = "t\(Int.random(in: 0..<16, using: &generator))"
     if let name = HTTPField.Name("Cache-Tag") { fields[name] = "\(tag), all" }
-    let head = ResponseHead(
+    let head = ResponseMetadata(
       status: 200, fields: fields, times: ExchangeTimes(request: never, response: never),
       vary: VaryKey(), extent: .whole(Int64(bytes.count)), staleAt: 1)
     _ = try await store.commit(writer, head: head, for: key, replacing: [])

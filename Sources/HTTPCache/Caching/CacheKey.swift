@@ -2,7 +2,7 @@ import HTTPTransport
 
 /// Whose responses: those of one partition never answer a request of another.
 public struct CachePartition: Hashable, Sendable, CustomStringConvertible {
-  /// As it is written down.
+  /// The stored form.
   public let text: String
 
   /// Everybody's: responses that a shared cache may keep.

@@ -36,7 +36,7 @@ public final class CachedResponse: Sendable {
   /// `false` for one in memory only: its id is the cache's own, below zero.
   var isStored: Bool { entry.id > 0 }
 
-  /// The app's words, which its hook attached when the response was stored.
+  /// Metadata that the app's storage hook attached.
   public var userInfo: [String: String] { entry.head.userInfo }
 
   /// The bytes it takes in memory.

@@ -18,10 +18,10 @@ public struct NoResponseStore: ResponseStoring {
   }
 
   public func commit(
-    _ writer: any ResponseWriting, head: ResponseHead, for key: CacheKey, replacing replaced: [ResponseEntry]
+    _ writer: any ResponseWriting, head: ResponseMetadata, for key: CacheKey, replacing replaced: [ResponseEntry]
   ) async throws -> ResponseEntry? { nil }
 
-  public func update(_ entry: ResponseEntry, head: ResponseHead) async throws -> ResponseEntry? { nil }
+  public func update(_ entry: ResponseEntry, head: ResponseMetadata) async throws -> ResponseEntry? { nil }
   public func invalidate(_ keys: [CacheKey]) async throws {}
   public func markStale(_ selection: ResponseSelection, since time: HTTPDate) async throws -> Int { 0 }
   public func touch(_ ids: [Int64]) async throws {}

@@ -99,7 +99,7 @@ extension ResponseCache {
   }
 
   private func storeOnDisk(
-    _ proposal: ProposedResponse, _ head: ResponseHead, _ key: CacheKey, _ writer: (any ResponseWriting)?,
+    _ proposal: ProposedResponse, _ head: ResponseMetadata, _ key: CacheKey, _ writer: (any ResponseWriting)?,
     replacing replaced: [CachedResponse]
   ) async -> CachedResponse? {
     await tellUses()
@@ -124,7 +124,7 @@ extension ResponseCache {
 
   /// - Parameter isMeant: whether it is not there for want of room on disk: what is kept stays then.
   private func storeInMemory(
-    _ head: ResponseHead, _ arrival: Arrival, _ bytes: [UInt8]?, replacing replaced: [CachedResponse], isMeant: Bool
+    _ head: ResponseMetadata, _ arrival: Arrival, _ bytes: [UInt8]?, replacing replaced: [CachedResponse], isMeant: Bool
   ) async -> CachedResponse? {
     let ids = replaced.filter { isMeant || !$0.entry.isKept }.map(\.entry.id)
     _ = try? await store.remove(.entries(ids))
@@ -155,8 +155,8 @@ extension ResponseCache {
 
   func head(
     status: Int, fields: HTTPFields, times: ExchangeTimes, vary: VaryKey, extent: Extent, userInfo: [String: String]
-  ) -> ResponseHead {
-    var head = ResponseHead(
+  ) -> ResponseMetadata {
+    var head = ResponseMetadata(
       status: status, fields: fields, times: times, vary: vary, extent: extent, staleAt: 0, userInfo: userInfo)
     let stored = StoredResponse(
       id: 0, status: status, fields: fields, times: times, vary: vary, extent: extent, policy: policy)

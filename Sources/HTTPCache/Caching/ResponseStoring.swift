@@ -29,15 +29,17 @@ public protocol ResponseStoring: Sendable {
 
   /// Makes a response visible, in the place of others, and makes room for it.
   ///
-  /// - Parameter replaced: entries that it stands for from now on; besides, what is stored for the same key and the
-  ///   same values of `Vary` goes, unless this is a part and that is whole.
+  /// - Parameter replaced: entries to remove. Entries with the same key and the same values of `Vary` are removed too,
+  ///   but a part never removes a whole response.
   /// - Returns: `nil` if it is too large for the store, or for what is left on the file system.
   /// - Throws: ``StoreError``, also where bytes are missing.
-  func commit(_ writer: any ResponseWriting, head: ResponseHead, for key: CacheKey, replacing replaced: [ResponseEntry])
+  func commit(
+    _ writer: any ResponseWriting, head: ResponseMetadata, for key: CacheKey, replacing replaced: [ResponseEntry]
+  )
     async throws -> ResponseEntry?
 
   /// Gives an entry another head: its bytes were confirmed. Nil where it has gone meanwhile.
-  func update(_ entry: ResponseEntry, head: ResponseHead) async throws -> ResponseEntry?
+  func update(_ entry: ResponseEntry, head: ResponseMetadata) async throws -> ResponseEntry?
 
   /// Marks what is stored for the keys as not to be used without asking.
   func invalidate(_ keys: [CacheKey]) async throws
@@ -76,7 +78,7 @@ public protocol ResponseWriting: StoredBody {
 }
 
 /// What is kept of a response besides its bytes: status, fields, times, and what it was chosen by.
-public struct ResponseHead: Hashable, Sendable {
+public struct ResponseMetadata: Hashable, Sendable {
   /// The response's status.
   public var status: Int
   /// Those that may be stored.
@@ -93,7 +95,7 @@ public struct ResponseHead: Hashable, Sendable {
   public var staleSince: HTTPDate?
   /// When it stops being fresh; seconds since 1970. For what goes first when there is no room.
   public var staleAt: Int64
-  /// The app's own words on it.
+  /// Metadata that the app's storage hook attached.
   public var userInfo: [String: String]
 
   /// - Parameters:
@@ -117,7 +119,7 @@ public struct ResponseHead: Hashable, Sendable {
   public var tags: [String] { CacheTags.of(fields) }
 
   /// Stale from a time on, unless it was before.
-  public func marked(staleSince time: HTTPDate) -> ResponseHead {
+  public func marked(staleSince time: HTTPDate) -> ResponseMetadata {
     var head = self
     head.staleSince = min(time, staleSince ?? time)
     head.staleAt = min(staleAt, time.secondsSinceEpoch)
@@ -132,7 +134,7 @@ public struct ResponseEntry: Hashable, Sendable {
   /// The key it is stored under.
   public let key: CacheKey
   /// Status, fields, times, and what it was chosen by.
-  public let head: ResponseHead
+  public let head: ResponseMetadata
   /// The digest of the stored bytes.
   public let digest: SHA256Digest
   /// No eviction takes it.
@@ -144,7 +146,7 @@ public struct ResponseEntry: Hashable, Sendable {
   ///   - digest: of the stored bytes.
   ///   - storedAt: seconds since 1970.
   public init(
-    id: Int64, key: CacheKey, head: ResponseHead, digest: SHA256Digest, isKept: Bool, storedAt: Double
+    id: Int64, key: CacheKey, head: ResponseMetadata, digest: SHA256Digest, isKept: Bool, storedAt: Double
   ) {
     self.id = id
     self.key = key

@@ -20,7 +20,7 @@ public struct ProposedResponse: Sendable {
   public var replacement: [UInt8]?
   /// The place where it may be kept.
   public var storagePolicy: StoragePolicy
-  /// The app's own words, which come with the response from then on.
+  /// Metadata of the app, which comes with the response from then on.
   public var userInfo: [String: String]
 }
 

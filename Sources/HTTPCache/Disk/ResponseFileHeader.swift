@@ -65,7 +65,7 @@ struct ResponseFileHeader: Codable, Sendable {
     } else {
       extent = .whole(count)
     }
-    var head = ResponseHead(
+    var head = ResponseMetadata(
       status: status, fields: fields,
       times: ExchangeTimes(
         request: HTTPDate(secondsSinceEpoch: requestedAt), response: HTTPDate(secondsSinceEpoch: receivedAt)),

@@ -7,7 +7,7 @@ import SystemPackage
 
 extension ResponseStore {
   public func commit(
-    _ writer: any ResponseWriting, head: ResponseHead, for key: CacheKey, replacing replaced: [ResponseEntry]
+    _ writer: any ResponseWriting, head: ResponseMetadata, for key: CacheKey, replacing replaced: [ResponseEntry]
   ) async throws -> ResponseEntry? {
     guard let spool = writer as? ResponseSpool, spool.count == head.extent.count else {
       throw StoreError.notWritable(path: directory.cache.string, reason: "the bytes are not all there")
@@ -16,7 +16,7 @@ extension ResponseStore {
   }
 
   private func commit(
-    _ spool: ResponseSpool, _ head: ResponseHead, _ key: CacheKey, replacing replaced: [ResponseEntry]
+    _ spool: ResponseSpool, _ head: ResponseMetadata, _ key: CacheKey, replacing replaced: [ResponseEntry]
   ) throws -> ResponseEntry? {
     let digest = try spool.finish()
     while true {
@@ -85,7 +85,7 @@ extension ResponseStore {
 
   // MARK: Changing
 
-  public func update(_ entry: ResponseEntry, head: ResponseHead) async throws -> ResponseEntry? {
+  public func update(_ entry: ResponseEntry, head: ResponseMetadata) async throws -> ResponseEntry? {
     guard head.extent.count == entry.head.extent.count else { return nil }
     return try await queues.write { [self] in
       try writeWithinCapacity { db in
@@ -108,7 +108,7 @@ extension ResponseStore {
   }
 
   /// Gives an entry another head, in its file and in the index. Nil where its bytes have gone.
-  func rewrite(_ row: ResponseRow, _ db: Database, head: ResponseHead) throws -> ResponseEntry? {
+  func rewrite(_ row: ResponseRow, _ db: Database, head: ResponseMetadata) throws -> ResponseEntry? {
     let old = row.entry
     let entry = ResponseEntry(
       id: old.id, key: old.key, head: head, digest: old.digest, isKept: old.isKept, storedAt: old.storedAt)

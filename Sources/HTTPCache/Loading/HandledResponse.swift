@@ -6,14 +6,13 @@ import HTTPTypes
 public struct HandledResponse: Sendable {
   /// The way in which it may be stored.
   public enum Storage: Hashable, Sendable {
-    /// It is for who asked, and for nobody else.
+    /// Not stored.
     case none
     /// As its own fields say, by RFC 9111.
     case asTheServerSaid
-    /// Stored, and an answer by itself for so long; whole seconds count. After that it stays for when there is nothing
-    /// better.
+    /// Stored, and fresh for this duration, in whole seconds. Afterwards it is used only if the handler fails.
     case lifetime(Duration)
-    /// Stored for when there is nothing better; whoever may ask, asks.
+    /// Stored, but the handler is asked each time; used only if it fails.
     case askingEachTime
   }
 

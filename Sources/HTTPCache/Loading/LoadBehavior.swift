@@ -34,9 +34,9 @@ public struct LoadBehavior: Hashable, Sendable {
   /// The request that follows an answer from the cache.
   public enum Refresh: Hashable, Sendable {
     case never
-    /// The network is asked behind it where it is stale.
+    /// A stale answer is refreshed in the background.
     case whenStale
-    /// The network is always asked behind it.
+    /// Every answer is refreshed in the background.
     case always
   }
 

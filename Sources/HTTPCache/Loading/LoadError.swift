@@ -3,15 +3,15 @@ import HTTPTransport
 
 /// Why a resource cannot be had. What is stored stays as it is.
 public enum LoadError: Error, CustomStringConvertible {
-  /// No rewriter makes a URL of it.
+  /// The reference cannot be resolved to a URL.
   case invalidReference(String)
   /// The behaviour leaves out the network, and nothing stored may be used.
   case notStored(PageURL, ForwardReason)
   /// The origin could not be reached a moment ago, and nothing stored may be used.
   case offline(PageURL)
-  /// The origin could not be reached, and what is stored may not be used without its word: must-revalidate and the like.
+  /// The origin could not be reached, and the stored response has to be validated first, as by `must-revalidate`.
   case unvalidated(PageURL, because: any Error)
-  /// As many requests as may wait for a place among the transfers wait already.
+  /// The queue of requests that wait for a transfer is full.
   case busy(PageURL, limit: Int)
   case unreadableFile(PageURL, reason: String)
   case badDataURL(String)

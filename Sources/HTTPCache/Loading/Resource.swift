@@ -36,7 +36,7 @@ public struct Resource: Sendable {
   public let generation: UInt64
   /// The cache's own account of what it did. RFC 9211.
   public let cacheStatus: CacheStatus?
-  /// The app's words, which its hook attached when the response was stored.
+  /// Metadata that the app's storage hook attached.
   public let userInfo: [String: String]
   /// The digest of the stored bytes; `nil` if it is not stored.
   let digest: SHA256Digest?

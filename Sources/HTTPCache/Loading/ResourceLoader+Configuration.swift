@@ -18,7 +18,7 @@ extension ResourceLoader {
     public var rewriters: [any URLRewriting] = [SchemeRelativeRewriter()]
     /// The folder that `local://` URLs lead to; `nil` if they lead nowhere.
     public var localFolder: String?
-    /// Whose requests those are that do not say it themselves, until ``ResourceLoader/use(_:cookies:)``.
+    /// The partition of requests that do not name one, until ``ResourceLoader/use(_:cookies:)`` changes it.
     public var partition: CachePartition = .private
     /// Sent to one origin only.
     public var originFields: OriginFields?

@@ -95,11 +95,11 @@ public final class ResourceLoader: Sendable {
     (try? requests.prepare(request))?.outgoing?.behavior ?? request.behavior ?? configuration.behavior
   }
 
-  /// Waits for what goes on behind responses that were given.
+  /// Waits until refreshes and revalidations in the background have ended.
   public func finishBackgroundWork() async { await background.finish() }
 
-  /// Cancels every response that is coming in and all that goes on behind responses, and returns when that has ended.
-  /// What was begun is not stored.
+  /// Cancels every response that is coming in and all work in the background, and returns when that has ended. What was
+  /// begun is not stored.
   public func shutDown() async { await tasks.shutDown() }
 
   /// A request with a handler in the server's place has an answer also if it has no URL under which that could be
@@ -281,8 +281,10 @@ public final class ResourceLoader: Sendable {
 
   // MARK: Purging
 
-  /// Removes what is stored, or marks it as stale; what was asked for before is not stored afterwards, and nobody who
-  /// asks afterwards gets it.
+  /// Removes stored responses, or marks them as stale. Responses to requests that were sent before are not stored, and
+  /// answer no later request.
+  ///
+  /// - Parameter isSoft: marks them as stale instead of removing them.
   ///
   /// - Returns: how many responses were met.
   /// - Throws: ``StoreError``.

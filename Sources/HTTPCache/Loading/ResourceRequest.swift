@@ -48,13 +48,13 @@ public struct ResourceRequest: Sendable {
   /// Sent as the request's target in the place of the reference's path and query; the reference alone says what is
   /// looked up.
   public var target: String?
-  /// The host that a client asks for, where a server behind another name answers: what is stored is for who asks for
-  /// the same. `nil` for the reference's own.
+  /// The host that the client asked for, if the server has another name. It is part of the cache key. `nil` for the
+  /// reference's own.
   public var host: String?
-  /// The host and port by which the client knows the server, whether or not the server is told: what an answer says of
-  /// that host is said of the server. `nil` if it is the reference's own.
+  /// The client's name for the server, with the port: `Location` and `Content-Location` with it count as the server's
+  /// own when stored responses are invalidated. `nil` for the reference's own.
   public var clientHost: String?
-  /// Told of interim heads as they come, where this very request goes to the server.
+  /// Is called with interim responses as they come, if this very request goes to the server.
   public var informational: (@Sendable (HTTPResponse) -> Void)?
   /// The handler that answers instead of the server; `nil` for the server.
   var origin: HandlingOrigin?

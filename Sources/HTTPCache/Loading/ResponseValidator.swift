@@ -4,7 +4,7 @@ import HTTPTypes
 import Logging
 import Synchronization
 
-/// Holds what servers say of bytes against the bytes.
+/// Compares what servers say of bytes with the bytes.
 final class ResponseValidator: Sendable {
   /// Bytes for which a HEAD is worth its round trip.
   private static let largeBody: Int64 = 256 << 10
@@ -71,13 +71,14 @@ final class ResponseValidator: Sendable {
       found = try digester.finish()
     } catch {
       logger.warning(
-        "an answer cannot be held against its digest; it is not stored: \(error)", metadata: ["key": "\(arrival.key)"])
+        "a response could not be compared with its digest, and is not stored: \(error)",
+        metadata: ["key": "\(arrival.key)"])
       return false
     }
     let isRight = expected.sha256.map { $0 == found.sha256 } ?? true && expected.md5.map { $0 == found.md5 } ?? true
     if !isRight {
       logger.warning(
-        "an answer is not what its own digest promises; it is not stored", metadata: ["key": "\(arrival.key)"])
+        "a response does not have the digest that it promises, and is not stored", metadata: ["key": "\(arrival.key)"])
     }
     return isRight
   }
@@ -95,7 +96,7 @@ final class ResponseValidator: Sendable {
       try decoder.finish()
       return true
     } catch {
-      logger.warning("an answer is not stored: \(error)")
+      logger.warning("a response is not stored: \(error)")
       return false
     }
   }
@@ -115,7 +116,8 @@ final class ResponseValidator: Sendable {
     let mayReplace = ContentKind.mayReplace(stored, by: new, askedFor: asked)
     if !mayReplace {
       logger.warning(
-        "an answer is not stored: it is not of the kind that is stored", metadata: ["key": "\(arrival.key)"])
+        "a response is not stored: its content is of another kind than what is stored",
+        metadata: ["key": "\(arrival.key)"])
     }
     return mayReplace
   }

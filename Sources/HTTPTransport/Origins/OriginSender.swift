@@ -3,8 +3,8 @@ import HTTPTypes
 /// Sends requests to origins, for responses and for bundles: asks whether a request may go out, lets so many run at
 /// once, and notes which origins answer.
 ///
-/// Redirects are ``RedirectDecision``'s and tries again ``RetryPolicy``'s matter: both are decided on by the callers, for
-/// whom each hop and each try is a request of its own.
+/// It follows no redirects and does not retry: callers do, with ``RedirectDecision`` and ``RetryPolicy``, since each hop
+/// and each try is a request of its own.
 package final class OriginSender: Sendable {
   package let reachability: Reachability
   /// `nil` if callers bound their transfers themselves.

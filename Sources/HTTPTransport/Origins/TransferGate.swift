@@ -12,7 +12,8 @@ public enum LoadPriority: Int, Hashable, Comparable, Sendable {
   public static func < (left: LoadPriority, right: LoadPriority) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// Lets so many transfers run at once; of those that wait, the most urgent goes first, and of equals the oldest.
+/// Limits the number of transfers that run at once; of those that wait, the most urgent goes first, and of equals the
+/// oldest.
 package final class TransferGate: Sendable {
   /// The right to run, given back when it is let go of.
   package final class Pass: Sendable {
@@ -39,9 +40,9 @@ package final class TransferGate: Sendable {
   private struct State {
     var free: Int
     var nextNumber: UInt64 = 0
-    /// Numbers of those who have not come to the gate yet, and how urgent they have become meanwhile.
+    /// Reserved numbers that have not entered yet, with the priority they were raised to.
     var expected: [UInt64: LoadPriority] = [:]
-    /// May hold tickets of those who have left or were raised; they are passed over.
+    /// Also holds tickets of transfers that have left or were raised; they are passed over.
     var queue = Heap<Ticket>()
     var waiting: [UInt64: (priority: LoadPriority, continuation: CheckedContinuation<Admission, Never>)] = [:]
 
@@ -52,7 +53,7 @@ package final class TransferGate: Sendable {
     }
   }
 
-  /// More wait than may.
+  /// The queue is full.
   package struct Full: Error {
     package let limit: Int
   }
@@ -61,14 +62,15 @@ package final class TransferGate: Sendable {
   private let waitingLimit: Int
 
   /// - Parameters:
-  ///   - width: how many may run.
-  ///   - waitingLimit: how many may wait.
+  ///   - width: the number of transfers that may run.
+  ///   - waitingLimit: the number of transfers that may wait.
   package init(width: Int, waitingLimit: Int = .max) {
     state = Mutex(State(free: max(1, width)))
     self.waitingLimit = waitingLimit
   }
 
-  /// A number to wait by, and to be raised by before it enters; to be forgotten by who took it.
+  /// Reserves a number in the queue, whose priority ``raise(_:to:)`` can raise before ``enter(_:priority:)``; release it
+  /// with ``forget(_:)``.
   package func number() -> UInt64 {
     state.withLock { state in
       defer { state.nextNumber += 1 }
@@ -110,7 +112,7 @@ package final class TransferGate: Sendable {
     }
   }
 
-  /// Somebody else waits for the same, more urgently.
+  /// Raises the priority of a number: a more urgent request waits for the same transfer.
   package func raise(_ number: UInt64, to priority: LoadPriority) {
     state.withLock { state in
       if let known = state.expected[number] { state.expected[number] = max(known, priority) }

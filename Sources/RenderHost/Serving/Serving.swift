@@ -19,7 +19,7 @@ struct Serving: Sendable {
 
   /// The manifest that a host for these settings has as its source.
   ///
-  /// - Throws: ``FolderError`` where neither a folder nor a manifest is named, or both are.
+  /// - Throws: ``ServingSettingsError`` if neither a folder nor a manifest is named, or both are.
   static func source(_ settings: Settings) throws -> PageURL {
     switch (settings.bundles, settings.manifest) {
     case (let folder?, nil):

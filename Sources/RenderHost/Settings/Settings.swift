@@ -18,7 +18,7 @@ package struct Settings: Sendable {
 
   /// Processes that run pages; one for each core unless told otherwise.
   package var workers = ProcessInfo.processInfo.activeProcessorCount
-  /// The time limit of one entry into a page, by the clock.
+  /// The processor time that one entry into a page may take.
   package var pageTime: Duration = .seconds(5)
   /// Resident bytes of one worker.
   package var workerMemory: Int64 = 512 << 20
@@ -32,7 +32,7 @@ package struct Settings: Sendable {
   package var pageIdle: Duration = .seconds(300)
   /// Origins that pages may fetch from, besides those of the manifest and their own.
   package var allowedOrigins: [String] = []
-  /// For bundles that are not plain: framework files by their type.
+  /// Paths of framework files, by the bundle type that needs them, such as `Vue`.
   package var frameworks: [String: String] = [:]
   /// Files of scripts that run in a page before its bundle, by the bundle's type.
   package var preludes: [String: String] = [:]

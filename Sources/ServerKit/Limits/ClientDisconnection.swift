@@ -46,7 +46,7 @@ package final class ClientDisconnection: Sendable {
     }
   }
 
-  /// The one of a request's channel; one that never happens where nobody watches it.
+  /// The disconnection of a request's channel; one that never occurs if the channel is not watched.
   package static func of(_ channel: any Channel) async -> ClientDisconnection {
     await (try? channel.pipeline.handler(type: ClientDisconnectionHandler.self).map(\.disconnection).get())
       ?? ClientDisconnection()

@@ -2,7 +2,7 @@ import DequeModule
 import NIOCore
 import Synchronization
 
-/// Bytes on their way from a channel to the one task that takes them. The channel is not read while as many wait as may.
+/// A bounded buffer between a channel and one reader. A full buffer pauses the channel.
 package final class BytePipe: Sendable {
   /// Bytes that may wait; what one read has brought comes on top.
   package static let limit = 64 << 10

@@ -13,7 +13,7 @@ package struct ListenerRoutes {
 
   package func carries(_ group: RouteGroup) -> Bool { listener.groups.contains(group) }
 
-  /// Adds a group's routes if the listener carries it, behind whatever those have to pass who ask for them.
+  /// Adds a group's routes, behind its access checks, if the listener carries the group.
   package func add(_ group: RouteGroup, _ add: (RouterGroup<HostRequestContext>) -> Void) {
     guard carries(group) else { return }
     let routes = router.group()

@@ -112,7 +112,7 @@ struct HostileStoreTests {
       let writer = try store.writer()
       try writer.append(Array(repeating: 7, count: size))
       let time = HTTPDate(secondsSinceEpoch: 0)
-      let head = ResponseHead(
+      let head = ResponseMetadata(
         status: 200, fields: HTTPFields(), times: ExchangeTimes(request: time, response: time), vary: VaryKey(),
         extent: .whole(Int64(size)), staleAt: .max)
       _ = try await store.commit(writer, head: head, for: CacheKey(named: "\(size)"), replacing: [])

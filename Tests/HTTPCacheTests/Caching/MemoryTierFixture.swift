@@ -7,7 +7,7 @@ import TestSupport
 enum MemoryTierFixture {
   /// A response as the memory tier has it.
   static func response(_ id: Int64, _ key: CacheKey, count: Int = 10) -> CachedResponse {
-    let head = ResponseHead(
+    let head = ResponseMetadata(
       status: 200, fields: [:],
       times: ExchangeTimes(request: ResponseCacheFixture.now, response: ResponseCacheFixture.now), vary: VaryKey(),
       extent: .whole(Int64(count)), staleAt: 0)

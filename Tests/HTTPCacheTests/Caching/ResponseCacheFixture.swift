@@ -108,11 +108,11 @@ final class HeldStore: ResponseStoring {
   func changeCount() -> Int64 { store.changeCount() }
   func writer() throws -> any ResponseWriting { try store.writer() }
   func commit(
-    _ writer: any ResponseWriting, head: ResponseHead, for key: CacheKey, replacing replaced: [ResponseEntry]
+    _ writer: any ResponseWriting, head: ResponseMetadata, for key: CacheKey, replacing replaced: [ResponseEntry]
   ) async throws -> ResponseEntry? {
     try await store.commit(writer, head: head, for: key, replacing: replaced)
   }
-  func update(_ entry: ResponseEntry, head: ResponseHead) async throws -> ResponseEntry? {
+  func update(_ entry: ResponseEntry, head: ResponseMetadata) async throws -> ResponseEntry? {
     try await store.update(entry, head: head)
   }
   func invalidate(_ keys: [CacheKey]) async throws { try await store.invalidate(keys) }

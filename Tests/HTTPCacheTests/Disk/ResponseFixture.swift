@@ -67,9 +67,9 @@ final class ResponseFixture: Sendable {
 
   static func head(
     _ count: Int, vary: VaryKey = VaryKey(), extent: Extent? = nil, staleAt: Int64 = .max, fields: HTTPFields = [:]
-  ) -> ResponseHead {
+  ) -> ResponseMetadata {
     let time = HTTPDate(secondsSinceEpoch: 1_000_000)
-    return ResponseHead(
+    return ResponseMetadata(
       status: 200, fields: fields, times: ExchangeTimes(request: time, response: time), vary: vary,
       extent: extent ?? .whole(Int64(count)), staleAt: staleAt, userInfo: ["from": "test"])
   }

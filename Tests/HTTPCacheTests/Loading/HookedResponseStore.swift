@@ -28,7 +28,7 @@ struct HookedResponseStore: ResponseStoring {
   func writer() throws -> any ResponseWriting { Writer(spool: try store.writer(), room: room) }
 
   func commit(
-    _ writer: any ResponseWriting, head: ResponseHead, for key: CacheKey, replacing replaced: [ResponseEntry]
+    _ writer: any ResponseWriting, head: ResponseMetadata, for key: CacheKey, replacing replaced: [ResponseEntry]
   ) async throws -> ResponseEntry? {
     try await store.commit((writer as? Writer)?.spool ?? writer, head: head, for: key, replacing: replaced)
   }
@@ -42,7 +42,7 @@ struct HookedResponseStore: ResponseStoring {
   func list() async throws -> [ResponseEntry] { try await store.list() }
   func usage() async throws -> ResponseUsage { try await store.usage() }
   func changeCount() -> Int64 { store.changeCount() }
-  func update(_ entry: ResponseEntry, head: ResponseHead) async throws -> ResponseEntry? {
+  func update(_ entry: ResponseEntry, head: ResponseMetadata) async throws -> ResponseEntry? {
     try await store.update(entry, head: head)
   }
   func invalidate(_ keys: [CacheKey]) async throws { try await store.invalidate(keys) }

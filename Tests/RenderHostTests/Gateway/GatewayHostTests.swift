@@ -99,7 +99,7 @@ struct GatewayHostTests {
       ("a.example", ["A.example"], "a.example", nil), (nil, [], nil, nil),
       ("a.example", ["b.example"], "a.example", "the request names two hosts"),
       (nil, ["a.example", "b.example"], "a.example", "the request names two hosts"),
-      (nil, ["a/b"], "a/b", "the request's host is no host"),
+      (nil, ["a/b"], "a/b", "the request's host is not a valid name or address"),
     ] as [(String?, [String], String?, String?)])
   func aRequestIsForOneHost(_ authority: String?, _ hosts: [String], _ host: String?, _ fault: String?) throws {
     let head = try Self.head(authority, hosts: hosts)
