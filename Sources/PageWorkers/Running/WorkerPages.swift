@@ -29,7 +29,7 @@ import Synchronization
     let resources = ResourceLoader(
       cache: try ResponseCache(store: NoResponseStore(), memoryCapacity: 0, allowingNone: true),
       transport: NoTransport(), coding: ContentDecoder(), configuration: loading)
-    var scripts = FrameworkPool.Configuration()
+    var scripts = ScriptConfiguration()
     // A page above its limit is stopped before the daemon must kill the worker.
     scripts.limits = ScriptLimits(time: .seconds(setUp.pageTime), residentBytes: setUp.memory / 4 * 3)
     scripts.ready = setUp.readyEngines
