@@ -14,7 +14,8 @@ struct ReadBenchmark {
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     try Data(bytes).write(to: URL(fileURLWithPath: plain))
     let host = try PageHost(.init(store: StoreDirectory(path + "/store")))
-    let (store, url) = (host.store, try PageURL(manifestArgument: plain))
+    let store = host.store
+    guard let url = PageURL(filePath: plain) else { throw Measurement.Failed(description: "\(plain) is not a path") }
     _ = try await host.bundles.load(url)
     guard let bundle = try await store.bundle(at: url), bundle.isStored else {
       throw Measurement.Failed(description: "\(plain) was not stored")
