@@ -36,7 +36,7 @@ import Testing
     #expect(Placement.choose([candidate(1, 0, busy: 3), candidate(2, 9, busy: 0.5)], warmWorkers: [1]) == 2)
   }
 
-  @Test("a page is not opened at the cost of those that are open")
+  @Test("a new page does not endanger open ones")
   func fullWorkersGetNothing() {
     #expect(Placement.choose([candidate(1, 0, memory: 0.8), candidate(2, 9, memory: 0.95)], warmWorkers: [1]) == nil)
     #expect(
@@ -69,7 +69,7 @@ import Testing
         == .kill(.time(took: 6, limit: 5), culprits: [1, 2]))
   }
 
-  @Test("a page is charged with the processor's time, not with that of a busy machine")
+  @Test("a page is charged for its processor time, not for the load of the machine")
   func onlyThePagesOwnTimeCounts() {
     #expect(verdict { $0.running = [Self.running(1, 20, processor: 2)] } == .fine)
     #expect(verdict { $0.running = [Self.running(1, 20, processor: 3)] } == .suspicious)

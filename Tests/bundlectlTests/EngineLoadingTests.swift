@@ -54,7 +54,7 @@ struct EngineLoadingTests {
     }
   }
 
-  @Test("a page that is rendered in the command's own process has the engine there")
+  @Test("with --in-process the engine is loaded in the command's own process")
   func renderInProcess() async throws {
     try await Site.running { (site: Site) async throws in
       try site.write(Self.waiting(for: site.origin.url(for: "/slow.json")), to: "a.js")

@@ -65,7 +65,7 @@ struct PreloadCommandTests {
     }
   }
 
-  @Test("a bundle that is tried again is said to be, and why")
+  @Test("a retried bundle is reported with the reason")
   func triesAreSaid() async throws {
     try await Site.running { (site: Site) async throws in
       try site.publish(["a.js": "var a = 1"])

@@ -65,7 +65,7 @@ struct ReleaseCommandTests {
     }
   }
 
-  @Test("releases of one name are told apart by their digests")
+  @Test("releases with the same name are distinguished by digests")
   func releasesOfOneName() async throws {
     try await Site.running { (site: Site) async throws in
       for number in 1...2 {
@@ -147,7 +147,7 @@ struct ReleaseCommandTests {
     }
   }
 
-  @Test("what may not be written is read, and whoever must write says why that cannot be")
+  @Test("a read-only store can be read, and commands that write fail with the reason")
   func aReadOnlyStore() async throws {
     try await Self.running { site in
       try FileManager.default.removeItem(atPath: site.store + "/lock")

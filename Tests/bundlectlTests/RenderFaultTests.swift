@@ -43,7 +43,7 @@ struct RenderFaultTests {
     }
   }
 
-  @Test("what the page logs fails the run from the level that --fail-on names")
+  @Test("logs from the level of --fail-on fail the run")
   func failOn() async throws {
     try await Site.running { (site: Site) async throws in
       let script = Self.body + "console.error(new TypeError('bad'))"
@@ -61,7 +61,7 @@ struct RenderFaultTests {
     }
   }
 
-  @Test("what nobody registered is in the report, each once")
+  @Test("unregistered modules and components are in the report, each once")
   func missing() async throws {
     try await Site.running { (site: Site) async throws in
       let script =
@@ -75,7 +75,8 @@ struct RenderFaultTests {
     }
   }
 
-  @Test("a bundle that names no framework is told which option gives one, and what is no bundle is told what it is")
+  @Test(
+    "a bundle without a framework is an error that names the option, and another file is an error that names its kind")
   func frameworks() async throws {
     try await Site.running { (site: Site) async throws in
       let unnamed = try await Self.render(site, "var a = 1")
@@ -88,7 +89,7 @@ struct RenderFaultTests {
     }
   }
 
-  @Test("a bundle that names an unknown framework is told which there are")
+  @Test("an unknown framework is an error that lists the known ones")
   func unknownFramework() async throws {
     try await Site.running { (site: Site) async throws in
       let result = try await Self.render(site, "// { \"framework\": \"Zork\" }\nvar a = 1")
@@ -98,7 +99,7 @@ struct RenderFaultTests {
     }
   }
 
-  @Test("a file that is no text is said to be that, and nothing else")
+  @Test("a file that is not text is one error")
   func noText() async throws {
     try await Site.running { (site: Site) async throws in
       _ = FileManager.default.createFile(

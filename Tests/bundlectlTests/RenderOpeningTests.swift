@@ -33,7 +33,7 @@ struct RenderOpeningTests {
     case hangs, status, html, refused, gone
   }
 
-  @Test("a page that the server has not confirmed is shown with a line that says why", arguments: Trouble.allCases)
+  @Test("an unconfirmed page is rendered with a line that names the reason", arguments: Trouble.allCases)
   func unconfirmed(_ trouble: Trouble) async throws {
     try await Self.stored { site in
       let reason: String
@@ -65,7 +65,7 @@ struct RenderOpeningTests {
     }
   }
 
-  @Test("a page that the server has confirmed is shown without a word")
+  @Test("a confirmed page is rendered without a notice")
   func confirmed() async throws {
     try await Self.stored { site in
       let result = try await Self.render(site)
@@ -73,7 +73,7 @@ struct RenderOpeningTests {
     }
   }
 
-  @Test("a page that is shown without asking the server says so")
+  @Test("a page rendered without asking the server is reported as such")
   func withoutAsking() async throws {
     try await Self.stored { site in
       let cached = try await Self.render(site, "--policy", "cacheFirst")

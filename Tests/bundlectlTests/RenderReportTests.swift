@@ -142,7 +142,7 @@ struct RenderReportTests {
       )
     }
   }
-  @Test("an event's update that is put off shows, and what was not waited for is said")
+  @Test("a deferred update of an event is shown, and work that was not awaited is reported")
   func timers() async throws {
     let script = """
       // { "framework": "Vanilla" }
@@ -199,7 +199,7 @@ struct RenderReportTests {
     }
   }
 
-  @Test("a Rax bundle without a prelude is told of the option")
+  @Test("a Rax bundle without a prelude is an error that names the option")
   func missingPrelude() async throws {
     let framework = """
       globalThis.registerModules = globalThis.registerComponents = globalThis.destroyInstance = function () {}

@@ -103,7 +103,7 @@ struct RenderWatchTests {
     }
   }
 
-  @Test("a server that fails while it is watched is said to, once, and so is its return")
+  @Test("a watched server that fails is reported once, and so is its return")
   func failuresOfAWatchedServer() async throws {
     try await Site.running { (site: Site) async throws in
       try site.publish(["a.js": Self.script("first")])
@@ -160,7 +160,7 @@ struct RenderWatchTests {
     }
   }
 
-  @Test("a server that is waited for longer is said to be")
+  @Test("a long wait for the server is reported")
   func waitingForTheServer() async throws {
     try await Site.running { (site: Site) async throws in
       try site.publish(["a.js": Self.script("first")])

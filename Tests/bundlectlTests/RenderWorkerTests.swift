@@ -74,7 +74,7 @@ struct RenderWorkerTests {
     }
   }
 
-  @Test("a page that hangs when an event is fired is stopped too, and what it showed is shown")
+  @Test("a page that hangs in an event is stopped, and its last state is printed")
   func hangingEvents() async throws {
     try await Site.running { (site: Site) async throws in
       try site.write(
@@ -129,7 +129,7 @@ struct RenderWorkerTests {
     #expect(try refusal("network") == nil)
   }
 
-  @Test("a page whose process ends by itself is said to be stopped, with how it ended")
+  @Test("a page whose process ends by itself is reported as stopped, with the exit status")
   func anEndedProcess() async throws {
     try await Site.running { (site: Site) async throws in
       try site.write(Self.body, to: "a.js")
@@ -251,7 +251,7 @@ struct RenderWorkerTests {
   }
 
   @Test(
-    "what is wrong with a file is said in the same words with and without --in-process",
+    "errors of a file have the same text with and without --in-process",
     arguments: [
       "", "<html></html>", "var a = 1", "// { \"framework\": \"Zork\" }\nvar a = 1",
       "// { \"framework\": \"Vue\" }\nvar a = 1",

@@ -59,7 +59,7 @@ struct StoreCommandsTests {
     }
   }
 
-  @Test("what was repaired counts as what it should be")
+  @Test("a repaired file counts as intact")
   func repairedOnesAreCounted() async throws {
     try await Self.running { site in
       try site.damage("var a = 1")

@@ -9,7 +9,7 @@ import Testing
 /// Usage, help and completion, as a person meets them.
 struct UsageTests {
   @Test(
-    "a command that does not exist is said with the one that was most likely meant",
+    "an unknown command is an error that suggests the most similar one",
     arguments: [
       (["staus"], "bundlectl has no command \"staus\": did you mean \"status\"?"),
       (["pre"], "did you mean \"preload\"?"),
@@ -34,7 +34,7 @@ struct UsageTests {
   }
 
   @Test(
-    "a store that is a file is said to be one",
+    "a file in place of the store is an error",
     arguments: [["status"], ["gc"], ["cat", "a"], ["verify"], ["doctor"], ["render", "a"]])
   func storesThatAreFiles(_ command: [String]) async throws {
     let result = try await Command.start(command + ["--store", "/etc/passwd"]).result()

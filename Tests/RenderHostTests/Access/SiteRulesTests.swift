@@ -127,7 +127,7 @@ struct SiteRulesTests {
     #expect(rules.refusal(of: head, to: row.group, showsToken: true) == nil, "\(row.testDescription)")
   }
 
-  @Test("a refused request is told why, and does not reach its route")
+  @Test("a refused request gets the reason, and does not reach its route")
   func refusalsAreAnswered() async throws {
     let server = HostServer(
       settings: Settings(), controls: .fake(), metrics: HostMetrics(),

@@ -7,7 +7,7 @@ import Testing
 
 /// A host that listens to a daemon's release events.
 struct ReleaseListeningTests {
-  @Test("what a daemon switches to comes into the store of a host that listens, although it looks at no other time")
+  @Test("a listening host stores a daemon's new release without polling")
   func aReleaseComesByItself() async throws {
     let folder = try TemporaryDirectory()
     let file = folder.file("bundles/home.js")

@@ -33,7 +33,7 @@ struct StoreRemovalTests {
     }
   }
 
-  @Test("what another server has is fetched again into a store that was removed")
+  @Test("a removed store is filled again from the upstream")
   func removedStoresAreFilledFromUpstream() async throws {
     try await FaultOrigin.running { origin in
       let folder = try TemporaryDirectory()

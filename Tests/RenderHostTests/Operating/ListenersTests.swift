@@ -53,7 +53,7 @@ struct ListenersTests {
     ("POST", "/admin/relaunch"), ("GET", "/admin/settings"), ("POST", "/admin/gateway/purge"),
   ]
 
-  @Test("the public listener answers a request for what it does not carry as any other that leads nowhere")
+  @Test("the public listener answers guarded routes like unknown paths")
   func whatIsNotCarriedIsNotThere() async throws {
     let live = try await host()
     let spellings = ["/status/", "//status", "/status?a", "/%73tatus"].map { ("GET", $0) }
@@ -74,7 +74,7 @@ struct ListenersTests {
     try await live.stop()
   }
 
-  @Test("the admin listener carries what is not for everybody, and nothing that is served")
+  @Test("the admin listener has the guarded routes, and none of the public ones")
   func theAdminListenerCarriesTheRest() async throws {
     let live = try await host()
     let authorization = "Authorization: Bearer \(Self.token)\r\n"
@@ -92,7 +92,7 @@ struct ListenersTests {
     try await live.stop()
   }
 
-  @Test("the public listener answers every host, and what it carries besides only those that are allowed")
+  @Test("public routes answer every host, and guarded ones only permitted hosts")
   func hostsAreHeldToTheirListener() async throws {
     let live = try await host { ($0.publicRoutes, $0.hosts) = ([.metrics], ["Pages.example"]) }
     for (port, path, host, status) in [
@@ -252,7 +252,7 @@ struct ListenersTests {
     try await Application(router: routes.router, logger: server.logger).serve { try await body($0) }
   }
 
-  @Test("where other machines can reach it, everything that is not for everybody asks for the token")
+  @Test("beyond loopback all guarded routes require the token")
   func whatOthersCanReachAsksForTheToken() async throws {
     try await distant { client in
       for path in ["/", "/status", "//status", "/metrics", "/pages", "/resources"] {
@@ -293,7 +293,7 @@ struct ListenersTests {
     }
   }
 
-  @Test("where it is said that no token is asked for, only administration asks for it")
+  @Test("with --insecure-admin only administration requires the token")
   func anInsecureListenerAsksForNothing() async throws {
     try await distant(asksToken: false) { client in
       try await client.execute(uri: "/status", method: .get) { #expect($0.status == .ok) }
@@ -330,7 +330,7 @@ struct ListenersTests {
     ).router
   }
 
-  @Test("why the host is not ready is told to those who may read its status")
+  @Test("the reasons of unreadiness are disclosed only with the status")
   func reasonsAreToldWithTheStatus() async throws {
     for (groups, asksToken, isTold) in [
       ([.health], false, false), ([.health, .status], true, false), ([.health, .status], false, true),
@@ -345,7 +345,7 @@ struct ListenersTests {
     }
   }
 
-  @Test("the dashboard leads only to what is beside it")
+  @Test("the dashboard links only to routes of its listener")
   func theDashboardLeadsToWhatIsThere() async throws {
     for (groups, links) in [
       ([.dashboard, .status], ["/status"]),
