@@ -8,17 +8,26 @@ import Testing
 
 /// What is in memory never outlives what it was read from.
 struct MemoryCoherenceTests {
-  /// Holds bodies back on their way from the disk, once it was told to.
+  /// Holds the first body back on its way from the disk, once it was told to. Later ones pass: the change that happens
+  /// meanwhile may read the same.
   private final class Barrier: Sendable {
-    private let state = Mutex((isClosed: false, reached: 0))
+    private struct State {
+      var isClosed = false
+      var isHolding = false
+    }
 
-    var reached: Int { state.withLock { $0.reached } }
+    private let state = Mutex(State())
+
+    var isHolding: Bool { state.withLock(\.isHolding) }
     func close() { state.withLock { $0.isClosed = true } }
     func open() { state.withLock { $0.isClosed = false } }
 
     func pass() async {
-      state.withLock { $0.reached += 1 }
-      try? await eventually("it is open") { state.withLock { !$0.isClosed } }
+      let isHeld = state.withLock { state in
+        defer { if state.isClosed { state.isHolding = true } }
+        return state.isClosed && !state.isHolding
+      }
+      if isHeld { try? await eventually("it is open") { state.withLock { !$0.isClosed } } }
     }
   }
 
@@ -36,7 +45,7 @@ struct MemoryCoherenceTests {
       try fixture.cache.setMemoryCapacity(1 << 20)
       barrier.close()
       let reader = Task { try await fixture.load("/a", .cacheOnly).text }
-      try await eventually("it is being read") { barrier.reached > 0 }
+      try await eventually("it is being read") { barrier.isHolding }
       try await change(fixture)
       barrier.open()
       _ = try? await reader.value

@@ -191,7 +191,7 @@ import Testing
         killed: { reason, _ in reasons.withLock { $0.append("\(reason)") } })
       let running = Task { try await pool.run() }
       try await farm.until { reasons.withLock { $0.count >= 2 } }
-      #expect(reasons.withLock { $0.allSatisfy { $0.contains("is no message") } })
+      #expect(reasons.withLock { $0.allSatisfy { $0.contains("an invalid message") } })
       #expect(await pool.status().ready == 0)
       running.cancel()
       try? await running.value
