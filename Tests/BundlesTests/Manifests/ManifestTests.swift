@@ -117,7 +117,7 @@ struct ManifestTests {
     arguments: [
       ("", "it is empty"), ("  ", "it is empty"), ("<!doctype html><p>404", "looks like HTML"),
       ("not found", "begins with"),
-      ("{", "not JSON"), (#"{"a": 1}"#, "no manifest"), ("[1, 2]", "must be an object"),
+      ("{", "not JSON"), (#"{"a": 1}"#, "is not a manifest"), ("[1, 2]", "must be an object"),
       ("{\"schema\": 2, \"bundles\": []}", "schema 2"),
       ("{\"schema\": 1, \"release\": \"r\", \"bundles\": 5}", "\"bundles\" must be a list"),
       (#"{"schema": 1, "release": "r", "bundles": [], "identity": {"ignore": 5}}"#, #""ignore" must be"#),
