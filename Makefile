@@ -19,7 +19,7 @@ soak:
 	@scripts/setup test
 	swift build $(BUILD) --build-tests
 	PAGEKIT_SOAK=1 PAGEKIT_TRAFFIC_SECONDS=$${PAGEKIT_TRAFFIC_SECONDS:-300} swift test $(BUILD) --skip-build \
-	  --filter "TrafficTests|ResponseKillTests|InterruptionTests|MemoryTests"
+	  --filter "TrafficTests|ResponseKillTests|InterruptionTests|MemoryTests|DaemonTests"
 
 # Input that libFuzzer makes up, for each reader of input from outside; ten minutes each by default.
 fuzz:

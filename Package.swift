@@ -264,7 +264,7 @@ let package = Package(
     .testTarget(
       name: "RenderHostTests",
       dependencies: [
-        "RenderHost", "PageWorkers", "PageTesting", "TestServers", "RenderHostCommand",
+        "RenderHost", "PageWorkers", "PageTesting", "TestServers", "TestSupport", "RenderHostCommand",
         .product(name: "NIOEmbedded", package: "swift-nio"),
       ], swiftSettings: relaxed),
     .testTarget(

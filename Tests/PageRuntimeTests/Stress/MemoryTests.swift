@@ -26,7 +26,7 @@ extension StressTests {
     }
 
     /// Pages of one bundle, whose group is used again, and pages of different bundles.
-    @Test("a thousand pages leave no memory behind", .timeLimit(.minutes(5)), arguments: [false, true])
+    @Test("many pages leave no memory behind", .timeLimit(.minutes(5)), arguments: [false, true])
     func thousandPages(_ isOtherEachTime: Bool) async throws {
       try await PageFixture.running { (fixture: PageFixture) async throws in
         var pages: [WeakPage] = []

@@ -2,6 +2,7 @@ import Foundation
 import PageKit
 import PageTesting
 import TestServers
+import TestSupport
 import Testing
 
 @testable import RenderHost
@@ -176,7 +177,8 @@ struct DaemonTests {
       try await daemon.until("two workers are ready") { try await daemon.workers().count == 2 }
       _ = try await daemon.get("/render?name=home")
       let before = try descriptors()
-      for _ in 0..<20 {
+      // Each takes the pool's pause after an end.
+      for _ in 0..<Soak.rounds(8, soaking: 20) {
         let pids = try await daemon.workers()
         guard let pid = pids.first else { continue }
         kill(pid, SIGKILL)
