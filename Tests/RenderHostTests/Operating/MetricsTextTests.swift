@@ -84,6 +84,7 @@ struct MetricsTextTests {
     metrics.releases.increment()
     metrics.pages("live").set(3)
     metrics.pagesOpened("live").increment()
+    metrics.pageCalls("waiting").set(1)
     metrics.pageEntry("render").recordMilliseconds(20)
     metrics.workers("ready").set(2)
     metrics.workerMemory(slot: 0).set(Int64(90 << 20))
