@@ -46,3 +46,8 @@ public final class CachedResponse: Sendable {
     return (bytes?.count ?? 0) + fields + words + entry.key.name.utf8.count + 512
   }
 }
+
+extension [CachedResponse] {
+  /// The response that a decision chose by what it needs of it.
+  func first(holding stored: StoredResponse) -> CachedResponse? { first { $0.entry.id == stored.id } }
+}

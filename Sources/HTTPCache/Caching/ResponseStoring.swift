@@ -77,7 +77,7 @@ public protocol ResponseWriting: StoredBody {
   func discard()
 }
 
-/// What is kept of a response besides its bytes: status, fields, times, and what it was chosen by.
+/// Metadata of a stored response: status, fields, times, and the request fields that it was chosen by.
 public struct ResponseMetadata: Hashable, Sendable {
   /// The response's status.
   public var status: Int

@@ -71,7 +71,7 @@ final class CacheLookup: Sendable {
     let answer = hop.behavior.answerAfterFailure(
       to: hop.request, among: found.map(\.stored), at: now(), policy: hop.policy, lifetime: hop.lifetime)
     if let (stored, _) = answer {
-      guard let cached = found.first(where: { $0.entry.id == stored.id }) else { return nil }
+      guard let cached = found.first(holding: stored) else { return nil }
       return await resources.stored(cached, for: hop, CacheStatus(.hit, detail: detail))
     }
     guard hop.method == .get, hop.behavior.fallback != .never, hop.snapshot == nil else { return nil }

@@ -51,7 +51,7 @@ extension ResourceLoader {
     let found = await cache.responses(for: hop.key, fields: hop.request.headerFields)
     let now = configuration.now()
     let stored = cache.policy.anyAnswer(to: hop.request, among: found.map(\.stored))
-    let entry = found.first { $0.entry.id == stored?.id }?.entry
+    let entry = stored.flatMap { found.first(holding: $0) }?.entry
     let freshness = stored.map { Freshness(of: $0, at: now, rule: hop.lifetime) }
     let verdict =
       switch answer {

@@ -180,7 +180,7 @@ final class OriginExchange: Sendable {
     }
   }
 
-  /// Where a server is known to ignore conditions, a HEAD tells whether something large has to be fetched again.
+  /// Asks with a HEAD whether something large has to be fetched again, if the server is known to ignore conditions.
   ///
   /// - Returns: what is stored, brought up to date; `nil` if only a GET can tell.
   private func confirmedByHead(

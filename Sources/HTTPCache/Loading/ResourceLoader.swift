@@ -13,7 +13,7 @@ import Logging
 /// ``OriginExchange`` asks the origin through ``OriginSender``, once for all who want the same (``InFlightRequests``),
 /// and ``ResponseRecorder`` stores what ``ResponseValidator`` believes.
 public final class ResourceLoader: Sendable {
-  /// Where responses are stored.
+  /// The cache that responses are stored in.
   public let cache: ResponseCache
   /// Which origins can be reached; shared with what fetches bundles.
   public let reachability: Reachability
@@ -167,11 +167,10 @@ public final class ResourceLoader: Sendable {
       case .releaseFile(let file): return file
       case .decided(let made, let among): (decision, found) = (made, among)
       }
-      func cached(_ stored: StoredResponse) -> CachedResponse? { found.first { $0.entry.id == stored.id } }
       configuration.logger.debug("\(decision.summary)", metadata: ["key": "\(hop.key)"])
       switch decision {
       case .serve(let stored, _, let reason):
-        if let cached = cached(stored),
+        if let cached = found.first(holding: stored),
           let resource = await resources.stored(
             cached, for: hop, CacheStatus(.hit), freshAmong: reason == .fresh ? found : [])
         {
@@ -179,15 +178,17 @@ public final class ResourceLoader: Sendable {
         }
         gone.insert(stored.id)
       case .serveStale(let stored, _, let request):
-        if let cached = cached(stored), let resource = await resources.stored(cached, for: hop, CacheStatus(.hit)) {
+        if let cached = found.first(holding: stored),
+          let resource = await resources.stored(cached, for: hop, CacheStatus(.hit))
+        {
           revalidate(hop, request, cached)
           return resource
         }
         gone.insert(stored.id)
       case .revalidate(let stored, let request, let reason):
-        return try await ask(hop, request, validating: cached(stored), found, reason)
+        return try await ask(hop, request, validating: found.first(holding: stored), found, reason)
       case .complete(let stored, let request):
-        return try await ask(hop, request, validating: cached(stored), found, .partial)
+        return try await ask(hop, request, validating: found.first(holding: stored), found, .partial)
       case .fetch(let request, let reason):
         return try await ask(hop, request, validating: errorAnswer(to: hop, among: found, reason), found, reason)
       case .gatewayTimeout(let reason):
@@ -205,7 +206,7 @@ public final class ResourceLoader: Sendable {
     guard reason != .precondition,
       let stored = hop.policy.anyAnswer(to: hop.request, among: found.map(\.stored)), stored.validators.isEmpty
     else { return nil }
-    return found.first { $0.entry.id == stored.id }
+    return found.first(holding: stored)
   }
 
   // MARK: The network

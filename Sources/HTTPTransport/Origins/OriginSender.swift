@@ -41,13 +41,13 @@ package final class OriginSender: Sendable {
   package func send(
     _ request: TransportRequest, to url: PageURL, number: UInt64? = nil, priority: LoadPriority = .normal
   ) async throws -> TransportResponse {
-    guard let gate else { return try await send(request, to: url) }
+    guard let gate else { return try await transmit(request, to: url) }
     let pass = try await gate.enter(number ?? gate.number(), priority: priority)
-    let response = try await send(request, to: url)
+    let response = try await transmit(request, to: url)
     return TransportResponse(head: response.head, body: pass.held(by: response.body), version: response.version)
   }
 
-  private func send(_ request: TransportRequest, to url: PageURL) async throws -> TransportResponse {
+  private func transmit(_ request: TransportRequest, to url: PageURL) async throws -> TransportResponse {
     do {
       let response = try await transport.send(request)
       reachability.recordSuccess(url)
