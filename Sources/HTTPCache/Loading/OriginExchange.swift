@@ -1,6 +1,7 @@
 import HTTPCaching
 import HTTPTransport
 import HTTPTypes
+import Synchronization
 
 /// Asks origins: one exchange for all who want the same, and what its response means for what is stored.
 final class OriginExchange: Sendable {
@@ -67,14 +68,19 @@ final class OriginExchange: Sendable {
         if let resource = resources.incoming(incoming, for: hop, reason, isCollapsed: true) { return resource }
       }
       if isShared, let resource = await lookup.storedMeanwhile(hop) { return resource }
-      let isCollapsed = isShared && inFlight.passengers(of: key) > 0
-      if isCollapsed, let number = inFlight.number(of: key) { gate.raise(number, to: hop.priority) }
+      if isShared, inFlight.passengers(of: key) > 0, let number = inFlight.number(of: key) {
+        gate.raise(number, to: hop.priority)
+      }
+      // Of requests that come at the same moment, the one whose exchange runs is not collapsed.
+      let isOurs = Atomic(!isShared)
       let result =
         isShared
         ? try await inFlight.shared(key) { [key] in
-          try await self.result(of: hop, request, validating: cached, key)
+          isOurs.store(true, ordering: .relaxed)
+          return try await self.result(of: hop, request, validating: cached, key)
         }
         : try await self.result(of: hop, request, validating: cached, key)
+      let isCollapsed = !isOurs.load(ordering: .relaxed)
       switch result {
       case .incoming(let incoming):
         guard isForUs(incoming) else { continue }
