@@ -4,13 +4,19 @@ import ScriptEngine
 
 extension PageInstance {
   /// Enters the script, after the outcomes of earlier entries have been applied.
-  func enter(_ body: @escaping @Sendable (FrameworkGroup) async throws -> EntryOutcome) async throws {
+  ///
+  /// - Parameter atEnd: called when the script has returned, before its outcome is applied.
+  func enter(
+    _ body: @escaping @Sendable (FrameworkGroup) async throws -> EntryOutcome,
+    atEnd: @escaping @PageActor () -> Void = {}
+  ) async throws {
     guard let group else { throw ScriptError.closed }
     let former = entries
     let entry = Task { @PageActor [weak self] in
       await former?.value
       guard self?.group === group else { throw ScriptError.closed }
       let outcome = try await body(group)
+      atEnd()
       self?.apply(outcome, of: group)
     }
     entries = Task { _ = await entry.result }

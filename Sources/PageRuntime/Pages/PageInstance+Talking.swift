@@ -24,7 +24,13 @@ extension PageInstance {
   ///   - keepAlive: `true` if the callback will be called again; otherwise the framework frees it.
   /// - Throws: ``ScriptError/closed`` if the page has no script.
   public func callback(_ id: String, _ value: ScriptValue, keepAlive: Bool = false) async throws {
-    try await call("callback", [.string(id), value, .bool(keepAlive)])
+    try await callback(id, value, keepAlive: keepAlive) {}
+  }
+
+  func callback(
+    _ id: String, _ value: ScriptValue, keepAlive: Bool, atEnd: @escaping @PageActor () -> Void
+  ) async throws {
+    try await call("callback", [.string(id), value, .bool(keepAlive)], atEnd: atEnd)
   }
 
   /// Replaces the page's data, and lets the script render it.
@@ -35,8 +41,10 @@ extension PageInstance {
     try await enter { try await $0.refresh(id, data) }
   }
 
-  private func call(_ method: String, _ arguments: [ScriptValue]) async throws {
+  private func call(
+    _ method: String, _ arguments: [ScriptValue], atEnd: @escaping @PageActor () -> Void = {}
+  ) async throws {
     let id = id
-    try await enter { try await $0.call(id, [["method": .string(method), "args": .array(arguments)]]) }
+    try await enter({ try await $0.call(id, [["method": .string(method), "args": .array(arguments)]]) }, atEnd: atEnd)
   }
 }
