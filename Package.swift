@@ -62,7 +62,7 @@ let package = Package(
     .target(
       name: "HTTPTransport",
       dependencies: [
-        "HTTPCaching", "CCrypto",
+        "HTTPCaching", "CCrypto", "CZlib", "CBrotli", "CZstd",
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "HeapModule", package: "swift-collections"),
@@ -72,7 +72,7 @@ let package = Package(
     .target(
       name: "CurlTransport",
       dependencies: [
-        "HTTPTransport", "CCurl", "CZlib", "CBrotli", "CZstd",
+        "HTTPTransport", "CCurl",
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
       swiftSettings: strict),
@@ -343,7 +343,10 @@ let package = Package(
 if Context.environment["PAGEKIT_FUZZ"] != nil {
   let counted = strict + [.unsafeFlags(["-Xfrontend", "-sanitize=fuzzer"])]
   let wholeModules = package.targets.filter {
-    ["CCrypto", "CLinux", "HTTPCaching", "HTTPTransport", "DiskStorage", "HTTPCache", "Bundles"].contains($0.name)
+    [
+      "CCrypto", "CZlib", "CBrotli", "CZstd", "CLinux", "HTTPCaching", "HTTPTransport", "DiskStorage", "HTTPCache",
+      "Bundles",
+    ].contains($0.name)
   }
   for target in wholeModules where target.type == .regular { target.swiftSettings = counted }
   package.products = []

@@ -1,4 +1,3 @@
-import CurlTransport
 import HTTPTransport
 import Testing
 
@@ -25,7 +24,7 @@ struct ContentDecoderTests {
 
   @Test(arguments: EncodedFixture.all, [1, 7, 100, Int.max])
   func aContentIsTheSameInPiecesOfAnySize(fixture: EncodedFixture, size: Int) throws {
-    expectSame(try decode(fixture.bytes, fixture.coding, inPiecesOf: size), fixture.content)
+    #expect(try decode(fixture.bytes, fixture.coding, inPiecesOf: size) == fixture.content)
   }
 
   @Test(arguments: EncodedFixture.scripts)

@@ -1,5 +1,3 @@
-import HTTPTransport
-
 /// Decodes gzip, Brotli and Zstandard with zlib, libbrotli and libzstd.
 ///
 /// The end of every stream is checked, and the output is limited while it is produced.

@@ -1,4 +1,3 @@
-import CurlTransport
 import HTTPTypes
 import PageTesting
 import TestSupport

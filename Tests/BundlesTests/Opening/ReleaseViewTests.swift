@@ -1,4 +1,3 @@
-import CurlTransport
 import PageTesting
 import TestSupport
 import Testing

@@ -1,4 +1,3 @@
-import CurlTransport
 import Foundation
 import HTTPCaching
 import HTTPTypes

@@ -1,5 +1,4 @@
 import Bundles
-import CurlTransport
 import HTTPTransport
 import PageTesting
 import TestSupport

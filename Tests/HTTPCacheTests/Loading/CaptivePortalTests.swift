@@ -1,4 +1,3 @@
-import CurlTransport
 import HTTPTransport
 import HTTPTypes
 import PageTesting

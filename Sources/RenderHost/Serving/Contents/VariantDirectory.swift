@@ -1,4 +1,3 @@
-import CurlTransport
 import DiskStorage
 import Foundation
 import HTTPTransport
