@@ -1,16 +1,16 @@
 import Foundation
 import PageKit
-import PageTesting
 
 /// Registers handlers of its own with a host, opens a page that needs all of them, and checks that each was reached.
 @main
 enum CustomHandlers {
   static func main() async throws {
-    let folder = try TemporaryDirectory()
+    let folder = FileManager.default.temporaryDirectory.appending(path: "custom-handlers-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: folder) }
     let shop = try await Shop.open()
     var checks = Checks()
     do {
-      try await run(shop, store: folder.file("store"), &checks)
+      try await run(shop, store: folder.path(percentEncoded: false) + "/store", &checks)
     } catch {
       checks.fail("\(error)")
     }

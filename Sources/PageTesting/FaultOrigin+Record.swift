@@ -20,13 +20,13 @@ extension FaultOrigin {
   }
 
   /// The number of body bytes that were received for a path, with those of incomplete requests.
-  public func bytesReceived(path: String) -> Int {
+  package func bytesReceived(path: String) -> Int {
     monitor.read { $0.ledger.tally(of: path).receivedBytes }
   }
 
   /// The number of responses for a path that were sent completely. A response that a client has received completely is
   /// counted.
-  public func completedResponses(path: String) -> Int {
+  package func completedResponses(path: String) -> Int {
     monitor.read { $0.ledger.tally(of: path).completedResponses }
   }
 
@@ -34,13 +34,13 @@ extension FaultOrigin {
   public var connectionCount: Int { monitor.read(\.ledger.connections) }
 
   /// The number of open connections.
-  public var openConnectionCount: Int { monitor.read(\.ledger.openConnections) }
+  package var openConnectionCount: Int { monitor.read(\.ledger.openConnections) }
 
   /// The number of requests without a complete response, with held and stalled ones.
-  public var activeRequestCount: Int { monitor.read(\.ledger.activeRequests) }
+  package var activeRequestCount: Int { monitor.read(\.ledger.activeRequests) }
 
   /// The largest value of ``activeRequestCount`` so far.
-  public var maxConcurrentRequests: Int { monitor.read(\.ledger.maxActiveRequests) }
+  package var maxConcurrentRequests: Int { monitor.read(\.ledger.maxActiveRequests) }
 }
 
 // MARK: - Waiting
@@ -48,7 +48,7 @@ extension FaultOrigin {
 extension FaultOrigin {
   /// Returns once at least `count` requests for a path have arrived since the origin's start.
   ///
-  /// - Throws: ``OriginError/deadlinePassed(waitedFor:limit:found:)``, ``OriginError/stopped``, or
+  /// - Throws: an error with the number of those that arrived if the limit is over or the origin was stopped, or
   ///   `CancellationError`.
   public func waitForRequests(
     _ count: Int, to path: String = "/*", within limit: Duration = .seconds(60)
@@ -63,7 +63,7 @@ extension FaultOrigin {
   /// Returns once at least `count` responses for a path have been sent completely since the origin's start.
   ///
   /// - Throws: the errors of ``waitForRequests(_:to:within:)``.
-  public func waitForCompletedResponses(
+  package func waitForCompletedResponses(
     _ count: Int, to path: String = "/*", within limit: Duration = .seconds(60)
   ) async throws {
     try await wait(for: "\(count) complete responses to \(path)", within: limit) {
@@ -76,7 +76,7 @@ extension FaultOrigin {
   /// Returns once at least `count` bytes of request bodies have arrived for a path.
   ///
   /// - Throws: the errors of ``waitForRequests(_:to:within:)``.
-  public func waitForReceivedBytes(
+  package func waitForReceivedBytes(
     _ count: Int, to path: String = "/*", within limit: Duration = .seconds(60)
   ) async throws {
     try await wait(for: "\(count) bytes for \(path)", within: limit) {
@@ -89,7 +89,7 @@ extension FaultOrigin {
   /// Returns once exactly `count` connections are open; 0 waits for the client to disconnect.
   ///
   /// - Throws: the errors of ``waitForRequests(_:to:within:)``.
-  public func waitForOpenConnections(_ count: Int, within limit: Duration = .seconds(60)) async throws {
+  package func waitForOpenConnections(_ count: Int, within limit: Duration = .seconds(60)) async throws {
     try await wait(for: "\(count) open connections", within: limit, measuring: \.openConnections) { $0 == count }
   }
 

@@ -44,7 +44,7 @@ extension FaultOrigin {
 extension FaultOrigin {
   /// Answers requests for a path as soon as their heads have arrived. Their bodies are read and discarded, and no `100`
   /// is sent.
-  public func answerHeads(_ path: String) {
+  package func answerHeads(_ path: String) {
     monitor.change { _ = $0.headPatterns.insert(path) }
   }
 }

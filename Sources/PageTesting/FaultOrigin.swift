@@ -61,7 +61,7 @@ public final class FaultOrigin: Sendable {
   ///   - recordedBodyBytes: the number of bytes of each request's body that ``OriginRequest/body`` keeps.
   ///   - group: the event loops that serve the connections.
   /// - Returns: the running origin.
-  /// - Throws: ``OriginError/cannotListen(port:reason:)``.
+  /// - Throws: an error with the reason if the port is in use or not permitted.
   public static func start(
     port: Int = 0, recordedBodyBytes: Int = 1 << 20,
     on group: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
@@ -74,7 +74,7 @@ public final class FaultOrigin: Sendable {
 
   /// Starts an origin, and stops it after `body` has returned or thrown.
   ///
-  /// - Throws: ``OriginError/cannotListen(port:reason:)`` and errors of `body`.
+  /// - Throws: an error with the reason if there is no port to listen on, and errors of `body`.
   public nonisolated(nonsending) static func running<Result>(
     _ body: nonisolated(nonsending) (FaultOrigin) async throws -> Result
   ) async throws -> Result {
@@ -96,7 +96,7 @@ public final class FaultOrigin: Sendable {
 
   /// Closes all connections and the port for good, with all held responses.
   ///
-  /// Pending waits throw ``OriginError/stopped``.
+  /// Pending waits throw an error.
   public func stop() async throws {
     monitor.change { $0.phase = .stopped }
     await closeEverything()
@@ -104,7 +104,7 @@ public final class FaultOrigin: Sendable {
 
   /// Closes open connections and refuses new ones until ``acceptConnections()``.
   ///
-  /// - Throws: ``OriginError/stopped``.
+  /// - Throws: an error if the origin has been stopped.
   public func refuseConnections() async throws {
     let isRunning = monitor.change { state in
       if state.phase == .accepting { state.phase = .refusing }
@@ -116,7 +116,7 @@ public final class FaultOrigin: Sendable {
 
   /// Accepts connections again, on the same port.
   ///
-  /// - Throws: ``OriginError/stopped``, ``OriginError/cannotListen(port:reason:)``.
+  /// - Throws: an error if the origin has been stopped, or if its port is in use.
   public func acceptConnections() async throws {
     let phase = monitor.change { state in
       let phase = state.phase
@@ -171,7 +171,7 @@ public final class FaultOrigin: Sendable {
 // MARK: - Errors
 
 /// An error of a ``FaultOrigin`` itself.
-public enum OriginError: Error, Equatable, Sendable, CustomStringConvertible {
+package enum OriginError: Error, Equatable, Sendable, CustomStringConvertible {
   /// The port is in use or not permitted.
   case cannotListen(port: Int, reason: String)
   /// An expectation was not met in time; `found` is the last number.
@@ -179,7 +179,7 @@ public enum OriginError: Error, Equatable, Sendable, CustomStringConvertible {
   /// The origin was stopped before or during the call.
   case stopped
 
-  public var description: String {
+  package var description: String {
     switch self {
     case .cannotListen(let port, let reason): "cannot listen on 127.0.0.1:\(port): \(reason)"
     case .deadlinePassed(let expectation, let limit, let found):

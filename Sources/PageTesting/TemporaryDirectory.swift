@@ -9,15 +9,15 @@
 ///
 /// Swift may deallocate an object after its last use, before the end of the scope: keep it in a property of the test
 /// suite, or use ``TemporaryDirectory/with(_:)``.
-public final class TemporaryDirectory: Sendable {
+package final class TemporaryDirectory: Sendable {
   /// The absolute path, without a trailing slash.
-  public let path: String
+  package let path: String
 
   /// Creates the folder.
   ///
   /// - Parameter prefix: the prefix of the folder's name.
   /// - Throws: the error of the file system.
-  public init(prefix: String = "pagekit") throws {
+  package init(prefix: String = "pagekit") throws {
     let parent = FileManager.default.temporaryDirectory.path
     let folder = (parent.hasSuffix("/") ? parent : parent + "/") + "\(prefix)-\(UUID().uuidString)"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
@@ -29,14 +29,14 @@ public final class TemporaryDirectory: Sendable {
   }
 
   /// Returns the path of a file in the folder. The file need not exist.
-  public func file(_ name: String) -> String {
+  package func file(_ name: String) -> String {
     "\(path)/\(name)"
   }
 
   /// Runs `body` with a new folder, and removes the folder afterwards.
   ///
   /// - Throws: the error of the file system, and errors of `body`.
-  public nonisolated(nonsending) static func with<Result>(
+  package nonisolated(nonsending) static func with<Result>(
     _ body: nonisolated(nonsending) (TemporaryDirectory) async throws -> Result
   ) async throws -> Result {
     let directory = try TemporaryDirectory()
