@@ -252,7 +252,7 @@ let package = Package(
     // The Swift code in the README and the articles, and their links.
     .testTarget(
       name: "DocumentationTests",
-      dependencies: ["PageKit", "PageRuntime"], swiftSettings: relaxed),
+      dependencies: ["CurlTransport", "HTTPCache", "PageKit", "PageRuntime"], swiftSettings: relaxed),
     .testTarget(name: "HTTPCachingTests", dependencies: ["HTTPCaching", "PageTesting"], swiftSettings: relaxed),
     .testTarget(
       name: "PageWorkersTests",

@@ -18,7 +18,7 @@ public struct CachePartition: Hashable, Sendable, CustomStringConvertible {
   package init(text: String) { self.text = text }
 
   /// Returns `true` for the partition that all users share.
-  public var isShared: Bool { self == .shared }
+  package var isShared: Bool { self == .shared }
   public var description: String { text }
 }
 
@@ -38,7 +38,7 @@ public struct CacheKey: Hashable, Sendable, CustomStringConvertible {
   /// The key of a URL whose server may answer in another way for each host that it is asked as.
   ///
   /// - Parameter host: stands behind the URL and a space, which no URL has; `nil` for none.
-  public init(_ url: PageURL, host: String?, in partition: CachePartition) {
+  package init(_ url: PageURL, host: String?, in partition: CachePartition) {
     self.partition = partition
     name = host.map { "\(url.text) \($0)" } ?? url.text
   }

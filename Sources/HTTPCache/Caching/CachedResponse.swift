@@ -5,9 +5,9 @@ import HTTPTypes
 /// A stored response, and its bytes where they are in memory.
 public final class CachedResponse: Sendable {
   /// The store's record of it.
-  public let entry: ResponseEntry
+  package let entry: ResponseEntry
   /// The values that decisions need of it.
-  public let stored: StoredResponse
+  package let stored: StoredResponse
   /// The bytes, checked when they were read; `nil` if they are on disk only.
   public let bytes: [UInt8]?
   let tags: [String]

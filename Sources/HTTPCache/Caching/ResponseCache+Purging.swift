@@ -12,7 +12,7 @@ extension ResponseCache {
   /// - Returns: how many responses were chosen.
   /// - Throws: ``StoreError``; some may have been removed then, and none of what was chosen is in memory.
   @discardableResult
-  public func purge(_ selection: ResponseSelection, isSoft: Bool = false, at now: HTTPDate) async throws -> Int {
+  package func purge(_ selection: ResponseSelection, isSoft: Bool = false, at now: HTTPDate) async throws -> Int {
     var inMemoryOnly: Set<Int64> = []
     func forget() {
       memory.changeAll { response in

@@ -4,42 +4,53 @@ import HTTPTransport
 import HTTPTypes
 
 extension ResponseCache {
-  /// Keeps what is and will be stored for a key: no eviction takes it, and it survives the system emptying the cache.
+  /// Keeps the responses that are and will be stored for a key: no eviction removes them, and they survive if the system
+  /// empties the cache's folder.
   ///
-  /// - Returns: whether anything is stored for the key.
+  /// - Returns: `true` if anything is stored for the key.
+  /// - Throws: `StoreError`.
   @discardableResult
   public func keep(_ key: CacheKey) async throws -> Bool {
     try await forgetting({ memory.remove(key) }, while: { try await store.setKept(true, for: key) })
   }
 
-  /// It may be evicted again.
+  /// Lets the responses of a key be evicted again.
+  ///
+  /// - Returns: `true` if anything is stored for the key.
+  /// - Throws: `StoreError`.
   @discardableResult
   public func unkeep(_ key: CacheKey) async throws -> Bool {
     try await forgetting({ memory.remove(key) }, while: { try await store.setKept(false, for: key) })
   }
 
-  /// Removes what a partition has in every region, whether the region is open or not.
+  /// Removes every response of a partition in every region, whether the region is open or not.
+  ///
+  /// - Throws: `StoreError`.
   public func removeAllInRegions(of partition: CachePartition) async throws {
     for (cache, store) in try regions() {
       if let cache { try await cache.removeAll(of: partition) } else { try await store.remove(.partition(partition)) }
     }
   }
 
-  /// Everything, what is kept too. Regions are caches of their own.
+  /// Removes every response, also those that are kept. Regions are caches of their own.
+  ///
+  /// - Throws: `StoreError`.
   public func removeAll() async throws {
     try await forgetting({ memory.removeAll { _ in true } }, while: { _ = try await store.remove(.all) })
   }
 
-  /// Removes every response of a partition, in the regions too.
+  /// Removes every response of a partition. Regions are caches of their own: ``removeAllInRegions(of:)``.
   ///
-  /// - Throws: ``StoreError``.
+  /// - Throws: `StoreError`.
   public func removeAll(of partition: CachePartition) async throws {
     try await forgetting(
       { memory.removeAll { $0.entry.key.partition == partition } },
       while: { _ = try await store.remove(.partition(partition)) })
   }
 
-  /// What was stored at this time or later.
+  /// Removes the responses that were stored at this time or later.
+  ///
+  /// - Throws: `StoreError`.
   public func removeAll(since time: Date) async throws {
     let seconds = time.timeIntervalSince1970
     try await forgetting(
@@ -65,7 +76,9 @@ extension ResponseCache {
     memory.remove(response.entry.key, ids: [response.entry.id])
   }
 
-  /// All variants of one key.
+  /// Removes all variants of one key.
+  ///
+  /// - Throws: `StoreError`.
   public func remove(for key: CacheKey) async throws {
     try await forgetting({ memory.remove(key) }, while: { _ = try await store.remove(.key(key)) })
   }

@@ -7,7 +7,7 @@ import Logging
 extension ResponseCache {
   /// Opens a file for the bytes of a response that will be given to ``commit(_:_:)``. Returns `nil` if the store takes
   /// none.
-  public func writer() -> (any ResponseWriting)? {
+  package func writer() -> (any ResponseWriting)? {
     do {
       return try store.writer()
     } catch {
@@ -17,26 +17,26 @@ extension ResponseCache {
   }
 
   /// A response whose bytes are all there.
-  public struct Arrival: Sendable {
+  package struct Arrival: Sendable {
     /// The key it is stored under.
-    public var key: CacheKey
+    package var key: CacheKey
     /// As it was sent: `Vary` looks at its fields.
-    public var request: HTTPRequest
+    package var request: HTTPRequest
     /// The status it is stored with.
-    public var status: Int
+    package var status: Int
     /// Those that may be stored.
-    public var fields: HTTPFields
+    package var fields: HTTPFields
     /// When it was asked for, and when its head came. RFC 9111 §4.2.3.
-    public var times: ExchangeTimes
+    package var times: ExchangeTimes
     /// Which bytes of the representation there are.
-    public var extent: Extent
+    package var extent: Extent
 
     /// A response whose bytes are all in a writer.
     ///
     /// - Parameters:
     ///   - request: as it was sent.
     ///   - fields: those that may be stored.
-    public init(
+    package init(
       key: CacheKey, request: HTTPRequest, status: Int, fields: HTTPFields, times: ExchangeTimes, extent: Extent
     ) {
       self.key = key
@@ -52,7 +52,7 @@ extension ResponseCache {
   ///
   /// - Returns: `nil` if it is not stored.
   @discardableResult
-  public func commit(_ writer: any ResponseWriting, _ arrival: Arrival) async -> CachedResponse? {
+  package func commit(_ writer: any ResponseWriting, _ arrival: Arrival) async -> CachedResponse? {
     var proposal = ProposedResponse(
       request: arrival.request, body: writer,
       response: HTTPResponse(status: .init(code: arrival.status), headerFields: arrival.fields),

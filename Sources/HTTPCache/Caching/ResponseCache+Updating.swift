@@ -7,7 +7,7 @@ extension ResponseCache {
   /// Stores a response with the fields that confirmed its bytes.
   ///
   /// - Parameter vary: whom it is for from now on; `nil` for the same as before.
-  public func update(
+  package func update(
     _ response: CachedResponse, fields: HTTPFields, times: ExchangeTimes, vary: VaryKey? = nil
   ) async -> CachedResponse {
     let confirmed = confirmed(response, fields: fields, times: times, vary: vary)
@@ -57,7 +57,7 @@ extension ResponseCache {
   }
 
   /// Marks what is stored for the keys: from now on it may not be used without asking.
-  public func invalidate(_ keys: [CacheKey]) async {
+  package func invalidate(_ keys: [CacheKey]) async {
     func forget() { for key in keys { memory.remove(key) } }
     do {
       try await forgetting(forget, while: { try await store.invalidate(keys) })
@@ -71,7 +71,13 @@ extension ResponseCache {
 
   // MARK: What has no URL
 
-  /// Something that has no URL, under a name.
+  /// Stores bytes that have no URL under a name.
+  ///
+  /// - Parameters:
+  ///   - storagePolicy: the place where they may be kept.
+  ///   - userInfo: metadata of the app, which comes with the bytes.
+  ///   - now: the time from which the region's lifetime counts.
+  /// - Returns: `nil` if they are not stored.
   @discardableResult
   public func store(
     _ bytes: [UInt8], forKey name: String, storagePolicy: StoragePolicy = .allowed, userInfo: [String: String] = [:],
@@ -89,7 +95,7 @@ extension ResponseCache {
     return await store(proposal, arrival, nil)
   }
 
-  /// Returns what was stored under a name.
+  /// Returns the bytes that were stored under a name. They are in its `bytes`, or ``body(of:)`` reads them from the disk.
   public func response(forKey name: String, in partition: CachePartition = .private) async -> CachedResponse? {
     await responses(for: CacheKey(named: name, in: partition)).last
   }

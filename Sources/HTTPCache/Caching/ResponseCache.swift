@@ -9,17 +9,17 @@ import Synchronization
 ///
 /// Whatever fails in the store is a miss for who reads, and is logged.
 public final class ResponseCache: Sendable {
-  /// Asked before a response is stored: it may change, restrict or refuse (nil) it.
+  /// A hook that is asked before a response is stored: it may change, restrict or refuse (`nil`) the response.
   public typealias WillCache = @Sendable (ProposedResponse) async -> ProposedResponse?
   /// Makes the store of a region.
-  public typealias RegionStores = @Sendable (_ name: String, _ diskCapacity: Int64) throws -> any ResponseStoring
+  package typealias RegionStores = @Sendable (_ name: String, _ diskCapacity: Int64) throws -> any ResponseStoring
 
   /// The store behind the memory.
-  public let store: any ResponseStoring
+  package let store: any ResponseStoring
   /// The rules of RFC 9111 by which it stores and answers.
-  public let policy: CachePolicy
+  package let policy: CachePolicy
   /// How long everything in it is fresh, where no rule of the loader says otherwise.
-  public let lifetime: LifetimeRule
+  package let lifetime: LifetimeRule
   let memory: MemoryTier
   let logger: Logger
   private let regionStores: RegionStores?
@@ -40,13 +40,24 @@ public final class ResponseCache: Sendable {
   ///   - regionStores: `nil` for a cache without regions.
   ///   - regionNames: of the regions that are stored, open or not.
   /// - Throws: ``ResponseCacheError/noMemory``.
-  public init(
+  package convenience init(
     store: any ResponseStoring, memoryCapacity: Int = 4 << 20, allowingNone: Bool = false,
     policy: CachePolicy = CachePolicy(mode: .private), lifetime: LifetimeRule = .server,
     regionStores: RegionStores? = nil, regionNames: @escaping @Sendable () -> [String] = { [] },
     logger: Logger = Logger(label: "pagekit.cache")
   ) throws {
     guard memoryCapacity > 0 || allowingNone else { throw ResponseCacheError.noMemory }
+    self.init(
+      of: store, memoryCapacity: memoryCapacity, policy: policy, lifetime: lifetime, regionStores: regionStores,
+      regionNames: regionNames, logger: logger)
+  }
+
+  /// - Parameter memoryCapacity: in bytes; 0 for no memory.
+  init(
+    of store: any ResponseStoring, memoryCapacity: Int, policy: CachePolicy = CachePolicy(mode: .private),
+    lifetime: LifetimeRule = .server, regionStores: RegionStores?,
+    regionNames: @escaping @Sendable () -> [String] = { [] }, logger: Logger
+  ) {
     self.store = store
     self.policy = policy
     self.lifetime = lifetime
@@ -64,6 +75,12 @@ public final class ResponseCache: Sendable {
   // MARK: Regions
 
   /// A part with a folder, capacities and lifetimes of its own, to be cleared alone; the same one each time.
+  ///
+  /// - Parameters:
+  ///   - memoryCapacity: in bytes; 1 MiB by default, and never 0.
+  ///   - diskCapacity: in bytes; 20 MiB by default. Responses that are kept do not count.
+  ///   - lifetime: the rule for everything in it, unless a rule of the loader says otherwise.
+  /// - Throws: an error if a capacity is 0; `StoreError`.
   public func region(
     _ name: String, memoryCapacity: Int = 1 << 20, diskCapacity: Int64 = 20 << 20, lifetime: LifetimeRule = .server
   ) throws -> ResponseCache {
@@ -94,23 +111,29 @@ public final class ResponseCache: Sendable {
     set { state.withLock { $0.willCache = newValue } }
   }
 
-  /// In bytes.
+  /// The capacity of the memory in bytes.
   public var memoryCapacity: Int { memory.capacity }
 
+  /// Sets the capacity of the memory, in bytes; the least recently used responses give way at once.
+  ///
   /// - Parameter allowingNone: pass `true` to disable the memory cache with a capacity of 0.
-  /// - Throws: ``ResponseCacheError/noMemory``; the capacity stays as it was.
+  /// - Throws: an error if the capacity is 0 and `allowingNone` is `false`; the capacity stays as it was.
   public func setMemoryCapacity(_ bytes: Int, allowingNone: Bool = false) throws {
     guard bytes > 0 || allowingNone else { throw ResponseCacheError.noMemory }
     memory.capacity = max(0, bytes)
   }
 
-  /// In bytes; what is kept does not count. The store gives way at once.
+  /// Sets the capacity of the disk, in bytes. Responses that are kept do not count; the store evicts others at once.
+  ///
+  /// - Throws: `StoreError`.
   public func setDiskCapacity(_ bytes: Int64) async throws {
     await tellUses()
     try await store.setCapacity(max(0, bytes))
   }
 
   /// The entries and bytes in memory, and those on disk.
+  ///
+  /// - Throws: `StoreError`.
   public func usage() async throws -> (memory: (entries: Int, bytes: Int), disk: ResponseUsage) {
     (memory.usage, try await store.usage())
   }
@@ -121,7 +144,7 @@ public final class ResponseCache: Sendable {
   // MARK: Reading
 
   /// The response in memory for a key that fits the request's fields; `nil` says nothing of the disk.
-  public func responseInMemory(for key: CacheKey, fields: HTTPFields = [:]) -> CachedResponse? {
+  package func responseInMemory(for key: CacheKey, fields: HTTPFields = [:]) -> CachedResponse? {
     noticeForeignChanges()
     let found = memory.variants(for: key).last { $0.stored.answers(fields) }
     if let found { noteUse(found.entry.id) }
@@ -129,7 +152,7 @@ public final class ResponseCache: Sendable {
   }
 
   /// All variants stored for a key; those in memory alone where one of them fits the request.
-  public func responses(for key: CacheKey, fields: HTTPFields = [:]) async -> [CachedResponse] {
+  package func responses(for key: CacheKey, fields: HTTPFields = [:]) async -> [CachedResponse] {
     noticeForeignChanges()
     let epoch = memory.epoch(of: key)
     let inMemory = memory.variants(for: key)
@@ -152,7 +175,7 @@ public final class ResponseCache: Sendable {
   /// so that many requests for one cost no more than a chunk each.
   var memoryLimit: Int64 { min(Int64(memory.capacity / 4), 1 << 20) }
 
-  /// The stored bytes, checked; `nil` if they have gone.
+  /// Reads the stored bytes of a response, and checks them against their digest; `nil` if they are gone.
   public func body(of response: CachedResponse) async -> (any StoredBody)? {
     noteUse(response.entry.id)
     if let bytes = response.bytes { return BytesBody(bytes) }

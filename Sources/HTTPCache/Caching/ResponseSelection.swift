@@ -1,7 +1,7 @@
 import HTTPCaching
 
 /// Which entries to remove or to mark. Unless it says so, what is kept goes too.
-public enum ResponseSelection: Hashable, Sendable {
+package enum ResponseSelection: Hashable, Sendable {
   case all
   /// Those of one partition.
   case partition(CachePartition)
@@ -17,7 +17,7 @@ public enum ResponseSelection: Hashable, Sendable {
   case stale(at: HTTPDate)
 
   /// Returns `true` if an entry is selected.
-  public func contains(_ entry: ResponseEntry) -> Bool {
+  package func contains(_ entry: ResponseEntry) -> Bool {
     switch self {
     case .entries(let ids): ids.contains(entry.id)
     case .since(let time): entry.storedAt >= time
@@ -28,7 +28,7 @@ public enum ResponseSelection: Hashable, Sendable {
   }
 
   /// Returns `true` if everything under a key is selected, and `nil` if the key does not tell.
-  public func names(_ key: CacheKey) -> Bool? {
+  package func names(_ key: CacheKey) -> Bool? {
     switch self {
     case .all: true
     case .partition(let partition): key.partition == partition

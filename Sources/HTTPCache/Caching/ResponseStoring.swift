@@ -5,7 +5,7 @@ import HTTPTypes
 /// Keeps responses between launches. A response that it loses is a miss, not an error.
 ///
 /// Everything it answers was stored completely: a response becomes visible when its writer commits it.
-public protocol ResponseStoring: Sendable {
+package protocol ResponseStoring: Sendable {
   // MARK: Reading
 
   /// All variants that are stored for a key, the one stored last at the end.
@@ -70,7 +70,7 @@ public protocol ResponseStoring: Sendable {
 }
 
 /// The bytes of a response on their way in. Written by one task; read by any, also meanwhile.
-public protocol ResponseWriting: StoredBody {
+package protocol ResponseWriting: StoredBody {
   /// - Throws: ``StoreError``; what was written before can still be read.
   func append(_ bytes: [UInt8]) throws
   /// Lets go of what is not to be stored.
@@ -78,30 +78,30 @@ public protocol ResponseWriting: StoredBody {
 }
 
 /// Metadata of a stored response: status, fields, times, and the request fields that it was chosen by.
-public struct ResponseMetadata: Hashable, Sendable {
+package struct ResponseMetadata: Hashable, Sendable {
   /// The response's status.
-  public var status: Int
+  package var status: Int
   /// Those that may be stored.
-  public var fields: HTTPFields
+  package var fields: HTTPFields
   /// When it was asked for, and when its head came. RFC 9111 §4.2.3.
-  public var times: ExchangeTimes
+  package var times: ExchangeTimes
   /// The request fields that it was chosen by. RFC 9111 §4.1.
-  public var vary: VaryKey
+  package var vary: VaryKey
   /// Which bytes of the representation there are.
-  public var extent: Extent
+  package var extent: Extent
   /// It may not be used without asking. RFC 9111 §4.4.
-  public var isInvalidated: Bool
+  package var isInvalidated: Bool
   /// The time from which it counts as stale whatever its fields say; `nil` if it was not marked.
-  public var staleSince: HTTPDate?
+  package var staleSince: HTTPDate?
   /// When it stops being fresh; seconds since 1970. For what goes first when there is no room.
-  public var staleAt: Int64
+  package var staleAt: Int64
   /// Metadata that the app's storage hook attached.
-  public var userInfo: [String: String]
+  package var userInfo: [String: String]
 
   /// - Parameters:
   ///   - fields: those that may be stored.
   ///   - staleAt: seconds since 1970.
-  public init(
+  package init(
     status: Int, fields: HTTPFields, times: ExchangeTimes, vary: VaryKey, extent: Extent, isInvalidated: Bool = false,
     staleAt: Int64, userInfo: [String: String] = [:]
   ) {
@@ -116,10 +116,10 @@ public struct ResponseMetadata: Hashable, Sendable {
   }
 
   /// The tags by which its origin wants it to be purged.
-  public var tags: [String] { CacheTags.of(fields) }
+  package var tags: [String] { CacheTags.of(fields) }
 
   /// Stale from a time on, unless it was before.
-  public func marked(staleSince time: HTTPDate) -> ResponseMetadata {
+  package func marked(staleSince time: HTTPDate) -> ResponseMetadata {
     var head = self
     head.staleSince = min(time, staleSince ?? time)
     head.staleAt = min(staleAt, time.secondsSinceEpoch)
@@ -128,24 +128,24 @@ public struct ResponseMetadata: Hashable, Sendable {
 }
 
 /// One stored response.
-public struct ResponseEntry: Hashable, Sendable {
+package struct ResponseEntry: Hashable, Sendable {
   /// Its name in the store; below 0 for one in memory only.
-  public let id: Int64
+  package let id: Int64
   /// The key it is stored under.
-  public let key: CacheKey
+  package let key: CacheKey
   /// Status, fields, times, and what it was chosen by.
-  public let head: ResponseMetadata
+  package let head: ResponseMetadata
   /// The digest of the stored bytes.
-  public let digest: SHA256Digest
+  package let digest: SHA256Digest
   /// No eviction takes it.
-  public let isKept: Bool
+  package let isKept: Bool
   /// Seconds since 1970.
-  public let storedAt: Double
+  package let storedAt: Double
 
   /// - Parameters:
   ///   - digest: of the stored bytes.
   ///   - storedAt: seconds since 1970.
-  public init(
+  package init(
     id: Int64, key: CacheKey, head: ResponseMetadata, digest: SHA256Digest, isKept: Bool, storedAt: Double
   ) {
     self.id = id
@@ -167,13 +167,12 @@ public struct ResponseUsage: Hashable, Sendable {
   public var keptEntries: Int
   /// The size of those, in bytes.
   public var keptBytes: Int64
-  /// How many bytes those that may be evicted can take.
+  /// The limit of ``bytes``.
   public var capacity: Int64
   /// Responses that had to make room since the store was opened.
   public var evictions = 0
 
-  /// All counts are 0 by default.
-  public init(entries: Int = 0, bytes: Int64 = 0, keptEntries: Int = 0, keptBytes: Int64 = 0, capacity: Int64 = 0) {
+  package init(entries: Int = 0, bytes: Int64 = 0, keptEntries: Int = 0, keptBytes: Int64 = 0, capacity: Int64 = 0) {
     self.entries = entries
     self.bytes = bytes
     self.keptEntries = keptEntries

@@ -3,8 +3,11 @@ import HTTPTypes
 
 /// The places where a response may be kept; the values of `URLCache.StoragePolicy`.
 public enum StoragePolicy: Hashable, Sendable {
+  /// In memory and on disk.
   case allowed
+  /// In memory, until the process ends.
   case memoryOnly
+  /// Nowhere.
   case notAllowed
 }
 
@@ -25,11 +28,11 @@ public struct ProposedResponse: Sendable {
 }
 
 /// Why a cache does not do what it was told.
-public enum ResponseCacheError: Error, Hashable, CustomStringConvertible {
+package enum ResponseCacheError: Error, Hashable, CustomStringConvertible {
   case noMemory
   case noRegions
 
-  public var description: String {
+  package var description: String {
     switch self {
     case .noMemory:
       "a memory capacity of 0 would switch the memory cache off: say allowingNone: true where that is meant"

@@ -8,14 +8,28 @@ extension ResponseCache {
   ///
   /// - Parameters:
   ///   - memoryCapacity: in bytes; 0 is refused unless `allowingNone`.
-  ///   - diskCapacity: in bytes; what is kept does not count.
-  ///   - directory: by default the user's cache folder, and the data folder for what is kept.
-  ///   - policy: whether it is one user's or everybody's.
-  /// - Throws: ``ResponseCacheError``, ``StoreError``.
+  ///   - diskCapacity: in bytes; responses that are kept do not count.
+  ///   - directory: by default the user's cache folder, and the data folder for responses that are kept.
+  /// - Throws: an error if `memoryCapacity` is 0 and `allowingNone` is `false`; `StoreError`.
   public convenience init(
     memoryCapacity: Int = 4 << 20, diskCapacity: Int64 = 20 << 20, directory: ResponseDirectory = .standard(),
-    allowingNone: Bool = false, policy: CachePolicy = CachePolicy(mode: .private),
-    logger: Logger = Logger(label: "pagekit.cache")
+    allowingNone: Bool = false, logger: Logger = Logger(label: "pagekit.cache")
+  ) throws {
+    try self.init(
+      memoryCapacity: memoryCapacity, diskCapacity: diskCapacity, directory: directory, allowingNone: allowingNone,
+      policy: CachePolicy(mode: .private), logger: logger)
+  }
+
+  /// A cache in memory and in a folder.
+  ///
+  /// - Parameters:
+  ///   - memoryCapacity: in bytes; 0 is refused unless `allowingNone`.
+  ///   - diskCapacity: in bytes; responses that are kept do not count.
+  ///   - policy: the rules of a private cache, or of a shared one.
+  /// - Throws: ``ResponseCacheError``, ``StoreError``.
+  package convenience init(
+    memoryCapacity: Int = 4 << 20, diskCapacity: Int64 = 20 << 20, directory: ResponseDirectory = .standard(),
+    allowingNone: Bool = false, policy: CachePolicy, logger: Logger = Logger(label: "pagekit.cache")
   ) throws {
     let store = try ResponseStore(at: directory, options: .init(capacity: diskCapacity), logger: logger)
     try self.init(
@@ -23,6 +37,14 @@ extension ResponseCache {
       regionStores: { name, capacity in
         try ResponseStore(at: directory.region(name), options: .init(capacity: capacity), logger: logger)
       }, regionNames: { directory.regionNames }, logger: logger)
+  }
+
+  /// A cache that stores no responses, so that every request is sent. Bytes that are stored by name in a region stay in
+  /// memory, and nothing is written to the disk.
+  public static func storingNothing() -> ResponseCache {
+    ResponseCache(
+      of: NoResponseStore(), memoryCapacity: 0, regionStores: { _, _ in NoResponseStore() },
+      logger: Logger(label: "pagekit.cache", factory: { _ in SwiftLogNoOpLogHandler() }))
   }
 
   /// The one that is used unless another is given; made when it is first asked for, in the user's cache folder. It can

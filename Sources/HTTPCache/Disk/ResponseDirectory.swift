@@ -12,9 +12,11 @@ public struct ResponseDirectory: Hashable, Sendable {
   /// Links stand for files of responses: only in the place of a folder that may not be written.
   private(set) var hasLinks = false
 
+  /// Makes the folders of a response store.
+  ///
   /// - Parameters:
-  ///   - cache: its path.
-  ///   - durable: `nil` for the same folder.
+  ///   - cache: the path of the folder that may be emptied at any time.
+  ///   - durable: the path of the folder for responses that are kept; `nil` for the same folder.
   public init(_ cache: String, durable: String? = nil) {
     self.cache = StorePath(FilePath(cache).lexicallyNormalized())
     self.durable = StorePath(FilePath(durable ?? cache).lexicallyNormalized())
@@ -36,7 +38,7 @@ public struct ResponseDirectory: Hashable, Sendable {
   }
 
   /// A part with a folder of its own.
-  public func region(_ name: String) -> ResponseDirectory {
+  package func region(_ name: String) -> ResponseDirectory {
     // Whatever the name is, it is one component of a path.
     let component = name.utf8.map { byte -> String in
       switch byte {
@@ -55,16 +57,16 @@ public struct ResponseDirectory: Hashable, Sendable {
   static let regions = "regions"
 
   /// The names of the parts that have a folder.
-  public var regionNames: [String] {
+  package var regionNames: [String] {
     let folders = Set([cache, durable].flatMap { FileSystem.names(in: $0.appending(Self.regions)) })
     return folders.compactMap { $0 == "%" ? "" : $0.removingPercentEncoding }.sorted()
   }
 
   /// Returns `true` if anything was ever stored here.
-  public var hasStore: Bool { FileSystem.status(database) != nil }
+  package var hasStore: Bool { FileSystem.status(database) != nil }
 
   /// The files of what is kept.
-  public var durablePath: String { durable.string }
+  package var durablePath: String { durable.string }
 
   /// SQLite opens it by its path.
   var database: StorePath { cache.appending("responses.sqlite") }

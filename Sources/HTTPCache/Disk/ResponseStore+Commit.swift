@@ -6,7 +6,7 @@ import HTTPTransport
 import SystemPackage
 
 extension ResponseStore {
-  public func commit(
+  package func commit(
     _ writer: any ResponseWriting, head: ResponseMetadata, for key: CacheKey, replacing replaced: [ResponseEntry]
   ) async throws -> ResponseEntry? {
     guard let spool = writer as? ResponseSpool, spool.count == head.extent.count else {
@@ -85,7 +85,7 @@ extension ResponseStore {
 
   // MARK: Changing
 
-  public func update(_ entry: ResponseEntry, head: ResponseMetadata) async throws -> ResponseEntry? {
+  package func update(_ entry: ResponseEntry, head: ResponseMetadata) async throws -> ResponseEntry? {
     guard head.extent.count == entry.head.extent.count else { return nil }
     return try await queues.write { [self] in
       try writeWithinCapacity { db in
@@ -95,7 +95,7 @@ extension ResponseStore {
     }
   }
 
-  public func invalidate(_ keys: [CacheKey]) async throws {
+  package func invalidate(_ keys: [CacheKey]) async throws {
     try await queues.write { [self] in
       try writeWithinCapacity { db in
         for row in try keys.flatMap({ try ResponseRow.fetch(db, key: $0) }) where !row.entry.head.isInvalidated {

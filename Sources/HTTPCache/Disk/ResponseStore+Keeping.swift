@@ -4,7 +4,7 @@ import HTTPTransport
 import SystemPackage
 
 extension ResponseStore {
-  public func setKept(_ isKept: Bool, for key: CacheKey) async throws -> Bool {
+  package func setKept(_ isKept: Bool, for key: CacheKey) async throws -> Bool {
     try await queues.write { [self] in
       let (removed, isStored) = try index.write(durably: isKept) { db in
         try db.execute(

@@ -7,7 +7,7 @@ import SystemPackage
 
 extension ResponseStore {
   @discardableResult
-  public func remove(_ selection: ResponseSelection) async throws -> Int {
+  package func remove(_ selection: ResponseSelection) async throws -> Int {
     let count = try await inSteps(selection) { [self] db, ids, isFirst in
       var removed = RemovedFiles()
       for id in ids { try removed.delete(db, id: id) }

@@ -31,7 +31,7 @@ extension ResponseStore {
     return count
   }
 
-  public func markStale(_ selection: ResponseSelection, since time: HTTPDate) async throws -> Int {
+  package func markStale(_ selection: ResponseSelection, since time: HTTPDate) async throws -> Int {
     try await inSteps(selection) { [self] db, ids, _ in
       var (count, damaged) = (0, RemovedFiles())
       for id in ids {

@@ -11,22 +11,22 @@ import SystemPackage
 ///
 /// Everything may go at any time without harm: what is missing, cut or changed is a miss. Only what is kept lies in the
 /// durable folder, is written through to the disk, and is taken by no eviction. Several processes may use one folder.
-public final class ResponseStore: ResponseStoring {
+package final class ResponseStore: ResponseStoring {
   /// The limits of a store, its clock, and its view of the file system.
-  public struct Options: Sendable {
+  package struct Options: Sendable {
     /// Bytes of files, those that are kept not counted.
-    public var capacity: Int64
+    package var capacity: Int64
     /// If fewer bytes are free on the file system, the store evicts responses.
-    public var lowSpace: Int64
+    package var lowSpace: Int64
     /// How many bytes are free.
-    public var availableBytes: @Sendable (_ path: String) -> Int64
+    package var availableBytes: @Sendable (_ path: String) -> Int64
     /// Seconds since 1970.
-    public var now: @Sendable () -> Double
+    package var now: @Sendable () -> Double
 
     /// - Parameters:
     ///   - capacity: bytes of files; 20 MiB by default.
     ///   - lowSpace: bytes free on the file system; 32 MiB by default.
-    public init(capacity: Int64 = 20 << 20, lowSpace: Int64 = 32 << 20) {
+    package init(capacity: Int64 = 20 << 20, lowSpace: Int64 = 32 << 20) {
       self.capacity = capacity
       self.lowSpace = lowSpace
       availableBytes = { (try? FileSystem.availableBytes(at: FilePath($0))) ?? .max }
@@ -35,7 +35,7 @@ public final class ResponseStore: ResponseStoring {
   }
 
   /// The folders of its files.
-  public let directory: ResponseDirectory
+  package let directory: ResponseDirectory
   let options: Options
   let index: ResponseIndex
   let logger: Logger
@@ -49,7 +49,7 @@ public final class ResponseStore: ResponseStoring {
   static let inlineLimit = 4 << 10
 
   /// - Throws: ``StoreError``.
-  public convenience init(
+  package convenience init(
     at directory: ResponseDirectory, options: Options = Options(), logger: Logger = Logger(label: "pagekit.responses")
   ) throws {
     try self.init(at: directory, options, session: nil, logger)
@@ -58,7 +58,7 @@ public final class ResponseStore: ResponseStoring {
   /// Reads what is stored in a folder that may not be written; what is changed is gone with the store.
   ///
   /// - Throws: ``StoreError``.
-  public convenience init(
+  package convenience init(
     reading directory: ResponseDirectory, logger: Logger = Logger(label: "pagekit.responses")
   ) throws {
     if let unreadable = directory.unreadable { throw unreadable }
@@ -82,11 +82,11 @@ public final class ResponseStore: ResponseStoring {
 
   // MARK: Reading
 
-  public func entries(for key: CacheKey) async throws -> [ResponseEntry] {
+  package func entries(for key: CacheKey) async throws -> [ResponseEntry] {
     try await queues.read(key) { [index] in try index.read { try ResponseRow.fetch($0, key: key) }.map(\.entry) }
   }
 
-  public func body(of entry: ResponseEntry) async throws -> (any StoredBody)? {
+  package func body(of entry: ResponseEntry) async throws -> (any StoredBody)? {
     do {
       let files = directory.files(isKept: entry.isKept)
       guard entry.head.extent.count > StoredResponseBody.memoryLimit else {
@@ -98,13 +98,13 @@ public final class ResponseStore: ResponseStoring {
     }
   }
 
-  public func list() async throws -> [ResponseEntry] {
+  package func list() async throws -> [ResponseEntry] {
     try await queues.write { [index] in
       try index.read { try ResponseRow.fetch($0, where: "1", [], orderedBy: "usedAt DESC") }.map(\.entry)
     }
   }
 
-  public func usage() async throws -> ResponseUsage {
+  package func usage() async throws -> ResponseUsage {
     try await queues.write { [self] in
       try index.read { db in
         var usage = ResponseUsage(capacity: currentCapacity)
@@ -123,13 +123,13 @@ public final class ResponseStore: ResponseStoring {
     }
   }
 
-  public func changeCount() -> Int64 { index.foreignChanges() }
+  package func changeCount() -> Int64 { index.foreignChanges() }
 
   // MARK: Writing
 
-  public func writer() throws -> any ResponseWriting { try ResponseSpool(in: directory.partial) }
+  package func writer() throws -> any ResponseWriting { try ResponseSpool(in: directory.partial) }
 
-  public func touch(_ ids: [Int64]) async throws {
+  package func touch(_ ids: [Int64]) async throws {
     guard !ids.isEmpty else { return }
     let now = microseconds()
     try await queues.write { [index] in
@@ -145,7 +145,7 @@ public final class ResponseStore: ResponseStoring {
     }
   }
 
-  public func setCapacity(_ bytes: Int64) async throws {
+  package func setCapacity(_ bytes: Int64) async throws {
     capacity.store(bytes, ordering: .relaxed)
     try await queues.write { [self] in
       try index.write { db in try removeFiles(try evict(db, toFree: 0), unnamedIn: db) }

@@ -3,47 +3,47 @@ import HTTPTransport
 import HTTPTypes
 
 /// The answer to "what would be done with this request now, and why?" Durations are seconds, times seconds since 1970.
-public struct Explanation: Hashable, Sendable {
+package struct Explanation: Hashable, Sendable {
   /// A decision of the loader.
-  public enum Decision: String, Hashable, Sendable {
+  package enum Decision: String, Hashable, Sendable {
     case serve, serveStale, revalidate, complete, fetch, refuse
   }
 
   /// The URL as it would be sent.
-  public let url: PageURL
+  package let url: PageURL
   /// The decision.
-  public let decision: Decision
+  package let decision: Decision
   /// In a sentence.
-  public let rule: String
+  package let rule: String
   /// The section that the rule is from; `nil` if it is the caller's or the app's own.
-  public let clause: String?
+  package let clause: String?
   /// `nil` if nothing is stored that the request could be answered with.
-  public let storedAt: Double?
+  package let storedAt: Double?
   /// Seconds since the origin made what is stored; `nil` if nothing is. RFC 9111 §4.2.3.
-  public let age: Int64?
+  package let age: Int64?
   /// Seconds it stays fresh; nil once it is stale.
-  public let freshFor: Int64?
+  package let freshFor: Int64?
   /// Seconds it has been stale; nil while it is fresh.
-  public let staleFor: Int64?
+  package let staleFor: Int64?
   /// The stored validator. RFC 9110 §8.8.3.
-  public let etag: String?
+  package let etag: String?
   /// The stored date. RFC 9110 §8.8.2.
-  public let lastModified: String?
+  package let lastModified: String?
   /// Lower-case names of the request fields that chose it.
-  public let vary: [String]
+  package let vary: [String]
   /// The partition that is looked in.
-  public let partition: String
+  package let partition: String
   /// No eviction takes what is stored.
-  public let isKept: Bool
+  package let isKept: Bool
   /// The behaviour's name.
-  public let behavior: String
+  package let behavior: String
 }
 
 extension ResourceLoader {
   /// Tells what ``response(for:)`` would do now, without doing it.
   ///
   /// - Throws: ``LoadError``.
-  public func explain(_ request: ResourceRequest) async throws -> Explanation {
+  package func explain(_ request: ResourceRequest) async throws -> Explanation {
     guard let hop = try requests.prepare(request).outgoing else {
       throw LoadError.invalidReference(request.reference)
     }

@@ -55,7 +55,7 @@ public struct HandledResponse: Sendable {
 
   /// The content of a resource, with its whole body.
   ///
-  /// - Throws: ``TransportError``, ``ContentError``.
+  /// - Throws: `TransportError`, or an error with the reason if the body cannot be decoded.
   public init(_ loaded: Resource) async throws {
     self.init(
       loaded.status, fields: loaded.response.headerFields, bytes: try await loaded.body.collect(),

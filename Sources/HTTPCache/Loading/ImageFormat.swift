@@ -1,5 +1,6 @@
 /// Formats of pictures, told from their bytes, whatever the server calls them.
 public enum ImageFormat: String, Hashable, Sendable, CaseIterable {
+  /// A format that is told from the first bytes; SVG from its text.
   case png, jpeg, gif, webp, avif, svg
 
   /// Reads the first bytes; `nil` if they are not a picture's.
@@ -44,7 +45,7 @@ public enum ImageFormat: String, Hashable, Sendable, CaseIterable {
   }
 
   /// The type as `Content-Type` names it.
-  public var mediaType: String {
+  package var mediaType: String {
     switch self {
     case .svg: "image/svg+xml"
     default: "image/\(rawValue)"

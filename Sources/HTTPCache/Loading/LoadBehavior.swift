@@ -2,7 +2,7 @@
 /// what may answer when it fails.
 public struct LoadBehavior: Hashable, Sendable {
   /// The stored responses that answer before the network is asked.
-  public enum CacheRead: Hashable, Sendable {
+  package enum CacheRead: Hashable, Sendable {
     case never
     /// Those that RFC 9111 allows.
     case valid
@@ -11,7 +11,7 @@ public struct LoadBehavior: Hashable, Sendable {
   }
 
   /// When the network is asked.
-  public enum NetworkUse: Hashable, Sendable {
+  package enum NetworkUse: Hashable, Sendable {
     case never
     /// If nothing stored answers.
     case onMiss
@@ -24,7 +24,7 @@ public struct LoadBehavior: Hashable, Sendable {
   }
 
   /// The stored responses that answer after the network has failed.
-  public enum Fallback: Hashable, Sendable {
+  package enum Fallback: Hashable, Sendable {
     case never
     /// Those that RFC 9111 §4.2.4 and RFC 5861 §4 allow.
     case permitted
@@ -32,7 +32,7 @@ public struct LoadBehavior: Hashable, Sendable {
   }
 
   /// The request that follows an answer from the cache.
-  public enum Refresh: Hashable, Sendable {
+  package enum Refresh: Hashable, Sendable {
     case never
     /// A stale answer is refreshed in the background.
     case whenStale
@@ -41,25 +41,25 @@ public struct LoadBehavior: Hashable, Sendable {
   }
 
   /// The stored responses that answer before the network is asked.
-  public var cacheRead: CacheRead
+  package var cacheRead: CacheRead
   /// When the network is asked.
-  public var network: NetworkUse
+  package var network: NetworkUse
   /// The stored responses that answer after the network has failed.
-  public var fallback: Fallback
+  package var fallback: Fallback
   /// The request that follows an answer from the cache.
-  public var refresh: Refresh
+  package var refresh: Refresh
   /// How long the network may take before the fallback answers; `nil` for as long as the transfer's limits allow.
-  public var patience: Duration?
+  package var patience: Duration?
   /// While the network is away, anything stored answers at once.
-  public var yieldsOffline: Bool
+  package var yieldsOffline: Bool
   /// An answer of 500 or more counts as a failure of the network.
-  public var fallsBackOnServerErrors: Bool
+  package var fallsBackOnServerErrors: Bool
 
   /// A behaviour of your own; the named ones such as ``cacheFirst`` are made so.
   ///
   /// - Parameter patience: how long the network may take before the fallback answers; `nil` for as long as the
   ///   transfer's limits allow.
-  public init(
+  package init(
     cacheRead: CacheRead, network: NetworkUse, fallback: Fallback = .never, refresh: Refresh = .never,
     patience: Duration? = nil, yieldsOffline: Bool = false, fallsBackOnServerErrors: Bool = false
   ) {
@@ -137,7 +137,7 @@ extension LoadBehavior {
 
 extension LoadBehavior {
   /// Every preset and policy by its name in Swift; `networkFirst` with its default timeout.
-  public static let named: [(name: String, behavior: LoadBehavior)] = [
+  package static let named: [(name: String, behavior: LoadBehavior)] = [
     ("automatic", automatic), ("picture", picture), ("protocolCache", protocolCache), ("cacheFirst", cacheFirst),
     ("networkFirst", networkFirst()), ("cacheThenNetwork", cacheThenNetwork),
     ("staleWhileRevalidate", staleWhileRevalidate), ("networkOnly", networkOnly), ("cacheOnly", cacheOnly),

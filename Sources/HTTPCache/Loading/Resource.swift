@@ -12,6 +12,7 @@ public struct Resource: Sendable {
     case disk
     /// The cache, after the origin confirmed it.
     case revalidated
+    /// The network.
     case network
     /// The release's files.
     case release
@@ -101,7 +102,7 @@ public enum ResourceUpdate: Sendable {
   case failed(LoadFailure)
 }
 
-/// Why a refresh failed.
+/// The reason why a refresh failed.
 public struct LoadFailure: Sendable, CustomStringConvertible {
   /// The transport's; `nil` if there was a response.
   public let error: (any Error)?

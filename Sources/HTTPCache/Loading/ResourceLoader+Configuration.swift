@@ -21,11 +21,11 @@ extension ResourceLoader {
     /// The partition of requests that do not name one, until ``ResourceLoader/use(_:cookies:)`` changes it.
     public var partition: CachePartition = .private
     /// Sent to one origin only.
-    public var originFields: OriginFields?
+    package var originFields: OriginFields?
     /// Sent where a request has no `User-Agent` of its own.
     public var userAgent = "PageKit"
     /// Requests go out with their own fields alone: for callers that pass on the requests of others.
-    public var addsNothing = false
+    package var addsNothing = false
     /// The times that a transfer may take.
     public var limits: TransferLimits = .standard
     /// Wire bytes of one answer.
@@ -39,7 +39,7 @@ extension ResourceLoader {
     /// Takes decisions, at the level of debugging, and warnings.
     public var logger = Logger(label: "pagekit.resources")
     /// The clock.
-    public var now: @Sendable () -> HTTPDate = { HTTPDate.now }
+    package var now: @Sendable () -> HTTPDate = { HTTPDate.now }
 
     /// The defaults.
     public init() {}

@@ -30,11 +30,30 @@ public final class ResourceLoader: Sendable {
   let background: BackgroundWork
   private let sender: OriginSender
 
+  /// Makes a loader.
+  ///
   /// - Parameters:
-  ///   - coding: undoes content encodings.
+  ///   - cache: the cache that responses are stored in.
+  ///   - transport: sends the requests.
+  ///   - cookies: also those of partitions that are given none of their own; `nil` for none.
+  ///   - reachability: may be shared with other loaders.
+  ///   - saver: limits the loading in the background.
+  ///   - configuration: behaviours, rules and limits.
+  public convenience init(
+    cache: ResponseCache, transport: any HTTPTransporting, cookies: (any CookieStoring)? = nil,
+    reachability: Reachability = Reachability(), saver: DataSaver = DataSaver(),
+    configuration: Configuration = Configuration()
+  ) {
+    self.init(
+      cache: cache, transport: transport, coding: ContentDecoder(), cookies: cookies, reachability: reachability,
+      saver: saver, configuration: configuration)
+  }
+
+  /// - Parameters:
+  ///   - coding: decodes content encodings.
   ///   - cookies: also those of partitions that are given none of their own; `nil` for none.
   ///   - files: the releases' files, which answer requests for their URLs; `nil` for none.
-  public init(
+  package init(
     cache: ResponseCache, transport: any HTTPTransporting, coding: any ContentDecoding,
     cookies: (any CookieStoring)? = nil, files: (any FileProviding)? = nil,
     reachability: Reachability = Reachability(),
@@ -73,14 +92,15 @@ public final class ResourceLoader: Sendable {
   }
 
   /// The cookies that requests of a partition carry.
-  public func cookies(of partition: CachePartition) -> (any CookieStoring)? { requests.cookies(of: partition) }
+  package func cookies(of partition: CachePartition) -> (any CookieStoring)? { requests.cookies(of: partition) }
 
   // MARK: Loading
 
   /// The one response the behaviour calls for. If that is a stored one with a refresh behind it, the network is asked
   /// on its own, for the next time.
   ///
-  /// - Throws: ``LoadError``, ``TransportError``, ``RedirectFault``, `CancellationError`.
+  /// - Throws: ``LoadError``, `TransportError`, `CancellationError`, or an error with the reason if a redirect is not
+  ///   followed.
   public func response(for request: ResourceRequest) async throws -> Resource {
     let prepared = try prepare(request)
     let resource = try await load(prepared)
@@ -91,7 +111,7 @@ public final class ResourceLoader: Sendable {
   }
 
   /// The behaviour by which a request is loaded: its own, its rule's, or the loader's.
-  public func behavior(for request: ResourceRequest) -> LoadBehavior {
+  package func behavior(for request: ResourceRequest) -> LoadBehavior {
     (try? requests.prepare(request))?.outgoing?.behavior ?? request.behavior ?? configuration.behavior
   }
 
@@ -192,7 +212,7 @@ public final class ResourceLoader: Sendable {
       case .fetch(let request, let reason):
         return try await ask(hop, request, validating: errorAnswer(to: hop, among: found, reason), found, reason)
       case .gatewayTimeout(let reason):
-        guard hop.behavior.network != .never else { throw LoadError.notStored(hop.url, reason) }
+        guard hop.behavior.network != .never else { throw LoadError.notStored(hop.url, reason: reason.rawValue) }
         return resources.gatewayTimeout(hop, reason, generation: inFlight.currentGeneration)
       }
     }
@@ -290,7 +310,7 @@ public final class ResourceLoader: Sendable {
   /// - Returns: how many responses were met.
   /// - Throws: ``StoreError``.
   @discardableResult
-  public func purge(_ selection: ResponseSelection, isSoft: Bool = false) async throws -> Int {
+  package func purge(_ selection: ResponseSelection, isSoft: Bool = false) async throws -> Int {
     // What is being stored just now is older.
     await inFlight.supersede(selection)
     return try await cache.purge(selection, isSoft: isSoft, at: configuration.now())

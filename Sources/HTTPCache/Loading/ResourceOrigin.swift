@@ -2,15 +2,15 @@ import HTTPTransport
 import HTTPTypes
 
 /// Answers in a server's place: what it says is cached as a server's answer would be.
-public struct ResourceOrigin: Sendable {
+package struct ResourceOrigin: Sendable {
   /// Requests of several callers at once are one where the name is the same.
-  public let name: String
+  package let name: String
   let respond: @Sendable (ResourceRequest) async throws -> HandledResponse
 
   /// - Parameters:
   ///   - name: requests of several callers at once are one if the name is the same.
   ///   - respond: answers a request; what it throws is the caller's failure.
-  public init(name: String, respond: @escaping @Sendable (ResourceRequest) async throws -> HandledResponse) {
+  package init(name: String, respond: @escaping @Sendable (ResourceRequest) async throws -> HandledResponse) {
     self.name = name
     self.respond = respond
   }
@@ -21,7 +21,7 @@ extension ResourceLoader {
   /// behaviour before it is asked, and after it has failed; what it answers is stored as it says.
   ///
   /// A request without a URL that could be cached under is answered, and the answer is not stored.
-  public func updates(for request: ResourceRequest, from origin: ResourceOrigin) -> AsyncStream<ResourceUpdate> {
+  package func updates(for request: ResourceRequest, from origin: ResourceOrigin) -> AsyncStream<ResourceUpdate> {
     var handled = request
     handled.origin = HandlingOrigin(origin, request)
     return updates(for: handled)

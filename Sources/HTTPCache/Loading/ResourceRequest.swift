@@ -3,12 +3,17 @@ import HTTPTypes
 
 /// Kinds of resources, which rules can tell apart.
 public enum ResourceType: String, Hashable, Sendable, CaseIterable {
+  /// A picture.
   case image
+  /// A font.
   case font
+  /// A script.
   case script
   /// `stream.fetch` and the like.
   case fetch
+  /// A page.
   case page
+  /// Anything else.
   case other
 }
 
@@ -38,27 +43,29 @@ public struct ResourceRequest: Sendable {
   public var followsRedirects: Bool
   /// The files that the page sees, such as its release's: requests for their URLs are answered from them. `nil` for the
   /// current ones.
-  public var snapshot: (any FileSnapshot)?
+  package var snapshot: (any FileSnapshot)?
   /// The body is wanted as the server encoded it.
   public var keepsContentEncoding: Bool
   /// The answer may be stored; false for one that only this request is to have.
-  public var isStored = true
+  package var isStored = true
   /// A body in place of `body`, sent once.
   public var stream: RequestStream?
   /// Sent as the request's target in the place of the reference's path and query; the reference alone says what is
   /// looked up.
-  public var target: String?
+  package var target: String?
   /// The host that the client asked for, if the server has another name. It is part of the cache key. `nil` for the
   /// reference's own.
-  public var host: String?
+  package var host: String?
   /// The client's name for the server, with the port: `Location` and `Content-Location` with it count as the server's
   /// own when stored responses are invalidated. `nil` for the reference's own.
-  public var clientHost: String?
+  package var clientHost: String?
   /// Is called with interim responses as they come, if this very request goes to the server.
-  public var informational: (@Sendable (HTTPResponse) -> Void)?
+  package var informational: (@Sendable (HTTPResponse) -> Void)?
   /// The handler that answers instead of the server; `nil` for the server.
   var origin: HandlingOrigin?
 
+  /// Makes a request. Each parameter is the property of the same name.
+  ///
   /// - Parameters:
   ///   - reference: absolute, `//host/…`, relative, `local://…` or `data:…`.
   ///   - base: what a relative reference counts from.

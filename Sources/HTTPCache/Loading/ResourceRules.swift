@@ -13,14 +13,16 @@ public struct ResourceRule: Sendable {
   /// How long their responses are fresh.
   public var lifetime: LifetimeRule
   /// A shared partition stores responses with their `Set-Cookie`, so that one client's cookie reaches all.
-  public var sharesCookies = false
+  package var sharesCookies = false
   /// Makes responses to POST storable: the text that it makes of a request's body becomes part of the key. It returns
   /// `nil` for a request whose response is not to be stored.
   public var postKey: (@Sendable ([UInt8]) -> String?)?
 
+  /// Makes a rule. Each parameter is the property of the same name.
+  ///
   /// - Parameters:
   ///   - behavior: `nil` for the default.
-  ///   - lifetime: how long answers are fresh.
+  ///   - lifetime: the time for which responses are fresh.
   public init(
     _ pattern: URLPattern = .any, types: Set<ResourceType>? = nil, behavior: LoadBehavior? = nil,
     lifetime: LifetimeRule = .server, postKey: (@Sendable ([UInt8]) -> String?)? = nil
