@@ -101,7 +101,8 @@ public struct Body: AsyncSequence, Sendable {
   /// Reads the whole body into memory.
   ///
   /// - Parameter limit: the largest number of bytes; 256 MiB by default.
-  /// - Throws: ``TransportError/tooLarge(url:limit:)`` if the body is larger, ``TransportError``, ``ContentError``.
+  /// - Throws: ``TransportError/tooLarge(url:limit:)`` if the body is larger, ``TransportError``, or an error
+  ///   with the reason if the body cannot be decoded.
   public func collect(upTo limit: Int64 = 256 << 20) async throws -> [UInt8] {
     if let bytes = bytesInMemory, Int64(bytes.count) <= limit { return bytes }
     var bytes: [UInt8] = []

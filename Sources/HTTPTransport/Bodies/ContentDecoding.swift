@@ -1,5 +1,5 @@
 /// Decodes `Content-Encoding` after the transport, and encodes bodies that are sent.
-public protocol ContentDecoding: Sendable {
+package protocol ContentDecoding: Sendable {
   /// The value of `Accept-Encoding` for requests.
   var acceptEncoding: String { get }
 
@@ -17,7 +17,7 @@ public protocol ContentDecoding: Sendable {
 }
 
 /// Decodes one body chunk by chunk. Used by one task at a time.
-public protocol BodyDecoding: AnyObject {
+package protocol BodyDecoding: AnyObject {
   /// Returns the decoded bytes of a chunk, possibly none.
   ///
   /// - Throws: ``ContentError``.
@@ -30,7 +30,7 @@ public protocol BodyDecoding: AnyObject {
 }
 
 /// The reason why a response's body cannot be decoded.
-public enum ContentError: Error, Hashable, Sendable, CustomStringConvertible {
+package enum ContentError: Error, Hashable, Sendable, CustomStringConvertible {
   /// `Content-Encoding` names an encoding that was not requested.
   case unsupportedEncoding(url: String, encoding: String)
   /// The encoded data is damaged.
@@ -40,7 +40,7 @@ public enum ContentError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The decoded content has more than `limit` bytes.
   case tooLarge(url: String, limit: Int64)
 
-  public var description: String {
+  package var description: String {
     switch self {
     case .unsupportedEncoding(let url, let encoding):
       "\(url): the answer is encoded as \(encoding.quotedForMessage), which was not asked for"

@@ -1,17 +1,17 @@
 /// Decodes gzip, Brotli and Zstandard with zlib, libbrotli and libzstd.
 ///
 /// The end of every stream is checked, and the output is limited while it is produced.
-public struct ContentDecoder: ContentDecoding {
+package struct ContentDecoder: ContentDecoding {
   /// Makes a decoder.
-  public init() {}
+  package init() {}
 
   /// `zstd, br, gzip`.
-  public var acceptEncoding: String { "zstd, br, gzip" }
+  package var acceptEncoding: String { "zstd, br, gzip" }
 
   /// Returns a decoder for one body, with at most three encodings.
   ///
   /// - Throws: ``ContentError/unsupportedEncoding(url:encoding:)``.
-  public func decoder(for encoding: String, url: String, limit: Int64) throws -> any BodyDecoding {
+  package func decoder(for encoding: String, url: String, limit: Int64) throws -> any BodyDecoding {
     // RFC 9110 §8.4: the list is in the order of application, so it is decoded from its end.
     let codings = encoding.split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" }.lowercased() }
     let applied = codings.filter { !$0.isEmpty && $0 != "identity" }.reversed()
@@ -26,7 +26,7 @@ public struct ContentDecoder: ContentDecoding {
   }
 
   /// Returns the content compressed with gzip; `nil` if zlib fails.
-  public func compress(_ content: [UInt8]) -> [UInt8]? { Gzip.compress(content) }
+  package func compress(_ content: [UInt8]) -> [UInt8]? { Gzip.compress(content) }
 
   private static func stream(for coding: String) -> (any DecodingStream)? {
     switch coding {

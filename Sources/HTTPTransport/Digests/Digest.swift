@@ -67,16 +67,16 @@ extension FixedSizeDigest {
 }
 
 /// The digests and size of some bytes.
-public struct ContentDigests: Hashable, Sendable {
+package struct ContentDigests: Hashable, Sendable {
   /// The MD5.
-  public let md5: MD5Digest
+  package let md5: MD5Digest
   /// The SHA-256.
-  public let sha256: SHA256Digest
+  package let sha256: SHA256Digest
   /// The number of bytes.
-  public let size: Int64
+  package let size: Int64
 
   /// Makes digests with the given values.
-  public init(md5: MD5Digest, sha256: SHA256Digest, size: Int64) {
+  package init(md5: MD5Digest, sha256: SHA256Digest, size: Int64) {
     (self.md5, self.sha256, self.size) = (md5, sha256, size)
   }
 }

@@ -120,7 +120,7 @@ extension ContentDigests {
   /// Computes both digests of the bytes.
   ///
   /// - Throws: an error that says so if the system's libcrypto lacks one of the algorithms.
-  public init(of bytes: [UInt8]) throws {
+  package init(of bytes: [UInt8]) throws {
     var digester = try ContentDigester()
     digester.update(bytes)
     self = try digester.finish()

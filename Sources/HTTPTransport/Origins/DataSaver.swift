@@ -37,7 +37,7 @@ public final class DataSaver: Sendable {
   public func resume() { state.withLock { $0.isPaused = false } }
 
   /// `true` if background loading may begin now.
-  public var allowsIdleWork: Bool {
+  package var allowsIdleWork: Bool {
     state.withLock { state in
       !state.isOn && !state.isPaused && state.budget.map { $0 > state.spent } ?? true
     }

@@ -3,7 +3,7 @@ import HTTPTypes
 /// Header fields, such as credentials, that are sent to one origin only.
 ///
 /// Logs and descriptions never contain their values.
-public struct OriginFields: Sendable, CustomStringConvertible {
+package struct OriginFields: Sendable, CustomStringConvertible {
   package let origin: String
   private let fields: HTTPFields
 
@@ -12,7 +12,7 @@ public struct OriginFields: Sendable, CustomStringConvertible {
   /// - Parameters:
   ///   - fields: the fields.
   ///   - url: any URL of the origin.
-  public init(_ fields: HTTPFields, for url: PageURL) {
+  package init(_ fields: HTTPFields, for url: PageURL) {
     origin = url.origin
     self.fields = fields
   }
@@ -25,5 +25,5 @@ public struct OriginFields: Sendable, CustomStringConvertible {
     return request
   }
 
-  public var description: String { "\(fields.count) fields for \(origin)" }
+  package var description: String { "\(fields.count) fields for \(origin)" }
 }

@@ -63,10 +63,10 @@ public struct PageURL: Hashable, Sendable, CustomStringConvertible {
   public var url: URL? { URL(string: text) }
 
   /// `true` for a `file` URL.
-  public var isFile: Bool { text.hasPrefix("file:") }
+  package var isFile: Bool { text.hasPrefix("file:") }
 
   /// The path of a `file` URL; `nil` for any other one.
-  public var filePath: String? { isFile ? url?.path(percentEncoded: false) : nil }
+  package var filePath: String? { isFile ? url?.path(percentEncoded: false) : nil }
 
   /// Scheme, host and port. RFC 6454 §4.
   public var origin: String {

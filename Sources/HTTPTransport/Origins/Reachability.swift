@@ -123,7 +123,7 @@ public final class Reachability: Sendable {
   }
 
   /// Returns `true` if the last requests to the URL's origin found it unreachable, also after the pause.
-  public func isAway(_ url: PageURL) -> Bool {
+  package func isAway(_ url: PageURL) -> Bool {
     state.withLock { $0.breakers[url.origin]?.openUntil != nil }
   }
 
@@ -170,11 +170,11 @@ public final class Reachability: Sendable {
 }
 
 /// A request was not sent because ``Reachability/setting`` is ``Reachability/Setting/offline``.
-public struct OfflineError: RetryableError, Hashable, CustomStringConvertible {
+package struct OfflineError: RetryableError, Hashable, CustomStringConvertible {
   /// The URL of the request.
-  public let url: PageURL
+  package let url: PageURL
 
   package var isRetryable: Bool { true }
 
-  public var description: String { "\(url) was not asked: the network is set to offline" }
+  package var description: String { "\(url) was not asked: the network is set to offline" }
 }

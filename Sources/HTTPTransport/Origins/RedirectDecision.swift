@@ -39,7 +39,7 @@ package enum RedirectDecision: Equatable {
 }
 
 /// The reason why a redirect is not followed.
-public enum RedirectFault: Error, Hashable, CustomStringConvertible {
+package enum RedirectFault: Error, Hashable, CustomStringConvertible {
   /// The response has no `Location`.
   case noLocation(PageURL)
   /// `Location` is not an `http` or `https` URL.
@@ -51,7 +51,7 @@ public enum RedirectFault: Error, Hashable, CustomStringConvertible {
   /// The redirect leads from `https` to `http`.
   case downgrade(PageURL, to: PageURL)
 
-  public var description: String {
+  package var description: String {
     switch self {
     case .noLocation(let url): "\(url): the redirect has no Location"
     case .badLocation(let url, let location):

@@ -67,13 +67,13 @@ public struct RetryPolicy: Hashable, Sendable {
 }
 
 /// A response whose status means a failure.
-public struct HTTPFault: Error, Hashable, CustomStringConvertible {
+package struct HTTPFault: Error, Hashable, CustomStringConvertible {
   /// The URL of the request.
-  public let url: PageURL
+  package let url: PageURL
   /// The status code.
-  public let status: Int
+  package let status: Int
   /// The delay in the response's `Retry-After`; `nil` if it has none. RFC 9110 §10.2.3.
-  public let retryAfter: Duration?
+  package let retryAfter: Duration?
 
   package init(_ response: HTTPResponse, url: PageURL, now: HTTPDate) {
     self.url = url
@@ -86,7 +86,7 @@ public struct HTTPFault: Error, Hashable, CustomStringConvertible {
 
   package static func isTransient(_ status: Int) -> Bool { [408, 425, 429, 500, 502, 503, 504].contains(status) }
 
-  public var description: String {
+  package var description: String {
     let wait = retryAfter.map { ", and asks to come back after \($0.inSeconds)" } ?? ""
     return "\(url): the server answers \(status)\(wait)"
   }

@@ -5,8 +5,11 @@ import Synchronization
 public enum LoadPriority: Int, Hashable, Comparable, Sendable {
   /// Nobody waits for it.
   case idle
+  /// Less urgent than ``normal``.
   case low
+  /// The default.
   case normal
+  /// More urgent than ``normal``.
   case high
 
   public static func < (left: LoadPriority, right: LoadPriority) -> Bool { left.rawValue < right.rawValue }

@@ -9,7 +9,7 @@ public enum URLPattern: Hashable, Sendable {
   case glob(String)
 
   /// Returns `true` if the URL matches.
-  public func matches(_ url: PageURL) -> Bool {
+  package func matches(_ url: PageURL) -> Bool {
     switch self {
     case .any: return true
     case .prefix(let prefix): return url.text.hasPrefix(prefix)

@@ -1,8 +1,8 @@
 /// An unchanging set of files, such as those of one release. A ``FileProviding`` recognises its own snapshots.
-public protocol FileSnapshot: Sendable {}
+package protocol FileSnapshot: Sendable {}
 
 /// Provides files whose bytes were checked before. Requests for their URLs are answered with them, not from the cache.
-public protocol FileProviding: Sendable {
+package protocol FileProviding: Sendable {
   /// Returns the bytes of a file.
   ///
   /// - Parameters:

@@ -71,7 +71,7 @@ extension HTTPRequest {
   ///   - method: the method; `GET` by default.
   ///   - url: an `http` or `https` URL.
   ///   - fields: the fields.
-  public init?(method: HTTPRequest.Method = .get, url: PageURL, fields: HTTPFields = [:]) {
+  package init?(method: HTTPRequest.Method = .get, url: PageURL, fields: HTTPFields = [:]) {
     guard !url.isFile, let slashes = url.text.firstRange(of: "://") else { return nil }
     let rest = url.text[slashes.upperBound...]
     let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex

@@ -12,13 +12,13 @@ package protocol Prefetching: Sendable {
 }
 
 /// The result of prefetching responses.
-public struct PrefetchReport: Hashable, Sendable {
+package struct PrefetchReport: Hashable, Sendable {
   /// The number of responses that are stored and kept.
-  public var kept = 0
+  package var kept = 0
   /// The number of responses that the data saver did not allow.
-  public var skipped = 0
+  package var skipped = 0
   /// The URL and reason of each response that could not be fetched.
-  public var failures: [String] = []
+  package var failures: [String] = []
   /// The references whose failures may not occur at a later attempt.
   package var passing: Set<String> = []
 

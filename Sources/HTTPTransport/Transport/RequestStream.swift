@@ -38,7 +38,7 @@ public final class RequestStream: Sendable {
   ///
   /// - Returns: `false`, without a call of `take`, if the stream was used before.
   /// - Throws: what the producer or `take` throws.
-  package func forEach(_ take: @escaping @Sendable ([UInt8]) async throws -> Void) async throws -> Bool {
+  public func forEach(_ take: @escaping @Sendable ([UInt8]) async throws -> Void) async throws -> Bool {
     guard !taken.exchange(true, ordering: .acquiringAndReleasing) else { return false }
     try await chunks(take)
     return true
