@@ -24,7 +24,7 @@ public final class CurlTransport: HTTPTransporting {
     public var usesEnvironmentProxies = true
     /// Shares HTTP/2 connections among transfers to one host. libcurl 7.88 then lets a server send 32 MiB ahead of a
     /// reader; on a connection of its own an unread body waits in the sockets' buffers.
-    public var sharesConnections = true
+    package var sharesConnections = true
     /// Decides before each request, also on a reused connection, whether it may be sent. Gets the URL's host, and the
     /// address and port of the connection; returns the reason to refuse the request, or `nil` to send it.
     public var refusal: (@Sendable (_ host: String, _ address: String, _ port: Int) -> String?)?

@@ -40,7 +40,7 @@ public struct StoreDirectory: Hashable, Sendable {
   package var logs: [StorePath] { ["-wal", "-shm", "-journal"].map { databaseFile.extended(by: $0) } }
 
   /// `true` if the folder contains a store.
-  public var hasStore: Bool { FileSystem.status(databaseFile) != nil }
+  package var hasStore: Bool { FileSystem.status(databaseFile) != nil }
 
   /// `true` if the folder has folders of a store: only then are foreign files in it put aside.
   package var isStore: Bool {

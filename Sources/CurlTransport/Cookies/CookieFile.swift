@@ -3,13 +3,13 @@ import Foundation
 import Synchronization
 
 /// A cookie file cannot be written.
-public struct CookieFileError: Error, Hashable, CustomStringConvertible {
+package struct CookieFileError: Error, Hashable, CustomStringConvertible {
   /// The file's path.
-  public let path: String
+  package let path: String
   /// The system's description of the error.
-  public let reason: String
+  package let reason: String
 
-  public var description: String { "The cookies cannot be saved in \(path): \(reason)." }
+  package var description: String { "The cookies cannot be saved in \(path): \(reason)." }
 }
 
 /// Stores cookies in a file in Netscape's format, which curl and tools of browsers also read.

@@ -56,8 +56,8 @@ public final class CookieJar: CookieStoring {
   /// Returns when all cookies are in the file. The jar also writes them by itself after a short time; this is for a
   /// process that is about to end, or before another jar reads the file.
   ///
-  /// - Throws: ``CookieFileError`` if the file cannot be written.
-  public func flush() throws(CookieFileError) { try file?.flush() }
+  /// - Throws: an error with the path and the reason if the file cannot be written.
+  public func flush() throws { try file?.flush() }
 
   /// Takes over the cookies of a transfer.
   ///
