@@ -16,8 +16,7 @@ let package = Package(
   name: "PageKit",
   products: [
     .library(name: "PageKit", targets: ["PageKit"]),
-    .library(name: "HTTPCaching", targets: ["HTTPCaching"]),
-    .library(name: "HTTPCache", targets: ["HTTPCache", "CurlTransport"]),
+    .library(name: "HTTPCache", targets: ["HTTPCache", "HTTPCaching", "HTTPTransport", "CurlTransport"]),
     .library(name: "PageTesting", targets: ["PageTesting"]),
     .executable(name: "bundlectl", targets: ["bundlectl"]),
     .executable(name: "renderhost", targets: ["RenderHostCommand"]),

@@ -1,7 +1,7 @@
 import HTTPTypes
 
 /// The action that a cache takes for a request. RFC 9111 §4.
-public enum CacheDecision: Equatable, Sendable {
+package enum CacheDecision: Equatable, Sendable {
   /// Answer from the stored response; its age is in seconds.
   case serve(StoredResponse, age: Int64, because: ServeReason)
   /// Answer from the stale response, and revalidate it in the background with the given request; the age is in
@@ -18,7 +18,7 @@ public enum CacheDecision: Equatable, Sendable {
 }
 
 /// The rule that permits the use of a stored response. The raw value is a clause for logs.
-public enum ServeReason: String, Hashable, Sendable {
+package enum ServeReason: String, Hashable, Sendable {
   /// The response is fresh.
   case fresh = "it is fresh"
   /// The request has `max-stale`.
@@ -33,7 +33,7 @@ public enum ServeReason: String, Hashable, Sendable {
   case anyAge = "whatever is stored will do"
 
   /// The section of the RFC that contains the rule; `nil` if the rule is the caller's own.
-  public var clause: String? {
+  package var clause: String? {
     switch self {
     case .fresh: "RFC 9111 §4.2"
     case .requestAllowsStale: "RFC 9111 §5.2.1.2"
@@ -46,7 +46,7 @@ public enum ServeReason: String, Hashable, Sendable {
 }
 
 /// The rule that sends a request to the origin. The raw value is a clause for logs.
-public enum ForwardReason: String, Hashable, Sendable {
+package enum ForwardReason: String, Hashable, Sendable {
   /// The method is neither GET nor HEAD.
   case method = "only GET and HEAD are answered from the cache"
   /// The cache has no response for the URL.
@@ -77,7 +77,7 @@ public enum ForwardReason: String, Hashable, Sendable {
   case asked = "the caller wants the origin's answer"
 
   /// The section of the RFC that contains the rule; `nil` if the rule is the caller's own.
-  public var clause: String? {
+  package var clause: String? {
     switch self {
     case .method, .notStored: "RFC 9111 §4"
     case .variant: "RFC 9111 §4.1"
@@ -118,7 +118,7 @@ extension CachePolicy {
   ///   - stored: all responses that are stored for the request's URL, in any order.
   ///   - now: the time of the decision.
   ///   - rule: the caller's own limit to freshness lifetimes.
-  public func decision(
+  package func decision(
     for request: HTTPRequest, among stored: [StoredResponse], at now: HTTPDate, lifetime rule: LifetimeRule = .server
   ) -> CacheDecision {
     let asked = RequestControl(request.headerFields).directives
@@ -184,7 +184,7 @@ extension CachePolicy {
 
   /// Returns `true` if a stale response may not be used before its origin has confirmed it: a cache that cannot reach
   /// the origin answers with an error, which should be 504. RFC 9111 §5.2.2.2, §5.2.2.8, §5.2.2.10.
-  public func mustBeRevalidated(_ stored: StoredResponse) -> Bool {
+  package func mustBeRevalidated(_ stored: StoredResponse) -> Bool {
     let control = stored.control
     return control.mustRevalidate || mode == .shared && (control.proxyRevalidate || control.sharedMaxAge != nil)
   }

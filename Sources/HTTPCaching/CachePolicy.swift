@@ -23,9 +23,9 @@ import HTTPTypes
 ///
 /// if case .store(let status, let fields) = policy.storage(of: received, to: request, received: now) { … }
 /// ```
-public struct CachePolicy: Hashable, Sendable {
+package struct CachePolicy: Hashable, Sendable {
   /// The two kinds of cache that RFC 9111 §1 tells apart.
-  public enum Mode: Hashable, Sendable {
+  package enum Mode: Hashable, Sendable {
     /// A cache of one user. It may store responses with `private`, and ignores `s-maxage`.
     case `private`
     /// A cache of many users, such as a gateway.
@@ -33,16 +33,16 @@ public struct CachePolicy: Hashable, Sendable {
   }
 
   /// The kind of cache that the rules are for.
-  public let mode: Mode
+  package let mode: Mode
   /// The names of the targeted fields that address this cache, the most specific first. If a response has a valid one,
   /// its directives replace `Cache-Control` and `Expires`. RFC 9213 §2.2.
-  public let targets: [HTTPField.Name]
+  package let targets: [HTTPField.Name]
   /// Pass `true` to let a shared cache store responses together with their `Set-Cookie`, and thereby send one client's
   /// cookie to all. RFC 9111 §7.3 leaves this to the origin. A private cache always stores them.
-  public var sharesCookies = false
+  package var sharesCookies = false
 
   /// Creates the rules of a cache. A shared cache obeys `CDN-Cache-Control`.
-  public init(mode: Mode) {
+  package init(mode: Mode) {
     self.init(mode: mode, targets: mode == .shared ? [.cdnCacheControl].compactMap(\.self) : [])
   }
 
@@ -51,7 +51,7 @@ public struct CachePolicy: Hashable, Sendable {
   /// - Parameters:
   ///   - mode: the kind of cache.
   ///   - targets: names of targeted fields (RFC 9213), the most specific first; empty for none.
-  public init(mode: Mode, targets: [HTTPField.Name]) {
+  package init(mode: Mode, targets: [HTTPField.Name]) {
     self.mode = mode
     self.targets = targets
   }
@@ -59,7 +59,7 @@ public struct CachePolicy: Hashable, Sendable {
 
 extension HTTPField.Name {
   /// `CDN-Cache-Control`, the targeted field for shared caches of an origin's own network. RFC 9213 §3.1.
-  public static let cdnCacheControl = HTTPField.Name("CDN-Cache-Control")
+  package static let cdnCacheControl = HTTPField.Name("CDN-Cache-Control")
 }
 
 // MARK: - Invalidation
@@ -67,7 +67,7 @@ extension HTTPField.Name {
 extension CachePolicy {
   /// Returns `true` if a response invalidates the stored responses for its URL: a status of 2xx or 3xx to a method
   /// that is not known to be safe. RFC 9111 §4.4.
-  public func invalidates(_ method: HTTPRequest.Method, _ response: HTTPResponse) -> Bool {
+  package func invalidates(_ method: HTTPRequest.Method, _ response: HTTPResponse) -> Bool {
     // RFC 9110 §9.2.1.
     let isSafe = [.get, .head, .options, .trace].contains(method)
     return !isSafe && (200..<400).contains(response.status.code)
@@ -76,7 +76,7 @@ extension CachePolicy {
   /// Returns the values of `Location` and `Content-Location`. If ``invalidates(_:_:)`` is `true`, stored responses for
   /// their URLs are invalid too, provided that these have the request's origin. The caller resolves the references and
   /// compares the origins. RFC 9111 §4.4.
-  public func invalidatedReferences(_ response: HTTPResponse) -> [String] {
+  package func invalidatedReferences(_ response: HTTPResponse) -> [String] {
     [HTTPField.Name.location, .contentLocation].compactMap { response.headerFields[$0] }
   }
 }

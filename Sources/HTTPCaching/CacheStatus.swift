@@ -3,7 +3,7 @@ import HTTPTypes
 /// The handling of a request by a cache, as `Cache-Status` describes it. RFC 9211 §2.
 public struct CacheStatus: Hashable, Sendable, CustomStringConvertible {
   /// The way in which a request was answered.
-  public enum Outcome: Hashable, Sendable {
+  package enum Outcome: Hashable, Sendable {
     /// From the cache, without the origin. RFC 9211 §2.1.
     case hit
     /// By the origin. RFC 9211 §2.2.
@@ -13,19 +13,19 @@ public struct CacheStatus: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// The name of the cache.
-  public var cache: String
+  public let cache: String
   /// The way in which the request was answered.
-  public var outcome: Outcome
+  package let outcome: Outcome
   /// The status of the origin's response if it is not that of the answer, such as 304. RFC 9211 §2.3.
-  public var forwardStatus: Int?
+  public let forwardStatus: Int?
   /// The remaining seconds of freshness; negative if the response is stale. RFC 9211 §2.4.
-  public var timeToLive: Int64?
+  public package(set) var timeToLive: Int64?
   /// `true` if the response was stored. RFC 9211 §2.5.
-  public var isStored: Bool
+  public let isStored: Bool
   /// `true` if the request shared the exchange of another one. RFC 9211 §2.6.
-  public var isCollapsed: Bool
+  public let isCollapsed: Bool
   /// Further information for people. RFC 9211 §2.8.
-  public var detail: String?
+  public let detail: String?
 
   /// Creates a description. Each parameter is the property of the same name.
   package init(

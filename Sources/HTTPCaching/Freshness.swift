@@ -127,11 +127,11 @@ public enum LifetimeRule: Hashable, Sendable {
 // MARK: - Age
 
 /// The times of an exchange by the cache's clock: `request_time` and `response_time` of RFC 9111 §4.2.3.
-public struct ExchangeTimes: Hashable, Sendable {
+package struct ExchangeTimes: Hashable, Sendable {
   /// When the request was sent.
-  public let request: HTTPDate
+  package let request: HTTPDate
   /// When the head of the response arrived; never before `request`.
-  public let response: HTTPDate
+  package let response: HTTPDate
 
   /// Creates the times of an exchange. If the clock was set back between the two, `response` becomes `request`, so that
   /// the response does not appear younger than it is.
@@ -139,7 +139,7 @@ public struct ExchangeTimes: Hashable, Sendable {
   /// - Parameters:
   ///   - request: when the request was sent.
   ///   - response: when the head of the response arrived.
-  public init(request: HTTPDate, response: HTTPDate) {
+  package init(request: HTTPDate, response: HTTPDate) {
     self.request = request
     self.response = max(request, response)
   }

@@ -25,7 +25,7 @@ extension HTTPDate {
   ///   - text: the field value.
   ///   - now: determines the century of a two-digit year: a time more than 50 years in the future belongs to the past
   ///     century.
-  public init?(_ text: String, now: HTTPDate) {
+  package init?(_ text: String, now: HTTPDate) {
     // No leniency: RFC 9111 §5.3 requires that an invalid Expires is in the past.
     let words = text.trimmingSpaces.split(separator: " ", omittingEmptySubsequences: false)
     let hasComma = words[0].utf8.last == UInt8(ascii: ",")

@@ -54,13 +54,13 @@ package enum RequestedRange: Hashable, Sendable {
 }
 
 /// The value of `Content-Range`, such as `bytes 100-199/200`. RFC 9110 §14.4.
-public struct ContentRange: Hashable, Sendable, CustomStringConvertible {
+package struct ContentRange: Hashable, Sendable, CustomStringConvertible {
   /// The position of the first byte.
-  public let first: Int64
+  package let first: Int64
   /// The position of the last byte.
-  public let last: Int64
+  package let last: Int64
   /// The size of the representation in bytes; `nil` if it is unknown (`*`).
-  public let size: Int64?
+  package let size: Int64?
 
   /// Creates the value of a part.
   ///
@@ -95,8 +95,8 @@ public struct ContentRange: Hashable, Sendable, CustomStringConvertible {
   private static func number(_ text: Substring) -> Int64? { text.isDigits ? Int64(text) : nil }
 
   /// The positions of the part.
-  public var range: Range<Int64> { first..<(last + 1) }
-  public var description: String { "bytes \(first)-\(last)/\(size.map(String.init) ?? "*")" }
+  package var range: Range<Int64> { first..<(last + 1) }
+  package var description: String { "bytes \(first)-\(last)/\(size.map(String.init) ?? "*")" }
 }
 
 extension Substring {
@@ -106,14 +106,14 @@ extension Substring {
 // MARK: - Stored bytes
 
 /// The stored bytes of a representation. RFC 9111 §3.3.
-public enum Extent: Hashable, Sendable {
+package enum Extent: Hashable, Sendable {
   /// The whole representation, with its size in bytes.
   case whole(Int64)
   /// These positions; `of` is the size of the representation in bytes, `nil` if it is unknown.
   case part(Range<Int64>, of: Int64?)
 
   /// The number of stored bytes.
-  public var count: Int64 {
+  package var count: Int64 {
     switch self {
     case .whole(let size): size
     case .part(let range, _): range.upperBound - range.lowerBound
@@ -121,10 +121,10 @@ public enum Extent: Hashable, Sendable {
   }
 
   /// `true` if the whole representation is stored.
-  public var isWhole: Bool { if case .whole = self { true } else { false } }
+  package var isWhole: Bool { if case .whole = self { true } else { false } }
 
   /// The size of the whole representation in bytes; `nil` if it is unknown.
-  public var size: Int64? {
+  package var size: Int64? {
     switch self {
     case .whole(let size): size
     case .part(_, let size): size
@@ -163,7 +163,7 @@ public enum Extent: Hashable, Sendable {
   /// - Parameters:
   ///   - range: the stored positions.
   ///   - size: the size of the representation in bytes; `nil` if it is unknown.
-  public init(_ range: Range<Int64>, of size: Int64?) {
+  package init(_ range: Range<Int64>, of size: Int64?) {
     self = range.lowerBound == 0 && range.upperBound == size ? .whole(range.upperBound) : .part(range, of: size)
   }
 }

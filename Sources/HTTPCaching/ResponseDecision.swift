@@ -1,7 +1,7 @@
 import HTTPTypes
 
 /// The action that a cache takes for an origin's response. RFC 9111 §4.3.3.
-public enum ResponseDecision: Equatable, Sendable {
+package enum ResponseDecision: Equatable, Sendable {
   /// Answer with the origin's response.
   case use
   /// Answer from the stored response, and store it with these fields. RFC 9111 §4.3.4.
@@ -27,7 +27,7 @@ extension CachePolicy {
   ///   - stored: the stored response that `sent` validates or completes, or that may replace an error; `nil` for none.
   ///   - now: the time of the decision.
   ///   - rule: the caller's own limit to freshness lifetimes.
-  public func decision(
+  package func decision(
     on response: HTTPResponse, to sent: HTTPRequest, for original: HTTPRequest, validating stored: StoredResponse?,
     at now: HTTPDate, lifetime rule: LifetimeRule = .server
   ) -> ResponseDecision {
@@ -69,7 +69,7 @@ extension CachePolicy {
   ///   - now: the time of the decision.
   ///   - rule: the caller's own limit to freshness lifetimes.
   /// - Returns: the rule that permits it; `nil` if none does.
-  public func staleAnswer(
+  package func staleAnswer(
     to request: HTTPRequest, from stored: StoredResponse, at now: HTTPDate, lifetime rule: LifetimeRule = .server
   ) -> ServeReason? {
     guard stored.extent.isWhole else { return nil }
@@ -140,7 +140,7 @@ extension CachePolicy {
   ///   - now: when the response to HEAD arrived.
   /// - Returns: the updated fields of the stored response; `nil` if the HEAD response is about other content, so that
   ///   the stored response must be validated before its next use.
-  public func freshening(of stored: StoredResponse, byHead response: HTTPResponse, at now: HTTPDate) -> HTTPFields? {
+  package func freshening(of stored: StoredResponse, byHead response: HTTPResponse, at now: HTTPDate) -> HTTPFields? {
     let new = Validators(of: response.headerFields)
     let dateMatches = new.lastModified.map { $0 == stored.validators.lastModified } ?? true
     guard response.status == .ok, stored.status == 200, !stored.validators.contradict(new), dateMatches,

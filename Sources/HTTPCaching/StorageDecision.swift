@@ -1,7 +1,7 @@
 import HTTPTypes
 
 /// The decision of a cache about storing a response. RFC 9111 §3.
-public enum StorageDecision: Equatable, Sendable {
+package enum StorageDecision: Equatable, Sendable {
   /// Store the body with this status and these fields; fields that may not be stored are absent. RFC 9111 §3.1.
   case store(status: Int, HTTPFields)
   /// Store the body as this part of a representation, with these fields. RFC 9111 §3.3.
@@ -10,7 +10,7 @@ public enum StorageDecision: Equatable, Sendable {
   case refuse(Refusal)
 
   /// The rule that forbids storing a response. The raw value is a clause for logs.
-  public enum Refusal: String, Hashable, Sendable {
+  package enum Refusal: String, Hashable, Sendable {
     /// Responses to the request's method are not cacheable here.
     case method = "responses to this method are not stored"
     /// The status is 1xx.
@@ -34,7 +34,7 @@ public enum StorageDecision: Equatable, Sendable {
     case nothingAllows = "nothing makes the status cacheable"
 
     /// The section of the RFC that contains the rule.
-    public var clause: String {
+    package var clause: String {
       switch self {
       case .requestNoStore: "RFC 9111 §5.2.1.5"
       case .responseNoStore: "RFC 9111 §5.2.2.5"
@@ -65,7 +65,7 @@ extension CachePolicy {
   ///   - response: the head of the origin's response.
   ///   - request: the request as the client sent it.
   ///   - received: when the response arrived.
-  public func storage(of response: HTTPResponse, to request: HTTPRequest, received: HTTPDate) -> StorageDecision {
+  package func storage(of response: HTTPResponse, to request: HTTPRequest, received: HTTPDate) -> StorageDecision {
     let status = response.status.code
     let fields = response.headerFields
     let asked = RequestControl(request.headerFields).directives
@@ -105,7 +105,7 @@ extension CachePolicy {
 
   /// Returns `false` if a stored response must be removed: a 304 may have brought a directive that forbids storing it.
   /// Until its removal, it is not used without validation. RFC 9111 §5.2.2.5, §5.2.2.7.
-  public func mayBeKept(_ stored: StoredResponse) -> Bool {
+  package func mayBeKept(_ stored: StoredResponse) -> Bool {
     !forbidsStoring(stored.control, stored.status) && (mode == .private || stored.control.isPrivate != .response)
       && (mayKeepCookies || !stored.fields.contains(.setCookie))
   }

@@ -2,9 +2,9 @@ import HTTPTypes
 
 /// The answer to a request from a stored response, with regard to the request's conditions and range: 200, 206, 304 or
 /// 416. RFC 9111 §4, §4.3.2.
-public struct StoredAnswer: Equatable, Sendable {
+package struct StoredAnswer: Equatable, Sendable {
   /// The content of the answer.
-  public enum Body: Equatable, Sendable {
+  package enum Body: Equatable, Sendable {
     /// No content.
     case none
     /// These positions of the stored bytes.
@@ -12,9 +12,9 @@ public struct StoredAnswer: Equatable, Sendable {
   }
 
   /// The head, with `Age`.
-  public let head: HTTPResponse
+  package let head: HTTPResponse
   /// The content.
-  public let body: Body
+  package let body: Body
 
   /// The fields of a 200 that its 304 repeats, and `Via`. RFC 9110 §15.4.5.
   static let notModifiedFields: Set<HTTPField.Name> = [
@@ -27,7 +27,7 @@ public struct StoredAnswer: Equatable, Sendable {
   ///   - request: the client's request.
   ///   - stored: the stored response, as ``CacheDecision`` selected it.
   ///   - age: its age in seconds, for the `Age` field. RFC 9111 §5.1.
-  public init(to request: HTTPRequest, from stored: StoredResponse, age: Int64) {
+  package init(to request: HTTPRequest, from stored: StoredResponse, age: Int64) {
     var fields = stored.fields
     fields[.age] = String(age)
     let isSuccess = (200..<300).contains(stored.status)

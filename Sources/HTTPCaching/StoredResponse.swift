@@ -3,23 +3,23 @@ import HTTPTypes
 /// A stored response without its body, with everything that decisions need, computed once.
 ///
 /// Two values are equal if everything that was stored is equal.
-public struct StoredResponse: Hashable, Sendable {
+package struct StoredResponse: Hashable, Sendable {
   /// The cache's identifier for the response.
-  public let id: Int64
+  package let id: Int64
   /// The status as received; 200 for a response that was stored from a 206.
-  public let status: Int
+  package let status: Int
   /// The stored fields. RFC 9111 §3.1.
-  public let fields: HTTPFields
+  package let fields: HTTPFields
   /// The times of the exchange that the response came from, or that confirmed it last.
-  public let times: ExchangeTimes
+  package let times: ExchangeTimes
   /// The request fields that selected the response. RFC 9111 §4.1.
-  public let vary: VaryKey
+  package let vary: VaryKey
   /// The stored bytes.
-  public let extent: Extent
+  package let extent: Extent
   /// `true` if the response must be validated before its next use, because the resource was changed. RFC 9111 §4.4.
-  public let isInvalidated: Bool
+  package let isInvalidated: Bool
   /// The time since which the response counts as stale, whatever its lifetime; `nil` if it was never marked so.
-  public let staleSince: HTTPDate?
+  package let staleSince: HTTPDate?
 
   /// The directives that apply to this cache.
   package let control: CacheControl
@@ -28,9 +28,9 @@ public struct StoredResponse: Hashable, Sendable {
   /// The age as a function of time.
   package let age: Age
   /// The validators of the stored fields.
-  public let validators: Validators
+  package let validators: Validators
   /// When the origin made the response: its `Date`, or else its arrival.
-  public let date: HTTPDate
+  package let date: HTTPDate
 
   /// Creates the description of a stored response, for ``CachePolicy/decision(for:among:at:lifetime:)``.
   ///
@@ -44,7 +44,7 @@ public struct StoredResponse: Hashable, Sendable {
   ///   - isInvalidated: `true` if the response must be validated before its next use.
   ///   - staleSince: a time since which the response counts as stale; `nil` for none.
   ///   - policy: the rules of the cache; they determine which directives apply.
-  public init(
+  package init(
     id: Int64, status: Int, fields: HTTPFields, times: ExchangeTimes, vary: VaryKey, extent: Extent,
     isInvalidated: Bool = false, staleSince: HTTPDate? = nil, policy: CachePolicy
   ) {
@@ -66,19 +66,19 @@ public struct StoredResponse: Hashable, Sendable {
     date = HTTPDate(singleIn: fields, .date, now: times.response) ?? times.response
   }
 
-  public static func == (left: StoredResponse, right: StoredResponse) -> Bool {
+  package static func == (left: StoredResponse, right: StoredResponse) -> Bool {
     left.id == right.id && left.status == right.status && left.times == right.times && left.fields == right.fields
       && left.extent == right.extent && left.isInvalidated == right.isInvalidated && left.vary == right.vary
       && left.staleSince == right.staleSince
   }
 
-  public func hash(into hasher: inout Hasher) {
+  package func hash(into hasher: inout Hasher) {
     hasher.combine(id)
     hasher.combine(times)
   }
 
   /// The status and the fields as a head.
-  public var head: HTTPResponse { HTTPResponse(status: .init(code: status), headerFields: fields) }
+  package var head: HTTPResponse { HTTPResponse(status: .init(code: status), headerFields: fields) }
 }
 
 extension StoredResponse {

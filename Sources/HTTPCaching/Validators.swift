@@ -1,18 +1,18 @@
 import HTTPTypes
 
 /// The validators of a response, exactly as the server sent them. RFC 9110 §8.8.
-public struct Validators: Hashable, Sendable {
+package struct Validators: Hashable, Sendable {
   /// The value of `ETag`, with quotes and `W/`.
-  public var etag: String?
+  package var etag: String?
   /// The value of `Last-Modified`.
-  public var lastModified: String?
+  package var lastModified: String?
 
   /// Creates validators from field values.
   ///
   /// - Parameters:
   ///   - etag: the value of `ETag`; `nil` for none.
   ///   - lastModified: the value of `Last-Modified`; `nil` for none.
-  public init(etag: String? = nil, lastModified: String? = nil) {
+  package init(etag: String? = nil, lastModified: String? = nil) {
     self.etag = etag
     self.lastModified = lastModified
   }
@@ -24,7 +24,7 @@ public struct Validators: Hashable, Sendable {
   }
 
   /// `true` if there is neither an `ETag` nor a `Last-Modified`.
-  public var isEmpty: Bool { etag == nil && lastModified == nil }
+  package var isEmpty: Bool { etag == nil && lastModified == nil }
 
   /// The `ETag` if it is strong, that is, identifies identical bytes. RFC 9110 §8.8.3.
   package var strongETag: String? { etag.flatMap { EntityTag.isStrong($0) ? $0 : nil } }

@@ -1,23 +1,23 @@
 import HTTPTypes
 
 /// The request fields that selected a response, by its `Vary`. RFC 9111 §4.1.
-public struct VaryKey: Hashable, Sendable {
+package struct VaryKey: Hashable, Sendable {
   /// The lower-case name and normalised value of each field that `Vary` names; the value is `nil` if the request did not
   /// have the field.
-  public let values: [String: String?]
+  package let values: [String: String?]
 
   /// Creates the key of a response without `Vary`.
-  public init() { values = [:] }
+  package init() { values = [:] }
 
   /// Creates a key from its stored ``values``.
-  public init(values: [String: String?]) { self.values = values }
+  package init(values: [String: String?]) { self.values = values }
 
   /// Creates the key of a response. Returns `nil` for `Vary: *`, which no request matches.
   ///
   /// - Parameters:
   ///   - fields: the fields of the response.
   ///   - request: the fields of its request.
-  public init?(vary fields: HTTPFields, request: HTTPFields) {
+  package init?(vary fields: HTTPFields, request: HTTPFields) {
     guard let names = Self.names(in: fields) else { return nil }
     var values: [String: String?] = [:]
     for name in names {
@@ -28,7 +28,7 @@ public struct VaryKey: Hashable, Sendable {
   }
 
   /// Returns `true` if a request with these fields selects the response. Normalised values are compared byte by byte.
-  public func matches(_ request: HTTPFields) -> Bool { matches(request, but: nil) }
+  package func matches(_ request: HTTPFields) -> Bool { matches(request, but: nil) }
 
   /// - Parameter other: the lower-case name of a field that is not compared.
   func matches(_ request: HTTPFields, but other: String?) -> Bool {
