@@ -4,14 +4,14 @@ import HTTPTransport
 import HTTPTypes
 import Logging
 
-/// Answers what pages ask for, from the cache and the network.
+/// Answers requests of pages and of the app, from the cache and the network.
 ///
 ///     let resource = try await loader.response(for: ResourceRequest("https://api.example.com/home.json"))
 ///     for await update in loader.updates(for: request) { … }
 ///
-/// A request passes five parts: ``RequestBuilder`` makes what is sent, ``CacheLookup`` decides by what is stored,
-/// ``OriginExchange`` asks the origin through ``OriginSender``, once for all who want the same (``InFlightRequests``),
-/// and ``ResponseRecorder`` stores what ``ResponseValidator`` believes.
+/// A request passes five parts: `RequestBuilder` makes what is sent, `CacheLookup` decides by what is stored,
+/// `OriginExchange` asks the origin through `OriginSender`, once for all who want the same (`InFlightRequests`),
+/// and `ResponseRecorder` stores what `ResponseValidator` believes.
 public final class ResourceLoader: Sendable {
   /// The cache that responses are stored in.
   public let cache: ResponseCache
