@@ -23,13 +23,12 @@ struct Shop {
   static func open() async throws -> Shop {
     let shop = Shop(origin: try await FaultOrigin.start(), goods: Goods())
     let script = Array(Self.script.utf8)
-    let manifest = Manifest(
-      release: "1", sequence: 1, base: "bundles/",
-      bundles: [
-        Manifest.Entry(name: "shop", path: "shop.js", size: Int64(script.count), md5: try MD5Digest(of: script))
-      ], files: [])
+    let manifest = """
+      { "schema": 1, "release": "1", "sequence": 1, "base": "bundles/",
+        "bundles": [ { "name": "shop", "path": "shop.js", "md5": "\(try MD5Digest(of: script))" } ] }
+      """
     shop.origin.serve("/bundles/shop.js", script)
-    shop.origin.serve("/manifest.json", try JSONEncoder().encode(manifest), contentType: "application/json")
+    shop.origin.serve("/manifest.json", Array(manifest.utf8), contentType: "application/json")
     shop.origin.respond("/items") { [goods = shop.goods] request in
       let since = request.path.split(separator: "=").last.flatMap { Int($0) } ?? 0
       let newer = goods.names.withLock { Array($0.enumerated().dropFirst(since)) }

@@ -1,10 +1,10 @@
 import PageKit
 
-/// Preloads the manifest that is named, and opens its first bundle.
+/// Preloads the manifest that is named, and loads one of its bundles.
 @main
 enum PreloadExample {
   static func main() async throws {
-    guard CommandLine.arguments.count == 3 else { return print("usage: preload MANIFEST STORE") }
+    guard CommandLine.arguments.count == 4 else { return print("usage: preload MANIFEST STORE BUNDLE") }
     let host = try PageHost(
       .init(manifest: CommandLine.arguments[1], store: StoreDirectory(CommandLine.arguments[2])))
 
@@ -15,11 +15,9 @@ enum PreloadExample {
     let report = await preload.report()
     print(report.activated ? "release \(report.release ?? "") is current" : "\(report.failures)")
 
-    guard let manifest = host.configuration.manifest,
-      let release = try await host.store.source(manifest)?.current,
-      let first = try await host.store.contents(of: release).first
-    else { return }
-    let bundle = try await host.bundles.load(first.bundle.url)
-    print(first.bundle.name, bundle.source, bundle.isVerified, bundle.bytes.count)
+    // The bundle's URL is relative to that of the manifest.
+    guard let url = host.configuration.manifest?.resolving(CommandLine.arguments[3]) else { return }
+    let bundle = try await host.bundles.load(url)
+    print(bundle.source, bundle.isVerified, bundle.bytes.count)
   }
 }

@@ -21,7 +21,7 @@ public struct HostConfiguration: Sendable {
   /// Fields that are sent to the manifest's origin only; without a manifest to none.
   public var fields: HTTPFields = [:]
   /// The options of preloads.
-  public var preload = PreloadOptions()
+  package var preload = PreloadOptions()
   /// The retries of the preload that a launch starts, and the signs that start it again.
   public var preloadSchedule = PreloadSchedule.standard
   /// The retries of downloads of bundles and of the manifest.
@@ -29,13 +29,13 @@ public struct HostConfiguration: Sendable {
   /// The time limits of downloads of bundles and of the manifest.
   public var transfer: TransferLimits = .standard
   /// The limits of a manifest and of its files.
-  public var manifestLimits: ManifestLimits = .standard
+  package var manifestLimits: ManifestLimits = .standard
   /// The path of a PEM file of certificate authorities; `nil` for the system's.
   public var certificateAuthorities: String?
   /// The bytes of checked bundles that are kept in memory.
   public var memoryCapacity = 16 << 20
   /// The time for which replaced releases are kept besides the previous one, for processes that still read them.
-  public var releaseGrace: Duration = .zero
+  package var releaseGrace: Duration = .zero
   /// The bytes that are kept of releases, of bundles in no manifest and of responses.
   public var quotas = StoreQuotas()
   /// Lets a host use a store that exists and cannot be written: it reads what is stored, asks the network and keeps
@@ -76,7 +76,7 @@ public struct HostConfiguration: Sendable {
     self.store = store
   }
 
-  /// A configuration without a manifest. The sources in ``opening`` are asked for the MD5 of each page, once per launch.
+  /// A configuration without a manifest. The server is asked for the MD5 of each page, once per launch.
   public init(store: StoreDirectory = .standard()) { self.store = store }
 
   /// A configuration with a manifest.

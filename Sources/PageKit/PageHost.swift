@@ -195,7 +195,7 @@ public final class PageHost: Sendable {
 
   /// Asks the server for its MD5s now, and begins a new launch with its answer. Without an answer the launch goes on.
   ///
-  /// - Throws: `SourceError`, `StoreError`.
+  /// - Throws: an error that names the manifest and the reason; `StoreError`.
   public func refresh() async throws {
     do {
       _ = try await verifier?.refresh()

@@ -188,9 +188,7 @@ struct PageBenchmark {
     try FileManager.default.createDirectory(atPath: path + "/bundles", withIntermediateDirectories: true)
     let bytes = Array(bundle.utf8)
     try Data(bytes).write(to: URL(fileURLWithPath: path + "/bundles/page.js"))
-    let entry = Manifest.Entry(
-      name: "page", path: "page.js", size: Int64(bytes.count), md5: try MD5Digest(of: bytes))
-    let manifest = Manifest(release: "1", sequence: 1, base: "bundles/", bundles: [entry], files: [])
-    try JSONEncoder().encode(manifest).write(to: URL(fileURLWithPath: path + "/manifest.json"))
+    let entry = try SiteManifest.Entry(name: "page", path: "page.js", bytes)
+    try SiteManifest(release: "1", base: "bundles/", bundles: [entry]).write(to: path + "/manifest.json")
   }
 }

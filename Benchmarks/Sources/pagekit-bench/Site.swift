@@ -15,7 +15,7 @@ final class Site {
     let files = FileManager.default
     try? files.removeItem(atPath: root)
     try files.createDirectory(atPath: root + "/www/b", withIntermediateDirectories: true)
-    var entries: [Manifest.Entry] = []
+    var entries: [SiteManifest.Entry] = []
     var state: UInt64 = 2026
     for (index, size) in sizes.enumerated() {
       var text = "// { \"framework\": \"Vanilla\" }\n"
@@ -26,11 +26,9 @@ final class Site {
       }
       let bytes = Array(text.utf8.prefix(size))
       try Data(bytes).write(to: URL(fileURLWithPath: "\(root)/www/b/p\(index).js"))
-      entries.append(
-        .init(name: "p\(index)", path: "p\(index).js", size: Int64(bytes.count), md5: try MD5Digest(of: bytes)))
+      entries.append(try .init(name: "p\(index)", path: "p\(index).js", bytes))
     }
-    let manifest = Manifest(release: "bench", sequence: 1, base: "b/", bundles: entries)
-    try JSONEncoder().encode(manifest).write(to: URL(fileURLWithPath: root + "/www/manifest.json"))
+    try SiteManifest(release: "bench", base: "b/", bundles: entries).write(to: root + "/www/manifest.json")
     nginx = try .nginx(root: root)
   }
 

@@ -12,7 +12,7 @@ extension Manifest: Encodable {
     static let all: Set<String> = ["schema", "release", "sequence", "base", "bundles", "files", "identity"]
   }
 
-  public func encode(to encoder: any Encoder) throws {
+  package func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: AnyKey.self)
     try container.encode(Self.supportedSchema, forKey: Key.schema)
     try container.encode(release, forKey: Key.release)
@@ -41,7 +41,7 @@ extension Manifest.Entry: Codable {
   }
 
   /// Reads a bundle or a file; an entry without a name is called by its path.
-  public init(from decoder: any Decoder) throws {
+  package init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: AnyKey.self)
     path = try container.decode(String.self, forKey: Key.path)
     name = try container.decodeIfPresent(String.self, forKey: Key.name) ?? path
@@ -59,7 +59,7 @@ extension Manifest.Entry: Codable {
     additional = try container.decodeAdditional(except: Key.all)
   }
 
-  public func encode(to encoder: any Encoder) throws {
+  package func encode(to encoder: any Encoder) throws {
     try encodeFields(to: encoder, asFile: false)
   }
 

@@ -4,31 +4,31 @@ import HTTPTransport
 ///
 /// Keys that this version does not know are kept in ``additional`` and written back unchanged. Encode a manifest with
 /// `JSONEncoder` to publish it.
-public struct Manifest: Hashable, Sendable {
+package struct Manifest: Hashable, Sendable {
   /// The newest manifest schema this version reads.
   package static let supportedSchema = 1
 
   /// The release's name, for people.
-  public var release: String
+  package var release: String
   /// The release's number; it grows with each release of a source.
-  public var sequence: Int64
+  package var sequence: Int64
   /// The URL that paths are relative to. It is itself relative to the manifest's URL; an empty text stands for the
   /// manifest's own folder.
-  public var base: String
+  package var base: String
   /// The scripts of the pages.
-  public var bundles: [Entry]
+  package var bundles: [Entry]
   /// The pictures, fonts and data of the release.
-  public var files: [Entry]
+  package var files: [Entry]
   /// The query parameters that belong to a page's identity; `nil` for the host's own rule,
   /// ``BundleLoader/Configuration/identity``.
-  public var identity: PageIdentity?
+  package var identity: PageIdentity?
   /// The members that this version does not know, by their names.
-  public var additional: [String: JSONValue]
+  package var additional: [String: JSONValue]
   /// The format in which the manifest was read.
   package var dialect: Dialect = .pageKit
 
   /// Makes a manifest with the given values.
-  public init(
+  package init(
     release: String, sequence: Int64 = 0, base: String = "", bundles: [Entry], files: [Entry] = [],
     identity: PageIdentity? = nil, additional: [String: JSONValue] = [:]
   ) {
@@ -44,7 +44,7 @@ public struct Manifest: Hashable, Sendable {
 
 extension Manifest {
   /// The time at which a bundle is preloaded.
-  public enum Preload: String, Hashable, Sendable, Codable, CaseIterable {
+  package enum Preload: String, Hashable, Sendable, Codable, CaseIterable {
     /// It is fetched first; the release is complete only with it.
     case launch
     /// It is fetched after the launch bundles and files, if the data saver allows it.
@@ -54,26 +54,26 @@ extension Manifest {
   }
 
   /// One bundle or file of a release.
-  public struct Entry: Hashable, Sendable {
+  package struct Entry: Hashable, Sendable {
     /// The name for people and for ``PreloadOptions/only``; a file's name is its path by default.
-    public var name: String
+    package var name: String
     /// The path below the manifest's ``Manifest/base``.
-    public var path: String
+    package var path: String
     /// The size in bytes; `nil` if the manifest gives only digests.
-    public var size: Int64?
+    package var size: Int64?
     /// The MD5 of the content.
-    public var md5: MD5Digest
+    package var md5: MD5Digest
     /// The SHA-256 of the content, if the manifest gives one.
-    public var sha256: SHA256Digest?
+    package var sha256: SHA256Digest?
     /// The time at which the entry is preloaded.
-    public var preload: Preload
+    package var preload: Preload
     /// The URLs of responses that are fetched into the response cache together with the bundle.
-    public var prefetch: [String]
+    package var prefetch: [String]
     /// The members that this version does not know, by their names.
-    public var additional: [String: JSONValue]
+    package var additional: [String: JSONValue]
 
     /// Makes an entry with the given values.
-    public init(
+    package init(
       name: String, path: String, size: Int64? = nil, md5: MD5Digest, sha256: SHA256Digest? = nil,
       preload: Preload = .launch, prefetch: [String] = [], additional: [String: JSONValue] = [:]
     ) {
@@ -90,18 +90,18 @@ extension Manifest {
 }
 
 /// The limits of a manifest. A manifest that exceeds one of them is refused as a whole.
-public struct ManifestLimits: Hashable, Sendable {
+package struct ManifestLimits: Hashable, Sendable {
   /// The manifest's own size in bytes; 64 MiB by default.
-  public var manifestBytes: Int64
+  package var manifestBytes: Int64
   /// The number of bundles and files together; 200,000 by default.
-  public var entries: Int
+  package var entries: Int
   /// The size of one bundle or file in bytes; 64 MiB by default.
-  public var fileBytes: Int64
+  package var fileBytes: Int64
   /// The size of all bundles and files of a release together, in bytes; 2 GiB by default.
-  public var releaseBytes: Int64
+  package var releaseBytes: Int64
 
   /// Makes limits with the given values.
-  public init(
+  package init(
     manifestBytes: Int64 = 64 << 20, entries: Int = 200_000, fileBytes: Int64 = 64 << 20,
     releaseBytes: Int64 = 2 << 30
   ) {
@@ -112,7 +112,7 @@ public struct ManifestLimits: Hashable, Sendable {
   }
 
   /// The defaults.
-  public static let standard = ManifestLimits()
+  package static let standard = ManifestLimits()
 
   /// The limits of the manifest's JSON: an entry has up to seven members, its prefetched URLs, and its tool's
   /// additions.

@@ -1,9 +1,9 @@
 import HTTPTransport
 
 /// A bundle or file of a release, with its URL: the unit that is fetched, stored and opened.
-public struct PageBundle: Hashable, Sendable {
+package struct PageBundle: Hashable, Sendable {
   /// The kind of an entry.
-  public enum Kind: String, Hashable, Sendable, Codable {
+  package enum Kind: String, Hashable, Sendable, Codable {
     /// The script of a page.
     case bundle
     /// A picture, font or data that belongs to the release.
@@ -11,24 +11,24 @@ public struct PageBundle: Hashable, Sendable {
   }
 
   /// The kind: a page's script or another file.
-  public let kind: Kind
+  package let kind: Kind
   /// Its name in the manifest.
-  public let name: String
+  package let name: String
   /// The URL that it is fetched from and opened by.
-  public let url: PageURL
+  package let url: PageURL
   /// The size in bytes; `nil` if the manifest does not give it.
-  public let size: Int64?
+  package let size: Int64?
   /// The MD5 that the manifest gives.
-  public let md5: MD5Digest
+  package let md5: MD5Digest
   /// The SHA-256, if the manifest gives one.
-  public let sha256: SHA256Digest?
+  package let sha256: SHA256Digest?
   /// The time at which it is preloaded.
-  public let preload: Manifest.Preload
+  package let preload: Manifest.Preload
   /// The URLs of responses that are fetched together with it.
-  public let prefetch: [String]
+  package let prefetch: [String]
   /// `true` if the release is complete without it, should the server's bytes differ from the manifest's digest. Files
   /// of Eros and weexbox manifests are optional, since their tools may write wrong digests.
-  public let isOptional: Bool
+  package let isOptional: Bool
 
   package init(
     kind: Kind, name: String, url: PageURL, size: Int64?, md5: MD5Digest, sha256: SHA256Digest? = nil,

@@ -4,7 +4,7 @@ import HTTPTransport
 ///
 /// An entry with exactly the page's URL takes precedence. The page itself always sees its whole URL. In a manifest:
 /// `"identity": {"ignore": "*"}` or `"identity": {"ignore": ["id", "from"]}`.
-public enum PageIdentity: Hashable, Sendable {
+package enum PageIdentity: Hashable, Sendable {
   /// Ignores all parameters: `home.js?id=1` is the manifest's `home.js`. The default.
   case ignoringAllParameters
   /// Ignores the named parameters and keeps all others.
@@ -27,7 +27,7 @@ public enum PageIdentity: Hashable, Sendable {
 extension PageIdentity: Codable {
   private enum CodingKeys: String, CodingKey { case ignore }
 
-  public init(from decoder: any Decoder) throws {
+  package init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     if let text = try? container.decode(String.self, forKey: .ignore) {
       guard text == "*" else {
@@ -46,7 +46,7 @@ extension PageIdentity: Codable {
     }
   }
 
-  public func encode(to encoder: any Encoder) throws {
+  package func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     switch self {
     case .ignoringAllParameters: try container.encode("*", forKey: .ignore)

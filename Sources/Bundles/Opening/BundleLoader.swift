@@ -16,11 +16,9 @@ public final class BundleLoader: Sendable {
     /// The bytes that a page gets while a newer release is being downloaded.
     public var consistency = Consistency.bundle
     /// The query parameters that belong to a page's identity, for manifests without a rule of their own.
-    public var identity = PageIdentity.ignoringAllParameters
+    package var identity = PageIdentity.ignoringAllParameters
     /// The longest wait of an opening for a silent server if nothing is stored; 15 seconds by default.
     public var idleLimit: Duration = .seconds(15)
-    /// The checksum sources for bundles outside the manifest, in the order in which they are asked.
-    public var checksumSources = ChecksumSource.standard
 
     /// Makes a configuration with the default values.
     public init() {}
@@ -57,8 +55,7 @@ public final class BundleLoader: Sendable {
     self.verifier = verifier
     contents = ReleaseContents(store: store, downloader: downloader, verifier: verifier)
     checksums = PageChecksums(
-      lookup: ChecksumLookup(client: downloader.client, order: configuration.checksumSources),
-      verification: verification, time: time)
+      lookup: ChecksumLookup(client: downloader.client), verification: verification, time: time)
     self.configuration = configuration
     self.time = time
     broadcast = news
@@ -68,13 +65,19 @@ public final class BundleLoader: Sendable {
   /// Announces verified bytes and complete releases that are newer than the ones that pages show, from now on.
   package var news: AsyncStream<BundleNews> { broadcast.listen() }
 
+  /// Returns the bundle's bytes, checked against their digests. The configuration's rules and policy apply.
+  ///
+  /// - Parameter url: the page's URL, as the page sees it.
+  /// - Throws: ``BundleError``, `StoreError`, `CancellationError`.
+  public func load(_ url: PageURL) async throws -> LoadedBundle { try await load(url, options: OpenOptions()) }
+
   /// Returns the bundle's bytes, checked against their digests.
   ///
   /// - Parameters:
   ///   - url: the page's URL, as the page sees it.
   ///   - options: a policy for this opening alone.
-  /// - Throws: ``BundleError``, ``ReleaseError``, ``StoreError``, `CancellationError`.
-  public func load(_ url: PageURL, options: OpenOptions = OpenOptions()) async throws -> LoadedBundle {
+  /// - Throws: ``BundleError``, ``ReleaseError``, `StoreError`, `CancellationError`.
+  package func load(_ url: PageURL, options: OpenOptions) async throws -> LoadedBundle {
     var tries = 1
     while true {
       do {

@@ -36,25 +36,20 @@ public struct LoadedBundle: Sendable {
 }
 
 /// The options of one opening.
-public struct OpenOptions: Hashable, Sendable {
+package struct OpenOptions: Hashable, Sendable {
   /// The policy; `nil` to apply the loader's rules.
-  public var policy: OpenPolicy?
+  package var policy: OpenPolicy?
   /// Fetches the bytes from the server even if they are stored.
-  public var ignoresStore: Bool
+  package var ignoresStore: Bool
   /// Opens the bundle of this release only, which is the release of the page around it. A bundle that the release does
   /// not list is opened like one outside of manifests.
   package var view: ReleaseView?
   /// The time that the caller has already waited for the server; it counts towards the policy's deadline.
   package var timeWaited: Duration = .zero
 
-  /// Makes options with the given values.
-  public init(policy: OpenPolicy? = nil, ignoresStore: Bool = false) {
+  package init(policy: OpenPolicy? = nil, ignoresStore: Bool = false, view: ReleaseView? = nil) {
     self.policy = policy
     self.ignoresStore = ignoresStore
-  }
-
-  package init(policy: OpenPolicy? = nil, ignoresStore: Bool = false, view: ReleaseView?) {
-    self.init(policy: policy, ignoresStore: ignoresStore)
     self.view = view
   }
 }

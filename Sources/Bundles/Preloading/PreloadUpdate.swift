@@ -1,15 +1,15 @@
 import Foundation
 import HTTPTransport
 
-/// The progress of a preload: totals, and the bundles that changed since the last update.
+/// The progress of a preload.
 ///
-/// The first update contains every bundle, the last one the report. Changes in between are merged: a slow subscriber
-/// gets fewer updates, and each one has the latest state.
+/// The last update contains the report. Changes in between are merged: a slow subscriber gets fewer updates, and each one
+/// has the latest state.
 public struct PreloadUpdate: Sendable {
   /// The totals of a preload's current round.
   public struct Totals: Hashable, Sendable {
     /// The present activity.
-    public var phase: Phase = .askingServer
+    package var phase: Phase = .askingServer
     /// The release's name, once it is known.
     public var release: String?
     /// The number of contents to fetch; entries with equal bytes count once.
@@ -36,7 +36,7 @@ public struct PreloadUpdate: Sendable {
   }
 
   /// The activity of a preload.
-  public enum Phase: Hashable, Sendable {
+  package enum Phase: Hashable, Sendable {
     /// Asking the server for its manifest.
     case askingServer
     /// Downloading bundles and files.
@@ -60,15 +60,15 @@ public struct PreloadUpdate: Sendable {
   }
 
   /// The progress of one content, under the name of its first entry.
-  public struct Bundle: Hashable, Sendable {
+  package struct Bundle: Hashable, Sendable {
     /// The name in the manifest.
-    public let name: String
+    package let name: String
     /// The kind: a page's script or another file.
-    public let kind: PageBundle.Kind
+    package let kind: PageBundle.Kind
     /// The size in bytes, if the manifest or the response gives it.
-    public internal(set) var size: Int64?
+    package internal(set) var size: Int64?
     /// The progress of the download.
-    public var state: State
+    package var state: State
     /// The next attempt, while the download waits for it.
     package internal(set) var retry: Retry?
   }
@@ -90,7 +90,7 @@ public struct PreloadUpdate: Sendable {
   }
 
   /// The progress of a download.
-  public enum State: Hashable, Sendable {
+  package enum State: Hashable, Sendable {
     /// Not started.
     case waiting
     /// Under way, with the wire bytes so far, including those of earlier runs.
@@ -104,8 +104,8 @@ public struct PreloadUpdate: Sendable {
   /// The totals.
   public let totals: Totals
   /// The bundles that changed since the subscriber's last update; all of them in the first one.
-  public let changed: [Bundle]
-  /// The pause while the phase is ``Phase/waiting``, otherwise `nil`.
+  package let changed: [Bundle]
+  /// The pause between two rounds, otherwise `nil`.
   public let pause: Pause?
   /// The report in the last update, otherwise `nil`.
   public let report: PreloadReport?
@@ -141,7 +141,7 @@ public struct PreloadReport: Hashable, Sendable {
   /// The release's name; `nil` if no manifest is known.
   public var release: String?
   /// The release's sequence.
-  public var sequence: Int64 = 0
+  package var sequence: Int64 = 0
   /// The number of bundles in the release.
   public var bundles = 0
   /// The number of files in the release.
@@ -151,22 +151,22 @@ public struct PreloadReport: Hashable, Sendable {
   /// The number of bundles that were downloaded.
   public var downloaded = 0
   /// The number of downloaded bundles that continued a partial download.
-  public var resumed = 0
+  package var resumed = 0
   /// The number of bundles that were read from a folder of this machine.
-  public var copied = 0
+  package var copied = 0
   /// The number of files that were stored before.
   public var filesUpToDate = 0
   /// The number of files that were downloaded.
   public var filesDownloaded = 0
   /// The number of files that were read from a folder of this machine.
-  public var filesCopied = 0
+  package var filesCopied = 0
   /// The number of entries that are fetched when they are opened: those on demand, and idle ones that the data saver
   /// did not allow.
-  public var onDemand = 0
+  package var onDemand = 0
   /// The wire bytes of all response bodies.
   public var bytesDownloaded: Int64 = 0
   /// The number of requests that were sent.
-  public var requests = 0
+  package var requests = 0
   /// `true` if the release became the current one in this run.
   public var activated = false
   /// The time that the preload took, without pauses.
@@ -176,16 +176,16 @@ public struct PreloadReport: Hashable, Sendable {
   /// `true` if the preload was cancelled before its end. Complete downloads stay, partial ones are continued next time.
   public var isInterrupted = false
   /// The number of entries that were neither fetched nor failed when the preload was cancelled.
-  public var notFetched = 0
+  package var notFetched = 0
   /// The optional files whose bytes on the server differ from the manifest's digests; the release is complete without
   /// them.
   public var leftOut: [Failure] = []
   /// The name of the held release that stays current in place of this one; `nil` if none is held.
   public var held: String?
   /// The number of prefetched responses that were stored and kept.
-  public var prefetched = 0
+  package var prefetched = 0
   /// The number of responses that the data saver did not allow to prefetch.
-  public var prefetchSkipped = 0
+  package var prefetchSkipped = 0
   /// The URL and reason of each response that could not be prefetched; the release is complete without them.
   public var prefetchFailures: [String] = []
   /// The references that are stored, or that another round would not fetch either.

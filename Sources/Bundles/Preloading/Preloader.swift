@@ -74,19 +74,19 @@ package struct Preloader: Sendable {
 }
 
 /// The bundles and files that a preload fetches, and how many of them at once.
-public struct PreloadOptions: Sendable {
+package struct PreloadOptions: Sendable {
   /// The number of simultaneous downloads, at least 1; 8 by default.
-  public var jobs: Int
+  package var jobs: Int
   /// The names of the bundles and files to fetch; `nil`, the default, for all.
-  public var only: Set<String>?
+  package var only: Set<String>?
   /// Reports what is stored and sends no request.
-  public var isOffline: Bool
+  package var isOffline: Bool
   /// The size limit of a release, in bytes; 2 GiB by default. Bytes count as they arrive, so that the limit also holds
   /// if the manifest gives no sizes.
-  public var releaseLimit: Int64
+  package var releaseLimit: Int64
 
   /// Makes options with the given values; `jobs` below 1 counts as 1.
-  public init(
+  package init(
     jobs: Int = 8, only: Set<String>? = nil, isOffline: Bool = false,
     releaseLimit: Int64 = ManifestLimits.standard.releaseBytes
   ) {

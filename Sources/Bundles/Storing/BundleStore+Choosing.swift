@@ -47,7 +47,7 @@ extension BundleStore {
   ///
   /// - Parameter release: one of the source's releases, such as ``StoredSource/previous``.
   /// - Throws: ``StoreError/incompleteRelease(name:missing:)``, ``StoreError/releaseGone(name:)``.
-  public func hold(_ release: StoredRelease) async throws {
+  package func hold(_ release: StoredRelease) async throws {
     // The files are checked: the server is not asked again for the bytes of the current release.
     let missing = try await contents(of: release).filter { $0.blob == nil && $0.bundle.preload == .launch }
       .filter { !$0.bundle.isOptional }.map(\.bundle.name)
@@ -72,7 +72,7 @@ extension BundleStore {
   /// - Parameter source: the manifest's URL.
   /// - Returns: the current release; `nil` for an unknown source or one without a release.
   /// - Throws: ``StoreError``.
-  public func follow(_ source: PageURL) async throws -> StoredRelease? {
+  package func follow(_ source: PageURL) async throws -> StoredRelease? {
     try await write { [now] db in
       let row = try Row.fetchOne(db, sql: "SELECT id, current FROM source WHERE url = ?", arguments: [source.text])
       guard let row else { return }
@@ -92,7 +92,7 @@ extension BundleStore {
   /// - Parameter source: the manifest's URL.
   /// - Returns: `true` if the source was known.
   /// - Throws: ``StoreError``.
-  public func forget(_ source: PageURL) async throws -> Bool {
+  package func forget(_ source: PageURL) async throws -> Bool {
     try await writeHoldingLock(.shared) { [self] writer in
       var reservation: ReleaseLeases.Reservation?
       var hasRemoved = false

@@ -32,7 +32,7 @@ extension BundleStore {
   /// Bytes whose file was removed, or changed since it was written, count as not stored.
   ///
   /// - Throws: ``StoreError``.
-  public func contents(of release: StoredRelease) async throws -> [StoredBundle] {
+  package func contents(of release: StoredRelease) async throws -> [StoredBundle] {
     let rows = try await records(of: release)
     var moved: [BlobRecord] = []
     var isInPlace: [SHA256Digest: Bool] = [:]

@@ -10,7 +10,7 @@ extension BundleStore {
   ///
   /// - Parameter url: the manifest's URL.
   /// - Throws: ``StoreError``.
-  public func source(_ url: PageURL) async throws -> StoredSource? {
+  package func source(_ url: PageURL) async throws -> StoredSource? {
     let found = try await read { db in
       try Row.fetchOne(db, sql: "SELECT * FROM source WHERE url = ?", arguments: [url.text])
         .map { try Self.source($0, db) }
@@ -22,7 +22,7 @@ extension BundleStore {
   /// Returns all sources of the store, sorted by URL.
   ///
   /// - Throws: ``StoreError``.
-  public func sources() async throws -> [StoredSource] {
+  package func sources() async throws -> [StoredSource] {
     try await read { db in
       try Row.fetchAll(db, sql: "SELECT * FROM source ORDER BY url").map { try Self.source($0, db) }
         // A forgotten source may have releases that an open page uses.

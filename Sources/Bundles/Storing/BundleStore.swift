@@ -12,7 +12,7 @@ import SystemPackage
 /// one folder at the same time. `PageHost.store` is one.
 public final class BundleStore: BundleStoring {
   /// The store's folder.
-  public let directory: StoreDirectory
+  package let directory: StoreDirectory
   package let quotas: StoreQuotas
   /// The reason why the store's folder cannot be written, so that new bytes are lost when the process ends; `nil` for a
   /// writable store.
@@ -133,7 +133,7 @@ public final class BundleStore: BundleStoring {
   package var sessionFolder: String? { session?.path }
 
   /// Frees the bytes that are kept in memory; they are read from the disk again when they are needed.
-  public func releaseMemory() {
+  package func releaseMemory() {
     verified.removeAll()
     (keeper.latest.reader as? DatabasePool)?.releaseMemory()
   }

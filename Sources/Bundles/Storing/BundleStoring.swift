@@ -113,18 +113,18 @@ extension BundleStoring {
 }
 
 /// A source of manifests, and its releases in the store.
-public struct StoredSource: Hashable, Sendable {
+package struct StoredSource: Hashable, Sendable {
   /// The manifest's URL.
-  public let url: PageURL
+  package let url: PageURL
   /// The release that pages open; `nil` before the first one is complete.
-  public let current: StoredRelease?
+  package let current: StoredRelease?
   /// The release before the current one, until it is collected.
-  public let previous: StoredRelease?
+  package let previous: StoredRelease?
   /// A release that is newer than the current one and not complete.
-  public let incoming: StoredRelease?
+  package let incoming: StoredRelease?
   /// The time at which a person chose the current release with ``BundleStore/hold(_:)``, in seconds since 1970; it
   /// stays current until ``BundleStore/follow(_:)``. `nil` for a source that switches to each complete release.
-  public let heldSince: Double?
+  package let heldSince: Double?
   /// The time at which the source was last used, in seconds since 1970.
   package let usedAt: Double?
 
@@ -154,7 +154,7 @@ public struct StoredSource: Hashable, Sendable {
 /// A release in the store.
 public struct StoredRelease: Hashable, Sendable {
   /// The release's number in this store; no other release ever gets the same one.
-  public let id: Int64
+  package let id: Int64
   /// The URL of its manifest.
   public let source: PageURL
   /// The name in its manifest.
@@ -167,7 +167,7 @@ public struct StoredRelease: Hashable, Sendable {
   package let validators: Validators
   /// The time at which it became current, in seconds since 1970; `nil` before that, and 0 if a later release replaced
   /// it before that.
-  public let activatedAt: Double?
+  package let activatedAt: Double?
 
   package init(
     id: Int64, source: PageURL, name: String, sequence: Int64, digest: SHA256Digest, validators: Validators,
@@ -186,7 +186,7 @@ public struct StoredRelease: Hashable, Sendable {
 /// A bundle or file that the store knows, with its bytes if they are stored.
 public struct StoredBundle: Hashable, Sendable {
   /// The entry of the release; for a bundle that no manifest lists, an entry made from its bytes.
-  public let bundle: PageBundle
+  package let bundle: PageBundle
   /// The bytes in the store; `nil` if they are not stored.
   package let blob: Blob?
 

@@ -1,18 +1,6 @@
 import HTTPTransport
 import HTTPTypes
 
-/// A source of the server's MD5 for a bundle that no manifest lists.
-public enum ChecksumSource: String, Hashable, Sendable, CaseIterable {
-  /// A file beside the bundle: `home.js.md5`, as `md5sum` writes it.
-  case md5File
-  /// A HEAD response whose `Content-MD5` (RFC 1864) or `Repr-Digest` (RFC 9530) contains it, or whose `ETag` looks like
-  /// an MD5.
-  case head
-
-  /// All sources, in the order in which they are asked.
-  public static let standard: [ChecksumSource] = [.md5File, .head]
-}
-
 /// A server's statement about one bundle's bytes.
 enum ServerChecksum: Equatable, Sendable {
   /// A digest that the bytes must have.
@@ -23,26 +11,20 @@ enum ServerChecksum: Equatable, Sendable {
   case gone(status: Int)
 }
 
-/// Asks the checksum sources in their order.
+/// Asks the server for the MD5 of a bundle that no manifest lists: first for the file beside it, `home.js.md5` as `md5sum`
+/// writes it, then with a HEAD, whose response may have it in `Content-MD5` (RFC 1864), `Repr-Digest` (RFC 9530) or an
+/// `ETag` that looks like an MD5.
 struct ChecksumLookup: Sendable {
   let client: OriginClient
-  let order: [ChecksumSource]
 
   /// The size limit of an MD5 file, which is an MD5 followed by a file name; in bytes.
   private static let fileLimit: Int64 = 8 << 10
 
-  /// - Returns: `nil` if no source gives a checksum.
+  /// - Returns: `nil` if neither gives a checksum.
   /// - Throws: only if the server cannot be reached.
   func checksum(of url: PageURL) async throws -> ServerChecksum? {
-    for source in order {
-      let found: ServerChecksum? =
-        switch source {
-        case .md5File: try await md5File(of: url)
-        case .head: try await head(of: url)
-        }
-      if let found { return found }
-    }
-    return nil
+    if let found = try await md5File(of: url) { return found }
+    return try await head(of: url)
   }
 
   private func md5File(of url: PageURL) async throws -> ServerChecksum? {

@@ -157,7 +157,7 @@ package struct ManifestFetcher: Sendable {
 }
 
 /// The reason why a source gave no manifest.
-public enum SourceError: Error, CustomStringConvertible {
+package enum SourceError: Error, CustomStringConvertible {
   /// The manifest could not be fetched or read, with the cause.
   case unreachable(PageURL, any Error)
   /// The manifest is invalid; the second value lists its faults.
@@ -169,7 +169,7 @@ public enum SourceError: Error, CustomStringConvertible {
   /// The server has sent no bytes for this long.
   case noProgress(PageURL, after: Duration)
 
-  public var description: String {
+  package var description: String {
     switch self {
     case .unreachable(let source, let error):
       let text = "\(error)"
