@@ -56,7 +56,7 @@ public struct HostConfiguration: Sendable {
   /// Limits background loading.
   public var saver = DataSaver()
   /// The description of the device and the app that scripts get.
-  public var device: any ConfigurationProviding = DefaultConfiguration()
+  public var device = DefaultConfiguration()
   /// The options of pages' web sockets.
   public var sockets = WebSocketTransport.Options()
   /// The options of scripts: frameworks, engines and limits.
@@ -66,7 +66,7 @@ public struct HostConfiguration: Sendable {
   /// Chooses the fallback of a page that cannot open and whose options name none.
   public var fallback: FallbackChoice = { _, _ in nil }
   /// The limits of pages that are rendered before they are opened.
-  public var prerendering = Prerenderer.Limits()
+  package var prerendering = Prerenderer.Limits()
   /// The log of the host and of pages' exceptions.
   public var logger = Logger(label: "pagekit")
 

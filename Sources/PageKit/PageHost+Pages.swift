@@ -39,7 +39,9 @@ extension PageHost {
 
   /// Renders a page ahead, for the next ``open(_:options:data:)`` with the same arguments, and returns when it is ready.
   ///
-  /// - Throws: `PrerenderError` if as many pages wait as ``HostConfiguration/prerendering`` allows; `PageError`.
+  /// A page waits for at most 60 seconds.
+  ///
+  /// - Throws: an error with the reason if three pages wait already; `PageError`.
   @PageActor public func prerender(
     _ url: String, options: PageOptions = PageOptions(), data: ScriptValue = [:]
   ) async throws {

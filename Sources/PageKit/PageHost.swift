@@ -40,7 +40,7 @@ public final class PageHost: Sendable {
   public let stack: PageStack
   let broadcast = Broadcast<BundleNews>()
   /// The pages that are rendered before they are opened.
-  public let prerenderer: Prerenderer
+  package let prerenderer: Prerenderer
 
   private let following: Task<Void, Never>
   private let launchPreload = Mutex<Preload?>(nil)

@@ -69,7 +69,7 @@ import Testing
       """
     try await PageFixture.running(frameworks: [.vue: framework]) { (fixture: PageFixture) async throws in
       let page = try await Self.opened(fixture, Self.vue)
-      #expect(await page.settle(within: .seconds(30)).isSettled)
+      #expect(await page.settle(within: .seconds(30)))
       #expect(await page.shown == "started")
       await page.destroy()
     }

@@ -22,7 +22,7 @@ struct SampleTests {
   static func open(_ name: String, _ fixture: PageFixture) async throws -> PageInstance {
     let page = await PageInstance(environment: fixture.environment)
     try await page.renderByURL(fixture.origin.url(for: "/bundles/\(name).js"))
-    #expect(await page.settle(within: .seconds(60)).isSettled)
+    #expect(await page.settle(within: .seconds(60)))
     return page
   }
 

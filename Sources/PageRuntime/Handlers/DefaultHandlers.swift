@@ -57,11 +57,11 @@ package actor MemoryStorage: StorageProviding {
   package func keys() -> [String] { values.keys.sorted() }
 }
 
-/// The description of the device and the app that a host without a screen gives.
+/// The description of the device and the app that scripts get.
 ///
 /// `WXEnvironment` has `platform`, `osName`, `osVersion`, `weexVersion`, `deviceModel`, `appName`, `appVersion`,
 /// `deviceWidth`, `deviceHeight` and `scale`, and the members that are given.
-public struct DefaultConfiguration: ConfigurationProviding {
+public struct DefaultConfiguration: Sendable {
   private let values: [String: ScriptValue]
   /// The language tag that `locale.getLanguage` gives.
   public let language: String

@@ -90,11 +90,3 @@ public protocol ModalPresenting: Sendable {
   @PageActor func prompt(_ message: String, preset: String, buttons: [String], from page: PageInstance) async
     -> (button: String, text: String)
 }
-
-/// Describes the device and the app to scripts.
-public protocol ConfigurationProviding: Sendable {
-  /// The object that scripts see as `WXEnvironment`.
-  var environment: ScriptValue { get }
-  /// The language tag that `locale.getLanguage` gives, such as `en-GB`.
-  var language: String { get }
-}

@@ -22,7 +22,7 @@ public struct PageHandlers: Sendable {
   /// come after them. The default is none.
   public var rewriters: [any URLRewriting]
   /// Describes the device and the app to the page. The default is the description that all of the host's pages get.
-  public var configuration: (any ConfigurationProviding)?
+  public var configuration: DefaultConfiguration?
   /// Gives the places of elements. The default is none: `dom.getComponentRect` answers with an error.
   public var layout: (any LayoutProviding)?
 
@@ -30,7 +30,7 @@ public struct PageHandlers: Sendable {
     images: any ImageLoading, exceptions: any ScriptExceptionHandling, navigator: any Navigating,
     storage: any StorageProviding, modals: any ModalPresenting, sockets: any WebSocketing = NoWebSockets(),
     monitor: (any Monitoring)? = nil, rewriters: [any URLRewriting] = [],
-    configuration: (any ConfigurationProviding)? = nil, layout: (any LayoutProviding)? = nil
+    configuration: DefaultConfiguration? = nil, layout: (any LayoutProviding)? = nil
   ) {
     self.images = images
     self.exceptions = exceptions

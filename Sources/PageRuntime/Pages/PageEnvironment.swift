@@ -16,7 +16,7 @@ public final class PageEnvironment: Sendable {
   public let bundles: BundleLoader?
   /// The handlers, modules, components and services that the app registered.
   public let registry: PageRegistry
-  let configuration: any ConfigurationProviding
+  let configuration: DefaultConfiguration
   let clipboard = Clipboard()
   let channels = Channels()
   package let frameworks: FrameworkPool
@@ -29,7 +29,7 @@ public final class PageEnvironment: Sendable {
   ///   - factory: makes all pages.
   package init(
     resources: ResourceLoader, bundles: BundleLoader?, registry: PageRegistry,
-    configuration: any ConfigurationProviding, frameworks: FrameworkPool,
+    configuration: DefaultConfiguration, frameworks: FrameworkPool,
     fallback: @escaping FallbackChoice = { _, _ in nil },
     factory: @escaping PageFactory = { CachingPageInstance(environment: $0, registry: $1) }
   ) {

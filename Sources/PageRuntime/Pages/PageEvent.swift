@@ -47,8 +47,8 @@ public enum PageError: Error, Sendable, CustomStringConvertible {
   case noFramework(BundleType, url: String, advice: String)
   /// The bundle names a framework that does not exist.
   case unknownFramework(String, url: String)
-  /// The text is not a bundle.
-  case notABundle(url: String, BundleFault)
+  /// The text is not a bundle, with the reason in words: it is empty, HTML, JSON, an ES module, or bytes that are not UTF-8.
+  case notABundle(url: String, reason: String)
   /// The script has ended the page with `instanceWrap.error`.
   case refused(String)
   /// The page was destroyed while it opened.
@@ -67,7 +67,7 @@ public enum PageError: Error, Sendable, CustomStringConvertible {
       "\(url): the bundle is of the type \(type.rawValue), for which no framework was given: \(advice)"
     case .unknownFramework(let name, let url):
       "\(url): the bundle names the framework \(name.quotedForMessage) in its first line; known are \(BundleType.allCases.map(\.rawValue).joined(separator: ", "))"
-    case .notABundle(let url, let fault): "\(url) is not a bundle: \(fault)"
+    case .notABundle(let url, let reason): "\(url) is not a bundle: \(reason)"
     case .refused(let reason): "the page gave up: \(reason)"
     case .destroyed: "the page was destroyed"
     case .superseded: "the page was opened again meanwhile"

@@ -43,7 +43,7 @@ extension PageInstance {
   }
 
   /// The description of the device and the app that the page's scripts get.
-  var configuration: any ConfigurationProviding { registry.handlers.configuration ?? environment.configuration }
+  var configuration: DefaultConfiguration { registry.handlers.configuration ?? environment.configuration }
 
   /// Sends a request, counts its answers in ``timings``, and gives it up after a time.
   ///

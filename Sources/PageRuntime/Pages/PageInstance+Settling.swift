@@ -5,9 +5,18 @@ extension PageInstance {
   /// - Parameters:
   ///   - limit: the longest wait.
   ///   - timers: the longest time to a timer's due time at which it is waited for.
-  /// - Returns: the work that was still under way at the end.
+  /// - Returns: `true` if no such work was left at the end.
   @discardableResult
-  public func settle(within limit: Duration, timers: Duration = PendingWork.timerLimit) async -> PendingWork {
+  public func settle(within limit: Duration, timers: Duration = .milliseconds(200)) async -> Bool {
+    await pendingWork(within: limit, timers: timers).isSettled
+  }
+
+  /// Waits as ``settle(within:timers:)`` does.
+  ///
+  /// - Returns: the work that was still under way at the end.
+  package func pendingWork(
+    within limit: Duration, timers: Duration = PendingWork.timerLimit
+  ) async -> PendingWork {
     let deadline = ContinuousClock.now + limit
     while true {
       let now = ContinuousClock.now

@@ -76,7 +76,7 @@ import ScriptEngine
   /// The argument of the latest `meta.setViewport`.
   public internal(set) var viewport: ScriptValue = [:]
   /// The latest messages and questions that the page has shown, at most 100.
-  public internal(set) var messages: [PageMessage] = []
+  package internal(set) var messages: [PageMessage] = []
   /// The ref of the input that has the focus.
   public internal(set) var focusedInput: String?
   /// The selection in its text, in UTF-16 units.
@@ -84,7 +84,7 @@ import ScriptEngine
   /// The ref of the latest `dom.scrollToElement`.
   public internal(set) var scrollTarget: String?
   /// The fonts and other rules that the page has added.
-  public internal(set) var rules: [PageRule] = []
+  package internal(set) var rules: [PageRule] = []
 
   /// A page that is not opened yet.
   ///
@@ -161,7 +161,7 @@ import ScriptEngine
     guard move(to: .evaluating) else { throw overtaken }
     let name = options.bundleURL ?? url?.text ?? "page-\(id).js"
     let declared = options.type ?? BundleType.declared(in: source, url: url)
-    if declared == nil, let fault = BundleFault(in: source) { throw fail(.notABundle(url: name, fault)) }
+    if declared == nil, let fault = BundleFault(in: source) { throw fail(.notABundle(url: name, reason: "\(fault)")) }
     if declared == nil, let named = BundleType.nameInComment(source) {
       throw fail(.unknownFramework(named, url: name))
     }

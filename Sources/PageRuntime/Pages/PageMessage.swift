@@ -3,13 +3,13 @@ import HTTPTransport
 /// A message that a page has shown, or a question that it has asked, with the module `modal`.
 public struct PageMessage: Hashable, Sendable, Codable {
   /// The method that the script called.
-  public enum Kind: String, Hashable, Sendable, Codable {
+  package enum Kind: String, Hashable, Sendable, Codable {
     /// A method of the module `modal`.
     case toast, alert, confirm, prompt
   }
 
   /// The method that the script called.
-  public let kind: Kind
+  package let kind: Kind
   /// The message or the question.
   public let text: String
   /// The titles of the buttons; empty for a toast.

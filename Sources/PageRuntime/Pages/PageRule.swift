@@ -3,15 +3,15 @@ import HTTPCache
 import ScriptEngine
 
 /// A rule that a page has added with `dom.addRule`, such as a font.
-public struct PageRule: Hashable, Sendable {
+package struct PageRule: Hashable, Sendable {
   /// The first argument of the call, such as `fontFace`.
-  public let kind: String
+  package let kind: String
   /// The second argument of the call, such as `{fontFamily, src}`.
-  public let values: ScriptValue
+  package let values: ScriptValue
   /// `true` once the font's bytes are in the cache.
-  public internal(set) var isLoaded = false
+  package internal(set) var isLoaded = false
   /// The reason for which the font could not be loaded.
-  public internal(set) var failure: String?
+  package internal(set) var failure: String?
 
   /// The reference inside `url(…)`.
   var source: String? {

@@ -1,23 +1,23 @@
 import HTTPTransport
 
 /// The work that a page still had under way when waiting for it ended.
-public struct PendingWork: Hashable, Sendable, Codable {
+package struct PendingWork: Hashable, Sendable, Codable {
   /// The default limit for timers that are waited for, 200 ms: enough for work that a script puts off to its next turn,
   /// and for its pauses while a user types.
-  public static let timerLimit: Duration = .milliseconds(200)
+  package static let timerLimit: Duration = .milliseconds(200)
 
   /// The number of requests of the script, and of pictures, documents and pages that elements load.
-  public package(set) var requests = 0
+  package var requests = 0
   /// The number of calls of methods that make no request.
-  public package(set) var calls = 0
+  package var calls = 0
   /// The number of timers that were due within ``limit``.
-  public package(set) var dueTimers = 0
+  package var dueTimers = 0
   /// The number of timers that were due after ``limit``. They are not waited for.
-  public package(set) var laterTimers = 0
+  package var laterTimers = 0
   /// The number of timers that repeat. They are not waited for.
-  public package(set) var intervals = 0
+  package var intervals = 0
   /// The longest time to a timer's due time at which the timer is waited for.
-  public package(set) var limit = PendingWork.timerLimit
+  package var limit = PendingWork.timerLimit
 
   package init() {}
 
@@ -52,7 +52,7 @@ public struct PendingWork: Hashable, Sendable, Codable {
   }
 
   /// `true` if no work was left that is waited for.
-  public var isSettled: Bool { requests == 0 && calls == 0 && dueTimers == 0 }
+  package var isSettled: Bool { requests == 0 && calls == 0 && dueTimers == 0 }
 
   /// The work that was left: `2 requests, 1 timer`. Empty if the page had settled.
   package var busyText: String {

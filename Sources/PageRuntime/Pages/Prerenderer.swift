@@ -4,20 +4,20 @@ import ScriptEngine
 
 /// Pages that are rendered before they are opened. Each waits a limited time for an opening of the same URL with the same
 /// options and data.
-@PageActor public final class Prerenderer {
+@PageActor package final class Prerenderer {
   /// The limits of pages that wait.
-  public struct Limits: Hashable, Sendable {
+  package struct Limits: Hashable, Sendable {
     /// The largest number of pages; one more is refused.
-    public var pages = 3
+    package var pages = 3
     /// The longest time that a page waits, counted from the request for it.
-    public var timeToLive: Duration = .seconds(60)
+    package var timeToLive: Duration = .seconds(60)
 
     /// Three pages, 60 seconds.
-    public init() {}
+    package init() {}
   }
 
   /// The outcome for a page, by its URL.
-  public enum Event: Hashable, Sendable {
+  package enum Event: Hashable, Sendable {
     /// The page is ready.
     case ready(String)
     /// The page was opened.
@@ -49,10 +49,10 @@ import ScriptEngine
   package nonisolated init(limits: Limits = Limits()) { self.limits = limits }
 
   /// The events from now on. A reader that falls behind by more than 1,000 loses the oldest.
-  public var events: AsyncStream<Event> { broadcast.listen() }
+  package var events: AsyncStream<Event> { broadcast.listen() }
 
   /// The number of pages that wait or are being rendered.
-  public var count: Int { entries.count }
+  package var count: Int { entries.count }
 
   /// Renders a page ahead, and returns when it is ready: when its requests have ended too, or its time is up. A page that
   /// waits already stays.
@@ -119,14 +119,14 @@ import ScriptEngine
 }
 
 /// An error of rendering a page ahead.
-public enum PrerenderError: Error, Hashable, Sendable, CustomStringConvertible {
+package enum PrerenderError: Error, Hashable, Sendable, CustomStringConvertible {
   /// As many pages wait as ``Prerenderer/Limits/pages`` allows.
   case full(url: String, limit: Int)
 
-  public var description: String {
+  package var description: String {
     switch self {
     case .full(let url, let limit):
-      "\(url) is not rendered ahead: \(limit) pages wait already, which is the limit (HostConfiguration.prerendering)"
+      "\(url) is not rendered ahead: \(limit) pages wait already, which is the limit"
     }
   }
 }

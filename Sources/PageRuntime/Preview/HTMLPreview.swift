@@ -5,7 +5,7 @@ import ScriptEngine
 ///
 /// Nothing in it runs: texts of the page are escaped or left out, and the document's Content-Security-Policy forbids
 /// scripts.
-public struct HTMLPreview: Sendable {
+package struct HTMLPreview: Sendable {
   private let tree: ElementTree
   private let title: String
   private let rules: [PageRule]
@@ -29,7 +29,7 @@ public struct HTMLPreview: Sendable {
   }
 
   /// The whole document.
-  public var html: String {
+  package var html: String {
     """
     <!doctype html>
     <html lang="en"><head><meta charset="utf-8"><title>\(title.escaped)</title>

@@ -11,7 +11,7 @@ extension PageInstance {
   ///   - embedding: `true` puts the pictures and fonts that the page has loaded into the document, so that it needs no other
   ///     file; `false` puts their URLs there.
   ///   - limit: the largest number of bytes that one page embeds; URLs stand for the rest.
-  public func preview(title: String? = nil, embedding: Bool = true, limit: Int = 64 << 20) async -> HTMLPreview {
+  package func preview(title: String? = nil, embedding: Bool = true, limit: Int = 64 << 20) async -> HTMLPreview {
     let (tree, rules, url) = (tree, rules, url)
     let resources = embedding ? await embeddedResources(limit: limit) : [:]
     var pages: [String: HTMLPreview] = [:]

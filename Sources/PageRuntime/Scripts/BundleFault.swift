@@ -3,7 +3,7 @@ import Foundation
 import HTTPTransport
 
 /// The reason for which a text cannot be a bundle.
-public enum BundleFault: String, Hashable, Sendable, CustomStringConvertible {
+package enum BundleFault: String, Hashable, Sendable, CustomStringConvertible {
   /// The text is empty.
   case empty
   /// The text is HTML: the server may have answered with a page of its own.
@@ -49,7 +49,7 @@ public enum BundleFault: String, Hashable, Sendable, CustomStringConvertible {
     }
   }
 
-  public var description: String {
+  package var description: String {
     switch self {
     case .empty: "it is empty"
     case .html: "it is HTML: the server may have answered with a page of its own"

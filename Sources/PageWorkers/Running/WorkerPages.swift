@@ -239,7 +239,7 @@ final class RecordedExceptions: ScriptExceptionHandling {
 
 extension PageInstance {
   fileprivate func settle(_ wait: PageWait) async -> PendingWork {
-    await settle(within: .seconds(wait.settle), timers: .seconds(wait.timers))
+    await pendingWork(within: .seconds(wait.settle), timers: .seconds(wait.timers))
   }
 
   /// The HTML of the page, with the daemon's URLs in place of the ones that its elements refer to.

@@ -55,7 +55,7 @@ actor OwnPage: RenderedPage {
   }
 
   private func settle() async -> PendingWork {
-    await page.settle(within: request.wait, timers: request.timers)
+    await page.pendingWork(within: request.wait, timers: request.timers)
   }
 
   func fire(_ event: FiredEvent) async -> RenderFault? {

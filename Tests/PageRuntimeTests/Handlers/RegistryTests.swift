@@ -133,7 +133,7 @@ import Testing
   func ownConfiguration() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in
       let own = DefaultConfiguration(["deviceWidth": 1], language: "fi")
-      fixture.registry.register(own as any ConfigurationProviding, as: \.configuration)
+      fixture.registry.register(own, as: \.configuration)
       let shown = try await fixture.shown(
         "module('locale').getLanguage(function (l) { show([l, weex.config.env.deviceWidth]) })")
       #expect(shown == #"["fi",1]"#)
