@@ -34,15 +34,10 @@ public struct LayoutRect: Hashable, Sendable {
     self.height = height
   }
 
-  /// The distance of the right edge from the page's left edge.
-  public var right: Double { left + width }
-  /// The distance of the bottom edge from the page's top edge.
-  public var bottom: Double { top + height }
-
   fileprivate var scriptValue: ScriptValue {
     [
-      "width": .number(width), "height": .number(height), "left": .number(left), "right": .number(right),
-      "top": .number(top), "bottom": .number(bottom),
+      "width": .number(width), "height": .number(height), "left": .number(left), "right": .number(left + width),
+      "top": .number(top), "bottom": .number(top + height),
     ]
   }
 }

@@ -26,8 +26,7 @@ public struct WebSocketRequest: Hashable, Sendable {
   /// The page's id.
   public var page: String
 
-  /// A request to connect.
-  public init(url: String, protocols: [String] = [], fields: HTTPFields = [:], page: String = "") {
+  package init(url: String, protocols: [String] = [], fields: HTTPFields = [:], page: String = "") {
     self.url = url
     self.protocols = protocols
     self.fields = fields

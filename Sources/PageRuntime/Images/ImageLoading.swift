@@ -27,7 +27,7 @@ public struct ImageRequest: Sendable {
   public var priority: LoadPriority
 
   /// A request for a picture; each default is that of an element without the attribute.
-  public init(
+  package init(
     url: String, pageURL: PageURL? = nil, page: String = "", frame: (width: Double, height: Double)? = nil,
     quality: String? = nil, isSharpened: Bool = false, blurRadius: Double = 0, priority: LoadPriority = .normal
   ) {
