@@ -19,8 +19,6 @@
 @_exported import PageRuntime
 // Values that go to scripts and come from them.
 @_exported import ScriptEngine
-// The options of web sockets.
-@_exported import WebSocketTransport
 
 // The host's logger.
 @_exported import struct Logging.Logger

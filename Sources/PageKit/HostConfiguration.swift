@@ -6,7 +6,6 @@ import HTTPTransport
 import HTTPTypes
 import Logging
 import PageRuntime
-import WebSocketTransport
 
 /// The configuration of a host. Every property has a default.
 public struct HostConfiguration: Sendable {
@@ -57,8 +56,6 @@ public struct HostConfiguration: Sendable {
   public var saver = DataSaver()
   /// The description of the device and the app that scripts get.
   public var device = DefaultConfiguration()
-  /// The options of pages' web sockets.
-  public var sockets = WebSocketTransport.Options()
   /// The options of scripts: frameworks, engines and limits.
   public var scripts = ScriptConfiguration()
   /// Makes all pages: those that the app opens, embedded ones, and those that `navigator` pushes.

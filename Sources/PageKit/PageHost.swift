@@ -116,14 +116,12 @@ public final class PageHost: Sendable {
   }
 
   private static func sockets(_ configuration: HostConfiguration) -> WebSocketTransport.Options {
-    var options = configuration.sockets
-    options.certificateAuthorities = options.certificateAuthorities ?? configuration.certificateAuthorities
+    var options = WebSocketTransport.Options()
+    options.certificateAuthorities = configuration.certificateAuthorities
     // Web sockets are limited to the origins that requests may go to.
-    let (own, general) = (options.permission, configuration.resources.permission)
-    options.permission = { text in
-      try own(text)
+    options.permission = { [permission = configuration.resources.permission] text in
       // ws becomes http, and wss https.
-      if let url = PageURL("http" + text.dropFirst(2)) { try general(url) }
+      if let url = PageURL("http" + text.dropFirst(2)) { try permission(url) }
     }
     return options
   }

@@ -3,36 +3,36 @@ import NIOPosix
 import PageRuntime
 
 /// Web sockets by RFC 6455, without extensions: the default of the handler `sockets`.
-public struct WebSocketTransport: WebSocketing {
+package struct WebSocketTransport: WebSocketing {
   /// The limits and the trust of connections.
-  public struct Options: Sendable {
+  package struct Options: Sendable {
     /// The longest time for name resolution, connection, TLS and the opening request together.
-    public var connectTimeout: Duration = .seconds(10)
+    package var connectTimeout: Duration = .seconds(10)
     /// The longest time for the server to answer a close.
-    public var closeTimeout: Duration = .seconds(5)
+    package var closeTimeout: Duration = .seconds(5)
     /// The largest length of an incoming message in bytes.
-    public var messageLimit = 16 << 20
+    package var messageLimit = 16 << 20
     /// The path of a PEM file of certificate authorities; `nil` for the system's.
-    public var certificateAuthorities: String?
+    package var certificateAuthorities: String?
     /// Called with the URL before a connection is made. If it throws, the page gets the error as text.
-    public var permission: @Sendable (String) throws -> Void = { _ in }
+    package var permission: @Sendable (String) throws -> Void = { _ in }
 
     /// 10 s to connect, 5 s to close, 16 MiB per message.
-    public init() {}
+    package init() {}
   }
 
   private let connector: WebSocketConnector
   private let options: Options
 
   /// A transport on the process's event loops.
-  public init(_ options: Options = Options()) {
+  package init(_ options: Options = Options()) {
     self.options = options
     connector = WebSocketConnector(group: MultiThreadedEventLoopGroup.singleton, options: options)
   }
 
   /// Connects, sends the page's messages, and returns when the connection has ended. Cancelling the task closes it with
   /// 1001.
-  public func run(
+  package func run(
     _ request: WebSocketRequest, commands: AsyncStream<WebSocketCommand>,
     receive: @escaping @Sendable (WebSocketEvent) async -> Void
   ) async {
