@@ -1,16 +1,16 @@
 import Hummingbird
 
-/// The controls of a server, which its parts register: checks, gauges, and what its admin can have done.
+/// The controls of a server, which its parts register: checks, gauges, and the actions of the admin.
 package struct ServerControls: Sendable {
   /// The checks of `/readyz`.
   package var checks: [HealthCheck] = []
-  /// Begins a new launch: everything is verified again. Throws what the caller is told.
+  /// Starts a new launch, which verifies everything again. Throws the error that the caller is shown.
   package var relaunch: @Sendable () async throws -> Void = {}
   /// Empties the response caches.
   package var clearCache: @Sendable () async throws -> Void = {}
-  /// Add routes behind `/admin`; requests for them have shown the token.
+  /// Add routes behind `/admin`; their requests have been authenticated.
   package var adminRoutes: [@Sendable (RouterGroup<HostRequestContext>) -> Void] = []
-  /// Sets gauges that are only looked at when metrics are scraped.
+  /// Sets the gauges that are read only when metrics are scraped.
   package var updateMetrics: @Sendable () async -> Void = {}
 
   package init(

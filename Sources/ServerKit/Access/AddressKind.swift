@@ -1,10 +1,10 @@
-/// The purpose of an address, as IANA's registries of special addresses have it.
+/// The purpose of an address, after IANA's registries of special-purpose addresses.
 package enum AddressKind: String, Hashable, Sendable {
   case global
   case loopback
   case privateUse = "private"
   case linkLocal = "link-local"
-  /// Behind a provider's translation: RFC 6598.
+  /// Addresses behind a provider's address translation: RFC 6598.
   case sharedSpace = "shared (carrier-grade NAT)"
   case multicast
   case unspecified
@@ -34,7 +34,7 @@ package enum AddressKind: String, Hashable, Sendable {
     ("203.0.113.0/24", .reserved), ("224.0.0.0/4", .multicast), ("240.0.0.0/4", .reserved),
   ])
 
-  /// RFC 6890 §2.2.3. Only 2000::/3 is given out: everything else that is not named here is reserved.
+  /// RFC 6890 §2.2.3. IANA assigns addresses of 2000::/3 only: all others that are not named here are reserved.
   private static let six = rows([
     ("::/128", .unspecified), ("::1/128", .loopback), ("2001::/23", .reserved), ("2001:db8::/32", .reserved),
     ("3fff::/20", .reserved), ("2000::/3", .global), ("fc00::/7", .privateUse), ("fe80::/10", .linkLocal),

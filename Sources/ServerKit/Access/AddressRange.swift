@@ -1,10 +1,11 @@
-/// Addresses that begin alike: `10.0.0.0/8`.
+/// A range of addresses with a common prefix: `10.0.0.0/8`.
 package struct AddressRange: Hashable, Sendable {
   package let base: HostAddress
   /// The number of significant bits.
   package let length: Int
 
-  /// Returns `nil` if the text is not an address, or has a length out of range. Without a length it is one address.
+  /// Returns `nil` if the text is not an address, or has a length out of range. Without a length the range is one
+  /// address.
   package init?(_ text: String) {
     let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
     guard let base = parts.first.flatMap({ HostAddress(String($0)) }) else { return nil }

@@ -2,7 +2,7 @@ import Foundation
 
 /// An IP address, as bytes.
 package struct HostAddress: Hashable, Sendable {
-  /// 4 or 16, in network order.
+  /// 4 or 16 bytes, in network order.
   package let bytes: [UInt8]
 
   /// Reads an address as sockets write it: `127.0.0.1`, `::1`, `fe80::1%eth0`.
@@ -19,7 +19,8 @@ package struct HostAddress: Hashable, Sendable {
     }
   }
 
-  /// Reads a URL's host, also in the forms that resolvers take for IPv4 addresses: `2130706433`, `0x7f.1`, `017700000001`.
+  /// Reads a URL's host, also in the forms that resolvers accept for IPv4 addresses: `2130706433`, `0x7f.1`,
+  /// `017700000001`.
   package init?(host: String) {
     let text = host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
     if let address = HostAddress(text) {
@@ -35,7 +36,7 @@ package struct HostAddress: Hashable, Sendable {
 
   package init(bytes: [UInt8]) { self.bytes = bytes }
 
-  /// The IPv4 address that an IPv6 one stands for; `nil` if there is none.
+  /// The IPv4 address that is embedded in an IPv6 address; `nil` if there is none.
   package var embedded: HostAddress? {
     guard bytes.count == 16 else { return nil }
     // RFC 4291 §2.5.5.2: ::ffff:a.b.c.d. RFC 6052 §2.1: 64:ff9b::a.b.c.d.
@@ -46,7 +47,7 @@ package struct HostAddress: Hashable, Sendable {
     return bytes[0] == 0x20 && bytes[1] == 0x02 ? HostAddress(bytes: Array(bytes[2..<6])) : nil
   }
 
-  /// As sockets write it.
+  /// The address as sockets write it.
   package var text: String {
     var buffer = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
     _ = inet_ntop(bytes.count == 4 ? AF_INET : AF_INET6, bytes, &buffer, socklen_t(buffer.count))

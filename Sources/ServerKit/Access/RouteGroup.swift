@@ -1,4 +1,4 @@
-/// Routes that a listener carries together, or not at all.
+/// A group of routes. A listener has all routes of a group or none.
 package enum RouteGroup: String, CaseIterable, Sendable {
   /// Bundles and files of releases, the manifest, the checksums, the releases and their events, and the webhook, which
   /// is signed.
@@ -11,18 +11,18 @@ package enum RouteGroup: String, CaseIterable, Sendable {
   case dashboard
   case status
   case metrics
-  /// `/admin`, which asks for the token wherever it is.
+  /// `/admin`, which requires the token on every listener.
   case admin
 
-  /// True if its routes are for everybody, on whatever listener.
+  /// `true` if any listener may serve its routes to everybody.
   package var isOpen: Bool { self == .bundles || self == .health }
 
-  /// The groups that a public listener carries only if the settings name them.
+  /// The groups that a public listener serves only if the settings name them.
   package static let guarded = allCases.filter { !$0.isOpen }
 }
 
 extension Sequence where Element == RouteGroup {
-  /// As sentences have them, in their order: `pages, status and metrics`.
+  /// The groups as a list in a sentence, in their order: `pages, status and metrics`.
   package var list: String {
     let names = Set(self)
     let words = RouteGroup.allCases.filter(names.contains).map(\.rawValue)

@@ -2,9 +2,9 @@ import HTTPTypes
 
 /// The rules for requests to pages, status and administration.
 ///
-/// A daemon on a user's own machine is within reach of every web page that the user's browser shows: one may send it
-/// forms (cross-site request forgery), or have its own name resolve to this machine and read the answers (DNS
-/// rebinding). Bundles, their checksums and their releases are for everybody. Pure.
+/// Every web page in a browser on the daemon's machine can reach the daemon: it may send forms to it (cross-site
+/// request forgery), or let its own name resolve to this machine and read the answers (DNS rebinding). The rules refuse
+/// such requests. Bundles, their checksums and their releases are open to everybody.
 package struct SiteRules: Sendable {
   /// The reason why a request is refused.
   enum Refusal: Error, Hashable, Sendable, CustomStringConvertible {
@@ -22,7 +22,7 @@ package struct SiteRules: Sendable {
       }
     }
 
-    /// For metrics.
+    /// The name of the rule in metrics.
     var name: String {
       switch self {
       case .host: "host"
@@ -50,21 +50,22 @@ package struct SiteRules: Sendable {
   init(hosts: some Sequence<String>) { self.hosts = Set(hosts.map { $0.lowercased() }) }
 
   /// - Parameters:
-  ///   - group: where the router has found the route: it takes paths for the same that differ as texts, like `//status`.
-  ///   - showsToken: `true` if the request has the bearer token, which no foreign page knows.
-  /// - Returns: `nil` if the request may be answered.
+  ///   - group: the group of the route that the router has found. Paths alone do not tell: `//status` is the same route
+  ///     as `/status`.
+  ///   - showsToken: `true` if the request has the bearer token, which no page of another site knows.
+  /// - Returns: `nil` if the request is permitted.
   func refusal(of head: HTTPRequest, to group: RouteGroup, showsToken: Bool) -> Refusal? {
     guard !group.isOpen, !showsToken else { return nil }
     let path = (head.path ?? "/").prefix { $0 != "?" }
-    // Browsers always say whom they mean.
+    // Browsers always send the host.
     let authority = head.host ?? ""
     guard authority.isEmpty || Self.host(of: authority).map(accepts) ?? false else { return .host(authority) }
     let isSafe = head.method == .get || head.method == .head || head.method == .options
-    // A sandboxed preview has an opaque origin, and only displays.
+    // The preview of a page is sandboxed: its origin is opaque, and it only shows pictures.
     if isSafe, path == "/resources" { return nil }
     if let origin = head.headerFields[.origin], !Self.isSame(origin, authority) { return .origin(origin) }
     if Self.metadata("Site", head) == "cross-site", !(isSafe && Self.isNavigation(head)) { return .crossSite }
-    // Administration needs a token, and says so itself.
+    // Administration checks its token itself.
     if head.method == .post, Self.hasBody(head), group != .admin {
       let type = head.headerFields[.contentType]
       guard let type, Self.isJSON(type) else { return .contentType(type) }
@@ -74,13 +75,13 @@ package struct SiteRules: Sendable {
 
   private func accepts(_ host: Substring) -> Bool {
     let name = host.lowercased()
-    // A name can be made to resolve to any address; an address says itself whose it is.
+    // The owner of a name can make it resolve to any address; an IP address cannot be redirected in this way.
     return name == "localhost" || hosts.contains(name) || HostAddress(name) != nil
   }
 
   /// RFC 9110 §7.2: the host without its port, and an IPv6 address without its brackets.
   ///
-  /// - Returns: `nil` if anything else than a port is behind the host.
+  /// - Returns: `nil` if anything but a port follows the host.
   private static func host(of authority: String) -> Substring? {
     let host: Substring
     let port: Substring
@@ -95,13 +96,13 @@ package struct SiteRules: Sendable {
     return port.isEmpty || isPort ? host : nil
   }
 
-  /// RFC 6454 §7: the scheme does not count, since a proxy before this server may have taken the TLS off.
+  /// RFC 6454 §7. The scheme is ignored, since a proxy before this server may have terminated TLS.
   private static func isSame(_ origin: String, _ authority: String) -> Bool {
     guard let start = origin.firstRange(of: "://")?.upperBound else { return false }
     return origin[start...].lowercased() == authority.lowercased()
   }
 
-  /// Fetch Metadata: a link that a user follows in a window of its own shows nothing to the page that it was on.
+  /// Fetch Metadata: a link that a user opens in a window of its own discloses nothing to the page it was on.
   private static func isNavigation(_ head: HTTPRequest) -> Bool {
     metadata("Mode", head) == "navigate" && metadata("Dest", head) == "document"
   }

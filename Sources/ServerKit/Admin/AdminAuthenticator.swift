@@ -2,24 +2,26 @@ import CCrypto
 import HTTPTransport
 import HTTPTypes
 
-/// Compares the token that callers show.
+/// Compares the tokens of requests with the admin token.
 struct AdminAuthenticator: Sendable {
   private let digest: SHA256Digest
 
-  /// Returns `nil` if libcrypto cannot digest.
+  /// Returns `nil` if libcrypto has no SHA-256.
   init?(token: String) {
     guard let digest = try? Self.digest(of: token) else { return nil }
     self.digest = digest
   }
 
-  /// Returns `true` if it is shown as a bearer token. RFC 6750 §2.1.
+  /// Returns `true` if the field has the token as a bearer token. RFC 6750 §2.1.
   func accepts(authorization: String?) -> Bool {
     Self.credentials("bearer", in: authorization).map { isToken(String($0)) } ?? false
   }
 
-  /// Returns `true` if it is shown as a password, with any name, so that a browser can ask for it. RFC 7617 §2.
+  /// Returns `true` if the field has the token as a password, with any name, so that a browser can ask for it. RFC 7617
+  /// §2.
   ///
-  /// A browser then shows it with each request, whoever makes the page do that: it does not tell where one comes from.
+  /// A browser then sends it with every request, also with those that pages of other sites cause: it does not show
+  /// which page a request comes from.
   func accepts(password authorization: String?) -> Bool {
     guard let credentials = Self.credentials("basic", in: authorization), credentials.utf8.count <= 16 << 10,
       let bytes = Base64.decode(String(credentials)), let colon = bytes.firstIndex(of: UInt8(ascii: ":"))
@@ -27,7 +29,7 @@ struct AdminAuthenticator: Sendable {
     return isToken(String(decoding: bytes[(colon + 1)...], as: UTF8.self))
   }
 
-  /// The `WWW-Authenticate` field. RFC 6750 §3: a wrong token is told from none.
+  /// The `WWW-Authenticate` field. RFC 6750 §3: a wrong token gets another challenge than a missing one.
   static func challenge(with authorization: String?) -> HTTPFields {
     let bearer = #"Bearer realm="renderhost""# + (authorization == nil ? "" : #", error="invalid_token""#)
     var fields = HTTPFields()
@@ -42,7 +44,7 @@ struct AdminAuthenticator: Sendable {
     return authorization[space...].drop { $0 == " " }
   }
 
-  /// A comparison in constant time: both are digested, so that lengths are not disclosed either.
+  /// Compares digests in constant time, so that lengths are not disclosed either.
   private func isToken(_ text: String) -> Bool {
     guard let given = try? Self.digest(of: text) else { return false }
     return CRYPTO_memcmp(given.bytes, digest.bytes, SHA256Digest.byteCount) == 0

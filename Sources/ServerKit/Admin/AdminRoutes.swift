@@ -2,7 +2,7 @@ import HTTPTypes
 import Hummingbird
 import Logging
 
-/// `/admin/…`, for who shows the token. Without a token there are none, and the answer is 404.
+/// The routes `/admin/…`, which require the token. If no token is set, they do not exist and the answer is 404.
 struct AdminRoutes: Sendable {
   let controls: ServerControls
   let report: SettingsReport
@@ -32,7 +32,7 @@ struct AdminRoutes: Sendable {
   }
 }
 
-/// RFC 6750 §3: who shows no token is told what is asked for; who shows a wrong one, that it is wrong.
+/// RFC 6750 §3: a request without a token gets the challenge, one with a wrong token an error too.
 private struct AdminMiddleware: RouterMiddleware {
   typealias Context = HostRequestContext
 
@@ -46,7 +46,7 @@ private struct AdminMiddleware: RouterMiddleware {
       context.logger.notice("An admin's token was refused")
       let challenge = authorization == nil ? "Bearer" : #"Bearer error="invalid_token""#
       throw HTTPError(
-        .unauthorized, headers: [.wwwAuthenticate: challenge], message: "this needs the admin's bearer token")
+        .unauthorized, headers: [.wwwAuthenticate: challenge], message: "the admin's bearer token is required")
     }
     return try await next(request, context)
   }

@@ -7,7 +7,7 @@ struct OperatingRoutes: Sendable {
   let controls: ServerControls
   let metrics: HostMetrics
   let report: SettingsReport
-  /// `nil` for no admin routes.
+  /// The token of the admin; `nil` for no admin routes.
   let adminToken: String?
 
   func add(to routes: ListenerRoutes) {
@@ -22,7 +22,7 @@ struct OperatingRoutes: Sendable {
     routes.add(.admin) { AdminRoutes(controls: controls, report: report, token: adminToken).add(to: $0) }
   }
 
-  /// - Parameter withReasons: pass `true` to tell what is wrong, which names folders and servers.
+  /// - Parameter withReasons: `true` to give the problems, which name folders and servers.
   private func readiness(withReasons: Bool) async -> Response {
     struct Readiness: Encodable {
       var ready: Bool

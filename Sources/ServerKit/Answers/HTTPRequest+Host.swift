@@ -1,11 +1,11 @@
 import HTTPTypes
 
 extension HTTPRequest {
-  /// The host that a request is for, with the port if it is named: HTTP/2 may leave `:authority` out, and have a Host
-  /// field in its place. RFC 9113 §8.3.1.
+  /// The host that a request names, with its port if there is one. HTTP/2 may have a Host field in place of
+  /// `:authority`. RFC 9113 §8.3.1.
   package var host: String? { authority ?? hostFields.first }
 
-  /// Host fields beside what HTTP/1 and HTTP/2 make the authority of.
+  /// The Host fields besides the one that became the authority.
   package var hostFields: [String] { Self.hostField.map { headerFields[values: $0] } ?? [] }
 
   private static let hostField = HTTPField.Name("Host")

@@ -4,7 +4,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 
-/// Answers in JSON, all with the same head.
+/// Makes JSON responses with common header fields.
 package enum JSONAnswer {
   package static func error(_ status: HTTPResponse.Status, _ reason: String, _ fields: HTTPFields = [:]) -> Response {
     json(["error": reason], status: status, fields)
@@ -25,7 +25,8 @@ package enum JSONAnswer {
     text(JSONValue.object(members).text, status: status)
   }
 
-  /// Not to be stored unless the fields say otherwise, because it tells of the moment.
+  /// Makes a response that caches must not store, unless the fields say otherwise, because it describes the present
+  /// state.
   package static func text(_ text: [UInt8], status: HTTPResponse.Status = .ok, _ fields: HTTPFields = [:]) -> Response {
     var fields = fields
     fields[.contentType] = "application/json"

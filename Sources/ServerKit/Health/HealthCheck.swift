@@ -1,8 +1,8 @@
-/// A condition for the host to be ready for work.
+/// A condition for the host to be ready.
 package struct HealthCheck: Sendable {
   /// `store`, `release`, `workers`
   package let name: String
-  /// Returns what is out of order, in one sentence; `nil` if nothing is.
+  /// Returns the problem in one sentence; `nil` if there is none.
   package let problem: @Sendable () async -> String?
 
   package init(name: String, problem: @escaping @Sendable () async -> String?) {
@@ -22,7 +22,7 @@ package struct HealthCheck: Sendable {
 }
 
 extension [HealthCheck] {
-  /// All of them, at the same time, in their order.
+  /// The outcomes of all checks in their order. The checks run at the same time.
   package func outcomes() async -> [HealthCheck.Outcome] {
     await withTaskGroup(of: (Int, HealthCheck.Outcome).self) { group in
       for (index, check) in enumerated() { group.addTask { (index, await check.outcome()) } }

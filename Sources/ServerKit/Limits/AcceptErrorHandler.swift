@@ -3,12 +3,11 @@ import Foundation
 import Logging
 import NIOCore
 
-/// Pauses accepting connections after an error, and says so: the first time, and then once a minute with how often it
-/// happened.
+/// Pauses accepting connections after an error, and logs it: the first time, and then at most once a minute with the
+/// number of errors.
 ///
-/// NIO's own `AcceptBackoffHandler` puts off the next read, but the channel stays registered for the read that has
-/// failed, and so tries again at once: 10,000 times a second. Only a channel that does not read by itself is
-/// unregistered.
+/// NIO's own `AcceptBackoffHandler` delays the next read, but the channel stays registered for the read that failed and
+/// so tries again at once: 10,000 times a second. Only a channel with `autoRead` off is unregistered.
 package final class AcceptErrorHandler: ChannelInboundHandler {
   package typealias InboundIn = any Channel
 
@@ -20,9 +19,9 @@ package final class AcceptErrorHandler: ChannelInboundHandler {
   package init(metrics: HostMetrics, logger: Logger) { (self.metrics, self.logger) = (metrics, logger) }
 
   /// - Parameters:
-  ///   - channel: one that listens.
-  ///   - connections: how many it may have. The limit is looked at before a read, and a read accepts up to four: with
-  ///     few connections it accepts one.
+  ///   - channel: a listening channel.
+  ///   - connections: the limit of open connections. It is checked before a read, and a read accepts up to four; with a
+  ///     small limit it accepts one.
   package static func add(to channel: any Channel, connections: Int, metrics: HostMetrics, logger: Logger) async {
     try? await channel.setOption(.maxMessagesPerRead, value: UInt(min(max(connections / 16, 1), 4))).get()
     try? await channel.eventLoop.submit {

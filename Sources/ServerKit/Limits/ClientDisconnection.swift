@@ -1,7 +1,7 @@
 import NIOCore
 import Synchronization
 
-/// The disconnection of the client of a connection, or of one stream of HTTP/2: work for that client alone ends then.
+/// The event that a client disconnects, or resets a stream of HTTP/2: work for that client alone ends then.
 package final class ClientDisconnection: Sendable {
   private struct State {
     var hasGone = false
@@ -13,7 +13,7 @@ package final class ClientDisconnection: Sendable {
 
   var hasHappened: Bool { state.withLock(\.hasGone) }
 
-  /// The client sends nothing more, and waits for nothing.
+  /// Records that the client sends nothing more and waits for no answer.
   func happen() {
     let waiting = state.withLock { state in
       state.hasGone = true
@@ -23,9 +23,9 @@ package final class ClientDisconnection: Sendable {
     for cancel in waiting { cancel() }
   }
 
-  /// Does something until the client goes.
+  /// Runs a body until the client disconnects.
   ///
-  /// - Throws: `CancellationError` when it has gone, and what the body throws.
+  /// - Throws: `CancellationError` after the disconnection, and the errors of the body.
   package func cancelling<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) async throws -> Value {
     let task = Task { try await body() }
     let number: Int? = state.withLock { state in
@@ -46,14 +46,15 @@ package final class ClientDisconnection: Sendable {
     }
   }
 
-  /// The disconnection of a request's channel; one that never occurs if the channel is not watched.
+  /// The disconnection of a request's client; one that never occurs if the channel has no
+  /// ``ClientDisconnectionHandler``.
   package static func of(_ channel: any Channel) async -> ClientDisconnection {
     await (try? channel.pipeline.handler(type: ClientDisconnectionHandler.self).map(\.disconnection).get())
       ?? ClientDisconnection()
   }
 }
 
-/// Notices that a client closes its side, as most do when they have lost their interest, or resets its stream.
+/// Detects that a client closes its side, as most do when they no longer want the answer, or resets its stream.
 final class ClientDisconnectionHandler: ChannelInboundHandler, RemovableChannelHandler {
   typealias InboundIn = NIOAny
 

@@ -1,6 +1,6 @@
 import NIOCore
 
-/// Closes a connection when its client has taken all that was written, or takes nothing any more.
+/// Closes a connection after its client has received all written bytes, or has stopped reading.
 final class ClosingConnection {
   private static let interval = TimeAmount.milliseconds(50)
 
@@ -11,9 +11,9 @@ final class ClosingConnection {
   private var left: Int
   private var lastTaken = NIODeadline.now()
 
-  /// Returns `nil` if nothing waits to be sent.
+  /// Returns `nil` if no bytes wait to be sent.
   ///
-  /// - Parameter patience: how long a client may take nothing.
+  /// - Parameter patience: the time without progress after which a client counts as stopped.
   init?(_ context: ChannelHandlerContext, patience: TimeAmount) {
     guard let options = context.channel.syncOptions else { return nil }
     (self.context, self.options, self.patience) = (context, options, patience)
@@ -30,7 +30,7 @@ final class ClosingConnection {
 
   func whenClosed(_ promise: EventLoopPromise<Void>?) { context.channel.closeFuture.cascade(to: promise) }
 
-  /// Closes at once.
+  /// Closes the connection at once.
   func end() {
     guard let check else { return }
     check.cancel()

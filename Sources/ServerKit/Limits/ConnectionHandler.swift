@@ -1,7 +1,7 @@
 import NIOCore
 
-/// Watches a connection's bytes, before TLS and HTTP are made of them: a client may not take its time for the
-/// handshake and its first head. How long a head may be, HTTP's decoder sees to.
+/// Watches the raw bytes of a connection, before TLS and HTTP, and limits the time for the handshake and the first
+/// head. HTTP's decoder limits the length of a head.
 final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = ByteBuffer
@@ -11,14 +11,14 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
   private let headTime: TimeAmount
   private let patience: TimeAmount
   private var deadline: Scheduled<Void>?
-  /// True if HTTP/1 is spoken and a head is next.
+  /// `true` if HTTP/1 is spoken and a head is next.
   private var isWaiting = false
   private var hasBytes = false
-  /// True if a request's line is complete; not known under TLS.
+  /// `true` if the request line is complete; unknown under TLS.
   private(set) var hasLine = false
   private let isPlain: Bool
   private var closing: ClosingConnection?
-  /// True once slow clients are no longer waited for.
+  /// `true` once slow clients are no longer waited for.
   private var isOutOfTime = false
 
   init(limits: ServerSettings.Limits, isPlain: Bool) {
@@ -42,16 +42,16 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    // Further requests are not answered.
+    // Later requests are not answered.
     guard closing == nil else { return }
     hasBytes = true
     if isWaiting, !hasLine { hasLine = !isPlain || unwrapInboundIn(data).readableBytesView.contains(0x0A) }
     context.fireChannelRead(data)
   }
 
-  /// Lets a slow client take all that was written before the connection is closed.
+  /// Lets a slow client receive all written bytes before the connection is closed.
   func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
-    // The daemon is out of time; that may come before the close, and after it.
+    // The time of the shutdown is over. This may happen before or after the close.
     if mode == .input { isOutOfTime = true }
     if let closing {
       if isOutOfTime { closing.end() }
@@ -65,10 +65,10 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     closing.begin()
   }
 
-  /// A head may come now.
+  /// Starts to wait for a head.
   func awaitHead() { (isWaiting, hasLine) = (true, false) }
 
-  /// A head has come.
+  /// Ends the wait for a head.
   func headArrived() {
     deadline?.cancel()
     deadline = nil
@@ -77,7 +77,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
   private func expire(_ context: ChannelHandlerContext) {
     deadline = nil
-    // Before HTTP has begun there is nobody to tell.
+    // Before HTTP has begun, no answer can be sent.
     if hasBytes, isWaiting {
       context.fireErrorCaught(SlowHeadError())
     } else {
@@ -86,5 +86,5 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
   }
 }
 
-/// A request's head took too long.
+/// The head of a request took too long.
 struct SlowHeadError: Error {}

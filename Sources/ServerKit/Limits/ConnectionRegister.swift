@@ -9,7 +9,7 @@ package final class ConnectionRegister: Sendable {
 
   /// Counts a connection.
   ///
-  /// - Returns: `false` if the address has as many as it may have; otherwise ``leave(_:)`` is to follow.
+  /// - Returns: `false` if the address has reached its limit; otherwise ``leave(_:)`` must follow.
   func enter(_ address: String) -> Bool {
     counts.withLock { counts in
       guard counts[address, default: 0] < limit else { return false }

@@ -2,15 +2,15 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 
-/// A body that ends with an error when it grows over its limit.
+/// A body that ends with an error if it exceeds its limit.
 struct LimitedBody: AsyncSequence, Sendable {
   let base: RequestBody
   let limit: Int
   let whenOver: @Sendable () -> Void
 
-  /// RFC 9110 §15.5.14: the connection may be closed, so that the rest is not sent.
+  /// RFC 9110 §15.5.14: the connection may be closed, so that the client stops sending.
   static func error(limit: Int) -> HTTPError {
-    LimitsMiddleware.closing(.contentTooLarge, "the body is over the limit of \(limit) bytes")
+    LimitsMiddleware.closing(.contentTooLarge, "the body exceeds the limit of \(limit) bytes")
   }
 
   func makeAsyncIterator() -> Iterator { Iterator(base: base.makeAsyncIterator(), limit: limit, whenOver: whenOver) }

@@ -3,7 +3,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 
-/// Holds a request to the limits of its URL, header and body, with an answer that says which.
+/// Checks a request against the limits of its URL, header and body. The error names the limit.
 package struct LimitsMiddleware: RouterMiddleware {
   package typealias Context = HostRequestContext
 
@@ -24,7 +24,7 @@ package struct LimitsMiddleware: RouterMiddleware {
       metrics.refusals(refusal.reason).increment()
       throw refusal.error
     }
-    // A body with a length is limited by the protocol.
+    // A body with a length was checked with the head, and the decoder ends it there.
     guard request.headers[.contentLength] == nil, request.method != .get, request.method != .head else {
       return try await next(request, context)
     }
@@ -36,7 +36,7 @@ package struct LimitsMiddleware: RouterMiddleware {
     return try await next(request, context)
   }
 
-  /// Returns the limit that a request's head exceeds, and the error that tells it; `nil` for none.
+  /// Returns the limit that a request's head exceeds, with its error; `nil` if there is none.
   package static func refusal(_ head: HTTPRequest, _ limits: ServerSettings.Limits) -> (
     reason: String, error: HTTPError
   )? {

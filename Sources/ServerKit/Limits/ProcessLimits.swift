@@ -1,10 +1,10 @@
 import Foundation
 
-/// The limits that the system sets to this process, and what follows from them.
+/// The limits that the system sets for this process, and the values derived from them.
 package struct ProcessLimits: Hashable, Sendable {
-  /// Files, sockets and the like that may be open at once (`ulimit -n`); `nil` for no limit.
+  /// The limit of open files, sockets and the like (`ulimit -n`); `nil` for no limit.
   var descriptors: Int?
-  /// Bytes of address space (`ulimit -v`), for workers too; `nil` for no limit.
+  /// The limit of the address space in bytes (`ulimit -v`), which workers inherit; `nil` for no limit.
   package var addressSpace: Int?
 
   package static var current: ProcessLimits {
@@ -14,11 +14,11 @@ package struct ProcessLimits: Hashable, Sendable {
   private static func soft(_ resource: __rlimit_resource) -> Int? {
     var limit = rlimit()
     guard getrlimit(__rlimit_resource_t(resource.rawValue), &limit) == 0 else { return nil }
-    // RLIM_INFINITY is the greatest number.
+    // RLIM_INFINITY is the largest number.
     return limit.rlim_cur == .max ? nil : Int(clamping: limit.rlim_cur)
   }
 
-  /// Raises the number of descriptors to what the process may have.
+  /// Raises the soft limit of descriptors to the hard limit.
   package static func raise() {
     var limit = rlimit()
     guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
@@ -28,8 +28,8 @@ package struct ProcessLimits: Hashable, Sendable {
 
   // MARK: Descriptors
 
-  /// The minimum for the store, the listeners, a few workers and a few clients (measured: 39 are open with two workers
-  /// and no client).
+  /// The minimum for the store, the listeners, a few workers and a few clients (39 were open with two workers and no
+  /// client).
   static let leastDescriptors = 128
   private static let mostConnections = 4_096
 
@@ -40,15 +40,15 @@ package struct ProcessLimits: Hashable, Sendable {
       "only \(descriptors) files may be open at once, at least \(Self.leastDescriptors) are needed: raise ulimit -n"
   }
 
-  /// Connections of each listener: as many as are wanted, but never more than leave a reserve. Without a free descriptor
-  /// libdispatch ends the process, since it cannot look at its threads in /proc.
+  /// The number of connections of each listener: as many as are wanted, less if they would use up the reserve. Without
+  /// a free descriptor libdispatch ends the process, since it cannot read its threads from /proc.
   package func connections(_ settings: ServerSettings) -> Int {
     let affordable = affordableConnections(settings)
     return min(settings.limits.connections ?? Self.mostConnections, affordable)
   }
 
-  /// The reserve is for files that are open without clients. A quarter of the rest is for what their requests open. What
-  /// is left goes to the listeners, in equal parts, and to others that take shares.
+  /// The reserve is for files that are open without clients. A quarter of the rest is for files that requests open. The
+  /// remainder is divided equally between the listeners and other users of a share.
   private func affordableConnections(_ settings: ServerSettings) -> Int {
     guard let descriptors else { return .max }
     let spare = max(descriptors - settings.reservedFiles, 0)
@@ -56,7 +56,7 @@ package struct ProcessLimits: Hashable, Sendable {
     return max(spare * 3 / (4 * parts), descriptors / 8)
   }
 
-  /// Warnings for the start, each one sentence.
+  /// The warnings at the start, each one sentence.
   package func warnings(_ settings: ServerSettings) -> [String] {
     let affordable = affordableConnections(settings)
     guard let wanted = settings.limits.connections, wanted > affordable else { return [] }

@@ -3,7 +3,7 @@ import HTTPTransport
 import HTTPTypes
 import NIOCore
 
-/// Refuses a connection: says so in plain HTTP where there is no TLS, and closes.
+/// Refuses a connection: answers in plain HTTP if there is no TLS, and closes.
 ///
 /// RFC 6585 §4: 429 Too Many Requests.
 final class RefusalHandler: ChannelInboundHandler {
@@ -13,7 +13,7 @@ final class RefusalHandler: ChannelInboundHandler {
   private let isPlain: Bool
   private let fields: HTTPFields
 
-  /// - Parameter fields: further fields of the answer.
+  /// - Parameter fields: further fields of the response.
   init(isPlain: Bool, fields: HTTPFields = [:]) { (self.isPlain, self.fields) = (isPlain, fields) }
 
   func channelActive(context: ChannelHandlerContext) {
@@ -30,6 +30,6 @@ final class RefusalHandler: ChannelInboundHandler {
     }
   }
 
-  // Its bytes are discarded.
+  // The bytes of the client are discarded.
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {}
 }

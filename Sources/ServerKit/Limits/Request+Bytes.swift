@@ -4,9 +4,9 @@ import NIOCore
 import NIOHTTP1
 
 extension Request {
-  /// The whole body.
+  /// Reads the whole body.
   ///
-  /// - Throws: `HTTPError`: 413 if it has more bytes, 400 if its chunks are not valid.
+  /// - Throws: `HTTPError`: 413 if it exceeds the limit, 400 if its chunks are invalid.
   package func bytes(upTo limit: Int) async throws -> [UInt8] {
     do {
       return Array(buffer: try await body.collect(upTo: limit))
@@ -19,6 +19,6 @@ extension Request {
 }
 
 extension HTTPError {
-  /// RFC 9112 §7.1: where a body goes wrong nothing behind it can be trusted.
+  /// RFC 9112 §7.1: after an invalid body the rest of the connection cannot be interpreted.
   static var invalidBody: HTTPError { LimitsMiddleware.closing(.badRequest, "the request's body is not valid HTTP") }
 }

@@ -2,15 +2,15 @@ import HTTPTransport
 import NIOCore
 import NIOHTTP1
 
-/// Stands before HTTP's decoder and behind its encoder, and does what has to be done to bytes:
+/// Transforms bytes before HTTP's decoder and after its encoder:
 ///
-/// - Fields are bytes (RFC 9110 §5.5), but the decoder takes them for UTF-8, and the encoder writes UTF-8. Those of heads
-///   that are none pass unchanged, as ``OpaqueText``.
-/// - What comes behind a request for another protocol is no HTTP: the decoder would keep it without end. It goes into a
-///   ``BytePipe`` where that is a web socket's, and nowhere otherwise.
+/// - Field values are bytes (RFC 9110 §5.5), but the decoder and the encoder treat them as UTF-8. Heads that are not
+///   UTF-8 pass unchanged, as ``OpaqueText``.
+/// - The bytes after a request for another protocol are not HTTP, and the decoder would buffer them without a limit.
+///   Those of a web socket go into a ``BytePipe``; all others are discarded.
 ///
-/// It reads no requests by itself. Where a head may be it hands the decoder bytes up to an empty line, and looks what
-/// that has made of them.
+/// It parses no requests itself. Where a head may begin, it passes bytes to the decoder up to an empty line, and
+/// observes the decoder's result.
 package final class RequestBytesHandler: ChannelDuplexHandler, RemovableChannelHandler {
   package typealias InboundIn = ByteBuffer
   package typealias InboundOut = ByteBuffer
@@ -18,14 +18,14 @@ package final class RequestBytesHandler: ChannelDuplexHandler, RemovableChannelH
   package typealias OutboundOut = IOData
 
   private let progress: RequestProgress
-  /// True if nothing, or a line's end, came since the last newline.
+  /// `true` if only a line's end, or nothing, has come since the last newline.
   private var isLineEmpty = false
-  /// The beginning of a scalar whose other bytes have not come.
+  /// The beginning of a character whose remaining bytes have not arrived.
   private var cut: [UInt8] = []
 
   private init(_ progress: RequestProgress) { self.progress = progress }
 
-  /// Adds what it takes to a connection that speaks HTTP/1.
+  /// Adds the required handlers to a connection that speaks HTTP/1.
   package static func add(to pipeline: ChannelPipeline.SynchronousOperations) throws {
     let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
     let encoder = try pipeline.handler(type: HTTPResponseEncoder.self)
@@ -52,7 +52,7 @@ package final class RequestBytesHandler: ChannelDuplexHandler, RemovableChannelH
     }
   }
 
-  /// Passes bytes on up to an empty line.
+  /// Passes bytes up to an empty line to the decoder.
   private func passHead(_ context: ChannelHandlerContext, _ bytes: inout ByteBuffer) {
     let (count, isWhole, isASCII) = bytes.readableBytesView.withUnsafeBytes { headBytes($0) }
     guard let piece = bytes.readSlice(length: count) else { return }
@@ -91,7 +91,7 @@ package final class RequestBytesHandler: ChannelDuplexHandler, RemovableChannelH
   }
 
   package func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-    // Nobody else is to take it for the client's disconnection: the origin may still have something to say.
+    // Other handlers must not treat this as the client's disconnection: the origin may still send bytes.
     if let socketBytes, let event = event as? ChannelEvent, event == .inputClosed { return socketBytes.finish() }
     context.fireUserInboundEventTriggered(event)
   }
@@ -110,26 +110,26 @@ package final class RequestBytesHandler: ChannelDuplexHandler, RemovableChannelH
   }
 }
 
-/// The kind of bytes that come next, as HTTP's decoder says: only that knows where a head and a body end.
+/// The kind of bytes that come next. Only HTTP's decoder knows where a head and a body end.
 private final class RequestProgress {
   enum Next {
     case head
     /// The limit of a body in bytes.
     case body(Int)
-    /// A body whose length is not known.
+    /// A body of unknown length.
     case chunks
     /// The bytes that a client sends over a web socket.
     case socket(BytePipe)
-    /// Nothing that anybody reads.
+    /// Bytes that are discarded.
     case nothing
   }
 
   var next = Next.head
-  /// The bytes that are written next have text in them that stands for other bytes.
+  /// `true` if the next bytes to be written contain ``OpaqueText``.
   var writesEscapes = false
 }
 
-/// Stands behind HTTP's decoder and before its encoder, and notes what they are at.
+/// Observes the progress of HTTP's decoder and encoder.
 private final class RequestProgressHandler: ChannelDuplexHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias InboundOut = HTTPServerRequestPart
@@ -161,7 +161,7 @@ private final class RequestProgressHandler: ChannelDuplexHandler, RemovableChann
       case .body: nil
       case .end(let trailers): trailers
       }
-    // The encoder writes a head, and what comes behind a body, at once and in one piece.
+    // The encoder writes a head, and the end of a body, at once and in one piece.
     progress.writesEscapes = fields?.contains { OpaqueText.hasEscapes($0.value) } ?? false
     context.write(data, promise: promise)
     progress.writesEscapes = false
@@ -169,14 +169,14 @@ private final class RequestProgressHandler: ChannelDuplexHandler, RemovableChann
 }
 
 extension HTTPRequestHead {
-  /// Returns `true` if the decoder may read nothing more behind this request: it stops where another protocol may begin.
-  /// RFC 9110 §7.8, §9.3.6.
+  /// Returns `true` if the decoder may read nothing after this request, since another protocol may begin there. RFC
+  /// 9110 §7.8, §9.3.6.
   var endsHTTP: Bool {
     guard method != .CONNECT else { return true }
     return headers.contains(name: "upgrade") && headers["connection"].contains { $0.lowercased().contains("upgrade") }
   }
 
-  /// RFC 6455 §4.1. A request with a body asks for nothing that could be told apart from it.
+  /// RFC 6455 §4.1. A request with a body is excluded, since its body could not be told from the socket's bytes.
   var asksForWebSocket: Bool {
     method == .GET && version == .http1_1 && endsHTTP
       && headers[canonicalForm: "upgrade"].contains { $0.lowercased() == "websocket" }

@@ -2,7 +2,7 @@ import HTTPTypes
 import NIOCore
 import NIOHTTP1
 
-/// Refuses heads that others on the way may understand otherwise, before anything is made of them.
+/// Refuses heads that another server on the way might interpret differently, before they are processed.
 final class RequestHeadHandler: ChannelInboundHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias InboundOut = HTTPServerRequestPart
@@ -24,17 +24,17 @@ final class RequestHeadHandler: ChannelInboundHandler, RemovableChannelHandler {
   private static func plain(_ head: HTTPRequestHead, _ form: RequestTargetForm) -> HTTPRequestHead {
     var head = head
     if case .absolute(let authority, let target) = form {
-      // RFC 9112 §3.2.2: the Host field counts for nothing then.
+      // RFC 9112 §3.2.2: the Host field is ignored then.
       head.uri = target
       head.headers.replaceOrAdd(name: "Host", value: authority)
     }
-    // NIO takes the hyphen away, and the name would go on without it.
+    // NIO's method name has no hyphen, and would be forwarded without it.
     if head.method == .MSEARCH { head.method = .RAW(value: "M-SEARCH") }
     return head
   }
 }
 
-/// A request that may mean two things.
+/// A request that has more than one possible meaning.
 struct AmbiguousRequestError: Error, Equatable {
   let status: HTTPResponse.Status
   let reason: String
@@ -54,16 +54,16 @@ struct AmbiguousRequestError: Error, Equatable {
       return
     }
     if let host = hosts.first, host.contains(where: { $0 == "," || $0 == " " || $0 == "/" || $0 == "@" }) {
-      self.init(status: .badRequest, reason: "the Host field is no host")
+      self.init(status: .badRequest, reason: "the Host field is not a valid host")
       return
     }
     let codings = head.headers[canonicalForm: "transfer-encoding"].map { $0.lowercased() }
     guard !codings.isEmpty else { return nil }
-    // RFC 9112 §6.1: a gateway that has both must not choose, and an older version knows none.
+    // RFC 9112 §6.1: a gateway must not choose between the two fields, and older versions have no transfer coding.
     if head.headers.contains(name: "content-length") || head.version != .http1_1 {
-      self.init(status: .badRequest, reason: "the request says in two ways how long its body is")
+      self.init(status: .badRequest, reason: "the request gives the length of its body in two ways")
     } else if codings != ["chunked"] {
-      self.init(status: .notImplemented, reason: "the only transfer coding that is understood is chunked, once")
+      self.init(status: .notImplemented, reason: "the only supported transfer coding is chunked, applied once")
     } else {
       return nil
     }

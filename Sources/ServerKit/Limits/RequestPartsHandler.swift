@@ -6,8 +6,8 @@ import NIOCore
 import NIOHTTP1
 import NIOHTTPTypes
 
-/// Holds the parts of requests to their limits: a body that is sent too slowly, a head that is too long or too slow;
-/// and closes a connection whose answer says so.
+/// Enforces the limits of requests: a body that is sent too slowly, a head that is too long or too slow. Closes a
+/// connection after a response that says so.
 ///
 /// One instance for each HTTP/1 connection and each HTTP/2 stream.
 final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
@@ -21,23 +21,24 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
   private let bodyTime: TimeAmount
   private let bodyLimit: Int
   private let metrics: HostMetrics
-  /// Fields of answers that are this server's own.
+  /// The header fields of this server's own responses.
   private let ownFields: HTTPFields
   private var connection: ConnectionHandler?
   private var replay: ResponseReplayHandler?
   private var isStream = false
   private var bodyDeadline: Scheduled<Void>?
-  /// The number of requests without a whole answer; ``isLastOpen`` if the last of them has not come whole.
+  /// The number of requests whose answer is incomplete; ``isLastOpen`` is `true` if the last of them has not arrived
+  /// completely.
   private var underWay = 0
   private var isLastOpen = false
-  /// True if the client has said that it asks for nothing more.
+  /// `true` if the client has announced its last request.
   private var isFinal = false
-  /// True while the client waits for 100 (Continue) with its body.
+  /// `true` while the client waits for 100 (Continue) before it sends its body.
   private var isExpectant = false
   private var closes = false
   private var isClosing = false
 
-  /// - Parameter ownFields: added to answers that do not have them.
+  /// - Parameter ownFields: the fields that are added to responses without them.
   init(limits: ServerSettings.Limits, metrics: HostMetrics, ownFields: HTTPFields = [:]) {
     (bodyTime, bodyLimit, self.metrics) = (TimeAmount(limits.bodyTime), limits.body, metrics)
     self.ownFields = ownFields
@@ -52,7 +53,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
     replay = try? pipeline?.handler(type: ResponseReplayHandler.self)
     connection?.awaitHead()
     if let pipeline, let decoder = try? pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self) {
-      // Nearer to the decoder, and so added later.
+      // They are nearer to the decoder than this handler and so are added after it.
       try? pipeline.addHandlers([RequestHeadHandler(), LastRequestHandler()], position: .after(decoder))
       try? RequestBytesHandler.add(to: pipeline)
     }
@@ -69,7 +70,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
     switch unwrapInboundIn(data) {
     case .head(let head):
       underWay += 1
-      // The connection's end belongs to such an answer.
+      // The connection ends with such a response.
       if head.headerFields[values: .connection].contains(where: { $0.lowercased() != "keep-alive" }) {
         replay?.replayContext.forbid()
       }
@@ -99,12 +100,12 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
     case .head(var head):
       if head.status.kind != .informational {
         addOwnFields(to: &head.headerFields)
-        // RFC 9112 §9.6: the last answer says that it is the last.
+        // RFC 9112 §9.6: the last response announces the close.
         if isFinal, underWay == 1 { head.headerFields[.connection] = "close" }
       }
       if head.headerFields[.connection]?.lowercased() == "close" {
         closes = true
-        // RFC 9113 §8.2.2: there is no such field in HTTP/2.
+        // RFC 9113 §8.2.2: HTTP/2 has no Connection field.
         if isStream { head.headerFields[.connection] = nil }
       }
       context.write(wrapOutboundOut(.head(head)), promise: promise)
@@ -114,7 +115,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
       guard !closes || isStream else { return writeLast(context, data, promise) }
       context.write(data, promise: promise)
       replay?.answered(isNext: underWay == 0 && !isLastOpen && !closes)
-      // It has had its answer, or waits behind this one.
+      // It was answered, or its answer follows this one.
       if isLastOpen, underWay == 0 { isExpectant = false }
       welcomeBody(context)
     }
@@ -122,7 +123,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     guard !isStream, underWay == 0 else { return context.fireErrorCaught(error) }
-    // It has its answer: the parser says some things twice.
+    // The request was answered: the parser may report an error twice.
     guard !isClosing else { return }
     switch error {
     case HTTPParserError.headerOverflow:
@@ -139,11 +140,11 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
     // RFC 9110 §9.1.
     case HTTPParserError.invalidMethod:
       metrics.refusals("unclear").increment()
-      answer(context, .notImplemented, "the request's method is none that is understood here")
-    // RFC 9110 §2.5, §15.6.6: the parser knows no other minor versions.
+      answer(context, .notImplemented, "the request's method is not supported")
+    // RFC 9110 §2.5, §15.6.6: the parser supports no other minor versions.
     case HTTPParserError.invalidVersion:
       metrics.refusals("unclear").increment()
-      answer(context, .httpVersionNotSupported, "of HTTP/1 only the versions 1.0 and 1.1 are understood here")
+      answer(context, .httpVersionNotSupported, "only the versions 1.0 and 1.1 of HTTP/1 are supported")
     case is HTTPParserError:
       metrics.refusals("unclear").increment()
       answer(context, .badRequest, "the request is not valid HTTP")
@@ -152,7 +153,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
   }
 
-  /// RFC 9110 §10.1.1; what is over the limit gets its final answer at once.
+  /// RFC 9110 §10.1.1. A body over the limit gets its final response at once.
   private func expectsContinue(_ head: HTTPRequest) -> Bool {
     guard head.headerFields[.expect]?.lowercased() == "100-continue" else { return false }
     guard let length = head.headerFields[.contentLength] else { return head.headerFields.contains(.transferEncoding) }
@@ -190,7 +191,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
     closeGently(context)
   }
 
-  /// The connection is closed once its client has taken all of the answer.
+  /// Writes the last response and closes the connection after the client has received all of it.
   private func writeLast(_ context: ChannelHandlerContext, _ data: NIOAny, _ promise: EventLoopPromise<Void>?) {
     isClosing = true
     let sent = promise ?? context.eventLoop.makePromise()
@@ -203,7 +204,8 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
     replay?.answered(isNext: false)
   }
 
-  /// RFC 9112 §9.6: closing in stages lets the client read the last answer, which a reset would lose.
+  /// RFC 9112 §9.6: the two sides are closed one after the other, so that the client can read the last response, which
+  /// a reset would discard.
   private func closeGently(_ context: ChannelHandlerContext) {
     isClosing = true
     bodyDeadline?.cancel()

@@ -1,10 +1,10 @@
 import NIOHTTP1
 
-/// The forms that the target of a request may have. RFC 9112 §3.2.
+/// The form of a request's target. RFC 9112 §3.2.
 enum RequestTargetForm: Equatable {
   /// A path with its query, `*` with OPTIONS, or a host and port with CONNECT.
   case plain
-  /// A URL: the same as a path, for the host that it names.
+  /// A URL, which means its path at the host that it names.
   case absolute(authority: String, target: String)
   case refused
 
@@ -19,7 +19,7 @@ enum RequestTargetForm: Equatable {
     }
     let text = target.dropFirst(scheme.count)
     let authority = text.prefix { !"/?#".contains($0) }
-    // RFC 9110 §4.2.1, §4.2.4: no host, or a user's name before it, is an error.
+    // RFC 9110 §4.2.1, §4.2.4: a missing host, or a user's name before it, is an error.
     guard !authority.isEmpty, !authority.hasPrefix(":"), !authority.contains("@") else {
       self = .refused
       return

@@ -3,7 +3,7 @@ import Logging
 
 /// Writes log lines to standard error.
 package enum LogOutput {
-  /// May be called once in a process.
+  /// May be called only once in a process.
   package static func bootstrap(_ settings: ServerSettings) {
     let (level, format) = (settings.logLevel, settings.logFormat)
     LoggingSystem.bootstrap { label in

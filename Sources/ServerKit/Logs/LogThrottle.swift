@@ -1,17 +1,17 @@
 import Synchronization
 
-/// Logs a frequent event the first time, and then once in a while with how often it happened.
+/// Logs a frequent event the first time, and then at intervals with the number of occurrences.
 struct LogThrottle: Hashable, Sendable {
-  /// The least time between two times that it is said.
+  /// The shortest time between two log lines.
   let interval: Duration
   private var count = 0
   private var lastSaid: ContinuousClock.Instant?
 
   init(every interval: Duration) { self.interval = interval }
 
-  /// Notes that it happens now.
+  /// Records one event.
   ///
-  /// - Returns: how often it has happened since it was last said, this time included; `nil` if it is not to be said now.
+  /// - Returns: the number of events since the last log line, including this one; `nil` if no line is due.
   mutating func note(at now: ContinuousClock.Instant) -> Int? {
     count += 1
     if let lastSaid, now - lastSaid < interval { return nil }
@@ -22,9 +22,9 @@ struct LogThrottle: Hashable, Sendable {
 
 /// Several throttles, each with a name.
 ///
-/// Events after the last line are in the metrics, and in the log when the next one happens.
+/// Events after the last line are in the metrics, and in the log when the next one occurs.
 package final class LogThrottles: Sendable {
-  /// Names that are told apart; all others count as one.
+  /// The limit of names that are counted separately; all further names share one counter.
   package static let limit = 100
 
   private let interval: Duration
@@ -32,9 +32,9 @@ package final class LogThrottles: Sendable {
 
   package init(every interval: Duration = .seconds(10)) { self.interval = interval }
 
-  /// Notes that something happens now.
+  /// Records one event.
   ///
-  /// - Returns: how often it has happened since it was last said, this time included; `nil` if it is not to be said now.
+  /// - Returns: the number of events since the last log line, including this one; `nil` if no line is due.
   package func note(_ name: String, at now: ContinuousClock.Instant) -> Int? {
     state.withLock { state in
       let name = state.count < Self.limit || state[name] != nil ? name : ""

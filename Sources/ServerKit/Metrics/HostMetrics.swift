@@ -1,8 +1,8 @@
 import CoreMetrics
 
-/// The metrics of a server, by name: those who record take their instrument here. Parts add their own in extensions.
+/// The metrics of a server: code that records values takes its instrument here. Parts add their own in extensions.
 ///
-/// In the text the names of counters end in `_total`.
+/// In the exposed text the names of counters end in `_total`.
 package struct HostMetrics: Sendable {
   package let registry: MetricRegistry
 
@@ -12,28 +12,28 @@ package struct HostMetrics: Sendable {
     connections = Meter(label: "renderhost_connections", factory: registry)
   }
 
-  /// `renderhost_http_requests`: answered, by method, route (its template) and status.
+  /// `renderhost_http_requests`: the number of answered requests, by method, route (its template) and status.
   package func requests(method: String, route: String, status: Int) -> Counter {
     Counter(
       label: "renderhost_http_requests",
       dimensions: [("method", method), ("route", route), ("status", "\(status)")], factory: registry)
   }
 
-  /// `renderhost_http_request_duration_seconds`: until the last byte was written, by method and route.
+  /// `renderhost_http_request_duration_seconds`: the time until the last byte was written, by method and route.
   package func duration(method: String, route: String) -> Timer {
     Timer(
       label: "renderhost_http_request_duration_seconds", dimensions: [("method", method), ("route", route)],
       factory: registry)
   }
 
-  /// `renderhost_http_requests_in_flight`.
+  /// `renderhost_http_requests_in_flight`: the number of requests that are being answered.
   let inFlight: Meter
 
-  /// `renderhost_connections`: open now.
+  /// `renderhost_connections`: the number of open connections.
   package let connections: Meter
 
-  /// `renderhost_refusals`: by reason. The server's own are `connections`, `accept`, `body`, `header`, `url` and `unclear`;
-  /// `host`, `origin`, `content-type` and `token` of callers that may not ask.
+  /// `renderhost_refusals`: the number of refusals by reason. The server's own are `connections`, `accept`, `body`,
+  /// `header`, `url` and `unclear`, and `host`, `origin`, `content-type` and `token` for callers without access.
   package func refusals(_ reason: String) -> Counter { counter("renderhost_refusals", "reason", reason) }
 
   /// A counter with one label.
@@ -41,13 +41,13 @@ package struct HostMetrics: Sendable {
     Counter(label: name, dimensions: [(label, value)], factory: registry)
   }
 
-  /// The server's own, and those of the process.
+  /// The descriptions of the server's own metrics and those of the process.
   package static let descriptions: [String: MetricDescription] = [
     "renderhost_http_requests": .init(help: "Requests answered."),
-    "renderhost_http_request_duration_seconds": .init(help: "Time until an answer's last byte was written."),
+    "renderhost_http_request_duration_seconds": .init(help: "Time until a response's last byte was written."),
     "renderhost_http_requests_in_flight": .init(help: "Requests being answered."),
     "renderhost_connections": .init(help: "Connections that are open."),
-    "renderhost_refusals": .init(help: "What was refused, by reason."),
+    "renderhost_refusals": .init(help: "Refused requests, connections and fetches, by reason."),
     "process_resident_memory_bytes": .init(help: "Resident memory of the daemon."),
     "process_cpu_seconds": .init(help: "Processor time of the daemon."),
     "process_open_fds": .init(help: "Open file descriptors of the daemon."),

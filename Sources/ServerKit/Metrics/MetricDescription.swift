@@ -1,7 +1,7 @@
 /// The help text and the buckets of a metric.
 package struct MetricDescription: Sendable {
   package let help: String
-  /// Upper bounds of a histogram's buckets, ascending, in the metric's unit.
+  /// The upper bounds of a histogram's buckets, ascending, in the metric's unit.
   var buckets: [Double] = Self.seconds
 
   package init(
@@ -11,22 +11,22 @@ package struct MetricDescription: Sendable {
     self.buckets = buckets
   }
 
-  /// From half a millisecond to ten seconds.
+  /// The bounds from half a millisecond to ten seconds.
   package static let seconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 }
 
-/// Names and labels as Prometheus' data model has them.
+/// Names and labels in Prometheus' data model.
 enum MetricName {
-  /// `[a-zA-Z_:][a-zA-Z0-9_:]*`; anything else becomes `_`.
+  /// A metric's name: `[a-zA-Z_:][a-zA-Z0-9_:]*`; any other character becomes `_`.
   static func metric(_ text: String) -> String { cleaned(text, allowsColon: true) }
 
-  /// `[a-zA-Z_][a-zA-Z0-9_]*`, and not beginning with `__`, which is Prometheus' own.
+  /// A label's name: `[a-zA-Z_][a-zA-Z0-9_]*`, without a leading `__`, which Prometheus reserves.
   static func label(_ text: String) -> String {
     let cleaned = cleaned(text, allowsColon: false)
     return cleaned.hasPrefix("__") ? "label" + cleaned : cleaned
   }
 
-  /// Label values have `\`, `"` and newlines escaped.
+  /// Escapes `\`, `"` and newlines in the value of a label.
   static func escaped(_ value: String) -> String {
     guard value.utf8.contains(where: { $0 == 0x5C || $0 == 0x22 || $0 == 0x0A }) else { return value }
     return value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")

@@ -1,9 +1,10 @@
 import CoreMetrics
 import Synchronization
 
-/// A backend of swift-metrics that keeps numbers to be scraped.
+/// A backend of swift-metrics that keeps values to be scraped.
 ///
-/// A metric has at most ``seriesLimit`` series; what comes beyond is counted in one whose labels all say `other`.
+/// A metric has at most ``seriesLimit`` series; values of further series are counted in one whose labels are all
+/// `other`.
 package final class MetricRegistry: MetricsFactory, Sendable {
   static let seriesLimit = 500
 
@@ -44,20 +45,20 @@ package final class MetricRegistry: MetricsFactory, Sendable {
   private let descriptions: [String: MetricDescription]
   private let state = Mutex<[String: Family]>([:])
 
-  /// - Parameter descriptions: of each part's metrics, by their names.
+  /// - Parameter descriptions: the descriptions of each part's metrics by their names.
   package init(_ descriptions: [String: MetricDescription]...) {
     self.descriptions = descriptions.reduce(into: [:]) { $0.merge($1) { first, _ in first } }
   }
 
-  /// By name.
+  /// The families, sorted by name.
   package var families: [Family] { state.withLock { $0.values.sorted { $0.name < $1.name } } }
 
   package func description(of name: String) -> MetricDescription {
     descriptions[name] ?? MetricDescription(help: name.replacing("_", with: " "))
   }
 
-  /// The series of that name and labels, made when it is first asked for. One name has one kind: what asks for
-  /// another is given a series that nobody reads.
+  /// Returns the series with a name and labels, and makes it at first use. A name has one kind: a request for another
+  /// kind gets a series that is not exposed.
   private func series(_ label: String, _ dimensions: [(String, String)], _ kind: Kind) -> Series {
     let (name, labels) = (MetricName.metric(label), Labels(dimensions))
     return state.withLock { families in
@@ -84,7 +85,7 @@ package final class MetricRegistry: MetricsFactory, Sendable {
     if case .counter(let counter) = series(label, dimensions, .counter) { counter } else { CounterSeries() }
   }
 
-  /// A total that is known from elsewhere, like the processor's time.
+  /// A total that is counted elsewhere, such as the processor's time.
   package func total(_ name: String) -> GaugeSeries {
     state.withLock { families in
       if case .gauge(let total)? = families[name]?.series[Labels([])] { return total }
@@ -116,8 +117,8 @@ package final class MetricRegistry: MetricsFactory, Sendable {
     }
   }
 
-  // A counter that is gone would look like one that was reset: series stay, but for those of gauges, whose subject
-  // is gone.
+  // A removed counter would look like one that was reset: only the series of gauges are removed, when their subject no
+  // longer exists.
   package func destroyCounter(_ handler: any CounterHandler) {}
   package func destroyTimer(_ handler: any TimerHandler) {}
   package func destroyRecorder(_ handler: any RecorderHandler) { removeGauge(handler) }

@@ -27,10 +27,10 @@ package final class GaugeSeries: MeterHandler, RecorderHandler, Sendable {
   package func decrement(by amount: Double) { number.withLock { $0 -= amount } }
 }
 
-/// The number of values under each bound.
+/// The number of values in each bucket.
 package final class HistogramSeries: RecorderHandler, TimerHandler, Sendable {
   package struct Value: Equatable, Sendable {
-    /// For each bound, and for what is over the last, how many values; not cumulated.
+    /// The number of values in each bucket, and in the one above the last bound; not cumulated.
     package var counts: [UInt64]
     var sum = 0.0
 
@@ -39,7 +39,7 @@ package final class HistogramSeries: RecorderHandler, TimerHandler, Sendable {
     package var total: UInt64 { counts.reduce(0, +) }
   }
 
-  /// Upper bounds, ascending.
+  /// The upper bounds, ascending.
   package let bounds: [Double]
   private let state: Mutex<Value>
   package var value: Value { state.withLock { $0 } }

@@ -10,7 +10,7 @@ struct PrometheusText: Sendable {
       }
     }
 
-    /// OpenMetrics for whoever names it with a weight above zero.
+    /// Chooses OpenMetrics if `Accept` names it with a weight above zero.
     init(accept: String?) {
       let asks = (accept ?? "").split(separator: ",").contains { range in
         let parts = range.lowercased().split(separator: ";").map { $0.filter { $0 != " " } }
@@ -45,7 +45,7 @@ struct PrometheusText: Sendable {
     return lines.joined(separator: "\n") + "\n"
   }
 
-  /// Buckets are cumulated, and the last has all.
+  /// Writes the buckets. They are cumulated, and the last one counts all values.
   private func buckets(
     _ name: String, _ labels: MetricRegistry.Labels, _ histogram: HistogramSeries
   ) -> [String] {

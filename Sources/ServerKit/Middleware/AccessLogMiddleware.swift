@@ -2,15 +2,15 @@ import HTTPTypes
 import Hummingbird
 import Logging
 
-/// One line for each request, once its answer is done with; for those that are turned away under load (429, 503) one
-/// line once in a while, with how many there were.
+/// Logs one line for each request when its response has ended. Requests that are refused under load (429, 503) share
+/// one line per interval, with their number.
 ///
-/// The query is left out, because it may hold what is private. A request with an ``AccessLogNote`` has a line with its
-/// host, its query, its version and the fields of the note.
+/// The query is left out, since it may be private. The line of a request with an ``AccessLogNote`` also has the host,
+/// the query, the version and the fields of the note.
 package struct AccessLogMiddleware: RouterMiddleware {
   package typealias Context = HostRequestContext
 
-  /// Statuses that say: too many, come back later.
+  /// The statuses of refusals under load.
   private static let refusing: Set<Int> = [429, 503]
 
   private let refusals = LogThrottles()

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Further fields of one request's line in the access log, filled in by the part that answers it.
+/// Further fields for a request's line in the access log, set by the part that answers it.
 package final class AccessLogNote: Sendable {
   private let state = Mutex<[String: String]>([:])
 

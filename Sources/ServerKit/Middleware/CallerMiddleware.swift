@@ -2,14 +2,14 @@ import CoreMetrics
 import HTTPTypes
 import Hummingbird
 
-/// Stands before the routes that are not for everybody: refuses requests that pages of other sites make in their users'
-/// browsers (``SiteRules``), and asks for the token where other machines can reach them.
+/// Guards the routes that are not open to everybody: refuses requests that pages of other sites cause (``SiteRules``),
+/// and requires the token where other machines can reach the routes.
 struct CallerMiddleware: RouterMiddleware {
   typealias Context = HostRequestContext
 
   let rules: SiteRules
   let group: RouteGroup
-  /// `nil` if there is no token.
+  /// Checks the token; `nil` if none is set.
   let authenticator: AdminAuthenticator?
   let asksToken: Bool
   let metrics: HostMetrics
@@ -23,12 +23,12 @@ struct CallerMiddleware: RouterMiddleware {
       metrics.refusals(refusal.name).increment()
       throw HTTPError(refusal.status, message: "\(refusal)")
     }
-    // Without a token there is none that could be shown.
+    // If no token is set, no request can have it.
     guard !asksToken || showsToken || authenticator?.accepts(password: authorization) == true else {
       metrics.refusals("token").increment()
       throw HTTPError(
         .unauthorized, headers: AdminAuthenticator.challenge(with: authorization),
-        message: "this needs the admin's token, as a bearer token or as a password")
+        message: "the admin's token is required, as a bearer token or as a password")
     }
     return try await next(request, context)
   }

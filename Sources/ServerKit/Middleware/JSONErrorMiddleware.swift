@@ -3,7 +3,7 @@ import Hummingbird
 import Logging
 import NIOHTTP1
 
-/// Answers every error as `{"error": "…"}`. What is not meant for the client is logged, and said to be a fault here.
+/// Answers every error as `{"error": "…"}`. An internal error is logged, and the client gets a general message.
 package struct JSONErrorMiddleware: RouterMiddleware {
 
   package init() {}
@@ -22,12 +22,12 @@ package struct JSONErrorMiddleware: RouterMiddleware {
       return Self.response(.invalidBody, request)
     } catch {
       if error is CancellationError, await context.disconnection().hasHappened {
-        // Nobody reads it; the connection ends.
-        context.logger.debug("The client has gone", metadata: ["path": "\(request.uri.path)"])
-        return JSONAnswer.error(.badRequest, "the client has gone", [.connection: "close"])
+        // No client reads this response; the connection ends.
+        context.logger.debug("The client has disconnected", metadata: ["path": "\(request.uri.path)"])
+        return JSONAnswer.error(.badRequest, "the client has disconnected", [.connection: "close"])
       }
       context.logger.error("A request failed", metadata: ["error": "\(error)", "path": "\(request.uri.path)"])
-      return JSONAnswer.error(.internalServerError, "something went wrong here; the log has it under the request's id")
+      return JSONAnswer.error(.internalServerError, "an internal error occurred; the log has it under the request's id")
     }
   }
 

@@ -3,13 +3,12 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 
-/// Writes long bodies at their client's pace.
+/// Writes long bodies as fast as their client reads.
 ///
-/// A write returns before the connection has seen its bytes, so that whatever reads faster than a client would pile up
-/// there. Here each piece has reached the connection before the next is written, and a connection that is full makes
-/// that write wait.
+/// A write returns before the connection has the bytes, so that a fast producer would fill the memory. Here each piece
+/// reaches the connection before the next is written, and a full connection delays that write.
 package struct PacedBodyMiddleware: RouterMiddleware {
-  /// Bodies up to this length go out at once, longer ones in pieces of at most so many bytes.
+  /// Bodies up to this length are written at once, longer ones in pieces of at most this length.
   static let pieceSize = Body.chunkSize
 
   package init() {}
@@ -41,8 +40,8 @@ private struct PacedBodyWriter: ResponseBodyWriter {
     var rest = buffer
     while rest.readableBytes > 0 {
       guard let piece = rest.readSlice(length: min(rest.readableBytes, PacedBodyMiddleware.pieceSize)) else { return }
-      // What was handed to the loop before this is in the connection when it is run. Nothing waits for it after the last
-      // piece: the answer's end is to follow at once.
+      // When this task runs, the connection has all earlier bytes. The last piece is not waited for, since the end of
+      // the response follows it at once.
       if hasWritten { try await loop.submit {}.get() }
       try await base.write(piece)
       hasWritten = true

@@ -1,18 +1,18 @@
 import Synchronization
 
-/// Ids for requests whose clients gave them none: each once, and no secret.
+/// Makes unique, not secret, ids for requests without a client's id.
 enum RequestID {
-  /// Other processes begin elsewhere.
+  /// A random start, so that processes have different ids.
   private static let seed = UInt64.random(in: .min ... .max)
   private static let count = Atomic<UInt64>(0)
 
-  /// 16 hexadecimal digits. The system's random numbers would cost each request a call of the kernel.
+  /// 16 hexadecimal digits. They are computed, since the system's random numbers would cost each request a system call.
   static func next() -> String {
     let number = count.add(1, ordering: .relaxed).newValue
     return hex(mixed(seed &+ number &* 0x9E37_79B9_7F4A_7C15))
   }
 
-  /// SplitMix64's last step, which gives another number for each.
+  /// SplitMix64's last step, a bijection.
   private static func mixed(_ number: UInt64) -> UInt64 {
     var mixed = number
     mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9

@@ -2,14 +2,14 @@ import HTTPTypes
 import Hummingbird
 import Logging
 
-/// Gives each request an id, in its log lines and in `X-Request-Id` of its answer. A client's own is taken over when
-/// it is short and plain, so that it cannot forge log lines.
+/// Gives each request an id, in its log lines and in `X-Request-Id` of its response. A client's own id is used if it is
+/// short and plain, so that it cannot forge log lines.
 package struct RequestIDMiddleware: RouterMiddleware {
 
   package init() {}
   package typealias Context = HostRequestContext
 
-  /// `context.id` reads it there.
+  /// The key under which `context.id` finds it.
   static let logKey = "hb.request.id"
 
   package func handle(
@@ -25,7 +25,7 @@ package struct RequestIDMiddleware: RouterMiddleware {
     return response
   }
 
-  /// Up to 128 letters, digits, `-`, `_`, `.`, `:`; else nil.
+  /// Returns the id if it has at most 128 letters, digits, `-`, `_`, `.`, `:`; otherwise `nil`.
   static func sane(_ id: String?) -> String? {
     guard let id, !id.isEmpty, id.utf8.count <= 128 else { return nil }
     let isPlain = id.utf8.allSatisfy { byte in

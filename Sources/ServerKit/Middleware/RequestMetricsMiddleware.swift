@@ -3,7 +3,7 @@ import HTTPTypes
 import Hummingbird
 import Synchronization
 
-/// Counts and times requests by the route's template, never by the path, which a client chooses.
+/// Counts and times requests by the template of their route. A path would be the client's choice.
 package final class RequestMetricsMiddleware: RouterMiddleware {
   package typealias Context = HostRequestContext
 
@@ -14,10 +14,10 @@ package final class RequestMetricsMiddleware: RouterMiddleware {
   }
 
   private let metrics: HostMetrics
-  /// Bounded by the routes, the known methods and the statuses.
+  /// The number of instruments is bounded by the routes, the known methods and the statuses.
   private let instruments = Mutex<[Key: (Counter, Timer)]>([:])
 
-  /// The route that all requests are counted under; `nil` for the route that the router has found.
+  /// The route for all requests; `nil` for the route that the router has found.
   private let route: String?
 
   package init(_ metrics: HostMetrics, route: String? = nil) {
@@ -65,13 +65,13 @@ package final class RequestMetricsMiddleware: RouterMiddleware {
     }
   }
 
-  /// The template of a route. The router calls a missing one `NotFound`.
+  /// Returns the template of a route. The router calls a missing one `NotFound`.
   private static func route(_ path: String?) -> String {
     guard let path, path != "NotFound" else { return "none" }
     return path
   }
 
-  /// A client may make up methods.
+  /// Returns the method's name if it is known, since clients may send any method.
   private static func name(_ method: HTTPRequest.Method) -> String {
     let known: Set<HTTPRequest.Method> = [.get, .head, .post, .put, .patch, .delete, .options]
     return known.contains(method) ? method.rawValue : "other"

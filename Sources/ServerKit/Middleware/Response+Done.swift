@@ -4,8 +4,8 @@ import NIOCore
 import Synchronization
 
 extension Response {
-  /// Calls `then` when the answer is done with: at once where its length is known, so that it may be written in one
-  /// go; for a stream when it has ended, with the bytes that were written.
+  /// Calls `then` when the response has ended: at once if its length is known, so that it can be written in one piece;
+  /// for a stream after its last byte, with the number of written bytes.
   mutating func whenDone(_ then: @escaping @Sendable (_ bytes: Int, _ isAborted: Bool) -> Void) {
     if let length = body.contentLength { return then(length, false) }
     let stream = body
@@ -23,7 +23,7 @@ extension Response {
   }
 }
 
-/// Counts what passes.
+/// Counts the bytes that pass.
 private struct CountingWriter: ResponseBodyWriter {
   final class Count: Sendable {
     private let count = Atomic<Int>(0)

@@ -1,35 +1,35 @@
 import HTTPTransport
 import NIOCore
 
-/// Raw answers, by the bytes of the request heads that they were given to.
+/// Recorded responses, by the bytes of the request heads that they answered.
 ///
-/// Of what is served, an answer is a function of the request's head and of the release; of what the gateway has stored,
-/// one of the head and of the time. Whoever asks in the same words gets the same bytes again, and nothing has to be
-/// parsed, decided or written down anew.
+/// The response of a served file depends only on the request's head and the release; that of a stored gateway response
+/// only on the head and the time. An identical head gets the recorded bytes, without parsing, deciding and encoding
+/// again.
 package final class RawResponseCache: Sendable {
-  /// Longer heads are not remembered.
+  /// The limit of a remembered head in bytes.
   static let headLimit = 2 << 10
-  /// Nor are larger bodies.
+  /// The limit of a remembered body in bytes.
   package static let bodyLimit = 256 << 10
 
   private let answers: LRUCache<ByteBuffer, RecordedResponse>
 
-  /// - Parameter capacity: bytes in memory.
+  /// - Parameter capacity: the limit of memory in bytes.
   package init(capacity: Int = 32 << 20) { answers = LRUCache(capacity: capacity) }
 
-  /// Returns the answer and the seconds by which it has aged; `nil` if there is none that still holds.
+  /// Returns the response and the seconds by which it has aged; `nil` if there is no valid one.
   package func answer(to head: ByteBuffer) -> (answer: RecordedResponse, age: Int64)? {
-    // An invalid answer is replaced when its request is answered, since searching for it would be slow.
+    // An invalid response is replaced when its request is answered, since searching for it would be slow.
     answers[head].flatMap { answer in answer.age().map { (answer, $0) } }
   }
 
   package func remember(_ answer: RecordedResponse, for head: ByteBuffer) {
-    // A copy of the bytes alone: what was read lies in a larger buffer.
+    // A copy of these bytes alone: the received bytes are part of a larger buffer.
     answers.insert(answer, for: ByteBuffer(bytes: head.readableBytesView), cost: head.readableBytes + answer.size)
   }
 
-  /// Returns `true` if these bytes are the head of one HTTP/1.1 request with nothing behind it, which gets an answer that
-  /// is worth remembering.
+  /// Returns `true` if these bytes are exactly one HTTP/1.1 request without a body, whose response is worth
+  /// remembering.
   static func isWholeHead(_ bytes: ByteBuffer) -> Bool {
     bytes.withUnsafeReadableBytes { bytes in
       let count = bytes.count

@@ -1,20 +1,20 @@
 import NIOCore
 
-/// The head of a recorded answer, cut where each replay has new values.
+/// The head of a recorded response, split where each replay inserts new values.
 struct RawResponseHead: Sendable {
   private enum Piece: Sendable {
     case text(Range<Int>)
     case date
     case requestID
-    /// A number of seconds that grows, or falls, by one each second.
+    /// A number of seconds that grows or falls by one each second.
     case seconds(Int64, step: Int64)
   }
 
-  /// The values that are renewed in each replay.
+  /// The values that each replay renews.
   struct Renewed {
     let date: String
     let requestID: String
-    /// Seconds since the first answer.
+    /// The seconds since the first response.
     let age: Int64
   }
 
@@ -23,7 +23,7 @@ struct RawResponseHead: Sendable {
 
   var size: Int { bytes.readableBytes }
 
-  /// Returns `nil` if the answer ends with its connection, or if the head lacks a field that is to be renewed.
+  /// Returns `nil` if the end of the connection ends the response, or if the head lacks a field that must be renewed.
   init?(_ head: ByteBuffer, _ renewal: ReplayOffer.Renewal) {
     let text = String(decoding: head.readableBytesView, as: UTF8.self)
     guard text.utf8.count == head.readableBytes, text.hasPrefix("HTTP/1.1 "), text.hasSuffix("\r\n\r\n") else {
@@ -73,7 +73,7 @@ struct RawResponseHead: Sendable {
 
   // MARK: Places
 
-  /// The places of the fields' values, by lowercase names; of several lines of one name the last counts.
+  /// The ranges of the fields' values, by lowercase names; the last line of a name counts.
   private static func fields(of head: [UInt8]) -> [String: Range<Int>] {
     var fields: [String: Range<Int>] = [:]
     var start = 0
@@ -88,13 +88,13 @@ struct RawResponseHead: Sendable {
     return fields
   }
 
-  /// The number that bytes begin with.
+  /// Reads the number at the start of the bytes.
   private static func number(_ bytes: ArraySlice<UInt8>) -> (value: Int64, end: Int)? {
     let digits = bytes.prefix { (0x30...0x39).contains($0) }
     return Int64(String(decoding: digits, as: UTF8.self)).map { ($0, digits.endIndex) }
   }
 
-  /// The remaining lifetime, as the cache that is nearest to the client tells it. RFC 9211 §2.4.
+  /// The remaining lifetime, as the cache nearest to the client gives it. RFC 9211 §2.4.
   private static func timeToLive(_ status: ArraySlice<UInt8>) -> (value: Int64, range: Range<Int>)? {
     let mark = Array("; ttl=".utf8)
     let starts = status.indices.dropLast(mark.count).reversed()

@@ -1,31 +1,31 @@
 import NIOCore
 
-/// An answer as it went out, to be replayed.
+/// A response as it was written, to be replayed.
 package struct RecordedResponse: Sendable {
-  /// One replay of an answer, for logs and metrics.
+  /// One replay of a response, for logs and metrics.
   package struct ReplayEvent: Sendable {
     let requestID: String
     package let started: ContinuousClock.Instant
     package let bodyBytes: Int
-    /// The client's.
+    /// The address of the client.
     package let address: String
   }
 
   private let head: RawResponseHead
   private let body: ByteBuffer
-  /// Seconds by which the answer has aged; `nil` if it must not be replayed any more.
+  /// The seconds by which the response has aged; `nil` if it must not be replayed.
   package let age: @Sendable () -> Int64?
-  /// Called for each replay.
+  /// The functions that are called at each replay.
   private let notes: [@Sendable (ReplayEvent) -> Void]
 
-  /// Smaller bodies are copied behind the head: that is cheaper than to write two buffers.
+  /// The largest body that is copied after the head, which is cheaper than writing two buffers.
   private static let copied = 4 << 10
 
-  /// Bytes in memory, with what is noted of each answer.
+  /// The memory of the response in bytes, with its notes.
   package var size: Int { head.size + body.readableBytes + 2048 }
 
-  /// - Parameter answer: the bytes of a whole answer, in the buffers that it was written in.
-  /// - Returns: `nil` if the answer cannot be replayed.
+  /// - Parameter answer: the bytes of a whole response, in the buffers that were written.
+  /// - Returns: `nil` if the response cannot be replayed.
   package init?(_ answer: [ByteBuffer], _ offer: ReplayOffer) {
     guard let head = answer.first.flatMap({ RawResponseHead($0, offer.renewal) }) else { return nil }
     self.head = head
@@ -33,14 +33,14 @@ package struct RecordedResponse: Sendable {
     if bodies.count == 1, let only = bodies.first, only.storageCapacity <= 2 * only.readableBytes + Self.copied {
       body = only
     } else {
-      // A part would keep the whole that it was cut from.
+      // A slice would keep the whole buffer that it belongs to.
       body = ByteBuffer(bodies.map(\.readableBytesView).joined())
     }
     age = offer.age
     notes = offer.notes
   }
 
-  /// Returns the bytes to write: the head, and the body if it is not behind the head already.
+  /// Returns the bytes to write: the head, and the body unless it was copied after the head.
   func buffers(_ renewed: RawResponseHead.Renewed, _ allocator: ByteBufferAllocator) -> (ByteBuffer, ByteBuffer?) {
     let isCopied = body.readableBytes <= Self.copied
     var buffer = allocator.buffer(capacity: head.size + 64 + (isCopied ? body.readableBytes : 0))

@@ -1,26 +1,26 @@
 import Synchronization
 
-/// An offer to replay an answer to identical request heads.
+/// An offer to replay a response to identical request heads.
 package struct ReplayOffer: Sendable {
-  /// The part of the head that is renewed in each replay.
+  /// The part of the head that each replay renews.
   enum Renewal: Sendable {
-    /// Its `Date`: it is made when it is sent.
+    /// The `Date` field: the response is made when it is sent.
     case date
-    /// Its `Age`, and what is left of its lifetime: it was made elsewhere.
+    /// The `Age` field and the remaining lifetime: the response was made by another server.
     case age
   }
 
   var renewal = Renewal.date
-  /// Seconds by which the answer has aged since it was made; `nil` if it must not be replayed any more.
+  /// The seconds by which the response has aged since it was made; `nil` if it must not be replayed.
   let age: @Sendable () -> Int64?
   var notes: [@Sendable (RecordedResponse.ReplayEvent) -> Void] = []
 }
 
-/// Collects what routes and middleware say about replaying the answer that is being made.
+/// Collects the statements of routes and middleware about replaying the current response.
 ///
-/// One instance for each connection with recorded answers; its requests are sequential.
+/// There is one instance for each connection with recorded responses; its requests are sequential.
 package final class ReplayContext: Sendable {
-  /// `nil` on connections whose answers are not recorded.
+  /// `nil` on connections whose responses are not recorded.
   @TaskLocal package static var current: ReplayContext?
 
   private struct State {
@@ -31,28 +31,28 @@ package final class ReplayContext: Sendable {
 
   private let state = Mutex(State())
 
-  /// - Parameter isCurrent: called before each replay; returns `true` if the answer would be the same.
+  /// - Parameter isCurrent: is called before each replay; returns `true` if the response would be the same.
   package func allow(while isCurrent: @escaping @Sendable () -> Bool) {
     state.withLock { $0.offer = ReplayOffer { isCurrent() ? 0 : nil } }
   }
 
-  /// The same for an answer that has an `Age`, and the date of another server.
+  /// Allows replays of a response that has an `Age` field and the date of another server.
   ///
-  /// - Parameter age: called before each replay; returns the seconds by which the answer has aged, or `nil` if it
+  /// - Parameter age: is called before each replay; returns the seconds by which the response has aged, or `nil` if it
   ///   would differ.
   package func allow(aging age: @escaping @Sendable () -> Int64?) {
     state.withLock { $0.offer = ReplayOffer(renewal: .age, age: age) }
   }
 
-  /// The answer is for this request alone.
+  /// Forbids replays: the response is for this request alone.
   func forbid() { state.withLock { $0.isForbidden = true } }
 
-  /// Called whenever the answer is given again.
+  /// Adds a function that is called at each replay.
   package func onReplay(_ note: @escaping @Sendable (RecordedResponse.ReplayEvent) -> Void) {
     state.withLock { $0.notes.append(note) }
   }
 
-  /// Returns the offer for the answer that has just been sent, and begins anew for the next.
+  /// Returns the offer for the response that was just sent, and resets the context for the next.
   func take() -> ReplayOffer? {
     state.withLock { state in
       defer { state = State() }

@@ -2,10 +2,11 @@ import Foundation
 import HTTPCaching
 import NIOCore
 
-/// Stands before HTTP's decoder: answers known request heads with recorded bytes, and records the answers to others.
+/// Answers known request heads with recorded bytes before HTTP's decoder sees them, and records the responses to
+/// others.
 ///
-/// It knows where a request begins only as long as each has come in one piece; when it does not, the connection goes the
-/// long way for good.
+/// It knows where a request begins only while each one arrives in one piece; after one that does not, the connection is
+/// no longer replayed to.
 final class ResponseReplayHandler: ChannelDuplexHandler, RemovableChannelHandler {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = ByteBuffer
@@ -15,8 +16,8 @@ final class ResponseReplayHandler: ChannelDuplexHandler, RemovableChannelHandler
   private enum State {
     /// A request may begin.
     case idle
-    /// An answer is on its way; what is learned of it, where it is one to be remembered. Who has all bytes of an answer
-    /// may ask again before it is said here that these were all: so many requests have come since.
+    /// A response is being written; it is recorded if it may be remembered. A client that has all bytes may send further
+    /// requests before the end of the response is reported here: `behind` counts them.
     case answering(Recording?, behind: Int)
     /// The beginnings of requests are unknown.
     case lost
@@ -31,12 +32,13 @@ final class ResponseReplayHandler: ChannelDuplexHandler, RemovableChannelHandler
   let replayContext = ReplayContext()
   private let memory: RawResponseCache
   private let connection: ConnectionHandler
-  /// A connection is seen by those who close idle ones only when it goes the long way.
+  /// The handler that closes idle connections sees only requests that are not replayed; this is the longest time
+  /// between two of them.
   private let longWayEvery: Duration
   private var lastLongWay = ContinuousClock.now
   private var state = State.idle
   private var date = (second: 0, text: "")
-  /// The client's.
+  /// The address of the client.
   private let address: String
 
   init(memory: RawResponseCache, connection: ConnectionHandler, address: String, idle: Duration) {
@@ -52,7 +54,7 @@ final class ResponseReplayHandler: ChannelDuplexHandler, RemovableChannelHandler
       return context.fireChannelRead(data)
     }
     if case .answering(_, let behind) = state {
-      // What is said of its answer may already be said in the time of the one before: neither is learned.
+      // Parts of its response may be reported during the one before: neither is recorded.
       state = .answering(nil, behind: behind + 1)
       return context.fireChannelRead(data)
     }
@@ -79,7 +81,7 @@ final class ResponseReplayHandler: ChannelDuplexHandler, RemovableChannelHandler
     context.write(data, promise: promise)
   }
 
-  /// The last byte of an answer was written.
+  /// Records that the last byte of a response was written.
   ///
   /// - Parameter isNext: `true` if the next bytes begin a request.
   func answered(isNext: Bool) {
@@ -104,7 +106,7 @@ final class ResponseReplayHandler: ChannelDuplexHandler, RemovableChannelHandler
     let (head, body) = answer.buffers(renewed, context.channel.allocator)
     context.write(wrapOutboundOut(.byteBuffer(head)), promise: nil)
     if let body { context.write(wrapOutboundOut(.byteBuffer(body)), promise: nil) }
-    // Before the client can ask what was counted.
+    // The counters are updated before the client can ask for them.
     answer.note(id, from: address, since: started)
     context.flush()
   }

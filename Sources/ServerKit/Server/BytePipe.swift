@@ -4,7 +4,7 @@ import Synchronization
 
 /// A bounded buffer between a channel and one reader. A full buffer pauses the channel.
 package final class BytePipe: Sendable {
-  /// Bytes that may wait; what one read has brought comes on top.
+  /// The limit of buffered bytes; one read may exceed it.
   package static let limit = 64 << 10
 
   private struct State {
@@ -12,7 +12,7 @@ package final class BytePipe: Sendable {
     var count = 0
     var end: Result<Void, any Error>?
     var waiter: CheckedContinuation<ByteBuffer?, any Error>?
-    /// Reads on, once there is room.
+    /// Continues reading when there is room.
     var reader: (@Sendable () -> Void)?
   }
 
@@ -37,7 +37,7 @@ package final class BytePipe: Sendable {
     waiter?.resume(returning: bytes)
   }
 
-  /// The input has ended; buffered bytes can still be taken.
+  /// Ends the input; buffered bytes can still be read.
   package func finish(_ end: Result<Void, any Error> = .success(())) {
     let waiter = state.withLock { state in
       if state.end == nil { state.end = end }
@@ -47,7 +47,7 @@ package final class BytePipe: Sendable {
     waiter?.resume(with: end.map { nil })
   }
 
-  /// Returns `true` if the channel may be read now; otherwise `then` is called once, when it may.
+  /// Returns `true` if the channel may be read now; otherwise `then` is called once when it may.
   package func hasRoom(then: @escaping @Sendable () -> Void) -> Bool {
     state.withLock { state in
       if state.count < Self.limit { return true }
@@ -58,7 +58,7 @@ package final class BytePipe: Sendable {
 
   // MARK: The task's side
 
-  /// The next bytes; `nil` at the end.
+  /// Returns the next bytes; `nil` at the end.
   ///
   /// - Throws: the error of the channel, `CancellationError`.
   package func next() async throws -> ByteBuffer? {

@@ -4,11 +4,11 @@ import HummingbirdCore
 import Logging
 import NIOCore
 
-/// Stands before another channel set-up: counts connections, refuses those over the limit, and watches each.
+/// Wraps another channel set-up: counts connections, refuses those over the limit, and watches each.
 struct GuardedChannel<Base: ServerChildChannel>: ServerChildChannel {
   typealias Value = Base.Value
 
-  /// The set-up of the moment, which a new certificate changes.
+  /// The current set-up, which a new certificate replaces.
   let base: @Sendable () -> Base
   let isPlain: Bool
   let limits: ServerSettings.Limits
@@ -51,7 +51,7 @@ struct GuardedChannel<Base: ServerChildChannel>: ServerChildChannel {
     try channel.syncOptions?.setOption(.writeBufferWaterMark, value: .init(low: 16 << 10, high: 32 << 10))
     let handler = ConnectionHandler(limits: limits, isPlain: isPlain)
     try channel.pipeline.syncOperations.addHandler(handler)
-    // Behind TLS others put HTTP together.
+    // Under TLS, Hummingbird adds the HTTP handlers later.
     guard isPlain else { return }
     try channel.pipeline.syncOperations.addHandler(
       ResponseReplayHandler(memory: memory, connection: handler, address: address, idle: limits.idle))

@@ -4,13 +4,13 @@ import HummingbirdHTTP2
 import NIOCore
 
 extension HTTPServerBuilder {
-  /// HTTP/1.1, or HTTP/2 and HTTP/1.1 over TLS, held to the limits.
+  /// A server for HTTP/1.1, or for HTTP/2 and HTTP/1.1 over TLS, that enforces the limits.
   ///
   /// - Parameters:
   ///   - tls: `nil` for a server without TLS.
-  ///   - memory: answers that are given again, on connections without TLS.
-  ///   - ownFields: of answers that are this server's own.
-  ///   - handlers: made for each connection, or each stream of HTTP/2, behind HTTP's own.
+  ///   - memory: the recorded responses for connections without TLS.
+  ///   - ownFields: the fields of this server's own responses.
+  ///   - handlers: makes the handlers after those of HTTP, for each connection or each stream of HTTP/2.
   package static func guarded(
     _ limits: ServerSettings.Limits, tls: TLSReloader?, connections: ConnectionRegister, metrics: HostMetrics,
     memory: RawResponseCache = RawResponseCache(), ownFields: HTTPFields = [:],

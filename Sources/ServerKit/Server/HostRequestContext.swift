@@ -6,16 +6,16 @@ import NIOCore
 package struct HostRequestContext: RequestContext, RemoteAddressRequestContext {
   package var coreContext: CoreRequestContextStorage
   package let remoteAddress: SocketAddress?
-  /// The connection's, or one stream's of HTTP/2.
+  /// The channel of the connection, or of one stream of HTTP/2.
   package let channel: any Channel
   /// The HTTP version of the request; known on the gateway's listener.
   package let version: RequestVersion
-  /// Fields for the access log; `nil` if its line has no others than usual.
+  /// The fields for the access log; `nil` if the line has no further fields.
   package let note: AccessLogNote?
-  /// The bytes that the client sends over the web socket that it asks for; `nil` if it asks for none, or not of the gateway.
+  /// The bytes that the client sends over a web socket through the gateway; `nil` for other requests.
   package let socketBytes: BytePipe?
 
-  /// The key of the client where clients take turns: all clients of one address share one.
+  /// The key by which clients take turns: all clients of one address share one.
   package var client: String { remoteAddress?.ipAddress ?? "" }
 
   package init(source: ApplicationRequestContextSource) { self.init(source: source, version: .http11) }
@@ -31,6 +31,6 @@ package struct HostRequestContext: RequestContext, RemoteAddressRequestContext {
     remoteAddress = source.channel.remoteAddress
   }
 
-  /// The disconnection of the client, which has happened or may happen.
+  /// The disconnection of the client, which may have happened already.
   package func disconnection() async -> ClientDisconnection { await ClientDisconnection.of(channel) }
 }

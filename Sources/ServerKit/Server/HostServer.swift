@@ -5,23 +5,22 @@ import NIOCore
 import ServiceLifecycle
 import UnixSignals
 
-/// Puts the routes behind servers that are held to their limits, and runs these with their services until they are told
-/// to stop.
+/// Runs the servers of all listeners with their routes, limits and services until the process is told to stop.
 package struct HostServer: Sendable {
   package let settings: ServerSettings
-  /// All settings, for the admin.
+  /// The report of all settings, for the admin.
   package let report: SettingsReport
   package let controls: ServerControls
   package let metrics: HostMetrics
-  /// Run beside the servers; they start before these, and stop after them.
+  /// The services that start before the servers and stop after them.
   package var services: [any Service] = []
   package var environment = ProcessInfo.processInfo.environment
   package let logger: Logger
-  /// Adds routes to each listener, in the groups that it carries.
+  /// Adds the routes of the groups that a listener serves.
   package var partRoutes: @Sendable (ListenerRoutes) -> Void = { _ in }
-  /// Makes listeners of other kinds, which run beside these.
+  /// Makes listeners of other kinds, which run beside the servers.
   package var otherListeners: @Sendable (TLSReloader?) throws -> [any Service] = { _ in [] }
-  /// Called with each address that is listened on.
+  /// Called with each address that the host listens on.
   package var whenRunning: @Sendable (ListenerPlan.Listener, SocketAddress?) async -> Void = { _, _ in }
 
   package init(
@@ -43,10 +42,10 @@ package struct HostServer: Sendable {
     self.whenRunning = whenRunning
   }
 
-  /// The middleware of a listener and the routes that it carries; others are added to it.
+  /// Returns the middleware and the routes of a listener; further routes can be added.
   package func routes(of listener: ListenerPlan.Listener) -> ListenerRoutes {
     let router = Router(context: HostRequestContext.self, options: .autoGenerateHeadEndpoints)
-    // Errors become answers before they are counted and logged.
+    // Errors become responses before they are counted and logged.
     router.add(middleware: RequestIDMiddleware())
     router.add(middleware: AccessLogMiddleware())
     router.add(middleware: RequestMetricsMiddleware(metrics))
@@ -62,15 +61,16 @@ package struct HostServer: Sendable {
     return routes
   }
 
-  /// Runs until the process gets SIGTERM or SIGINT; what is under way then has ``ServerSettings/shutdownTime``.
+  /// Runs until the process gets SIGTERM or SIGINT. Requests under way then have ``ServerSettings/shutdownTime`` to
+  /// end.
   ///
   /// - Parameter add: adds routes to those of each listener.
-  /// - Throws: ``SettingsError``, ``ListenError``, and what its services throw.
+  /// - Throws: ``SettingsError``, ``ListenError``, and the errors of its services.
   package func run(adding add: (ListenerRoutes) -> Void = { _ in }) async throws {
     try await parts(adding: add).group.run()
   }
 
-  /// The servers and their services, to be run, and what SIGHUP does.
+  /// Returns the servers and their services, and the actions of SIGHUP.
   package func parts(
     trapsSignals: Bool = true, adding add: (ListenerRoutes) -> Void = { _ in }
   ) throws -> (group: ServiceGroup, hangup: HangupService) {
@@ -87,7 +87,7 @@ package struct HostServer: Sendable {
     listeners += try otherListeners(tls)
     let hangup = HangupService(
       notifier: notifier, readiness: readiness, tls: tls, relaunch: controls.relaunch, logger: logger)
-    // The last is stopped first.
+    // The last one is stopped first.
     let beside: [any Service] =
       [WatchdogService(notifier: notifier), FreedMemoryService(), readiness] + (trapsSignals ? [hangup] : [])
     var group = ServiceGroupConfiguration(
@@ -104,7 +104,8 @@ package struct HostServer: Sendable {
     return try TLSReloader(TLSFiles(certificate: certificate, privateKey: key))
   }
 
-  /// Each listener counts its own connections: whoever takes all of one leaves the other free.
+  /// Makes the server of a listener. Each listener counts its own connections, so that a full one leaves the other
+  /// free.
   private func server(
     of listener: ListenerPlan.Listener, _ router: Router<HostRequestContext>, tls: TLSReloader?,
     readiness: ReadinessService

@@ -2,7 +2,7 @@ import Foundation
 import NIOCore
 import ServiceLifecycle
 
-/// The address to listen on cannot be had.
+/// An error of listening on an address.
 struct ListenError: Error, CustomStringConvertible {
   let flag: String
   let address: (host: String, port: Int)
@@ -13,10 +13,10 @@ struct ListenError: Error, CustomStringConvertible {
   }
 }
 
-/// A server that says which address it cannot have.
+/// A server whose errors name the address that it cannot listen on.
 package struct ListeningService: Service {
   package let server: any Service
-  /// The setting that has the address.
+  /// The setting that contains the address.
   package let flag: String
   package let address: (host: String, port: Int)
 
@@ -28,7 +28,7 @@ package struct ListeningService: Service {
     self.address = address
   }
 
-  /// - Throws: ``ListenError``, and what the server throws.
+  /// - Throws: ``ListenError``, and the errors of the server.
   package func run() async throws {
     do { try await server.run() } catch let error as IOError {
       throw ListenError(flag: flag, address: address, reason: String(cString: strerror(error.errnoCode)))

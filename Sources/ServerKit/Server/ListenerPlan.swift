@@ -1,34 +1,35 @@
 import Foundation
 
-/// The addresses that the daemon listens on, and the routes that answer there. Pure.
+/// Decides which addresses the daemon listens on, and which routes each of them serves.
 ///
-/// Bundles and releases are for everybody; pages, dashboard, status, metrics and administration are for the daemon's
-/// operator. Other machines reach them only if the settings say so, and then only with the admin's token.
+/// Bundles and releases are open to everybody; pages, dashboard, status, metrics and administration are for the
+/// daemon's operator. Other machines reach the latter only if the settings permit it, and then only with the admin's
+/// token.
 package struct ListenerPlan: Equatable, Sendable {
   package struct Listener: Equatable, Sendable {
-    /// The setting that has its address.
+    /// The setting that contains its address.
     package let key: SettingKey
     package let host: String
-    /// 0 for any that is free.
+    /// The port; 0 for any free one.
     package let port: Int
     package let groups: Set<RouteGroup>
-    /// True if it serves TLS.
+    /// `true` if it uses TLS.
     package let isSecure: Bool
-    /// True if routes that are not for everybody ask for the admin's token.
+    /// `true` if the routes that are not open to everybody require the admin's token.
     let asksToken: Bool
 
     package var address: String { "\(SettingText.bracketed(host)):\(port)" }
-    /// True if it carries the routes that are for everybody.
+    /// `true` if it serves the routes that are open to everybody.
     package var isPublic: Bool { groups.contains(.bundles) }
-    /// The groups it carries that are not for everybody, besides administration, which always asks for the token.
+    /// Its groups that are not open to everybody, except administration, which always requires the token.
     fileprivate var guarded: Set<RouteGroup> { groups.filter { !$0.isOpen && $0 != .admin } }
   }
 
-  /// The public one last: it is stopped first, and the other tells how that goes.
+  /// The listeners. The public one is last, so that it is stopped first while the other still answers.
   let listeners: [Listener]
-  /// The reason why the daemon refuses to start with this plan, in one sentence; `nil` if it starts.
+  /// The reason why the daemon does not start with this plan, in one sentence; `nil` if it starts.
   package let refusal: String?
-  /// Warnings for the start, each one sentence.
+  /// The warnings at the start, each one sentence.
   package let warnings: [String]
 
   package init(_ settings: ServerSettings) {
@@ -46,7 +47,7 @@ package struct ListenerPlan: Equatable, Sendable {
     var carried = all
     if admin != nil {
       carried = settings.publicRoutes.union(all.filter(\.isOpen))
-      // The one is nothing without the other.
+      // The dashboard needs the status.
       if carried.contains(.dashboard) { carried.insert(.status) }
     }
     let served = listener(.listen, (settings.address, settings.port), carried)
@@ -59,10 +60,10 @@ package struct ListenerPlan: Equatable, Sendable {
     warnings = distant.flatMap { Self.warnings($0, hasToken: settings.adminToken != nil) }
   }
 
-  /// The one that carries administration, and everything else that is not for everybody.
+  /// The listener that serves administration and the other routes that are not open to everybody.
   package var admin: Listener? { listeners.first }
 
-  /// Returns `true` if only this machine can reach an address: `localhost` is meant to be nothing else, RFC 6761 §6.3.
+  /// Returns `true` if only this machine can reach an address: RFC 6761 §6.3 reserves `localhost` for that.
   private static func isLoopback(_ host: String) -> Bool {
     HostAddress(host: host).map { AddressKind($0) == .loopback } ?? (host.lowercased() == "localhost")
   }
@@ -71,15 +72,15 @@ package struct ListenerPlan: Equatable, Sendable {
     guard let first = listeners.first, listeners.count > 1, first.port != 0,
       listeners.dropFirst().contains(where: { $0.address == first.address })
     else { return nil }
-    return "--listen and --admin-listen are both \(first.address): give them two ports, or name with --public what "
-      + "--listen carries besides bundles"
+    return "--listen and --admin-listen are both \(first.address): give them different ports, or name with --public "
+      + "the groups that --listen serves besides bundles"
   }
 
   private static func refusal(_ listener: Listener) -> String {
     let (setting, other) =
       listener.isPublic ? ("--public", "do not name them") : (listener.key.flag, "listen on 127.0.0.1")
     return "\(setting): \(listener.guarded.list) would answer everybody who can reach \(listener.address), since there "
-      + "is no admin token: give one (--admin-token-file), \(other), or say --insecure-admin"
+      + "is no admin token: give one (--admin-token-file), \(other), or give --insecure-admin"
   }
 
   private static func warnings(_ listener: Listener, hasToken: Bool) -> [String] {

@@ -1,7 +1,7 @@
 import Hummingbird
 import NIOCore
 
-/// The version of HTTP in which a request came, as `Via` names it. RFC 9110 §7.6.3.
+/// The HTTP version of a request, as `Via` names it. RFC 9110 §7.6.3.
 package enum RequestVersion: String, Sendable {
   case http10 = "1.0"
   case http11 = "1.1"
@@ -14,7 +14,7 @@ package enum RequestVersion: String, Sendable {
     } else if request.headers[.connection] == "close",
       let isOld = try? await channel.pipeline.handler(type: LastRequestHandler.self).map(\.isOld).get(), isOld
     {
-      // HTTP/1.0 has only last requests.
+      // Every HTTP/1.0 request is the last of its connection.
       self = .http10
     } else {
       self = .http11

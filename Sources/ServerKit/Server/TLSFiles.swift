@@ -12,24 +12,24 @@ package struct TLSFiles: Sendable {
     self.privateKey = privateKey
   }
 
-  /// Reads both, and sees that they belong together.
+  /// Reads both files and checks that they belong together.
   ///
   /// - Throws: ``TLSFilesError``.
   package func configuration() throws -> TLSConfiguration {
     let chain: [NIOSSLCertificate]
     do { chain = try NIOSSLCertificate.fromPEMFile(certificate) } catch {
-      throw TLSFilesError(flag: "--tls-cert", file: certificate, reason: "is no PEM file with a certificate")
+      throw TLSFilesError(flag: "--tls-cert", file: certificate, reason: "is not a PEM file with a certificate")
     }
     guard !chain.isEmpty else {
       throw TLSFilesError(flag: "--tls-cert", file: certificate, reason: "has no certificate")
     }
     let key: NIOSSLPrivateKey
     do { key = try NIOSSLPrivateKey(file: privateKey, format: .pem) } catch {
-      throw TLSFilesError(flag: "--tls-key", file: privateKey, reason: "is no PEM file with a private key")
+      throw TLSFilesError(flag: "--tls-key", file: privateKey, reason: "is not a PEM file with a private key")
     }
     var configuration = TLSConfiguration.makeServerConfiguration(
       certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
-    // RFC 8996: TLS 1.0 and 1.1 are not to be used.
+    // RFC 8996: TLS 1.0 and 1.1 must not be used.
     configuration.minimumTLSVersion = .tlsv12
     do { _ = try NIOSSLContext(configuration: configuration) } catch {
       throw TLSFilesError(flag: "--tls-key", file: privateKey, reason: "does not belong to \(certificate)")

@@ -3,7 +3,7 @@ import HummingbirdHTTP2
 import NIOSSL
 import Synchronization
 
-/// Reads the certificate again. Connections that are open keep theirs.
+/// Holds the certificate and reads it again on request. Open connections keep theirs.
 package final class TLSReloader: Sendable {
   private struct State {
     var configuration: TLSConfiguration
@@ -19,7 +19,7 @@ package final class TLSReloader: Sendable {
     state = Mutex(State(configuration: try files.configuration()))
   }
 
-  /// New connections get what the files hold now; where that cannot be used, what they had.
+  /// Reads the files for new connections. If they cannot be used, the former certificate stays.
   ///
   /// - Throws: ``TLSFilesError``.
   package func reload() throws {
@@ -31,7 +31,7 @@ package final class TLSReloader: Sendable {
     for channel in channels { try channel.rebuild(configuration) }
   }
 
-  /// A set-up for TLS connections that follows the files.
+  /// Makes a set-up for TLS connections that uses the current certificate.
   package func channel(
     _ configuration: HTTP2ChannelConfiguration, _ responder: @escaping HTTPChannelHandler.Responder
   ) throws -> @Sendable () -> HTTP2UpgradeChannel {

@@ -3,10 +3,9 @@ import Dispatch
 import HTTPTransport
 import ServiceLifecycle
 
-/// Gives memory that was freed back to the system: the allocator keeps what many clients needed at once, in one arena
-/// for each thread.
+/// Returns freed memory to the system: the allocator keeps the memory of a peak, in one arena for each thread.
 struct FreedMemoryService: Service {
-  /// Freed bytes that are kept for what comes next.
+  /// The freed bytes that are kept for later use.
   private static let kept = 16 << 20
   private static let pause = Duration.seconds(5)
 

@@ -2,7 +2,7 @@ import Logging
 import ServiceLifecycle
 import UnixSignals
 
-/// SIGHUP: the certificate is read again, and everything is verified again.
+/// Handles SIGHUP: reads the certificate again and starts a new launch.
 package struct HangupService: Service {
   let notifier: ServiceNotifier
   let readiness: ReadinessService
@@ -15,9 +15,9 @@ package struct HangupService: Service {
     for await _ in signals.cancelOnGracefulShutdown() { await reload() }
   }
 
-  /// Reads the certificate again and begins a new launch. A failure is logged, and the previous state stays.
+  /// Reads the certificate again and starts a new launch. A failure is logged, and the previous state stays.
   func reload() async {
-    // A start that is not over ends with the first READY=1, which is not this one's to send.
+    // During the start, ReadinessService sends the first READY=1.
     let wasReady = readiness.isReady
     if wasReady { notifier.send(.reloading(monotonic: ServiceNotifier.monotonic)) }
     if let tls {
@@ -25,7 +25,7 @@ package struct HangupService: Service {
         try tls.reload()
         logger.notice("The certificate was read again")
       } catch {
-        logger.error("The certificate stays as it was: \(error)")
+        logger.error("The former certificate stays: \(error)")
       }
     }
     do {

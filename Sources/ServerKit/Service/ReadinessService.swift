@@ -5,11 +5,11 @@ import Synchronization
 /// Notifies systemd when the host listens and `/readyz` would succeed. Until then, and after each change, the unit's
 /// status line contains the missing checks.
 ///
-/// A source that is away with nothing stored keeps the host from being ready, not from running: systemd's own limit
+/// While its source is unavailable and nothing is stored, the host runs without being ready: systemd's limit
 /// (`TimeoutStartSec=`) ends such a start.
 final class ReadinessService: Service {
   private struct State {
-    /// The number of listeners that do not listen yet.
+    /// The number of listeners that are not listening yet.
     var listeners: Int
     var isReady = false
     var said: String?
@@ -21,8 +21,8 @@ final class ReadinessService: Service {
   private let state: Mutex<State>
 
   /// - Parameters:
-  ///   - listeners: how many there are to be.
-  ///   - interval: how often the checks are asked, before the host is ready and after.
+  ///   - listeners: the number of listeners.
+  ///   - interval: the times between two checks, before the host is ready and after.
   init(
     _ notifier: ServiceNotifier, checks: [HealthCheck], listeners: Int,
     interval: (before: Duration, after: Duration) = (.milliseconds(200), .seconds(5))
@@ -31,10 +31,10 @@ final class ReadinessService: Service {
     state = Mutex(State(listeners: listeners))
   }
 
-  /// Records that a listener is up.
+  /// Records that a listener is listening.
   func listens() { state.withLock { $0.listeners -= 1 } }
 
-  /// True once systemd was told that the host is ready.
+  /// `true` once systemd was told that the host is ready.
   var isReady: Bool { state.withLock(\.isReady) }
 
   func run() async throws {
@@ -57,7 +57,7 @@ final class ReadinessService: Service {
 
   private static func messages(_ state: inout State, _ problems: [String]) -> [ServiceNotifier.Message] {
     var messages: [ServiceNotifier.Message] = []
-    let missing = (state.listeners <= 0 ? [] : ["it does not listen yet"]) + problems
+    let missing = (state.listeners <= 0 ? [] : ["the host is not listening yet"]) + problems
     let text = missing.isEmpty ? "Ready" : "Not ready: \(missing.joined(separator: "; "))"
     if state.said != text { messages.append(.status(text)) }
     state.said = text

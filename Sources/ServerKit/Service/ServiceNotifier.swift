@@ -1,7 +1,7 @@
 import Dispatch
 import Foundation
 
-/// Notifies systemd of the daemon's state, by datagrams to the socket in `NOTIFY_SOCKET` as in sd_notify(3).
+/// Notifies systemd of the daemon's state, by datagrams to the socket in `NOTIFY_SOCKET`, see sd_notify(3).
 struct ServiceNotifier: Sendable {
   enum Message: Equatable, Sendable {
     case ready, stopping, watchdog
@@ -20,9 +20,9 @@ struct ServiceNotifier: Sendable {
     }
   }
 
-  /// A path, or an abstract name behind `@`; `nil` if nobody listens.
+  /// A path, or an abstract name after `@`; `nil` without systemd.
   let socket: String?
-  /// The interval in which the watchdog expects a message; `nil` if it does not watch this process.
+  /// The interval in which the watchdog expects a message; `nil` if the watchdog is off.
   let watchdog: Duration?
 
   init(environment: [String: String], pid: Int32 = getpid()) {
@@ -33,7 +33,7 @@ struct ServiceNotifier: Sendable {
       ? environment["WATCHDOG_USEC"].flatMap { Int64($0) }.flatMap { $0 > 0 ? .microseconds($0) : nil } : nil
   }
 
-  /// Sends a message without waiting. Returns `true` if it went out.
+  /// Sends a message without waiting. Returns `true` if it was sent.
   @discardableResult
   func send(_ message: Message) -> Bool {
     guard let socket else { return false }
@@ -62,6 +62,6 @@ struct ServiceNotifier: Sendable {
     #endif
   }
 
-  /// For ``Message/reloading(monotonic:)``.
+  /// The time for ``Message/reloading(monotonic:)``.
   static var monotonic: UInt64 { DispatchTime.now().uptimeNanoseconds / 1000 }
 }

@@ -1,6 +1,6 @@
 import ServiceLifecycle
 
-/// Pats systemd's watchdog, twice as often as it asks for, and says when the host stops.
+/// Notifies systemd's watchdog twice in each interval, and reports when the host stops.
 struct WatchdogService: Service {
   let notifier: ServiceNotifier
 

@@ -1,15 +1,15 @@
 import Foundation
 import HTTPTransport
 
-/// One value that was given for a setting, and the forms it can be read in.
+/// A value that was given for a setting, and the types it can be read as.
 package struct GivenValue {
   package let key: SettingKey
   package let text: String
-  /// The flag, the variable or the file.
+  /// The flag, the variable or the file that gave it.
   package let source: String
-  /// The first value of a list takes the place of the default.
+  /// `true` for the first value of a list, which replaces the default.
   package let isFirst: Bool
-  /// Its text is never printed.
+  /// `true` if its text must not be printed.
   package let isSecret: Bool
 
   package init(
@@ -24,7 +24,7 @@ package struct GivenValue {
 
   /// An error that names the value.
   ///
-  /// - Parameter given: the part of the value that is wrong; all of it by default.
+  /// - Parameter given: the invalid part of the value; all of it by default.
   package func bad(_ expected: String, given: String? = nil) -> SettingsError {
     .badValue(key: key.rawValue, value: isSecret ? "…" : given ?? text, source: source, expected: expected)
   }
@@ -55,7 +55,7 @@ package struct GivenValue {
     return size
   }
 
-  /// - Parameter example: addresses that are right, for the error.
+  /// - Parameter example: valid addresses, for the error.
   package func address(like example: String) throws -> (host: String, port: Int) {
     guard let address = SettingText.address(text) else { throw bad("HOST:PORT, like \(example)") }
     return address
@@ -66,13 +66,13 @@ package struct GivenValue {
     return isTrue
   }
 
-  /// The text, if it is long enough to be a secret: short ones can be guessed.
+  /// The text, if it is long enough for a secret: short ones can be guessed.
   package func secret() throws -> String { try secret(text) }
 
   /// The secret in the file that the text names.
   package func secretOfFile() throws -> String {
     guard let data = FileManager.default.contents(atPath: text) else {
-      throw bad("a file that can be read")
+      throw bad("a readable file")
     }
     return try secret(String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines))
   }

@@ -24,11 +24,11 @@ extension SettingKey {
   package static let logFormat = Self("log-format")
 }
 
-/// The rows of the table of settings that a server has.
+/// The rows of the table of settings for a server.
 extension ServerSettings {
   package static let listening: [Setting<ServerSettings>] = [
     Setting(
-      .listen, help: "Where bundles, releases and health are served, to everybody. (default: 127.0.0.1:8080)",
+      .listen, help: "The address of bundles, releases and health, for everybody. (default: 127.0.0.1:8080)",
       valueName: "host:port"
     ) { value, settings in
       (settings.address, settings.port) = try value.address(like: "127.0.0.1:8080 or [::1]:8080")
@@ -36,10 +36,10 @@ extension ServerSettings {
       "\(SettingText.bracketed($0.address)):\($0.port)"
     },
     Setting(
-      .adminListen, help: "Where pages, dashboard, status, metrics and administration are.",
+      .adminListen, help: "The address of pages, dashboard, status, metrics and administration.",
       discussion:
-        "Default: with the rest if --listen is loopback, else 127.0.0.1 and a free port, which the log names. "
-        + "What is beyond loopback asks for the admin token.", valueName: "host:port"
+        "Default: that of --listen if it is loopback, else 127.0.0.1 and a free port, which the log names. "
+        + "An address beyond loopback requires the admin token.", valueName: "host:port"
     ) { value, settings in
       settings.adminListen = try value.address(like: "127.0.0.1:9090 or [::1]:9090")
     } show: {
@@ -47,7 +47,7 @@ extension ServerSettings {
     },
     Setting(
       .publicRoutes, form: .list,
-      help: "What --listen carries besides: \(RouteGroup.guarded.list), with commas between them; may be repeated.",
+      help: "Further groups of routes on --listen: \(RouteGroup.guarded.list), separated by commas; may be repeated.",
       valueName: "names"
     ) { value, settings in
       settings.publicRoutes = try value.groups().union(value.isFirst ? [] : settings.publicRoutes)
@@ -68,7 +68,7 @@ extension ServerSettings {
 
   package static let security: [Setting<ServerSettings>] = [
     Setting(
-      .tlsCert, help: "The certificate and its chain, PEM: serves TLS with HTTP/2. SIGHUP reads it again.",
+      .tlsCert, help: "The certificate and its chain, PEM; enables TLS with HTTP/2. SIGHUP reads it again.",
       valueName: "file"
     ) {
       $1.certificate = try $0.path()
@@ -82,20 +82,20 @@ extension ServerSettings {
     },
     Setting(
       .adminToken,
-      help: "The token of admin routes, and of all that is not for everybody beyond loopback; 16 bytes or more.",
-      discussion: "Arguments are seen in ps: rather set RENDERHOST_ADMIN_TOKEN, or name a file.", valueName: "token",
+      help: "The token for admin routes, and beyond loopback for pages, status and metrics; 16 bytes or more.",
+      discussion: "Arguments are visible in ps: prefer RENDERHOST_ADMIN_TOKEN or a file.", valueName: "token",
       isSecret: true
     ) {
       $1.adminToken = try $0.secret()
     } show: {
       $0.adminToken
     },
-    Setting(.adminTokenFile, help: "A file with that token.", valueName: "file", contentOf: .adminToken) {
+    Setting(.adminTokenFile, help: "A file with the token in it.", valueName: "file", contentOf: .adminToken) {
       $1.adminToken = try $0.secretOfFile()
     },
     Setting(
       .insecureAdmin, form: .toggle,
-      help: "Let pages, dashboard, status and metrics answer other machines without that token."
+      help: "Let pages, dashboard, status and metrics answer other machines without the token."
     ) {
       $1.allowsInsecureAdmin = try $0.truth()
     } show: {
@@ -104,55 +104,58 @@ extension ServerSettings {
   ]
 
   package static let limiting: [Setting<ServerSettings>] = [
-    Setting(.maxBody, help: "Bytes of a request's body; over it: 413. (default: 1MB)", valueName: "size") {
+    Setting(.maxBody, help: "The limit of a request's body; over it: 413. (default: 1MB)", valueName: "size") {
       $1.limits.body = Int(try $0.size(atLeast: 1024))
     } show: {
       "\($0.limits.body)"
     },
-    Setting(.maxHeader, help: "Bytes of a request's header fields; over it: 431. (default: 16KB)", valueName: "size") {
+    Setting(.maxHeader, help: "The limit of all header fields; over it: 431. (default: 16KB)", valueName: "size") {
       $1.limits.header = Int(try $0.size(atLeast: 1024, atMost: 1 << 20))
     } show: {
       "\($0.limits.header)"
     },
-    Setting(.maxURL, help: "Bytes of a URL; over it: 414. (default: 8KB)", valueName: "size") {
+    Setting(.maxURL, help: "The limit of a URL; over it: 414. (default: 8KB)", valueName: "size") {
       $1.limits.url = Int(try $0.size(atLeast: 256, atMost: 64 << 10))
     } show: {
       "\($0.limits.url)"
     },
     Setting(
       .maxConnections,
-      help: "Connections at once, at most what ulimit -n leaves room for; more wait to be accepted. (default: 4096)",
+      help: "The limit of connections, bounded by ulimit -n too; more wait to be accepted. (default: 4096)",
       valueName: "n"
     ) {
       $1.limits.connections = try $0.count(in: 1...1_000_000)
     } show: {
       "\(ProcessLimits.current.connections($0))"
     },
-    Setting(.connectionsPerAddress, help: "Connections from one address; over it: 429. (default: 64)", valueName: "n") {
+    Setting(
+      .connectionsPerAddress, help: "The limit of connections from one address; over it: 429. (default: 64)",
+      valueName: "n"
+    ) {
       $1.limits.connectionsPerAddress = try $0.count(in: 1...1_000_000)
     } show: {
       "\($0.limits.connectionsPerAddress)"
     },
     Setting(
-      .headTime, help: "How long a client may take for its TLS handshake and first head. (default: 15)",
+      .headTime, help: "The time limit of the TLS handshake and the first head. (default: 15)",
       valueName: "seconds"
     ) {
       $1.limits.headTime = try $0.duration(atLeast: .milliseconds(100))
     } show: {
       SettingText.text($0.limits.headTime)
     },
-    Setting(.bodyTime, help: "How long a client may take to send a body. (default: 60)", valueName: "seconds") {
+    Setting(.bodyTime, help: "The time limit of sending a body. (default: 60)", valueName: "seconds") {
       $1.limits.bodyTime = try $0.duration(atLeast: .milliseconds(100))
     } show: {
       SettingText.text($0.limits.bodyTime)
     },
-    Setting(.idleTime, help: "How long a connection may be idle. (default: 60)", valueName: "seconds") {
+    Setting(.idleTime, help: "The time limit of an idle connection. (default: 60)", valueName: "seconds") {
       $1.limits.idle = try $0.duration(atLeast: .milliseconds(100))
     } show: {
       SettingText.text($0.limits.idle)
     },
     Setting(
-      .shutdownTime, help: "How long what is under way may take once the daemon is told to stop. (default: 30)",
+      .shutdownTime, help: "The time limit of requests under way at shutdown. (default: 30)",
       valueName: "seconds"
     ) {
       $1.shutdownTime = try $0.duration(atLeast: .zero)
@@ -184,7 +187,7 @@ extension ServerSettings {
 }
 
 extension GivenValue {
-  /// Names of groups with commas between them.
+  /// Reads names of groups, separated by commas.
   fileprivate func groups() throws -> Set<RouteGroup> {
     Set(
       try text.split(separator: ",", omittingEmptySubsequences: false).map { part in
@@ -199,7 +202,7 @@ extension GivenValue {
   fileprivate func host() throws -> String {
     guard !text.isEmpty, text.utf8.count <= 253,
       text.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-" || $0 == ".") })
-    else { throw bad("a host's name without a port, like pages.example.com") }
+    else { throw bad("a host name without a port, like pages.example.com") }
     return text
   }
 }

@@ -2,31 +2,32 @@ import Logging
 
 /// The settings of a server: its listeners, its limits, its secrets and its log.
 package struct ServerSettings: Sendable {
-  /// The address to listen on, and the port; 0 for any that is free.
+  /// The address to listen on, and the port; 0 for any free one.
   package var address = "127.0.0.1"
   package var port = 8080
-  /// The address of pages, dashboard, status, metrics and administration. With `nil` a loopback ``address`` carries them
-  /// beside what is for everybody; with any other they are on 127.0.0.1 and a free port.
+  /// The address of pages, dashboard, status, metrics and administration. With `nil` they are on ``address`` if it is
+  /// loopback, otherwise on 127.0.0.1 and a free port.
   package var adminListen: (host: String, port: Int)?
-  /// The groups that ``address`` carries besides bundles, releases and health, if there is another listener.
+  /// The further groups of routes on ``address`` besides bundles, releases and health, if there is another listener.
   package var publicRoutes: Set<RouteGroup> = []
-  /// True if pages, dashboard, status and metrics may answer other machines without a token.
+  /// `true` if pages, dashboard, status and metrics may answer other machines without a token.
   package var allowsInsecureAdmin = false
   /// Names by which clients call this server, besides IP addresses, `localhost` and the addresses it listens on.
   package var hosts: [String] = []
 
-  /// PEM files; both or none.
+  /// The paths of PEM files; both or none are set.
   package var certificate: String?
   package var privateKey: String?
-  /// The token of callers of admin routes, and of pages, dashboard, status and metrics where other machines can reach
-  /// these; without one there are no admin routes.
+  /// The token for admin routes, and for pages, dashboard, status and metrics if other machines can reach them; without
+  /// one there are no admin routes.
   package var adminToken: String?
   package var limits = Limits()
   /// The time limit of requests under way at shutdown.
   package var shutdownTime: Duration = .seconds(30)
-  /// Open files that are kept free of clients' connections, for the rest of the process.
+  /// The number of open files that are reserved for the rest of the process.
   package var reservedFiles = 64
-  /// Parts of the other open files that do not go to the listeners of this plan; each listener takes one.
+  /// The number of shares of the remaining files for users other than the listeners of this plan; each listener has one
+  /// share.
   package var furtherShares = 0
 
   package var logLevel: Logger.Level = .info
@@ -37,18 +38,18 @@ package struct ServerSettings: Sendable {
     case text, json
   }
 
-  /// The limits that clients are held to.
+  /// The limits for clients.
   package struct Limits: Sendable {
-    /// Bytes of a request's body.
+    /// The limit of a request's body in bytes.
     package var body = 1 << 20
-    /// Bytes of all header fields.
+    /// The limit of all header fields in bytes.
     package var header = 16 << 10
-    /// Bytes of a URL.
+    /// The limit of a URL in bytes.
     package var url = 8 << 10
-    /// Connections from one address.
+    /// The limit of connections from one address.
     package var connectionsPerAddress = 64
-    /// Connections of each listener at once; more wait to be accepted. `nil` for as many as the limit of open files
-    /// allows, at most 4,096.
+    /// The limit of connections of each listener; more wait to be accepted. `nil` for as many as the limit of open
+    /// files allows, at most 4,096.
     package var connections: Int?
     /// The time limit of the TLS handshake and the first request's head.
     package var headTime: Duration = .seconds(15)

@@ -10,24 +10,24 @@ package enum SettingForm: Sendable {
 
 /// One setting of a part: its name, its help, and the functions that read and show it.
 ///
-/// Flags, the environment, the file, `--help` and the report of all settings go by a table of these.
+/// Flags, the environment, the file, `--help` and the report of all settings use a table of these.
 package struct Setting<Root>: Sendable {
   package let key: SettingKey
   package let form: SettingForm
-  /// The sentence of `--help`, and what it says further on.
+  /// The sentence in `--help`, and the text after it.
   package let help: String
   package let discussion: String
   /// The value's name in `--help`; empty for a toggle.
   package let valueName: String
-  /// Its value is never printed.
+  /// `true` if its value must not be printed.
   package let isSecret: Bool
   /// The setting that the file named here contains.
   package let contentOf: SettingKey?
-  /// Puts one value that was given into its place.
+  /// Parses a given value and stores it.
   ///
   /// - Throws: ``SettingsError/badValue(key:value:source:expected:)``.
   package let assign: @Sendable (GivenValue, inout Root) throws -> Void
-  /// The value as it is shown; `nil` if there is none.
+  /// Returns the value as text; `nil` if there is none.
   package let show: @Sendable (Root) -> String?
 
   package init(
@@ -41,7 +41,7 @@ package struct Setting<Root>: Sendable {
     (self.assign, self.show) = (assign, show)
   }
 
-  /// The same setting of a whole that has this part at `path`.
+  /// Returns the same setting for a structure that has this part at `path`.
   package func at<Whole>(_ path: any WritableKeyPath<Whole, Root> & Sendable) -> Setting<Whole> {
     Setting<Whole>(
       key, form: form, help: help, discussion: discussion, valueName: valueName, isSecret: isSecret,
@@ -54,7 +54,7 @@ package struct Setting<Root>: Sendable {
 // MARK: - Keys
 
 /// The name of a setting: `page-time` is `--page-time` as a flag, `RENDERHOST_PAGE_TIME` in the environment and
-/// `"page-time"` in the file. Parts name theirs in extensions.
+/// `"page-time"` in the file. Parts add theirs in extensions.
 package struct SettingKey: Hashable, Sendable {
   package let rawValue: String
 

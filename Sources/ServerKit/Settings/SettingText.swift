@@ -1,14 +1,14 @@
 import HTTPTransport
 
-/// Reads the values that people write.
+/// Parses and writes the values of settings.
 package enum SettingText {
-  /// Bytes, or with a unit of powers of 1024: `65536`, `256MB`, `1.5GiB`.
+  /// Reads a number of bytes, or one with a unit of powers of 1024: `65536`, `256MB`, `1.5GiB`.
   package static func size(_ text: String) -> Int64? { Int64(size: text) }
 
-  /// A host as it stands before a port: an IPv6 address in brackets. RFC 3986 §3.2.2.
+  /// Returns a host as it is written before a port: an IPv6 address in brackets. RFC 3986 §3.2.2.
   package static func bracketed(_ host: String) -> String { host.contains(":") ? "[\(host)]" : host }
 
-  /// `host:port`, with an IPv6 address in brackets.
+  /// Reads `host:port`, with an IPv6 address in brackets.
   package static func address(_ text: String) -> (host: String, port: Int)? {
     guard let colon = text.lastIndex(of: ":"), let port = count(text[text.index(after: colon)...]), port < 65_536 else {
       return nil
@@ -35,7 +35,7 @@ package enum SettingText {
     return Int(text)
   }
 
-  /// A duration as text: seconds as a decimal.
+  /// Writes a duration: seconds as a decimal.
   package static func text(_ duration: Duration) -> String {
     let seconds = duration / .seconds(1)
     return seconds == seconds.rounded() ? "\(Int(seconds))" : "\(seconds)"

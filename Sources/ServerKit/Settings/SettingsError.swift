@@ -1,6 +1,6 @@
 /// An error in the settings.
 package enum SettingsError: Error, Equatable, CustomStringConvertible {
-  /// `source` is a flag, a variable or a file.
+  /// An invalid value; `source` is a flag, a variable or a file.
   case badValue(key: String, value: String, source: String, expected: String)
   case unknownKey(key: String, file: String)
   case unreadableFile(path: String, reason: String)

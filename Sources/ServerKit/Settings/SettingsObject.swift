@@ -1,9 +1,9 @@
 import HTTPTransport
 
-/// One object of the settings' file, whose members are taken one by one; a member that is left is an error.
+/// An object of the settings' file, whose members are taken one by one; a member that is not taken is an error.
 package struct SettingsObject {
   private var members: [String: JSONValue]
-  /// For messages: the file, and the place in it.
+  /// The file and the place in it, for messages.
   package let place: String
 
   /// - Throws: ``SettingsError`` if the value is not an object.
@@ -20,7 +20,7 @@ package struct SettingsObject {
     if let key = members.keys.min() { throw SettingsError.unknownKey(key: key, file: place) }
   }
 
-  /// Returns `nil` if there is no such member.
+  /// Takes a member as text. Returns `nil` if it does not exist.
   package mutating func text(_ key: String) throws -> String? {
     switch members.removeValue(forKey: key) {
     case nil: nil

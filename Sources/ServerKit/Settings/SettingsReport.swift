@@ -1,4 +1,4 @@
-/// The settings as they are shown: every one, its value, and where it came from; secrets are masked.
+/// All settings with their values and sources; secrets are masked.
 package struct SettingsReport: Sendable {
   package struct Line: Codable, Equatable, Sendable {
     package var key: String
@@ -16,9 +16,9 @@ package struct SettingsReport: Sendable {
   package init(_ lines: [Line]) { self.lines = lines }
 
   /// - Parameters:
-  ///   - table: all settings, in the order of the lines. A setting whose value is the content of another's file has no
-  ///     line: it is shown as that other.
-  ///   - sources: the flag, the variable or the file of each setting that was given.
+  ///   - table: all settings, in the order of the lines. A setting that names the file of another has no line of its
+  ///     own: the other is shown.
+  ///   - sources: the flag, the variable or the file that gave each setting.
   package init<Root>(_ table: [Setting<Root>], of root: Root, sources: [SettingKey: String]) {
     lines = table.filter { $0.contentOf == nil }.map { setting in
       let file = table.first { $0.contentOf == setting.key }?.key
@@ -29,7 +29,7 @@ package struct SettingsReport: Sendable {
     }
   }
 
-  /// In columns.
+  /// The report in columns.
   package var text: String {
     let keys = lines.map(\.key.count).max() ?? 0
     let values = min(48, lines.map { ($0.value ?? "-").count }.max() ?? 0)

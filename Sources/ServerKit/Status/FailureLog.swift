@@ -1,10 +1,10 @@
 import Foundation
 import Synchronization
 
-/// The latest failures with their times. A kind of failure that comes often hides no other; the same one again takes
-/// the place of the former.
+/// The latest failures with their times. Each kind has its own limit, so that frequent failures hide no others; a
+/// repeated failure replaces the former one.
 package final class FailureLog: Sendable {
-  /// A kind of failure. Each part names its own.
+  /// A kind of failure. Each part defines its own.
   package struct Kind: Hashable, Sendable {
     package let name: String
 
@@ -17,11 +17,11 @@ package final class FailureLog: Sendable {
     /// The name of its ``Kind``.
     package var kind: String
     package var message: String
-    /// The bundle, the bundles or the origin that it is about.
+    /// The bundle, the bundles or the origin that the failure concerns.
     package var subject: String?
   }
 
-  /// Failures of one kind that are kept, and characters of each text.
+  /// The limits of failures of each kind, and of characters in each text.
   package static let limit = 10
   static let textLimit = 1_000
 
@@ -30,15 +30,15 @@ package final class FailureLog: Sendable {
     let cause: String
   }
 
-  /// Newest first.
+  /// The entries, newest first.
   private let state = Mutex<[Kind: [Entry]]>([:])
 
   package init() {}
 
   /// - Parameters:
-  ///   - subject: the bundle or bundles that it is about, as they are called outside.
-  ///   - cause: equal for failures that are the same although their messages differ, by a measured time for example;
-  ///     by default the message.
+  ///   - subject: the public name of the bundle or the bundles that the failure concerns.
+  ///   - cause: equal for failures that are the same although their messages differ, for example by a measured time;
+  ///     the message by default.
   package func append(
     _ kind: Kind, _ message: String, of subject: String? = nil, cause: String? = nil, at time: Date = Date()
   ) {

@@ -1,4 +1,4 @@
-/// The places where the parts of a daemon record events: as metrics, and as failures for the dashboard.
+/// Records the events of a daemon's parts: as metrics, and as failures for the dashboard.
 package struct HostRecord: Sendable {
   package var metrics = HostMetrics()
   package var failures = FailureLog()

@@ -227,7 +227,7 @@ struct ListenersTests {
       #expect(await readiness.look() == isReady)
       readiness.listens()
     }
-    try await socket.hear { $0 == ["STATUS=Not ready: it does not listen yet", "STATUS=Ready", "READY=1"] }
+    try await socket.hear { $0 == ["STATUS=Not ready: the host is not listening yet", "STATUS=Ready", "READY=1"] }
   }
 
   // MARK: The token
