@@ -1,15 +1,15 @@
 import ServerKit
 
-/// The client of a request, and the way that the request came.
+/// The client of a request, and how the request arrived.
 struct ClientInfo: Sendable {
-  /// The fields that tell the origin of it.
+  /// The fields that describe the client to the origin.
   let client: ForwardedFields
-  /// The version of HTTP in which the request came.
+  /// The HTTP version of the request.
   let version: RequestVersion
-  /// Ends what is under way for it.
+  /// The disconnection of the client, which ends the work for it.
   let disconnection: ClientDisconnection
-  /// For the access log.
+  /// The note for the access log.
   var note: AccessLogNote?
-  /// The trace that it belongs to, as the origin is told.
+  /// The trace of the request, as it is sent to the origin.
   let trace: TraceParent
 }

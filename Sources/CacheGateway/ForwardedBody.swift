@@ -5,14 +5,14 @@ import NIOCore
 import ServerKit
 import Synchronization
 
-/// A request's body on its way to the origin: each piece is asked of the client when the one before it has gone.
+/// A request's body on its way to the origin: each piece is read from the client after the one before it was sent.
 final class ForwardedBody: Sendable {
   let stream: RequestStream
   private let course: Course
 
-  /// The error that cut the client's body off; `nil` if the body came whole or was not read.
+  /// The error that ended the client's body; `nil` if the body was complete or was not read.
   var failure: (any Error)? { course.read(\.failure) }
-  /// True once all of it was read.
+  /// `true` once the whole body was read.
   var isWhole: Bool { course.read(\.isWhole) }
 
   /// Returns `nil` if the request has no body.
@@ -26,7 +26,8 @@ final class ForwardedBody: Sendable {
 
   /// Returns `true` if the request may have a body of unknown length.
   private static func mayFollow(_ request: Request, _ version: RequestVersion) -> Bool {
-    // RFC 9112 §6.3: with HTTP/1 such a body is chunked. With HTTP/2 only the end of the stream tells that there is none.
+    // RFC 9112 §6.3: with HTTP/1 such a body is chunked. With HTTP/2 a missing body shows only at the end of the
+    // stream.
     version == .http2
       ? ![.get, .head, .options, .trace].contains(request.method) : request.headers.contains(.transferEncoding)
   }
@@ -56,7 +57,7 @@ final class ForwardedBody: Sendable {
       mutating func next() async throws -> [UInt8]? {
         do {
           let piece = try await body.next()
-          // After a cancellation there may be more than was given.
+          // After a cancellation, unread pieces may remain.
           if piece == nil, !Task.isCancelled { course.change { $0.isWhole = true } }
           return piece.map { Array(buffer: $0) }
         } catch let error where !(error is CancellationError) {

@@ -7,7 +7,7 @@ import Hummingbird
 import Logging
 import ServerKit
 
-/// A shared cache in front of origins: decides with `HTTPCaching`, keeps in stores of its own, asks with libcurl.
+/// A shared cache in front of origins: decides with `HTTPCaching`, stores in its own stores, and fetches with libcurl.
 package struct Gateway: Sendable {
   package let origins: [GatewayOrigin]
   private let table: OriginTable
@@ -15,7 +15,7 @@ package struct Gateway: Sendable {
 
   /// - Parameters:
   ///   - store: the folder of all stores.
-  ///   - isSecure: `true` if clients are served over TLS.
+  ///   - isSecure: `true` if clients connect over TLS.
   /// - Throws: ``StoreError``, ``TransportError``.
   package init(
     _ settings: [OriginSettings], store: StoreDirectory, isSecure: Bool, record: HostRecord, logger: Logger,
@@ -36,32 +36,32 @@ package struct Gateway: Sendable {
   }
 
   /// - Parameters:
-  ///   - client: its address; `nil` if it is not known.
-  ///   - version: in which the request came.
-  ///   - disconnection: ends what is under way for it.
+  ///   - client: the address of the client; `nil` if it is unknown.
+  ///   - version: the HTTP version of the request.
+  ///   - disconnection: ends the work for the client.
   ///   - socketBytes: the client's bytes over the requested web socket; `nil` if it requests none.
-  ///   - note: filled in.
-  /// - Throws: ``HTTPError`` for what is not forwarded, ``GatewayError``.
+  ///   - note: receives the fields for the access log.
+  /// - Throws: ``HTTPError`` for a request that is not forwarded, ``GatewayError``.
   func respond(
     to request: Request, client: String?, version: RequestVersion, disconnection: ClientDisconnection,
     socketBytes: BytePipe? = nil, note: AccessLogNote? = nil
   ) async throws -> Response {
     guard request.method != .connect else {
-      throw HTTPError(.notImplemented, message: "the gateway makes no tunnels")
+      throw HTTPError(.notImplemented, message: "the gateway does not support tunnels")
     }
     let limit = MaxForwards(of: request.head)
     var head = request.head
     let (path, host) = (head.path ?? "", head.host)
     if let fault = RequestValidation.fault(in: head, version: version) { throw HTTPError(.badRequest, message: fault) }
     let choice = table.choice(authority: host, path: path)
-    // RFC 9110 §7.4: that is seen to before anything is done, and so before it is answered here, too.
+    // RFC 9110 §7.4: the host is checked before a request is processed, so also before it is answered here.
     guard choice != .unknownHost else {
       throw HTTPError(
-        .misdirectedRequest, message: "no origin of this gateway is called \((host ?? "").quotedForMessage)")
+        .misdirectedRequest, message: "this gateway has no origin with the host \((host ?? "").quotedForMessage)")
     }
     if limit == .answer || path == "*" && head.method == .options { return TerminalResponse.to(head, version: version) }
     guard path.hasPrefix("/"), !path.contains("#") else {
-      throw HTTPError(.badRequest, message: "the request's target is no path")
+      throw HTTPError(.badRequest, message: "the request's target is not a path")
     }
     guard case .origin(let index) = choice, origins.indices.contains(index) else {
       throw HTTPError(.notFound, message: "no origin is configured for the path \(path.quotedForMessage)")

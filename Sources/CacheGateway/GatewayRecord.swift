@@ -31,7 +31,7 @@ struct GatewayRecord: Sendable {
     sent(event.bodyBytes, result)
   }
 
-  /// Records that there is no answer. A frequent error is logged once in a while, with one of the URLs.
+  /// Records a failed request. A frequent error is logged at intervals, with one of its URLs.
   func failed(_ fault: GatewayError) {
     answered(fault.result)
     failures.append(.origin, fault.detail, of: name, cause: fault.reason)
@@ -39,16 +39,16 @@ struct GatewayRecord: Sendable {
     logger.warning("\(fault.detail)", metadata: ["origin": "\(name)", "times": .stringConvertible(times)])
   }
 
-  /// Bytes of a body went to the client.
+  /// Records the bytes of a body that were sent to the client.
   func sent(_ bytes: Int, _ result: GatewayResult) {
     if result.isSaved { savedBytes.increment(by: bytes) }
   }
 
-  /// The head of an answer has come.
+  /// Records the time until the head of a response.
   func answeredByOrigin(after time: Duration) { self.time.recordNanoseconds(Int64(time / .nanoseconds(1))) }
 }
 
-/// Measures the times of an origin.
+/// Measures the response times of an origin.
 struct TimedTransport: HTTPTransporting {
   let transport: any HTTPTransporting
   let record: GatewayRecord
@@ -62,6 +62,6 @@ struct TimedTransport: HTTPTransporting {
 }
 
 extension FailureLog.Kind {
-  /// An origin behind the gateway gave no answer.
+  /// A failed request to an origin behind the gateway.
   package static let origin = Self("origin")
 }

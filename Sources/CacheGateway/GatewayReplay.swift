@@ -3,12 +3,12 @@ import HTTPTypes
 import Hummingbird
 import ServerKit
 
-/// Lets the gateway's listener answer identical request heads with the same bytes.
+/// Lets the gateway's listener answer identical request heads with recorded bytes.
 enum GatewayReplay {
-  /// Fields with the client's address, or that are made anew for each request: they do not follow from its head alone.
+  /// The fields that depend on more than the request's head: the client's address, or values made for each request.
   private static let ofClient: Set<String> = ["forwarded", "x-forwarded-for", "traceparent", "tracestate"]
 
-  /// - Parameter note: called for each replay.
+  /// - Parameter note: is called for each replay.
   static func offer(
     _ loaded: Resource, to request: Request, note: @escaping @Sendable (RecordedResponse.ReplayEvent) -> Void
   ) {

@@ -38,7 +38,7 @@ package struct GatewayReport: Sendable {
     }
   }
 
-  /// How much has come to counts that others keep.
+  /// Computes the increments of counts that other types keep.
   private final class EvictionCounts: Sendable {
     private let known = Mutex<[String: Int]>([:])
 
@@ -75,7 +75,7 @@ package struct GatewayReport: Sendable {
     }
   }
 
-  /// The share of answers whose bodies the origin did not send.
+  /// Returns the share of responses whose bodies the origin did not send.
   static func hitRatio(_ answers: [String: Int64]) -> Double? {
     let all = answers.values.reduce(0, +)
     let saved = GatewayResult.allCases.filter(\.isSaved).reduce(0) { $0 + (answers[$1.rawValue] ?? 0) }

@@ -9,15 +9,15 @@ package enum GatewayResult: String, CaseIterable, Sendable {
   case stale
   /// A stored response that the origin has confirmed.
   case revalidated
-  /// The origin's answer to somebody else who asked for the same at that moment.
+  /// The origin's response to an identical request of another client at the same time.
   case collapsed
-  /// The origin's answer, which is stored.
+  /// The origin's response, which is stored.
   case miss
-  /// The origin's answer, which may not be.
+  /// The origin's response, which must not be stored.
   case pass
   /// The origin sent no response.
   case fault
-  /// Too many wait for the origin.
+  /// The limit of requests that wait for the origin was reached.
   case busy
 
   init(_ loaded: Resource) {
@@ -33,7 +33,7 @@ package enum GatewayResult: String, CaseIterable, Sendable {
     }
   }
 
-  /// True if the origin did not have to send the body.
+  /// `true` if the origin did not send the body.
   package var isSaved: Bool {
     switch self {
     case .hit, .stale, .revalidated, .collapsed: true

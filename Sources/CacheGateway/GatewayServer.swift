@@ -8,15 +8,15 @@ import NIOPosix
 import ServerKit
 import ServiceLifecycle
 
-/// The gateway's listener, held to the same limits as the host's own.
+/// The gateway's listener, which has the same limits as the host's own.
 package struct GatewayServer: Sendable {
   package let gateway: Gateway
   let settings: ServerSettings
   let metrics: HostMetrics
   let logger: Logger
-  /// The raw answers that are replayed to identical request heads.
+  /// The recorded responses that are replayed to identical request heads.
   let answers = RawResponseCache(capacity: 64 << 20)
-  /// Called with the address it listens on.
+  /// Called with the address that it listens on.
   var whenRunning: @Sendable (SocketAddress?) async -> Void = { _ in }
 
   package init(
@@ -30,7 +30,7 @@ package struct GatewayServer: Sendable {
     self.whenRunning = whenRunning
   }
 
-  /// - Parameter address: where to listen.
+  /// - Parameter address: the address to listen on.
   package func service(_ address: (host: String, port: Int), tls: TLSReloader?) throws -> any Service {
     let responder = responder
     let connectionLimit = ProcessLimits.current.connections(settings)
@@ -49,7 +49,7 @@ package struct GatewayServer: Sendable {
         source: ApplicationRequestContextSource(channel: channel, logger: logger),
         version: await RequestVersion(of: request, on: channel),
         socketBytes: await BytePipe.ofSocket(for: request, on: channel), note: AccessLogNote())
-      // Other than the host's own answers these have the origin's date.
+      // Unlike the host's own responses, these have the origin's date.
       let response = try await InterimHeads.$current.withValue(InterimHeads(in: context.version, to: channel)) {
         try await responder.respond(to: request, context: context)
       }
@@ -64,7 +64,7 @@ package struct GatewayServer: Sendable {
       checks: gateway.origins.map(\.checks))
   }
 
-  /// Checks the origins' servers as long as the gateway listens.
+  /// Checks the origins' servers while the gateway is listening.
   private struct CheckedService: Service {
     let base: any Service
     let checks: [ServerChecks]
@@ -90,7 +90,7 @@ package struct GatewayServer: Sendable {
     return router.buildResponder()
   }
 
-  /// Answers every method and every path: there are no routes behind it.
+  /// Answers every method and every path: no routes follow it.
   private struct CatchAllMiddleware: RouterMiddleware {
     let gateway: Gateway
 

@@ -5,7 +5,7 @@ import ServerKit
 package struct GatewaySettings: Sendable {
   /// The address and port that it listens on; `nil` for no gateway.
   package var address: (host: String, port: Int)?
-  /// The servers behind it; none without an address.
+  /// The servers behind it; empty without an address.
   package var origins: [OriginSettings] = []
 
   package init(
@@ -22,9 +22,9 @@ extension SettingKey {
 }
 
 extension GatewaySettings {
-  /// Its rows of the table of settings.
+  /// The rows of the table of settings for the gateway.
   package static let table: [Setting<GatewaySettings>] = [
-    Setting(.gateway, help: "Where the gateway listens: a shared cache before another server.", valueName: "host:port")
+    Setting(.gateway, help: "The address of the gateway, a shared cache before another server.", valueName: "host:port")
     {
       $1.address = try $0.address(like: "127.0.0.1:8081 or [::1]:8081")
     } show: { settings in
@@ -32,7 +32,7 @@ extension GatewaySettings {
     },
     Setting(
       .origin, help: "The server behind the gateway.",
-      discussion: "Several, each with its own limits and rules, are named in the file, under origins.", valueName: "url"
+      discussion: "Several, each with its own limits and rules, are given in the file, under origins.", valueName: "url"
     ) { value, settings in
       guard let url = OriginsFile.url(value.text) else { throw value.bad(OriginsFile.expectedURL) }
       settings.origins = [OriginSettings(url: url)]

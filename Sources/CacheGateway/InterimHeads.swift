@@ -5,25 +5,25 @@ import NIOHTTPTypes
 import ServerKit
 import Synchronization
 
-/// Interim heads of the origin, such as 103, on their way to the client. RFC 9110 §15.2, RFC 8297.
+/// Forwards interim heads of the origin, such as 103, to the client. RFC 9110 §15.2, RFC 8297.
 ///
-/// They are written past the answer's writer, and go out first all the same: the channel takes what it is given in
-/// order, and is given the answer's head when that has come, which is later.
+/// They bypass the response's writer and still arrive first: the channel keeps the order of writes, and the head of the
+/// final response is written later.
 final class InterimHeads: Sendable {
-  /// `nil` for a client that is to get none.
+  /// `nil` for a client that gets none.
   ///
-  /// A class: with a function's type in its place the optimised program ends at the first request (Swift 6.3).
+  /// The type is a class: with a function type the optimised program crashes at the first request (Swift 6.3).
   @TaskLocal static var current: InterimHeads?
 
-  /// More for one request are left out.
+  /// The limit of interim heads for one request; more are dropped.
   private static let limit = 16
 
   private let channel: any Channel
   private let count = Atomic<Int>(0)
 
-  /// Returns `nil` if the client's version of HTTP has none.
+  /// Returns `nil` if the client's HTTP version has no interim heads.
   init?(in version: RequestVersion, to channel: any Channel) {
-    // RFC 9110 §15.2: HTTP/1.0 knows none.
+    // RFC 9110 §15.2: HTTP/1.0 has no interim heads.
     if version == .http10 { return nil }
     self.channel = channel
   }

@@ -2,11 +2,11 @@ import HTTPTypes
 
 /// The number of further hops of a TRACE or OPTIONS request. RFC 9110 §7.6.2.
 enum MaxForwards: Equatable {
-  /// It is forwarded unchanged.
+  /// The request is forwarded unchanged.
   case unbounded
-  /// It is forwarded with this number of further hops.
+  /// The request is forwarded with this number of further hops.
   case forward(Int64)
-  /// The gateway answers it.
+  /// The gateway answers the request.
   case answer
 
   private static let field = HTTPField.Name("Max-Forwards")

@@ -2,18 +2,18 @@
 package struct OriginStatus: Codable, Sendable {
   var name: String
   var url: String
-  /// Whom it answers: hosts and beginnings of paths; empty for all.
+  /// The hosts and path prefixes that it serves; empty for all.
   var hosts: [String]
   var prefixes: [String]
-  /// True if requests are sent to it.
+  /// `true` if requests are sent to it.
   var isUp: Bool
-  /// By ``GatewayResult``.
+  /// The number of requests by ``GatewayResult``.
   var answers: [String: Int64]
-  /// The share of answers that the origin did not have to send, from 0 to 1; `nil` without requests.
+  /// The share of responses that the origin did not send, from 0 to 1; `nil` without requests.
   var hitRatio: Double?
-  /// Bytes of bodies that it did not have to send.
+  /// The bytes of bodies that it did not send.
   var savedBytes: Int64
-  /// Seconds until the head of its answer was there; `nil` without answers.
+  /// The median time in seconds until the head of its response; `nil` without responses.
   var median: Double?
   var p95: Double?
 }

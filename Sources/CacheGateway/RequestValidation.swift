@@ -2,9 +2,9 @@ import HTTPTransport
 import HTTPTypes
 import ServerKit
 
-/// Finds what in a request's head has no one meaning, or cannot be passed on as it came.
+/// Finds parts of a request's head that are ambiguous, or cannot be forwarded unchanged.
 enum RequestValidation {
-  /// Returns `nil` for a head that is clear.
+  /// Returns `nil` for a head without such parts.
   static func fault(in head: HTTPRequest, version: RequestVersion) -> String? {
     if let host = head.host, !isAuthority(host) { return "the request's host is not a valid name or address" }
     // RFC 9113 §8.3.1.
@@ -12,13 +12,14 @@ enum RequestValidation {
       return "the request names two hosts"
     }
     if let field = head.headerFields.first(where: { isUnclear($0.value, version) }) {
-      return "the field \(field.name.rawName) has bytes that are not UTF-8, and cannot be passed on"
+      return "the field \(field.name.rawName) has bytes that are not UTF-8, and cannot be forwarded"
     }
     return nil
   }
 
   private static func isUnclear(_ text: String, _ version: RequestVersion) -> Bool {
-    // Bytes were lost: two fields that differ there would be the same. ``RequestBytesHandler`` leaves none that were not.
+    // A replacement character stands for lost bytes, so that two different fields would be the same. After
+    // ``RequestBytesHandler`` only such fields have it that were received with it.
     if text.utf8.contains(0xEF), text.contains("\u{FFFD}") { return true }
     // HTTP/2 fields arrive as UTF-8 only, so that opaque bytes would be ambiguous.
     return version == .http2 && OpaqueText.hasEscapes(text)
@@ -36,7 +37,7 @@ enum RequestValidation {
     }
   }
 
-  /// An IPv6 address has its brackets. Empty for no port.
+  /// Splits an authority. An IPv6 address keeps its brackets; the port is empty if there is none.
   static func parts(ofAuthority text: String) -> (host: Substring, port: Substring) {
     guard let colon = text.lastIndex(of: ":"), !text[colon...].contains("]") else { return (text[...], "") }
     return (text[..<colon], text[text.index(after: colon)...])

@@ -4,9 +4,9 @@ import Hummingbird
 import NIOCore
 import ServerKit
 
-/// The gateway's answer to a TRACE or OPTIONS request that goes no further. RFC 9110 §9.3.7, §9.3.8.
+/// The gateway's own response to a TRACE or OPTIONS request at its last hop. RFC 9110 §9.3.7, §9.3.8.
 enum TerminalResponse {
-  /// Fields with credentials, which TRACE must not send back.
+  /// The fields with credentials, which TRACE must not send back.
   private static let secret: Set<HTTPField.Name> = [.authorization, .cookie, .proxyAuthorization]
 
   static func to(_ head: HTTPRequest, version: RequestVersion) -> Response {

@@ -1,17 +1,17 @@
 import HTTPCaching
 import HTTPTypes
 
-/// The fields that tell an origin the client of a request, and the host that it asked for.
+/// The fields that tell an origin the client of a request, and the host that the client requested.
 struct ForwardedFields: Sendable {
-  /// The client's address; `nil` if it is not known.
+  /// The client's address; `nil` if it is unknown.
   let client: String?
   let host: String?
-  /// True if the client is served over TLS.
+  /// `true` if the client connects over TLS.
   let isSecure: Bool
 
   private var scheme: String { isSecure ? "https" : "http" }
 
-  /// Behind what those before have said.
+  /// Appends the values to those of earlier proxies.
   func add(_ forwarding: OriginSettings.Forwarding, to fields: inout HTTPFields) {
     if forwarding == .xForwarded || forwarding == .both {
       if let client, let name = HTTPField.Name("X-Forwarded-For") { fields.append(client, toListOf: name) }
@@ -25,13 +25,13 @@ struct ForwardedFields: Sendable {
 
   /// RFC 7239 §4.
   var element: String {
-    // RFC 7239 §6.3: who is not known is called so.
+    // RFC 7239 §6.3: the identifier of an unknown client.
     let node = client.map { $0.contains(":") ? "\"[\($0)]\"" : $0 } ?? "unknown"
     let named = host.map { ";host=\(Self.value($0))" } ?? ""
     return "for=\(node)\(named);proto=\(scheme)"
   }
 
-  /// A token, or else a string. RFC 9110 §5.6.4.
+  /// Writes a value as a token if possible, otherwise as a quoted string. RFC 9110 §5.6.4.
   private static func value(_ text: String) -> String {
     let isToken = !text.isEmpty && text.utf8.allSatisfy(\.isInToken)
     return isToken ? text : "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
@@ -39,7 +39,7 @@ struct ForwardedFields: Sendable {
 }
 
 extension HTTPFields {
-  /// Adds a member to a list. RFC 9110 §5.3.
+  /// Appends a member to a list field. RFC 9110 §5.3.
   mutating func append(_ member: String, toListOf name: HTTPField.Name) {
     self[values: name] = [(self[values: name] + [member]).joined(separator: ", ")]
   }

@@ -2,25 +2,25 @@ import HTTPCaching
 import HTTPTypes
 import ServerKit
 
-/// Changes fields on their way, in both directions. RFC 9110 §7.6.
+/// Rewrites header fields in both directions. RFC 9110 §7.6.
 enum GatewayFields {
   /// The name of the gateway in `Via`. RFC 9110 §7.6.3.
   static let pseudonym = "renderhost"
 
   /// - Parameters:
-  ///   - client: the description of the client.
-  ///   - version: in which the request came.
-  ///   - codings: those of `Accept-Encoding` that go on; `nil` for all.
+  ///   - client: the fields that describe the client.
+  ///   - version: the HTTP version of the request.
+  ///   - codings: the codings of `Accept-Encoding` that are forwarded; `nil` for all.
   static func request(
     _ head: HTTPRequest, from client: ForwardedFields, _ forwarding: OriginSettings.Forwarding,
     version: RequestVersion, codings: [String]? = nil
   ) -> HTTPFields {
     var fields = HopByHopFields.removed(from: head.headerFields)
-    // They are those of the connection to the origin. In HTTP/2 a client may send Host beside what counts.
+    // These fields belong to the connection to the origin. An HTTP/2 client may send Host besides `:authority`.
     for name in [HTTPField.Name.contentLength, .expect, HTTPField.Name("Host")].compactMap(\.self) {
       fields[name] = nil
     }
-    // RFC 9110 §12.5.3: who names none may not be able to read any.
+    // RFC 9110 §12.5.3: a client that names no coding may support none.
     if !fields.contains(.acceptEncoding) { fields[.acceptEncoding] = "identity" }
     if let codings, let limited = AcceptedCodings(fields).limited(to: codings) { fields[.acceptEncoding] = limited }
     addWay(version: version.rawValue, to: &fields)
@@ -32,7 +32,7 @@ enum GatewayFields {
     HopByHopFields.removed(from: fields)
   }
 
-  /// - Parameter version: of HTTP, in which the message came.
+  /// - Parameter version: the HTTP version in which the message was received.
   static func addWay(version: String, to fields: inout HTTPFields) {
     fields.append("\(version) \(pseudonym)", toListOf: .via)
   }

@@ -3,8 +3,8 @@ import HTTPTypes
 import NIOCore
 import NIOHTTPTypes
 
-/// Writes fields as they can be written over HTTP/2, whose fields are UTF-8 in swift-nio: each byte that is none becomes a
-/// letter of ISO 8859-1.
+/// Writes fields in a form that HTTP/2 can carry, whose fields are UTF-8 in swift-nio: each byte that is not UTF-8
+/// becomes a character of ISO 8859-1.
 final class ReadableFieldsHandler: ChannelOutboundHandler, RemovableChannelHandler {
   typealias OutboundIn = HTTPResponsePart
   typealias OutboundOut = HTTPResponsePart
@@ -29,7 +29,7 @@ final class ReadableFieldsHandler: ChannelOutboundHandler, RemovableChannelHandl
 }
 
 extension HTTPFields {
-  /// The text with letters of ISO 8859-1 in place of bytes that are not UTF-8.
+  /// The fields with characters of ISO 8859-1 in place of bytes that are not UTF-8.
   var readable: HTTPFields {
     guard contains(where: { OpaqueText.hasEscapes($0.value) }) else { return self }
     return HTTPFields(

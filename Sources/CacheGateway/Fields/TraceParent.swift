@@ -2,18 +2,18 @@ import HTTPTypes
 
 /// The trace that a request belongs to, as `traceparent` names it: W3C Trace Context §3.2.
 struct TraceParent: Equatable, Sendable {
-  /// As it is sent on.
+  /// The value that is forwarded.
   let text: String
   /// 32 hexadecimal digits.
   let trace: String
-  /// True if the client has sent it.
+  /// `true` if the client sent it.
   let isGiven: Bool
 
   static let field = HTTPField.Name("traceparent")
   private static let state = HTTPField.Name("tracestate")
 
-  /// The client's own, which passes as it came, since nothing here is a part of the trace; a new one where there is none
-  /// that is valid (§4.3).
+  /// Uses the client's own value unchanged, since the gateway is not a part of the trace; without a valid one it makes
+  /// a new one (§4.3).
   ///
   /// - Parameter newID: 64 random bits.
   init(continuing fields: HTTPFields, newID: () -> UInt64) {
@@ -23,11 +23,11 @@ struct TraceParent: Equatable, Sendable {
     }
     trace = Self.hex(newID()) + Self.hex(newID())
     isGiven = false
-    // Sampled, as by one who is asked first; who samples less often may do so (§3.2.2.5.1).
+    // The sampled flag is set, as by the first participant; later ones may sample less (§3.2.2.5.1).
     text = "00-\(trace)-\(Self.hex(newID()))-01"
   }
 
-  /// Returns `nil` for what is not valid.
+  /// Returns `nil` for an invalid value.
   init?(_ text: String) {
     let parts = text.split(separator: "-", omittingEmptySubsequences: false)
     guard parts.count >= 4, Self.isHex(parts[0], 2), parts[0] != "ff", parts[0] != "00" || parts.count == 4,
@@ -40,11 +40,11 @@ struct TraceParent: Equatable, Sendable {
   func add(to fields: inout HTTPFields) {
     guard let name = Self.field, !isGiven else { return }
     fields[name] = text
-    // §3.3: it belongs to a traceparent that is valid.
+    // §3.3: tracestate is forwarded only with a valid traceparent.
     if let state = Self.state { fields[state] = nil }
   }
 
-  /// Not zero, which stands for none.
+  /// A random number that is not zero, which would be invalid.
   @Sendable static func randomID() -> UInt64 { UInt64.random(in: 1 ... .max) }
 
   private static func hex(_ number: UInt64) -> String {

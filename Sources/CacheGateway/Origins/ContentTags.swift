@@ -4,13 +4,13 @@ import HTTPTransport
 import HTTPTypes
 import Synchronization
 
-/// Gives answers of an origin that sends no validators an `ETag` made of their content, so that who has it need not get
-/// it again. RFC 9110 §8.8.3.
+/// Adds an `ETag` that is computed from the content to responses without validators, so that clients can validate them.
+/// RFC 9110 §8.8.3.
 ///
-/// A head goes on when its body is there whole, or is longer than the limit.
+/// A head is forwarded when its body is complete, or exceeds the limit.
 struct ContentTags: HTTPTransporting {
   let transport: any HTTPTransporting
-  /// Bytes.
+  /// The limit of a body in bytes.
   let limit: Int
 
   func send(_ request: TransportRequest) async throws -> TransportResponse {
@@ -34,18 +34,18 @@ struct ContentTags: HTTPTransporting {
     return TransportResponse(head: head, body: replay.body, version: response.version)
   }
 
-  /// Returns `true` if the answer may get a tag: it is whole, has no validator, and ends.
+  /// Returns `true` if the response may get a tag: it is complete, has no validator, and has an end.
   static func wantsTag(_ head: HTTPResponse, limit: Int) -> Bool {
     let fields = head.headerFields
     guard head.status == .ok, !fields.contains(.eTag), !fields.contains(.lastModified) else { return false }
     if let length = fields[.contentLength].flatMap({ Int($0) }) { return length <= limit }
-    // Their bodies are read while they come.
+    // Bodies of streaming types are read while they arrive.
     let type = fields[.contentType]?.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces).lowercased()
     return type.map { !["text/event-stream", "application/x-ndjson", "multipart/x-mixed-replace"].contains($0) } ?? true
   }
 }
 
-/// A body whose beginning is kept, to be read again.
+/// A body whose buffered beginning can be read again.
 private final class Replay: Sendable {
   enum Step {
     case chunk([UInt8])
@@ -56,7 +56,7 @@ private final class Replay: Sendable {
   private struct State {
     var chunks: Deque<[UInt8]> = []
     var count = 0
-    /// `nil` while there is more to come.
+    /// `nil` until the body has ended.
     var end: Result<Void, any Error>?
   }
 
@@ -65,10 +65,10 @@ private final class Replay: Sendable {
 
   init(_ source: Body) { self.source = source }
 
-  /// Bytes that are kept.
+  /// The number of buffered bytes.
   var count: Int { state.withLock(\.count) }
 
-  /// Keeps the next chunk.
+  /// Buffers the next chunk.
   func take() async -> Step {
     do {
       guard let chunk = try await source.reader().nextChunk() else {
@@ -86,7 +86,7 @@ private final class Replay: Sendable {
     }
   }
 
-  /// The kept beginning, and then the rest.
+  /// The buffered beginning, followed by the rest.
   var body: Body {
     Body(
       next: { [self] in

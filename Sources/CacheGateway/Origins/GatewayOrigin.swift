@@ -9,7 +9,7 @@ import Logging
 import NIOCore
 import ServerKit
 
-/// One server behind the gateway, with a cache of its own.
+/// One origin behind the gateway, with its own cache.
 package struct GatewayOrigin: Sendable {
   let settings: OriginSettings
   let loader: ResourceLoader
@@ -49,10 +49,10 @@ package struct GatewayOrigin: Sendable {
   private static func transport(_ settings: OriginSettings) throws -> CurlTransport {
     var transport = CurlTransport.Configuration(
       certificateAuthorities: settings.certificateAuthorities, connectionsPerHost: settings.connections + 1,
-      // A check must not wait for a request's end.
+      // A check must not wait for the end of a request.
       connections: settings.connections + settings.servers.count)
     transport.usesEnvironmentProxies = false
-    // Otherwise libcurl would take in up to 32 MiB of an answer that nobody reads.
+    // Otherwise libcurl would buffer up to 32 MiB of a response that is not being read.
     transport.sharesConnections = false
     return try CurlTransport(transport)
   }
@@ -77,13 +77,13 @@ package struct GatewayOrigin: Sendable {
     return configuration
   }
 
-  /// True if it is thought to be reachable: false after several requests could not reach it, until one does.
+  /// `true` if requests are sent to it; `false` after several failed attempts to connect, until one succeeds.
   var isUp: Bool { !loader.reachability.isAway(settings.url) && servers.areUp.contains(true) }
 
   /// - Parameters:
-  ///   - path: the request's target.
-  ///   - sender: the client.
-  /// - Throws: ``GatewayError``, and what is wrong with the client's body.
+  ///   - path: the target of the request.
+  ///   - sender: the client and how the request arrived.
+  /// - Throws: ``GatewayError``, and the errors of the client's body.
   func respond(to request: Request, path: String, from sender: ClientInfo) async throws -> Response {
     var resource = ResourceRequest(
       settings.url.origin + path, type: .other, method: request.method,
@@ -94,11 +94,11 @@ package struct GatewayOrigin: Sendable {
     sender.trace.add(to: &resource.fields)
     sender.note?.change { $0 = ["origin": settings.name, "trace": sender.trace.trace] }
     resource.target = path
-    // RFC 9111 §2: the URI that a client asks for has its host in it, which the origin may be told.
+    // RFC 9111 §2: the URI that a client requests includes its host, which may be forwarded to the origin.
     resource.host = settings.forwarding == .none ? "" : sender.client.host?.lowercased() ?? ""
     resource.clientHost = sender.client.host
     if !Self.isNormal(resource.reference) {
-      // RFC 3986 §6.2: it is the same as another, but an origin may think otherwise.
+      // RFC 3986 §6.2: the URL is equivalent to its normal form, but an origin may distinguish the two.
       (resource.behavior, resource.isStored) = (.networkOnly, false)
     }
     if let heads = InterimHeads.current { resource.informational = { heads.take($0) } }
@@ -113,11 +113,11 @@ package struct GatewayOrigin: Sendable {
       sender.note?.change { $0["cache"] = result.rawValue }
       GatewayReplay.offer(loaded, to: request) { [record] in record.answered(result, replay: $0) }
       var response = response(loaded, to: request, result, sender.disconnection)
-      // RFC 9112 §9.3: what is left of a body would be taken for the next request. It is not read any more.
+      // RFC 9112 §9.3: the unread rest of a body would be taken for the next request.
       if body?.isWhole == false { response.headers[.connection] = "close" }
       return response
     } catch let error where !(error is CancellationError) {
-      // An invalid body of the client is not an error of the origin.
+      // An invalid body is an error of the client, not of the origin.
       if let failure = body?.failure { throw failure }
       let fault = GatewayError(
         error, origin: settings.name, url: settings.url.origin + path, closes: body?.isWhole == false)
@@ -127,7 +127,7 @@ package struct GatewayOrigin: Sendable {
     }
   }
 
-  /// Returns `true` if a URL is written in the form that it is looked up in.
+  /// Returns `true` if a URL is written in its normal form, by which it is looked up.
   private static func isNormal(_ text: String) -> Bool { PageURL(text, ignoring: [])?.text == text }
 
   private func response(
@@ -140,7 +140,7 @@ package struct GatewayOrigin: Sendable {
     {
       return Response(status: head.status, headers: head.headerFields)
     }
-    // RFC 9110 §6.4.1: these have none.
+    // RFC 9110 §6.4.1: these responses have no body.
     if request.method == .head || [204, 304].contains(status.code) { return Response(status: status, headers: fields) }
     if let bytes = loaded.body.bytesInMemory, bytes.count <= Body.chunkSize {
       record.sent(bytes.count, result)
@@ -161,7 +161,7 @@ package struct GatewayOrigin: Sendable {
 }
 
 extension OriginSettings {
-  /// The folder that its answers are kept in.
+  /// The folder of its stored responses.
   func directory(in store: StoreDirectory) -> ResponseDirectory {
     ResponseDirectory(store.path + "/gateway/" + name)
   }

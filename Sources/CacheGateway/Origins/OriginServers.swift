@@ -2,11 +2,11 @@ import HTTPTransport
 import HTTPTypes
 import Synchronization
 
-/// The servers of one origin: a request goes to the one whose turn it is, and to another if that cannot be reached.
+/// The servers of one origin, which take turns. A request that cannot be sent to one of them is sent to the next.
 final class OriginServers: Sendable {
   let urls: [PageURL]
   private let rotation: Mutex<ServerRotation>
-  /// The servers that could not be reached a moment ago.
+  /// The servers to which a connection failed recently.
   private let reachability: Reachability
 
   init(_ settings: OriginSettings) {
@@ -15,30 +15,30 @@ final class OriginServers: Sendable {
     reachability = Reachability(settings.patience)
   }
 
-  /// For each server, `true` if checks have found it to be up.
+  /// The result of the checks for each server; `true` if it is up.
   var areUp: [Bool] { rotation.withLock { $0.health.map(\.isUp) } }
 
-  /// Notes what a check has found.
+  /// Records the result of a check.
   ///
-  /// - Returns: `true` if the server has come up or gone down with this.
+  /// - Returns: `true` if the state of the server has changed.
   func checked(_ index: Int, isGood: Bool) -> Bool {
     if isGood { reachability.recordSuccess(urls[index]) }
     return rotation.withLock { $0.checked(index, isGood: isGood) }
   }
 
-  /// Does something with the server whose turn it is, and with the next one where it cannot be reached.
+  /// Runs a body with the server whose turn it is, and with the next one if that cannot be reached.
   ///
   /// - Parameters:
   ///   - url: the requested URL, for errors.
-  ///   - mayGoOn: returns `true` if another may be tried after that.
-  /// - Throws: the error of the last one; ``TransportError/cannotConnect(url:reason:)`` if none is up.
+  ///   - mayGoOn: returns `true` if another server may be tried.
+  /// - Throws: the error of the last server; ``TransportError/cannotConnect(url:reason:)`` if none is up.
   func first<Value>(
     for url: String, mayGoOn: () -> Bool = { true }, _ body: (PageURL) async throws -> Value
   ) async throws -> Value {
     var failure: (any Error)?
     for index in rotation.withLock({ $0.order() }) {
       let server = urls[index]
-      // With a single server, the loader lets it rest.
+      // A single server's failures are handled by the loader.
       guard urls.count == 1 || reachability.admits(server) else { continue }
       do {
         let value = try await body(server)
@@ -46,12 +46,12 @@ final class OriginServers: Sendable {
         return value
       } catch {
         reachability.record(error, for: server)
-        // Nothing was sent to a server that could not be connected to.
+        // Only a failed connection guarantees that nothing was sent to the server.
         guard Reachability.meansAway(error), mayGoOn() else { throw error }
         failure = error
       }
     }
-    throw failure ?? TransportError.cannotConnect(url: url, reason: "none of its servers is up")
+    throw failure ?? TransportError.cannotConnect(url: url, reason: "all of its servers are down")
   }
 }
 

@@ -14,8 +14,8 @@ struct OriginTable: Sendable {
   init(_ origins: [OriginSettings]) { places = origins.map { ($0.hosts, $0.prefixes) } }
 
   /// - Parameters:
-  ///   - authority: with its port or without.
-  ///   - path: with its query or without.
+  ///   - authority: the host, with or without a port.
+  ///   - path: the path, with or without a query.
   func choice(authority: String?, path: String) -> Choice {
     if places.count == 1, let only = places.first, only.hosts.isEmpty, only.prefixes.isEmpty { return .origin(0) }
     let host = authority.map(Self.host)
@@ -45,7 +45,7 @@ struct OriginTable: Sendable {
     return nil
   }
 
-  /// Returns 0 if any host is meant, more for a closer match, and `nil` if the host is none of them.
+  /// Returns 0 if any host is accepted, more for a closer match, and `nil` if the host matches none of them.
   private static func rank(_ host: String?, in hosts: [String]) -> Int? {
     if hosts.isEmpty { return 0 }
     guard let host else { return nil }
@@ -62,10 +62,10 @@ struct OriginTable: Sendable {
     }.map(\.utf8.count).max()
   }
 
-  /// The host without port, in lower case.
+  /// Returns the host without its port, in lowercase.
   private static func host(_ authority: String) -> String {
     let (host, _) = RequestValidation.parts(ofAuthority: authority.lowercased())
-    // The root's own name is left out, as most do.
+    // The trailing dot of the root is removed.
     return String(host.hasSuffix(".") ? host.dropLast() : host)
   }
 

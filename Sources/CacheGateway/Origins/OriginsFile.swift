@@ -4,20 +4,20 @@ import HTTPTransport
 import HTTPTypes
 import ServerKit
 
-/// The origins of the gateway, as the settings' file has them under `origins`.
+/// Reads the origins of the gateway from `origins` in the settings' file.
 package enum OriginsFile {
-  /// - Throws: ``SettingsError`` for the first that is wrong.
+  /// - Throws: ``SettingsError`` for the first invalid value.
   package static func origins(in values: [JSONValue], path: String) throws -> [OriginSettings] {
     let origins = try values.enumerated().map { index, value in
       try origin(SettingsObject(value, place: "\(path), origins[\(index)]"))
     }
     let names = origins.map(\.name)
     if let name = names.first(where: { name in names.count { $0 == name } > 1 }) {
-      throw SettingsError.combination("\(path): two origins are called \"\(name)\": each needs a name of its own")
+      throw SettingsError.combination("\(path): two origins have the name \"\(name)\": give each its own name")
     }
     if let (first, second) = OriginTable.conflict(in: origins) {
       throw SettingsError.combination(
-        "\(path): the origins \"\(first)\" and \"\(second)\" claim the same host and prefix: give one of them others")
+        "\(path): the origins \"\(first)\" and \"\(second)\" claim the same host and prefix: change one of them")
     }
     return origins
   }
@@ -44,7 +44,7 @@ package enum OriginsFile {
     return origin
   }
 
-  /// The origin's servers: one under `url`, or several under `urls`.
+  /// Reads the origin's servers: one under `url`, or several under `urls`.
   private static func urls(_ object: inout SettingsObject) throws -> [PageURL] {
     let one = try object.text("url").map { [$0] }
     let several = try object.texts("urls", expecting: expectedURL) { url($0) == nil ? nil : $0 }
@@ -64,7 +64,7 @@ package enum OriginsFile {
     try object.take("connections", into: &origin.connections, expecting: "a number from 1 to 10000", count(1...10_000))
     try object.take("waiting", into: &origin.waiting, expecting: "a number up to 1000000", count(0...1_000_000))
     try object.take("connect-time", into: &origin.connectTime, expecting: expectedTime, time)
-    // libcurl counts whole seconds.
+    // libcurl counts in whole seconds.
     try object.take("idle-time", into: &origin.idleTime, expecting: "a time of at least 1 second, like 5 or 10m") {
       time($0).flatMap { $0 >= .seconds(1) ? $0 : nil }
     }
@@ -106,12 +106,12 @@ package enum OriginsFile {
     }
   }
 
-  /// The first rule whose pattern a URL matches counts.
+  /// Reads a rule. The first rule whose pattern matches a URL applies.
   private static func rule(_ object: SettingsObject) throws -> ResourceRule {
     var object = object
     guard let pattern = try object.text("match") else {
       throw SettingsError.badValue(
-        key: "match", value: "", source: object.place, expected: "a path with * for anything, like /v1/news/*")
+        key: "match", value: "", source: object.place, expected: "a path where * stands for any text, like /v1/news/*")
     }
     var rule = ResourceRule(.glob(pattern))
     var behavior = LoadBehavior.protocolCache
@@ -136,10 +136,10 @@ package enum OriginsFile {
   }
 }
 
-/// The forms of the values.
+/// The descriptions of expected values.
 extension OriginsFile {
   static let expectedURL = "an http or https URL without a path, like https://api.example.com"
-  private static let expectedName = "a name of up to 64 small letters, digits and -"
+  private static let expectedName = "a name of up to 64 lowercase letters, digits and -"
   private static let expectedTime = "a time, like 5, 250ms or 10m"
   private static let expectedSize = "a size, like 65536 or 256MB"
 

@@ -2,8 +2,8 @@ import HTTPTransport
 import HTTPTypes
 import Logging
 
-/// Asks the servers of an origin from time to time whether they are there: those that are not get no requests, and those
-/// that are back get them at once.
+/// Requests a path from the servers of an origin at intervals: servers that fail get no requests, and servers that
+/// recover get them at once.
 struct ServerChecks: Sendable {
   let settings: OriginSettings
   let servers: OriginServers
@@ -11,10 +11,10 @@ struct ServerChecks: Sendable {
   let reachability: Reachability
   let logger: Logger
 
-  /// Bytes of an answer that are read, so that its connection can be used again.
+  /// The bytes of a response that are read, so that its connection can be reused.
   private static let bodyLimit: Int64 = 64 << 10
 
-  /// Until it is cancelled.
+  /// Runs until it is cancelled.
   func run() async {
     guard let path = settings.healthPath else { return }
     await withTaskGroup(of: Void.self) { group in

@@ -2,8 +2,8 @@ import HTTPCaching
 import HTTPTransport
 import HTTPTypes
 
-/// Writes into every answer as it comes by which way it came, and when, where it does not say so itself; what is stored
-/// keeps it. RFC 9110 §6.6.1, §7.6.3.
+/// Adds `Via` to each response, and `Date` to responses without one, so that stored responses have them. RFC 9110
+/// §6.6.1, §7.6.3.
 struct ViaDateTransport: HTTPTransporting {
   let base: any HTTPTransporting
   let now: @Sendable () -> HTTPDate

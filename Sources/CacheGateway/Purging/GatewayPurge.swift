@@ -3,7 +3,7 @@ import HTTPCache
 import HTTPTransport
 import ServerKit
 
-/// Purges what the gateway keeps of its origins.
+/// Purges the gateway's stored responses.
 package struct GatewayPurge: Sendable {
   let origins: [GatewayOrigin]
   let metrics: HostMetrics
@@ -15,7 +15,7 @@ package struct GatewayPurge: Sendable {
     self.metrics = metrics
   }
 
-  /// - Returns: how many responses were met.
+  /// - Returns: the number of purged responses.
   /// - Throws: ``PurgeError``, ``StoreError``.
   package func callAsFunction(_ order: PurgeOrder) async throws -> Int {
     let selections = try selections(order.selection)
@@ -32,7 +32,7 @@ package struct GatewayPurge: Sendable {
     return count
   }
 
-  /// The selection for each origin; `nil` if the order means nothing of it.
+  /// The selection for each origin; `nil` for an origin that the order does not concern.
   private func selections(_ selection: PurgeOrder.Selection) throws -> [ResponseSelection?] {
     switch selection {
     case .all: return origins.map { _ in .all }

@@ -15,7 +15,7 @@ package struct PurgeOrder: Equatable, Sendable {
     case tags(Set<String>)
     case all
 
-    /// The result in `renderhost_gateway_purged`.
+    /// The kind of selection in `renderhost_gateway_purged`.
     var kind: String {
       switch self {
       case .url: "url"
@@ -27,10 +27,10 @@ package struct PurgeOrder: Equatable, Sendable {
   }
 
   let selection: Selection
-  /// Only marks what is stored as stale.
+  /// `true` to mark the responses as stale instead of removing them.
   var isSoft = false
 
-  /// Tags in one order.
+  /// The limit of tags in one order.
   static let tagLimit = 256
 
   init(_ selection: Selection, isSoft: Bool = false) {
@@ -51,7 +51,7 @@ package struct PurgeOrder: Equatable, Sendable {
     let named = choices.filter { members[$0] != nil }
     guard named.count == 1, let name = named.first, let value = members[name] else {
       let found = named.isEmpty ? "none of them" : named.joined(separator: " and ")
-      throw PurgeError("a purge names exactly one of url, prefix, tag, tags and all; this one has \(found)")
+      throw PurgeError("expected exactly one of url, prefix, tag, tags and all, found \(found)")
     }
     switch members["soft"] {
     case nil: break
@@ -85,7 +85,7 @@ package struct PurgeOrder: Equatable, Sendable {
 
 // MARK: - Errors
 
-/// An order that purges nothing, with the reason.
+/// An error of an invalid order, with the reason.
 struct PurgeError: Error, HTTPResponseError, CustomStringConvertible {
   let status: HTTPResponse.Status
   let description: String

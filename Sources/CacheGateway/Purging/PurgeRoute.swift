@@ -6,7 +6,7 @@ import ServerKit
 
 /// `POST /admin/gateway/purge`, which answers `{"purged": N}`.
 package struct PurgeRoute: Sendable {
-  /// Returns how many responses were met; `nil` if there is no gateway.
+  /// Purges and returns the number of responses; `nil` if there is no gateway.
   let purge: (@Sendable (PurgeOrder) async throws -> Int)?
 
   package init(

@@ -1,7 +1,7 @@
 import HTTPCache
 import HTTPTransport
 
-/// A URL, or the beginning of URLs, as clients of the gateway ask for it: a path, or absolute.
+/// A URL or a URL prefix that clients of the gateway request, as a path or absolute.
 struct PurgeTarget: Sendable {
   private let text: String
   private let isPrefix: Bool
@@ -19,16 +19,16 @@ struct PurgeTarget: Sendable {
     {
       self.url = url
     } else {
-      throw PurgeError("\(text.quotedForMessage) is neither a path, which begins with \"/\", nor an http URL with one")
+      throw PurgeError("\(text.quotedForMessage) is neither a path, starting with \"/\", nor an http URL with one")
     }
   }
 
-  /// Selects the responses of an origin that it means. Returns `nil` if it is a URL of another origin.
+  /// Returns the selection of an origin's responses; `nil` if the URL belongs to another origin.
   ///
-  /// - Throws: ``PurgeError`` for what can be no URL.
+  /// - Throws: ``PurgeError`` for a text that cannot be a URL.
   func selection(of origin: OriginSettings, in partition: CachePartition) throws -> ResponseSelection? {
     guard let target = pathAndQuery(at: origin) else { return nil }
-    // The last segment of a prefix may go on: it is no “.” or “..” yet, and ends in no escape.
+    // The last segment of a prefix may be incomplete: it must not be resolved as “.” or “..”, nor end in an escape.
     let end = isPrefix ? "x" : ""
     guard let url = PageURL(origin.url.origin + target + end, ignoring: []), url.text.hasSuffix(end),
       !isPrefix || !target.contains("#")
@@ -39,7 +39,7 @@ struct PurgeTarget: Sendable {
       ? .prefix(String(url.text.dropLast(end.count)), in: partition) : .prefix(url.text + " ", in: partition)
   }
 
-  /// Returns `nil` if the origin goes by another name.
+  /// Returns `nil` if the origin does not serve the URL's host.
   private func pathAndQuery(at origin: OriginSettings) -> String? {
     guard let url else { return text }
     guard url.origin == origin.url.origin || isHost(of: url, oneOf: origin.hosts) else { return nil }

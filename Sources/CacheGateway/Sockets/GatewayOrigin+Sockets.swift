@@ -8,8 +8,8 @@ import NIOHTTP1
 import ServerKit
 import ServiceLifecycle
 
-/// Web sockets through the gateway (RFC 9110 §7.8): the origin is asked on a connection of its own, and what it and the
-/// client then send goes both ways unread.
+/// Web sockets through the gateway (RFC 9110 §7.8): the origin is requested on a separate connection, and the bytes of
+/// both sides are then forwarded unparsed.
 extension GatewayOrigin {
   /// - Parameters:
   ///   - path: the request's target.
@@ -46,7 +46,7 @@ extension GatewayOrigin {
     return socket.isOpen ? relay(socket, bytes) : pass(socket, for: sender)
   }
 
-  /// The origin speaks another protocol now. RFC 9110 §15.2.2.
+  /// Forwards the bytes of both sides after the origin has switched protocols. RFC 9110 §15.2.2.
   private func relay(_ socket: OriginSocket, _ bytes: BytePipe) -> Response {
     var fields = Self.fields(of: socket.head)
     fields[.connection] = "Upgrade"
@@ -57,14 +57,15 @@ extension GatewayOrigin {
           group.addTask {
             do {
               while let bytes = try await bytes.next() { try await socket.write(bytes) }
-              // The origin may still have something to say.
+              // The origin may still send bytes.
               socket.closeOutput()
             } catch {
               socket.close()
               throw error
             }
           }
-          // RFC 9110 §9.3.6: where one side has ended, what came from it goes to the other, and both are closed.
+          // RFC 9110 §9.3.6: when one side has ended, its remaining bytes are forwarded, and both connections are
+          // closed.
           while let bytes = try await socket.bytes.next() { try await writer.write(bytes) }
           group.cancelAll()
         }
@@ -76,7 +77,7 @@ extension GatewayOrigin {
     return Response(status: .switchingProtocols, headers: fields, body: body)
   }
 
-  /// The origin has not agreed: its answer is one like others. The client's connection ends with it.
+  /// Forwards the ordinary response of an origin that has not switched. The client's connection ends with it.
   private func pass(_ socket: OriginSocket, for sender: ClientInfo) -> Response {
     var fields = CacheStatus(.forwarded(.upgrade)).added(to: Self.fields(of: socket.head))
     if !fields.contains(.date) { fields[.date] = HTTPDate.now.description }
@@ -96,7 +97,7 @@ extension GatewayOrigin {
     return Response(status: .init(code: Int(socket.head.status.code)), headers: fields, body: body)
   }
 
-  /// The fields of an origin's answer that go on to the client.
+  /// The fields of an origin's response that are forwarded to the client.
   private static func fields(of head: HTTPResponseHead) -> HTTPFields {
     var fields = HTTPFields()
     for (name, value) in head.headers {

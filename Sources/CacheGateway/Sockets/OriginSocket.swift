@@ -3,16 +3,16 @@ import NIOCore
 import NIOHTTP1
 import ServerKit
 
-/// A connection to an origin that was asked for a web socket; closed when it is let go of.
+/// A connection to an origin on which a web socket was requested; closed when the value is released.
 final class OriginSocket: Sendable {
-  /// The origin's answer.
+  /// The head of the origin's response.
   let head: HTTPResponseHead
-  /// The bytes that it sends: over the web socket if it has agreed to one, otherwise the body of its answer.
+  /// The bytes that the origin sends: over the web socket if it has switched, otherwise the body of its response.
   let bytes: BytePipe
   private let channel: any Channel
   private let place: OriginPlace
 
-  /// True if the origin has agreed: only then may anything be sent that is not HTTP.
+  /// `true` if the origin has switched: only then may bytes that are not HTTP be sent.
   var isOpen: Bool { head.status == .switchingProtocols }
 
   init(_ opening: OriginSocketConnector.Opening, _ place: OriginPlace) {
@@ -22,10 +22,10 @@ final class OriginSocket: Sendable {
 
   deinit { channel.close(promise: nil) }
 
-  /// Returns when the bytes have gone out.
+  /// Writes bytes and returns when they were sent.
   func write(_ bytes: ByteBuffer) async throws { try await channel.writeAndFlush(bytes) }
 
-  /// Ends the input.
+  /// Closes the sending side.
   func closeOutput() {
     let channel = channel
     channel.close(mode: .output).whenFailure { _ in channel.close(promise: nil) }
@@ -34,7 +34,7 @@ final class OriginSocket: Sendable {
   func close() { channel.close(promise: nil) }
 }
 
-/// Hands what a channel reads to a task, and reads no more than that takes.
+/// Forwards the reads of a channel to a task, and reads only as fast as the task.
 final class PipeHandler<Part>: ChannelDuplexHandler, RemovableChannelHandler {
   typealias InboundIn = Part
   typealias OutboundIn = NIOAny
@@ -47,7 +47,7 @@ final class PipeHandler<Part>: ChannelDuplexHandler, RemovableChannelHandler {
 
   private let pipe: BytePipe
   private let piece: (Part) -> Piece
-  /// The end of the pipe when its connection ends first.
+  /// The result of the pipe if the connection ends first.
   private let end: Result<Void, any Error>
 
   init(_ pipe: BytePipe, endingWith end: Result<Void, any Error>, _ piece: @escaping (Part) -> Piece) {

@@ -9,10 +9,10 @@ import NIOSSL
 import ServerKit
 import Synchronization
 
-/// Opens connections to one origin that ask for a web socket. Each is for one client, and never used again: what an
-/// origin that does not agree might take for another request is not sent.
+/// Opens connections to one origin that request a web socket. Each is for one client and is never reused, so that an
+/// origin that does not switch cannot take a client's bytes for another request.
 struct OriginSocketConnector: Sendable {
-  /// An answer, and the connection it came on.
+  /// A response, and the connection that it arrived on.
   struct Opening: Sendable {
     let head: HTTPResponseHead
     let bytes: BytePipe
@@ -21,10 +21,10 @@ struct OriginSocketConnector: Sendable {
 
   private let settings: OriginSettings
   private let servers: OriginServers
-  /// `nil` if none of its servers is asked over TLS.
+  /// `nil` if none of its servers uses TLS.
   private let tls: NIOSSLContext?
 
-  /// - Throws: the error of the origin's authorities.
+  /// - Throws: the error of reading the origin's certificate authorities.
   init(_ settings: OriginSettings, _ servers: OriginServers) throws {
     (self.settings, self.servers) = (settings, servers)
     tls = servers.urls.contains { $0.origin.hasPrefix("https:") } ? try Self.makeTLS(settings) : nil
@@ -57,8 +57,8 @@ struct OriginSocketConnector: Sendable {
   }
 
   /// - Parameters:
-  ///   - path: the request's target.
-  ///   - fields: as for any other request.
+  ///   - path: the target of the request.
+  ///   - fields: the fields as for any other request.
   /// - Throws: ``TransportError``, `CancellationError`.
   func open(_ path: String, _ fields: HTTPFields) async throws -> Opening {
     try await servers.first(for: settings.url.origin + path) { server in
@@ -86,7 +86,7 @@ struct OriginSocketConnector: Sendable {
     try pipeline.addHandler(IdleSocketHandler())
     if place.isSecure, let tls {
       let isAddress = (try? SocketAddress(ipAddress: place.host, port: 0)) != nil
-      // RFC 6066 §3: a name goes into the handshake, an address must not.
+      // RFC 6066 §3: a name is part of the handshake, an address must not be.
       try pipeline.addHandler(try NIOSSLClientHandler(context: tls, serverHostname: isAddress ? nil : place.host))
     }
     let heads = ResponseHeads()
@@ -119,7 +119,7 @@ struct OriginSocketConnector: Sendable {
 
   private static let key = HTTPField.Name("Sec-WebSocket-Key")
 
-  /// The encoder writes UTF-8: what is none in a field becomes letters.
+  /// Makes the head. The encoder writes UTF-8: bytes that are not UTF-8 become characters.
   private func head(_ path: String, _ fields: HTTPFields, _ place: Place) -> HTTPRequestHead {
     var headers = HTTPHeaders()
     headers.add(name: "Host", value: place.authority)
@@ -148,7 +148,7 @@ struct OriginSocketConnector: Sendable {
   }
 }
 
-/// Agrees to an answer that is one to the client's key, and hands on what comes behind it.
+/// Accepts a response that matches the client's key, and forwards the bytes after it.
 private struct SocketUpgrader: NIOTypedHTTPClientProtocolUpgrader {
   let key: String?
   let bytes: BytePipe
@@ -158,8 +158,8 @@ private struct SocketUpgrader: NIOTypedHTTPClientProtocolUpgrader {
 
   func addCustom(upgradeRequestHeaders: inout HTTPHeaders) {}
 
-  /// RFC 6455 §4.1. What agrees without knowing the key is no web socket, and what a client sends might be taken for
-  /// requests.
+  /// RFC 6455 §4.1. A server that switches without the key does not speak the web socket protocol, and might take the
+  /// client's bytes for requests.
   func shouldAllowUpgrade(upgradeResponse head: HTTPResponseHead) -> Bool {
     guard let key, let expected = SocketAccept.value(for: key) else { return false }
     return head.headers["Sec-WebSocket-Accept"] == [expected]
@@ -176,7 +176,7 @@ private struct SocketUpgrader: NIOTypedHTTPClientProtocolUpgrader {
   }
 }
 
-/// Remembers the last head that came.
+/// Keeps the last head that arrived.
 private final class ResponseHeads: ChannelInboundHandler, RemovableChannelHandler, Sendable {
   typealias InboundIn = HTTPClientResponsePart
   typealias InboundOut = HTTPClientResponsePart
@@ -193,7 +193,7 @@ private final class ResponseHeads: ChannelInboundHandler, RemovableChannelHandle
   }
 }
 
-/// Ends a connection on which nothing has gone either way for too long.
+/// Ends a connection after a time without bytes in either direction.
 private final class IdleSocketHandler: ChannelInboundHandler {
   typealias InboundIn = NIOAny
 
@@ -204,5 +204,5 @@ private final class IdleSocketHandler: ChannelInboundHandler {
   }
 }
 
-/// Neither side has sent anything for as long as it may be silent.
+/// Neither side has sent a byte within the idle time.
 struct IdleSocketError: Error {}

@@ -1,7 +1,7 @@
 import CCrypto
 import Foundation
 
-/// The value by which a server accepts the opening request of a web socket.
+/// Computes the value by which a server accepts the opening request of a web socket.
 enum SocketAccept {
   /// The `Sec-WebSocket-Accept` that answers a key. RFC 6455 §4.2.2.
   ///

@@ -36,7 +36,7 @@ struct GatewayHostTests {
       let client = try RawClient(port: fixture.port)
       client.send("\(line)\r\n\(fields)\r\nConnection: close\r\n\r\n")
       let answer = try await client.readToEnd()
-      #expect(Self.status(of: answer) == 421 && answer.contains("no origin of this gateway is called"), "\(answer)")
+      #expect(Self.status(of: answer) == 421 && answer.contains("this gateway has no origin with"), "\(answer)")
       #expect(fixture.origin.requests.isEmpty)
     }
   }

@@ -50,7 +50,8 @@ struct OriginsFileTests {
     "an invalid origin is an error that names the place",
     arguments: [
       (#"{}"#, "list"), (#"[1]"#, "origins[0]"), (#"[{"name": "a"}]"#, "url"),
-      (#"[{"url": "http://a.example"}]"#, "name"), (#"[{"name": "A b", "url": "http://a.example"}]"#, "small letters"),
+      (#"[{"url": "http://a.example"}]"#, "name"),
+      (#"[{"name": "A b", "url": "http://a.example"}]"#, "lowercase letters"),
       (#"[{"name": "a", "url": "http://a.example/x"}]"#, "without a path"),
       (#"[{"name": "a", "url": "ftp://a.example"}]"#, "http or https"),
       (#"[{"name": "a", "url": "http://a.example", "conections": 1}]"#, "conections"),
