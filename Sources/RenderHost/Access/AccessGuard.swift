@@ -2,20 +2,20 @@ import PageKit
 import ServerKit
 import Synchronization
 
-/// Holds the policy of the moment, and keeps to it whatever is fetched.
+/// Holds the current access policy and applies it to every fetch.
 final class AccessGuard: Sendable {
   private let base: AccessPolicy
   let record: HostRecord
   private let state: Mutex<AccessPolicy>
 
-  /// - Parameter policy: what holds whatever the release is.
+  /// - Parameter policy: the part of the policy that holds for every release.
   init(_ policy: AccessPolicy, record: HostRecord = HostRecord()) {
     self.record = record
     base = policy
     state = Mutex(policy)
   }
 
-  /// A release has become current: its origins are those that count, and no longer those of the one before it.
+  /// Replaces the origins of the previous release with those of a new one.
   func follow(_ release: [PageBundle]) {
     var policy = base
     policy.add(release.flatMap { bundle in [bundle.url] + bundle.prefetch.compactMap { bundle.url.resolving($0) } })
@@ -34,7 +34,8 @@ final class AccessGuard: Sendable {
     throw refusal
   }
 
-  /// libcurl, with the addresses it connects to held against the policy, and no proxy from the environment.
+  /// A libcurl transport that checks each address it connects to against the policy, and uses no proxy of the
+  /// environment.
   ///
   /// - Throws: ``TransportError``.
   func transport(_ configuration: CurlTransport.Configuration = .init()) throws -> any HTTPTransporting {
@@ -50,7 +51,7 @@ final class AccessGuard: Sendable {
   }
 }
 
-/// Sends what the policy allows. Redirects come here again, each as a request of its own.
+/// Sends the requests that the policy allows. Each redirect comes here again as a request of its own.
 struct GuardedTransport: HTTPTransporting {
   let base: any HTTPTransporting
   let access: AccessGuard

@@ -1,15 +1,15 @@
 import PageKit
 import ServerKit
 
-/// The policy of what the daemon fetches for pages and callers: only from named origins.
+/// Decides which URLs the daemon fetches for pages and callers: only those of named origins.
 ///
 /// Pure; ``AccessGuard`` asks it for every hop and every connection.
 struct AccessPolicy: Hashable, Sendable {
   /// The origins of the manifest and of the settings.
   private(set) var origins: Set<WebOrigin> = []
-  /// The origins of the settings: only these open private networks; a manifest comes from afar.
+  /// The origins of the settings. Only these open private networks: a manifest may come from another machine.
   private var told: Set<WebOrigin> = []
-  /// Networks that were named, for addresses that are not public.
+  /// The networks of the settings, whose addresses may be private.
   private(set) var networks: [AddressRange] = []
   /// The folders that `file:` URLs may lead to: paths that end with `/`.
   private(set) var folders: [String] = []
@@ -46,7 +46,7 @@ struct AccessPolicy: Hashable, Sendable {
       }
       return nil
     }
-    guard let origin = WebOrigin(url) else { return AccessRefusal(url: url.text, rule: .origin("an odd host")) }
+    guard let origin = WebOrigin(url) else { return AccessRefusal(url: url.text, rule: .origin("unreadable")) }
     return origins.contains(origin) ? nil : AccessRefusal(url: url.text, rule: .origin("\(origin)"))
   }
 
@@ -58,7 +58,7 @@ struct AccessPolicy: Hashable, Sendable {
     let kind = AddressKind(address)
     if kind == .global || networks.contains(where: { $0.contains(address) }) { return nil }
     if let embedded = address.embedded, networks.contains(where: { $0.contains(embedded) }) { return nil }
-    // A name says nothing of where it leads. `localhost` does: RFC 6761 §6.3.
+    // A name says nothing about the address it resolves to. `localhost` does: RFC 6761 §6.3.
     let named = HostAddress(host: host)
     let isNamed = told.contains { origin in
       guard origin.port == port else { return false }

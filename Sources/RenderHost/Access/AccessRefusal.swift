@@ -5,18 +5,18 @@ struct AccessRefusal: Error, Hashable, Sendable, CustomStringConvertible {
   enum Rule: Hashable, Sendable {
     /// The origin is not permitted.
     case origin(String)
-    /// The address is not public, and nobody has named it.
+    /// The address is not public, and no setting names it.
     case address(String, AddressKind)
-    /// A file outside of the release.
+    /// The file is outside of the release's folder.
     case folder
-    /// Not a URL that is fetched over HTTP.
+    /// The URL is not an HTTP URL.
     case notAURL
   }
 
   let url: String
   let rule: Rule
 
-  /// The name of the rule in answers.
+  /// The name of the rule in responses.
   var name: String {
     switch rule {
     case .origin: "origin"
@@ -32,13 +32,13 @@ struct AccessRefusal: Error, Hashable, Sendable, CustomStringConvertible {
       "\(url) is not fetched: its origin (\(origin)) is neither the manifest's nor allowed; allow it with --allow-origin"
     case .address(let address, let kind):
       "\(url) is not fetched: \(address) is a \(kind.rawValue) address that was not named; name it with --allow-origin \(address)"
-    case .folder: "\(url) is not read: it is outside of the bundles' folder"
-    case .notAURL: "\(url) is not fetched: it is no http or https URL"
+    case .folder: "\(url) is not read: it is outside the folder of bundles"
+    case .notAURL: "\(url) is not fetched: it is not an http or https URL"
     }
   }
 }
 
-/// A text of the settings that makes no policy.
+/// An error of a setting that is neither an origin nor a network.
 enum AccessError: Error, Hashable, CustomStringConvertible {
   case notAnOrigin(String)
 

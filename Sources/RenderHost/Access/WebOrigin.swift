@@ -1,14 +1,15 @@
 import PageKit
 import ServerKit
 
-/// Scheme, host and port, so that one origin has one spelling. RFC 6454 §4.
+/// The scheme, host and port of a URL, normalised so that each origin has one spelling. RFC 6454 §4.
 struct WebOrigin: Hashable, Sendable, CustomStringConvertible {
   let scheme: String
   /// The host in lower case without a trailing dot; an address in its shortest form, without brackets.
   let host: String
   let port: Int
 
-  /// Returns `nil` if the text is not an `http` or `https` URL, or has a host that nobody has to write so.
+  /// Returns `nil` if the text is not an `http` or `https` URL, or if its authority has a user, an escape or a
+  /// backslash.
   init?(_ text: String) {
     guard let url = PageURL(text) else { return nil }
     self.init(url)

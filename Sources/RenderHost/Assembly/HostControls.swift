@@ -6,6 +6,6 @@ struct HostControls: Sendable {
   var server = ServerControls()
   /// The status that the dashboard shows, without checks and traffic.
   var status: @Sendable () async -> HostStatus
-  /// Purges what the gateway keeps, and returns how many responses that met; `nil` if there is no gateway.
+  /// Purges responses that the gateway stores, and returns how many; `nil` if there is no gateway.
   var purge: (@Sendable (PurgeOrder) async throws -> Int)?
 }

@@ -9,8 +9,8 @@ extension HostServer {
   /// The daemon's server, with its dashboard, its status, its purge and its gateway.
   ///
   /// - Parameters:
-  ///   - sources: the flag, the variable or the file of each setting that was given.
-  ///   - gateway: listens beside it; `nil` for none.
+  ///   - sources: the flag, the variable or the file that gave each setting.
+  ///   - gateway: the gateway that runs beside the server; `nil` for none.
   init(
     settings: Settings, sources: [SettingKey: String] = [:], controls: HostControls, metrics: HostMetrics,
     services: [any Service] = [], environment: [String: String] = ProcessInfo.processInfo.environment, logger: Logger,

@@ -1,7 +1,7 @@
 import PageKit
 import ServiceLifecycle
 
-/// Keeps what pages may fetch in step with the release: the origins of its bundles, and of what they prefetch.
+/// Updates the access policy with each release: the origins of its bundles and of the URLs that they prefetch.
 struct NamedOrigins: Service {
   let access: AccessGuard
   let feed: ReleaseFeed

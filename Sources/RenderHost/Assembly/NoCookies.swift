@@ -1,7 +1,7 @@
 import HTTPTypes
 import PageKit
 
-/// Keeps none: pages of many callers share one daemon, and must not share what servers tell one of them.
+/// A cookie store that stays empty: the pages of all callers share one daemon, and must not share sessions.
 final class NoCookies: CookieStoring {
   func cookieHeader(for url: PageURL) -> String? { nil }
   func receive(_ fields: HTTPFields, from url: PageURL) {}

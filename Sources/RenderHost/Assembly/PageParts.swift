@@ -26,7 +26,7 @@ struct PageParts: Sendable {
       record: record)
     var configuration = HostConfiguration(manifest: try Serving.source(settings), store: settings.store)
     configuration.releaseGrace = ReleaseFeed.grace
-    // A daemon that publishes has to write; it fails at its start rather than with its first release.
+    // A daemon that publishes must write: it fails at its start rather than at its first release.
     configuration.allowsReadOnlyStore = false
     configuration.logger = logger
     configuration.resources.localFolder = folders.first
@@ -40,7 +40,7 @@ struct PageParts: Sendable {
       logger: logger)
   }
 
-  /// Sets what pages run with: frameworks, preludes, and the environment.
+  /// Sets the frameworks, the preludes and the environment of pages.
   ///
   /// - Throws: ``SettingsError`` for a file that cannot be used.
   static func configureScripts(_ configuration: inout HostConfiguration, _ settings: Settings) throws {
@@ -70,7 +70,7 @@ struct PageParts: Sendable {
         do {
           if let source { _ = try await host.store.source(source) }
           return serving.feed.storeGeneration == host.store.generation
-            ? nil : "the store was removed or damaged, and its bundles are being brought in again"
+            ? nil : "the store was removed or damaged, and its bundles are being fetched again"
         } catch {
           return "\(error)"
         }
@@ -83,7 +83,7 @@ struct PageParts: Sendable {
         let status = await running.workers.status()
         guard status.ready == 0 else { return nil }
         let reasons = [status.problem, ProcessLimits.current.addressSpaceProblem].compactMap(\.self)
-        return "none of \(status.wanted) workers is ready" + (reasons.isEmpty ? "" : ": ")
+        return "no worker of \(status.wanted) is ready" + (reasons.isEmpty ? "" : ": ")
           + reasons.joined(separator: "; ")
       },
     ]

@@ -8,7 +8,7 @@ import ServerKit
 struct PageReport: Sendable {
   /// The folder or the URL of bundles.
   let source: String
-  /// Resident bytes that a worker may have.
+  /// The limit of a worker's resident memory in bytes.
   let memoryLimit: Int64
   let parts: PageParts
   let metrics: HostMetrics
@@ -46,7 +46,7 @@ struct PageReport: Sendable {
     }
   }
 
-  /// The latest first.
+  /// The open pages, the latest first.
   private func pages() async -> [HostStatus.Page] {
     let slots = await running.workers.slots()
     let now = ContinuousClock.now
@@ -59,13 +59,13 @@ struct PageReport: Sendable {
     }
   }
 
-  /// Phases that pages are counted by.
+  /// The phases that the metric of pages counts.
   private static let phases = [
     "opening", PagePhase.loading.rawValue, PagePhase.evaluating.rawValue, PagePhase.live.rawValue,
     PagePhase.empty.rawValue, PagePhase.failed.rawValue, "reopened",
   ]
 
-  /// Sets what is only looked at when metrics are scraped.
+  /// Sets the metrics that are read only when they are scraped.
   func updateMetrics() async {
     let status = await running.workers.status()
     for state in ["starting", "ready", "busy", "ending"] {

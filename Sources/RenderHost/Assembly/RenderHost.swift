@@ -5,10 +5,10 @@ import PageKit
 import ServerKit
 import ServiceLifecycle
 
-/// The daemon: serves bundles, and runs pages.
+/// The daemon: serves bundles and runs pages.
 package struct RenderHost: Sendable {
   let settings: Settings
-  /// The flag, the variable or the file of each setting that was given.
+  /// The flag, the variable or the file that gave each setting.
   let sources: [SettingKey: String]
   let logger: Logger
 

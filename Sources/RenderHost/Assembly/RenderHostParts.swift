@@ -13,7 +13,7 @@ struct RenderHostParts: Sendable {
   let record = HostRecord(
     metrics: HostMetrics(
       MetricRegistry(HostMetrics.descriptions, HostMetrics.pageDescriptions, HostMetrics.gatewayDescriptions)))
-  /// `nil` without bundles.
+  /// The parts for bundles and pages; `nil` without bundles.
   let pages: PageParts?
   let gateway: GatewayServer?
   private let settings: Settings

@@ -2,13 +2,13 @@ import ArgumentParser
 import CacheGateway
 import ServerKit
 
-/// Flags whose values are texts, which the settings' reader judges with those of the other layers.
+/// Flags whose values stay texts: the settings' reader parses them together with those of the environment and the file.
 ///
-/// The table of settings has their help. The name of a property is the setting's, in camel case: ``given`` goes by it.
+/// Their help comes from the table of settings. ``given`` finds the setting by the property's name in camel case.
 protocol FlagOptions: ParsableArguments {}
 
 extension FlagOptions {
-  /// The texts that were given.
+  /// The values that were given on the command line.
   var given: [SettingKey: [String]] {
     var given: [SettingKey: [String]] = [:]
     for child in Mirror(reflecting: self).children {
@@ -23,7 +23,7 @@ extension FlagOptions {
     return given
   }
 
-  /// `page-time` for `_pageTime`.
+  /// Returns the setting's name for a property: `page-time` for `_pageTime`.
   private static func name(ofProperty label: String) -> String {
     label.drop { $0 == "_" }.reduce(into: "") { $0 += $1.isUppercase ? "-" + $1.lowercased() : String($1) }
   }
@@ -46,7 +46,7 @@ extension Flag where Value == Bool {
 }
 
 extension ArgumentHelp {
-  /// As the table of settings has it.
+  /// The help of a setting in the table of settings.
   fileprivate static func setting(_ key: SettingKey) -> ArgumentHelp? {
     Settings.setting(key).map { setting in
       let valueName = setting.valueName.isEmpty ? nil : setting.valueName

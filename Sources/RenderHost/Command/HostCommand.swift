@@ -48,7 +48,7 @@ package struct HostCommand: AsyncParsableCommand {
   @Option(help: ArgumentHelp("A JSON file of settings. (or RENDERHOST_CONFIG)", valueName: "file"))
   var config: String?
 
-  @Flag(help: "Print the settings and where each came from, and say what is wrong with them.")
+  @Flag(help: "Print the settings , where each came from, and the problems with them.")
   var checkConfig = false
 
   package init() {}
@@ -64,7 +64,7 @@ package struct HostCommand: AsyncParsableCommand {
     LogOutput.bootstrap(merged.settings.server)
     let logger = Logger(label: "renderhost")
     for variable in merged.unknownVariables {
-      logger.warning("\(variable) is set, but there is no such setting")
+      logger.warning("\(variable) is set, but is not the variable of any setting")
     }
     for warning in warnings(merged.settings) { logger.warning("\(warning)") }
     do {
@@ -95,7 +95,9 @@ package struct HostCommand: AsyncParsableCommand {
 
   private func check(_ merged: SettingsReader.Merged) throws {
     print(SettingsReport(merged.settings, sources: merged.sources).text)
-    for variable in merged.unknownVariables { Self.say("renderhost: \(variable) is set, but there is no such setting") }
+    for variable in merged.unknownVariables {
+      Self.say("renderhost: \(variable) is set, but is not the variable of any setting")
+    }
     let limits = ProcessLimits.current
     for warning in warnings(merged.settings) { Self.say("renderhost: \(warning)") }
     let problems = [limits.problem].compactMap(\.self) + SettingsCheck.problems(of: merged.settings)

@@ -12,7 +12,7 @@ package enum HostEntry {
 
   /// Reads the flags and runs the daemon; never returns.
   ///
-  /// - Parameter commit: the one that the program was built from, for `--version`; `nil` if it is unknown.
+  /// - Parameter commit: the commit that the program was built from, for `--version`; `nil` if it is unknown.
   package static func runHost(commit: String?) async -> Never {
     ProcessLimits.raise()
     let processors = Int(pk_usable_processors())

@@ -6,13 +6,13 @@ import Hummingbird
 import NIOCore
 import ServerKit
 
-/// The dashboard: one page, with its style and its script in it, and nothing from elsewhere.
+/// The dashboard: one HTML page that contains its style and its script, and loads nothing from elsewhere.
 struct DashboardPage: Sendable {
   let html: String
-  /// Only this very style and script may run, and frames show this host's previews only.
+  /// The content security policy: only this style and this script run, and frames show only previews of this host.
   let policy: String
 
-  /// - Parameter groups: the other groups of the same listener.
+  /// - Parameter groups: the other route groups of the same listener.
   init(beside groups: Set<RouteGroup> = Set(RouteGroup.allCases)) {
     let style = String(decoding: PackageResources.dashboard_css, as: UTF8.self)
     let script = String(decoding: PackageResources.dashboard_js, as: UTF8.self)
@@ -40,7 +40,7 @@ struct DashboardPage: Sendable {
       .map { #"<a href="/\#($0.1)">\#($0.1)</a>"# }.joined()
   }
 
-  /// CSP Level 3 §8.3: the digest of what stands between the tags.
+  /// CSP Level 3 §8.3: the digest of the text between the tags.
   private static func source(_ text: String) -> String {
     guard var digester = try? Digester<SHA256Digest>.sha256() else { return "'none'" }
     digester.update(Array(text.utf8))

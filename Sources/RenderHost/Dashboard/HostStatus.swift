@@ -6,7 +6,7 @@ import ServerKit
 struct HostStatus: Codable, Sendable {
   var version = HostVersion.current
   var started: Date
-  /// True if it serves bundles and runs pages; false for a gateway alone.
+  /// `true` if it serves bundles and runs pages; `false` for a gateway alone.
   var servesBundles = true
   /// The release that is served; `nil` before there is one.
   var release: Release?
@@ -15,7 +15,7 @@ struct HostStatus: Codable, Sendable {
   var workers: [Worker] = []
   /// The origins behind the gateway; `nil` without one.
   var origins: [OriginStatus]?
-  /// The last ones, newest first; at most ``failureLimit``.
+  /// The latest failures, newest first; at most ``failureLimit``.
   var failures: [FailureLog.Failure] = []
   /// Filled in by ``StatusRoutes``.
   var checks: [HealthCheck.Outcome] = []
@@ -31,13 +31,13 @@ struct HostStatus: Codable, Sendable {
     /// The folder or the URL it came from.
     var source: String
     var activated: Date?
-    /// When the server or the folder was last asked, with success.
+    /// The time of the last successful request to the server, or look at the folder.
     var verified: Date?
   }
 
   struct Bundle: Codable, Sendable {
     enum State: String, Codable, Sendable {
-      /// `missing`: it is fetched when someone asks for it.
+      /// `missing`: it is fetched when it is requested.
       case ready, barred, missing
     }
 
@@ -50,7 +50,7 @@ struct HostStatus: Codable, Sendable {
     var state: State
     /// The reason why the host is not ready.
     var reason: String?
-    /// The number of openings and views of its pages since the start.
+    /// The number of times its pages were opened or shown since the start.
     var opens: Int
   }
 
@@ -63,25 +63,25 @@ struct HostStatus: Codable, Sendable {
     var worker: Int?
     var opened: Date
     var elements: Int?
-    /// Seconds until its script had run.
+    /// The seconds until its script had run.
     var entry: Double?
-    /// A path on this host whose HTML is shown in a frame without scripts.
+    /// The path of its preview on this host: HTML that is shown in a frame without scripts.
     var preview: String?
     var error: String?
   }
 
   struct Worker: Codable, Sendable {
-    /// Its place: the lowest number that was free when it was started, from 1.
+    /// The worker's place: the lowest free number when the worker was started, from 1.
     var slot: Int
     var pid: Int32?
     /// `starting`, `ready`, `busy`, `ending`
     var state: String
     var pages: Int
-    /// Resident bytes, and how many it may have.
+    /// Its resident memory in bytes, and the limit of it.
     var memory: Int64?
     var memoryLimit: Int64?
     var started: Date?
-    /// Times a worker in this place ended before its time.
+    /// The number of workers in this place that ended early.
     var kills: Int
   }
 
@@ -93,13 +93,13 @@ struct HostStatus: Codable, Sendable {
 
     struct Point: Codable, Equatable, Sendable {
       var time: Date
-      /// Per second.
+      /// Requests per second.
       var requests: Double
       /// Answers with a 5xx status per second.
       var faults: Double
-      /// The share of answers without the network, from 0 to 1; `nil` without requests.
+      /// The share of responses that came from the cache, from 0 to 1; `nil` without requests.
       var hits: Double?
-      /// Seconds; `nil` without requests.
+      /// The median time to respond in seconds; `nil` without requests.
       var median: Double?
       var p95: Double?
     }

@@ -17,7 +17,7 @@ struct StatusRoutes: Sendable {
     routes.add(.status) { $0.get("/status") { _, _ in JSONAnswer.json(await status(hasPages: hasPages)) } }
   }
 
-  /// - Parameter hasPages: `true` if pages' previews are to be had on the same listener.
+  /// - Parameter hasPages: `true` if the same listener serves the previews of pages.
   private func status(hasPages: Bool) async -> HostStatus {
     var status = await status()
     if !hasPages { for index in status.pages.indices { status.pages[index].preview = nil } }

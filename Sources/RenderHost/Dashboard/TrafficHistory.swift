@@ -26,7 +26,7 @@ final class TrafficHistory: Service {
     HostStatus.Traffic(interval: Self.interval / .seconds(1), points: state.withLock(\.points))
   }
 
-  /// Takes one point.
+  /// Records one point.
   func sample(at now: Date) {
     let sample = TrafficSample(registry)
     state.withLock { state in

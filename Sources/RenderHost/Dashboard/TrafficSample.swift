@@ -11,7 +11,7 @@ struct TrafficSample: Sendable {
   var durations = HistogramSeries.Value(counts: [])
   var bounds: [Double] = []
 
-  /// Routes that are asked all the time by those who look on.
+  /// The routes that monitoring requests all the time, which do not count as traffic.
   private static let watching: Set<String> = ["/status", "/metrics", "/healthz", "/readyz"]
 
   init(_ registry: MetricRegistry) {
@@ -35,7 +35,7 @@ struct TrafficSample: Sendable {
     }
   }
 
-  /// The point between two samples.
+  /// Returns the point of the charts between two samples.
   func point(since earlier: TrafficSample, interval: Double, at now: Date) -> HostStatus.Traffic.Point {
     var counts = durations.counts
     for (index, count) in earlier.durations.counts.enumerated() where index < counts.count {

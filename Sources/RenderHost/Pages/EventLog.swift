@@ -1,8 +1,8 @@
 import Foundation
 import Synchronization
 
-/// The latest events of a page, for those who watch it. Each has a place of its own in it, and goes at its own
-/// pace; who is too slow is told what it has missed.
+/// The latest events of a page, for its readers. Each reader has its own position; a slow one is told how many events
+/// it has missed.
 final class EventLog: Sendable {
   struct Event: Hashable, Sendable {
     /// Counts up from 1.
@@ -13,14 +13,14 @@ final class EventLog: Sendable {
   }
 
   enum Batch: Hashable, Sendable {
-    /// - Parameter missed: how many events are gone that came between.
+    /// - Parameter missed: the number of events before these that were dropped.
     case events([Event], missed: Int)
     /// No event arrived within the time limit.
     case silence
     case ended
   }
 
-  /// Events that are kept, and their bytes.
+  /// The limits of the events that are kept: their number, and their bytes.
   static let countLimit = 1_000
   static let byteLimit = 256 << 10
 
@@ -36,7 +36,7 @@ final class EventLog: Sendable {
   private let state = Mutex(State())
 
   var lastID: Int { state.withLock(\.lastID) }
-  /// The readers of the moment.
+  /// The number of current readers.
   var watchers: Int { state.withLock(\.watchers) }
 
   func append(_ name: String, _ details: [UInt8]) {
@@ -56,7 +56,7 @@ final class EventLog: Sendable {
     for waiter in waiters.values { waiter.resume() }
   }
 
-  /// The input has ended.
+  /// Marks the log as complete.
   func end() {
     let waiters = state.withLock { state in
       state.hasEnded = true
@@ -66,7 +66,7 @@ final class EventLog: Sendable {
     for waiter in waiters.values { waiter.resume() }
   }
 
-  /// - Returns: false where too many read it already.
+  /// - Returns: `false` if the limit of readers is reached.
   func addWatcher(limit: Int) -> Bool {
     state.withLock { state in
       guard state.watchers < limit else { return false }
@@ -77,7 +77,7 @@ final class EventLog: Sendable {
 
   func removeWatcher() { state.withLock { $0.watchers -= 1 } }
 
-  /// Returns the events after one; waits for them, but only so long.
+  /// Returns the events after the one with an id; waits for the next one up to the time limit.
   func next(after id: Int, within limit: Duration) async -> Batch {
     if let batch = batch(after: id) { return batch }
     let key = UUID()
@@ -105,7 +105,7 @@ final class EventLog: Sendable {
 
   private func batch(after id: Int) -> Batch? {
     state.withLock { state in
-      // An id that was never given is one of another page: it begins anew.
+      // An id that was never given out belongs to another page: this reader starts from the first event.
       let id = id > state.lastID ? 0 : id
       let events = state.events.drop { $0.id <= id }
       if let first = events.first { return .events(Array(events), missed: first.id - id - 1) }

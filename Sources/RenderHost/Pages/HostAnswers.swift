@@ -3,7 +3,7 @@ import PageKit
 import PageWorkers
 import ServerKit
 
-/// Answers what pages in workers ask for, from the daemon's loader and stores, within the rules.
+/// Answers the requests of pages in workers from the daemon's loader and stores, within the access policy.
 struct HostAnswers: Sendable {
   typealias Send = @Sendable (PageAnswer, [UInt8]) async throws -> Void
 
@@ -11,12 +11,12 @@ struct HostAnswers: Sendable {
   let access: AccessGuard
   let record: HostRecord
   let locations: PublicLocations
-  /// Limits of what all pages of an origin may keep together: the number of keys, and the bytes of a value.
+  /// The limits of the storage of an origin: the number of keys, and the bytes of a value.
   private static let keyLimit = 1_000
   private static let valueLimit = 256 << 10
-  /// Bytes of one answer.
+  /// The limit of one response in bytes.
   private static let bodyLimit: Int64 = 32 << 20
-  /// Fields of the connection and of the server's identity, which a page must not set.
+  /// The fields of the connection and of the server's identity, which a page must not set.
   private static let ownFields: Set<String> = [
     "host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "expect", "keep-alive",
     "proxy-authorization", "proxy-connection",
@@ -72,9 +72,9 @@ struct HostAnswers: Sendable {
     }
   }
 
-  /// Refused before any cache is asked: what is stored was fetched for somebody else.
+  /// Checks a request before any cache is asked: a stored response may have been fetched for another caller.
   ///
-  /// - Parameter request: its URLs are those that pages know.
+  /// - Parameter request: has URLs as pages know them.
   /// - Returns: the request with the URL that is fetched.
   /// - Throws: ``AccessRefusal``.
   func permitted(_ request: ResourceRequest) throws -> ResourceRequest {
@@ -102,7 +102,7 @@ struct HostAnswers: Sendable {
     }
   }
 
-  /// The bundle of a page that is embedded: of the same release as the one around it.
+  /// Loads the bundle of an embedded page from the release of the page around it.
   private func loadBundle(_ text: String, _ page: PageNumbers.Page, _ send: Send) async throws {
     guard let known = PageURL(text) else { throw AccessRefusal(url: text, rule: .notAURL) }
     let url = try locations.source(ofPageURL: known)
@@ -122,7 +122,7 @@ struct HostAnswers: Sendable {
 
   private var storage: any StorageProviding { host.pages.registry.snapshot().handlers.storage }
 
-  /// Pages of one origin share what they keep, and see nothing of others.
+  /// The key of a value in the store: pages of one origin share their values and see none of other origins.
   private func name(_ key: String, _ page: PageURL) -> String { "\(page.origin) \(key)" }
 
   private func keys(of page: PageURL) async throws -> [String] {
@@ -132,11 +132,11 @@ struct HostAnswers: Sendable {
 
   private func store(_ value: [UInt8], _ key: String, _ page: PageURL) async throws {
     guard value.count + key.utf8.count <= Self.valueLimit else {
-      throw StorageLimitError(reason: "a value may have \(Self.valueLimit) bytes, it has \(value.count)")
+      throw StorageLimitError(reason: "it has \(value.count) bytes, and the limit is \(Self.valueLimit)")
     }
     let keys = try await keys(of: page)
     guard keys.count < Self.keyLimit || keys.contains(key) else {
-      throw StorageLimitError(reason: "the pages of \(page.origin) keep \(Self.keyLimit) values already")
+      throw StorageLimitError(reason: "the pages of \(page.origin) store \(Self.keyLimit) values, which is the limit")
     }
     try await storage.setValue(String(decoding: value, as: UTF8.self), for: name(key, page))
   }
@@ -146,5 +146,5 @@ struct HostAnswers: Sendable {
 struct StorageLimitError: Error, CustomStringConvertible {
   let reason: String
 
-  var description: String { "the value is not kept: \(reason)" }
+  var description: String { "the value is not stored: \(reason)" }
 }

@@ -6,12 +6,12 @@ import ServerKit
 
 /// Events of bundles, pages and workers.
 extension HostRecord {
-  /// A page has got its bundle, or that of a page in it.
+  /// Counts the bundle of a page or of a page embedded in it.
   func loaded(_ bundle: LoadedBundle) {
     metrics.answers(kind: "bundle", source: bundle.source == .store ? "disk" : bundle.source.rawValue).increment()
   }
 
-  /// A page has got what it asked for.
+  /// Counts a response to a page by its source.
   func answered(from source: Resource.Source) {
     let name =
       switch source {
@@ -23,29 +23,29 @@ extension HostRecord {
     metrics.answers(kind: "resource", source: name).increment()
   }
 
-  /// Something was not fetched.
+  /// Counts a fetch that the policy refused.
   func refused(_ refusal: AccessRefusal) {
     if case .address = refusal.rule { return metrics.refusals("address").increment() }
     metrics.refusals("origin").increment()
   }
 
-  /// A worker had to go.
+  /// Counts and logs the end of a worker.
   ///
-  /// - Parameter bundles: those that are to blame.
+  /// - Parameter bundles: the bundles that caused it.
   func killed(_ reason: KillReason, bundles: [String]) {
     metrics.kills(reason.name).increment()
     failures.append(
       .worker, "\(reason)", of: bundles.isEmpty ? nil : bundles.sorted().joined(separator: ", "), cause: reason.cause)
   }
 
-  /// A page was opened, or shown once.
+  /// Counts a page that was opened, or shown once.
   func opened(_ page: OpenedPage) {
     metrics.pagesOpened("live").increment()
     if let time = page.reply.timings["evaluated"] { entered("render", seconds: time) }
     if page.reply.newErrors > 0, let fault = page.reply.errors.last { threw(fault, in: page.location) }
   }
 
-  /// A page came to nothing.
+  /// Counts a page that could not be opened.
   func failed(_ failure: PageFailure, opening location: String) {
     metrics.pagesOpened(failure.outcome).increment()
     switch failure {
@@ -58,7 +58,7 @@ extension HostRecord {
     }
   }
 
-  /// A page's script had to be stopped.
+  /// Counts a page whose script was stopped.
   func killed(_ reason: KillReason, page location: String) {
     failures.append(.page, "\(reason)", of: location, cause: reason.cause)
   }
@@ -67,7 +67,7 @@ extension HostRecord {
 
   /// - Parameters:
   ///   - kind: `render`, `fire`, `refresh`.
-  ///   - seconds: a worker may have made them up.
+  ///   - seconds: the time that the worker reports; it may be invalid.
   func entered(_ kind: String, seconds: Double) {
     guard seconds.isFinite, seconds >= 0 else { return }
     metrics.pageEntry(kind).recordNanoseconds(Int64(min(seconds, 3_600) * 1e9))

@@ -1,22 +1,22 @@
 import PageKit
 import PageWorkers
 
-/// A page that callers have opened, as the daemon remembers it.
+/// A page that callers have opened, as the daemon keeps it.
 struct OpenedPage: Sendable {
   let id: String
-  /// Its number in workers; another one after it was opened again.
+  /// Its number in workers; it changes when the page is reopened.
   var number: UInt64
   let url: PageURL
   let name: String?
   let opening: PageOpening
   /// The public URL.
   let location: String
-  /// The bytes it was opened or reloaded with, which it keeps.
+  /// The bytes that it was opened or reloaded with.
   private(set) var bundle: LoadedBundle
   private(set) var digest: SHA256Digest
   let log: EventLog
   var reply: PageReply
-  /// Seconds until its bundle was there.
+  /// The seconds until its bundle was loaded.
   private(set) var bundleTime: Double
   let opened: ContinuousClock.Instant
   var lastAsked: ContinuousClock.Instant
@@ -24,17 +24,17 @@ struct OpenedPage: Sendable {
   var reopening: Task<Void, any Error>?
   var reopened = 0
 
-  /// The page was reopened with other bytes.
+  /// Records that the page was reopened with other bytes.
   mutating func take(_ target: PageDirectory.Target, number: UInt64, _ reply: PageReply) {
     self.number = number
     self.reply = reply
     (bundle, digest, bundleTime) = (target.bundle, target.digest, target.bundleTime)
   }
 
-  /// The phase that its worker reports; `reopened` while it is on its way to another.
+  /// The phase that its worker reports; `reopened` while the page is being opened in another worker.
   var phase: String { reopening == nil ? reply.phase : "reopened" }
 
-  /// The page without its tree.
+  /// The page's JSON without its tree.
   var json: [String: JSONValue] {
     var timings = reply.timings.mapValues { JSONValue.number($0) }
     timings["bundle"] = .number(bundleTime)

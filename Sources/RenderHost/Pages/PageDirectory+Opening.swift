@@ -3,7 +3,7 @@ import PageKit
 import PageWorkers
 
 extension PageDirectory {
-  /// A bundle to run, found and permitted.
+  /// A bundle to run, which was found and is permitted.
   struct Target {
     let url: PageURL
     /// The public URL.
@@ -13,7 +13,7 @@ extension PageDirectory {
     let bundleTime: Double
   }
 
-  /// - Parameter client: whose turn it takes.
+  /// - Parameter client: the client whose turn is used.
   /// - Throws: ``PageFailure``.
   func open(_ request: PageRequest, view: PageView?, for client: String) async throws -> (OpenedPage, [UInt8]) {
     try await counted(request) {
@@ -33,9 +33,9 @@ extension PageDirectory {
     }
   }
 
-  /// Opens a page, looks at it, and lets it go.
+  /// Opens a page, renders it, and closes it.
   ///
-  /// - Parameter client: whose turn it takes.
+  /// - Parameter client: the client whose turn is used.
   /// - Throws: ``PageFailure``.
   func render(_ request: PageRequest, view: PageView, for client: String) async throws -> (OpenedPage, [UInt8]) {
     try await counted(request) {
@@ -54,10 +54,10 @@ extension PageDirectory {
     }
   }
 
-  /// Opens a page's bundle again, as the store and the server have it by now. Its script's state is lost.
+  /// Opens a page's bundle again, with the bytes that the store and the server have now. The script's state is lost.
   ///
-  /// - Parameter client: whose turn it takes.
-  /// - Throws: ``PageFailure``; the page goes on with what it had then.
+  /// - Parameter client: the client whose turn is used.
+  /// - Throws: ``PageFailure``; the page continues with its former bundle then.
   func reload(_ id: String, for client: String) async throws -> (OpenedPage, [UInt8]) {
     let former = try page(id)
     return try await failing(former.location) {
@@ -78,7 +78,7 @@ extension PageDirectory {
     }
   }
 
-  /// Sends an event to readers of pages that newer bytes are available.
+  /// Sends an event to the readers of pages whose bundles have newer bytes.
   func follow(_ news: AsyncStream<BundleNews>) async {
     for await item in news {
       for page in pages.values where item.concerns(page.bundle) { page.log.append("update", item.json.text) }
@@ -101,7 +101,7 @@ extension PageDirectory {
     }
   }
 
-  /// Opens one page more, when it is the client's turn.
+  /// Opens one more page when it is the client's turn.
   private func takingPlace<Result: Sendable>(
     for client: String, _ body: () async throws -> Result
   ) async throws -> Result {
@@ -132,7 +132,7 @@ extension PageDirectory {
       (url, parameters) = served
     } else {
       guard let asked = request.url.flatMap({ PageURL($0) }) else {
-        throw PageFailure.badRequest("\"\(request.url ?? "")\" is no http or https URL")
+        throw PageFailure.badRequest("\"\(request.url ?? "")\" is not an http or https URL")
       }
       url = asked
       try answers.access.check(url)
@@ -159,12 +159,12 @@ extension PageDirectory {
       wait: wait(request.settle, timers: request.timers, isOnce: isOnce), view: view, isOnce: isOnce)
   }
 
-  /// At most the time of one entry into a page.
+  /// Returns how long to wait for a page: at most the time limit of one entry.
   ///
   /// - Parameters:
-  ///   - settle: seconds, as a caller has given them.
-  ///   - timers: the same.
-  ///   - isOnce: the page is seen once: it is waited for even if nobody says so.
+  ///   - settle: the seconds that the caller asks for.
+  ///   - timers: the longest delay in seconds of timers that are waited for.
+  ///   - isOnce: `true` if the page is rendered once: it is waited for by default.
   nonisolated func wait(_ settle: Double?, timers: Double?, isOnce: Bool = false) -> PageWait {
     let limit = configuration.pageTime.seconds
     return PageWait(

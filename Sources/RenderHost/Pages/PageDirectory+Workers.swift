@@ -4,9 +4,9 @@ import PageKit
 import PageWorkers
 
 extension PageDirectory {
-  /// Pages of an ended worker that are opened again at once: those that are open elsewhere go on meanwhile.
+  /// The number of pages of an ended worker that are reopened at the same time, so that other pages can continue.
   private static let reopenedAtOnce = 2
-  /// They take turns with the clients.
+  /// The name under which reopened pages take turns with the clients.
   private static let reopeningClient = "reopened pages"
 
   func replace(_ ended: Set<UInt64>, culprits: Set<UInt64>, _ reason: KillReason) async {

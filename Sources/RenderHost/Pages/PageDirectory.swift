@@ -5,8 +5,7 @@ import PageWorkers
 import ServerKit
 import Synchronization
 
-/// The pages that are open: opens them in workers, finds them by their ids, and opens them again where their worker
-/// had to go.
+/// The open pages: opens them in workers, finds them by their ids, and reopens them when their worker ends.
 actor PageDirectory {
   struct Configuration: Sendable {
     var pages = 200
@@ -23,14 +22,14 @@ actor PageDirectory {
   let configuration: Configuration
   let logger: Logger
   var pages: [String: OpenedPage] = [:]
-  /// Pages that are being opened, and those that are shown once.
+  /// The number of pages that are being opened or shown once.
   var openingCount = 0
   /// The number of openings and views of pages, by the bundles' paths in the release.
   var opens: [String: Int] = [:]
 
-  /// The number of attempts of an opening that another page ended.
+  /// The number of attempts at an opening that fails because of another page.
   static let tries = 3
-  /// Bundles whose openings are counted.
+  /// The number of bundles whose openings are counted.
   static let opensLimit = 10_000
 
   init(
@@ -57,11 +56,11 @@ actor PageDirectory {
     return page
   }
 
-  /// Does something to a page; with what is to be seen of it then.
+  /// Sends a message to a page, and returns the page and its view after it.
   ///
   /// - Parameters:
-  ///   - client: whose turn it takes.
-  ///   - extra: seconds that it may take besides the page's time.
+  ///   - client: the client whose turn is used.
+  ///   - extra: the seconds that it may take beyond the time limit of a page.
   /// - Throws: ``PageFailure``.
   func call(
     _ id: String, for client: String, extra: Double = 0,
@@ -81,7 +80,7 @@ actor PageDirectory {
       } catch PageFault.unknownPage {
         throw PageFailure.unknownPage(id)
       } catch let fault as PageFault {
-        // It cannot go on: a script that was stopped is in no state that means anything.
+        // The page cannot continue: the state of a stopped script is undefined.
         if case .stopped(let reason) = fault { await kill(id, reason) }
         throw fault
       }
@@ -113,11 +112,11 @@ actor PageDirectory {
     await end(id, "killed", "\(reason)")
   }
 
-  /// Ends pages that nobody has asked for, and nobody watches.
+  /// Closes pages that were not requested for the idle time and have no readers.
   func expire(at now: ContinuousClock.Instant) async {
     for page in pages.values where page.lastAsked + configuration.idle <= now {
       if page.log.watchers > 0 { continue }
-      await end(page.id, "expired", "nobody has asked for it for \(configuration.idle.inSeconds)")
+      await end(page.id, "expired", "it was not requested for \(configuration.idle.inSeconds)")
     }
   }
 }

@@ -18,7 +18,7 @@ enum PageFailure: Error, CustomStringConvertible {
   case script(url: String, ScriptFault)
   case killed(url: String, KillReason)
 
-  /// Seconds after which another try makes sense.
+  /// The number of seconds after which the client may try again.
   private static let pause = 1
 
   var status: HTTPResponse.Status {
@@ -48,7 +48,7 @@ enum PageFailure: Error, CustomStringConvertible {
     }
   }
 
-  /// The same, with paths of this machine by what they are called outside.
+  /// The same failure, with the public names of this machine's paths in place of the paths.
   func withoutPaths(_ locations: PublicLocations) -> PageFailure {
     switch self {
     case .bundle(let status, let reason): .bundle(status: status, reason: locations.withoutPaths(reason))
@@ -101,7 +101,7 @@ enum PageFailure: Error, CustomStringConvertible {
     switch cause {
     case let refusal as AccessRefusal: self = .notPermitted("\(refusal)", rule: refusal.name)
     case TransportError.notPermitted(_, _, let reason): self = .notPermitted(reason, rule: "address")
-    // 404 and 410 of the server become a 404, all other errors a 502.
+    // 404 and 410 of the server become 404, all other errors 502.
     case let fault as HTTPFault where [404, 410].contains(fault.status): self = .bundle(status: 404, reason: text)
     default: self = .bundle(status: 502, reason: text)
     }

@@ -1,16 +1,16 @@
 import PageKit
 import Synchronization
 
-/// The pages by the numbers that workers know them by.
+/// The pages by the numbers that workers use for them.
 final class PageNumbers: Sendable {
   struct Page: Sendable {
     let url: PageURL
-    /// The release that it sees.
+    /// The release that the page sees.
     let view: ReleaseView?
     /// The public URL.
     let location: String
     let log: EventLog?
-    /// Lets one long answer at a time go to the page: its worker keeps an answer until it is whole.
+    /// Sends one long response at a time to the page: its worker buffers a response until it is complete.
     let longAnswers = FairGate<Int>(width: 1)
   }
 

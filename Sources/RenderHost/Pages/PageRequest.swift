@@ -3,15 +3,15 @@ import PageWorkers
 
 /// A caller's request to open a page.
 struct PageRequest: Codable, Hashable, Sendable {
-  /// One of the two.
+  /// The page's URL. Either this or ``name`` is given.
   var url: String?
-  /// A bundle's of the current release.
+  /// The name of a bundle in the current release.
   var name: String?
   var data: JSONValue?
   var options: PageRequestOptions?
-  /// Seconds to wait for what the page asks for, before it is looked at.
+  /// The seconds to wait for the page's requests before it is rendered.
   var settle: Double?
-  /// Seconds that a timer may have to go to be waited for.
+  /// The longest delay in seconds of timers that are waited for.
   var timers: Double?
 
   /// - Throws: ``PageFailure/badRequest(_:)``.

@@ -9,7 +9,7 @@ import ServerKit
 extension PageRoutes {
   /// Reads a request's body as JSON.
   ///
-  /// - Parameter shape: what it should be, for the error.
+  /// - Parameter shape: the expected shape, for the error.
   /// - Throws: ``PageFailure/badRequest(_:)``, `HTTPError`.
   func json<Value: Decodable & Sendable>(of request: Request, shape: String) async throws -> Value {
     let bytes = try await request.bytes(upTo: bodyLimit)
@@ -29,7 +29,7 @@ extension PageRoutes {
       return format
     }
     guard let accepted = request.headers[.accept] else { return format }
-    // RFC 9110 §12.5.1, for three types: the first that is named.
+    // RFC 9110 §12.5.1, for three types: the first one that the field names.
     for range in accepted.split(separator: ",") {
       switch range.split(separator: ";").first?.trimmingCharacters(in: [" "]).lowercased() {
       case "application/json": return .json
@@ -45,7 +45,7 @@ extension PageRoutes {
     PageView(format: format, withStyles: request.uri.queryParameters["styles"] != nil)
   }
 
-  /// The origin that a browser has asked, so that pictures come from there; `nil` if that cannot be told.
+  /// The origin that a browser has requested, from which the preview loads its pictures; `nil` if it is unknown.
   static func origin(of request: Request) -> String? {
     guard let host = request.head.authority, !host.isEmpty,
       host.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || ".:-[]".contains($0)) })
@@ -56,7 +56,7 @@ extension PageRoutes {
   static func response(
     _ page: OpenedPage, _ tree: [UInt8], status: HTTPResponse.Status = .ok
   ) -> Response {
-    // The tree comes as JSON: it is put in as it is.
+    // The tree is JSON already and is inserted as it is.
     var bytes = JSONValue.object(page.json).text.dropLast()
     if page.id.isEmpty { bytes = JSONValue.object(page.json.filter { $0.key != "id" }).text.dropLast() }
     bytes += Array(",\"tree\":".utf8) + (tree.isEmpty ? Array("null".utf8) : tree) + Array("}".utf8)
@@ -69,7 +69,7 @@ extension PageRoutes {
       body: ResponseBody(byteBuffer: ByteBuffer(bytes: text + [10])))
   }
 
-  /// - Parameter pictures: the origin that pictures and fonts may come from besides the document.
+  /// - Parameter pictures: the origin that pictures and fonts may come from besides the document's own.
   static func response(html: [UInt8], pictures: String) -> Response {
     let sources = "data: \(pictures)".trimmingCharacters(in: [" "])
     let policy =

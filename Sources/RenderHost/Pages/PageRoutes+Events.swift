@@ -5,13 +5,13 @@ import PageKit
 import ServiceLifecycle
 
 extension PageRoutes {
-  /// The number of clients that may watch one page at once.
+  /// The number of clients that may read one page's events at once.
   private static let watcherLimit = 32
 
   /// Sends the events of a page as server-sent events: WHATWG HTML §9.2.
   func events(_ request: Request, _ id: String) async throws -> Response {
     let log = try await directory.page(id).log
-    // A browser says so itself when it connects again; a script may say it in the URL.
+    // A browser sends the field when it connects again; a script may give the id in the URL.
     let last =
       HTTPField.Name("Last-Event-ID").flatMap { request.headers[$0] }
       ?? request.uri.queryParameters["lastEventId"].map(String.init)
@@ -25,7 +25,7 @@ extension PageRoutes {
       defer { log.removeWatcher() }
       var place = max(0, start)
       try await writer.write(ByteBuffer(string: "retry: 1000\n\n"))
-      // A daemon that is told to stop does not wait for those who watch.
+      // A daemon that shuts down does not wait for readers.
       try await withGracefulShutdownHandler {
         reading: while !Task.isCancelled {
           switch await log.next(after: place, within: heartbeat) {

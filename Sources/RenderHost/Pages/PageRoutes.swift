@@ -47,7 +47,7 @@ struct PageRoutes: Sendable {
     }
   }
 
-  /// Does what is asked for until the client goes: whoever has gone waits for no turn, and no page is rendered for it.
+  /// Runs a request until its client disconnects: then it leaves the queue, and no page is rendered for it.
   private func answer(
     _ context: HostRequestContext, _ body: @escaping @Sendable () async throws -> Response
   ) async throws -> Response {
@@ -93,7 +93,7 @@ struct PageRoutes: Sendable {
   private static func seconds(_ name: String, _ text: Substring?) throws -> Double? {
     try text.map { text in
       guard let time = Duration(text: String(text)) else {
-        throw PageFailure.badRequest("the parameter \(name) is \"\(text)\", expected a time like 200ms or 1.5")
+        throw PageFailure.badRequest("the parameter \(name) is \"\(text)\": expected a time such as 200ms or 1.5")
       }
       return time.seconds
     }
@@ -169,7 +169,7 @@ struct PageRoutes: Sendable {
     }
   }
 
-  /// An error of a script is in the answer; the page continues.
+  /// Enters a page. An error of its script becomes the response; the page continues.
   private func entered(
     _ kind: String, _ id: String, _ context: HostRequestContext, extra: Double,
     _ message: @escaping @Sendable (UInt64, UInt64, PageView) -> HostMessage

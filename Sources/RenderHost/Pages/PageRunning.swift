@@ -10,8 +10,8 @@ struct PageRunning: Service {
   let workers: WorkerPool
 
   /// - Parameters:
-  ///   - host: its transport is to be ``AccessGuard/transport(_:)``.
-  ///   - executable: the program that is started as `… worker`; by default this one.
+  ///   - host: must use ``AccessGuard/transport(_:)``.
+  ///   - executable: the program that is started as `… worker`; this one by default.
   init(
     host: PageHost, access: AccessGuard, settings: Settings,
     executable: String = "/proc/self/exe", locations: PublicLocations,
@@ -44,7 +44,7 @@ struct PageRunning: Service {
       locations: locations, record: record, logger: logger)
   }
 
-  /// Keeps workers, and lets pages expire, until it is told to stop.
+  /// Runs the workers and closes expired pages until the daemon shuts down.
   func run() async throws {
     await workers.attach(directory)
     try await withThrowingTaskGroup(of: Void.self) { group in

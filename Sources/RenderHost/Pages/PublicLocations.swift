@@ -9,9 +9,9 @@ final class PublicLocations: Sendable {
   private let scheme: String
   private let host: String
   private let port: Mutex<Int>
-  /// The URL of the bundles' folder, with a slash behind it; `nil` without a folder.
+  /// The URL of the folder of bundles, with a trailing slash; `nil` without a folder.
   private let folder: String?
-  /// The names that stand for paths of this machine in texts for scripts and callers, the longest path first.
+  /// The names that replace paths of this machine in texts for scripts and callers, the longest path first.
   private let paths: [(path: String, name: String)]
 
   init(feed: ReleaseFeed, settings: Settings) {
@@ -27,19 +27,20 @@ final class PublicLocations: Sendable {
     port = Mutex(settings.port)
   }
 
-  /// The name of the daemon in its pages' URLs. One that listens on all addresses has no address to be called by.
+  /// The name of the daemon in its pages' URLs: its address, or its first name or `localhost` if it listens on all
+  /// addresses.
   private static func host(of settings: Settings) -> String {
     let isAnyAddress = HostAddress(settings.address)?.bytes.allSatisfy { $0 == 0 } ?? false
     return isAnyAddress ? settings.hosts.first ?? "localhost" : SettingText.bracketed(settings.address)
   }
 
-  /// The port that the system has chosen, where none was asked for.
+  /// Records the port that the system chose, where none was set.
   func listens(on port: Int) { self.port.withLock { $0 = port } }
 
   private var base: String { "\(scheme)://\(host):\(port.withLock(\.self))" }
 
-  /// The served bundle that a caller means with `/bundles/…`, alone or behind this daemon's origin, and the parameters
-  /// that are given along; `nil` for other URLs.
+  /// Returns the served bundle for `/bundles/…`, alone or after this daemon's origin, and the parameters of the URL;
+  /// `nil` for other URLs.
   func source(of text: String) -> (url: PageURL, parameters: Substring)? {
     let base = base
     let path = text.hasPrefix(base) ? text.dropFirst(base.count) : text[...]
@@ -51,7 +52,7 @@ final class PublicLocations: Sendable {
     return (url, path[end...])
   }
 
-  /// The served bundle of a name.
+  /// Returns the URL of the served bundle with a name.
   ///
   /// - Throws: ``PageFailure/unknownBundle(_:)``, ``PageFailure/busy(_:)``.
   func source(named name: String) throws -> PageURL {
@@ -63,7 +64,7 @@ final class PublicLocations: Sendable {
   /// The entry of the current release with this URL.
   func entry(of url: PageURL) -> ServedEntry? { feed.current?.entry(from: url) }
 
-  /// The location that a caller has asked for, also if nothing is there.
+  /// The location that a caller has requested, even if nothing is there.
   func location(of request: PageRequest) -> String {
     if let name = request.name { return (try? source(named: name)).map { location(of: $0) } ?? name }
     let text = request.url ?? ""
@@ -77,10 +78,10 @@ final class PublicLocations: Sendable {
     return base + "/bundles/" + url.text.dropFirst(folder.count)
   }
 
-  /// The URL that a page means with one of this daemon's own: pages know the files of a folder by where these are
-  /// served. Returns any other URL as it is.
+  /// Translates a URL of this daemon that a page uses into the URL of the file behind it. Returns any other URL as it
+  /// is.
   ///
-  /// - Throws: ``AccessRefusal`` if the daemon serves something else there, which is not for pages.
+  /// - Throws: ``AccessRefusal`` if the URL is another route of the daemon, which pages may not fetch.
   func source(ofPageURL url: PageURL) throws -> PageURL {
     guard let folder, url.origin == PageURL(base)?.origin else { return url }
     let path = url.text.dropFirst(url.origin.utf8.count)
@@ -90,7 +91,7 @@ final class PublicLocations: Sendable {
     return file
   }
 
-  /// A text for scripts and callers: where it names files of this machine, by what these are called outside.
+  /// Returns a text for scripts and callers, with the public names of this machine's files in place of their paths.
   func withoutPaths(_ text: String) -> String {
     var text = text
     if let folder { text = text.replacing(folder, with: base + "/bundles/") }

@@ -4,11 +4,11 @@ import NIOCore
 import PageKit
 import ServerKit
 
-/// `/resources`: what the elements of a page refer to, for its preview.
+/// `/resources`: the pictures and files that a page's elements refer to, for its preview.
 struct ResourceRoutes: Sendable {
   let directory: PageDirectory
 
-  /// Bytes of one resource.
+  /// The limit of one resource in bytes.
   private static let limit: Int64 = 32 << 20
 
   func add(to router: some RouterMethods<HostRequestContext>) {
@@ -41,7 +41,7 @@ struct ResourceRoutes: Sendable {
       status: HTTPResponse.Status(code: loaded.status), headers: Self.fields(loaded), body: Self.body(loaded.body))
   }
 
-  /// The resource, as its client takes it. What is longer than it may be is cut off: its connection ends.
+  /// Streams the resource as fast as its client reads. Beyond the limit the body ends, and its connection is closed.
   private static func body(_ body: Body) -> ResponseBody {
     if let bytes = body.bytesInMemory, bytes.count <= Body.chunkSize {
       return ResponseBody(byteBuffer: ByteBuffer(bytes: bytes))
@@ -58,8 +58,8 @@ struct ResourceRoutes: Sendable {
     }
   }
 
-  /// What it is and how long it keeps; whatever else its server says is not ours to say. Opened by itself it does
-  /// nothing: a picture may have scripts in it, and it would have our origin.
+  /// The media type and the freshness; other fields of the server are not forwarded. The policy keeps a picture with
+  /// scripts harmless when it is opened by itself, since it would have this daemon's origin.
   private static func fields(_ loaded: Resource) -> HTTPFields {
     var fields: HTTPFields = [
       .contentSecurityPolicy: "default-src 'none'; style-src 'unsafe-inline'; sandbox", .xContentTypeOptions: "nosniff",

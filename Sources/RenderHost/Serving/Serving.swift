@@ -9,30 +9,30 @@ import ServiceLifecycle
 struct Serving: Sendable {
   let feed: ReleaseFeed
   let representations: RepresentationStore
-  /// Asks the source again; what it has that is new is served then.
+  /// Checks the source again and serves its new release, if there is one.
   let relaunch: @Sendable () async throws -> Void
-  /// Follows the source; to be run for as long as the server.
+  /// The services that follow the source; they run as long as the server.
   var services: [any Service]
   private let routes: ServingRoutes
   private let releases: ReleaseRoutes
   private let hook: ReleaseHook?
 
-  /// The manifest that a host for these settings has as its source.
+  /// Returns the manifest that a host with these settings has as its source.
   ///
-  /// - Throws: ``ServingSettingsError`` if neither a folder nor a manifest is named, or both are.
+  /// - Throws: ``ServingSettingsError`` unless exactly one of folder and manifest is set.
   static func source(_ settings: Settings) throws -> PageURL {
     switch (settings.bundles, settings.manifest) {
     case (let folder?, nil):
       guard let url = try FolderSource(folder: folder, store: settings.store).manifest else {
-        throw ServingSettingsError("the folder \(folder.quotedForMessage) makes no URL")
+        throw ServingSettingsError("the folder \(folder.quotedForMessage) cannot be written as a URL")
       }
       return url
     case (nil, let url?): return url
-    default: throw ServingSettingsError("either a folder of bundles or a manifest is to be named, and not both")
+    default: throw ServingSettingsError("give either a folder of bundles or a manifest")
     }
   }
 
-  /// - Parameter host: with ``source(_:)`` as its manifest, and a `releaseGrace` of ``ReleaseFeed/grace``.
+  /// - Parameter host: has ``source(_:)`` as its manifest, and ``ReleaseFeed/grace`` as its `releaseGrace`.
   init(_ settings: Settings, host: PageHost, record: HostRecord = HostRecord(), logger: Logger) throws {
     let feed = ReleaseFeed()
     let representations = RepresentationStore(
@@ -68,7 +68,7 @@ struct Serving: Sendable {
   }
 }
 
-/// Settings that do not go together.
+/// An error of settings that cannot be combined.
 struct ServingSettingsError: Error, Hashable, CustomStringConvertible {
   let description: String
 

@@ -10,7 +10,7 @@ import NIOCore
 import PageKit
 import ServerKit
 
-/// The routes of what is served: the manifest, the checksums, bundles and files by their names and by their digests.
+/// The routes of releases' contents: the manifest, the checksums, and bundles and files by name and by digest.
 struct ServingRoutes: Sendable {
   let feed: ReleaseFeed
   let representations: RepresentationStore
@@ -34,7 +34,7 @@ struct ServingRoutes: Sendable {
 
   private typealias Lookup = @Sendable (String, ServedRelease) async throws -> Found
 
-  /// - Parameter lookup: is given what is behind the route's first folder, and the release that is served.
+  /// - Parameter lookup: receives the path after the route's first folder, and the release that is served.
   private func add(_ path: RouterPath, to router: some RouterMethods<HostRequestContext>, lookup: @escaping Lookup) {
     for method in [HTTPRequest.Method.get, .head] {
       router.on(path, method: method) { request, _ in await answer(request.head, lookup) }
@@ -55,15 +55,15 @@ struct ServingRoutes: Sendable {
       guard let representation = try await representations.representation(of: found.content, in: codings) else {
         throw ServedError(
           status: .notAcceptable,
-          reason: "none of the encodings that the request accepts can be had of this: there is "
+          reason: "the request accepts none of the encodings of this content: "
             + found.content.codings.map(\.token).joined(separator: ", "), fields: [.vary: "Accept-Encoding"])
       }
-      // RFC 9110 §8.8.2.1: it may not be later than the answer's own date, which is up to a second late.
+      // RFC 9110 §8.8.2.1: it must not be later than the response's own date, which is up to a second late.
       let now = HTTPDate(secondsSinceEpoch: Int64(Date().timeIntervalSince1970))
       let answer = ContentAnswer(
         representation: representation, mediaType: found.content.mediaType, caching: found.caching,
         modified: found.modified.flatMap { $0 < now ? $0 : nil })
-      // Within the second of its modification an answer has no date yet, so that it must not be recorded.
+      // Within the second of its modification a response has no date yet and must not be recorded.
       if found.modified.map({ $0 < now }) ?? true {
         ReplayContext.current?.allow { [feed] in feed.generation == generation }
       }
@@ -77,7 +77,7 @@ struct ServingRoutes: Sendable {
     } catch let error as ServedError {
       return error.response(to: request)
     } catch {
-      return ServedError(status: .badGateway, reason: "it cannot be had at the moment: \(error)").response(to: request)
+      return ServedError(status: .badGateway, reason: "it is not available now: \(error)").response(to: request)
     }
   }
 
@@ -90,7 +90,7 @@ struct ServingRoutes: Sendable {
       return Found(content: content, modified: entry.modified)
     }
     if path.hasSuffix(".md5"), let entry = release.entry(at: String(path.dropLast(4))) {
-      // The format of md5sum, which can check it.
+      // The format of md5sum, so that md5sum can check it.
       let name = path.dropLast(4).split(separator: "/").last ?? ""
       let line = "\(entry.bundle.md5)  \(name)\n"
       return Found(
@@ -100,7 +100,7 @@ struct ServingRoutes: Sendable {
     throw ServedError.notFound("release \(release.name) has no bundle or file \(path.quotedForMessage)")
   }
 
-  /// An on-demand bundle is fetched when it is asked for first.
+  /// Returns a bundle's bytes. An on-demand bundle is fetched at its first request.
   private func blob(of entry: ServedEntry, in release: StoredRelease) async throws -> Blob {
     if let blob = entry.blob { return blob }
     let recent: @Sendable () async throws -> Blob? = { [store] in
@@ -112,10 +112,10 @@ struct ServingRoutes: Sendable {
 
   private func blob(_ name: String) throws -> Found {
     guard let digest = SHA256Digest(hex: name) else {
-      throw ServedError(status: .badRequest, reason: "a blob is named by its SHA-256, which is 64 hexadecimal digits")
+      throw ServedError(status: .badRequest, reason: "a blob's name is its SHA-256: 64 hexadecimal digits")
     }
     guard let (entry, release) = feed.entry(of: digest), let blob = entry.blob else {
-      throw ServedError.notFound("no release that is known here has bytes with the SHA-256 \(digest)")
+      throw ServedError.notFound("no current or recent release has bytes with the SHA-256 \(digest)")
     }
     return Found(
       content: ServedContent(blob, of: entry.bundle, in: release, path: entry.path), caching: ServedFields.immutable)

@@ -4,13 +4,13 @@ import ServerKit
 
 /// The framework files and preludes that settings name.
 enum FrameworkFiles {
-  /// The types that there are.
+  /// The names of the known types.
   static var known: String {
     let names = BundleType.allCases.map(\.rawValue)
     return names.dropLast().joined(separator: ", ") + " or " + (names.last ?? "")
   }
 
-  /// Texts by their types.
+  /// Reads the files of types.
   ///
   /// - Parameters:
   ///   - files: paths by the names of types.

@@ -4,6 +4,6 @@ enum HostVersion {
   /// The commit that the program was built from; `nil` if it is unknown.
   @TaskLocal static var commit: String?
 
-  /// With the commit, if it is known.
+  /// The version, with the commit if it is known.
   static var text: String { current + (commit.map { " (\($0))" } ?? "") }
 }

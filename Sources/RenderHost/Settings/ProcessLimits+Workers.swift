@@ -1,6 +1,6 @@
 import ServerKit
 
-/// Effects of the limits of this process on its workers.
+/// The effects of this process's limits on its workers.
 extension ProcessLimits {
   /// The reason why workers may not become ready; `nil` if there is none.
   var addressSpaceProblem: String? {
@@ -10,7 +10,7 @@ extension ProcessLimits {
     }
   }
 
-  /// Warnings for the start, each one sentence.
+  /// The warnings at the start, each one sentence.
   func warnings(_ settings: Settings) -> [String] {
     let hasWorkers = settings.bundles != nil || settings.manifest != nil
     return warnings(settings.server) + (hasWorkers ? [addressSpaceProblem].compactMap(\.self) : [])

@@ -74,42 +74,43 @@ extension Settings {
   ]
 
   private static let pages: [Setting<Settings>] = [
-    Setting(.workers, help: "Processes that run pages. (default: one for each core)", valueName: "n") {
+    Setting(.workers, help: "The number of processes that run pages. (default: one for each core)", valueName: "n") {
       $1.workers = try $0.count(in: 1...256)
     } show: {
       "\($0.workers)"
     },
-    Setting(.pageTime, help: "How long one entry into a page may take. (default: 5)", valueName: "seconds") {
+    Setting(.pageTime, help: "The time limit of one entry into a page. (default: 5)", valueName: "seconds") {
       $1.pageTime = try $0.duration(atLeast: .milliseconds(10))
     } show: {
       SettingText.text($0.pageTime)
     },
-    Setting(.workerMemory, help: "Resident memory of one worker. (default: 512MB)", valueName: "size") {
+    Setting(.workerMemory, help: "The limit of a worker's resident memory. (default: 512MB)", valueName: "size") {
       $1.workerMemory = try $0.size(atLeast: 32 << 20)
     } show: {
       "\($0.workerMemory)"
     },
     Setting(
-      .maxPages, help: "Pages at once. (default: as many as fit the workers' memory, at most 200)", valueName: "n"
+      .maxPages, help: "The limit of open pages. (default: as many as fit the workers' memory, at most 200)",
+      valueName: "n"
     ) {
       $1.pages = try $0.count(in: 1...100_000)
     } show: {
       "\($0.pageLimit)"
     },
-    Setting(.pageIdle, help: "How long a page lives that nobody asks for. (default: 300)", valueName: "seconds") {
+    Setting(.pageIdle, help: "The time after which an unused page is closed. (default: 300)", valueName: "seconds") {
       $1.pageIdle = try $0.duration(atLeast: .seconds(1))
     } show: {
       SettingText.text($0.pageIdle)
     },
     Setting(
-      .pageQueue, help: "Calls of pages that may wait while the workers are busy; more get 503 at once. (default: 512)",
+      .pageQueue, help: "The limit of requests for pages that wait for a worker; more get 503 at once. (default: 512)",
       valueName: "n"
     ) {
       $1.waitingCalls = try $0.count(in: 0...100_000)
     } show: {
       "\($0.waitingCalls)"
     },
-    Setting(.pageWait, help: "How long such a call may wait until it gets 503. (default: 5)", valueName: "seconds") {
+    Setting(.pageWait, help: "The time after which a waiting request gets 503. (default: 5)", valueName: "seconds") {
       $1.waitingTime = try $0.duration(atLeast: .milliseconds(10))
     } show: {
       SettingText.text($0.waitingTime)
@@ -142,7 +143,7 @@ extension Settings {
     },
     Setting(
       .env, form: .list,
-      help: "A member of WXEnvironment, JSON where it can be read as that, else text; may be repeated.",
+      help: "A member of WXEnvironment, read as JSON if it is valid JSON, else as text; may be repeated.",
       valueName: "key=value"
     ) { value, settings in
       let pair = value.text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
@@ -156,14 +157,14 @@ extension Settings {
 
   private static let webhook: [Setting<Settings>] = [
     Setting(
-      .webhookSecret, help: "What signs calls of the webhook, 16 bytes or more; there is none without it.",
-      discussion: "Rather set RENDERHOST_WEBHOOK_SECRET, or name a file.", valueName: "secret", isSecret: true
+      .webhookSecret, help: "The secret that signs webhook calls, 16 bytes or more; without it there is no webhook.",
+      discussion: "Prefer RENDERHOST_WEBHOOK_SECRET or a file.", valueName: "secret", isSecret: true
     ) {
       $1.webhookSecret = try $0.secret()
     } show: {
       $0.webhookSecret
     },
-    Setting(.webhookSecretFile, help: "A file with that secret.", valueName: "file", contentOf: .webhookSecret) {
+    Setting(.webhookSecretFile, help: "A file with the secret in it.", valueName: "file", contentOf: .webhookSecret) {
       $1.webhookSecret = try $0.secretOfFile()
     },
   ]
@@ -182,7 +183,7 @@ extension GivenValue {
     files[pair[0]] = pair[1]
   }
 
-  /// RFC 6454 §6.1: a scheme, a host and perhaps a port; nothing behind them.
+  /// RFC 6454 §6.1: a scheme, a host and an optional port, without a path.
   fileprivate func origin() throws -> String {
     let text = text.lowercased()
     guard let components = URLComponents(string: text), let scheme = components.scheme,

@@ -5,38 +5,38 @@ import HTTPTransport
 import PageWorkers
 import ServerKit
 
-/// The settings of the daemon. Flags take precedence over the environment, and this over the file.
+/// The settings of the daemon. Flags take precedence over the environment, and the environment over the file.
 @dynamicMemberLookup
 package struct Settings: Sendable {
-  /// A folder of bundles that are served, and watched; `nil` with ``manifest``.
+  /// The folder of bundles that is served and watched; `nil` with ``manifest``.
   package var bundles: String?
-  /// The manifest of another server, which is followed; `nil` with ``bundles``.
+  /// The manifest of another server that is followed; `nil` with ``bundles``.
   package var manifest: PageURL?
   /// The interval of polling the upstream.
   package var follow: Duration = .seconds(60)
   package var store: StoreDirectory = .standard()
 
-  /// Processes that run pages; one for each core unless told otherwise.
+  /// The number of processes that run pages; by default one for each core.
   package var workers = ProcessInfo.processInfo.activeProcessorCount
   /// The processor time that one entry into a page may take.
   package var pageTime: Duration = .seconds(5)
-  /// Resident bytes of one worker.
+  /// The limit of a worker's resident memory in bytes.
   package var workerMemory: Int64 = 512 << 20
-  /// Pages that are open at once; `nil` for as many as fit the workers' memory, and at most 200.
+  /// The limit of open pages; `nil` for as many as fit the workers' memory, at most 200.
   package var pages: Int?
-  /// Calls of pages that may wait while the workers are busy; more are refused at once.
+  /// The limit of requests for pages that wait for a worker; more are refused at once.
   package var waitingCalls = 512
-  /// The longest wait of a call.
+  /// The longest wait of a request.
   package var waitingTime: Duration = .seconds(5)
   /// The time after which an unused page is closed.
   package var pageIdle: Duration = .seconds(300)
   /// Origins that pages may fetch from, besides those of the manifest and their own.
   package var allowedOrigins: [String] = []
-  /// Paths of framework files, by the bundle type that needs them, such as `Vue`.
+  /// The paths of framework files by the bundle type that needs them, such as `Vue`.
   package var frameworks: [String: String] = [:]
-  /// Files of scripts that run in a page before its bundle, by the bundle's type.
+  /// The paths of scripts that run in a page before its bundle, by the bundle's type.
   package var preludes: [String: String] = [:]
-  /// Members of `WXEnvironment`: JSON where they can be read as that, else text.
+  /// The members of `WXEnvironment`: read as JSON if they are valid JSON, else as text.
   package var environment: [String: String] = [:]
   /// The secret that signs calls of the webhook; without one there is no webhook.
   package var webhookSecret: String?
@@ -44,8 +44,8 @@ package struct Settings: Sendable {
   package var gateway = GatewaySettings()
   private var listening = ServerSettings()
 
-  /// The settings of its listeners. The rest of the process needs eight open files for each worker; a gateway takes two
-  /// shares, since its clients may need a connection to an origin and a file each.
+  /// The settings of its listeners. The rest of the process needs eight open files for each worker. A gateway counts as
+  /// two shares, since each of its clients may need a connection to an origin and a file.
   package var server: ServerSettings {
     get {
       var server = listening

@@ -3,7 +3,7 @@ import Foundation
 import PageWorkers
 import ServerKit
 
-/// Checks settings together, and the files that they name.
+/// Checks the combinations of settings, and the files that they name.
 package enum SettingsCheck {
   /// - Throws: ``SettingsError/combination(_:)``.
   static func combinations(_ settings: Settings) throws {
@@ -23,10 +23,10 @@ package enum SettingsCheck {
     }
   }
 
-  /// The problems of the listeners, and of named files and folders, each as a sentence.
+  /// The problems of the listeners, and of the named files and folders, each as one sentence.
   package static func problems(of settings: Settings) -> [String] {
     var problems = [ListenerPlan(settings.server).refusal].compactMap(\.self)
-    if let bundles = settings.bundles, !isFolder(bundles) { problems.append("--bundles: \(bundles) is no folder") }
+    if let bundles = settings.bundles, !isFolder(bundles) { problems.append("--bundles: \(bundles) is not a folder") }
     for (key, files) in [(SettingKey.framework, settings.frameworks), (.prelude, settings.preludes)] {
       for (name, file) in files.sorted(by: { $0.key < $1.key }) {
         do { _ = try FrameworkFiles.read(name, file, of: key) } catch { problems.append("\(error)") }
@@ -45,7 +45,7 @@ package enum SettingsCheck {
     return problems
   }
 
-  /// The reason why the permitted pages exceed the workers' memory; `nil` if they fit.
+  /// The reason why the permitted number of pages exceeds the workers' memory; `nil` if it fits.
   static func crowding(of settings: Settings) -> String? {
     let (fitting, wanted) = (settings.fittingPages, settings.pageLimit)
     guard fitting < wanted else { return nil }

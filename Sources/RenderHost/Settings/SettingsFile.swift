@@ -3,10 +3,10 @@ import Foundation
 import HTTPTransport
 import ServerKit
 
-/// The settings a JSON file holds: an object whose keys are the flags' names, and `origins`.
+/// The settings in a JSON file: an object whose keys are the names of flags, and `origins`.
 struct SettingsFile {
   private(set) var values: [SettingKey: [String]] = [:]
-  /// `nil` if the file names none.
+  /// The origins of the gateway; `nil` if the file has none.
   private(set) var origins: [OriginSettings]?
 
   /// - Throws: ``SettingsError`` if the file cannot be read, is not an object, or names an unknown setting.
@@ -26,7 +26,7 @@ struct SettingsFile {
     for (name, value) in object.sorted(by: { $0.key < $1.key }) {
       if name == "origins" {
         guard case .array(let list) = value else {
-          throw SettingsError.badValue(key: name, value: "no list", source: path, expected: "a list of origins")
+          throw SettingsError.badValue(key: name, value: "not a list", source: path, expected: "a list of origins")
         }
         origins = try OriginsFile.origins(in: list, path: path)
         continue
@@ -36,7 +36,7 @@ struct SettingsFile {
       }
       guard let entry = Entry(value, isSwitch: setting.form == .toggle) else {
         let expected = setting.form == .toggle ? "true or false" : "a text, a number or a list of texts"
-        throw SettingsError.badValue(key: name, value: "no text", source: path, expected: expected)
+        throw SettingsError.badValue(key: name, value: "not a text", source: path, expected: expected)
       }
       guard setting.form == .list || !entry.isList else {
         throw SettingsError.badValue(key: name, value: "a list", source: path, expected: "one value")
@@ -50,7 +50,7 @@ struct SettingsFile {
     var texts: [String]
     var isList = false
 
-    /// Returns `nil` for a value that the setting cannot have.
+    /// Returns `nil` for a value of a type that the setting cannot have.
     init?(_ value: JSONValue, isSwitch: Bool) {
       switch value {
       case .bool(let value) where isSwitch: texts = ["\(value)"]

@@ -2,13 +2,13 @@ import CacheGateway
 import Foundation
 import ServerKit
 
-/// Merges flags, environment and file, in that order, into ``Settings``.
+/// Merges flags, environment and file into ``Settings``. Flags win over the environment, the environment over the file.
 package struct SettingsReader: Sendable {
-  /// The settings, and the source of each that was given.
+  /// The settings, and the source of each one that was given.
   package struct Merged: Sendable {
     package var settings = Settings()
     package var sources: [SettingKey: String] = [:]
-    /// Variables called `RENDERHOST_…` that name no setting.
+    /// The variables with the prefix `RENDERHOST_` that belong to no setting.
     package var unknownVariables: [String] = []
   }
 
@@ -23,7 +23,7 @@ package struct SettingsReader: Sendable {
   /// The values of one setting, and the layer that gave them.
   private typealias Given = [SettingKey: (values: [String], layer: Layer)]
 
-  /// - Throws: ``SettingsError`` for the first value that is wrong.
+  /// - Throws: ``SettingsError`` for the first invalid value.
   package func merged() throws -> Merged {
     let contents = try file.map { try SettingsFile(at: $0) }
     let layers: [(Layer, [SettingKey: [String]])] = [
@@ -37,14 +37,14 @@ package struct SettingsReader: Sendable {
     return try assigned(given, origins: contents?.origins)
   }
 
-  /// A secret and the file that holds it are one setting: the earlier layer wins.
+  /// Treats a secret and the file that contains it as one setting: the earlier layer wins.
   private func dropCoveredSecrets(_ given: inout Given) throws {
     for setting in Settings.table {
       let file = setting.key
       guard let key = setting.contentOf, let direct = given[key], let named = given[file] else { continue }
       guard direct.layer != named.layer else {
         throw SettingsError.combination(
-          "\(source(of: key, in: direct.layer)) and \(source(of: file, in: named.layer)) say the same: give one of them"
+          "\(source(of: key, in: direct.layer)) and \(source(of: file, in: named.layer)) set one secret: give only one of them"
         )
       }
       given[direct.layer < named.layer ? file : key] = nil
@@ -56,13 +56,13 @@ package struct SettingsReader: Sendable {
     merged.settings.gateway.origins = origins ?? []
     if let origin = given[.origin], origins != nil {
       throw SettingsError.combination(
-        "\(source(of: .origin, in: origin.layer)) and the origins of \(file ?? "") exclude each other: give one of them"
+        "\(source(of: .origin, in: origin.layer)) and the origins of \(file ?? "") exclude each other: give only one of them"
       )
     }
     for setting in Settings.table {
       guard let (values, layer) = given[setting.key] else { continue }
       let source = source(of: setting.key, in: layer)
-      // One value counts: the last.
+      // For a single value, the last one counts.
       for (index, text) in (setting.form == .list ? values[...] : values.suffix(1)).enumerated() {
         let value = GivenValue(
           key: setting.key, text: text, source: source, isFirst: index == 0, isSecret: setting.isSecret)
@@ -99,7 +99,7 @@ package struct SettingsReader: Sendable {
 
   private static func trimmed(_ text: Substring) -> String { text.trimmingCharacters(in: .whitespaces) }
 
-  /// The places where settings are given; an earlier one wins.
+  /// The layers that give settings; an earlier one wins.
   private enum Layer: Int, Comparable {
     case flags, environment, file
 

@@ -3,9 +3,9 @@ import HTTPTransport
 import ServerKit
 
 extension SettingsReport {
-  /// All settings. The origins of the settings' file have a line each, in the place of the one of `--origin`.
+  /// The report of all settings. The origins of the settings' file have a line each, in the place of `--origin`.
   ///
-  /// - Parameter sources: the flag, the variable or the file of each setting that was given.
+  /// - Parameter sources: the flag, the variable or the file that gave each setting.
   package init(_ settings: Settings, sources: [SettingKey: String] = [:]) {
     var lines = SettingsReport(Settings.table, of: settings, sources: sources).lines
     if sources[.origin] == nil {

@@ -110,7 +110,7 @@ struct DaemonTests {
       let outline = try await daemon.get("/render?name=home&settle=5&format=json").text
       check(outline, "JSON")
       for part in [
-        #"\"data\":\"[1]\""#, "outside of the bundles' folder",
+        #"\"data\":\"[1]\""#, "outside the folder of bundles",
         "/bundles/none.json: there is no such file", "/bundles/none.png: there is no such file",
       ] {
         #expect(outline.contains(part), "\(part) is not in \(outline)")

@@ -27,7 +27,7 @@ struct CheckConfigTests {
   @Test(
     "invalid settings are named, and the exit status is 1",
     arguments: [
-      (["--bundles", "/nowhere"], "/nowhere is no folder"), (["--bundles", "/", "--workers", "none"], "\"none\""),
+      (["--bundles", "/nowhere"], "/nowhere is not a folder"), (["--bundles", "/", "--workers", "none"], "\"none\""),
       ([], "nothing to serve"), (["--bundles", "/", "--config", "/nowhere.json"], "/nowhere.json"),
       (["--bundles", "/", "--framework", "Vue=/nowhere.js"], "/nowhere.js of Vue cannot be read"),
       (["--bundles", "/", "--prelude", "Rax=/nowhere.js"], "--prelude: the file /nowhere.js of Rax cannot be read"),

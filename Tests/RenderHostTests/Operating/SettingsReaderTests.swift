@@ -144,7 +144,7 @@ struct SettingsReaderTests {
       (#"{"wrokers": 3}"#, "wrokers"), (#"{"workers": [1, 2]}"#, "list"), (#"[1]"#, "object"), ("{", "object"),
       (#"{"workers": ["1", "2"]}"#, "one value"),
       (#"{"workers": true}"#, "a number"), (#"{"insecure-admin": null}"#, "true or false"),
-      (#"{"insecure-admin": [true]}"#, "no text"),
+      (#"{"insecure-admin": [true]}"#, "not a text"),
     ])
   func fileForm(_ text: String, _ named: String) throws {
     let error = #expect(throws: SettingsError.self) {

@@ -183,7 +183,7 @@ struct FolderWatchingTests {
       // On demand for clients; here it is.
       #expect(host.feed.current?.entry(at: "home.js")?.blob != nil)
       try host.write("{", "manifest.json")
-      try await host.wait { $0.problem?.contains("manifest.json is no manifest") == true }
+      try await host.wait { $0.problem?.contains("manifest.json is not a valid manifest") == true }
     }
   }
 

@@ -3,16 +3,16 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 
-/// The answer that a request gets of a representation.
+/// The response to a request for a representation.
 struct ContentAnswer {
   let representation: Representation
   let mediaType: String
   /// The value of `Cache-Control`.
   let caching: String
-  /// `nil` if it is not told.
+  /// The value of `Last-Modified`; `nil` to leave it out.
   let modified: HTTPDate?
 
-  /// Larger bodies are handed over piece by piece, as the client takes them.
+  /// Larger bodies are sent in pieces, as the client reads them.
   private static let pieceSize = 256 << 10
 
   func response(to request: HTTPRequest, now: HTTPDate) -> Response {
@@ -24,19 +24,19 @@ struct ContentAnswer {
     switch decision {
     case .notModified:
       var response = Response(status: .notModified, headers: fields)
-      // RFC 9110 §8.6: it would be that of a 200.
+      // RFC 9110 §8.6: it would be the length of a 200 response.
       response.headers[.contentLength] = nil
       return response
     case .preconditionFailed:
       return ServedError(
         status: .preconditionFailed,
-        reason: "what is here is not what the request asks for: it is \(representation.etag)",
+        reason: "the content does not match the request's condition: its tag is \(representation.etag)",
         fields: fields
       ).response(to: request)
     case .rangeNotSatisfiable:
       fields[.contentRange] = "bytes */\(size)"
       return ServedError(
-        status: .rangeNotSatisfiable, reason: "there is no such range: \(size) bytes are all there is", fields: fields
+        status: .rangeNotSatisfiable, reason: "the range is outside the content of \(size) bytes", fields: fields
       ).response(to: request)
     case .part(let range):
       describe(&fields)
@@ -49,9 +49,9 @@ struct ContentAnswer {
     }
   }
 
-  /// Bytes of the body that a response to GET did without, and how: `not_modified`, `range`, `encoding`.
+  /// The number of bytes that a response to GET did not send, and the reason: `not_modified`, `range`, `encoding`.
   ///
-  /// - Parameter size: of the content without an encoding.
+  /// - Parameter size: the size of the content without an encoding.
   func saved(by response: Response, size: Int64) -> (how: String, bytes: Int)? {
     switch response.status {
     case .notModified: ("not_modified", representation.size)
@@ -61,12 +61,13 @@ struct ContentAnswer {
     }
   }
 
-  /// RFC 9110 §15.4.5: what a 304 has too. The policy is among it for caches that stored an answer without one.
+  /// RFC 9110 §15.4.5: the fields that a 304 has too. The policy is included for caches that stored a response without
+  /// one.
   private var shared: HTTPFields {
     var fields: HTTPFields = [.eTag: representation.etag, .cacheControl: caching, .vary: "Accept-Encoding"]
     fields[.lastModified] = modified?.description
     fields[.contentSecurityPolicy] = ServedFields.documentPolicy
-    // A script is a script, whatever it looks like.
+    // A script's media type holds, whatever its content looks like.
     fields[.xContentTypeOptions] = "nosniff"
     ServedFields.allowAnyOrigin(&fields)
     return fields
@@ -100,7 +101,7 @@ struct ContentAnswer {
     return Response(status: status, headers: fields, body: body)
   }
 
-  /// Shares the representation's memory.
+  /// Returns a part of the body, which shares the representation's memory.
   private func slice(_ range: Range<Int>) -> ByteBuffer {
     representation.buffer.getSlice(at: representation.buffer.readerIndex + range.lowerBound, length: range.count)
       ?? ByteBuffer()
@@ -108,7 +109,7 @@ struct ContentAnswer {
 }
 
 extension ServedError {
-  /// RFC 9110 §9.3.2: HEAD gets the head alone.
+  /// RFC 9110 §9.3.2: HEAD gets the header section alone.
   func response(to request: HTTPRequest) -> Response {
     request.method == .head ? response.createHeadResponse() : response
   }

@@ -2,7 +2,7 @@ import HTTPTypes
 import Hummingbird
 import ServerKit
 
-/// An error as an answer: one sentence, as JSON.
+/// An error as a response: one sentence, as JSON.
 struct ServedError: Error, HTTPResponseError {
   let status: HTTPResponse.Status
   let reason: String

@@ -1,7 +1,7 @@
 import HTTPTypes
 import Hummingbird
 
-/// Header fields of everything that is served.
+/// The header fields of every served response.
 enum ServedFields {
   static let contentMD5 = HTTPField.Name("Content-MD5")
   static let reprDigest = HTTPField.Name("Repr-Digest")
@@ -11,15 +11,15 @@ enum ServedFields {
   /// The directive for URLs of changing contents, which are validated each time. RFC 9111 §5.2.2.4.
   static let revalidated = "no-cache"
 
-  /// The policy of a release's documents in a browser: they show its pictures, styles, fonts and films.
+  /// The policy of a release's documents in a browser: they show its pictures, styles, fonts and videos.
   ///
-  /// Documents and SVG pictures have this server's origin: their scripts could ask for everything that is served there.
+  /// Documents and SVG pictures have this server's origin, so that their scripts could read everything it serves.
   static let documentPolicy =
     "default-src 'none'; img-src 'self' data:; media-src 'self' data:; font-src 'self' data:; "
     + "style-src 'self' 'unsafe-inline'; base-uri 'none'; form-action 'none'; sandbox"
 
-  /// Pages of any origin may read what is served, and these fields of it. They are there also where nobody asked, so
-  /// that a cache between keeps them.
+  /// Lets pages of any origin read the response, and these fields of it. They are sent also without an `Origin`, so
+  /// that a cache in between stores them.
   static func allowAnyOrigin(_ fields: inout HTTPFields) {
     fields[.accessControlAllowOrigin] = "*"
     fields[.accessControlExposeHeaders] =

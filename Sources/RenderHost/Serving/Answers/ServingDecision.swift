@@ -1,7 +1,7 @@
 import HTTPCaching
 import HTTPTypes
 
-/// The answer to a request for a representation that is here. RFC 9110 §13.2.2, §14.2.
+/// The decision about a request for an available representation. RFC 9110 §13.2.2, §14.2.
 enum ServingDecision: Hashable, Sendable {
   case whole
   case part(Range<Int64>)
@@ -10,8 +10,8 @@ enum ServingDecision: Hashable, Sendable {
   case rangeNotSatisfiable
 
   /// - Parameters:
-  ///   - etag: strong.
-  ///   - modified: `nil` if it is not told: no condition by date holds then.
+  ///   - etag: a strong entity tag.
+  ///   - modified: the modification date; `nil` if it is unknown: then no condition by date holds.
   ///   - now: decides the century of two-digit years.
   init(
     _ request: HTTPFields, method: HTTPRequest.Method, etag: String, modified: HTTPDate?, size: Int64, now: HTTPDate
@@ -20,7 +20,7 @@ enum ServingDecision: Hashable, Sendable {
       self = failure
       return
     }
-    // RFC 9110 §14.2: ranges are defined for GET alone. Several of them are answered with the whole, as they may be.
+    // RFC 9110 §14.2: ranges are defined for GET alone. A request for several ranges gets the whole, as §14.2 allows.
     guard method == .get, let wanted = RequestedRange(request),
       Self.rangeApplies(request, etag: etag, modified: modified, now: now)
     else {
@@ -34,12 +34,12 @@ enum ServingDecision: Hashable, Sendable {
     }
   }
 
-  /// RFC 9110 §13.2.2: in this order, dates only where there are no tags.
+  /// Returns the first failed condition. RFC 9110 §13.2.2: dates count only without tags.
   private static func failedCondition(
     _ request: HTTPFields, etag: String, modified: HTTPDate?, now: HTTPDate
   ) -> ServingDecision? {
     if request.contains(.ifMatch) {
-      // RFC 9110 §13.1.1: by strong comparison.
+      // RFC 9110 §13.1.1: strong comparison.
       let tags = EntityTag.list(request[values: .ifMatch])
       guard tags == ["*"] || tags.contains(where: { EntityTag.matchesStrongly($0, etag) }) else {
         return .preconditionFailed
@@ -48,16 +48,16 @@ enum ServingDecision: Hashable, Sendable {
       return .preconditionFailed
     }
     if request.contains(.ifNoneMatch) {
-      // RFC 9110 §13.1.2: by weak comparison.
+      // RFC 9110 §13.1.2: weak comparison.
       let tags = EntityTag.list(request[values: .ifNoneMatch])
       return tags == ["*"] || tags.contains { EntityTag.matchesWeakly($0, etag) } ? .notModified : nil
     }
-    // RFC 9110 §13.1.3 allows an exact match: after a rollback the client's date is later, and its bytes are others.
+    // RFC 9110 §13.1.3 allows an exact match: after a rollback, the client's later date belongs to other bytes.
     if let since = date(request, .ifModifiedSince, now: now), since == modified { return .notModified }
     return nil
   }
 
-  /// RFC 9110 §13.1.5: a tag by strong comparison, a date by an exact match.
+  /// RFC 9110 §13.1.5: a tag is compared strongly, a date exactly.
   private static func rangeApplies(
     _ request: HTTPFields, etag: String, modified: HTTPDate?, now: HTTPDate
   ) -> Bool {
@@ -65,11 +65,11 @@ enum ServingDecision: Hashable, Sendable {
     guard let condition = lines.first else { return true }
     guard lines.count == 1 else { return false }
     if condition.contains("\"") { return EntityTag.list([condition]) == [etag] }
-    // RFC 9110 §8.8.2.2: a date of this very second may stand for two contents.
+    // RFC 9110 §8.8.2.2: a date of the current second may stand for two contents.
     return modified.map { HTTPDate(condition, now: now) == $0 && $0 < now } ?? false
   }
 
-  /// RFC 9110 §13.1.3, §13.1.4: what is no single date counts as not there.
+  /// RFC 9110 §13.1.3, §13.1.4: a value other than one valid date is ignored.
   private static func date(_ request: HTTPFields, _ name: HTTPField.Name, now: HTTPDate) -> HTTPDate? {
     let lines = request[values: name]
     return lines.count == 1 ? HTTPDate(lines[0], now: now) : nil

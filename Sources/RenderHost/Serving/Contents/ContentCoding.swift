@@ -27,7 +27,7 @@ enum ContentCoding: String, Hashable, Sendable, CaseIterable {
 
 /// RFC 7932 through libbrotli.
 enum BrotliEncoding {
-  /// Above this many bytes the best quality takes longer than a client would wait.
+  /// Contents larger than this many bytes would take too long at the best quality.
   private static let patience = 256 << 10
 
   static func encode(_ content: [UInt8]) -> [UInt8]? {
@@ -48,14 +48,14 @@ enum BrotliEncoding {
 
 /// RFC 8878 through libzstd.
 enum ZstdEncoding {
-  /// Above this many bytes a high level takes longer than a client would wait.
+  /// Contents larger than this many bytes would take too long at a high level.
   private static let patience = 2 << 20
 
   static func encode(_ content: [UInt8]) -> [UInt8]? {
     guard let context = ZSTD_createCCtx() else { return nil }
     defer { ZSTD_freeCCtx(context) }
     ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, content.count <= patience ? 19 : 6)
-    // RFC 9659: windows of at most 8 MiB are all that a client must be able to decode.
+    // RFC 9659: clients need to decode windows of at most 8 MiB.
     ZSTD_CCtx_setParameter(context, ZSTD_c_windowLog, content.count <= patience ? 0 : 23)
     ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1)
     var isDone = false
@@ -68,7 +68,7 @@ enum ZstdEncoding {
   }
 }
 
-/// RFC 1952 through zlib, as small as it can be made.
+/// RFC 1952 through zlib, at the highest level.
 enum GzipEncoding {
   static func encode(_ content: [UInt8]) -> [UInt8]? {
     guard content.count <= UInt32.max else { return nil }

@@ -2,15 +2,15 @@ import Foundation
 import HTTPTransport
 import NIOCore
 
-/// Bytes as they go over the wire, in one encoding, with what their head says of them. RFC 9110 §8.
+/// The bytes of a response in one encoding, with their digests and their tag. RFC 9110 §8.
 final class Representation: Sendable {
   let coding: ContentCoding
   let buffer: ByteBuffer
-  /// Strong, and its own for each encoding: it comes from the encoded bytes. RFC 9110 §8.8.3.3.
+  /// A strong entity tag, computed from the encoded bytes so that each encoding has its own. RFC 9110 §8.8.3.3.
   let etag: String
-  /// RFC 1864: of the bytes on the wire.
+  /// RFC 1864: the digest of the encoded bytes.
   let contentMD5: String
-  /// RFC 9530 §3: of the same.
+  /// RFC 9530 §3: the digest of the encoded bytes.
   let reprDigest: String
 
   var size: Int { buffer.readableBytes }

@@ -7,7 +7,7 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// Gives contents in the encodings they are asked for: from memory, the store, or made once.
+/// Returns contents in the requested encodings: from memory, from the store, or encoded once.
 final class RepresentationStore: Sendable {
   private struct Key: Hashable, Sendable {
     let content: SHA256Digest
@@ -22,16 +22,16 @@ final class RepresentationStore: Sendable {
   private let downloader: BundleDownloader
   private let variants: VariantDirectory
   private let logger: Logger
-  /// `nil` for an encoding that saves nothing.
+  /// `nil` stands for an encoding that saves nothing.
   private let memory: LRUCache<Key, Representation?>
   private let flights = SingleFlight<Key, Representation?>()
-  /// The representations that are being sent: readers of one that is too large for the memory share it.
+  /// The representations that are being sent: requests for one that is too large for the memory share it.
   private let inUse = Mutex<[Key: Box]>([:])
-  /// Bytes of the smallest encodings that were made.
+  /// The bytes of the smallest encodings that were made.
   private let smallest = Mutex<[SHA256Digest: Int]>([:])
   private static let smallestLimit = 10_000
 
-  /// - Parameter capacity: bytes kept in memory.
+  /// - Parameter capacity: the bytes that are kept in memory.
   init(
     store: BundleStore, downloader: BundleDownloader, variants: VariantDirectory, capacity: Int = 48 << 20,
     logger: Logger
@@ -43,9 +43,9 @@ final class RepresentationStore: Sendable {
     memory = LRUCache(capacity: capacity)
   }
 
-  /// The first of the encodings that can be had; `nil` if none can.
+  /// Returns the first available one of the encodings; `nil` if there is none.
   ///
-  /// - Throws: ``BundleError``, ``BlobError``, ``StoreError`` where the content cannot be had.
+  /// - Throws: ``BundleError``, ``BlobError``, ``StoreError`` if the content is not available.
   func representation(of content: ServedContent, in codings: [ContentCoding]) async throws -> Representation? {
     for coding in codings where content.codings.contains(coding) {
       let key = Key(content: content.digests.sha256, coding: coding)
@@ -59,10 +59,10 @@ final class RepresentationStore: Sendable {
     return nil
   }
 
-  /// Bytes of the smallest encoding of a content that was asked for; `nil` if none was.
+  /// The bytes of the smallest encoding of a content that was sent; `nil` if there is none.
   func smallestSize(of content: SHA256Digest) -> Int? { smallest.withLock { $0[content] } }
 
-  /// Removes the variants of contents that are gone.
+  /// Removes the variants of contents that no longer exist.
   func sweep() async {
     smallest.withLock { $0 = $0.filter { store.holdsFile(of: $0.key) } }
     _ = try? await NIOThreadPool.singleton.runIfActive { [variants, store] in
@@ -97,7 +97,7 @@ final class RepresentationStore: Sendable {
   }
 
   private func encoded(_ content: ServedContent, _ coding: ContentCoding) async throws -> Representation? {
-    // Only what is in the store has its variants there; the rest is as short-lived as the release.
+    // Only contents of the store have their variants there; generated content lasts as long as the release.
     let variants = content.isMade ? nil : variants
     let found = try await NIOThreadPool.singleton.runIfActive { variants?.read(content.digests, coding) }
     let bytes: [UInt8]
@@ -125,7 +125,7 @@ final class RepresentationStore: Sendable {
     return whole
   }
 
-  /// Damaged bytes are put aside and brought in again from where they came.
+  /// Reads a content's bytes. Damaged bytes are set aside and fetched again from their source.
   private func bytes(of content: ServedContent) async throws -> ByteBuffer {
     switch content.origin {
     case .made(let buffer): return buffer

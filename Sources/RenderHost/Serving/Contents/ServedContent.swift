@@ -2,12 +2,12 @@ import Bundles
 import HTTPTransport
 import NIOCore
 
-/// Bytes that are served, by whichever names; what identifies them is their SHA-256.
+/// Bytes that are served under one or more names. Their SHA-256 identifies them.
 struct ServedContent: Sendable {
   enum Origin: Sendable {
-    /// In the store; where they were damaged, the bundle tells how to have them again.
+    /// Bytes of the store. If they are damaged, they are fetched again as the bundle says.
     case blob(Blob, of: PageBundle, in: StoredRelease)
-    /// Made here, as JSON is.
+    /// Bytes that this process made, such as JSON.
     case made(ByteBuffer)
   }
 
@@ -29,7 +29,7 @@ struct ServedContent: Sendable {
 
   var isMade: Bool { if case .made = origin { true } else { false } }
 
-  /// Encodings that may be worth their while.
+  /// The encodings that may make the content smaller.
   var codings: [ContentCoding] {
     ServedMediaType.isCompressible(mediaType) ? ContentCoding.allCases : [.identity]
   }

@@ -1,14 +1,15 @@
 import HTTPCache
 
-/// The media types that files are sent as.
+/// The media types of served files.
 enum ServedMediaType {
-  /// Texts are UTF-8: scripts were checked to be, and nothing else is said of others.
+  /// The media type for a path. Text types are sent as UTF-8: scripts were checked to be, and other texts are assumed
+  /// to be.
   static func of(path: String) -> String {
     let type = MediaType.of(path: path)
     return type.hasPrefix("text/") ? "\(type); charset=utf-8" : type
   }
 
-  /// Pictures, films and web fonts are compressed already.
+  /// Returns `false` for pictures, videos and web fonts, which are compressed already.
   static func isCompressible(_ type: String) -> Bool {
     let name = type.prefix { $0 != ";" }
     return name.hasPrefix("text/") || name.hasSuffix("json") || name.hasSuffix("xml")

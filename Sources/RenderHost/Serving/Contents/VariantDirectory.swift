@@ -3,10 +3,10 @@ import Foundation
 import HTTPTransport
 import Logging
 
-/// Encoded bytes in the store's folder: `variants/ab/abcd….br`, named by the SHA-256 of what they decode to.
+/// Encoded bytes in the store's folder: `variants/ab/abcd….br`, named by the SHA-256 of the decoded bytes.
 ///
-/// Nothing of it is trusted: what does not decode to its name is removed. An empty file says that encoding saves
-/// nothing. Every call blocks its thread.
+/// A file is checked when it is read: one that does not decode to its name is removed. An empty file records that
+/// encoding saves nothing. Every call blocks its thread.
 struct VariantDirectory: Sendable {
   enum Found: Equatable, Sendable {
     case bytes([UInt8])
@@ -15,7 +15,7 @@ struct VariantDirectory: Sendable {
   }
 
   let root: String
-  /// Bytes of all variants.
+  /// The limit of all variants in bytes.
   let capacity: Int64
   let logger: Logger
 
@@ -29,7 +29,7 @@ struct VariantDirectory: Sendable {
     "\(root)/\(content.hex.prefix(2))/\(content.hex).\(coding.token)"
   }
 
-  /// Returns `nil` if there is none, or if it was damaged.
+  /// Returns `nil` if there is no variant, or if it was damaged.
   func read(_ content: ContentDigests, _ coding: ContentCoding) -> Found? {
     let path = path(of: content.sha256, coding)
     // A variant that is larger than the content is invalid.
@@ -57,7 +57,7 @@ struct VariantDirectory: Sendable {
     }
   }
 
-  /// - Parameter bytes: `nil` if encoding saves nothing. A variant that cannot be written is made again another time.
+  /// - Parameter bytes: `nil` if encoding saves nothing. A variant that cannot be written is made again later.
   func write(_ bytes: [UInt8]?, of content: ContentDigests, _ coding: ContentCoding) {
     let target = path(of: content.sha256, coding)
     let draft = "\(target).\(UUID().uuidString).new"
@@ -72,7 +72,8 @@ struct VariantDirectory: Sendable {
     }
   }
 
-  /// Removes what belongs to no content that is there, drafts of former processes, and, over the capacity, the oldest.
+  /// Removes variants of contents that no longer exist, unfinished files of former processes, and, above the capacity,
+  /// the oldest variants.
   func sweep(isThere: (SHA256Digest) -> Bool) {
     var kept: [(path: String, size: Int64, modified: Date)] = []
     for folder in (try? FileManager.default.contentsOfDirectory(atPath: root)) ?? [] {

@@ -2,22 +2,22 @@ import DiskStorage
 import Foundation
 import Synchronization
 
-/// The events in a folder and all below it, and of the folder itself, by inotify(7).
+/// The events in a folder, in all folders below it, and of the folder itself, by inotify(7).
 ///
-/// Symbolic links are not followed below the folder; its own path may be one, and is watched where it leads to.
+/// Symbolic links below the folder are not followed. The folder's own path may be one: its target is watched.
 final class DirectoryEvents: Sendable {
   private struct State {
-    /// Paths below the folder by watch; `nil` for the folder that contains it.
+    /// The paths below the folder by watch; `nil` for the folder that contains it.
     var folders: [Int32: String?] = [:]
     var activity = FolderActivity()
   }
 
   let folder: String
-  /// Wakes the reader when ``decision(at:)`` may have changed. There is one reader.
+  /// Wakes the reader when ``decision(at:)`` may have changed. Only one reader is supported.
   let signals: AsyncStream<Void>
   private let signal: AsyncStream<Void>.Continuation
   private let descriptor: Int32
-  /// Ends the thread when it is closed.
+  /// Its closing ends the thread.
   private let stopper: Pipe
   private let state = Mutex(State())
 
@@ -26,7 +26,7 @@ final class DirectoryEvents: Sendable {
       | IN_ATTRIB)
   private static let parentMask = UInt32(IN_CREATE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE)
 
-  /// - Throws: ``FolderError`` where the system has no more watches to give.
+  /// - Throws: ``FolderError`` if the system's limit of watches is reached.
   init(_ folder: String) throws {
     self.folder = folder.count > 1 && folder.hasSuffix("/") ? String(folder.dropLast()) : folder
     descriptor = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
@@ -57,11 +57,11 @@ final class DirectoryEvents: Sendable {
     state.withLock { $0.activity.decision(at: now) }
   }
 
-  /// Watches every folder there is now, and forgets those that have gone; to be called before each look, so that
-  /// nothing can happen between the look and the watch.
+  /// Watches every folder that exists now, and forgets those that were removed. It is called before each scan, so that
+  /// no change between the scan and the watch is lost.
   ///
-  /// - Returns: whether there are folders that were not watched before: who writes in them may not have been seen.
-  /// - Throws: ``WatchError`` where something is not watched; the rest is.
+  /// - Returns: `true` if folders were added: writers in them may have started before the watch.
+  /// - Throws: ``WatchError`` if a folder cannot be watched; the others are watched.
   func prepareToLook(at now: ContinuousClock.Instant) throws -> Bool {
     state.withLock { $0.activity.look(at: now) }
     var watched: [Int32: String?] = [:]
@@ -69,7 +69,7 @@ final class DirectoryEvents: Sendable {
     func add(_ path: String, mask: UInt32, as name: String?) -> Bool {
       let watch = inotify_add_watch(descriptor, path, mask | UInt32(IN_ONLYDIR))
       if watch < 0 {
-        // Files removed meanwhile are reported by their folder.
+        // The parent folder reports files that were removed meanwhile.
         if errno != ENOENT, errno != ENOTDIR { failure = WatchError(path: path, code: errno) }
         return false
       }
@@ -121,11 +121,11 @@ final class DirectoryEvents: Sendable {
 
   private func event(_ record: InotifyRecord, in folders: [Int32: String?]) -> FolderActivity.Event? {
     if record.has(IN_Q_OVERFLOW) { return .overflow }
-    // What was taken off the list, by us or with its folder, tells nothing new.
+    // A watch that was removed, by this class or with its folder, is not news.
     if record.has(IN_IGNORED) { return nil }
     guard let known = folders[record.watch] else { return .changed }
     guard let path = known else {
-      // The folder that contains ours has others too.
+      // The parent folder also reports its other entries.
       return record.name == URL(fileURLWithPath: folder).lastPathComponent ? .changed : nil
     }
     let file = path.isEmpty ? record.name : "\(path)/\(record.name)"
@@ -144,7 +144,7 @@ struct WatchError: Error, Hashable, CustomStringConvertible {
   var description: String {
     let reason = String(cString: strerror(code))
     return code == ENOSPC || code == EMFILE
-      ? "\(path) cannot be watched (\(reason)): raise fs.inotify.max_user_watches; it is looked at now and again instead"
+      ? "\(path) cannot be watched (\(reason)): raise fs.inotify.max_user_watches; until then it is polled"
       : "\(path) cannot be watched: \(reason)"
   }
 }

@@ -1,11 +1,11 @@
-/// When a folder that is being changed may be looked at: not amid a burst, and not while files are open for writing.
+/// Decides when a changing folder may be scanned: not during a burst of events, and not while files are being written.
 struct FolderActivity: Equatable, Sendable {
   enum Event: Hashable, Sendable {
-    /// A file was made or written to, and whoever did so may go on.
+    /// A file was created or written to, and its writer may continue.
     case writing(String)
     /// A file was closed after writing, moved or removed.
     case settled(String)
-    /// Something else, or nobody knows what.
+    /// Another change, or one of an unknown kind.
     case changed
     /// Events were lost.
     case overflow
@@ -17,15 +17,15 @@ struct FolderActivity: Equatable, Sendable {
     case look
   }
 
-  /// A burst has ended after so long without an event.
+  /// The time without an event after which a burst has ended.
   static let quiet: Duration = .milliseconds(100)
-  /// A burst without an end is cut here, so that it hides nothing for ever.
+  /// The longest burst: after this time the folder is scanned even if events continue.
   static let patience: Duration = .seconds(2)
-  /// The time after which a writer that has an open file and writes nothing is no longer waited for.
+  /// The time after which a writer that has a file open without writing is no longer waited for.
   static let writerPatience: Duration = .seconds(10)
-  /// And no writers hold back everything else for longer than this.
+  /// The longest time that writers can delay a scan.
   static let writersPatience: Duration = .seconds(60)
-  /// Open files that are kept account of.
+  /// The limit of open files that are tracked.
   static let writersLimit = 10_000
 
   private var first: ContinuousClock.Instant?
@@ -47,13 +47,13 @@ struct FolderActivity: Equatable, Sendable {
     guard let first, let last else { return .rest }
     var due = min(last + Self.quiet, first + Self.patience)
     if let newest = writers.values.max() {
-      // The file's end is an event of its own; this is for the case that it never comes.
+      // The closing of the file is an event of its own; this limit applies if that event never comes.
       due = max(due, min(newest + Self.writerPatience, first + Self.writersPatience))
     }
     return due <= now ? .look : .wait(due - now)
   }
 
-  /// The folder is being looked at: what comes now is new.
+  /// Starts a scan: later events count as new.
   mutating func look(at now: ContinuousClock.Instant) {
     (first, last) = (nil, nil)
     writers = writers.filter { $0.value + Self.writerPatience > now }

@@ -3,9 +3,9 @@ import DiskStorage
 import Foundation
 import HTTPTransport
 
-/// Makes a manifest of a folder, reading only files that were changed since it last did. Blocks its thread.
+/// Makes a manifest of a folder, and reads only the files that changed since the last scan. Blocks its thread.
 struct FolderScanner: Sendable {
-  /// A file was changed while it was read: to be looked at again.
+  /// A file was changed while it was read, and must be read again.
   struct Unsettled: Error, Hashable {
     let path: String
   }
@@ -18,9 +18,9 @@ struct FolderScanner: Sendable {
   /// Returns the manifest of the folder's contents, under the former release's name; `nil` if nothing has changed.
   ///
   /// - Parameters:
-  ///   - former: the manifest that was made last.
-  ///   - now: seconds since 1970; gives the release's name its day.
-  /// - Throws: ``FolderError`` that names what cannot be published, ``Unsettled``.
+  ///   - former: the manifest of the last scan.
+  ///   - now: seconds since 1970; the release's name has this day.
+  /// - Throws: ``FolderError`` that names the file that cannot be published, ``Unsettled``.
   mutating func scan(after former: Manifest?, now: Double) throws -> Manifest? {
     var builder = ManifestBuilder(folder: source.folder)
     builder.excluded = source.settingsPath
@@ -34,7 +34,7 @@ struct FolderScanner: Sendable {
       }
       let digests = try builder.digests(of: path)
       guard try Self.status(full) == stamp else { throw Unsettled(path: path) }
-      // A file's time has a grain: a later write within it would not show.
+      // File times have a limited resolution: a later write within it would not show.
       if now - Double(stamp.modified) / 1e9 > 2 { seen[path] = (stamp, digests) }
       return digests
     }
@@ -60,7 +60,7 @@ struct FolderScanner: Sendable {
     do {
       return try Manifest(reading: Array(data))
     } catch {
-      throw FolderError("\(source.settingsPath) is no manifest, so that its settings cannot be heeded: \(error)")
+      throw FolderError("\(source.settingsPath) is not a valid manifest, so that its settings cannot be used: \(error)")
     }
   }
 }

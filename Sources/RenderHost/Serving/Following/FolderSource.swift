@@ -2,14 +2,14 @@ import DiskStorage
 import Foundation
 import HTTPTransport
 
-/// A folder as a source of releases: its manifest is a file in the store's folder, which is made of what is there.
+/// A folder as a source of releases. Its manifest is generated from its contents, as a file in the store's folder.
 package struct FolderSource: Sendable {
-  /// Absolute; may be a symbolic link.
+  /// An absolute path; it may be a symbolic link.
   package let folder: String
-  /// The manifest's file, by which the store knows the source.
+  /// The path of the manifest's file, which identifies the source in the store.
   package let manifestPath: String
 
-  /// - Throws: ``DigestError`` where libcrypto has no SHA-256.
+  /// - Throws: ``DigestError`` if libcrypto has no SHA-256.
   package init(folder: String, store: StoreDirectory) throws {
     let absolute = URL(fileURLWithPath: folder).standardizedFileURL.path
     self.folder = absolute
@@ -19,11 +19,11 @@ package struct FolderSource: Sendable {
     manifestPath = URL(fileURLWithPath: store.path).standardizedFileURL.path + "/folders/\(name).json"
   }
 
-  /// The manifest for a ``HostConfiguration``; `nil` if the path makes no URL.
+  /// The manifest for a ``HostConfiguration``; `nil` if the path cannot be written as a URL.
   package var manifest: PageURL? { PageURL(filePath: manifestPath) }
 
-  /// A file of settings in the folder that is no part of the release: `preload`, `prefetch` and unknown keys of its
-  /// entries are taken over.
+  /// The folder's file of settings, which is not part of the release: `preload`, `prefetch` and unknown keys of its
+  /// entries are copied into the manifest.
   var settingsPath: String { folder + "/manifest.json" }
 
   /// The base of the manifest's paths.

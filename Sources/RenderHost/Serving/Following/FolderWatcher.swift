@@ -5,16 +5,16 @@ import Logging
 import NIOPosix
 import ServiceLifecycle
 
-/// Publishes a folder: makes a release of what is in it at the start, and of every change.
+/// Publishes a folder: makes a release of its contents at the start and after every change.
 ///
-/// If something cannot be published, such as HTML in place of a script, the current release stays, and the problem is
+/// If a file cannot be published, such as HTML in place of a script, the current release stays, and the problem is
 /// reported.
 package actor FolderWatcher: Service {
   private let source: FolderSource
   private let publisher: ReleasePublisher
-  /// The signal of a reported change.
+  /// Signals a change that a caller reports.
   private let signal: FollowSignal
-  /// Something has happened to the folder, or it is time.
+  /// Signals an event in the folder, or the end of a wait.
   private let wakes = FollowSignal()
   private var isAsked = false
   private let logger: Logger
@@ -22,7 +22,7 @@ package actor FolderWatcher: Service {
   private var former: Manifest?
   private var hasLooked = false
 
-  /// Looked at again after so long where something is not well, and where nothing was said of a change.
+  /// The time until the next scan after a failure, or after a change without an event.
   private static let retry: Duration = .milliseconds(500)
   private static let round: Duration = .seconds(30)
   private static let roundUnwatched: Duration = .seconds(2)
@@ -45,20 +45,20 @@ package actor FolderWatcher: Service {
     await withTaskGroup(of: Void.self) { group in
       group.addTask { [wakes] in for await _ in events.signals { wakes.send() } }
       group.addTask { [signal] in for await _ in signal.stream { await self.ask() } }
-      // A timer of its own for each wait: one that is late wakes once too often, and that harms nobody.
+      // Each wait has its own timer: a late one only wakes the loop once more.
       var timer: Task<Void, Never>?
       defer { timer?.cancel() }
       func wake(after duration: Duration) {
         timer?.cancel()
         timer = Task { [wakes] in if (try? await Task.sleep(for: duration)) != nil { wakes.send() } }
       }
-      // Once more, for who was writing when this began.
+      // One more scan, for files that were being written when the watch began.
       next = min(next, FolderActivity.quiet)
       wake(after: next)
       var deadline = ContinuousClock.now + next
       for await _ in wakes.stream.cancelOnGracefulShutdown() {
         switch events.decision(at: .now) {
-        // Also for who asks: what is being written is not whole.
+        // This applies to requested scans too: files that are being written are incomplete.
         case .wait(let duration): wake(after: duration)
         case .rest where !isAsked && .now < deadline: wake(after: deadline - .now)
         case .look, .rest:
@@ -77,12 +77,12 @@ package actor FolderWatcher: Service {
     wakes.send()
   }
 
-  /// - Returns: after which time to look again, if nothing happens.
+  /// - Returns: the time until the next scan if there is no event.
   private func look(_ events: DirectoryEvents) async -> Duration {
     var round = Self.round
     do {
       let isNew = try events.prepareToLook(at: .now)
-      // At the start that would be all of them.
+      // At the start every folder is new.
       let isSettled = !isNew || !hasLooked
       hasLooked = true
       guard isSettled else { return FolderActivity.quiet }

@@ -9,7 +9,7 @@ struct InotifyRecord: Hashable, Sendable {
 
   func has(_ flag: Int32) -> Bool { mask & UInt32(bitPattern: flag) != 0 }
 
-  /// The records of one read. A record that is cut ends it.
+  /// The records of one read, up to the first incomplete one.
   static func all(in bytes: UnsafeRawBufferPointer) -> [InotifyRecord] {
     let headSize = 16  // wd, mask, cookie and len, of four bytes each
     var records: [InotifyRecord] = []
@@ -18,7 +18,7 @@ struct InotifyRecord: Hashable, Sendable {
       let length = Int(bytes.loadUnaligned(fromByteOffset: offset + 12, as: UInt32.self))
       let end = offset + headSize + length
       guard end <= bytes.count else { break }
-      // The name is filled up with zeros.
+      // The name is padded with zeros.
       let name = bytes[(offset + headSize)..<end].prefix { $0 != 0 }
       records.append(
         InotifyRecord(

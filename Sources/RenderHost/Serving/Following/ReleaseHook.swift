@@ -3,8 +3,8 @@ import Hummingbird
 import NIOCore
 import ServerKit
 
-/// The webhook by which a publisher says that there is a new release. What it says besides is not read: the source is
-/// asked, so that a call that is repeated by somebody else changes nothing.
+/// The webhook by which a publisher announces a new release. The body is only verified: the source is checked in any
+/// case, so that a repeated call by somebody else has no effect.
 struct ReleaseHook: Sendable {
   let signature: WebhookSignature
   let signal: FollowSignal

@@ -5,7 +5,7 @@ import Logging
 import PageKit
 import ServerKit
 
-/// Brings the source's release into the store, whole, and has it served then.
+/// Brings the source's whole release into the store, and then serves it.
 struct ReleasePublisher: Sendable {
   let host: PageHost
   let feed: ReleaseFeed
@@ -21,33 +21,33 @@ struct ReleasePublisher: Sendable {
     host: PageHost, feed: ReleaseFeed, representations: RepresentationStore, record: HostRecord, logger: Logger
   ) throws {
     guard let source = host.configuration.manifest, let preloader = host.preloader else {
-      throw ServingSettingsError("there is no manifest whose releases could be served")
+      throw ServingSettingsError("a manifest is needed to serve releases")
     }
     (self.host, self.feed, self.representations) = (host, feed, representations)
     (self.record, self.logger, self.source, self.preloader) = (record, logger, source, preloader)
   }
 
-  /// Serves what is stored, before the source is asked.
+  /// Serves the stored release before the source is checked.
   func publishStored() async {
     do {
       let stored = try await host.store.source(source)
       if let previous = stored?.previous { feed.remember(try await snapshot(of: previous)) }
       if let current = stored?.current { feed.publish(try await snapshot(of: current)) }
     } catch is CancellationError where Task.isCancelled {
-      // The daemon stops.
+      // The daemon is shutting down.
     } catch {
       logger.warning("the stored release cannot be served: \(error)")
     }
   }
 
-  /// Asks the source, fetches what is missing, and switches when everything is here.
+  /// Checks the source, fetches what is missing, and switches when the release is complete.
   ///
-  /// - Parameter names: what must be here besides; on-demand bundles otherwise stay away until someone asks for them.
+  /// - Parameter names: on-demand bundles that are fetched too; the others are fetched when they are requested.
   /// - Returns: `true` if the source's newest release is served.
   func bring(with names: Set<String>? = nil) async -> Bool {
     let before = feed.current?.id
     do {
-      // Looks whether the store is still in its place.
+      // Checks that the store is still in its place.
       _ = try await host.store.source(source)
       let generation = host.store.generation
       let isServed = try await bringNewest(with: names)
@@ -85,7 +85,7 @@ struct ReleasePublisher: Sendable {
     }
     if report.activated, !report.leftOut.isEmpty {
       logger.warning(
-        "release \(report.release ?? "") is served without \(report.leftOut.count) files that its source does not have as it says",
+        "release \(report.release ?? "") is served without \(report.leftOut.count) files that differ from the source's manifest",
         metadata: ["first": "\(report.leftOut[0].error)"])
     }
     if let failure { throw failure }
@@ -97,7 +97,7 @@ struct ReleasePublisher: Sendable {
     return true
   }
 
-  /// Asks the source what it has now.
+  /// Asks the source for its current manifest.
   ///
   /// - Throws: ``SourceError``, ``StoreError``.
   func ask() async throws {
@@ -105,7 +105,7 @@ struct ReleasePublisher: Sendable {
     feed.markVerified()
   }
 
-  /// The source has nothing new.
+  /// Records that the source has no new release.
   func confirm() {
     record.metrics.verifications("unchanged").increment()
     feed.markVerified()

@@ -1,7 +1,7 @@
 import Logging
 import ServiceLifecycle
 
-/// Follows another server's manifest: asks at the start, then now and again, and whenever it is told to.
+/// Follows another server's manifest: checks it at the start, then at intervals, and at every report of a change.
 package struct UpstreamFollower: Service {
   let publisher: ReleasePublisher
   let period: Duration
@@ -21,7 +21,8 @@ package struct UpstreamFollower: Service {
   }
 }
 
-/// Reports that the source may have changed; several reports before the next poll are one. There is one reader.
+/// Reports that the source may have changed; several reports before the next check are one. Only one reader is
+/// supported.
 package struct FollowSignal: Sendable {
   let stream: AsyncStream<Void>
   private let continuation: AsyncStream<Void>.Continuation

@@ -18,7 +18,7 @@ struct WebhookSignature: Sendable {
     guard let field else { return .missing }
     guard field.hasPrefix("sha256="), let claimed = SHA256Digest(hex: field.dropFirst(7)), let right = digest(of: body)
     else { return .wrong }
-    // Takes the same time whatever differs.
+    // The comparison takes the same time wherever the digests differ.
     return CRYPTO_memcmp(claimed.bytes, right, right.count) == 0 ? .right : .wrong
   }
 

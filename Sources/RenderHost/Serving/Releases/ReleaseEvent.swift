@@ -2,7 +2,7 @@ import Bundles
 import HTTPCaching
 import HTTPTransport
 
-/// A release was switched to: what it is, and what it changes.
+/// The switch to a release: its name, and its changes.
 struct ReleaseEvent: Hashable, Sendable, Encodable {
   struct Change: Hashable, Sendable, Encodable {
     let name: String
@@ -11,7 +11,7 @@ struct ReleaseEvent: Hashable, Sendable, Encodable {
     let md5: MD5Digest
   }
 
-  /// Grows; the `id` of the event.
+  /// A growing number, the `id` of the event.
   let id: Int64
   let release: String
   let sequence: Int64
@@ -19,14 +19,14 @@ struct ReleaseEvent: Hashable, Sendable, Encodable {
   let since: String
   let bundles: Int
   let files: Int
-  /// New ones, and those with other bytes than before. None where nothing is known of what was before.
+  /// New entries, and entries with other bytes than before; empty if the former release is unknown.
   let changed: [Change]
-  /// Their names.
+  /// The names of removed entries.
   let removed: [String]
-  /// True if there were more than an event may list.
+  /// `true` if there are more changes than an event lists.
   let isTruncated: Bool
 
-  /// Changes listed by one event; of more a client reads the manifest.
+  /// The limit of changes in one event; beyond it a client reads the manifest.
   static let changesLimit = 1000
 
   init(_ release: ServedRelease, after former: ServedRelease?) {

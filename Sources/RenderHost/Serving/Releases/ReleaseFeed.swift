@@ -3,13 +3,13 @@ import Foundation
 import HTTPTransport
 import Synchronization
 
-/// The release that is served, those before it, and the way to learn of the next.
+/// The current release, the former ones, and a stream of changes.
 package final class ReleaseFeed: Sendable {
   private struct State {
     var current: ServedRelease?
-    /// Newest first, with the time when another took its place.
+    /// The former releases, newest first, with the time of their replacement.
     var former: [(release: ServedRelease, replaced: ContinuousClock.Instant)] = []
-    /// Oldest first.
+    /// The events, oldest first.
     var events: [ReleaseEvent] = []
     var hasAsked = false
     var verified: Date?
@@ -25,28 +25,28 @@ package final class ReleaseFeed: Sendable {
 
   private let state = Mutex(State())
   private let publications = Atomic<Int>(0)
-  /// One pending change stands for all that have not been taken.
+  /// Several pending changes are one element.
   private let broadcast = Broadcast<Void>(.newest(1))
 
   package init() {}
 
-  /// Another for each release; read before ``current`` it is never newer than that.
+  /// A number that changes with each release. Read before ``current``, it is never newer than that.
   var generation: Int { publications.load(ordering: .acquiring) }
 
   var current: ServedRelease? { state.withLock(\.current) }
 
-  /// Returns an entry with these bytes of a release that is still known.
+  /// Returns an entry with these bytes, in the current release or one within its grace period.
   func entry(of digest: SHA256Digest) -> (ServedEntry, StoredRelease)? {
     let releases = state.withLock { state in [state.current].compactMap(\.self) + state.former.map(\.release) }
     return releases.lazy.compactMap { release in release.entry(of: digest).map { ($0, release.stored) } }.first
   }
 
-  /// Takes in what was served before this process began.
+  /// Records the release that the former process served.
   func remember(_ release: ServedRelease, now: ContinuousClock.Instant = .now) {
     state.withLock { $0.former.append((release, now)) }
   }
 
-  /// Switches to a release: at once, and whole.
+  /// Switches to a whole release at once.
   func publish(_ release: ServedRelease, now: ContinuousClock.Instant = .now) {
     change { state in
       publications.add(1, ordering: .acquiringAndReleasing)
@@ -67,13 +67,13 @@ package final class ReleaseFeed: Sendable {
 
   // MARK: Readiness
 
-  /// The source has been asked for the first time, with whatever result.
+  /// Records that the source was asked for the first time, with or without success.
   func markAsked() { change { $0.hasAsked = true } }
 
-  /// The source was asked, and has answered.
+  /// Records that the source has answered.
   func markVerified(at time: Date = Date()) { change { $0.verified = time } }
 
-  /// When the source has answered last.
+  /// The time of the source's last answer.
   var verified: Date? { state.withLock(\.verified) }
 
   /// The reason why the source's newest release is not served; `nil` if it is.
@@ -82,13 +82,13 @@ package final class ReleaseFeed: Sendable {
     set { change { $0.problem = newValue } }
   }
 
-  /// The store's generation that the release was brought into last.
+  /// The store's generation at the last update of the release.
   var storeGeneration: Int {
     get { state.withLock(\.storeGeneration) }
     set { change { $0.storeGeneration = newValue } }
   }
 
-  /// The part of this host's readiness that releases decide.
+  /// The state of releases, as a part of this host's readiness.
   package var readiness: ReleaseReadiness {
     state.withLock { state in
       ReleaseReadiness(hasAsked: state.hasAsked, latest: state.current == nil ? nil : state.events.last, state.problem)
@@ -97,13 +97,13 @@ package final class ReleaseFeed: Sendable {
 
   // MARK: Events
 
-  /// The number of streams of ``changes()`` that are read.
+  /// The number of open streams of ``changes()``.
   package var subscriberCount: Int { broadcast.listenerCount }
 
-  /// Newest last.
+  /// The events, newest last.
   var history: [ReleaseEvent] { state.withLock(\.events) }
 
-  /// The events after the one with this number; only the current one if the number is missing or impossible.
+  /// Returns the events after the one with this number; only the latest if the number is missing or unknown.
   func events(after seen: Int64?) -> [ReleaseEvent] {
     state.withLock { state in
       guard let seen, let newest = state.events.last?.id, seen <= newest else { return state.events.suffix(1) }
@@ -111,22 +111,23 @@ package final class ReleaseFeed: Sendable {
     }
   }
 
-  /// An element for each change of events or readiness; changes that have not been taken yet are one element. Returns
-  /// `nil` if there are ``subscribersLimit`` streams already.
+  /// Returns a stream with an element for each change of events or readiness; several pending changes are one element.
+  /// Returns `nil` if ``subscribersLimit`` streams are open.
   func changes() -> AsyncStream<Void>? { broadcast.listen(maximum: Self.subscribersLimit) }
 }
 
 // MARK: - Readiness
 
-/// Checks that the store is open and a release is active.
+/// The state of releases: a host is ready if it has asked its source and serves a release.
 package struct ReleaseReadiness: Hashable, Sendable, Encodable {
-  /// The source was asked once, with whatever result.
+  /// `true` if the source was asked once, with or without success.
   package let hasAsked: Bool
-  /// The source was asked, and a release is served: the newest, or with the source away the one that is stored.
+  /// `true` if the source was asked and a release is served: the newest, or the stored one if the source is
+  /// unavailable.
   package let isReady: Bool
-  /// Its name; `nil` if none is served.
+  /// The name of the release; `nil` if none is served.
   package let release: String?
-  /// When it was switched to, RFC 3339.
+  /// The time of the switch to it, RFC 3339.
   package let since: String?
   package let bundles: Int
   package let files: Int

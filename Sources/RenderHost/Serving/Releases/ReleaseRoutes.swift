@@ -7,7 +7,7 @@ import NIOCore
 import ServerKit
 import ServiceLifecycle
 
-/// The routes that tell of releases: which is served, which were, and when there is a new one.
+/// The routes of releases: the current one, the former ones, and a stream of switches.
 struct ReleaseRoutes: Sendable {
   let feed: ReleaseFeed
   /// The interval of heartbeats in a stream without events.
@@ -23,7 +23,7 @@ struct ReleaseRoutes: Sendable {
     router.get("/releases/events") { request, _ in
       guard let changes = feed.changes() else {
         throw ServedError(
-          status: .serviceUnavailable, reason: "too many clients follow the releases already",
+          status: .serviceUnavailable, reason: "the limit of clients that follow the releases is reached",
           fields: [.retryAfter: "60"])
       }
       return events(changes, after: request.headers[.lastEventID].flatMap { Int64($0) })
@@ -33,7 +33,7 @@ struct ReleaseRoutes: Sendable {
   private func list(_ request: HTTPRequest) throws -> Response {
     struct List: Encodable {
       let current: ReleaseEvent?
-      /// Newest first.
+      /// The events, newest first.
       let history: [ReleaseEvent]
     }
     let encoder = JSONEncoder()
@@ -48,15 +48,15 @@ struct ReleaseRoutes: Sendable {
       to: request, now: HTTPDate(secondsSinceEpoch: Int64(Date().timeIntervalSince1970)))
   }
 
-  /// Each client is sent what it has not seen, when it takes it: nothing is kept for a slow one but the place where it
-  /// is.
+  /// Sends each client the events after the last one it has seen, as fast as it reads. Only its position is kept for a
+  /// slow client.
   private func events(_ changes: AsyncStream<Void>, after seen: Int64?) -> Response {
     var fields: HTTPFields = [.contentType: "text/event-stream", .cacheControl: "no-store"]
     ServedFields.allowAnyOrigin(&fields)
     let body = ResponseBody { [feed, heartbeat] writer in
       let wakes = WakeStream(changes, every: heartbeat)
       defer { wakes.stop() }
-      // A client that comes back begins where it was; the comment brings the head on its way.
+      // A client that reconnects continues at its position; the comment makes the server send the header section.
       try await writer.write(ByteBuffer(string: ": releases\n\n"))
       var seen = seen
       for event in feed.events(after: seen) { try await send(event, &writer, &seen) }
@@ -74,7 +74,7 @@ struct ReleaseRoutes: Sendable {
   ) async throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    // JSON has no line breaks of its own, so that it is one line of data.
+    // JSON has no line breaks, so that the event is one line of data.
     let data = String(decoding: try encoder.encode(event), as: UTF8.self)
     try await writer.write(ByteBuffer(string: "event: release\nid: \(event.id)\ndata: \(data)\n\n"))
     seen = event.id

@@ -4,29 +4,29 @@ import Foundation
 import HTTPCaching
 import HTTPTransport
 
-/// A release as it is served: a snapshot that never changes. Whoever holds it sees all of it and nothing else.
+/// A release as it is served: an immutable snapshot.
 final class ServedRelease: Sendable {
   let stored: StoredRelease
   let entries: [ServedEntry]
   let manifest: ServedContent
   let checksums: ServedContent
-  /// When this host switched to it.
+  /// The time when this host switched to it.
   let since: HTTPDate
   private let byPath: [String: Int]
   private let byDigest: [SHA256Digest: Int]
   private let byURL: [PageURL: Int]
-  /// Bundles alone.
+  /// The indices of bundles by name; files are not included.
   private let byName: [String: Int]
 
   var name: String { stored.name }
-  /// Grows with each release that is switched to, also from one process to the next.
+  /// A number that grows with each release, also across processes.
   var id: Int64 { stored.id }
 
   /// The base of the paths in the served manifest.
   private static let base = "bundles/"
 
   /// - Parameters:
-  ///   - manifest: the source's.
+  ///   - manifest: the source's manifest.
   ///   - contents: in the manifest's order.
   ///   - former: the previous release, for the dates of unchanged contents.
   init(
@@ -43,7 +43,7 @@ final class ServedRelease: Sendable {
     (served.release, served.base, served.bundles, served.files) = (stored.name, Self.base, [], [])
     for (var item, content) in zip(listed, contents) {
       let (bundle, blob) = (content.bundle, content.blob)
-      // The source has something else than it says: who follows this host could never have the release whole.
+      // The source's bytes differ from its manifest: a host that follows this one could never fetch the whole release.
       if bundle.isOptional, blob == nil { continue }
       if let blob { (item.size, item.sha256) = (blob.size, blob.sha256) }
       let path = URLPath.unescaped(item.path) ?? item.path
@@ -78,7 +78,7 @@ final class ServedRelease: Sendable {
 
   private struct Checksum: Encodable {
     let md5: MD5Digest
-    /// `nil` if the source tells none, and the bytes are not here yet.
+    /// `nil` if the manifest has none and the bytes are not stored yet.
     let sha256: SHA256Digest?
     let size: Int64?
   }
@@ -86,7 +86,7 @@ final class ServedRelease: Sendable {
   private static func modified(_ bundle: PageBundle, since: HTTPDate, before: ServedEntry?) -> HTTPDate {
     guard let before else { return since }
     if before.bundle.md5 == bundle.md5 { return before.modified }
-    // Two contents within one second must not have one date.
+    // Two contents within one second must have different dates.
     return max(since, HTTPDate(secondsSinceEpoch: before.modified.secondsSinceEpoch + 1))
   }
 
@@ -101,15 +101,15 @@ final class ServedRelease: Sendable {
 
 /// A bundle or file of a release, as it is served.
 struct ServedEntry: Sendable {
-  /// With its URL in the store.
+  /// The entry of the manifest, with its URL in the store.
   let bundle: PageBundle
-  /// Below `/bundles/`, unescaped.
+  /// The path below `/bundles/`, unescaped.
   let path: String
-  /// `nil` if it is fetched when someone asks for it.
+  /// The stored bytes; `nil` if they are fetched at the first request.
   let blob: Blob?
-  /// When this path began to have these bytes here. No earlier content of the path has the same.
+  /// The time since which this path has these bytes here. Each content of a path has another time.
   let modified: HTTPDate
 
-  /// As it is written in a URL.
+  /// The path as it is written in a URL.
   var location: String { "/bundles/" + URLPath.escaped(path) }
 }

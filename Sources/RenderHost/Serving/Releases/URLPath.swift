@@ -1,8 +1,8 @@
 import Foundation
 
-/// Paths between URLs and manifests.
+/// Escapes and unescapes the paths of manifests for URLs.
 enum URLPath {
-  /// Removes the escapes. Returns `nil` if they do not make a text.
+  /// Removes the escapes. Returns `nil` if the result is not UTF-8.
   static func unescaped(_ path: some StringProtocol) -> String? { String(path).removingPercentEncoding }
 
   static func escaped(_ path: String) -> String {

@@ -1,4 +1,4 @@
-/// Wakes when something has changed, and now and again when nothing has.
+/// Yields an element after each change, and at intervals without one.
 struct WakeStream: Sendable {
   enum Wake: Sendable {
     case change
