@@ -1,13 +1,13 @@
-/// The one range of a `Range` field. RFC 9110 §14.1.2.
+/// The single range of a `Range` field. RFC 9110 §14.1.2.
 package enum ByteRange: Hashable, Sendable {
-  /// `a-`: from there to the end.
+  /// `a-`: from a position to the end.
   case from(Int)
   /// `a-b`, both ends included.
   case between(Int, Int)
   /// `-n`: the last n bytes.
   case suffix(Int)
 
-  /// Nil for what a server may ignore: another unit, several ranges, or a malformed one.
+  /// Returns `nil` for a field that a server may ignore: another unit, several ranges, or an invalid range.
   package init?(_ field: String) {
     let parts = field.split(separator: "=", maxSplits: 1)
     guard parts.count == 2, parts[0].lowercased() == "bytes" else { return nil }
@@ -22,7 +22,7 @@ package enum ByteRange: Hashable, Sendable {
     }
   }
 
-  /// The positions it means in a body of that size, nil when none of them exists (416).
+  /// Returns the positions in a body of this size; `nil` if none of them exists (416).
   package func positions(in size: Int) -> Range<Int>? {
     switch self {
     case .from(let first): first < size ? first..<size : nil

@@ -9,7 +9,7 @@ import NIOCore
 #endif
 
 extension Channel {
-  /// Closes with RST, after what was written has arrived at the client, so that it sees exactly those bytes.
+  /// Closes with RST after the client has received all written bytes, so that it gets exactly those bytes.
   ///
   /// A client that does not read gets the RST after a second, and may lose bytes.
   func resetWhenDelivered(attempts: Int = 500) {
@@ -20,13 +20,13 @@ extension Channel {
   }
 
   private func reset() {
-    // Closing with a linger time of zero throws away what is unsent and sends RST.
+    // Closing with a linger time of zero discards unsent bytes and sends RST.
     let lingering = (self as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0))
     (lingering ?? eventLoop.makeSucceededVoidFuture()).whenComplete { [self] _ in close(promise: nil) }
   }
 
   #if os(Linux)
-    /// Segments that are not acknowledged, and bytes that are not sent: zero when all has arrived.
+    /// The number of unacknowledged segments and unsent bytes; zero when all bytes have arrived.
     private var undeliveredCount: EventLoopFuture<UInt64> {
       guard let socket = self as? any SocketOptionProvider else { return eventLoop.makeSucceededFuture(0) }
       // Linux's `struct tcp_info` begins with 8 single bytes and 24 words, and has `tcpi_notsent_bytes` at

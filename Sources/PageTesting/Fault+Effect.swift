@@ -1,7 +1,7 @@
 import HTTPTypes
 
 extension Fault {
-  /// False for a fault that makes up its whole answer, so that no handler has to be asked.
+  /// `false` for a fault that makes its whole response, so that no handler is called.
   var needsContent: Bool {
     switch self {
     case .status, .html, .redirect, .encoded, .resetBeforeHead, .closeBeforeHead, .stallBeforeHead, .garbage: false
@@ -10,7 +10,7 @@ extension Fault {
     }
   }
 
-  /// The request as the content gets to see it: a server that ignores ranges does not read the field.
+  /// The request as the handler sees it: a server that ignores ranges does not read the field.
   func view(of request: OriginRequest) -> OriginRequest {
     var request = request
     switch self {
@@ -26,7 +26,7 @@ extension Fault {
     return request
   }
 
-  /// Spoils an answer.
+  /// Applies the fault to a response.
   func apply(to draft: inout ReplyDraft) {
     switch self {
     case .normal, .ignoreRange:
@@ -103,7 +103,7 @@ extension Fault {
 }
 
 extension ReplyDraft {
-  /// A 206 that begins one byte before the range that was asked for, or one after where there is none before.
+  /// Makes a 206 that begins one byte before the requested range, or one byte after it at the start of the body.
   fileprivate mutating func answerAnotherRange() {
     let size = response.bytes.count
     guard
@@ -121,7 +121,7 @@ extension OriginResponse {
     bytes = body[...]
   }
 
-  /// Keeps text readable: the lowest bit turns one letter into another.
+  /// Flips the lowest bit of a byte, which turns a letter into another one.
   fileprivate mutating func flipBit(at position: Int) {
     guard !bytes.isEmpty else { return }
     let offset = min(max(0, position), bytes.count - 1)
@@ -132,7 +132,7 @@ extension OriginResponse {
 }
 
 extension HTTPResponse.Status {
-  /// The nearest code that three digits can say.
+  /// Makes the nearest code of three digits.
   fileprivate init(clamping code: Int) {
     self.init(code: min(max(code, 100), 999))
   }

@@ -80,7 +80,7 @@ package final class InMemoryResponseStore: ResponseStoring {
     _ writer: any ResponseWriting, head: ResponseMetadata, for key: CacheKey, replacing replaced: [ResponseEntry]
   ) async throws -> ResponseEntry? {
     guard let body = writer as? InMemoryBody, body.count == head.extent.count else {
-      throw StoreError.notWritable(path: "memory", reason: "the bytes are not all there")
+      throw StoreError.notWritable(path: "memory", reason: "the bytes are incomplete")
     }
     let bytes = body.finish()
     let digest = try ContentDigests(of: bytes).sha256

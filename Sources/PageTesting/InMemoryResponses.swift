@@ -4,9 +4,9 @@ import HTTPCaching
 import HTTPTransport
 import Synchronization
 
-/// What an ``InMemoryResponseStore`` has.
+/// The contents of an ``InMemoryResponseStore``.
 struct InMemoryResponses {
-  /// Equal bytes are stored once among what is kept, and once among the rest.
+  /// A place of bytes: equal bytes are stored once for kept entries, and once for the others.
   struct Place: Hashable {
     let digest: SHA256Digest
     let isKept: Bool
@@ -15,7 +15,7 @@ struct InMemoryResponses {
   var capacity: Int64
   private(set) var entries: [Int64: ResponseEntry] = [:]
   var bodies: [Place: [UInt8]] = [:]
-  /// When each entry was used last, as numbers that grow.
+  /// The time of each entry's last use, as a growing number.
   var uses: [Int64: Int64] = [:]
   var keptKeys: Set<CacheKey> = []
   private var number: Int64 = 0
@@ -27,7 +27,7 @@ struct InMemoryResponses {
     return number
   }
 
-  /// The least recently used one first.
+  /// The entries, the least recently used first.
   var byUse: [ResponseEntry] { entries.values.sorted { uses[$0.id, default: 0] < uses[$1.id, default: 0] } }
 
   func bytes(isKept: Bool) -> Int64 {
@@ -58,7 +58,7 @@ struct InMemoryResponses {
   }
 }
 
-/// Bytes that may still grow; they can be read as long as somebody holds them.
+/// Bytes that may still grow. They can be read as long as a reader holds them.
 final class InMemoryBody: ResponseWriting {
   private let state: Mutex<(bytes: [UInt8], isFinished: Bool)>
 
@@ -76,13 +76,13 @@ final class InMemoryBody: ResponseWriting {
   func append(_ bytes: [UInt8]) throws {
     try state.withLock { state in
       guard !state.isFinished else {
-        throw StoreError.notWritable(path: "memory", reason: "a response that was stored cannot grow")
+        throw StoreError.notWritable(path: "memory", reason: "a stored response cannot grow")
       }
       state.bytes += bytes
     }
   }
 
-  /// All bytes; nothing can be appended after that.
+  /// Returns all bytes; none can be appended afterwards.
   func finish() -> [UInt8] {
     state.withLock { state in
       state.isFinished = true

@@ -2,9 +2,9 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// A value that several threads share, and the way to be told as soon as it is what one waits for.
+/// A value that several threads share, and a way to wait until it satisfies a condition.
 ///
-/// Waiting costs no thread and no polling: every change checks the conditions that are waited for.
+/// Waiting needs no thread and no polling: each change checks the conditions of the waiters.
 package final class Monitor<Value: Sendable>: Sendable {
   package typealias Condition = @Sendable (Value) -> Bool
 
@@ -41,7 +41,7 @@ package final class Monitor<Value: Sendable>: Sendable {
     guarded.withLock { body($0.value) }
   }
 
-  /// Changes the value, then wakes those whose condition has become true, in the order in which they came.
+  /// Changes the value, then wakes the waiters whose conditions have become true, in the order of their arrival.
   package func change<Answer: Sendable>(_ body: (inout Value) -> Answer) -> Answer {
     let (answer, woken) = guarded.withLock { guarded in
       let answer = body(&guarded.value)
@@ -52,10 +52,10 @@ package final class Monitor<Value: Sendable>: Sendable {
     return answer
   }
 
-  /// Calls `wake` once: at once or with the change that makes the condition true, or with the error it is
-  /// given up with.
+  /// Calls `wake` once: when the condition is true, at once or at a later change, or with the error of
+  /// ``giveUp(_:with:)``.
   ///
-  /// - Returns: a number to give to ``giveUp(_:with:)``.
+  /// - Returns: the number for ``giveUp(_:with:)``.
   package func whenTrue(
     _ condition: @escaping Condition, wake: @escaping @Sendable (Result<Void, any Error>) -> Void
   ) -> Int {
@@ -64,7 +64,7 @@ package final class Monitor<Value: Sendable>: Sendable {
     return number
   }
 
-  /// Wakes one waiter with an error. Nothing happens when it has been woken already.
+  /// Wakes one waiter with an error; has no effect if it was woken already.
   package func giveUp(_ number: Int, with error: any Error) {
     let waiters = guarded.withLock { guarded in guarded.takeWaiters { $0.number == number } }
     for waiter in waiters { waiter.wake(.failure(error)) }
@@ -86,9 +86,9 @@ extension Monitor {
   /// Returns once the condition is true.
   ///
   /// - Parameters:
-  ///   - limit: how long to wait, nil for as long as it takes.
-  ///   - failure: the error to throw when the time is up, made from the value at that moment.
-  /// - Throws: `failure`'s error, or `CancellationError`.
+  ///   - limit: the longest wait; `nil` for no limit.
+  ///   - failure: makes the error after the limit from the value at that time.
+  /// - Throws: the error of `failure`, or `CancellationError`.
   package func wait(
     within limit: Duration?, until condition: @escaping Condition,
     failure: @escaping @Sendable (Value) -> any Error = { _ in CancellationError() }

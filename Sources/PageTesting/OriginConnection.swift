@@ -2,10 +2,9 @@ import HTTPTypes
 import NIOCore
 import NIOHTTP1
 
-/// Answers the requests of one connection, strictly one after the other, with bytes of its own making.
+/// Answers the requests of one connection one after the other, with bytes that it encodes itself.
 ///
-/// Requests come through NIO's decoder; there is no encoder, because a fault has to be able to break every rule
-/// that an encoder would keep.
+/// NIO decodes the requests. There is no encoder, because a fault must be able to violate every rule of HTTP.
 final class OriginConnection: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = ByteBuffer
@@ -13,10 +12,10 @@ final class OriginConnection: ChannelInboundHandler {
   private let monitor: Monitor<OriginState>
   private var number: Int?
   private var assembler: RequestAssembler
-  /// Requests that were sent before their turn.
+  /// The requests that were sent before their turn.
   private var pipeline: [ReceivedRequest] = []
 
-  // The answer under way.
+  // The current exchange.
   private var exchange: Exchange?
   private var isSettled = false
   private var cursor: WireCursor?
@@ -90,7 +89,7 @@ final class OriginConnection: ChannelInboundHandler {
     }
   }
 
-  /// RFC 9110 §10.1.1: a client may wait with its body until it is told to go on.
+  /// RFC 9110 §10.1.1: a client may wait with its body for `100 Continue`.
   private func invitesBody(_ context: ChannelHandlerContext) {
     guard assembler.awaitsContinue else { return }
     assembler.answeredContinue()
@@ -164,7 +163,7 @@ final class OriginConnection: ChannelInboundHandler {
   }
 
   private func write(_ piece: WirePiece, _ context: ChannelHandlerContext) {
-    // The books are done before the bytes are out: a client that has seen them finds them counted.
+    // The records are updated before the write, so that a client that has the bytes finds them counted.
     let completes = piece.isLast && cursor?.isWhole == true
     if let exchange, !piece.body.isEmpty {
       monitor.change { $0.ledger.sent(piece.body.count, to: exchange.request) }
@@ -184,7 +183,7 @@ final class OriginConnection: ChannelInboundHandler {
     context.writeAndFlush(wrapOutboundOut(buffer), promise: written)
   }
 
-  /// Takes the answer out of those under way, once.
+  /// Removes the exchange from those under way, once.
   private func settle(isComplete: Bool) {
     guard let exchange, !isSettled else { return }
     isSettled = true

@@ -1,8 +1,8 @@
 import HTTPTypes
 
-/// Bytes that an origin serves at a path, and how it answers a request for them.
+/// Bytes that an origin serves at a path, with their conditional and partial responses.
 ///
-/// It knows `HEAD`, `If-None-Match`, `If-Modified-Since`, one byte range, and `If-Range`.
+/// It supports `HEAD`, `If-None-Match`, `If-Modified-Since`, one byte range, and `If-Range`.
 package struct OriginContent: Sendable {
   let bytes: [UInt8]
   let headers: HTTPFields
@@ -19,7 +19,7 @@ package struct OriginContent: Sendable {
     self.headers = fields
   }
 
-  /// The answer to a request with this method and these fields.
+  /// Returns the response to a request with this method and these fields.
   package func response(to method: HTTPRequest.Method, _ request: HTTPFields) -> OriginResponse {
     guard method == .get || method == .head else {
       var response = OriginResponse.plain(.methodNotAllowed, "only GET and HEAD\n")
@@ -34,7 +34,7 @@ package struct OriginContent: Sendable {
     return partial(range)
   }
 
-  /// The answer with one range of the bytes.
+  /// Returns the response with one range of the bytes.
   func partial(_ range: ByteRange) -> OriginResponse {
     guard let positions = range.positions(in: bytes.count) else {
       var response = OriginResponse.plain(.rangeNotSatisfiable, "")
@@ -44,7 +44,7 @@ package struct OriginContent: Sendable {
     return OriginResponse(status: .ok, headers: headers, bytes: bytes[...]).slice(positions)
   }
 
-  // RFC 9110 §15.4.5: what a cache needs to update its copy, without what describes the content.
+  // RFC 9110 §15.4.5: the fields by which a cache updates its copy, without those that describe the content.
   private var notModified: OriginResponse {
     var fields = headers
     for name: HTTPField.Name in [.contentType, .contentEncoding, .contentLanguage, .contentLength, .acceptRanges] {
@@ -58,7 +58,7 @@ package struct OriginContent: Sendable {
     if let tags = request[.ifNoneMatch] {
       return tags == "*" || headers[.eTag].map { EntityTag.list(tags, contains: $0) } ?? false
     }
-    // RFC 9110 §13.1.3 compares dates; like many servers, this one asks for the date it sent itself.
+    // RFC 9110 §13.1.3 compares dates; like many servers, this one accepts only the exact date that it has sent.
     guard let date = request[.ifModifiedSince] else { return false }
     return date == headers[.lastModified]
   }
@@ -71,14 +71,14 @@ package struct OriginContent: Sendable {
   }
 }
 
-/// How entity tags are compared.
+/// Comparison of entity tags.
 enum EntityTag {
-  /// Whether an `If-None-Match` list has that tag. RFC 9110 §8.8.3.2: the weak comparison ignores `W/`.
+  /// Returns `true` if an `If-None-Match` list contains the tag. RFC 9110 §8.8.3.2: the weak comparison ignores `W/`.
   static func list(_ list: String, contains tag: String) -> Bool {
     opaqueTags(list).contains { opaqueTags(tag).first == $0 } || list == tag
   }
 
-  /// What is between each pair of quotes; a comma may be part of it.
+  /// The texts between quotes; a text may contain commas.
   private static func opaqueTags(_ text: String) -> [Substring] {
     let pieces = text.split(separator: "\"", omittingEmptySubsequences: false)
     return stride(from: 1, to: pieces.count - 1, by: 2).map { pieces[$0] }
@@ -86,7 +86,7 @@ enum EntityTag {
 }
 
 extension OriginResponse {
-  /// A 206 with those positions of this whole response. RFC 9110 §15.3.7.
+  /// Returns a 206 with these positions of a whole response. RFC 9110 §15.3.7.
   func slice(_ positions: Range<Int>) -> OriginResponse {
     let start = bytes.startIndex
     var slice = self

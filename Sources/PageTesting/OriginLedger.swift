@@ -1,4 +1,4 @@
-/// What has happened at an origin so far.
+/// The records of an origin.
 struct OriginLedger: Sendable {
   struct Tally: Sendable {
     var requests = 0
@@ -14,7 +14,7 @@ struct OriginLedger: Sendable {
   private(set) var openConnections = 0
   private var tallies: [String: Tally] = [:]
 
-  /// The sums over everything that a pattern matches.
+  /// Returns the sums over all requests that match a pattern.
   func tally(of pattern: String) -> Tally {
     tallies.lazy.filter { PathPattern.matches(pattern, $0.key) }.reduce(into: Tally()) { sum, entry in
       sum.requests += entry.value.requests
@@ -57,7 +57,7 @@ struct OriginLedger: Sendable {
     if isComplete { tallies[request.path, default: Tally()].completedResponses += 1 }
   }
 
-  /// The last bytes of a response did not get out after all.
+  /// Records that the last bytes of a response could not be sent.
   mutating func lostEnd(of request: OriginRequest) {
     tallies[request.path, default: Tally()].completedResponses -= 1
   }

@@ -1,13 +1,13 @@
 import HTTPTypes
 import NIOCore
 
-/// Everything that an origin and its connections share.
+/// The state that an origin shares with its connections.
 struct OriginState: Sendable {
   enum Phase: Sendable {
     case accepting
-    /// Nothing listens; may follow and be followed by `accepting`.
+    /// No socket is listening; may follow and precede `accepting`.
     case refusing
-    /// The end.
+    /// The final state.
     case stopped
   }
 
@@ -18,18 +18,18 @@ struct OriginState: Sendable {
 
   var phase = Phase.accepting
   var routes = RouteTable<Route>()
-  /// Faults that are used up one by one.
+  /// The faults that apply to one request each.
   var scripts = RouteTable<ArraySlice<Fault>>()
-  /// Faults of every request that has no script.
+  /// The faults of all requests without a script.
   var standingFaults = RouteTable<Fault>()
   var heldPatterns: Set<String> = []
-  /// Where a request is answered before its body has come.
+  /// The patterns of requests that are answered before their bodies arrive.
   var headPatterns: Set<String> = []
   var baseline = FaultOrigin.Baseline()
   var ledger = OriginLedger()
   var listener: (any Channel)?
   private(set) var channels: [Int: any Channel] = [:]
-  /// Keeps the port ours while nothing listens.
+  /// Reserves the port while no socket is listening.
   let reservation: PortReservation
 
   init(_ reservation: PortReservation) {
@@ -40,7 +40,7 @@ struct OriginState: Sendable {
 // MARK: - Connections
 
 extension OriginState {
-  /// Returns the connection's number, nil when it came too late.
+  /// Returns the connection's number; `nil` if the origin no longer accepts it.
   mutating func connectionOpened(_ channel: any Channel) -> Int? {
     guard phase == .accepting else { return nil }
     let number = ledger.connectionOpened()
@@ -56,7 +56,7 @@ extension OriginState {
 
 // MARK: - Requests
 
-/// A request that is being answered, and what its answer is made of.
+/// A request with the parts of its response.
 struct Exchange: Sendable {
   let request: OriginRequest
   let fault: Fault
@@ -66,7 +66,7 @@ struct Exchange: Sendable {
 }
 
 extension OriginState {
-  /// Writes a request down, and decides what it gets.
+  /// Records a request, and decides its response.
   mutating func admit(_ received: ReceivedRequest, on connection: Int) -> Exchange {
     Exchange(
       request: ledger.began(received, on: connection),
@@ -76,7 +76,7 @@ extension OriginState {
       isHTTP10: received.isHTTP10)
   }
 
-  /// Whether responses to that target wait for their release.
+  /// Returns `true` if responses to the target wait for their release.
   func isHeld(_ target: String) -> Bool {
     guard phase != .stopped else { return false }
     return baseline.holdsResponses || heldPatterns.contains { PathPattern.matches($0, target) }

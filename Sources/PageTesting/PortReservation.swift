@@ -6,10 +6,10 @@
   import Darwin
 #endif
 
-/// A port of 127.0.0.1 that nobody else is given, whether the origin listens on it or not.
+/// Reserves a port of 127.0.0.1, whether the origin is listening on it or not.
 ///
-/// A bound socket that does not listen refuses connections, and with `SO_REUSEADDR` on both another one may
-/// listen at the same address.
+/// A bound socket that does not listen refuses connections. With `SO_REUSEADDR` on both, another socket may listen on
+/// the same address.
 final class PortReservation: Sendable {
   let port: Int
   private let descriptor: Int32

@@ -1,35 +1,35 @@
 import HTTPTypes
 
-/// An answer before it becomes bytes: what it says, how it is framed, where it is cut and how it ends.
+/// A response before it is encoded: its contents, its framing, and where and how it ends.
 struct ReplyDraft {
   enum Head {
-    /// Made from the response.
+    /// Made from the response's status and fields.
     case regular
     case verbatim([UInt8])
-    /// Not a byte is sent.
+    /// No byte is sent.
     case missing
   }
 
   enum Framing {
-    /// `Content-Length` is the body's size plus this many bytes.
+    /// `Content-Length` is the size of the body plus this number of bytes.
     case length(surplus: Int)
     case chunked(trailers: HTTPFields, isTerminated: Bool)
     case untilClose
   }
 
-  /// The request as it came, with the fields that the content may not have been shown.
+  /// The request as received, also with fields that the content did not see.
   let request: OriginRequest
   var response: OriginResponse
-  /// What happens before the head.
+  /// The steps before the head.
   var lead: [WireStep] = []
   var head = Head.regular
   var framing = Framing.length(surplus: 0)
-  /// How many bytes of the body are sent, nil for all.
+  /// The number of bytes of the body that are sent; `nil` for all.
   var cut: Int?
   var bytesPerSecond: Int?
-  /// How the connection ends, nil for what the client asked for.
+  /// The end of the connection; `nil` for the one that the client requested.
   var ending: WireEnding?
-  /// Whether the client gets what the response says.
+  /// `true` if the client gets the whole response.
   var isWhole = true
 
   init(_ response: OriginResponse, to request: OriginRequest) {
@@ -37,14 +37,14 @@ struct ReplyDraft {
     self.request = request
   }
 
-  /// Sends at most that many bytes of the body, then ends.
+  /// Sends at most this number of bytes of the body, then ends.
   mutating func breakOff(after bytes: Int? = nil, with ending: WireEnding) {
     cut = bytes
     self.ending = ending
     isWhole = false
   }
 
-  /// Sends nothing at all.
+  /// Sends no byte.
   mutating func saySilently(_ ending: WireEnding) {
     head = .missing
     breakOff(after: 0, with: ending)

@@ -2,7 +2,7 @@ import HTTPTypes
 import NIOCore
 import NIOHTTP1
 
-/// A request that has come in whole, before the origin gives it a number.
+/// A complete request, before the origin numbers it.
 struct ReceivedRequest: Sendable {
   var method: HTTPRequest.Method
   var path: String
@@ -11,7 +11,7 @@ struct ReceivedRequest: Sendable {
   var bodySize = 0
   var trailers = HTTPFields()
   var began: ContinuousClock.Instant
-  /// Whether the client wants to use the connection again.
+  /// `true` if the client wants to reuse the connection.
   var isPersistent: Bool
   var isHTTP10: Bool
 
@@ -20,13 +20,13 @@ struct ReceivedRequest: Sendable {
     path = head.uri
     headers = HTTPFields(head.headers)
     self.began = began
-    // The decoder reads nothing more after a request that asks for another protocol.
+    // The decoder reads nothing after a request for another protocol.
     isPersistent = head.isKeepAlive && !head.headers.contains(name: "upgrade") && head.method != .CONNECT
     isHTTP10 = head.version == .http1_0
   }
 }
 
-/// Puts the parts of one request after the other together.
+/// Assembles the parts of consecutive requests.
 struct RequestAssembler {
   private let recordedBodyBytes: Int
   private var partial: ReceivedRequest?
@@ -35,20 +35,20 @@ struct RequestAssembler {
     self.recordedBodyBytes = recordedBodyBytes
   }
 
-  /// Whether the client waits for `100 Continue` before it sends the body.
+  /// `true` if the client waits for `100 Continue` before it sends the body.
   private(set) var awaitsContinue = false
 
-  /// Says that `100 Continue` is on its way.
+  /// Records that `100 Continue` was sent.
   mutating func answeredContinue() {
     awaitsContinue = false
   }
 
-  /// The target of the request that came last.
+  /// The target of the latest request.
   private(set) var path: String?
 
-  /// Takes the next part, and returns the request when that was its last, or all that is waited for.
+  /// Adds a part, and returns the request when it is complete, or when its head suffices.
   ///
-  /// - Parameter isHeadEnough: whether a request for a target is answered before its body has come.
+  /// - Parameter isHeadEnough: returns `true` if requests for a target are answered before their bodies arrive.
   mutating func add(
     _ part: HTTPServerRequestPart, at now: ContinuousClock.Instant, isHeadEnough: (String) -> Bool
   ) -> ReceivedRequest? {
@@ -75,7 +75,7 @@ struct RequestAssembler {
 }
 
 extension HTTPFields {
-  /// The fields in their order; those whose name is no token are left out.
+  /// The fields in their order; fields with invalid names are left out.
   init(_ headers: HTTPHeaders) {
     self.init()
     for (name, value) in headers {

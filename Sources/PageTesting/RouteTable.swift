@@ -1,11 +1,11 @@
-/// Values by path pattern; the most specific pattern that matches a request wins.
+/// Values by path pattern; the most specific pattern that matches a request applies.
 ///
-/// From the most to the least specific: a path with its query (`/a.js?v=1`), a path (`/a.js`, whatever the
-/// query), a prefix (`/api/*`), the longer the better.
+/// From the most to the least specific: a path with its query (`/a.js?v=1`), a path (`/a.js`, with any query), a prefix
+/// (`/api/*`), longer ones first.
 struct RouteTable<Value: Sendable>: Sendable {
   private var values: [String: Value] = [:]
 
-  /// The value of exactly that pattern.
+  /// The value of exactly this pattern.
   subscript(pattern: String) -> Value? {
     get { values[pattern] }
     set { values[pattern] = newValue }
@@ -15,7 +15,7 @@ struct RouteTable<Value: Sendable>: Sendable {
     pattern(for: target).flatMap { values[$0] }
   }
 
-  /// The pattern whose value a request gets.
+  /// Returns the pattern that applies to a request.
   func pattern(for target: String) -> String? {
     if values[target] != nil { return target }
     let path = PathPattern.path(of: target)
@@ -25,7 +25,7 @@ struct RouteTable<Value: Sendable>: Sendable {
   }
 }
 
-/// How a pattern is read: `/a.js?v=1`, `/a.js`, or `/api/*`.
+/// The forms of a pattern: `/a.js?v=1`, `/a.js`, or `/api/*`.
 enum PathPattern {
   static func isPrefix(_ pattern: String) -> Bool {
     pattern.hasSuffix("*")
@@ -36,7 +36,7 @@ enum PathPattern {
     return pattern == target || pattern == path(of: target)
   }
 
-  /// The target without its query.
+  /// Returns the target without its query.
   static func path(of target: String) -> String {
     target.firstIndex(of: "?").map { String(target[..<$0]) } ?? target
   }

@@ -1,25 +1,25 @@
-/// Bytes for one write.
+/// The bytes of one write.
 struct WirePiece: Sendable {
   var prefix: [UInt8] = []
-  /// The part that counts as the body's.
+  /// The bytes that belong to the body.
   var body: ArraySlice<UInt8> = []
   var suffix: [UInt8] = []
-  /// Whether nothing is written after it.
+  /// `true` if no write follows.
   var isLast: Bool
 }
 
-/// Walks through a plan: says what to do next, and leaves the doing to the connection.
+/// Steps through a plan: returns each next step, which the connection executes.
 struct WireCursor: Sendable {
   enum Action: Sendable {
     case write(WirePiece)
-    /// Ask again then.
+    /// No write before this time.
     case wait(until: ContinuousClock.Instant)
-    /// Ask again when the socket takes more.
+    /// No write until the socket accepts more bytes.
     case waitUntilWritable
     case end(WireEnding)
   }
 
-  /// A write holds no more of the body than this, so that big bodies are not copied whole.
+  /// The limit of body bytes in one write, so that large bodies are not copied whole.
   private static let pieceSize = 64 * 1024
   private static let chunkSize = 8 * 1024
 
@@ -75,14 +75,14 @@ struct WireCursor: Sendable {
     if rest.count > size { steps = [remaining(rest.dropFirst(size))] + steps }
     let piece = WirePiece(body: rest.prefix(size), isLast: steps.isEmpty)
     if let bytesPerSecond {
-      // Late timers are made up for, but a client that did not read for a while gets no burst.
+      // Late timers are compensated for, but a client that paused its reading gets no burst.
       let start = max(nextWrite ?? now, now - .milliseconds(100))
       nextWrite = start + .nanoseconds(Int64(piece.body.count) * 1_000_000_000 / Int64(bytesPerSecond))
     }
     return .write(piece)
   }
 
-  /// A slow body goes out in about fifty writes a second.
+  /// The bytes of one write of a slow body, which is sent in about fifty writes a second.
   private var pacedSize: Int {
     bytesPerSecond.map { max(1, $0 / 50) } ?? .max
   }

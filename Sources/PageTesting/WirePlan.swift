@@ -1,38 +1,38 @@
 import HTTPTypes
 import NIOHTTP1
 
-/// What happens on the connection, one after the other.
+/// A step of a response on the connection.
 enum WireStep: Sendable {
   case pause(Duration)
-  /// Heads and framing, sent as they are.
+  /// Heads and framing, which are sent unchanged.
   case raw([UInt8])
   case body(ArraySlice<UInt8>)
-  /// A body that each write makes one chunk of.
+  /// A body that is sent with one chunk for each write.
   case chunkedBody(ArraySlice<UInt8>)
 }
 
-/// What becomes of the connection after an answer.
+/// The end of a response on its connection.
 enum WireEnding: Sendable {
-  /// The next request may come.
+  /// The connection stays open for the next request.
   case keepAlive
   case close
-  /// RST instead of FIN.
+  /// The connection ends with RST instead of FIN.
   case reset
-  /// Nothing more, until the client leaves.
+  /// No further byte is sent until the client disconnects.
   case stall
 }
 
-/// Everything that the origin does to answer one request.
+/// All steps of a response to one request.
 struct WirePlan: Sendable {
   var steps: [WireStep]
   let ending: WireEnding
   let bytesPerSecond: Int?
-  /// Whether the client gets all of the response.
+  /// `true` if the client gets the whole response.
   let isWhole: Bool
 
   /// - Parameters:
-  ///   - isPersistent: whether the client wants to use the connection again.
-  ///   - isHTTP10: whether keeping it has to be said.
+  ///   - isPersistent: `true` if the client wants to reuse the connection.
+  ///   - isHTTP10: `true` if a persistent connection must be announced.
   init(_ draft: ReplyDraft, isPersistent: Bool, isHTTP10: Bool) {
     let response = draft.response
     let isBodyless = draft.request.method == .head || response.status.hasNoContent
@@ -71,11 +71,11 @@ extension ReplyDraft {
 }
 
 extension ReplyDraft.Framing {
-  /// Adds the fields that tell where the body ends.
+  /// Adds the fields that give the length of the body.
   fileprivate func describe(_ response: OriginResponse, in fields: inout HTTPFields) {
     switch self {
     case .length(let surplus):
-      // RFC 9110 §8.6: never with 1xx and 204; with 304 it could only be wrong.
+      // RFC 9110 §8.6: 1xx and 204 must not have it, and with 304 it could only be wrong.
       guard !response.status.hasNoContent, surplus != 0 || fields[.contentLength] == nil else { return }
       fields[.contentLength] = String(max(0, response.bytes.count + surplus))
     case .chunked(let trailers, _):
@@ -89,7 +89,7 @@ extension ReplyDraft.Framing {
 }
 
 extension HTTPResponse.Status {
-  /// RFC 9112 §6.3: the head is all there is.
+  /// RFC 9112 §6.3: the response consists of its head.
   fileprivate var hasNoContent: Bool {
     kind == .informational || self == .noContent || self == .notModified
   }
@@ -99,15 +99,15 @@ extension HTTPResponse.Status {
 
 /// Writes the heads of HTTP/1.1 messages.
 enum HeadText {
-  /// A status line, the fields, and the empty line.
+  /// Returns a status line, the fields, and the empty line.
   ///
-  /// - Parameter phrase: empty for the one that usually goes with the code.
+  /// - Parameter phrase: the reason phrase; empty for the usual one of the code.
   static func bytes(_ code: Int, _ fields: HTTPFields, phrase: String = "") -> [UInt8] {
     let phrase = phrase.isEmpty ? HTTPResponseStatus(statusCode: code).reasonPhrase : phrase
     return Array("HTTP/1.1 \(code) \(phrase)\r\n".utf8) + lines(fields) + Array("\r\n".utf8)
   }
 
-  /// The fields, one a line, without the empty line that ends them.
+  /// Returns the fields, one per line, without the empty line after them.
   static func lines(_ fields: HTTPFields) -> [UInt8] {
     fields.flatMap { Array("\($0.name.rawName): \($0.value)\r\n".utf8) }
   }
