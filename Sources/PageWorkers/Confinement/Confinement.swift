@@ -36,14 +36,14 @@ enum Confinement {
     take(.orphanhood) { failure(pk_prctl(PR_SET_PDEATHSIG, UInt(SIGKILL), 0)) }
     if let parent, getppid() != parent { _exit(0) }
     take(.privileges) { failure(pk_prctl(PR_SET_NO_NEW_PRIVS, 1, 0)) }
-    // Namespaces take a user namespace, unless the process is privileged; and that one a process of one thread. Each
-    // by itself: what is refused here must not refuse the rest.
+    // Namespaces need a user namespace, unless the process is privileged; and a user namespace needs a process with one
+    // thread. Each namespace is requested by itself, so that one that is refused does not prevent the others.
     if !omitted.isSuperset(of: [.network, .ipc]) { _ = unshare(Namespace.user) }
     take(.network) { failure(unshare(Namespace.network)) }
     take(.ipc) { failure(unshare(Namespace.ipc)) }
     take(.capabilities, dropCapabilities)
     take(.limits, lowerLimits)
-    // Pages wait for each other, not the daemon for them.
+    // Pages yield the processor to the daemon.
     setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 5)
     let ruleset = Landlock.Ruleset(version: Landlock.version)
     take(.files) { restrictFiles(ruleset) }
@@ -59,8 +59,8 @@ enum Confinement {
 
   private static func restrictFiles(_ ruleset: Landlock.Ruleset?) -> String? {
     guard let ruleset else { return "Landlock: \(String(cString: strerror(errno)))" }
-    // Without the first Foundation makes the same identifier again and again. In the second libdispatch looks at its
-    // own threads, and ends the process where it may not.
+    // Without the first, Foundation makes the same identifier every time. In the second, libdispatch looks at its own
+    // threads, and ends the process if it may not.
     let paths = ["/dev/urandom", "/proc/self"]
     let descriptors = paths.map { open($0, Self.pathOnly | O_CLOEXEC) }
     defer { for descriptor in descriptors where descriptor >= 0 { close(descriptor) } }
@@ -70,8 +70,8 @@ enum Confinement {
     return Landlock.restrict(ruleset, readable: descriptors)
   }
 
-  /// Opens what the handler of trapped calls needs. That also keeps the kernel from forgetting the folder of the process
-  /// in /proc, and with it Landlock's rule.
+  /// Opens the folder that the handler of trapped calls needs. The open descriptor also makes the kernel keep the
+  /// process's folder in /proc, and with it Landlock's rule.
   private static func openThreadsFolder() -> String? {
     let folder = open("/proc/self/task", Self.pathOnly | O_CLOEXEC)
     guard folder >= 0, folder == pk_threads_descriptor || dup2(folder, pk_threads_descriptor) >= 0 else {
@@ -104,8 +104,8 @@ enum Confinement {
     return failure(Int32(result))
   }
 
-  /// No core is left, few descriptors can be had. Address space is the engine's to reserve: its size
-  /// says nothing of memory in use.
+  /// Forbids core files and limits the descriptors. The address space has no limit: the engine reserves more than it
+  /// uses.
   private static func lowerLimits() -> String? {
     let limits: [(__rlimit_resource, UInt)] = [(RLIMIT_CORE, 0), (RLIMIT_NOFILE, 64)]
     for (resource, value) in limits {

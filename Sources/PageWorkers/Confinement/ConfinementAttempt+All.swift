@@ -1,8 +1,8 @@
 import CLinux
 import Foundation
 
-/// Arguments are such that a call that is allowed does no harm: signals that are ignored, limits as they are, pointers
-/// to nowhere where the right to call is looked at first.
+/// The arguments are harmless if a call is allowed: ignored signals, present limits, and invalid pointers in calls
+/// whose permission is checked first.
 extension ConfinementAttempt {
   static var all: [ConfinementAttempt] {
     processes + processFiles + files + network + programs + privileges + kernel + needs
@@ -120,7 +120,7 @@ extension ConfinementAttempt {
       .init("write /proc/<other>/comm") { opening("/proc/\($0.process)/comm", O_WRONLY) },
       .init("write /proc/<other>/oom_score_adj") { opening("/proc/\($0.process)/oom_score_adj", O_WRONLY) },
       .init("list /proc") { _ in opening("/proc", O_RDONLY | O_DIRECTORY) },
-      // The other's, unless this process has a network of its own.
+      // The file of the other process, unless this process has its own network.
       .init("see the machine's connections in /proc/net") { target in
         guard let connections = try? String(contentsOfFile: "/proc/net/tcp", encoding: .utf8) else { return -1 }
         errno = EACCES
@@ -375,7 +375,7 @@ extension ConfinementAttempt {
     }
   }
 
-  // MARK: What a worker needs
+  // MARK: Necessary calls
 
   private static let needs: [ConfinementAttempt] = [
     .init("read random bytes", isNeeded: true) { _ in opening("/dev/urandom") },

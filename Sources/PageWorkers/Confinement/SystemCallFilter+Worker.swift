@@ -6,11 +6,11 @@ extension SystemCallFilter {
   ///
   /// The list was measured: `scripts/worker-calls` runs a daemon under strace, renders and opens all bundles of
   /// `bundles/` and one that uses the engine's compilers, collector, WebAssembly, dates, collation, timers and modules,
-  /// and counts what the workers call once they are confined. (The tests of workers were traced in the same way.) The
-  /// groups name what was seen, then, behind `Also`, what other versions of the C library or the arm64 kernel have in
-  /// its place. What was seen and is refused, since everything works without it: `socket` (the engine wants to write to
-  /// systemd's journal), `setpriority` and `sched_setscheduler` (they could be used on other processes), and
-  /// `newfstatat` with a path (ICU looks for its data files).
+  /// and counts the calls of the confined workers. (The tests of workers were traced in the same way.) Each group has
+  /// the observed calls and then, after `Also`, those of other versions of the C library or of the arm64 kernel. Some
+  /// observed calls are refused, since everything works without them: `socket` (the engine wants to write to systemd's
+  /// journal), `setpriority` and `sched_setscheduler` (they could be used on other processes), and `newfstatat` with a
+  /// path (ICU looks for its data files).
   ///
   /// - Parameter pid: the worker's own.
   static func worker(pid: pid_t) -> SystemCallFilter {

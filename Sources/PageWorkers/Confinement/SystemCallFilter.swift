@@ -20,23 +20,23 @@ struct SystemCallFilter {
     }
   }
 
-  /// Holds if the bits of an argument that `mask` has are those of `value`.
+  /// Holds if the bits of an argument in `mask` equal those of `value`.
   struct Condition {
     let argument: UInt32
     let mask: UInt64
     let value: UInt64
 
-    /// The kernel looks at the lower half of an `int` alone.
+    /// Compares the lower half of an argument, as the kernel does for an `int`.
     static func int(_ argument: UInt32, is value: Int32) -> Condition {
       Condition(argument: argument, mask: 0xffff_ffff, value: UInt64(UInt32(bitPattern: value)))
     }
 
-    /// No other bits than these are set in an `int`.
+    /// Holds if an `int` has no bits other than these.
     static func int(_ argument: UInt32, within bits: Int32) -> Condition {
       Condition(argument: argument, mask: UInt64(~UInt32(bitPattern: bits)), value: 0)
     }
 
-    /// A pointer is null, or a long is 0.
+    /// Holds if a pointer is null, or a long is 0.
     static func isZero(_ argument: UInt32) -> Condition { Condition(argument: argument, mask: .max, value: 0) }
   }
 
@@ -98,7 +98,7 @@ struct SystemCallFilter {
   /// - Returns: the reason of a failure; `nil` on success.
   func install() -> String? {
     #if !arch(x86_64) && !arch(arm64)
-      return "seccomp: this processor's calls are not known"
+      return "seccomp: the system calls of this processor are unknown"
     #endif
     var program = program
     program.append(Self.end(.fail(EPERM)))

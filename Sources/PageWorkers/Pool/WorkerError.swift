@@ -61,10 +61,10 @@ package enum KillReason: Hashable, Sendable, Codable, CustomStringConvertible {
   package var description: String {
     switch self {
     case .time(let took?, let limit):
-      "a script ran for \(Self.tenths(took)) s, \(Self.tenths(limit)) s are allowed (--page-time)"
+      "a script ran for \(Self.tenths(took)) s, the limit is \(Self.tenths(limit)) s (--page-time)"
     case .time(nil, let limit): "a script ran for longer than \(Self.tenths(limit)) s (--page-time)"
     case .memory(let found, let limit):
-      "\(found >> 20) MiB of memory were in use, \(limit >> 20) MiB are allowed (--worker-memory)"
+      "\(found >> 20) MiB of memory were in use, the limit is \(limit >> 20) MiB (--worker-memory)"
     case .silence: "the worker did not answer"
     case .malformed(let reason): "the worker sent an invalid message: \(reason)"
     case .ended(let how): "the worker process has ended: \(how)"

@@ -29,7 +29,7 @@ package actor WorkerPool: Service {
     package var frameworks: [BundleType: String] = [:]
     /// Texts of scripts that run in a page before its bundle.
     package var preludes: [BundleType: String] = [:]
-    /// The advice how to give the framework for a type of bundles.
+    /// The advice for giving the framework for a type of bundles.
     package var frameworkAdvice: @Sendable (BundleType) -> String = {
       "name its file with renderhost's --framework \($0.rawValue)=FILE"
     }
@@ -37,7 +37,7 @@ package actor WorkerPool: Service {
     package var preludeAdvice: @Sendable (BundleType) -> String = {
       "name its file with renderhost's --prelude \($0.rawValue)=FILE"
     }
-    /// The advice how to have web sockets, which pages in workers lack; empty for none.
+    /// The advice for using web sockets, which pages in workers lack; empty for none.
     package var socketAdvice = ""
     /// The number of engines that a worker keeps for further pages. The refs of elements continue from page to page.
     package var readyEngines = 1

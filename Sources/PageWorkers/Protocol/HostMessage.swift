@@ -36,11 +36,11 @@ package struct WorkerSetUp: Codable, Sendable {
   var frameworks: [String: String]
   /// Texts of scripts that run in a page before its bundle, by the type of bundles.
   var preludes: [String: String]
-  /// The advice how to give the framework, by the type of bundles.
+  /// The advice for giving the framework, by the type of bundles.
   var frameworkAdvice: [String: String]
   /// The advice for preludes.
   var preludeAdvice: [String: String]
-  /// The advice how to have web sockets; empty for none.
+  /// The advice for using web sockets; empty for none.
   var socketAdvice: String
   /// The number of engines kept for further pages.
   var readyEngines: Int

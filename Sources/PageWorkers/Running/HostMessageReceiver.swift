@@ -67,7 +67,7 @@ final class HostMessageReceiver: Sendable {
     do {
       let (reply, payload) = try await body()
       guard payload.count <= Frame.limit - (1 << 20) else {
-        return socket.post(.failed(call: call, .refused("what is to be seen of the page has \(payload.count) bytes")))
+        return socket.post(.failed(call: call, .refused("the view of the page is too long: \(payload.count) bytes")))
       }
       await socket.send(.done(call: call, reply), payload)
     } catch {

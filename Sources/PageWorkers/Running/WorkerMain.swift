@@ -28,12 +28,13 @@ package enum WorkerMain {
       let board = SharedHeartbeats(descriptor: boardDescriptor, isWritable: true)
     else { refuse("\(program) worker is started by \(program), not by hand\(advice)") }
     close(boardDescriptor)
-    // The file is opened on the first use, and cannot be opened later.
+    // The file is opened at the first use; after the confinement it cannot be opened.
     _ = ScriptLimits.residentBytesNow()
-    // The engine's library cannot be loaded later either. Without it each page fails to open with the reason.
+    // The engine's library cannot be loaded after the confinement either. Without it each page fails to open with the
+    // reason.
     try? ScriptGroup.loadEngine()
-    // As many of malloc's arenas as scripts that run at a time. It makes eight for each processor, and in each stays
-    // what the pages of one thread have used: 0.6 MB of a page's memory.
+    // One malloc arena for each script that runs at a time. The default is eight for each processor, and each arena
+    // keeps the memory of the pages of one thread: 0.6 MB for a page.
     _ = mallopt(M_ARENA_MAX, CInt(ProcessInfo.processInfo.activeProcessorCount))
     let report = Confinement.apply(parent: parent)
     let socket = WorkerSocket(socketDescriptor)

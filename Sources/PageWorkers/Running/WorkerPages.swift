@@ -61,7 +61,7 @@ import Synchronization
   }
 
   func open(_ number: UInt64, _ opening: PageOpening, _ source: [UInt8]) async throws -> (PageReply, [UInt8]) {
-    guard let url = PageURL(opening.url) else { throw PageFault.refused("\"\(opening.url)\" is no URL of a page") }
+    guard let url = PageURL(opening.url) else { throw PageFault.refused("\"\(opening.url)\" is not the URL of a page") }
     let registry = PageRegistry(parent: environment.registry)
     registry.register(RelayedResources(relay: relay, page: number) as any ResourceRequestHandling)
     registry.register(RelayedStorage(relay: relay, page: number) as any StorageProviding, as: \.storage)
