@@ -7,8 +7,8 @@ struct Bundlectl: AsyncParsableCommand {
     commandName: "bundlectl",
     abstract: "Keeps the JavaScript bundles of pages on disk, checked against the server's MD5s.",
     discussion: """
-      Exit status: 0 when all is well, 1 when something failed (the rest is kept and said), 64 for wrong usage, \
-      130 when interrupted.
+      Exit status: 0 on success, 1 when something failed (the rest is done, and each failure is reported), 64 for \
+      wrong usage, 130 when interrupted.
       """,
     version: "bundlectl \(Version.current)",
     subcommands: [

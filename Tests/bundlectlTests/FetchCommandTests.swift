@@ -59,7 +59,7 @@ struct FetchCommandTests {
       let offline = try await Self.fetch(site, "/a", "--policy", "cacheThenNetwork")
       #expect(offline.output == "two")
       #expect(offline.status == 1)
-      #expect(offline.error.contains("this is what was stored"))
+      #expect(offline.error.contains("this is the stored answer"))
     }
   }
 

@@ -61,7 +61,7 @@ struct FetchScriptTests {
           #"{"id": 4, "url": "nonsense"}"#, #"{"id": 5, "url": "http://127.0.0.1/", "policy": "none"}"#,
         ])
       #expect((answers["1"]?["error"] as? String)?.contains("connection ended") == true)
-      #expect((answers["<null>"]?["error"] as? String)?.contains("no request") == true)
+      #expect((answers["<null>"]?["error"] as? String)?.contains("not a request") == true)
       #expect((answers["4"]?["error"] as? String)?.contains("nonsense") == true)
       #expect((answers["5"]?["error"] as? String)?.contains("policy") == true)
     }

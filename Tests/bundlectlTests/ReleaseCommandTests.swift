@@ -37,7 +37,7 @@ struct ReleaseCommandTests {
       #expect(try await Self.page(site) == "var a = 1")
       let status = try await Self.bundlectl(site, "status").output
       #expect(status.contains("it stays current until \"bundlectl release follow\""))
-      #expect(status.contains("release r2 is here, and waits"))
+      #expect(status.contains("release r2 is complete, and waits"))
       let json = try await Self.bundlectl(site, "status", "--json").json
       let source = try #require((json["sources"] as? [[String: Any]])?.first)
       #expect(source["heldSince"] is String)

@@ -31,7 +31,7 @@ struct RenderFaultTests {
     try await Site.running { (site: Site) async throws in
       let result = try await Self.render(site, Self.head + "var a = 1", "--json")
       #expect(result.status == 1)
-      #expect(result.error.contains("has made no body"))
+      #expect(result.error.contains("has created no body"))
       #expect(try result.json["state"] as? String == "empty")
       let late = try await Self.render(
         site,
@@ -106,10 +106,10 @@ struct RenderFaultTests {
         atPath: site.folder.file("a.png"), contents: Data([0x89, 0x50, 0x4E, 0x47, 0xFF]))
       let picture = try await Command.run("render", site.folder.file("a.png"), "--store", site.store)
       #expect(picture.status == 1)
-      #expect(picture.error.contains("is no bundle: it is not UTF-8 text"), "\(picture.error)")
+      #expect(picture.error.contains("is not a bundle: it is not UTF-8 text"), "\(picture.error)")
       #expect(!picture.error.contains("no body"))
       let empty = try await Command.run("render", "/dev/null", "--store", site.store)
-      #expect(empty.error.contains("/dev/null is no bundle: it is empty"), "\(empty.error)")
+      #expect(empty.error.contains("/dev/null is not a bundle: it is empty"), "\(empty.error)")
       let folder = try await Command.run("render", "/tmp", "--store", site.store)
       #expect(folder.error.contains("/tmp is a folder"), "\(folder.error)")
     }
@@ -122,7 +122,7 @@ struct RenderFaultTests {
       let result = try await Self.render(site, script, "--fail-on", "warning")
       #expect(result.status == 1)
       #expect(
-        result.error.contains("1 thing that nobody registered, which --fail-on warning counts"), "\(result.error)")
+        result.error.contains("1 unregistered name, which --fail-on warning counts"), "\(result.error)")
     }
   }
 

@@ -47,11 +47,13 @@ struct RenderReportTests {
     try await Site.running { (site: Site) async throws in
       let result = try await Self.render(site, Self.counter, "--fire", "999:click")
       #expect(result.status == 1)
-      #expect(result.error.contains("there is no element 999; click is heard by"))
+      #expect(result.error.contains("there is no element 999; elements that listen to click"))
       #expect(result.error.contains("(text \"0\")"))
       #expect(result.output.contains("text #"))
       let body = try await Self.render(site, Self.counter, "--fire", "_root:longpress")
-      #expect(body.error.contains("the div _root has no event longpress; nothing hears longpress, only click, swipe"))
+      #expect(
+        body.error.contains(
+          "the div _root has no event longpress; no element listens to longpress, only to click, swipe"))
       #expect(try await Self.render(site, Self.counter, "--fire", "click").status == 64)
     }
   }

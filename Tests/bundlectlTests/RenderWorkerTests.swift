@@ -21,7 +21,7 @@ struct RenderWorkerTests {
 
     // On a busy machine the process may be lost before its script has used its time: that sentence has the same limit.
     static let time = ["0.5 s", "(--page-time)"]
-    static let memory = ["it wanted more memory than the 256 MiB that its process may have (--memory)"]
+    static let memory = ["it exceeded the memory limit of its process, 256 MiB (--memory)"]
   }
 
   private static let hostile = [

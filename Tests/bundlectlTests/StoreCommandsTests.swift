@@ -65,7 +65,7 @@ struct StoreCommandsTests {
       try site.damage("var a = 1")
       let result = try await Command.run("verify", "--repair", "--store", site.store)
       #expect(
-        result.output.contains("3 of 3 are what they should be, 1 of them repaired; all is well"), "\(result.output)")
+        result.output.contains("3 of 3 are intact, 1 of them repaired; no problems"), "\(result.output)")
     }
   }
 

@@ -30,10 +30,10 @@ package struct HostCommand: AsyncParsableCommand {
           renderhost --gateway 127.0.0.1:8081 --origin https://api.example.com --store /var/lib/renderhost
           renderhost --config /etc/renderhost/config.json --check-config
 
-        Signals: SIGHUP reads the certificate again and verifies all bundles again; SIGTERM and SIGINT finish what is \
-        under way.
+        Signals: SIGHUP reads the certificate again and verifies all bundles again; SIGTERM and SIGINT let requests \
+        under way end.
 
-        Exit status: 0 when stopped or when the settings are good, 1 when something is wrong, 64 for wrong usage.
+        Exit status: 0 when stopped or when the settings are valid, 1 for an error, 64 for wrong usage.
         """,
       version: "renderhost \(HostVersion.text)")
   }

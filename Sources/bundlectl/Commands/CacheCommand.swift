@@ -5,11 +5,11 @@ import PageKit
 
 struct CacheCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "cache", abstract: "Look into the response cache, and tidy it.",
+    commandName: "cache", abstract: "Show and clean the response cache.",
     subcommands: [Stats.self, List.self, Clear.self, Prune.self, Keep.self, Unkeep.self])
 
   struct Stats: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Show how much is stored.")
+    static let configuration = CommandConfiguration(abstract: "Show the size of the response cache.")
 
     @Flag(name: .long, help: "Print one JSON object.")
     var json = false
@@ -42,7 +42,7 @@ struct CacheCommand: AsyncParsableCommand {
   }
 
   struct List: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "List what is stored, most recently used first.")
+    static let configuration = CommandConfiguration(abstract: "List the stored responses, most recently used first.")
 
     @Flag(name: .long, help: "Print one JSON object.")
     var json = false
@@ -96,13 +96,13 @@ struct CacheCommand: AsyncParsableCommand {
 
   struct Clear: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Remove what is stored for a URL, or everything, what is kept too.",
-      discussion: "Regions are cleared one by one, with --region; cookies stay.")
+      abstract: "Remove the response stored for a URL, or all of them, kept ones too.",
+      discussion: "Each region is cleared separately, with --region; cookies stay.")
 
     @Argument(help: "The URL; none for everything.", completion: Completions.responses)
     var url: String?
 
-    @Flag(name: .long, help: "What a shared cache has stored for the URL.")
+    @Flag(name: .long, help: "Use the response that a shared cache has stored.")
     var shared = false
 
     @Flag(name: .long, help: "Print one JSON object.")
@@ -118,14 +118,14 @@ struct CacheCommand: AsyncParsableCommand {
         if url == nil {
           Terminal.output.line("removed \(Formatting.count(removed, "response"))")
         } else {
-          Terminal.output.line(removed == 0 ? "nothing was stored for it" : "removed")
+          Terminal.output.line(removed == 0 ? "nothing was stored for the URL" : "removed")
         }
       }
     }
   }
 
   struct Prune: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Remove what is no longer fresh; what is kept stays.")
+    static let configuration = CommandConfiguration(abstract: "Remove responses that are not fresh; kept ones stay.")
 
     @Flag(name: .long, help: "Print one JSON object.")
     var json = false
@@ -155,12 +155,12 @@ struct CacheCommand: AsyncParsableCommand {
 
   struct Keep: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Keep what is stored for a URL for offline use: no eviction takes it.")
+      abstract: "Keep the response stored for a URL for offline use: it is never evicted.")
 
     @Argument(help: "The URL.", completion: Completions.responses)
     var url: String
 
-    @Flag(name: .long, help: "What a shared cache has stored for the URL.")
+    @Flag(name: .long, help: "Use the response that a shared cache has stored.")
     var shared = false
 
     @Flag(name: .long, help: "Print one JSON object.")
@@ -174,7 +174,7 @@ struct CacheCommand: AsyncParsableCommand {
         guard try await cache.cache().keep(key) else {
           if let release = try await cache.release(withFile: url) {
             throw CommandError(
-              "\(key.name) is a file of release \(release.name), and stored as long as that is: there is nothing to keep"
+              "\(key.name) is a file of release \(release.name), and stays as long as the release: it needs no keeping"
             )
           }
           throw CommandError(
@@ -187,12 +187,12 @@ struct CacheCommand: AsyncParsableCommand {
   }
 
   struct Unkeep: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Let what is stored for a URL be evicted again.")
+    static let configuration = CommandConfiguration(abstract: "Let the response stored for a URL be evicted again.")
 
     @Argument(help: "The URL.", completion: Completions.responses)
     var url: String
 
-    @Flag(name: .long, help: "What a shared cache has stored for the URL.")
+    @Flag(name: .long, help: "Use the response that a shared cache has stored.")
     var shared = false
 
     @Flag(name: .long, help: "Print one JSON object.")

@@ -10,7 +10,7 @@ struct CatCommand: AsyncParsableCommand {
   var bundle: String
 
   @Option(
-    name: .long, help: ArgumentHelp("The source NAME belongs to, where the store has several.", valueName: "url|file"),
+    name: .long, help: ArgumentHelp("The source of the bundle, if the store has several.", valueName: "url|file"),
     completion: .file(extensions: ["json"]))
   var manifest: String?
 

@@ -6,7 +6,7 @@ import PageKit
 struct DoctorCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "doctor",
-    abstract: "Check what a preload needs: the store, space, the server, its manifest, the clock, the libraries.")
+    abstract: "Check the requirements of a preload: store, space, server, manifest, clock, libraries.")
 
   @OptionGroup var source: SourceOptions
   @OptionGroup var store: StoreOptions
@@ -83,7 +83,7 @@ struct DoctorCommand: AsyncParsableCommand {
   private func checkServer(_ opened: BundleStore?, _ checks: inout [Check]) async -> HTTPDate? {
     do {
       guard let url = try await serverURL(opened) else {
-        checks.append(Check(name: "server", ok: nil, detail: "not asked: name a manifest with --manifest URL"))
+        checks.append(Check(name: "server", ok: nil, detail: "not checked: give a manifest with --manifest URL"))
         return nil
       }
       let fields = OriginFields(try source.fields(), for: url)
@@ -113,7 +113,7 @@ struct DoctorCommand: AsyncParsableCommand {
       var url = try source.manifest.map { try PageURL(manifestArgument: $0) }
       if url == nil { url = try await opened?.sources().first?.url }
       guard let url else {
-        return Check(name: "manifest", ok: nil, detail: "not asked: name one with --manifest URL|FILE")
+        return Check(name: "manifest", ok: nil, detail: "not checked: give one with --manifest URL|FILE")
       }
       let fields = OriginFields(try source.fields(), for: url)
       return try await CurlTransport.using(.init(certificateAuthorities: source.caFile)) { transport in
@@ -152,7 +152,7 @@ struct DoctorCommand: AsyncParsableCommand {
     let ok = abs(difference) <= Self.clockTolerance
     let detail =
       ok
-      ? "\(now), as the server has it"
+      ? "\(now), the same as the server's"
       : "\(now) is \(Formatting.seconds(abs(difference))) \(difference > 0 ? "ahead of" : "behind") the server's: set the clock"
     checks.append(Check(name: "clock", ok: ok, detail: detail))
   }

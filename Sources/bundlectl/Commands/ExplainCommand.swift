@@ -5,14 +5,14 @@ import PageKit
 struct ExplainCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "explain",
-    abstract: "Tell what would be done with a request now, and by which rule.",
-    discussion: "Asks no server.")
+    abstract: "Show how the cache would answer a request now, and by which rule.",
+    discussion: "No server is asked.")
 
   @Argument(help: "The URL.")
   var url: String
 
   @Option(
-    name: [.short, .long], help: ArgumentHelp("How cache and network share in it.", valueName: "policy"),
+    name: [.short, .long], help: ArgumentHelp("How the cache and the network are used.", valueName: "policy"),
     completion: Completions.policies)
   var policy = "protocolCache"
 
@@ -21,7 +21,7 @@ struct ExplainCommand: AsyncParsableCommand {
     help: ArgumentHelp("A header field, as 'Accept: …'. Repeatable.", valueName: "field"))
   var header: [String] = []
 
-  @Flag(name: .long, help: "Judge as a shared cache.")
+  @Flag(name: .long, help: "Decide as a shared cache.")
   var shared = false
 
   @Flag(name: .long, help: "Print one JSON object.")

@@ -8,28 +8,28 @@ struct FetchCommand: AsyncParsableCommand {
     commandName: "fetch",
     abstract: "Fetch URLs through the response cache.",
     discussion: """
-      Prints the body; with -i the head before it, whose Cache-Status tells where the answer came from. The body is shown \
+      Prints the body; with -i the head before it, whose Cache-Status gives the source of the answer. The body is shown \
       without its content encoding, and the head without the fields that describe the encoded bytes. \
       Policies: \(LoadBehavior.named.map(\.name).joined(separator: ", ")).
 
       With --stdin each line of standard input is a request, as a JSON object of "id", "method", "url", "headers" \
       (pairs of name and value), "body", "policy" and "redirect" ("follow" or "manual"). Each line of standard output \
-      is an answer, of "id", "status", "headers", "body", "bodyEncoding" ("utf8" or "base64"), "source" and \
-      "cacheStatus"; one that failed has "error", and the exit status is still 0. Up to 32 are under way at once; \
-      answers come in the order in which they are ready, each with at most 64 MiB of body.
+      is an answer with "id", "status", "headers", "body", "bodyEncoding" ("utf8" or "base64"), "source" and \
+      "cacheStatus"; the answer to a failed request has "error", and the exit status is still 0. Up to 32 requests \
+      run at once; answers are printed in the order of their completion, each with at most 64 MiB of body.
 
-      An answer with a status of 400 or more is an answer: the exit status is 0.
+      A status of 400 or more is not a failure: the exit status is 0.
       """)
 
   @Argument(help: "The URL.")
   var url: String?
 
   @Option(
-    name: [.short, .long], help: ArgumentHelp("How cache and network share in it.", valueName: "policy"),
+    name: [.short, .long], help: ArgumentHelp("How the cache and the network are used.", valueName: "policy"),
     completion: Completions.policies)
   var policy = "protocolCache"
 
-  @Flag(name: [.customShort("i"), .customLong("include")], help: "Print the answer's head before its body.")
+  @Flag(name: [.customShort("i"), .customLong("include")], help: "Print the head of the answer before its body.")
   var includesHead = false
 
   @Option(name: [.customShort("X"), .customLong("request")], help: ArgumentHelp("The method.", valueName: "method"))
@@ -42,14 +42,15 @@ struct FetchCommand: AsyncParsableCommand {
 
   @Option(
     name: [.customShort("d"), .customLong("data")],
-    help: ArgumentHelp("A body; @FILE for a file's bytes.", discussion: "The method is POST then, unless told."))
+    help: ArgumentHelp(
+      "A body; @FILE for a file's bytes.", discussion: "The method is POST unless --request is given."))
   var data: String?
 
   @Option(
     name: [.customShort("o"), .customLong("output")],
     help: ArgumentHelp(
-      "Write the body here; - for standard output.",
-      discussion: "A plain file is replaced when the whole body is there.", valueName: "file"),
+      "The file for the body; - for standard output.",
+      discussion: "A regular file is replaced when the body is complete.", valueName: "file"),
     completion: .file())
   var output: String?
 
@@ -59,21 +60,21 @@ struct FetchCommand: AsyncParsableCommand {
   @Flag(name: .long, help: "Read requests from standard input, one JSON object a line.")
   var stdin = false
 
-  @Flag(name: .long, help: "Judge as a shared cache, and keep to what is everybody's.")
+  @Flag(name: .long, help: "Decide as a shared cache: no cookies, and no private responses.")
   var shared = false
 
-  @Flag(name: .long, help: "With --shared: store answers that set a cookie, and give it to all.")
+  @Flag(name: .long, help: "With --shared: store answers that set a cookie, for all clients.")
   var storeCookies = false
 
-  @Option(name: .long, help: ArgumentHelp("Largest answer accepted.", valueName: "bytes"))
+  @Option(name: .long, help: ArgumentHelp("The limit of an answer.", valueName: "bytes"))
   var maxSize: Int64 = 4 << 30
 
-  @Option(name: .long, help: ArgumentHelp("Seconds for one whole transfer.", valueName: "seconds"))
+  @Option(name: .long, help: ArgumentHelp("The time limit of one transfer.", valueName: "seconds"))
   var maxTime: Double?
 
   @Option(
     name: .long,
-    help: ArgumentHelp("Give up transfers that stay below 256 bytes a second for so long.", valueName: "seconds"))
+    help: ArgumentHelp("The time after which a transfer below 256 bytes per second is given up.", valueName: "seconds"))
   var stallTimeout = 15.0
 
   @Option(
@@ -128,7 +129,7 @@ struct FetchCommand: AsyncParsableCommand {
     guard let interruption else { return try await work.value }
     let (result, wasInterrupted) = await interruption.watching(cancel: { work.cancel() }) { await work.result }
     if wasInterrupted {
-      let file = output.flatMap { $0 == "-" ? nil : "; \($0) is as it was" } ?? ""
+      let file = output.flatMap { $0 == "-" ? nil : "; \($0) is unchanged" } ?? ""
       Terminal.error.line("bundlectl: interrupted\(file)")
       throw Interruption.exitCode
     }
@@ -150,7 +151,7 @@ struct FetchCommand: AsyncParsableCommand {
     }
     try await show(answer)
     if let failure {
-      Terminal.error.line("bundlectl: \(failure); this is what was stored")
+      Terminal.error.line("bundlectl: \(failure); this is the stored answer")
       throw ExitCode.failure
     }
   }

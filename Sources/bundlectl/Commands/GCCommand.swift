@@ -4,27 +4,27 @@ import PageKit
 struct GCCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "gc",
-    abstract: "Remove what no current release needs, and say what stays and why.",
+    abstract: "Remove contents that no current release needs, and list the rest with reasons.",
     discussion: """
-      Removes former releases, bytes that nothing names, downloads that nobody is at, and what was quarantined. \
-      Releases that are current, held or coming in stay; of bundles that no manifest lists, those that were used last. \
-      Responses have a limit of their own: see "bundlectl cache".
+      Removes former releases, unreferenced bytes, abandoned downloads and quarantined files. Current, held and \
+      incoming releases stay; of bundles in no manifest, the last used ones stay. Responses have their own limit: see \
+      "bundlectl cache".
       """)
 
-  @Flag(name: .long, help: "Only say what would be removed.")
+  @Flag(name: .long, help: "Only list the contents that would be removed.")
   var dryRun = false
 
   @Option(
     name: .long,
     help: ArgumentHelp(
-      "Bytes that releases may take; those used longest ago go first, the source used last stays. Default: no limit.",
+      "The limit of all releases; the least recently used go first, the last used source stays. Default: no limit.",
       valueName: "bytes"))
   var releases: Int64?
 
   @Option(
     name: .long,
     help: ArgumentHelp(
-      "Bytes that bundles in no manifest may take; the one used last stays. Default: 67108864.", valueName: "bytes"))
+      "The limit of bundles in no manifest; the last used one stays. Default: 67108864.", valueName: "bytes"))
   var unlisted: Int64?
 
   @OptionGroup var store: StoreOptions

@@ -7,9 +7,9 @@ struct ManifestBuildCommand: AsyncParsableCommand {
     commandName: "build",
     abstract: "Make a manifest of a folder.",
     discussion: """
-      Hidden files are left out; a symbolic link, or something that cannot be read, is an error. Scripts become bundles, named after their path below DIR without ".js"; everything else becomes files. Where \
-      FILE is a manifest already, each entry's preload, prefetch and unknown keys are kept, and release and sequence \
-      move on only if something has changed.
+      Hidden files are left out; a symbolic link or an unreadable file is an error. Scripts become bundles, named \
+      after their path below DIR without ".js"; all others become files. If FILE is a manifest already, each entry's \
+      preload, prefetch and unknown keys are kept, and release and sequence change only with the contents.
       """)
 
   @Argument(help: ArgumentHelp("The folder.", valueName: "dir"), completion: .directory)
@@ -17,14 +17,14 @@ struct ManifestBuildCommand: AsyncParsableCommand {
 
   @Option(
     name: [.customShort("o"), .long],
-    help: ArgumentHelp("Where to write; standard output without it.", valueName: "file"),
+    help: ArgumentHelp("The file to write; standard output by default.", valueName: "file"),
     completion: .file())
   var output: String?
 
   @Option(
     name: .long,
     help: ArgumentHelp(
-      "What the paths are relative to.", discussion: "Default: the way from FILE's folder to DIR.", valueName: "url"))
+      "The base URL of the paths.", discussion: "Default: the path from FILE's folder to DIR.", valueName: "url"))
   var base: String?
 
   @Option(

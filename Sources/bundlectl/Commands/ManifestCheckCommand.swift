@@ -5,7 +5,7 @@ import PageKit
 struct ManifestCheckCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "check",
-    abstract: "Validate a manifest; of a file with a relative base, the bundles beside it too.")
+    abstract: "Validate a manifest, and the bundles beside a file with a relative base.")
 
   @Argument(
     help: ArgumentHelp("An http or https URL, or a file.", valueName: "url|file"),
@@ -45,7 +45,7 @@ struct ManifestCheckCommand: AsyncParsableCommand {
       for fault in output.faults { Terminal.output.line(fault) }
       Terminal.output.line(
         output.valid
-          ? "\(manifest) is good: release \(output.release ?? ""), \(Formatting.count(output.bundles, "bundle")), \(Formatting.count(output.files, "file"))"
+          ? "\(manifest) is valid: release \(output.release ?? ""), \(Formatting.count(output.bundles, "bundle")), \(Formatting.count(output.files, "file"))"
           : "\(manifest) has \(Formatting.count(output.faults.count, "fault"))")
     }
     if !output.valid { throw ExitCode.failure }

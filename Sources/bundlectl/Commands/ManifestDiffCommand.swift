@@ -3,14 +3,16 @@ import PageKit
 
 struct ManifestDiffCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "diff", abstract: "Show what changed between two manifests.")
+    commandName: "diff", abstract: "Show the changes between two manifests.")
 
   @Argument(
     help: ArgumentHelp("The older: an http or https URL, or a file.", valueName: "old"),
     completion: .file(extensions: ["json"]))
   var old: String
 
-  @Argument(help: ArgumentHelp("The newer, likewise.", valueName: "new"), completion: .file(extensions: ["json"]))
+  @Argument(
+    help: ArgumentHelp("The newer: an http or https URL, or a file.", valueName: "new"),
+    completion: .file(extensions: ["json"]))
   var new: String
 
   @Option(

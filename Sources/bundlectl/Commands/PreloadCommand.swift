@@ -4,17 +4,17 @@ import PageKit
 struct PreloadCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "preload",
-    abstract: "Bring a manifest's bundles into the store, checked against the server's MD5s.",
+    abstract: "Download a manifest's bundles into the store, checked against the server's MD5s.",
     discussion: """
-      Asks the server once for its manifest, downloads what is missing or has changed, and switches to the release \
-      when all of it is there. An interrupted run goes on where it ended. Without --manifest it takes manifest.json \
-      from this folder; a manifest file with a relative base reads its bundles from disk.
+      Asks the server once for its manifest, downloads new and changed bundles, and switches to the release when it \
+      is complete. The run after an interrupted one continues its downloads. Without --manifest it uses manifest.json \
+      in this folder; the bundles of a manifest file with a relative base are read from disk.
       """)
 
   @OptionGroup var source: SourceOptions
   @OptionGroup var store: StoreOptions
 
-  @Option(name: [.short, .long], help: "Downloads at once.")
+  @Option(name: [.short, .long], help: "The number of concurrent downloads.")
   var jobs = 8
 
   @Option(
@@ -22,34 +22,35 @@ struct PreloadCommand: AsyncParsableCommand {
     completion: Completions.bundles)
   var only: [String] = []
 
-  @Flag(name: .long, help: "Leave the network alone: tell what is stored and what is missing.")
+  @Flag(name: .long, help: "Use no network: show the stored and the missing bundles.")
   var offline = false
 
-  @Flag(name: .long, help: "Leave out idle bundles and what bundles would prefetch.")
+  @Flag(name: .long, help: "Leave out idle bundles and prefetching.")
   var dataSaver = false
 
   @Option(
-    name: .long, help: ArgumentHelp("Bytes that idle bundles and prefetching may cost.", valueName: "bytes"))
+    name: .long, help: ArgumentHelp("The limit of idle bundles and prefetching.", valueName: "bytes"))
   var idleBudget: Int64?
 
-  @Option(name: .long, help: ArgumentHelp("Tries for each bundle.", valueName: "n"))
+  @Option(name: .long, help: ArgumentHelp("The number of tries for each bundle.", valueName: "n"))
   var tries = 4
 
-  @Option(name: .long, help: ArgumentHelp("Seconds for name, connection and TLS.", valueName: "seconds"))
+  @Option(
+    name: .long, help: ArgumentHelp("The time limit of name resolution, connection and TLS.", valueName: "seconds"))
   var connectTimeout = 10.0
 
   @Option(
     name: .long,
-    help: ArgumentHelp("Give up transfers that stay below 256 bytes a second for so long.", valueName: "seconds"))
+    help: ArgumentHelp("The time after which a transfer below 256 bytes per second is given up.", valueName: "seconds"))
   var stallTimeout = 15.0
 
-  @Option(name: .long, help: ArgumentHelp("Seconds for one whole transfer.", valueName: "seconds"))
+  @Option(name: .long, help: ArgumentHelp("The time limit of one transfer.", valueName: "seconds"))
   var maxTime: Double?
 
-  @Option(name: .long, help: ArgumentHelp("Largest bundle or file accepted.", valueName: "bytes"))
+  @Option(name: .long, help: ArgumentHelp("The limit of a bundle or a file.", valueName: "bytes"))
   var maxFileSize = ManifestLimits.standard.fileBytes
 
-  @Option(name: .long, help: ArgumentHelp("Largest release accepted.", valueName: "bytes"))
+  @Option(name: .long, help: ArgumentHelp("The limit of a release.", valueName: "bytes"))
   var maxReleaseSize = ManifestLimits.standard.releaseBytes
 
   mutating func validate() throws {
@@ -136,7 +137,7 @@ struct PreloadCommand: AsyncParsableCommand {
         "release \(release): \(Formatting.count(report.bundles, "bundle")), \(Formatting.count(report.files, "file")); \(counts.isEmpty ? "nothing to do" : counts)\(bytes) \(ends)"
       )
       if report.prefetched > 0 || !report.prefetchFailures.isEmpty {
-        let failed = report.prefetchFailures.isEmpty ? "" : ", \(report.prefetchFailures.count) could not be had"
+        let failed = report.prefetchFailures.isEmpty ? "" : ", \(report.prefetchFailures.count) failed"
         terminal.line("prefetched \(Formatting.count(report.prefetched, "response")) for offline use\(failed)")
       }
       if report.prefetchSkipped > 0 {
@@ -155,7 +156,7 @@ struct PreloadCommand: AsyncParsableCommand {
       if report.activated { terminal.line("\(terminal.styled("✓", .green)) release \(release) is current now") }
     }
     if report.isInterrupted {
-      Terminal.error.line("bundlectl: interrupted; what is complete stays, the rest goes on next time")
+      Terminal.error.line("bundlectl: interrupted; complete downloads stay, and the next run continues the others")
     }
     for failure in report.failures {
       Terminal.error.line("bundlectl: \(Terminal.error.styled(failure.error, .red))")

@@ -5,17 +5,17 @@ import PageKit
 struct ReleaseCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "release",
-    abstract: "Show the stored releases of a manifest, and choose the one that pages open from.",
+    abstract: "Show the stored releases of a manifest, and choose the one for pages.",
     discussion: """
-      "release use" and "release rollback" hold a release: it stays current, whatever the server has, until "release \
-      follow". Newer ones still come into the store.
+      "release use" and "release rollback" hold a release: it stays current until "release follow", also if the \
+      server has a newer one. Newer ones are still downloaded.
       """,
     subcommands: [List.self, Use.self, Rollback.self, Follow.self])
 
   /// The source and the store.
   struct Options: ParsableArguments {
     @Option(
-      name: .long, help: ArgumentHelp("The source, where the store has several.", valueName: "url|file"))
+      name: .long, help: ArgumentHelp("The source, if the store has several.", valueName: "url|file"))
     var manifest: String?
 
     @OptionGroup var store: StoreOptions
@@ -160,7 +160,7 @@ struct ReleaseCommand: AsyncParsableCommand {
 
   struct Follow: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Let go of a held release: switch to the newest complete one, and to each that comes.")
+      abstract: "End the hold: switch to the newest complete release, and to each later one.")
 
     @OptionGroup var options: Options
 

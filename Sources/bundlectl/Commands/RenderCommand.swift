@@ -7,15 +7,15 @@ struct RenderCommand: AsyncParsableCommand {
     commandName: "render",
     abstract: "Run a bundle and show its elements.",
     discussion: """
-      Takes a bundle's name in the manifest, its URL, or a file. Named bundles and URLs open as in an app: from the \
-      store where the server's MD5 says that they may, else from the network. A file runs as it is.
+      Takes a bundle's name in the manifest, its URL, or a file. Names and URLs open as in an app: from the store if \
+      the stored bytes have the server's MD5, else from the network. A file runs as it is.
 
-      What the script logs, and its errors, go to standard error. Where the bundle names a source map, errors have \
-      the lines of its sources. Exit status: 0 when all is well, 1 when the page could not open, made no body, or its \
-      script threw; --fail-on makes it 1 for more.
+      The script's log and errors go to standard error. If the bundle names a source map, errors have the lines of \
+      its sources. Exit status: 0 on success, 1 when the page could not open, created no body, or its script threw; \
+      --fail-on adds further reasons.
 
-      It is shown when the page is busy with nothing: requests, pictures, and timers that are due soon. What it still \
-      waits for is said.
+      The page is shown when it has no pending work: requests, pictures, and timers that are due soon. Work that is \
+      still pending is reported.
 
       Examples:
       """ + "\n" + HelpText.unbroken(examples))
@@ -61,25 +61,25 @@ struct RenderCommand: AsyncParsableCommand {
   }
 
   @Argument(
-    help: "A bundle: a file where there is one of that name, its URL, or its name in the manifest.",
+    help: "The bundle: a file if there is one of that name, its URL, or its name in the manifest.",
     completion: Completions.bundlesAndFiles)
   var bundle: String
 
   @Option(
     name: .long,
     help: ArgumentHelp(
-      "How to show it: outline, json, html or commands.",
+      "The format: outline, json, html or commands.",
       discussion: """
-        An element a line; the tree as JSON; a page for a browser; or what the script did to the tree, in its order.
+        One element per line; the tree as JSON; a page for a browser; or the script's changes to the tree, in order.
         """))
   var format = Format.outline
 
   @Option(
-    name: [.customShort("o"), .customLong("output")], help: ArgumentHelp("Write it here.", valueName: "file"),
+    name: [.customShort("o"), .customLong("output")], help: ArgumentHelp("The file to write.", valueName: "file"),
     completion: .file())
   var output: String?
 
-  @Flag(inversion: .prefixedNo, help: "Put the pictures and fonts into the HTML, so that it needs nothing beside it.")
+  @Flag(inversion: .prefixedNo, help: "Embed pictures and fonts in the HTML, so that it needs no other files.")
   var embed = true
 
   @Option(
@@ -89,22 +89,22 @@ struct RenderCommand: AsyncParsableCommand {
       discussion: "The ref is the number behind # in the outline: --fire 12:click.", valueName: "ref:type"))
   var fire: [FiredEvent] = []
 
-  @Flag(name: .long, help: "Show how long each stage took, on standard error and in --json.")
+  @Flag(name: .long, help: "Show the time of each stage, on standard error and in --json.")
   var timings = false
 
   @Option(
     name: .long,
     help: ArgumentHelp(
-      "What makes the exit status 1: exception, error or warning.",
+      "The least severe event for exit status 1: exception, error or warning.",
       discussion: """
-        An exception, or a page without a body; also what the page logs with console.error; also console.warn, and \
-        modules and components that nobody registered.
+        exception: an exception, or a page without a body. error: also lines of console.error. warning: also lines of \
+        console.warn, and modules and components that are not registered.
         """))
   var failOn = FailOn.exception
 
   @Flag(
     name: .long,
-    help: "Start from an empty state and leave none behind: no store, no cache, no cookies, no storage.")
+    help: "Start from an empty state and keep none: no store, no cache, no cookies, no storage.")
   var ephemeral = false
 
   @Flag(
@@ -122,7 +122,7 @@ struct RenderCommand: AsyncParsableCommand {
 
   @Option(
     name: .long,
-    help: ArgumentHelp("A framework file for bundles that are not plain: Vue, Rax, Weex.", valueName: "file"),
+    help: ArgumentHelp("The framework file for bundles that need one: Vue, Rax, Weex.", valueName: "file"),
     completion: .file(extensions: ["js"]))
   var framework: String?
 
@@ -136,11 +136,11 @@ struct RenderCommand: AsyncParsableCommand {
     name: .customLong("env"),
     help: ArgumentHelp(
       "A member of WXEnvironment. Repeatable.",
-      discussion: "The value is JSON where it can be read as that, else text: --env platform=android --env scale=3.",
+      discussion: "The value is read as JSON if it is valid JSON, else as text: --env platform=android --env scale=3.",
       valueName: "key=value"))
   var environment: [EnvironmentMember] = []
 
-  @Option(name: .long, help: ArgumentHelp("Seconds to wait for what the page asks for.", valueName: "seconds"))
+  @Option(name: .long, help: ArgumentHelp("The longest wait for the page's requests.", valueName: "seconds"))
   var wait = 10.0
 
   @Option(
@@ -155,43 +155,43 @@ struct RenderCommand: AsyncParsableCommand {
   @Option(
     name: [.short, .long],
     help: ArgumentHelp(
-      "How the store and the server share in opening it.",
+      "How the store and the server are used to open it.",
       discussion: """
-        networkFirst waits for the server up to --deadline; cacheFirst asks it only where nothing is stored; \
-        staleWhileRevalidate asks it behind what is shown; cacheOnly never asks; networkOnly shows nothing that it has \
-        not confirmed.
+        networkFirst waits for the server up to --deadline; cacheFirst asks it only if nothing is stored; \
+        staleWhileRevalidate shows the stored bundle and then asks it; cacheOnly never asks it; networkOnly shows \
+        only bytes that it has confirmed.
         """, valueName: "policy"))
   var policy = Policy.networkFirst
 
   @Option(
     name: .long,
     help: ArgumentHelp(
-      "How long networkFirst waits for the server where something is stored: 500ms, 3s. (default: 2s)",
+      "The longest wait of networkFirst if a bundle is stored: 500ms, 3s. (default: 2s)",
       valueName: "time"))
   var deadline: TimeArgument?
 
-  @Flag(name: .long, help: "Leave the network alone: show what is stored.")
+  @Flag(name: .long, help: "Use no network: show the stored bundle.")
   var offline = false
 
   @Option(
     name: .long,
     help: ArgumentHelp(
-      "Memory that the page's process may have: 256MB, 1GB. (default: 512MB)",
-      discussion: "A page that wants more is stopped, and the exit status is 1.", valueName: "size"))
+      "The memory limit of the page's process: 256MB, 1GB. (default: 512MB)",
+      discussion: "A page that exceeds it is stopped, and the exit status is 1.", valueName: "size"))
   var memory: SizeArgument?
 
   @Option(
     name: .long,
     help: ArgumentHelp(
-      "Time that a script may run until it lets others have a turn: 500ms, 10s. (default: 5s)",
+      "The time limit of one entry into a script: 500ms, 10s. (default: 5s)",
       discussion: "A page whose script takes longer is stopped, and the exit status is 1.", valueName: "time"))
   var pageTime: TimeArgument?
 
   @Flag(
     name: .long,
     help: """
-      Run the page in the command's own process: with web sockets, but without confinement, without a limit of memory, \
-      and without an end for promises that follow each other for ever. For bundles that you trust.
+      Run the page in the command's own process: with web sockets, but without confinement, without a memory limit, \
+      and without a stop for endless chains of promises. Only for bundles that you trust.
       """)
   var inProcess = false
 
@@ -397,7 +397,7 @@ struct RenderCommand: AsyncParsableCommand {
     }
     if failOn == .warning, !rendering.missing.isEmpty {
       Terminal.error.line(
-        "bundlectl: the page wants \(Formatting.count(rendering.missing.count, "thing")) that nobody registered, which --fail-on warning counts"
+        "bundlectl: the page uses \(Formatting.count(rendering.missing.count, "unregistered name")), which --fail-on warning counts"
       )
     }
     return rendering.faults.isEmpty && failing == 0 && (failOn != .warning || rendering.missing.isEmpty)
@@ -408,7 +408,7 @@ struct RenderCommand: AsyncParsableCommand {
     if !pending.isSettled {
       let limit = Duration.seconds(wait).inSeconds
       Terminal.error.line(
-        "bundlectl: after \(limit) the page still waits for \(pending.busyText) (--wait); this is what there is")
+        "bundlectl: after \(limit) the page still waits for \(pending.busyText) (--wait); this is its state so far")
     }
     if !pending.unawaitedText.isEmpty {
       Terminal.error.line(

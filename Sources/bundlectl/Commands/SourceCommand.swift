@@ -4,7 +4,7 @@ import PageKit
 
 struct SourceCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "source", abstract: "Show and forget the manifests that the store has releases of.",
+    commandName: "source", abstract: "List and remove the manifests whose releases are stored.",
     subcommands: [List.self, Forget.self])
 
   struct List: AsyncParsableCommand {
@@ -59,10 +59,10 @@ struct SourceCommand: AsyncParsableCommand {
 
   struct Forget: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Forget a manifest with all its releases.",
+      abstract: "Remove a manifest with all its releases.",
       discussion: """
-        The bytes that only its releases had are removed at once. The next preload of the manifest brings everything in \
-        anew.
+        Bytes that only its releases use are removed at once. The next preload of the manifest downloads everything \
+        again.
         """)
 
     @Argument(
@@ -82,7 +82,7 @@ struct SourceCommand: AsyncParsableCommand {
         let url = try PageURL(manifestArgument: source)
         guard let opened = try store.writing(), try await opened.forget(url) else {
           throw CommandError(
-            "the store \(store.directory.path) has nothing of \(url.readable): \"bundlectl source list\" shows what it has"
+            "the store \(store.directory.path) has no release of \(url.readable): \"bundlectl source list\" shows what it has"
           )
         }
         let report = try await opened.collectGarbage(keepingPrevious: true, dryRun: false)

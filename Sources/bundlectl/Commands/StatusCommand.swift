@@ -6,8 +6,8 @@ struct StatusCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "status", abstract: "Show everything that is stored.",
     discussion: """
-      Every source with its releases and bundles, bundles that no manifest lists, responses, downloads that are not \
-      complete, and what was put aside.
+      Shows each source with its releases and bundles, bundles in no manifest, responses, incomplete downloads, and \
+      quarantined files.
       """)
 
   @Option(
@@ -15,7 +15,7 @@ struct StatusCommand: AsyncParsableCommand {
     completion: .file(extensions: ["json"]))
   var manifest: String?
 
-  @Flag(name: .long, help: "List the files too, not only the bundles.")
+  @Flag(name: .long, help: "List the files too.")
   var files = false
 
   @OptionGroup var store: StoreOptions
@@ -86,12 +86,12 @@ struct StatusCommand: AsyncParsableCommand {
     if let leftovers = status.leftovers {
       if leftovers.partials > 0 {
         title(
-          "\(Formatting.count(leftovers.partials, "download")) not complete, \(Formatting.bytes(leftovers.partialBytes)): the next preload goes on with them",
+          "\(Formatting.count(leftovers.partials, "incomplete download")), \(Formatting.bytes(leftovers.partialBytes)): the next preload continues them",
           terminal)
       }
       if leftovers.quarantined > 0 {
         title(
-          "\(Formatting.count(leftovers.quarantined, "damaged file")) put aside, \(Formatting.bytes(leftovers.quarantinedBytes)): \"bundlectl gc\" removes them",
+          "\(Formatting.count(leftovers.quarantined, "quarantined file")), \(Formatting.bytes(leftovers.quarantinedBytes)): \"bundlectl gc\" removes them",
           terminal)
       }
     }
@@ -112,7 +112,7 @@ struct StatusCommand: AsyncParsableCommand {
   private func show(_ source: StatusOutput.Source, _ terminal: Terminal) {
     title(source.source, terminal)
     let state =
-      source.current == nil ? terminal.styled("coming in", .yellow) : "current since \(source.activatedAt ?? "?")"
+      source.current == nil ? terminal.styled("incoming", .yellow) : "current since \(source.activatedAt ?? "?")"
     terminal.line("release \(source.release) (sequence \(source.sequence)), \(state)")
     if let heldSince = source.heldSince {
       terminal.line(
@@ -123,10 +123,10 @@ struct StatusCommand: AsyncParsableCommand {
       let line =
         switch other.state {
         case .incoming where source.heldSince != nil && other.missing == 0:
-          "release \(other.id) is here, and waits"
+          "release \(other.id) is complete, and waits"
         case .incoming where other.missing == 0:
-          "release \(other.id) is here, and the next preload switches to it"
-        case .incoming: "release \(other.id) is coming in\(missing)"
+          "release \(other.id) is complete, and the next preload switches to it"
+        case .incoming: "release \(other.id) is incoming\(missing)"
         case .previous: "release \(other.id) is kept as the previous one"
         case .current, .former: "release \(other.id) is kept for a while"
         }

@@ -5,12 +5,12 @@ struct VerifyCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "verify",
     abstract: "Check the stored bytes of every bundle.",
-    discussion: "Reads and digests every stored file of the current releases, whatever was checked before.")
+    discussion: "Reads and digests every stored file of the current releases, whether or not it was checked before.")
 
   @Flag(name: .long, help: "Also ask the server for its MD5s and compare.")
   var server = false
 
-  @Flag(name: .long, help: "Quarantine what is corrupt, and fetch that and what is missing again.")
+  @Flag(name: .long, help: "Quarantine corrupt files, and fetch corrupt and missing ones again.")
   var repair = false
 
   @OptionGroup var source: SourceOptions
@@ -99,17 +99,17 @@ struct VerifyCommand: AsyncParsableCommand {
   private func show(_ output: VerifyOutput) {
     let terminal = Terminal.output
     let lists = [
-      ("corrupt", output.corrupt), ("missing", output.missing), ("the server has another", output.serverDiffers),
+      ("corrupt", output.corrupt), ("missing", output.missing), ("the server differs", output.serverDiffers),
       ("repaired", output.repaired),
     ]
     for (what, names) in lists {
       for name in names { terminal.line("\(what): \(name)") }
     }
     for error in output.errors { Terminal.error.line("bundlectl: \(Terminal.error.styled(error, .red))") }
-    let verdict = output.isWell ? terminal.styled("all is well", .green) : terminal.styled("not all is well", .red)
+    let verdict = output.isWell ? terminal.styled("no problems", .green) : terminal.styled("problems found", .red)
     let repaired = Set(output.repaired).count
     let mended = repaired > 0 ? ", \(repaired) of them repaired" : ""
-    terminal.line("\(output.ok + repaired) of \(output.checked) are what they should be\(mended); \(verdict)")
+    terminal.line("\(output.ok + repaired) of \(output.checked) are intact\(mended); \(verdict)")
   }
 }
 

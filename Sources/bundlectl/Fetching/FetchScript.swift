@@ -39,7 +39,7 @@ struct FetchScript: Sendable {
       request = try await JSONValue.decode(ScriptRequest.self, from: Array(line.utf8))
     } catch {
       let id = try? JSONValue(reading: Array(line.utf8)).decoded(as: LineID.self).id
-      return ScriptAnswer(id: id ?? nil, error: "the line is no request: \(error.jsonReason)")
+      return ScriptAnswer(id: id ?? nil, error: "the line is not a request: \(error.jsonReason)")
     }
     do {
       let (loaded, _) = try await FinalAnswer.load(try request.resource(policy), from: loader)

@@ -22,6 +22,6 @@ enum FinalAnswer {
     }
     if let last { return (last, failure) }
     if let answer = failure?.answer { return (answer, nil) }
-    throw failure?.error ?? CommandError("\(request.reference): there is no answer")
+    throw failure?.error ?? CommandError("\(request.reference): no answer was received")
   }
 }

@@ -31,7 +31,7 @@ struct CacheOptions: ParsableArguments {
     name: .long, help: ArgumentHelp("The region: a part of the cache with a folder of its own.", valueName: "name"))
   var region: String?
 
-  @Flag(name: [.short, .long], help: "Log what is done, to standard error.")
+  @Flag(name: [.short, .long], help: "Log to standard error.")
   var verbose = false
 
   mutating func validate() throws { try StoreDirectory.checkName(store) }

@@ -27,7 +27,7 @@ enum EphemeralStore {
       try FileManager.default.createDirectory(
         at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     } catch {
-      throw CommandError("no temporary folder can be made at \(folder.path): \(error.localizedDescription)")
+      throw CommandError("the temporary folder \(folder.path) cannot be created: \(error.localizedDescription)")
     }
     present.withLock { $0 = folder }
     defer { remove() }

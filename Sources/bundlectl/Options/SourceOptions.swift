@@ -75,7 +75,7 @@ extension PageURL {
   static func fault(inArgument text: String, field: String) -> String {
     URLComponents(string: text)?.user != nil
       ? "\(field) has credentials in it: give them with --header 'Authorization: …'."
-      : "\(text.quotedForMessage) is no http, https or file URL."
+      : "\(text.quotedForMessage) is not an http, https or file URL."
   }
 }
 
@@ -123,7 +123,7 @@ extension StoredSource {
       let url = try PageURL(manifestArgument: manifest)
       guard let source = try await store.source(url) else {
         throw CommandError(
-          "the store \(store.directory.path) has nothing of \(url.readable): run \"bundlectl preload --manifest \(manifest)\" first"
+          "the store \(store.directory.path) has no release of \(url.readable): run \"bundlectl preload --manifest \(manifest)\" first"
         )
       }
       return source

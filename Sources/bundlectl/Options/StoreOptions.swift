@@ -16,7 +16,7 @@ struct StoreOptions: ParsableArguments {
   @Flag(name: .long, help: "Print one JSON object on standard output; logs go to standard error.")
   var json = false
 
-  @Flag(name: [.short, .long], help: "Log what is done, to standard error.")
+  @Flag(name: [.short, .long], help: "Log to standard error.")
   var verbose = false
 
   mutating func validate() throws { try StoreDirectory.checkName(store) }

@@ -99,7 +99,7 @@ struct ProgressDisplay {
   static func line(for totals: PreloadUpdate.Totals, isPausing: Bool, width: Int) -> String {
     switch totals.phase {
     case .askingServer: return "asking the server for its MD5s …"
-    case .prefetching: return "fetching what the bundles will ask for …"
+    case .prefetching: return "prefetching resources of the bundles …"
     case .activating: return "switching to release \(totals.release ?? "") …"
     case .fetching, .waiting, .finished:
       let failed = totals.failed > 0 ? ", \(totals.failed) failed" : ""

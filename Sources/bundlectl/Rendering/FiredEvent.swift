@@ -26,10 +26,10 @@ struct FiredEvent: ExpressibleByArgument, Hashable {
     guard !listeners.isEmpty else {
       let types = Set(tree.elements.values.flatMap(\.events)).sorted().joined(separator: ", ")
       return types.isEmpty
-        ? "\(subject); nothing on the page hears any" : "\(subject); nothing hears \(type), only \(types)"
+        ? "\(subject); no element listens to events" : "\(subject); no element listens to \(type), only to \(types)"
     }
     let some = listeners.prefix(6).map { "\($0.ref) (\(Self.label(of: $0, in: tree)))" }.joined(separator: ", ")
-    return "\(subject); \(type) is heard by \(some)\(listeners.count > 6 ? ", …" : "")"
+    return "\(subject); elements that listen to \(type): \(some)\(listeners.count > 6 ? ", …" : "")"
   }
 
   /// The element's type, and its first text.

@@ -50,7 +50,7 @@ extension Rendering.Request {
       throw RenderFault("\(url.readable) cannot be read: \(error)", url: url.text)
     }
     if let fault = BundleFault(in: bytes) {
-      throw RenderFault("\(url.readable) is no bundle: \(fault)", url: url.text)
+      throw RenderFault("\(url.readable) is not a bundle: \(fault)", url: url.text)
     }
     return bytes
   }

@@ -102,7 +102,7 @@ struct Rendering {
     let hasFailed = look.phase == .failed || fault != nil
     result.state = hasFailed ? .failed : look.tree.body == nil ? .empty : .rendered
     if result.state == .empty {
-      result.faults.append(RenderFault("the page has made no body: there is nothing to see", url: url.text))
+      result.faults.append(RenderFault("the page has created no body, so there is nothing to show", url: url.text))
     }
     (result.tree, result.timings, result.messages, result.pending) = (
       look.tree, look.timings, look.messages, look.pending
@@ -139,11 +139,11 @@ struct Rendering {
     }
     faults += heard.thrown.map { RenderFault($0) }
     if heard.hasMoreFaults {
-      faults.append(RenderFault("there were more errors than are kept: these are the first \(faults.count)"))
+      faults.append(RenderFault("more errors occurred than are kept: these are the first \(faults.count)"))
     }
     if heard.hasMoreCommands {
       faults.append(
-        RenderFault("the page changed its tree more often than is kept: the first \(heard.commands.count) changes are"))
+        RenderFault("the page made more changes than are kept: these are the first \(heard.commands.count)"))
     }
     return faults
   }

@@ -16,7 +16,7 @@ struct WorkerLimits: Hashable, Sendable {
       case .time:
         "\(page) was stopped: a script of it ran for longer than \(time.inSeconds), which is the limit (--page-time)"
       case .memory:
-        "\(page) was stopped: it wanted more memory than the \((memory ?? 0) >> 20) MiB that its process may have (--memory)"
+        "\(page) was stopped: it exceeded the memory limit of its process, \((memory ?? 0) >> 20) MiB (--memory)"
       case .silence:
         "\(page) was stopped: its process did not answer, long after the limit of \(time.inSeconds) for a script (--page-time)"
       case .malformed, .ended, .shutdown: "\(page) was stopped: \(reason)"
@@ -33,7 +33,7 @@ struct WorkerLimits: Hashable, Sendable {
     case PageFault.unknownPage: return RenderFault("\(url.readable): the page has ended", url: url.text)
     case WorkerError.noMemory:
       return RenderFault(
-        "\(url.readable) cannot be opened: the \((memory ?? 0) >> 20) MiB that its process may have are too few (--memory)",
+        "\(url.readable) cannot be opened: the memory limit of its process, \((memory ?? 0) >> 20) MiB, is too low (--memory)",
         url: url.text)
     default: return RenderFault("\(url.readable) cannot be opened: \(error)", url: url.text)
     }
