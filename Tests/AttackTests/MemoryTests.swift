@@ -26,8 +26,8 @@ struct MemoryTests {
     }
     """
 
-  @Test("eight long answers at once for each of three pages go through the daemon in pieces")
-  func longAnswersForPagesGoThroughInPieces() async throws {
+  @Test("eight concurrent long answers for each of three pages go through the daemon in pieces")
+  func longAnswers() async throws {
     try await measured("24 fetches of 12 MB by three pages") { daemon, _ in
       var pages: [String] = []
       for _ in 1...3 {
@@ -46,8 +46,8 @@ struct MemoryTests {
     }
   }
 
-  @Test("sixty long resources that nobody reads wait at their origin", arguments: ["no-store", "max-age=600"])
-  func resourcesThatNobodyReadsWait(_ control: String) async throws {
+  @Test("sixty long resources without a reader wait at their origin", arguments: ["no-store", "max-age=600"])
+  func unreadResources(_ control: String) async throws {
     try await measured("60 unread resources of 31 MB, \(control)", control) { daemon, origin in
       let port = try #require(Int(daemon.origin.split(separator: ":").last ?? ""))
       let clients = try (0..<60).map { _ in try RawClient(port: port, receiveBuffer: 4 << 10) }
@@ -67,7 +67,7 @@ struct MemoryTests {
   }
 
   @Test("a stored answer of 100 MB is read by ten clients at once")
-  func aLongStoredAnswerIsReadByMany() async throws {
+  func storedAnswer() async throws {
     try await measured("ten hits of 100 MB at once") { daemon, origin in
       origin.serve("/huge", [UInt8](repeating: 66, count: 100 << 20), headers: [.cacheControl: "max-age=600"])
       let gateway = "http://" + (try await daemon.gateway())
@@ -83,8 +83,8 @@ struct MemoryTests {
     }
   }
 
-  @Test("64 bodies of JSON at the limit are read at once")
-  func manyBodiesAreReadAtOnce() async throws {
+  @Test("64 JSON bodies at the limit are read at once")
+  func largeBodies() async throws {
     try await measured("64 bodies of 1 MB of JSON") { daemon, _ in
       let text = "{\"name\":\"none\",\"data\":[" + String(repeating: "[[1],[2]],", count: 90_000) + "0]}"
       try await withThrowingTaskGroup(of: Int.self) { group in

@@ -7,7 +7,8 @@ import Testing
 struct FaultOriginLifecycleTests {
   private static let refused = RawClient.ConnectError(code: 111)
 
-  @Test func aURLNamesThePort() async throws {
+  @Test("a URL contains the port")
+  func url() async throws {
     try await FaultOrigin.running { origin in
       #expect(origin.port > 0)
       #expect(origin.url(for: "/home.js") == "http://127.0.0.1:\(origin.port)/home.js")
@@ -24,7 +25,8 @@ struct FaultOriginLifecycleTests {
     }
   }
 
-  @Test func aStoppedOriginGivesItsPortBack() async throws {
+  @Test("a stopped origin releases its port")
+  func portAfterStop() async throws {
     let origin = try await FaultOrigin.start()
     let client = try RawClient(origin)
     try await origin.stop()
@@ -44,7 +46,8 @@ struct FaultOriginLifecycleTests {
     await #expect(throws: OriginError.stopped) { try await waiting.value }
   }
 
-  @Test func stoppingSucceedsWhileResponsesAreHeld() async throws {
+  @Test("an origin with held responses can be stopped")
+  func stopWhileHeld() async throws {
     let origin = try await FaultOrigin.start()
     origin.hold("/*")
     let client = try RawClient(origin)
@@ -103,7 +106,8 @@ struct FaultOriginLifecycleTests {
     }
   }
 
-  @Test func holdingOnePathLetsOthersPass() async throws {
+  @Test("holding one path does not hold others")
+  func heldPath() async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/b.js", "passed".utf8)
       origin.hold("/a.js")
@@ -146,7 +150,8 @@ struct FaultOriginLifecycleTests {
     }
   }
 
-  @Test func latencyComesBeforeEveryHead() async throws {
+  @Test("the latency precedes every head")
+  func latency() async throws {
     try await FaultOrigin.running { origin in
       origin.baseline.latency = .milliseconds(30)
       let start = ContinuousClock.now
@@ -156,7 +161,8 @@ struct FaultOriginLifecycleTests {
     }
   }
 
-  @Test func bandwidthIsLimitedOnEachConnection() async throws {
+  @Test("the speed is limited on each connection")
+  func bandwidth() async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/a.js", [UInt8](repeating: 65, count: 100_000))
       origin.baseline.bytesPerSecond = 1_000_000
@@ -172,7 +178,8 @@ struct FaultOriginLifecycleTests {
 
   // MARK: Threads
 
-  @Test func staticContentIsServedWhileSwiftsThreadsAreBusy() async throws {
+  @Test("static content is served while Swift's threads are busy")
+  func busyThreads() async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/a.js", "done".utf8)
       origin.script("/a.js", [.delay(.milliseconds(5))])

@@ -5,7 +5,8 @@ import Testing
 /// What an origin remembers, and how a test waits for it.
 @Suite(.timeLimit(.minutes(5)))
 struct FaultOriginRecordTests {
-  @Test func everyRequestIsRecordedInOrder() async throws {
+  @Test("every request is recorded in order")
+  func order() async throws {
     try await FaultOrigin.running { origin in
       let before = ContinuousClock.now
       _ = try await origin.fetch("/a.js?v=1", ["X-Token: one", "Accept: */*"])
@@ -26,7 +27,8 @@ struct FaultOriginRecordTests {
     }
   }
 
-  @Test func bytesAndResponsesAreCountedPerPath() async throws {
+  @Test("bytes and responses are counted by path")
+  func countsByPath() async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/a.js", "12345".utf8)
       origin.script("/a.js", [.resetAfter(bytes: 2)])
@@ -55,7 +57,8 @@ struct FaultOriginRecordTests {
     }
   }
 
-  @Test func heldRequestsAreConcurrent() async throws {
+  @Test("held requests count as concurrent")
+  func heldRequests() async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/a.js", "done".utf8)
       origin.hold("/a.js")

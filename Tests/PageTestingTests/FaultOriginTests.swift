@@ -10,7 +10,8 @@ struct FaultOriginTests {
 
   // MARK: Static content
 
-  @Test func aServedPathAnswersWithItsBytesTypeAndValidators() async throws {
+  @Test("a served path is answered with its bytes, type and validators")
+  func servedPath() async throws {
     try await FaultOrigin.running { origin in
       origin.serve(
         "/home.js", script, etag: "\"v1\"", lastModified: "Sun, 06 Nov 1994 08:49:37 GMT",
@@ -27,7 +28,8 @@ struct FaultOriginTests {
     }
   }
 
-  @Test func headAnswersWithTheLengthAndNoBody() async throws {
+  @Test("HEAD is answered with the length and without a body")
+  func headRequest() async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/home.js", script)
       let response = try await origin.fetch("/home.js", method: "HEAD")
@@ -37,7 +39,8 @@ struct FaultOriginTests {
     }
   }
 
-  @Test func aKnownEntityTagGets304WithoutLengthOrBody() async throws {
+  @Test("a known entity tag is answered with a 304 without length and body")
+  func knownEntityTag() async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/home.js", script, etag: "\"v1\"")
       let response = try await origin.fetch("/home.js", ["If-None-Match: \"v1\""])
@@ -48,7 +51,8 @@ struct FaultOriginTests {
     }
   }
 
-  @Test func aRangeGetsItsSlice() async throws {
+  @Test("a range is answered with its slice")
+  func range() async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/home.js", script)
       let response = try await origin.fetch("/home.js", ["Range: bytes=8-10"])
@@ -59,7 +63,8 @@ struct FaultOriginTests {
     }
   }
 
-  @Test func servingAgainReplacesTheBytesAndRemovingThemGives404() async throws {
+  @Test("serving again replaces the bytes, and a removed path is a 404")
+  func replacementAndRemoval() async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/home.js", "old".utf8)
       origin.serve("/home.js", "new".utf8)
@@ -87,7 +92,8 @@ struct FaultOriginTests {
 
   // MARK: Handlers
 
-  @Test func aHandlerSeesTheRequestAndMakesTheAnswer() async throws {
+  @Test("a handler gets the request and makes the response")
+  func handler() async throws {
     try await FaultOrigin.running { origin in
       origin.respond("/api") { request in
         OriginResponse(
@@ -114,7 +120,8 @@ struct FaultOriginTests {
     }
   }
 
-  @Test func aHandlerThatThrowsGives500() async throws {
+  @Test("a handler that throws makes a 500")
+  func throwingHandler() async throws {
     try await FaultOrigin.running { origin in
       origin.respond("/api") { _ in throw OriginError.stopped }
       let response = try await origin.fetch("/api")
@@ -123,7 +130,8 @@ struct FaultOriginTests {
     }
   }
 
-  @Test func aHandlerIsCancelledWhenItsClientLeaves() async throws {
+  @Test("a handler is cancelled when its client disconnects")
+  func cancelledHandler() async throws {
     try await FaultOrigin.running { origin in
       let isCancelled = Monitor(false)
       origin.respond("/api") { _ in
@@ -146,7 +154,8 @@ struct FaultOriginTests {
 
   // MARK: Connections
 
-  @Test func requestsAfterOneAnotherShareAConnection() async throws {
+  @Test("consecutive requests share a connection")
+  func persistentConnection() async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/a.js", "first".utf8)
       origin.serve("/b.js", "second".utf8)
@@ -161,7 +170,8 @@ struct FaultOriginTests {
     }
   }
 
-  @Test func pipelinedRequestsAreAnsweredInTheirOrder() async throws {
+  @Test("pipelined requests are answered in order")
+  func pipelining() async throws {
     try await FaultOrigin.running { origin in
       for number in 0..<20 { origin.serve("/\(number)", "<\(number)>".utf8) }
       origin.script("/0", [.delay(.milliseconds(30))])
@@ -175,7 +185,8 @@ struct FaultOriginTests {
     }
   }
 
-  @Test func anHTTP10ClientGetsTheConnectionsEnd() async throws {
+  @Test("the connection of an HTTP/1.0 client is closed after the response")
+  func http10() async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/home.js", script)
       let client = try RawClient(origin)
@@ -186,7 +197,8 @@ struct FaultOriginTests {
     }
   }
 
-  @Test func anHTTP10ClientThatAsksForItKeepsTheConnection() async throws {
+  @Test("an HTTP/1.0 client may request a persistent connection")
+  func http10KeepAlive() async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/home.js", script)
       let client = try RawClient(origin)
@@ -230,7 +242,8 @@ struct FaultOriginTests {
     try await origin.stop()
   }
 
-  @Test func aBodyIsSentOnlyAsFastAsItsClientReads() async throws {
+  @Test("a body is sent only as fast as its client reads")
+  func backpressure() async throws {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let origin = try await FaultOrigin.start(on: group)
     let size = 64 << 20

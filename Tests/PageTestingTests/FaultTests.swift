@@ -31,7 +31,8 @@ struct FaultTests {
     }
   }
 
-  @Test func aScriptComesBeforeTheStandingFault() async throws {
+  @Test("a script applies before the standing fault")
+  func scriptAndStandingFault() async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/home.js", script)
       origin.always("/home.js", .status(500))
@@ -44,7 +45,8 @@ struct FaultTests {
     }
   }
 
-  @Test func aNewScriptReplacesTheRestOfTheOldOne() async throws {
+  @Test("a new script replaces the rest of the former one")
+  func newScript() async throws {
     try await FaultOrigin.running { origin in
       origin.script("/*", [.status(500), .status(501)])
       origin.script("/*", [.status(502)])
@@ -75,7 +77,8 @@ struct FaultTests {
 
   // MARK: Other answers
 
-  @Test func aStatusCarriesItsTextAndRetryAfter() async throws {
+  @Test("a status has its text and Retry-After")
+  func status() async throws {
     try await origin(.status(429, retryAfter: "120", body: "slow down")) { origin in
       let response = try await origin.fetch("/home.js")
       #expect(response.statusLine == "HTTP/1.1 429 Too Many Requests")
@@ -84,7 +87,8 @@ struct FaultTests {
     }
   }
 
-  @Test func htmlComesAs200InPlaceOfTheScript() async throws {
+  @Test("HTML replaces the script in a 200")
+  func html() async throws {
     try await origin(.html("<title>Sign in</title>")) { origin in
       let response = try await origin.fetch("/home.js", ["If-None-Match: \"v1\""])
       #expect(response.status == 200)
@@ -93,7 +97,8 @@ struct FaultTests {
     }
   }
 
-  @Test func emptyIs200WithALengthOfZero() async throws {
+  @Test("an empty response is a 200 with a length of zero")
+  func empty() async throws {
     try await origin(.empty) { origin in
       let response = try await origin.fetch("/home.js")
       #expect(response.status == 200)
@@ -102,7 +107,8 @@ struct FaultTests {
     }
   }
 
-  @Test func replacedBytesKeepTheEntityTag() async throws {
+  @Test("replaced bytes keep the entity tag")
+  func replacedBytes() async throws {
     try await origin(.replace(Array("other".utf8))) { origin in
       let response = try await origin.fetch("/home.js", ["Range: bytes=2-"])
       #expect(response.status == 200)
@@ -111,7 +117,8 @@ struct FaultTests {
     }
   }
 
-  @Test func aCorruptByteDiffersWhileTheLengthIsRight() async throws {
+  @Test("a corrupt byte differs, and the length is correct")
+  func corruptByte() async throws {
     try await origin(.corrupt(byteAt: 3)) { origin in
       let response = try await origin.fetch("/home.js")
       #expect(response["Content-Length"] == "19")
@@ -119,7 +126,8 @@ struct FaultTests {
     }
   }
 
-  @Test func aRedirectionNamesItsLocation() async throws {
+  @Test("a redirection has its Location")
+  func redirection() async throws {
     try await origin(.redirect(to: "/elsewhere.js", status: 308)) { origin in
       let response = try await origin.fetch("/home.js")
       #expect(response.statusLine == "HTTP/1.1 308 Permanent Redirect")
@@ -127,7 +135,8 @@ struct FaultTests {
     }
   }
 
-  @Test func always304AnswersEvenARequestWithoutACondition() async throws {
+  @Test("a 304 answers also a request without a condition")
+  func always304() async throws {
     try await origin(.always304) { origin in
       let response = try await origin.fetch("/home.js")
       #expect(response.status == 304)
@@ -136,7 +145,8 @@ struct FaultTests {
     }
   }
 
-  @Test func encodedBytesGoOutAsTheyAre() async throws {
+  @Test("encoded bytes are sent unchanged")
+  func encodedBytes() async throws {
     try await origin(.encoded("gzip", [0x1F, 0x8B, 0])) { origin in
       let response = try await origin.fetch("/home.js")
       #expect(response["Content-Encoding"] == "gzip")
@@ -147,7 +157,8 @@ struct FaultTests {
 
   // MARK: Ranges
 
-  @Test func anIgnoredRangeGetsEverything() async throws {
+  @Test("an ignored range is answered with the whole body")
+  func ignoredRange() async throws {
     try await origin(.ignoreRange) { origin in
       let response = try await origin.fetch("/home.js", ["Range: bytes=5-", "If-Range: \"v1\""])
       #expect(response.status == 200)
@@ -173,7 +184,8 @@ struct FaultTests {
     }
   }
 
-  @Test func aWrongEntityTagComesOnlyWithARange() async throws {
+  @Test("a wrong entity tag is sent only with a range")
+  func wrongEntityTag() async throws {
     try await origin(.wrongETagOn206) { origin in
       #expect(try await origin.fetch("/home.js")["ETag"] == "\"v1\"")
       let partial = try await origin.fetch("/home.js", ["Range: bytes=1-"])
@@ -208,7 +220,8 @@ struct FaultTests {
     }
   }
 
-  @Test func chunksEndWithTheLastChunk() async throws {
+  @Test("chunks end with the last chunk")
+  func chunks() async throws {
     try await origin(.chunked) { origin in
       let response = try await origin.fetch("/home.js")
       #expect(response["Transfer-Encoding"] == "chunked")
@@ -218,7 +231,8 @@ struct FaultTests {
     }
   }
 
-  @Test func trailersFollowTheLastChunk() async throws {
+  @Test("trailers follow the last chunk")
+  func trailers() async throws {
     let digest = try #require(HTTPField.Name("Content-Digest"))
     try await origin(.trailers([digest: "md5=:abc:"])) { origin in
       let response = try await origin.fetch("/home.js")
@@ -227,7 +241,8 @@ struct FaultTests {
     }
   }
 
-  @Test func cutChunksEndWithoutTheLastChunk() async throws {
+  @Test("cut chunks end without the last chunk")
+  func cutChunks() async throws {
     try await origin(.cutChunked(after: 7)) { origin in
       let response = try RawResponse(try await origin.wire("/home.js"))
       #expect(response.text == "7\r\nconsole\r\n")
@@ -253,8 +268,8 @@ struct FaultTests {
 
   // MARK: Broken connections
 
-  @Test(arguments: [0, 7, 1_000_000])
-  func aResetResponseEndsTheConnectionAfterThatManyBytes(_ count: Int) async throws {
+  @Test("a reset comes after the given number of bytes", arguments: [0, 7, 1_000_000])
+  func reset(_ count: Int) async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/big.js", [UInt8](repeating: 65, count: 3_000_000))
       origin.script("/big.js", [.resetAfter(bytes: count)])
@@ -267,8 +282,10 @@ struct FaultTests {
     }
   }
 
-  @Test(arguments: [(Fault.closeBeforeHead, RawClient.End.closed), (.resetBeforeHead, .reset)])
-  func aConnectionMayEndBeforeTheHead(_ fault: Fault, _ end: RawClient.End) async throws {
+  @Test(
+    "a connection can end before the head",
+    arguments: [(Fault.closeBeforeHead, RawClient.End.closed), (.resetBeforeHead, .reset)])
+  func endBeforeHead(_ fault: Fault, _ end: RawClient.End) async throws {
     try await origin(fault) { origin in
       let transcript = try await origin.wire("/home.js")
       #expect(transcript.bytes.isEmpty)
@@ -279,7 +296,8 @@ struct FaultTests {
 
   // MARK: Time
 
-  @Test func aDelayedAnswerTakesThatLong() async throws {
+  @Test("a delayed response takes the given time")
+  func delay() async throws {
     try await origin(.delay(.milliseconds(50))) { origin in
       let start = ContinuousClock.now
       let response = try await origin.fetch("/home.js")
@@ -288,7 +306,8 @@ struct FaultTests {
     }
   }
 
-  @Test func aDrippingBodyComesByteByByte() async throws {
+  @Test("a slow body arrives byte by byte")
+  func drip() async throws {
     try await origin(.drip(bytesPerSecond: 100)) { origin in
       let client = try RawClient(origin)
       let start = ContinuousClock.now
@@ -299,8 +318,10 @@ struct FaultTests {
     }
   }
 
-  @Test(arguments: [(Fault.stall(afterBytes: 7), "console"), (.stall(afterBytes: 0), "")])
-  func aStalledBodyStaysStalledUntilTheClientLeaves(_ fault: Fault, _ text: String) async throws {
+  @Test(
+    "a stalled body stays stalled until the client disconnects",
+    arguments: [(Fault.stall(afterBytes: 7), "console"), (.stall(afterBytes: 0), "")])
+  func stalledBody(_ fault: Fault, _ text: String) async throws {
     try await origin(fault) { origin in
       let client = try RawClient(origin)
       client.request("/home.js")
@@ -315,7 +336,8 @@ struct FaultTests {
     }
   }
 
-  @Test func aStalledRequestEndsWhenTheOriginStops() async throws {
+  @Test("a stalled request ends when the origin stops")
+  func stalledRequest() async throws {
     let origin = try await FaultOrigin.start()
     origin.always("/*", .stallBeforeHead)
     let client = try RawClient(origin)
@@ -328,7 +350,8 @@ struct FaultTests {
 
   // MARK: Not quite HTTP
 
-  @Test func anInterimResponseComesBeforeTheFinalOne() async throws {
+  @Test("an interim response precedes the final one")
+  func interimResponse() async throws {
     let link = try #require(HTTPField.Name("Link"))
     try await origin(.informational(103, [link: "</a.js>; rel=preload"])) { origin in
       let text = try await origin.wire("/home.js", ["Connection: close"]).text
@@ -337,7 +360,8 @@ struct FaultTests {
     }
   }
 
-  @Test func aRawHeadIsSentByteForByte() async throws {
+  @Test("a raw head is sent byte for byte")
+  func rawHead() async throws {
     try await origin(.rawHead("HTTP/9.9 yes\nnot a field\r\n\r\n")) { origin in
       let transcript = try await origin.wire("/home.js")
       #expect(transcript.text == "HTTP/9.9 yes\nnot a field\r\n\r\nconsole.log('home')")
@@ -355,11 +379,13 @@ struct FaultTests {
     }
   }
 
-  @Test(arguments: [
-    Fault.normal, .chunked, .trailers([:]), .closeDelimited(), .contentLengthTooLong(by: 3), .corrupt(byteAt: 0),
-    .drip(bytesPerSecond: 1), .html("x"),
-  ])
-  func noFaultGivesAHeadRequestABody(_ fault: Fault) async throws {
+  @Test(
+    "a response to HEAD has no body with any fault",
+    arguments: [
+      Fault.normal, .chunked, .trailers([:]), .closeDelimited(), .contentLengthTooLong(by: 3), .corrupt(byteAt: 0),
+      .drip(bytesPerSecond: 1), .html("x"),
+    ])
+  func headWithoutBody(_ fault: Fault) async throws {
     try await origin(fault) { origin in
       let response = try await origin.fetch("/home.js", method: "HEAD")
       #expect(response.body.isEmpty)

@@ -14,7 +14,8 @@ struct ManualClockTests {
     #expect(start.duration(to: clock.now) == .seconds(90))
   }
 
-  @Test func aSleeperWakesAtItsDeadlineAndNotBefore() async throws {
+  @Test("a sleeper wakes at its deadline and not before")
+  func deadline() async throws {
     let clock = ManualClock()
     let sleeper = Task { try await clock.sleep(for: .seconds(10)) }
     try await clock.waitForSleepers()
@@ -25,13 +26,15 @@ struct ManualClockTests {
     try await sleeper.value
   }
 
-  @Test func aDeadlineThatHasPassedDoesNotSleep() async throws {
+  @Test("a sleep until a past deadline returns at once")
+  func pastDeadline() async throws {
     let clock = ManualClock(now: ManualClock.Instant(offset: .seconds(5)))
     try await clock.sleep(until: ManualClock.Instant(offset: .seconds(5)))
     #expect(clock.sleeperCount == 0)
   }
 
-  @MainActor @Test func sleepersWakeInTheOrderOfTheirDeadlines() async throws {
+  @MainActor @Test("sleepers wake in the order of their deadlines")
+  func wakingOrder() async throws {
     let clock = ManualClock()
     let woken = Monitor<[Int]>([])
     let sleepers = [3, 1, 2, 1].map { seconds in
@@ -46,7 +49,8 @@ struct ManualClockTests {
     #expect(woken.read { $0 } == [1, 1, 2, 3])
   }
 
-  @Test func aSleeperThatIsCancelledIsForgotten() async throws {
+  @Test("a cancelled sleeper is removed")
+  func cancelledSleeper() async throws {
     let clock = ManualClock()
     let sleeper = Task { try await clock.sleep(for: .seconds(10)) }
     try await clock.waitForSleepers()
@@ -55,13 +59,15 @@ struct ManualClockTests {
     #expect(clock.sleeperCount == 0)
   }
 
-  @Test func waitingForSleepersEndsAtItsDeadline() async {
+  @Test("waiting for sleepers ends at its limit")
+  func waitLimit() async {
     await #expect(throws: ManualClockError.tooFewSleepers(expected: 1, found: 0)) {
       try await ManualClock().waitForSleepers(within: .milliseconds(10))
     }
   }
 
-  @Test func aPeriodicTaskTakesOneStepPerAdvance() async throws {
+  @Test("a periodic task takes one step per advance")
+  func periodicTask() async throws {
     let clock = ManualClock()
     let ticks = Monitor(0)
     let poller = Task {

@@ -64,7 +64,8 @@ struct MonitorTests {
     }
   }
 
-  @Test func aTaskThatWasCancelledBeforeDoesNotWait() async {
+  @Test("a cancelled task does not wait")
+  func cancelledTask() async {
     let monitor = Monitor(0)
     let task = Task {
       withUnsafeCurrentTask { $0?.cancel() }

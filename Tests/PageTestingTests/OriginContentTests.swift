@@ -12,11 +12,13 @@ struct OriginContentTests {
     content.response(to: method, fields).status.code
   }
 
-  @Test(arguments: [
-    ("\"v1\"", 304), ("W/\"v1\"", 304), ("*", 304), ("\"v0\", \"v1\"", 304), ("\"v0,\" , W/\"v1\"", 304),
-    ("\"v2\"", 200), ("\"v\"", 200), ("v1", 200), ("", 200),
-  ])
-  func ifNoneMatchComparesWeakly(_ tags: String, _ expected: Int) {
+  @Test(
+    "If-None-Match compares weakly",
+    arguments: [
+      ("\"v1\"", 304), ("W/\"v1\"", 304), ("*", 304), ("\"v0\", \"v1\"", 304), ("\"v0,\" , W/\"v1\"", 304),
+      ("\"v2\"", 200), ("\"v\"", 200), ("v1", 200), ("", 200),
+    ])
+  func ifNoneMatch(_ tags: String, _ expected: Int) {
     #expect(status([.ifNoneMatch: tags]) == expected)
     #expect(status([.ifNoneMatch: tags], .head) == expected)
   }
@@ -28,7 +30,8 @@ struct OriginContentTests {
     #expect(status([.ifModifiedSince: date]) == expected)
   }
 
-  @Test func ifNoneMatchOverrulesIfModifiedSince() {
+  @Test("If-None-Match takes precedence over If-Modified-Since")
+  func bothConditions() {
     #expect(status([.ifNoneMatch: "\"v2\"", .ifModifiedSince: Self.date]) == 200)
   }
 
@@ -45,12 +48,14 @@ struct OriginContentTests {
     #expect(response.body.isEmpty)
   }
 
-  @Test(arguments: [
-    ("bytes=2-", "bytes 2-9/10", "23456789"), ("bytes=2-4", "bytes 2-4/10", "234"),
-    ("bytes=-3", "bytes 7-9/10", "789"), ("bytes=8-99", "bytes 8-9/10", "89"),
-    ("bytes=-99", "bytes 0-9/10", "0123456789"), ("Bytes=0-0", "bytes 0-0/10", "0"),
-  ])
-  func aRangeGetsItsBytes(_ range: String, _ contentRange: String, _ text: String) {
+  @Test(
+    "a range is answered with its bytes",
+    arguments: [
+      ("bytes=2-", "bytes 2-9/10", "23456789"), ("bytes=2-4", "bytes 2-4/10", "234"),
+      ("bytes=-3", "bytes 7-9/10", "789"), ("bytes=8-99", "bytes 8-9/10", "89"),
+      ("bytes=-99", "bytes 0-9/10", "0123456789"), ("Bytes=0-0", "bytes 0-0/10", "0"),
+    ])
+  func range(_ range: String, _ contentRange: String, _ text: String) {
     let response = content.response(to: .get, [.range: range])
     #expect(response.status == .partialContent)
     #expect(response.headers[.contentRange] == contentRange)
@@ -58,45 +63,52 @@ struct OriginContentTests {
     #expect(response.body == Array(text.utf8))
   }
 
-  @Test(arguments: ["bytes=10-", "bytes=10-11", "bytes=-0"])
-  func aRangeOutsideIsNotSatisfiable(_ range: String) {
+  @Test("a range outside the content is not satisfiable", arguments: ["bytes=10-", "bytes=10-11", "bytes=-0"])
+  func rangeOutside(_ range: String) {
     let response = content.response(to: .get, [.range: range])
     #expect(response.status == .rangeNotSatisfiable)
     #expect(response.headers[.contentRange] == "bytes */10")
   }
 
-  @Test(arguments: [
-    "bytes=4-2", "bytes=", "bytes=-", "bytes=a-b", "bytes=1-2,4-5", "lines=1-2", "bytes 1-2", "bytes=+1-2",
-    "bytes=1-99999999999999999999",
-  ])
-  func aRangeThatIsNotUnderstoodIsIgnored(_ range: String) {
+  @Test(
+    "an invalid or unknown range is ignored",
+    arguments: [
+      "bytes=4-2", "bytes=", "bytes=-", "bytes=a-b", "bytes=1-2,4-5", "lines=1-2", "bytes 1-2", "bytes=+1-2",
+      "bytes=1-99999999999999999999",
+    ])
+  func unknownRange(_ range: String) {
     #expect(status([.range: range]) == 200)
   }
 
-  @Test func onlyGetHasRanges() {
+  @Test("only GET has ranges")
+  func rangeWithHead() {
     #expect(status([.range: "bytes=2-"], .head) == 200)
   }
 
-  @Test(arguments: [
-    ("\"v1\"", 206), (date, 206), ("W/\"v1\"", 200), ("\"v2\"", 200), ("Mon, 07 Nov 1994 08:49:37 GMT", 200),
-  ])
-  func ifRangeComparesStrongly(_ validator: String, _ expected: Int) {
+  @Test(
+    "If-Range compares strongly",
+    arguments: [
+      ("\"v1\"", 206), (date, 206), ("W/\"v1\"", 200), ("\"v2\"", 200), ("Mon, 07 Nov 1994 08:49:37 GMT", 200),
+    ])
+  func ifRange(_ validator: String, _ expected: Int) {
     #expect(status([.range: "bytes=2-", .ifRange: validator]) == expected)
   }
 
-  @Test func aWeakEntityTagNeverAllowsARange() {
+  @Test("a weak entity tag permits no range")
+  func weakEntityTag() {
     let weak = OriginContent([1, 2, 3], contentType: "a/b", etag: "W/\"v1\"")
     #expect(weak.response(to: .get, [.range: "bytes=1-", .ifRange: "W/\"v1\""]).status == .ok)
   }
 
-  @Test func anEmptyContentHasNoRange() {
+  @Test("an empty content has no satisfiable range")
+  func emptyContent() {
     let empty = OriginContent([], contentType: "a/b")
     #expect(empty.response(to: .get, [.range: "bytes=0-"]).status == .rangeNotSatisfiable)
     #expect(empty.response(to: .get, [.range: "bytes=-1"]).status == .rangeNotSatisfiable)
   }
 
-  @Test(arguments: [HTTPRequest.Method.post, .put, .delete])
-  func otherMethodsAreNotAllowed(_ method: HTTPRequest.Method) {
+  @Test("other methods are answered with 405", arguments: [HTTPRequest.Method.post, .put, .delete])
+  func otherMethods(_ method: HTTPRequest.Method) {
     let response = content.response(to: method, [:])
     #expect(response.status == .methodNotAllowed)
     #expect(response.headers[.allow] == "GET, HEAD")

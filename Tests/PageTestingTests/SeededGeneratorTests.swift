@@ -10,7 +10,8 @@ struct SeededGeneratorTests {
     #expect(numbers == [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423])
   }
 
-  @Test func theSameSeedGivesTheSameShuffle() {
+  @Test("the same seed gives the same shuffle")
+  func shuffle() {
     var one = SeededGenerator(seed: 42)
     var two = SeededGenerator(seed: 42)
     var other = SeededGenerator(seed: 43)

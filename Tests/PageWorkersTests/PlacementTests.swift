@@ -70,7 +70,7 @@ import Testing
   }
 
   @Test("a page is charged for its processor time, not for the load of the machine")
-  func onlyThePagesOwnTimeCounts() {
+  func processorTime() {
     #expect(verdict { $0.running = [Self.running(1, 20, processor: 2)] } == .fine)
     #expect(verdict { $0.running = [Self.running(1, 20, processor: 3)] } == .suspicious)
     #expect(
@@ -80,8 +80,8 @@ import Testing
     #expect(verdict { $0.running = [Self.running(1, 81, processor: 0.1)] } == .kill(.silence, culprits: [1]))
   }
 
-  @Test("memory is blamed on the page that took a good part of it, and on none where many have little")
-  func memoryIsBlamedOnWhoTookIt() {
+  @Test("the page with a large share of the memory is to blame, and no page if all shares are small")
+  func memoryCulprits() {
     let kill = KillReason.memory(found: 101, limit: 100)
     func memory(_ found: Int64, _ running: [Watchdog.Running], _ growth: [UInt64: Int64]) -> Watchdog.Verdict {
       verdict { ($0.residentBytes, $0.running, $0.growth) = (found, running, growth) }

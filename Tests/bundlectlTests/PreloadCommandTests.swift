@@ -211,7 +211,8 @@ struct PreloadCommandTests {
     }
   }
 
-  @Test func theHelpOfEveryCommandIsComplete() async throws {
+  @Test("the help of every command is complete")
+  func help() async throws {
     for command in [
       "preload", "status", "verify", "cat", "gc", "manifest build", "manifest check", "manifest diff", "doctor",
     ] {

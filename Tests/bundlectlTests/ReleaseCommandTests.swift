@@ -47,8 +47,8 @@ struct ReleaseCommandTests {
     }
   }
 
-  @Test("releases are listed with what they are there for, and used by name")
-  func releasesAreListedAndUsed() async throws {
+  @Test("releases are listed with their roles, and used by name")
+  func listAndUse() async throws {
     try await Self.running { site in
       let json = try await Self.bundlectl(site, "release", "list", "--json").json
       let releases = try #require(json["releases"] as? [[String: Any]])
@@ -84,8 +84,8 @@ struct ReleaseCommandTests {
     }
   }
 
-  @Test("a release that is not complete cannot be used")
-  func anIncompleteReleaseCannotBeUsed() async throws {
+  @Test("an incomplete release cannot be used")
+  func incompleteRelease() async throws {
     try await Self.running { site in
       try site.publish(["a.js": "var a = 3"], release: "r3")
       site.origin.always("/b/a.js", .status(404))
@@ -97,8 +97,8 @@ struct ReleaseCommandTests {
     }
   }
 
-  @Test("a forgotten source is gone with its bytes")
-  func aForgottenSourceIsGone() async throws {
+  @Test("a forgotten source is removed with its bytes")
+  func forgottenSource() async throws {
     try await Self.running { site in
       #expect(try await Self.bundlectl(site, "source", "list").output.contains(site.manifest))
       let json = try await Self.bundlectl(site, "source", "forget", site.manifest, "--json").json
@@ -135,8 +135,8 @@ struct ReleaseCommandTests {
     }
   }
 
-  @Test("a store whose first process was killed at once is an empty one", arguments: ["status", "verify", "source"])
-  func aStoreWithoutTablesIsEmpty(_ command: String) async throws {
+  @Test("a store whose first process was killed at once is empty", arguments: ["status", "verify", "source"])
+  func storeWithoutTables(_ command: String) async throws {
     try await Site.running { site in
       try site.write("", to: "store/store.sqlite")
       let result = try await Command.start(

@@ -107,7 +107,8 @@ struct RenderReportTests {
     }
   }
 
-  @Test func dataMustBeAnObject() async throws {
+  @Test("--data must be a JSON object")
+  func invalidData() async throws {
     try await Site.running { (site: Site) async throws in
       for (data, reason) in [("{a", "is not JSON"), ("[1]", "must be a JSON object"), ("", "is not JSON")] {
         let result = try await Self.render(site, Self.counter, "--data", data)

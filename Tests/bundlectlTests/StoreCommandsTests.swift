@@ -139,7 +139,8 @@ struct StoreCommandsTests {
     }
   }
 
-  @Test func statusShowsReleasesAndBundles() async throws {
+  @Test("status shows releases and bundles")
+  func status() async throws {
     try await Self.running { site in
       let json = try await Command.run("status", "--store", site.store, "--json").json
       #expect(json["blobs"] as? Int == 3)
@@ -165,7 +166,8 @@ struct StoreCommandsTests {
     }
   }
 
-  @Test func doctorChecksTheServerAndNamesTheLibraries() async throws {
+  @Test("doctor checks the server and names the libraries")
+  func doctor() async throws {
     try await Self.running { site in
       let well = try await Command.run("doctor", "--store", site.store, "--json")
       #expect(well.status == 0)
@@ -212,7 +214,8 @@ struct StoreCommandsTests {
     }
   }
 
-  @Test func doctorComparesTheClocks() async throws {
+  @Test("doctor compares the clocks")
+  func doctorClock() async throws {
     try await Self.running { site in
       site.origin.serve("/manifest.json", Array("{}".utf8), headers: [.date: "Sun, 06 Nov 1994 08:49:37 GMT"])
       let result = try await Command.run("doctor", "--store", site.store)

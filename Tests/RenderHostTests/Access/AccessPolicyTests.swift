@@ -103,7 +103,8 @@ import Testing
     #expect(throws: AccessError.notAnOrigin("api.example.com")) { try AccessPolicy(allowed: ["api.example.com"]) }
   }
 
-  @Test func aRefusalNamesItsRule() throws {
+  @Test("a refusal names its rule")
+  func refusalRule() throws {
     let policy = try AccessPolicy(allowed: [])
     let url = try #require(PageURL("http://evil.example/"))
     let refusal = try #require(policy.refusal(of: url))

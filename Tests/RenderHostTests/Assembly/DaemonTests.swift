@@ -147,7 +147,8 @@ struct DaemonTests {
     }
   }
 
-  @Test func aGatewayNeedsNoBundles() async throws {
+  @Test("a gateway runs without bundles")
+  func gatewayAlone() async throws {
     let folder = try TemporaryDirectory()
     try await FaultOrigin.running { (origin: FaultOrigin) async throws -> Void in
       origin.serve("/list", Array("[]".utf8), headers: [.cacheControl: "max-age=60"])

@@ -8,7 +8,7 @@ import Testing
 /// A host that listens to a daemon's release events.
 struct ReleaseListeningTests {
   @Test("a listening host stores a daemon's new release without polling")
-  func aReleaseComesByItself() async throws {
+  func newRelease() async throws {
     let folder = try TemporaryDirectory()
     let file = folder.file("bundles/home.js")
     try DaemonTests.write(DaemonTests.bundle("first"), to: file)

@@ -10,8 +10,8 @@ import Testing
 struct StoreRemovalTests {
   private static func text(_ number: Int) -> String { "// bundle \(number)\n" }
 
-  @Test("a store that was removed is made anew, and until then the daemon does not say that it is ready")
-  func removedStoresAreMadeAnew() async throws {
+  @Test("a removed store is created again, and the daemon is not ready until then")
+  func removedStore() async throws {
     let folder = try TemporaryDirectory()
     for number in 0..<8 { try DaemonTests.write(Self.text(number), to: folder.file("bundles/b\(number).js")) }
     try await Daemon.running(folder.file("bundles"), folder) { daemon in
@@ -34,7 +34,7 @@ struct StoreRemovalTests {
   }
 
   @Test("a removed store is filled again from the upstream")
-  func removedStoresAreFilledFromUpstream() async throws {
+  func upstream() async throws {
     try await FaultOrigin.running { origin in
       let folder = try TemporaryDirectory()
       var entries: [Manifest.Entry] = []

@@ -19,7 +19,7 @@ struct GatewayHostTests {
   }
 
   @Test(
-    "a host that no origin has gets 421, however it is named, and nothing reaches an origin",
+    "a host without an origin gets 421 in each form of the request, and no origin gets the request",
     arguments: [
       ("GET /a HTTP/1.1", "Host: evil.example"), ("POST /a HTTP/1.1", "Host: evil.example\r\nContent-Length: 0"),
       ("GET http://evil.example/a HTTP/1.1", "Host: shop.example"),
@@ -31,7 +31,7 @@ struct GatewayHostTests {
       ("GET /a HTTP/1.1", "Host: 127.0.0.1"), ("GET /a HTTP/1.1", "Host: localhost:8081"),
       ("GET /a HTTP/1.1", "Host:"), ("GET /a HTTP/1.0", "Accept: */*"),
     ])
-  func aHostThatNobodyHasIsMisdirected(_ line: String, _ fields: String) async throws {
+  func unknownHost(_ line: String, _ fields: String) async throws {
     try await GatewayFixture.running(Self.shop) { fixture in
       let client = try RawClient(port: fixture.port)
       client.send("\(line)\r\n\(fields)\r\nConnection: close\r\n\r\n")
@@ -42,12 +42,12 @@ struct GatewayHostTests {
   }
 
   @Test(
-    "an origin's host is answered, however it is named",
+    "the host of an origin is answered in each form of the request",
     arguments: [
       ("GET /a HTTP/1.1", "Host: shop.example"), ("GET /a HTTP/1.1", "Host: SHOP.example.:8081"),
       ("GET /a HTTP/1.1", "Host: eu.shop.example"), ("GET http://shop.example/a HTTP/1.1", "Host: evil.example"),
     ])
-  func anOriginsHostIsAnswered(_ line: String, _ fields: String) async throws {
+  func knownHost(_ line: String, _ fields: String) async throws {
     try await GatewayFixture.running(Self.shop) { fixture in
       fixture.origin.serve("/a", Array("body".utf8))
       let client = try RawClient(port: fixture.port)
@@ -57,8 +57,8 @@ struct GatewayHostTests {
     }
   }
 
-  @Test("over TLS the host of each request counts", arguments: ["--http1.1", "--http2"])
-  func theAuthorityOfHTTP2Counts(_ version: String) async throws {
+  @Test("over TLS the host of each request chooses its origin", arguments: ["--http1.1", "--http2"])
+  func hostOverTLS(_ version: String) async throws {
     try await GatewayFixture.secure(Self.shop) { fixture in
       fixture.origin.serve("/a", Array("body".utf8))
       for (host, status) in [("evil.example", "421"), ("shop.example", "200"), ("localhost", "421")] {
@@ -72,8 +72,8 @@ struct GatewayHostTests {
     }
   }
 
-  @Test("an origin without hosts answers any host, and keeps what it answers for each alone")
-  func anOriginWithoutHostsAnswersAll() async throws {
+  @Test("an origin without hosts answers any host, and stores the answers of each host separately")
+  func originWithoutHosts() async throws {
     try await GatewayFixture.running { fixture in
       fixture.origin.serve("/a", Array("body".utf8), headers: [.cacheControl: "max-age=60"])
       for host in ["api.example.com", "other.example", "127.0.0.1", "other.example"] {
@@ -93,7 +93,7 @@ struct GatewayHostTests {
   }
 
   @Test(
-    "a request of HTTP/2 is for its authority, or else for its Host field, and names no other",
+    "an HTTP/2 request has the host of its authority or else of its Host field, and must not have two",
     arguments: [
       ("a.example", [], "a.example", nil), (nil, ["a.example"], "a.example", nil),
       ("a.example", ["A.example"], "a.example", nil), (nil, [], nil, nil),
@@ -101,7 +101,7 @@ struct GatewayHostTests {
       (nil, ["a.example", "b.example"], "a.example", "the request names two hosts"),
       (nil, ["a/b"], "a/b", "the request's host is not a valid name or address"),
     ] as [(String?, [String], String?, String?)])
-  func aRequestIsForOneHost(_ authority: String?, _ hosts: [String], _ host: String?, _ fault: String?) throws {
+  func http2Host(_ authority: String?, _ hosts: [String], _ host: String?, _ fault: String?) throws {
     let head = try Self.head(authority, hosts: hosts)
     #expect(head.host == host && RequestValidation.fault(in: head, version: .http2) == fault)
   }

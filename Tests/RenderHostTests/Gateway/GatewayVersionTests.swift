@@ -61,8 +61,8 @@ struct GatewayVersionTests {
     }
   }
 
-  @Test(arguments: [("--http1.1", "1.1"), ("--http2", "2")])
-  func aClientOverTLSGetsAllOfAnAnswer(_ option: String, _ version: String) async throws {
+  @Test("a client over TLS gets the whole answer", arguments: [("--http1.1", "1.1"), ("--http2", "2")])
+  func clientOverTLS(_ option: String, _ version: String) async throws {
     try await GatewayFixture.secure { fixture in
       fixture.origin.serve("/a", Array("body".utf8), headers: [.cacheControl: "max-age=60"])
       fixture.origin.always("/a", .informational(103, [try Self.link(): "</a.js>"]))
@@ -123,8 +123,8 @@ struct GatewayVersionTests {
     }
   }
 
-  @Test(.enabled(if: NginxServer.isInstalled, "nginx is not installed"))
-  func theOriginMaySpeakHTTP2() async throws {
+  @Test("the origin may use HTTP/2", .enabled(if: NginxServer.isInstalled, "nginx is not installed"))
+  func originOverHTTP2() async throws {
     try await NginxServer.running(serving: ["a": Array("body".utf8)]) { server in
       try await GatewayFixture.running {
         $0.gateway.origins[0].url = PageURL(server.url(for: "/")) ?? $0.gateway.origins[0].url

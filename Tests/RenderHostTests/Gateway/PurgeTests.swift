@@ -116,7 +116,8 @@ struct PurgeTests {
     }
   }
 
-  @Test func purgesAreCounted() async throws {
+  @Test("purges are counted")
+  func counts() async throws {
     try await GatewayFixture.running { fixture in
       for path in ["/a", "/b"] { fixture.origin.serve(path, [65], headers: Self.fields(tags: "t")) }
       for path in ["/a", "/b"] { _ = try await fixture.get(path) }

@@ -11,9 +11,9 @@ struct SlowReaderTests {
   private static let size = 10 << 20
 
   @Test(
-    "clients that do not read cost a few chunks each, others are answered, and the memory goes back",
+    "a client that does not read costs a few chunks of memory, which are freed afterwards, and others are answered",
     arguments: ["max-age=600", "no-store"])
-  func slowReadersCostAFewChunksEach(_ control: String) async throws {
+  func slowReaders(_ control: String) async throws {
     let folder = try TemporaryDirectory()
     let origin = try await FaultOrigin.start()
     origin.serve("/big", [UInt8](repeating: 65, count: Self.size), headers: [.cacheControl: control])

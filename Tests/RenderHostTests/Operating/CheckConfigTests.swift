@@ -69,7 +69,8 @@ struct CheckConfigTests {
     #expect(lines.contains(["insecure-admin", "true", "--insecure-admin"]))
   }
 
-  @Test func aFlagThatDoesNotExistIsWrongUsage() async throws {
+  @Test("an unknown flag is wrong usage")
+  func unknownFlag() async throws {
     let result = try await Tool.run(Tool.renderhost, "--bundle", "/")
     #expect(result.status == 64 && result.error.contains("--bundles"))
   }

@@ -139,7 +139,8 @@ struct LimitsTests {
     try await host.stop()
   }
 
-  @Test func aBodyThatTakesTooLongEndsTheConnection() async throws {
+  @Test("a body that takes too long ends the connection")
+  func slowBody() async throws {
     let host = try await host { $0.bodyTime = .milliseconds(300) }
     let client = try RawClient(port: host.port)
     client.send("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\nabc")
@@ -147,7 +148,8 @@ struct LimitsTests {
     try await host.stop()
   }
 
-  @Test func anIdleConnectionIsClosed() async throws {
+  @Test("an idle connection is closed")
+  func idleConnection() async throws {
     let host = try await host { $0.idle = .milliseconds(300) }
     let client = try RawClient(port: host.port)
     client.send("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")

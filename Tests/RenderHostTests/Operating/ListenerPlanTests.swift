@@ -95,8 +95,8 @@ struct ListenerPlanTests {
       ]),
   ]
 
-  @Test("what each listener carries, and what it asks for, follows from the settings", arguments: rows.indices)
-  func listenersFollowFromTheSettings(_ index: Int) {
+  @Test("the settings determine the routes of each listener and their access", arguments: rows.indices)
+  func plan(_ index: Int) {
     let row = Self.rows[index]
     let plan = ListenerPlan(row.settings.server)
     #expect(plan.listeners.map(\.address) == row.expected.map(\.0))
@@ -123,7 +123,7 @@ struct ListenerPlanTests {
   ]
 
   @Test("a daemon does not start if other machines could reach pages or status without a token", arguments: refused)
-  func whatIsOpenToOtherMachinesIsRefused(_ row: Row) throws {
+  func unsafePlan(_ row: Row) throws {
     let refusal = try #require(ListenerPlan(row.settings.server).refusal)
     #expect(refusal.contains(row.refusal ?? "-"))
     #expect(SettingsCheck.problems(of: row.settings).first == refusal)

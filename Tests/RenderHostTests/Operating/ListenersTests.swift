@@ -54,7 +54,7 @@ struct ListenersTests {
   ]
 
   @Test("the public listener answers guarded routes like unknown paths")
-  func whatIsNotCarriedIsNotThere() async throws {
+  func publicListener() async throws {
     let live = try await host()
     let spellings = ["/status/", "//status", "/status?a", "/%73tatus"].map { ("GET", $0) }
     for (method, path) in Self.guarded + spellings {
@@ -75,7 +75,7 @@ struct ListenersTests {
   }
 
   @Test("the admin listener has the guarded routes, and none of the public ones")
-  func theAdminListenerCarriesTheRest() async throws {
+  func adminListener() async throws {
     let live = try await host()
     let authorization = "Authorization: Bearer \(Self.token)\r\n"
     for (method, path) in Self.guarded where path != "/admin/gateway/purge" {
@@ -93,7 +93,7 @@ struct ListenersTests {
   }
 
   @Test("public routes answer every host, and guarded ones only permitted hosts")
-  func hostsAreHeldToTheirListener() async throws {
+  func permittedHosts() async throws {
     let live = try await host { ($0.publicRoutes, $0.hosts) = ([.metrics], ["Pages.example"]) }
     for (port, path, host, status) in [
       (live.port, "/manifest.json", "evil.example", 200), (live.port, "/healthz", "evil.example", 200),
@@ -139,8 +139,8 @@ struct ListenersTests {
     try await live.stop()
   }
 
-  @Test("both listeners log what they answered")
-  func bothWriteTheAccessLog() async throws {
+  @Test("both listeners log their requests")
+  func accessLogs() async throws {
     let lines = Monitor<[String]>([])
     let logger = Logger(label: "l") {
       JSONLogHandler(label: $0) { line in lines.change { $0.append(String(decoding: line, as: UTF8.self)) } }
@@ -157,8 +157,8 @@ struct ListenersTests {
     #expect(said.contains { $0.contains(#""The admin listener is up""#) && $0.contains(":\(live.adminPort)\"") })
   }
 
-  @Test("both listeners finish what is under way")
-  func bothFinishWhatIsUnderWay() async throws {
+  @Test("both listeners finish requests under way at shutdown")
+  func shutdown() async throws {
     let (arrived, mayEnd) = (Monitor(0), Monitor(false))
     var settings = Settings()
     settings.adminListen = ("127.0.0.1", 0)
@@ -193,8 +193,8 @@ struct ListenersTests {
     try await live.stop()
   }
 
-  @Test("an admin address that is taken is named")
-  func anAdminAddressThatIsTakenIsNamed() async throws {
+  @Test("the error of an admin address in use names it")
+  func takenAdminAddress() async throws {
     let live = try await host()
     var settings = Settings()
     (settings.port, settings.adminListen) = (0, ("127.0.0.1", live.adminPort))
@@ -207,8 +207,8 @@ struct ListenersTests {
     try await live.stop()
   }
 
-  @Test("a server of a plan that is refused does not start")
-  func aRefusedPlanIsNotRun() throws {
+  @Test("a server with a refused plan does not start")
+  func refusedPlan() throws {
     var settings = Settings()
     settings.adminListen = ("192.0.2.1", 0)
     let server = HostServer(
@@ -217,8 +217,8 @@ struct ListenersTests {
     #expect(throws: SettingsError.self) { try server.parts(trapsSignals: false) }
   }
 
-  @Test("the host is ready when it listens everywhere")
-  func readinessWaitsForAllListeners() async throws {
+  @Test("the host is ready when all listeners are listening")
+  func readiness() async throws {
     let folder = try TemporaryDirectory()
     let socket = try NotifySocket(path: folder.file("notify"))
     let readiness = ReadinessService(
@@ -253,7 +253,7 @@ struct ListenersTests {
   }
 
   @Test("beyond loopback all guarded routes require the token")
-  func whatOthersCanReachAsksForTheToken() async throws {
+  func tokenBeyondLoopback() async throws {
     try await distant { client in
       for path in ["/", "/status", "//status", "/metrics", "/pages", "/resources"] {
         for (authorization, status) in [
@@ -281,8 +281,8 @@ struct ListenersTests {
     }
   }
 
-  @Test("a password that a browser shows by itself does not make up for another site's page")
-  func aPasswordDoesNotOpenTheDoorToOtherSites() async throws {
+  @Test("a password that the browser has stored does not permit requests of other sites' pages")
+  func storedPassword() async throws {
     try await distant { client in
       for (authorization, status) in [
         (Self.basic("a:\(Self.token)"), HTTPResponse.Status.forbidden), ("Bearer \(Self.token)", .ok),
@@ -294,7 +294,7 @@ struct ListenersTests {
   }
 
   @Test("with --insecure-admin only administration requires the token")
-  func anInsecureListenerAsksForNothing() async throws {
+  func insecureListener() async throws {
     try await distant(asksToken: false) { client in
       try await client.execute(uri: "/status", method: .get) { #expect($0.status == .ok) }
       try await client.execute(uri: "/admin/settings", method: .get) { #expect($0.status == .unauthorized) }
@@ -331,7 +331,7 @@ struct ListenersTests {
   }
 
   @Test("the reasons of unreadiness are disclosed only with the status")
-  func reasonsAreToldWithTheStatus() async throws {
+  func readinessReasons() async throws {
     for (groups, asksToken, isTold) in [
       ([.health], false, false), ([.health, .status], true, false), ([.health, .status], false, true),
     ] as [(Set<RouteGroup>, Bool, Bool)] {
@@ -346,7 +346,7 @@ struct ListenersTests {
   }
 
   @Test("the dashboard links only to routes of its listener")
-  func theDashboardLeadsToWhatIsThere() async throws {
+  func dashboardLinks() async throws {
     for (groups, links) in [
       ([.dashboard, .status], ["/status"]),
       ([.dashboard, .status, .health, .metrics], ["/readyz", "/metrics", "/status"]),

@@ -27,7 +27,8 @@ struct LogTests {
     #expect((fields["time"] as? String)?.wholeMatch(of: /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/) != nil)
   }
 
-  @Test func eachRequestHasOneLineWithItsIDAndWithoutItsQuery() async throws {
+  @Test("each request has one line in the log, with its id and without its query")
+  func accessLogLine() async throws {
     let lines = Monitor<[Data]>([])
     let server = HostServer(
       settings: Settings(), controls: .fake(), metrics: HostMetrics(),

@@ -5,7 +5,8 @@ import Testing
 @testable import ServerKit
 
 struct MetricsTextTests {
-  @Test func countersGaugesAndHistogramsAreWritten() throws {
+  @Test("counters, gauges and histograms are written")
+  func kinds() throws {
     let registry = MetricRegistry(["t": .init(help: "A\nhelp \\ text", buckets: [0.1, 1])])
     Counter(label: "c", dimensions: [("b", "2"), ("a", "1")], factory: registry).increment(by: 3)
     Meter(label: "g", factory: registry).set(2.5)
@@ -61,7 +62,8 @@ struct MetricsTextTests {
     #expect(samples.first?.name == "__odd_name_total")
   }
 
-  @Test func seriesAreBounded() throws {
+  @Test("the number of series is bounded")
+  func seriesLimit() throws {
     let registry = MetricRegistry()
     for number in 0..<(MetricRegistry.seriesLimit + 50) {
       Counter(label: "c", dimensions: [("who", "\(number)")], factory: registry).increment()
@@ -102,7 +104,8 @@ struct MetricsTextTests {
     #expect(metrics.registry.families.allSatisfy { family in described.contains { $0[family.name] != nil } })
   }
 
-  @Test func aMeterThatIsDestroyedIsNoLongerWritten() {
+  @Test("a destroyed meter is no longer written")
+  func destroyedMeter() {
     let registry = MetricRegistry()
     let meter = Meter(label: "g", dimensions: [("slot", "1")], factory: registry)
     meter.set(1)

@@ -26,7 +26,8 @@ struct OperatingRoutesTests {
     return Application(router: router, logger: server.logger)
   }
 
-  @Test func theHostIsReadyWhenAllChecksAre() async throws {
+  @Test("the host is ready when all checks succeed")
+  func readiness() async throws {
     let problem = Monitor<String?>("no release is active yet")
     var controls = HostControls.fake()
     controls.server.checks = [
@@ -47,8 +48,10 @@ struct OperatingRoutesTests {
     }
   }
 
-  @Test(arguments: ["/admin/settings", "/admin/relaunch", "/admin/cache/clear", "/admin"])
-  func withoutATokenThereAreNoAdminRoutes(_ path: String) async throws {
+  @Test(
+    "without a token there are no admin routes",
+    arguments: ["/admin/settings", "/admin/relaunch", "/admin/cache/clear", "/admin"])
+  func noToken(_ path: String) async throws {
     try await application().serve { client in
       for method in [HTTPRequest.Method.get, .post] {
         try await client.execute(uri: path, method: method, headers: [.authorization: "Bearer "]) { answer in

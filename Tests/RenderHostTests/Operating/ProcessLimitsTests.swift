@@ -60,8 +60,8 @@ struct ProcessLimitsTests {
     #expect(limits.warnings(settings).contains { $0.contains("--max-connections is 5000") } == !hasRoom)
   }
 
-  @Test("with too few descriptors the daemon says so and ends")
-  func tooFewDescriptorsEndTheDaemon() async throws {
+  @Test("with too few descriptors the daemon reports it and ends")
+  func tooFewDescriptors() async throws {
     let folder = try TemporaryDirectory()
     let command = "ulimit -n 24; exec \"$0\" --bundles \"$1\" --store \"$2\" --listen 127.0.0.1:0"
     let result = try await Tool.run(
@@ -70,8 +70,8 @@ struct ProcessLimitsTests {
     #expect(result.error.contains("only 24 files may be open at once, at least 128 are needed: raise ulimit -n"))
   }
 
-  @Test("pages are rendered while more clients are there than descriptors", arguments: [128, 256, 1_001, 1_024])
-  func pagesAreRenderedWithFewDescriptors(_ limit: Int) async throws {
+  @Test("pages are rendered while there are more clients than descriptors", arguments: [128, 256, 1_001, 1_024])
+  func fewDescriptors(_ limit: Int) async throws {
     let folder = try TemporaryDirectory()
     // The soft limit is raised by the daemon itself.
     let shell = "ulimit -Sn \(min(limit, 64)) && ulimit -Hn \(limit) || exit 9"
@@ -94,8 +94,8 @@ struct ProcessLimitsTests {
     }
   }
 
-  @Test("more connections than there are descriptors for are not accepted, and served when others have gone")
-  func moreConnectionsThanDescriptorsWait() async throws {
+  @Test("connections beyond the descriptors wait, and are served when others have ended")
+  func waitingConnections() async throws {
     let folder = try TemporaryDirectory()
     let flags = ["--connections-per-address", "100000", "--max-connections", "4096"]
     try await Daemon.running(Self.bundles(in: folder), folder, flags, shell: "ulimit -n 128") { daemon in
@@ -121,8 +121,8 @@ struct ProcessLimitsTests {
     }
   }
 
-  @Test("connections that cannot be accepted are said once, and accepted again after a second")
-  func connectionsThatCannotBeAcceptedPause() throws {
+  @Test("connections that cannot be accepted are logged once, and accepted after a second")
+  func acceptErrors() throws {
     let metrics = HostMetrics()
     let lines = Monitor<[String]>([])
     let logger = Logger(label: "test") {
@@ -148,8 +148,8 @@ struct ProcessLimitsTests {
     #expect(throws: ChannelError.inputClosed) { try channel.throwIfErrorCaught() }
   }
 
-  @Test("where the address space is limited, the log and /readyz say why no worker is ready")
-  func aLimitOfTheAddressSpaceIsNamed() async throws {
+  @Test("with a limited address space, the log and /readyz give it as the reason that no worker is ready")
+  func addressSpace() async throws {
     let folder = try TemporaryDirectory()
     try await Daemon.running(
       Self.bundles(in: folder), folder, shell: "ulimit -v 4000000", isReady: false

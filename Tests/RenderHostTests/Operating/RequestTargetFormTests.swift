@@ -7,18 +7,20 @@ import Testing
 @testable import ServerKit
 
 struct RequestTargetFormTests {
-  @Test(arguments: [
-    ("/a?b", HTTPMethod.GET, RequestTargetForm.plain), ("//a", .GET, .plain), ("*", .OPTIONS, .plain),
-    ("h:443", .CONNECT, .plain), ("http://other:1/a?b", .GET, .absolute(authority: "other:1", target: "/a?b")),
-    ("HTTPS://other", .GET, .absolute(authority: "other", target: "/")),
-    ("http://other?q", .GET, .absolute(authority: "other", target: "/?q")),
-    ("http://other", .OPTIONS, .absolute(authority: "other", target: "*")),
-    ("http://other/", .OPTIONS, .absolute(authority: "other", target: "/")),
-    ("*", .GET, .refused), ("a", .GET, .refused), ("", .GET, .refused), ("ftp://h/a", .GET, .refused),
-    ("http:///a", .GET, .refused), ("http://u@h/a", .GET, .refused), ("http://:80/", .GET, .refused),
-    ("http:/a", .GET, .refused),
-  ])
-  func aTargetIsAPathOrAURL(_ target: String, _ method: HTTPMethod, _ form: RequestTargetForm) {
+  @Test(
+    "a target is a path or a URL",
+    arguments: [
+      ("/a?b", HTTPMethod.GET, RequestTargetForm.plain), ("//a", .GET, .plain), ("*", .OPTIONS, .plain),
+      ("h:443", .CONNECT, .plain), ("http://other:1/a?b", .GET, .absolute(authority: "other:1", target: "/a?b")),
+      ("HTTPS://other", .GET, .absolute(authority: "other", target: "/")),
+      ("http://other?q", .GET, .absolute(authority: "other", target: "/?q")),
+      ("http://other", .OPTIONS, .absolute(authority: "other", target: "*")),
+      ("http://other/", .OPTIONS, .absolute(authority: "other", target: "/")),
+      ("*", .GET, .refused), ("a", .GET, .refused), ("", .GET, .refused), ("ftp://h/a", .GET, .refused),
+      ("http:///a", .GET, .refused), ("http://u@h/a", .GET, .refused), ("http://:80/", .GET, .refused),
+      ("http:/a", .GET, .refused),
+    ])
+  func forms(_ target: String, _ method: HTTPMethod, _ form: RequestTargetForm) {
     #expect(RequestTargetForm(target, method) == form)
   }
 

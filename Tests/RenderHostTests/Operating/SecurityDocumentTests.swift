@@ -17,7 +17,7 @@ struct SecurityDocumentTests {
   }
 
   @Test("every test that SECURITY.md names exists")
-  func everyTestThatIsNamedExists() throws {
+  func namedTests() throws {
     let named = try Self.text("SECURITY.md").matches(of: /`([A-Za-z0-9]+Tests)\.([A-Za-z0-9]+)`/)
     #expect(named.count > 80)
     let texts = try Self.tests()

@@ -15,15 +15,17 @@ struct SettingsReaderTests {
     var testDescription: String { source }
   }
 
-  @Test(arguments: [
-    Layers(flag: "3", variable: "4", file: "5", expected: 3, source: "--workers"),
-    Layers(flag: "3", expected: 3, source: "--workers"),
-    Layers(flag: "3", file: "5", expected: 3, source: "--workers"),
-    Layers(variable: "4", file: "5", expected: 4, source: "RENDERHOST_WORKERS"),
-    Layers(variable: "4", expected: 4, source: "RENDERHOST_WORKERS"),
-    Layers(file: "5", expected: 5, source: "config.json"),
-  ])
-  func aFlagWinsOverTheVariableAndTheVariableOverTheFile(_ layers: Layers) throws {
+  @Test(
+    "a flag wins over the variable, and the variable over the file",
+    arguments: [
+      Layers(flag: "3", variable: "4", file: "5", expected: 3, source: "--workers"),
+      Layers(flag: "3", expected: 3, source: "--workers"),
+      Layers(flag: "3", file: "5", expected: 3, source: "--workers"),
+      Layers(variable: "4", file: "5", expected: 4, source: "RENDERHOST_WORKERS"),
+      Layers(variable: "4", expected: 4, source: "RENDERHOST_WORKERS"),
+      Layers(file: "5", expected: 5, source: "config.json"),
+    ])
+  func precedence(_ layers: Layers) throws {
     let folder = try TemporaryDirectory()
     let file = folder.file("config.json")
     try Data("{\(layers.file.map { "\"workers\": \($0)" } ?? "")}".utf8).write(to: URL(fileURLWithPath: file))
@@ -35,7 +37,8 @@ struct SettingsReaderTests {
     #expect(merged.sources[.workers].map { URL(fileURLWithPath: $0).lastPathComponent } == layers.source)
   }
 
-  @Test func everySettingIsReadFromTheFile() throws {
+  @Test("every setting is read from the file")
+  func file() throws {
     let folder = try TemporaryDirectory()
     let file = folder.file("c.json")
     try Data(
@@ -110,8 +113,8 @@ struct SettingsReaderTests {
         == #"--public: public is "statuss", expected one or several of pages, dashboard, status, metrics and admin"#)
   }
 
-  @Test(arguments: [("true", true), ("1", true), ("false", false), ("0", false)])
-  func aSwitchIsTrueOrFalse(_ text: String, _ isSet: Bool) throws {
+  @Test("a toggle is true or false", arguments: [("true", true), ("1", true), ("false", false), ("0", false)])
+  func toggles(_ text: String, _ isSet: Bool) throws {
     let merged = try SettingsReader(
       flags: [.bundles: ["b"]], environment: ["RENDERHOST_INSECURE_ADMIN": text], file: nil
     ).merged()
@@ -177,7 +180,8 @@ struct SettingsReaderTests {
     #expect(merged.settings.adminToken == "0123456789abcdef")
   }
 
-  @Test func secretsAreMaskedInTheReport() throws {
+  @Test("secrets are masked in the report")
+  func maskedSecrets() throws {
     let merged = try SettingsReader(
       flags: [.bundles: ["b"]], environment: ["RENDERHOST_ADMIN_TOKEN": "0123456789abcdef"], file: nil
     ).merged()
@@ -189,20 +193,22 @@ struct SettingsReaderTests {
   }
 
   @Test(
+    "durations are read with and without units",
     arguments: [
       ("5", 5000), ("2.5", 2500), ("250ms", 250), ("5s", 5000), ("10m", 600_000), ("1h", 3_600_000), ("0", 0),
       ("", nil), ("s", nil), ("-5", nil), ("5d", nil), ("1e3", nil), ("nan", nil), (".5", nil), ("99999999999", nil),
     ] as [(String, Int?)])
-  func durationsAreReadAsTheyAreWritten(_ text: String, _ milliseconds: Int?) {
+  func durations(_ text: String, _ milliseconds: Int?) {
     #expect(Duration(text: text) == milliseconds.map { .milliseconds($0) })
   }
 
   @Test(
+    "sizes are read with and without units",
     arguments: [
       ("65536", 65536), ("256MB", 256 << 20), ("1.5GiB", 3 << 29), ("4k", 4096), ("7b", 7), ("MB", nil), ("-1", nil),
       ("1e9", nil), ("99999999999999999999", nil),
     ] as [(String, Int64?)])
-  func sizesAreReadAsTheyAreWritten(_ text: String, _ bytes: Int64?) {
+  func sizes(_ text: String, _ bytes: Int64?) {
     #expect(SettingText.size(text) == bytes)
   }
 }

@@ -93,7 +93,8 @@ struct ShutdownTests {
     try await takeLate(head, limits) { _ in try await Task.sleep(for: .milliseconds(2600)) }
   }
 
-  @Test func anAddressThatIsTakenIsNamed() async throws {
+  @Test("the error of an address in use names it")
+  func takenAddress() async throws {
     let host = try await LiveHost()
     var settings = Settings()
     settings.port = host.port
@@ -129,8 +130,8 @@ struct ShutdownTests {
     #expect(try await !client.readToEnd().contains("0\r\n\r\n"))
   }
 
-  @Test(arguments: [SIGTERM, SIGINT])
-  func aSignalEndsTheDaemonWithStatusZero(_ signal: Int32) async throws {
+  @Test("a signal ends the daemon with status 0", arguments: [SIGTERM, SIGINT])
+  func signals(_ signal: Int32) async throws {
     let folder = try TemporaryDirectory()
     let daemon = try Tool.Running(
       [

@@ -37,11 +37,12 @@ struct TrafficHistoryTests {
   }
 
   @Test(
+    "quantiles are interpolated",
     arguments: [
       (0.5, [10, 0, 0], 0.5), (0.5, [5, 5, 0], 1), (0.75, [5, 5, 0], 1.5), (0.95, [0, 0, 4], 2), (0.5, [0, 0, 0], nil),
       (0.5, [0, 10, 0], 1.5),
     ] as [(Double, [UInt64], Double?)])
-  func quantilesAreInterpolated(_ quantile: Double, _ counts: [UInt64], _ value: Double?) {
+  func quantiles(_ quantile: Double, _ counts: [UInt64], _ value: Double?) {
     #expect(Quantile.of(quantile, counts: counts, bounds: [1, 2]) == value)
   }
 }

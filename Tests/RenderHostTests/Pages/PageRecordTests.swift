@@ -55,7 +55,8 @@ import Testing
     #expect(record.failures.latest.count { $0.kind == "page" } == 2)
   }
 
-  @Test func entriesAreTimedByTheirKind() async throws {
+  @Test("entries are timed by kind")
+  func entryTimes() async throws {
     try await PageFarm.running(["counter": Script.counter], workers: 1) { farm in
       let id = try await farm.open("counter")
       let ref = try await farm.ask(.get, "/pages/\(id)").json["tree"]["children"].list.first?["ref"].text ?? ""

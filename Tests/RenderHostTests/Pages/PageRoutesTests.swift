@@ -98,7 +98,8 @@ import Testing
     }
   }
 
-  @Test func aPageThatThrowsIsAnsweredWithItsError() async throws {
+  @Test("a request for a page that throws is answered with its error")
+  func throwingPage() async throws {
     try await PageFarm.running(["bad": Script.page("\nundefinedThing.x()"), "ok": Script.counter], workers: 1) { farm in
       let answer = try await farm.ask(.post, "/pages", #"{"name":"bad"}"#)
       #expect(answer.status == 422)
@@ -147,7 +148,8 @@ import Testing
     }
   }
 
-  @Test func aMegabyteOfFlatDataComesToThePage() async throws {
+  @Test("a page gets a megabyte of flat data")
+  func flatData() async throws {
     let script = Script.page(
       """
       var t = d.createElement('text', { attr: { value: '' } }); b.appendChild(t)
@@ -179,7 +181,8 @@ import Testing
     }
   }
 
-  @Test func theNumberOfPagesIsBounded() async throws {
+  @Test("the number of open pages is bounded")
+  func pageLimit() async throws {
     try await PageFarm.running(["counter": Script.counter], workers: 1, change: { $0.pages = 2 }) { farm in
       _ = try await farm.open("counter")
       let second = try await farm.open("counter")

@@ -28,14 +28,15 @@ struct AcceptedCodingsTests {
     (" gzip ; q=0.5 ,, br ; q=0.6 ", [.brotli, .gzip, .identity]),
   ]
 
-  @Test(arguments: cases)
-  func encodingsAreChosenByTheirWeights(field: String?, expected: [ContentCoding]) {
+  @Test("encodings are ordered by their weights", arguments: cases)
+  func weights(field: String?, expected: [ContentCoding]) {
     var fields = HTTPFields()
     fields[.acceptEncoding] = field
     #expect(AcceptedCodings(fields).ordered() == expected)
   }
 
-  @Test func severalFieldsAreOneList() throws {
+  @Test("several fields are one list")
+  func severalFields() throws {
     var fields = HTTPFields()
     fields.append(HTTPField(name: .acceptEncoding, value: "gzip"))
     fields.append(HTTPField(name: .acceptEncoding, value: "br;q=0.5"))

@@ -7,7 +7,8 @@ import Testing
 
 @Suite(.timeLimit(.minutes(2)))
 struct FolderWatchingTests {
-  @Test func aChangedFileIsANewRelease() async throws {
+  @Test("a changed file makes a new release")
+  func changedFile() async throws {
     try await ServingFixture.folder { (host: ServingFixture) async throws in
       let before = try await host.manifest()
       let old = try await host.get("/bundles/home.js")
@@ -78,7 +79,8 @@ struct FolderWatchingTests {
     }
   }
 
-  @Test func touchingAFileChangesNothing() async throws {
+  @Test("a touched file makes no new release")
+  func touchedFile() async throws {
     try await ServingFixture.folder { (host: ServingFixture) async throws in
       let before = try await host.dated("/bundles/home.js")
       try FileManager.default.setAttributes(

@@ -122,8 +122,8 @@ struct UpstreamFollowingTests {
     }
   }
 
-  @Test("of a manifest of Eros with wrong MD5s of pictures the bundles are served, and the pictures that are right")
-  func aManifestWithWrongPicturesIsFollowed() async throws {
+  @Test("bundles and correct pictures of an Eros manifest with wrong MD5s of other pictures are served")
+  func wrongPictures() async throws {
     try await FaultOrigin.running { origin in
       func entry(_ path: String, _ text: String, md5 of: String) throws -> String {
         origin.serve("/\(path)", Array(text.utf8))

@@ -8,7 +8,8 @@ struct WebhookSignatureTests {
   private let body = Array("what do ya want for nothing?".utf8)
   private let right = "sha256=5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
 
-  @Test func theSignatureOfTheBodyIsRight() {
+  @Test("the signature of the body is accepted")
+  func rightSignature() {
     #expect(signature.verdict(on: body, field: right) == .right)
     #expect(signature.verdict(on: body, field: "sha256=" + right.dropFirst(7).uppercased()) == .right)
   }

@@ -97,8 +97,8 @@ import Testing
     }
   }
 
-  @Test("pages are not rendered for clients that have gone while they waited")
-  func whoHasGoneIsNotServed() async throws {
+  @Test("pages are not rendered for clients that disconnected while they waited")
+  func disconnectedClients() async throws {
     let folder = try TemporaryDirectory()
     let origin = try await FaultOrigin.start()
     origin.serve("/held.json", Array("{}".utf8))
@@ -141,8 +141,8 @@ import Testing
     try await origin.stop()
   }
 
-  @Test("pages are opened until the workers' memory is full; then new ones are refused, and those that are open stay")
-  func openPagesStayWhenMemoryIsFull() async throws {
+  @Test("pages are opened until the workers' memory is full; then new ones are refused, and open ones stay")
+  func fullMemory() async throws {
     try await PageFarm.running(
       ["cells": Self.cells], workers: 1, change: { ($0.workerMemory, $0.pages) = (200 << 20, 1_000) }
     ) { farm in
@@ -160,8 +160,8 @@ import Testing
     }
   }
 
-  @Test("pages of an ended worker are opened again in the order in which they were used last")
-  func pagesUsedLastComeFirst() async throws {
+  @Test("pages of an ended worker are reopened in the order of their last use, the latest first")
+  func reopeningOrder() async throws {
     let clock = Monitor(ContinuousClock.now)
     try await PageFarm.running(["counter": Script.counter], workers: 1, now: { clock.read { $0 } }) { farm in
       var ids: [String] = []

@@ -22,7 +22,7 @@ import Testing
   }
 
   @Test("a worker can do what it needs, and none of the attacks succeeds")
-  func aWorkerCanDoWhatItNeedsAndNothingElse() async throws {
+  func attacks() async throws {
     let check = try await Check()
     for attempt in ConfinementAttempt.all {
       let outcome = attempt.isNeeded ? check.result.needs[attempt.name] : check.result.attempts[attempt.name]
@@ -33,20 +33,20 @@ import Testing
     print("\(check.result.attempts.count) attacks on a worker's confinement were refused")
   }
 
-  @Test("an ordinary user's worker is confined as root's is", .enabled(if: getuid() == 0))
-  func anOrdinaryUsersWorkerIsConfined() async throws {
+  @Test("a worker of an ordinary user is confined like one of root", .enabled(if: getuid() == 0))
+  func ordinaryUser() async throws {
     let check = try await Check(as: ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"])
     #expect(check.result.open == [] && check.result.missing == [] && check.status == 0)
   }
 
   /// Each layer alone; also how the check speaks on a kernel that lacks one.
   @Test(
-    "a check without a step names what a worker could do",
+    "a check that omits a step lists the attacks that succeed without it",
     arguments: [
       ("files", "read a file of its user"), ("files", "read /proc/<other>/cmdline"),
       ("system-calls", "change a file's mode"), ("system-calls", "make a socket for UDP"),
     ])
-  func aCheckWithoutAStepNamesWhatAWorkerCouldDo(_ step: String, _ attempt: String) async throws {
+  func omittedStep(_ step: String, _ attempt: String) async throws {
     let check = try await Check("--without", step)
     #expect(check.result.open.contains(attempt) && check.result.attempts[attempt] == "done")
     #expect(check.result.confinement.kept[step] == "left out" && check.status == 1)
@@ -60,18 +60,18 @@ import Testing
       "read /proc/<other>/environ", "trace another process", "run a program (execve)", "connect by TCP",
       "connect to an abstract socket", "list /proc",
     ])
-  func otherLayersHoldWithoutTheFilter(_ attempt: String) async throws {
+  func noFilter(_ attempt: String) async throws {
     guard Landlock.Ruleset(version: Landlock.version)?.refusesSignals == true else { return }
     let check = try await Check("--without", "system-calls")
     #expect(check.result.attempts[attempt] != nil && !check.result.open.contains(attempt))
   }
 
   @Test(
-    "a check with an unknown flag or step says how it is used",
+    "a check with an unknown flag or step prints its usage",
     arguments: [
       ["--chek"], ["--check", "--without"], ["--check", "--without", "nothing"], [],
     ])
-  func aCheckWithAnUnknownFlagSaysHowItIsUsed(_ arguments: [String]) async throws {
+  func unknownFlag(_ arguments: [String]) async throws {
     let output = try await Tool.Running([Daemon.executable, "worker"] + arguments).result()
     #expect(output.status == 64 && output.error.contains(ConfinementCheck.usage))
   }

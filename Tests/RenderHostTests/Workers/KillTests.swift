@@ -39,8 +39,8 @@ import Testing
     }
   }
 
-  @Test("a page that allocates for ever is stopped, and the others of its worker stay as they are")
-  func aPageThatAllocatesForEverIsStoppedAlone() async throws {
+  @Test("a page that allocates endlessly is stopped, and the other pages of its worker stay open")
+  func endlessAllocation() async throws {
     try await PageFarm.running(
       ["memory": Script.memory, "counter": Script.counter], workers: 1, pageTime: .seconds(10),
       change: { $0.workerMemory = 400 << 20 }
