@@ -54,7 +54,7 @@ import Testing
     "an address that is not public must be named",
     arguments: [
       ("api.example.com", "93.184.216.34", 443, true),
-      // A name that leads home.
+      // A name that resolves to loopback.
       ("api.example.com", "127.0.0.1", 443, false), ("api.example.com", "127.0.0.1", 9000, false),
       ("api.example.com", "::1", 443, false), ("api.example.com", "169.254.169.254", 80, false),
       ("127.0.0.1", "127.0.0.1", 9000, true), ("2130706433", "127.0.0.1", 9000, true),
@@ -62,7 +62,7 @@ import Testing
       ("localhost", "127.0.0.1", 7000, true), ("localhost", "::1", 7000, true), ("localhost", "10.0.0.1", 7000, false),
       ("localhost", "127.0.0.1", 7001, false), ("intranet.example.com", "10.1.2.3", 80, true),
       ("intranet.example.com", "10.2.2.3", 80, false), ("api.example.com", "not an address", 80, false),
-      // Named by the manifest alone.
+      // An origin that only the manifest names.
       ("192.168.7.7", "192.168.7.7", 80, false),
     ])
   func privateAddresses(_ host: String, _ address: String, _ port: Int, isAllowed: Bool) throws {

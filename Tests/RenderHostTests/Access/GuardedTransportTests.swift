@@ -27,14 +27,14 @@ import Testing
   func rebinding() async throws {
     try await FaultOrigin.running { origin in
       origin.serve("/a", Array("a".utf8))
-      // The C library answers for it: RFC 6761 §6.3 has all of localhost's names there.
+      // The C library resolves it: all names below localhost are loopback, RFC 6761 §6.3.
       let name = "http://localhost.localdomain:\(origin.port)"
       await #expect {
         _ = try await send("\(name)/a", [name])
       } throws: { error in
         switch error as? TransportError {
         case .notPermitted(_, let address, let reason): address.contains("1") && reason.contains("loopback")
-        // Where the name is not known at all.
+        // For resolvers that do not know the name.
         case .cannotResolve: true
         default: false
         }
@@ -53,7 +53,7 @@ import Testing
       let request = TransportRequest(try #require(HTTPRequest(url: url)))
       let first = try await transport.send(request)
       _ = try await first.body.collect(upTo: 10)
-      // Named for itself no longer, but its origin still is: by a manifest from afar.
+      // The network is no longer named, but the manifest still names its origin.
       var policy = try AccessPolicy(allowed: [])
       policy.add([url])
       access.policy = policy

@@ -36,13 +36,13 @@ struct SiteRulesTests {
   private static let json = body("application/json; charset=utf-8")
 
   private static let rows: [Row] = [
-    // By whom it is meant
+    // The requested host
     Row(testDescription: "an address", method: .get, path: "/status", host: "127.0.0.1:8080", expected: nil),
     Row(testDescription: "an IPv6 address", method: .get, path: "/status", host: "[::1]:8080", expected: nil),
     Row(testDescription: "localhost", method: .get, path: "/pages/1", host: "LocalHost:8080", expected: nil),
-    Row(testDescription: "a name that was given", method: .get, path: "/", host: "pages.example", expected: nil),
+    Row(testDescription: "a permitted name", method: .get, path: "/", host: "pages.example", expected: nil),
     Row(
-      testDescription: "a name that was made to resolve here", method: .get, path: "/status", host: "evil.example:8080",
+      testDescription: "a foreign name that resolves here", method: .get, path: "/status", host: "evil.example:8080",
       expected: .host("evil.example:8080")),
     Row(
       testDescription: "the same for a page", method: .get, path: "/pages/1/preview?x=/bundles/", host: "evil.example",
@@ -57,27 +57,27 @@ struct SiteRulesTests {
       testDescription: "two ports", method: .get, path: "/status", group: .status, host: "localhost:80:80",
       expected: .host("localhost:80:80")),
     Row(
-      testDescription: "a port that is no number", method: .get, path: "/status", group: .status, host: "localhost:x",
+      testDescription: "an invalid port", method: .get, path: "/status", group: .status, host: "localhost:x",
       expected: .host("localhost:x")),
     Row(
-      testDescription: "what is for everybody", method: .get, path: "/bundles/a.js", group: .bundles,
+      testDescription: "an open route", method: .get, path: "/bundles/a.js", group: .bundles,
       host: "any.example",
       expected: nil),
     Row(testDescription: "health", method: .get, path: "/healthz", group: .health, host: "any.example", expected: nil),
     Row(
-      testDescription: "a path that is spelled otherwise", method: .get, path: "//status", group: .status,
+      testDescription: "another spelling of a path", method: .get, path: "//status", group: .status,
       host: "evil.example", expected: .host("evil.example")),
     Row(
       testDescription: "a name in the Host field of HTTP/2", method: .get, path: "/status", group: .status, host: nil,
       fields: HTTPField.Name("Host").map { [$0: "evil.example"] } ?? [:], expected: .host("evil.example")),
     Row(
-      testDescription: "nobody in particular", method: .get, path: "/status", group: .status, host: nil, expected: nil),
-    // From where it comes
+      testDescription: "no host", method: .get, path: "/status", group: .status, host: nil, expected: nil),
+    // The site that causes the request
     Row(
       testDescription: "a form of another site", method: .post, path: "/pages", host: "localhost",
       fields: body("text/plain", origin: "https://evil.example"), expected: .origin("https://evil.example")),
     Row(
-      testDescription: "a page from nowhere", method: .post, path: "/pages", host: "localhost",
+      testDescription: "an opaque origin", method: .post, path: "/pages", host: "localhost",
       fields: body("application/json", origin: "null"), expected: .origin("null")),
     Row(
       testDescription: "another port of this machine", method: .delete, path: "/pages/1", host: "localhost:8080",
@@ -100,19 +100,19 @@ struct SiteRulesTests {
     Row(
       testDescription: "a picture of a sandboxed preview", method: .get, path: "/resources?page=1&url=a.png",
       host: "localhost", fields: fetch("cross-site", "no-cors", "image"), expected: nil),
-    // What it sends
+    // The body
     Row(testDescription: "JSON", method: .post, path: "/pages", host: "localhost", fields: json, expected: nil),
     Row(
-      testDescription: "JSON of a kind", method: .post, path: "/pages/1/fire", host: "localhost",
+      testDescription: "a JSON subtype", method: .post, path: "/pages/1/fire", host: "localhost",
       fields: body("application/event+json"), expected: nil),
     Row(
-      testDescription: "what a form can send", method: .post, path: "/pages", host: "localhost",
+      testDescription: "a type that a form can send", method: .post, path: "/pages", host: "localhost",
       fields: body("text/plain"), expected: .contentType("text/plain")),
     Row(
-      testDescription: "nothing said of it", method: .post, path: "/pages/1/refresh", host: "localhost",
+      testDescription: "no type", method: .post, path: "/pages/1/refresh", host: "localhost",
       fields: body(nil), expected: .contentType(nil)),
     Row(
-      testDescription: "what asks for the token itself", method: .post, path: "/admin/relaunch", group: .admin,
+      testDescription: "administration, which checks its token", method: .post, path: "/admin/relaunch", group: .admin,
       host: "localhost", fields: body("text/plain"), expected: nil),
     Row(testDescription: "no body", method: .post, path: "/pages/1/reload", host: "localhost", expected: nil),
   ]

@@ -7,9 +7,9 @@ import Testing
 
 @testable import RenderHost
 
-/// The daemon with everything in it.
+/// The daemon with all its parts.
 struct DaemonTests {
-  /// A page that shows a word and where it believes to come from.
+  /// A page that shows a word and its URL.
   static func bundle(_ word: String) -> String {
     """
     // { "framework": "Vanilla" }
@@ -37,10 +37,10 @@ struct DaemonTests {
         let opened = try await daemon.post("/pages", wanted)
         #expect(opened.status == 201)
         #expect(opened.text.contains("hello from \(daemon.origin)/bundles/home.js"))
-        // No path of this machine is told to anybody.
+        // No path of this machine is disclosed.
         #expect(!opened.text.contains("file:"))
       }
-      // Parameters are the page's, and belong to no bundle's name.
+      // Parameters belong to the page, not to the name of its bundle.
       let opened = try await daemon.post("/pages", #"{"url":"\#(daemon.origin)/bundles/home.js?id=1"}"#)
       #expect(opened.status == 201, "\(opened.text)")
       #expect(opened.text.contains("hello from \(daemon.origin)/bundles/home.js?id=1"))
@@ -79,7 +79,7 @@ struct DaemonTests {
     }
   }
 
-  /// What a page of a folder is called, embeds, asks for and is refused.
+  /// A page that shows its URL and the results of embedding, fetching and navigating.
   private static let curious = """
     // { "framework": "Vanilla" }
     var d = weex.document, b = d.createBody('div'); d.documentElement.appendChild(b)
@@ -178,7 +178,7 @@ struct DaemonTests {
       try await daemon.until("two workers are ready") { try await daemon.workers().count == 2 }
       _ = try await daemon.get("/render?name=home")
       let before = try descriptors()
-      // Each takes the pool's pause after an end.
+      // Each replacement waits for the pool's pause after a worker's end.
       for _ in 0..<Soak.rounds(8, soaking: 20) {
         let pids = try await daemon.workers()
         guard let pid = pids.first else { continue }
@@ -227,7 +227,7 @@ struct DaemonTests {
         try await daemon.get("/metrics").text.contains("renderhost_http_requests_in_flight 3")
       }
       daemon.process.terminate()
-      // Their streams end, and with them the daemon, long before the time is up.
+      // Their streams end, and the daemon with them, long before the time limit.
       try await daemon.until("it has ended") { !daemon.process.isRunning }
       _ = try? await (events, releases)
       #expect(daemon.process.terminationStatus == 0)

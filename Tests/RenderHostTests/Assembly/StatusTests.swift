@@ -55,7 +55,7 @@ struct StatusTests {
       #expect(status.failures.map(\.time) == status.failures.map(\.time).sorted(by: >))
       #expect(status.failures.contains { $0.subject == "\(daemon.origin)/bundles/broken.js" })
       #expect(try #require(status.release?.verified) > began - 60)
-      // No path of this machine but that of the folder, which the one who started it has named.
+      // The only path of this machine is that of the folder, which the operator has named.
       #expect(!(try await daemon.get("/status").text.contains("file:")))
       #expect(!(try await daemon.get("/pages/barred").text.contains("file:")))
     }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import RenderHost
 
-/// The store's folder is removed under a daemon that serves from it.
+/// The removal of the store's folder while a daemon serves from it.
 struct StoreRemovalTests {
   private static func text(_ number: Int) -> String { "// bundle \(number)\n" }
 
@@ -16,13 +16,13 @@ struct StoreRemovalTests {
     for number in 0..<8 { try DaemonTests.write(Self.text(number), to: folder.file("bundles/b\(number).js")) }
     try await Daemon.running(folder.file("bundles"), folder) { daemon in
       for round in 0..<2 {
-        // At once, whatever the daemon is writing there.
+        // The folder is removed at once, also while the daemon is writing to it.
         try FileManager.default.moveItem(atPath: folder.file("served"), toPath: folder.file("gone-\(round)"))
         try await daemon.until("it is ready again") {
           let isReady = try await daemon.get("/readyz").status == 200
           var served: [String] = []
           for number in 0..<8 where isReady { served.append(try await daemon.get("/bundles/b\(number).js").text) }
-          // Whenever it says so, it is.
+          // A daemon that reports that it is ready is ready.
           #expect(!isReady || served == (0..<8).map(Self.text))
           return isReady
         }
@@ -46,7 +46,7 @@ struct StoreRemovalTests {
       let manifest = Manifest(release: "r1", sequence: 1, base: ".", bundles: entries)
       origin.serve("/manifest.json", Array(try JSONEncoder().encode(manifest)), etag: "\"1\"")
       try await Daemon.running(nil, folder, ["--manifest", origin.url(for: "/manifest.json")]) { daemon in
-        // With the server away there is nothing to fill the store from.
+        // While the server is unavailable, the store cannot be filled.
         try await origin.refuseConnections()
         try FileManager.default.removeItem(atPath: folder.file("served"))
         for _ in 0..<3 {

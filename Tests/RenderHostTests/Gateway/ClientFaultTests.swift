@@ -6,7 +6,7 @@ import Testing
 @testable import CacheGateway
 @testable import RenderHost
 
-/// What may mean two things, or is over a limit, ends at the gateway.
+/// Ambiguous requests, and requests beyond a limit, end at the gateway.
 @Suite(.timeLimit(.minutes(2)))
 struct ClientFaultTests {
   private static let hidden = "GET /hidden HTTP/1.1\r\nHost: h\r\n\r\n"
@@ -51,7 +51,7 @@ struct ClientFaultTests {
     }
   }
 
-  /// RFC 9110 §9.1: all that swift-nio's parser knows.
+  /// RFC 9110 §9.1: all methods that swift-nio's parser knows.
   @Test("any method is forwarded by its name")
   func methods() async throws {
     try await GatewayFixture.running { fixture in
@@ -64,7 +64,7 @@ struct ClientFaultTests {
         let answer = try await fixture.get("/a", method: method, body: method == "GET" ? nil : "b")
         #expect(![400, 501, 502].contains(answer.status), "\(method) \(answer)")
       }
-      // The origin's own parser has the name of M-SEARCH without its hyphen.
+      // The origin's own parser omits the hyphen of M-SEARCH.
       #expect(fixture.origin.requests.map(\.method.rawValue) == methods.map { $0 == "M-SEARCH" ? "MSEARCH" : $0 })
     }
   }
@@ -81,7 +81,7 @@ struct ClientFaultTests {
     }
   }
 
-  /// The decoder reads nothing behind what may be another protocol.
+  /// The decoder reads nothing after a request for another protocol.
   @Test(
     "no request is read after a request for another protocol",
     arguments: [

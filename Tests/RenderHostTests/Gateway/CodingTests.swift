@@ -5,11 +5,11 @@ import Testing
 @testable import CacheGateway
 @testable import RenderHost
 
-/// Clients that accept different encodings share what is the same for them.
+/// Clients that accept different codings share responses.
 @Suite(.timeLimit(.minutes(2)))
 struct CodingTests {
-  /// An origin that knows these encodings, and names what it gives after them. They are none that the gateway knows, which
-  /// would find that it lies.
+  /// An origin with these codings, which names the coding of each response. The gateway does not know them and so
+  /// cannot decode their bodies.
   private static func serve(_ fixture: GatewayFixture, _ codings: [String], etags: Bool) {
     fixture.origin.respond("/a") { request in
       let accepted = (request.headers[.acceptEncoding] ?? "").components(separatedBy: ", ")

@@ -5,7 +5,7 @@ import Testing
 @testable import CacheGateway
 @testable import RenderHost
 
-/// An `ETag` from the content, for an origin that sends no validators.
+/// `ETag`s that are computed from the content, for an origin without validators.
 @Suite(.timeLimit(.minutes(2)))
 struct ContentTagTests {
   private func running(_ body: (GatewayFixture) async throws -> Void) async throws {
@@ -36,7 +36,7 @@ struct ContentTagTests {
       fixture.origin.serve("/b", Array("abc".utf8), headers: [.cacheControl: "max-age=60"])
       let tag = try #require(try await fixture.get("/a")["etag"])
       #expect(try await fixture.get("/b", ["If-None-Match: \(tag)"]).status == 304)
-      // It was kept all the same.
+      // It was stored all the same.
       #expect(try await fixture.get("/b").body == "abc")
     }
   }

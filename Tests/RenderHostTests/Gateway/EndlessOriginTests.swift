@@ -6,7 +6,7 @@ import Testing
 @testable import CacheGateway
 @testable import RenderHost
 
-/// Bodies that are larger than anybody takes.
+/// Bodies that are larger than any client reads.
 @Suite(.timeLimit(.minutes(2)))
 struct EndlessOriginTests {
   private static let size = 50 << 20

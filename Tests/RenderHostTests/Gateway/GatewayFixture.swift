@@ -21,7 +21,7 @@ final class GatewayFixture: Sendable {
   let report: GatewayReport
   let record: HostRecord
   let gateway: Gateway
-  /// What its listener gives again.
+  /// The recorded responses of its listener.
   let recalled: RawResponseCache
   let purge: GatewayPurge
   private let group: ServiceGroup
@@ -80,7 +80,7 @@ final class GatewayFixture: Sendable {
       policy: CachePolicy(mode: .shared))
   }
 
-  /// - Parameter lines: takes what is logged.
+  /// - Parameter lines: receives the log lines.
   static func running(
     _ change: (inout Settings) -> Void = { _ in }, now: (@Sendable () -> HTTPDate)? = nil,
     lines: Monitor<[Data]>? = nil,
@@ -95,7 +95,7 @@ final class GatewayFixture: Sendable {
     await fixture.stop()
   }
 
-  /// With TLS towards clients.
+  /// A fixture whose clients connect over TLS.
   static func secure(
     _ change: (inout Settings) -> Void = { _ in }, _ body: (GatewayFixture) async throws -> Void
   ) async throws {
@@ -115,10 +115,10 @@ final class GatewayFixture: Sendable {
     try? await origin.stop()
   }
 
-  /// How often requests to the first origin ended so.
+  /// The number of requests to the first origin with a result.
   func answers(_ result: GatewayResult) -> Int64 { report.origins.first?.answers[result.rawValue] ?? 0 }
 
-  /// Whether requests are sent to the first origin.
+  /// `true` if requests are sent to the first origin.
   var isUp: Bool { report.origins.first?.isUp ?? false }
 
   struct Answer: Sendable {
@@ -132,7 +132,7 @@ final class GatewayFixture: Sendable {
     }
   }
 
-  /// One request on a connection of its own, read to the connection's end.
+  /// Sends one request on its own connection, and reads to the connection's end.
   func get(
     _ path: String, _ fields: [String] = [], method: String = "GET", body: String? = nil,
     host: String = "api.example.com"

@@ -7,7 +7,7 @@ import Testing
 @testable import CacheGateway
 @testable import RenderHost
 
-/// Which hosts a gateway answers: a foreign name can be made to resolve to it.
+/// The hosts that a gateway answers: any name can be made to resolve to it.
 @Suite(.timeLimit(.minutes(2)))
 struct GatewayHostTests {
   private static func shop(_ settings: inout Settings) {

@@ -7,7 +7,7 @@ import Testing
 @testable import RenderHost
 @testable import ServerKit
 
-/// What the log, the metrics and the origin are told of a request.
+/// The log lines, the metrics, and the fields for the origin of a request.
 @Suite(.timeLimit(.minutes(2)))
 struct GatewayLogTests {
   private static func answered(_ lines: Monitor<[Data]>) throws -> [[String: Any]] {
@@ -62,7 +62,7 @@ struct GatewayLogTests {
         return bytes[0] <= 30_000 && bytes[1] <= 20_000 && bytes.allSatisfy { $0 > 0 }
           && zip(entries, gone).allSatisfy { $0 > 0 && $0 < 20 && $0 + $1 == 20 }
       }
-      // Looked at again, nothing is counted twice.
+      // A second look counts nothing twice.
       #expect(await values("evictions_total") == values("evictions_total"))
     }
   }

@@ -10,14 +10,14 @@ import Testing
 @testable import CacheGateway
 @testable import RenderHost
 
-/// A client of the gateway that asks in the same words again and again, on one connection.
+/// A client of the gateway that sends identical requests on one connection.
 final class RepeatingClient: Sendable {
   private let fixture: GatewayFixture
   private let client: RawClient
   private let head: String
   private let hasBody: Bool
 
-  /// - Parameter source: an address of loopback to come from.
+  /// - Parameter source: the client's loopback address.
   init(
     _ fixture: GatewayFixture, _ path: String, _ fields: [String] = [], from source: String? = nil, hasBody: Bool = true
   ) throws {
@@ -27,7 +27,7 @@ final class RepeatingClient: Sendable {
     head = lines.joined(separator: "\r\n") + "\r\n\r\n"
   }
 
-  /// One answer, whose body ends with `~`, or that has none.
+  /// Sends a request, and returns its answer, whose body ends with `~` or is absent.
   func ask() async throws -> String {
     client.send(head)
     let text = try await client.read(until: hasBody ? "~" : "\r\n\r\n")
@@ -35,7 +35,7 @@ final class RepeatingClient: Sendable {
     return text
   }
 
-  /// Asks until the listener knows the answer by heart.
+  /// Sends a request until the listener has recorded the answer.
   ///
   /// - Returns: the last answer.
   @discardableResult
@@ -49,7 +49,7 @@ final class RepeatingClient: Sendable {
     return ""
   }
 
-  /// Whether the listener would give an answer without asking anybody.
+  /// Returns `true` if the listener would replay an answer.
   var isKnown: Bool { fixture.recalled.answer(to: ByteBuffer(string: head)) != nil }
 
   static func body(_ answer: String) -> String { answer.components(separatedBy: "\r\n\r\n").last ?? "" }
@@ -60,7 +60,7 @@ final class RepeatingClient: Sendable {
   }
 }
 
-/// A clock that stands still until it is moved.
+/// A clock that only a test moves.
 final class StandingClock: Sendable {
   private let second = Atomic<Int64>(Int64(Date().timeIntervalSince1970))
 

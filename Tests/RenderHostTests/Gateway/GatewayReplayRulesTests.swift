@@ -5,12 +5,12 @@ import Testing
 @testable import CacheGateway
 @testable import RenderHost
 
-/// Which answers of the gateway are learned, and whose they are.
+/// The rules for recording answers of the gateway, and for replaying them.
 @Suite(.timeLimit(.minutes(2)))
 struct GatewayReplayRulesTests {
   private static let kept: HTTPFields = [.cacheControl: "public, max-age=60"]
 
-  /// An origin that answers with the values of request fields, and says that it does.
+  /// An origin whose answers contain values of request fields, named in `Vary`.
   private func echo(_ fixture: GatewayFixture, _ path: String, _ names: [HTTPField.Name]) {
     fixture.origin.respond(path) { request in
       var fields = Self.kept

@@ -6,7 +6,7 @@ import Testing
 @testable import CacheGateway
 @testable import RenderHost
 
-/// What the gateway's listener gives again without asking anybody.
+/// Replays of the gateway's listener, and their ends.
 @Suite(.timeLimit(.minutes(2)))
 struct GatewayReplayTests {
   private static let kept: HTTPFields = [.cacheControl: "max-age=60"]
@@ -16,7 +16,7 @@ struct GatewayReplayTests {
     try await GatewayFixture.running(now: { [clock] in clock.now }, body)
   }
 
-  /// An origin whose answers say which they are.
+  /// An origin that numbers its answers.
   private func count(_ fixture: GatewayFixture, _ path: String, _ fields: HTTPFields = kept) {
     let number = Counter()
     fixture.origin.respond(path) { request in

@@ -80,7 +80,7 @@ struct GatewayTests {
     }
   }
 
-  /// An origin that numbers its answers, and sets a cookie with each.
+  /// An origin that numbers its answers, and sets a cookie with each one.
   private static func setCookies(_ fixture: GatewayFixture, _ control: String?) {
     let count = Mutex(0)
     fixture.origin.respond("/login") { _ in

@@ -14,7 +14,7 @@ import Testing
 /// RFC 9110 §5.5: bytes of fields beyond ASCII are opaque.
 @Suite(.timeLimit(.minutes(2)))
 struct OpaqueFieldTests {
-  /// Valid UTF-8, ISO 8859-1, Shift JIS, cut and overlong UTF-8, surrogates, and what stands for bytes itself.
+  /// Valid UTF-8, ISO 8859-1, Shift JIS, cut and overlong UTF-8, surrogates, and the escapes of opaque bytes.
   static let values: [[UInt8]] = [
     Array("né 日本 \u{1F600}".utf8), [0x6E, 0xE9], [0x93, 0xFA, 0x96, 0x7B], [0xC3], [0xE6, 0x97], [0xF0, 0x9F, 0x98],
     [0xC0, 0xAF], [0xE0, 0x80, 0xAF], [0xED, 0xA0, 0x80], [0xF4, 0x90, 0x80, 0x80], Array("\u{FFFD}".utf8),
@@ -49,11 +49,11 @@ struct OpaqueFieldTests {
 
   private static let kept = "Cache-Control: max-age=60\r\nVary: X-Name\r\n"
 
-  /// An origin that answers with what it was sent in `X-Name`.
+  /// An origin that answers with the received value of `X-Name`.
   private func echoing(_ body: (RawOrigin, GatewayFixture) async throws -> Void) async throws {
     try await RawOrigin.running { received in
       let request = received[(received.lastRange(of: Array(" HTTP/1.1\r\n".utf8))?.lowerBound ?? 0)...]
-      // The head and the body may come one after the other.
+      // The head and the body may arrive separately.
       guard let end = request.firstRange(of: Array("\r\n\r\n".utf8))?.upperBound else { return nil }
       let length = request[..<end].firstRange(of: Array("\r\nContent-Length: ".utf8)).flatMap {
         Int(String(decoding: request[$0.upperBound...].prefix { $0 != 13 }, as: UTF8.self))

@@ -9,7 +9,7 @@ import Testing
 @testable import CacheGateway
 @testable import RenderHost
 
-/// What a bad origin sends is neither passed on as though it were good, nor kept.
+/// Invalid responses of an origin are neither forwarded as valid nor stored.
 @Suite(.timeLimit(.minutes(2)))
 struct OriginFaultTests {
   private static let kept: HTTPFields = [.cacheControl: "max-age=60"]
@@ -106,7 +106,7 @@ struct OriginFaultTests {
   func unsolicitedResponse() async throws {
     try await GatewayFixture.running { fixture in
       let unasked = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 4\r\n\r\nevil"
-      // What comes along with the end of a small body libcurl sees itself.
+      // libcurl detects bytes that arrive together with the end of a small body.
       let body = String(repeating: "b", count: 300_000)
       fixture.origin.serve("/first", Array((body + unasked).utf8), headers: [.cacheControl: "no-store"])
       fixture.origin.always("/first", .contentLengthTooShort(by: unasked.utf8.count))
@@ -197,7 +197,7 @@ struct OriginFaultTests {
         #expect(answer.status == status, "\(method) \(answer)")
         #expect(method == "HEAD" || answer.body.contains("cannot be reached"))
       }
-      // The origin is left alone now.
+      // The origin rests now.
       #expect(try await fixture.get("/a").status == (status == 504 ? 504 : 503))
     }
   }

@@ -11,7 +11,7 @@ import Testing
 @testable import CacheGateway
 @testable import RenderHost
 
-/// Several origins behind one gateway, each by its own rules and within its own limits.
+/// Several origins behind one gateway, each with its own rules and limits.
 @Suite(.timeLimit(.minutes(2)))
 struct OriginsTests {
   @Test("each host has its own origin and cache")
@@ -74,7 +74,7 @@ struct OriginsTests {
       fixture.origin.hold("/a")
       async let first = fixture.get("/a")
       try await fixture.origin.waitForRequests(1, to: "/a")
-      // Of those two one waits, and the other is told to come back.
+      // One of the two waits, and the other is refused.
       async let second = fixture.get("/b")
       async let third = fixture.get("/c")
       try await eventually("one is turned away") { fixture.answers(.busy) == 1 }
@@ -104,7 +104,7 @@ struct OriginsTests {
       #expect(fixture.answers(.busy) == 30)
     }
     let texts = lines.read { $0 }.map { String(decoding: $0, as: UTF8.self) }
-    // More than one of each only where the machine is so slow that a while has passed.
+    // Each has more than one line only on a machine slow enough for the interval to pass.
     #expect((1...3).contains(texts.count { $0.contains("\"status\":503") }), "\(texts)")
     #expect((1...3).contains(texts.count { $0.contains("requests wait for the origin") }))
     #expect(texts.count { $0.contains("\"status\":200") } == 1)
@@ -126,7 +126,7 @@ struct OriginsTests {
     }
   }
 
-  /// Does something while a client reads an answer that does not end, and then goes.
+  /// Runs a body while a client reads an endless answer, and then disconnects the client.
   private func reading(
     _ path: String, of fixture: GatewayFixture, until mark: String, _ body: () async throws -> Void
   ) async throws {

@@ -7,7 +7,7 @@ import Testing
 @testable import RenderHost
 @testable import ServerKit
 
-/// What the gateway does after a purge, as its clients see it.
+/// The gateway's answers after a purge, as clients see them.
 @Suite(.timeLimit(.minutes(2)))
 struct PurgeTests {
   private static func fields(_ control: String = "max-age=60", tags: String = "") -> HTTPFields {
@@ -16,7 +16,7 @@ struct PurgeTests {
     return fields
   }
 
-  /// Paths that are asked for again after a purge, of those that were kept.
+  /// The stored paths that are requested from the origin again after a purge.
   private static func askedAgain(
     _ paths: [String], after order: PurgeOrder, in fixture: GatewayFixture
   ) async throws -> [String] {

@@ -3,11 +3,11 @@ import NIOPosix
 import PageKit
 import PageTesting
 
-/// A server on 127.0.0.1 that reads no HTTP: it keeps the bytes of each connection, and answers with bytes.
+/// A server on 127.0.0.1 that does not parse HTTP: it records the bytes of each connection, and answers with bytes.
 final class RawOrigin: Sendable {
   struct Connection: Sendable {
     var received: [UInt8] = []
-    /// The client sends nothing more.
+    /// `true` if the client has closed its side.
     var hasEnded = false
     var isClosed = false
     fileprivate var channel: (any Channel)?
@@ -26,8 +26,8 @@ final class RawOrigin: Sendable {
 
   var url: PageURL? { PageURL("http://127.0.0.1:\(port)/") }
 
-  /// - Parameter answer: called with all bytes of a connection whenever more have come, and returns what to send, and
-  ///   whether to close behind it.
+  /// - Parameter answer: called with all bytes of a connection whenever more have arrived; returns the bytes to send,
+  ///   and `true` to close the connection after them.
   static func running(
     _ answer: @escaping @Sendable ([UInt8]) -> (bytes: [UInt8], closes: Bool)?,
     _ body: (RawOrigin) async throws -> Void
@@ -57,7 +57,7 @@ final class RawOrigin: Sendable {
     try await channel?.writeAndFlush(ByteBuffer(bytes: bytes))
   }
 
-  /// Ends a connection, or only its output.
+  /// Closes a connection, or only its output.
   func close(_ number: Int = 0, mode: CloseMode = .all) async throws {
     try await connections.read { $0[number].channel }?.close(mode: mode)
   }

@@ -5,7 +5,7 @@ import Testing
 @testable import CacheGateway
 @testable import RenderHost
 
-/// Requests that are one to the gateway are one to the origin, too.
+/// Requests that the gateway treats as equal are equal to the origin.
 @Suite(.timeLimit(.minutes(2)))
 struct RequestIdentityTests {
   private static let kept: HTTPFields = [.cacheControl: "max-age=100"]
@@ -23,7 +23,7 @@ struct RequestIdentityTests {
       }
       #expect(try await fixture.get("/a", host: "GOOD.example").body == "good.example")
       #expect(fixture.origin.requestCount(path: "/a") == 2)
-      // Whoever purges the URL means all of them.
+      // A purge of the URL affects all of them.
       #expect(try await fixture.purge(PurgeOrder(.url("/a"))) == 2)
     }
   }

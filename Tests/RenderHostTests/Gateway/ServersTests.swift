@@ -16,7 +16,7 @@ struct ServerRotationTests {
     #expect(orders == [[0, 1, 2], [1, 2, 0], [2, 0, 1], [0, 1, 2]])
   }
 
-  /// What checks of the first of two servers find, whether that changes anything, and who is asked then.
+  /// The results of the first server's checks, the changes that they cause, and the servers that are requested then.
   @Test("a server that fails its checks is skipped until it answers")
   func failedChecks() {
     var rotation = ServerRotation(count: 2, patience: 2)

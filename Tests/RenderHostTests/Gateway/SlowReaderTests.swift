@@ -3,11 +3,11 @@ import PageTesting
 import TestServers
 import Testing
 
-/// Clients that ask for much and read nothing of it.
+/// Clients that request long answers and do not read them.
 @Suite(.timeLimit(.minutes(5)))
 struct SlowReaderTests {
   private static let clients = 200
-  /// Each in the daemon's memory would be 2 GB.
+  /// The answers of all clients would take 2 GB of the daemon's memory.
   private static let size = 10 << 20
 
   @Test(

@@ -28,7 +28,7 @@ struct SocketTests {
 
   private static let end = Array("\r\n\r\n".utf8)
 
-  /// An origin that answers the opening request, and then only what a test sends.
+  /// An origin that answers the opening request, and then sends only the bytes of a test.
   private func running(
     answer: [UInt8] = agreeing, _ change: @escaping (inout OriginSettings) -> Void = { _ in },
     _ body: (RawOrigin, GatewayFixture) async throws -> Void
@@ -59,7 +59,7 @@ struct SocketTests {
       #expect(asked.hasPrefix("GET /chat?a=%7E HTTP/1.1\r\nHost: 127.0.0.1:\(origin.port)\r\n"), "\(asked)")
       #expect(
         asked.contains("X-Mine: 1\r\n") && asked.contains("Via: 1.1 renderhost") && asked.contains("X-Forwarded-For"))
-      // What looks like a request is none any more.
+      // A text that looks like a request is not one here.
       let sent = Array("GET /hidden HTTP/1.1\r\nHost: h\r\n\r\n".utf8) + [0, 0xFF, 0xE9, 10]
       client.send(sent)
       try await origin.wait { $0[0].received.ends(with: sent) }

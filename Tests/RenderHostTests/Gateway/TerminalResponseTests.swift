@@ -6,7 +6,7 @@ import Testing
 @testable import CacheGateway
 @testable import RenderHost
 
-/// What the gateway answers by itself says when, and that no origin was asked for it.
+/// Answers that the gateway generates have a date, and a Cache-Status without an origin.
 @Suite(.timeLimit(.minutes(2)))
 struct TerminalResponseTests {
   @Test(
@@ -37,7 +37,7 @@ struct TerminalResponseTests {
   func refusedConnection() async throws {
     try await GatewayFixture.running({ $0.limits.connectionsPerAddress = 1 }) { fixture in
       let first = try RawClient(port: fixture.port)
-      // It is there before the other comes.
+      // The first connection is open before the second one.
       first.send("OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n")
       _ = try await first.read(until: "\r\n\r\n")
       let second = try RawClient(port: fixture.port)

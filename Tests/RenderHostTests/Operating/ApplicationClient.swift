@@ -103,7 +103,7 @@ extension ApplicationProtocol {
   }
 }
 
-/// An application on a free port of loopback, which it tells.
+/// An application on a free port of loopback, which it reports.
 private struct LoopbackApplication<Base: ApplicationProtocol>: ApplicationProtocol {
   typealias Responder = Base.Responder
 

@@ -40,7 +40,7 @@ struct CheckConfigTests {
   func invalidSettings(_ arguments: [String], _ named: String) async throws {
     let result = try await Tool.Running([Tool.renderhost, "--check-config"] + arguments).result()
     #expect(result.status == 1 && result.error.contains(named), "\(result)")
-    // What is checked is what is run.
+    // --check-config checks the settings that would be run.
     let run = try await Tool.Running([Tool.renderhost] + arguments).result()
     #expect(run.status == 1 && run.error.contains(named), "\(run)")
   }

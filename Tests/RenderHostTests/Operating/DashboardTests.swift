@@ -8,7 +8,8 @@ import Testing
 
 @Suite(.timeLimit(.minutes(3)))
 struct DashboardTests {
-  /// Opens the dashboard in headless Chromium for some seconds of its own clock: the document, and what the console said.
+  /// Opens the dashboard in headless Chromium for some seconds of virtual time: the document, and the lines of the
+  /// console.
   private func open(_ host: LiveHost, seconds: Int = 9) async throws -> (dom: String, console: String) {
     let folder = try TemporaryDirectory()
     let result = try await Tool.run(
@@ -71,11 +72,11 @@ struct DashboardTests {
     #expect(asked.read { $0 } > 2)
     #expect(dom.contains("release-new") && !dom.contains("release-old"))
     #expect(previews.read { $0 } >= 1)
-    // The frame may run nothing, and only this host's pages are shown.
+    // The frame must not run scripts, and shows only pages of this host.
     #expect(dom.contains(#"<iframe sandbox="" tabindex="-1""#) && dom.contains(#"src="/pages/p1/preview""#))
     #expect(!dom.contains("//b.example"))
     #expect(dom.contains("Ready") && dom.contains("killed 2 times") && dom.contains("barred"))
-    // What is said by others is text.
+    // Texts of others are shown as text.
     #expect(dom.contains("&lt;img src=x") && !dom.contains("<img"))
     try await host.stop()
   }

@@ -121,7 +121,7 @@ struct LimitsTests {
     client.send("GET /healthz HTTP/1.1\r\nHo")
     let answer = try await client.readToEnd()
     #expect(answer.hasPrefix("HTTP/1.1 408 ") && answer.contains("took too long"))
-    // Who says nothing is told nothing.
+    // A client that sends nothing gets no answer.
     #expect(try await RawClient(port: host.port).readToEnd() == "")
     try await host.stop()
   }
@@ -132,7 +132,7 @@ struct LimitsTests {
     let client = try RawClient(port: host.port)
     client.send("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
     _ = try await client.read(until: "alive")
-    // Another connection is given up meanwhile: the time has passed.
+    // Another connection ends meanwhile: the time has passed.
     #expect(try await RawClient(port: host.port).readToEnd() == "")
     client.send("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
     #expect(try await client.read(until: "alive").hasPrefix("HTTP/1.1 200 "))
@@ -169,7 +169,7 @@ struct LimitsTests {
     let third = try await RawClient(port: host.port).readToEnd()
     #expect(third.hasPrefix("HTTP/1.1 429 ") && third.contains("too many connections"))
     second = nil
-    // Its place is free once the host has seen it go.
+    // Its place is free once the host has seen the disconnection.
     var answer = ""
     for _ in 0..<200 where !answer.contains("alive") {
       let next = try RawClient(port: host.port)
@@ -200,7 +200,7 @@ struct LimitsTests {
     let client = try RawClient(port: host.port)
     client.send("GET /\(String(repeating: "u", count: 9000)) HTTP/1.1\r\nHost: h\r\n\r\n")
     _ = try await client.readToEnd()
-    // What is too long for any head is refused before there is a request.
+    // A head beyond every limit is refused before there is a request.
     let second = try RawClient(port: host.port)
     second.send("GET / HTTP/1.1\r\nHost: h\r\nX-Long: \(String(repeating: "h", count: 40_000))\r\n\r\n")
     _ = try await second.readToEnd()

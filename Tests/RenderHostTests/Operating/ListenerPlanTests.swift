@@ -11,9 +11,9 @@ struct ListenerPlanTests {
     var token: String?
     var isInsecure = false
     var hasCertificate = false
-    /// The address, whether it is TLS, whether it asks for the token, and the groups, of each listener.
+    /// The address, TLS, the token and the groups of each listener.
     var expected: [(String, Bool, Bool, Set<RouteGroup>)] = []
-    /// A part of the sentence; nil for a start.
+    /// A part of the refusal; `nil` if the plan is accepted.
     var refusal: String?
     var warnings: [String] = []
 
@@ -35,13 +35,13 @@ struct ListenerPlanTests {
   private static let token = "0123456789abcdef"
 
   private static let rows: [Row] = [
-    // A loopback --listen carries both, alone.
+    // A loopback --listen serves both, alone.
     Row(expected: [("127.0.0.1:8080", false, false, all)]),
     Row(listen: "localhost", named: [.pages], expected: [("localhost:8080", false, false, all)]),
     Row(listen: "::1", hasCertificate: true, expected: [("[::1]:8080", true, false, all)]),
     Row(listen: "127.8.9.1", expected: [("127.8.9.1:8080", false, false, all)]),
     Row(listen: "2130706433", expected: [("2130706433:8080", false, false, all)]),
-    // Any other leaves the rest to loopback.
+    // With any other --listen, the rest is on loopback.
     Row(
       listen: "0.0.0.0",
       expected: [("127.0.0.1:0", false, false, own), ("0.0.0.0:8080", false, true, open)]),
@@ -54,7 +54,7 @@ struct ListenerPlanTests {
     Row(
       listen: "127.0.0.1.example",
       expected: [("127.0.0.1:0", false, false, own), ("127.0.0.1.example:8080", false, true, open)]),
-    // One that is named takes the rest from --listen.
+    // A given --admin-listen takes the rest from --listen.
     Row(
       admin: "127.0.0.1:9090", hasCertificate: true,
       expected: [("127.0.0.1:9090", false, false, own), ("127.0.0.1:8080", true, false, open)]),
@@ -66,7 +66,7 @@ struct ListenerPlanTests {
       expected: [
         ("localhost:1", false, false, own), ("127.0.0.1:8080", false, false, open.union([.dashboard, .status])),
       ]),
-    // What is not for everybody asks for the token where other machines can reach it.
+    // Guarded routes require the token where other machines can reach them.
     Row(
       admin: "10.0.0.5:9090", token: token,
       expected: [("10.0.0.5:9090", false, true, own), ("127.0.0.1:8080", false, false, open)],
@@ -81,7 +81,7 @@ struct ListenerPlanTests {
       listen: "0.0.0.0", named: [.admin], token: token,
       expected: [("127.0.0.1:0", false, false, own), ("0.0.0.0:8080", false, true, open.union([.admin]))],
       warnings: ["the admin token is sent in clear to 0.0.0.0:8080"]),
-    // Unless it is said that it need not.
+    // With --insecure-admin they do not.
     Row(
       listen: "0.0.0.0", named: [.pages, .metrics], isInsecure: true,
       expected: [("127.0.0.1:0", false, false, own), ("0.0.0.0:8080", false, false, open.union([.pages, .metrics]))],

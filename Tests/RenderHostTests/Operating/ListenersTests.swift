@@ -9,12 +9,12 @@ import Testing
 @testable import RenderHost
 @testable import ServerKit
 
-/// A host with two listeners: what is served to everybody, and what is not.
+/// A host with two listeners: one for everybody, and one for the operator.
 @Suite(.timeLimit(.minutes(2)))
 struct ListenersTests {
   private static let token = "0123456789abcdef"
 
-  /// One route of each kind that the daemon adds besides its own.
+  /// A route of each kind that the daemon adds to the server's own.
   private static func add(to routes: ListenerRoutes) {
     routes.add(.bundles) { router in
       router.get("/manifest.json") { _, _ in
@@ -39,7 +39,7 @@ struct ListenersTests {
     return try await LiveHost(settings, logger: logger, adding: Self.add(to:))
   }
 
-  /// An answer without what is new each time.
+  /// An answer without the fields that are new each time.
   private func ask(_ port: Int, _ head: String, host: String = "h", _ fields: String = "") async throws -> String {
     let client = try RawClient(port: port)
     client.send("\(head) HTTP/1.1\r\nHost: \(host)\r\n\(fields)Connection: close\r\n\r\n")
@@ -63,7 +63,7 @@ struct ListenersTests {
         ("127.0.0.1", "Authorization: Bearer \(Self.token)\r\n"), ("h", "Authorization: Bearer wrong\r\n"),
       ] {
         let answer = try await ask(live.port, "\(method) \(path)", host: host, fields)
-        // The same length, so that the answers differ in the path alone.
+        // The paths have the same length, so that only they differ in the answers.
         let plain = String(path.prefix { $0 != "?" })
         let unknown = String(plain.map { $0 == "/" ? "/" : "x" } + (plain == "/" ? "x" : ""))
         let other = try await ask(live.port, "\(method) \(unknown)", host: host, fields)
@@ -86,7 +86,7 @@ struct ListenersTests {
     #expect(try await ask(live.adminPort, "GET /manifest.json").hasPrefix("HTTP/1.1 404 "))
     #expect(try await ask(live.port, "GET /manifest.json").hasSuffix("the manifest"))
     #expect(try await ask(live.port, "GET /healthz").contains("alive"))
-    // On loopback only administration asks for the token.
+    // On loopback only administration requires the token.
     #expect(try await ask(live.adminPort, "GET /status", host: "localhost").hasPrefix("HTTP/1.1 200 "))
     #expect(try await ask(live.adminPort, "GET /admin/settings", host: "localhost").hasPrefix("HTTP/1.1 401 "))
     try await live.stop()
@@ -234,7 +234,7 @@ struct ListenersTests {
 
   private static func basic(_ text: String) -> String { "Basic \(Data(text.utf8).base64EncodedString())" }
 
-  /// What a listener that other machines can reach answers.
+  /// The answers of a listener that other machines can reach.
   private func distant(
     token: String? = token, asksToken: Bool = true,
     _ body: @escaping @Sendable (ApplicationClient) async throws -> Void
@@ -274,7 +274,7 @@ struct ListenersTests {
       for path in ["/healthz", "/readyz", "/manifest.json"] {
         try await client.execute(uri: path, method: .get) { #expect($0.status == .ok, "\(path)") }
       }
-      // What a browser shows by itself is not enough to change something.
+      // A stored password is not enough to change something.
       try await client.execute(
         uri: "/admin/relaunch", method: .post, headers: [.authorization: Self.basic("a:\(Self.token)")]
       ) { #expect($0.status == .unauthorized) }
@@ -299,7 +299,7 @@ struct ListenersTests {
       try await client.execute(uri: "/status", method: .get) { #expect($0.status == .ok) }
       try await client.execute(uri: "/admin/settings", method: .get) { #expect($0.status == .unauthorized) }
     }
-    // Without a token there is none that would be the right one.
+    // If no token is set, no token is accepted.
     try await distant(token: nil) { client in
       for authorization in ["Bearer ", "Basic \(Data(":".utf8).base64EncodedString())"] {
         try await client.execute(uri: "/status", method: .get, headers: [.authorization: authorization]) {
@@ -309,7 +309,7 @@ struct ListenersTests {
     }
   }
 
-  // MARK: What depends on the listener
+  // MARK: Answers that depend on the listener
 
   private func routes(
     carrying groups: Set<RouteGroup>, asksToken: Bool = false

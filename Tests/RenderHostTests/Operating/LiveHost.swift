@@ -9,12 +9,12 @@ import Testing
 @testable import RenderHost
 @testable import ServerKit
 
-/// A host on free ports of loopback, with routes of a test's own.
+/// A host on free ports of loopback, with the routes of a test.
 final class LiveHost: Sendable {
   struct NotRunning: Error {}
 
   let port: Int
-  /// That of the admin listener, where there is one; else ``port``.
+  /// The port of the admin listener, if there is one; else ``port``.
   let adminPort: Int
   let metrics: HostMetrics
   private let group: ServiceGroup
@@ -62,13 +62,13 @@ final class LiveHost: Sendable {
     adminPort = ports.read { $0[.adminListen] } ?? port
   }
 
-  /// Lets it finish what is under way, and waits for its end.
+  /// Shuts it down, and waits for its end.
   func stop() async throws {
     await group.triggerGracefulShutdown()
     try await end.value
   }
 
-  /// What SIGHUP does.
+  /// Runs the actions of SIGHUP.
   func hangUp() async { await hangup() }
 
   func beginStopping() async { await group.triggerGracefulShutdown() }
@@ -84,7 +84,7 @@ extension HostControls {
 }
 
 extension HostServer {
-  /// The routes of its listener, where it has one for everything.
+  /// The routes of its listener, if one listener serves all.
   func router() throws -> Router<HostRequestContext> {
     let listener = try #require(ListenerPlan(settings).listeners.first)
     return routes(of: listener).router

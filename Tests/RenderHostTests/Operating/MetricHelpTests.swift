@@ -5,7 +5,7 @@ import Testing
 @testable import RenderHost
 @testable import ServerKit
 
-/// A metric without a help text is written with one made of its name, which tells nobody anything.
+/// Without a help text, a metric is described only by its name.
 struct MetricHelpTests {
   @Test("every metric has a help text of its own")
   func helpTexts() throws {

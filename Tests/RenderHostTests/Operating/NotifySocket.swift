@@ -2,7 +2,7 @@ import Foundation
 import PageTesting
 import Synchronization
 
-/// What systemd listens on.
+/// A socket in place of systemd's.
 final class NotifySocket: Sendable {
   struct Failed: Error {}
 

@@ -9,7 +9,7 @@ import Testing
 @testable import RenderHost
 @testable import ServerKit
 
-/// The daemon where the system lets it have little.
+/// The daemon under low limits of the system.
 @Suite(.timeLimit(.minutes(3)))
 struct ProcessLimitsTests {
   /// A folder with a bundle that shows a text.
@@ -23,7 +23,7 @@ struct ProcessLimitsTests {
   struct Room: Sendable, CustomTestStringConvertible {
     let descriptors: Int?
     let workers: Int
-    /// Connections of each listener: of one alone, of two, of one and a gateway, and of two and a gateway.
+    /// The connections of each listener: of one alone, of two, of one and a gateway, and of two and a gateway.
     let expected: [Int]
     var testDescription: String { "\(descriptors ?? 0) descriptors, \(workers) workers" }
   }
@@ -129,7 +129,7 @@ struct ProcessLimitsTests {
       JSONLogHandler(label: $0) { line in lines.change { $0.append(String(decoding: line, as: UTF8.self)) } }
     }
     let channel = EmbeddedChannel(handler: AcceptErrorHandler(metrics: metrics, logger: logger))
-    /// As it was set last.
+    /// The latest value.
     func readsByItself() -> Bool? {
       channel.options.last { $0.option is ChannelOptions.Types.AutoReadOption }?.value as? Bool
     }
@@ -143,7 +143,7 @@ struct ProcessLimitsTests {
     #expect(lines.read(\.first)?.contains("Connections cannot be accepted: Too many open files") == true)
     let text = try StrictMetrics(PrometheusText(format: .prometheus).text(metrics.registry))
     #expect(text.value("renderhost_refusals_total", ["reason": "accept"]) == 3)
-    // What is no error of accepting goes on to others.
+    // Other errors are passed on.
     channel.pipeline.fireErrorCaught(ChannelError.inputClosed)
     #expect(throws: ChannelError.inputClosed) { try channel.throwIfErrorCaught() }
   }

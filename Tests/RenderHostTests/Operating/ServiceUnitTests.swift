@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The unit that is shipped, where systemd's tools are there to judge it.
+/// The shipped unit, on machines with systemd's tools.
 struct ServiceUnitTests {
   private static let unit = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     .appendingPathComponent("../../../deploy/renderhost.service").standardizedFileURL.path

@@ -6,7 +6,7 @@ import Testing
 @testable import RenderHost
 @testable import ServerKit
 
-/// The articles against the table of settings, and against the keys of the origins' file.
+/// Compares the articles with the table of settings, and with the keys of the origins' file.
 struct SettingsDocumentTests {
   private static let root = URL(fileURLWithPath: #filePath).appendingPathComponent("../../../..").standardizedFileURL
   private static let articles = "Sources/PageKit/Documentation.docc"

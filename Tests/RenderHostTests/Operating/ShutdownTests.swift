@@ -28,7 +28,7 @@ struct ShutdownTests {
     slow.send("GET /slow HTTP/1.1\r\nHost: h\r\n\r\n")
     try await arrived.wait(within: .seconds(30), until: { $0 })
     await host.beginStopping()
-    // Who asks for nothing is let go at once, and nobody new gets in.
+    // Idle connections are closed at once, and new ones are refused.
     #expect(try await idle.readToEnd() == "")
     #expect(throws: RawClient.Failed.self) { try RawClient(port: host.port) }
     mayEnd.change { $0 = true }
@@ -39,7 +39,7 @@ struct ShutdownTests {
 
   private static let large = 24 << 20
 
-  /// Reads an answer whose bytes do not fit into the sockets' buffers, later than its server would like to be done.
+  /// Reads an answer that exceeds the sockets' buffers, and starts after its server has begun to shut down.
   private func takeLate(
     _ head: String, _ limits: ServerSettings.Limits = .init(), _ meanwhile: (LiveHost) async throws -> Void
   ) async throws {
@@ -89,7 +89,7 @@ struct ShutdownTests {
   func slowIsNotIdle(_ head: String) async throws {
     var limits = ServerSettings.Limits()
     limits.idle = .milliseconds(300)
-    // Longer than that, and than a connection lingers whose client has all.
+    // This is longer than the idle time, and longer than a connection lingers after its last byte.
     try await takeLate(head, limits) { _ in try await Task.sleep(for: .milliseconds(2600)) }
   }
 
@@ -156,12 +156,12 @@ struct ShutdownTests {
         ],
         environment: ["NOTIFY_SOCKET": socket.path, "WATCHDOG_USEC": "200000"])
       try await daemon.wait(for: "error") { $0.contains("Listening") }
-      // It says why, and the watchdog hears from it all the while.
+      // Meanwhile it reports the reason, and notifies the watchdog.
       try await socket.hear { heard in
         heard.contains { $0.hasPrefix("STATUS=Not ready: ") && $0.contains("manifest.json") }
           && heard.filter { $0 == "WATCHDOG=1" }.count >= 5
       }
-      // Whoever has it look again does not make it ready.
+      // A SIGHUP does not make it ready.
       daemon.send(SIGHUP)
       try await daemon.wait(for: "error") { $0.contains("The new launch failed") }
       #expect(!socket.soFar.contains("READY=1"))

@@ -1,4 +1,4 @@
-/// Reads the text formats as strictly as their grammars are; anything else is an error.
+/// Reads the text formats strictly by their grammars; every deviation is an error.
 struct StrictMetrics {
   struct Sample: Equatable {
     let name: String

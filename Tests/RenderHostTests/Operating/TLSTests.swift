@@ -18,7 +18,7 @@ struct TLSTests {
     return settings
   }
 
-  /// What the server shows: its name, and the protocol that was agreed on.
+  /// The server's certificate name, and the negotiated protocol.
   private func handshake(_ port: Int, alpn: String = "h2,http/1.1") async throws -> String {
     let shown = try await Tool.run("openssl", "s_client", "-connect", "127.0.0.1:\(port)", "-alpn", alpn)
     return shown.output + shown.error
@@ -72,7 +72,7 @@ struct TLSTests {
     try open.say("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
     try await open.hear("alive", times: 2)
 
-    // A certificate that cannot be used changes nothing.
+    // Files that cannot be used change nothing.
     try Data("no certificate".utf8).write(to: URL(fileURLWithPath: live.certificate))
     await host.hangUp()
     #expect(try await handshake(host.port).contains("two"))

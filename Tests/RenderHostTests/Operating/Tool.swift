@@ -13,7 +13,7 @@ enum Tool {
     let description: String
   }
 
-  /// Beside the test bundle.
+  /// The path of a program beside the test bundle.
   static var renderhost: String {
     URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
       .appendingPathComponent("renderhost").path
@@ -59,7 +59,7 @@ enum Tool {
       String(decoding: FileManager.default.contents(atPath: files.file(name)) ?? Data(), as: UTF8.self)
     }
 
-    /// Waits until what it wrote satisfies the condition, at most for 30 seconds.
+    /// Waits until its output satisfies the condition, at most for 30 seconds.
     func wait(for name: String, _ condition: (String) -> Bool) async throws {
       let deadline = ContinuousClock.now + .seconds(30)
       while !condition(text(name)) {
@@ -76,7 +76,7 @@ enum Tool {
     }
   }
 
-  /// A program that is spoken to.
+  /// A program with an open standard input.
   final class Conversation: Sendable {
     private let input = Pipe()
     private let running: Running

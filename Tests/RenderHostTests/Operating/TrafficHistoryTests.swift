@@ -13,7 +13,7 @@ struct TrafficHistoryTests {
     let history = TrafficHistory(metrics.registry, now: start)
     metrics.requests(method: "GET", route: "/a", status: 200).increment(by: 40)
     metrics.requests(method: "GET", route: "/a", status: 503).increment(by: 10)
-    // Those who look on do not count.
+    // Requests of monitoring do not count.
     metrics.requests(method: "GET", route: "/status", status: 200).increment(by: 99)
     metrics.answers(kind: "bundle", source: "memory").increment(by: 3)
     metrics.answers(kind: "resource", source: "network").increment(by: 1)

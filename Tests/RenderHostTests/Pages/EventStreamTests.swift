@@ -5,7 +5,7 @@ import Testing
 @testable import RenderHost
 
 @Suite(.serialized) struct EventStreamTests {
-  /// All that comes, over a connection of its own.
+  /// Reads a stream on its own connection.
   private func watch(_ farm: PageFarm, _ id: String, after last: Int? = nil) async throws -> String {
     let url = try #require(PageURL("http://127.0.0.1:\(farm.client.port)/pages/\(id)/events"))
     var head = try #require(HTTPRequest(url: url))

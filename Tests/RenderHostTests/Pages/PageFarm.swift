@@ -9,7 +9,7 @@ import Testing
 @testable import RenderHost
 @testable import ServerKit
 
-/// A daemon's pages over a real origin, with real worker processes.
+/// The pages of a daemon with a real origin and real worker processes.
 struct PageFarm {
   let origin: FaultOrigin
   let running: PageRunning
@@ -112,14 +112,14 @@ struct PageFarm {
     return Answer(status: answer.status.code, headers: answer.headers, text: answer.text)
   }
 
-  /// Opens a bundle, and gives the page's id.
+  /// Opens a bundle, and returns the page's id.
   func open(_ name: String) async throws -> String {
     let answer = try await ask(.post, "/pages", "{\"name\":\"\(name)\"}")
     guard answer.status == 201, let id = answer.json["id"].text else { throw Unexpected(answer: "\(answer)") }
     return id
   }
 
-  /// Waits for something, with a deadline.
+  /// Waits for a condition with a time limit.
   func until(within limit: Duration = .seconds(20), _ isSo: () async throws -> Bool) async throws {
     let deadline = ContinuousClock.now + limit
     while try await !isSo() {
@@ -128,7 +128,7 @@ struct PageFarm {
     }
   }
 
-  /// The value of a metric; nil where nobody has set it.
+  /// The value of a metric; `nil` if it was not set.
   func metric(_ name: String, _ labels: [String: String] = [:]) throws -> Double? {
     try StrictMetrics(PrometheusText(format: .prometheus).text(record.metrics.registry)).value(name, labels)
   }
@@ -161,13 +161,13 @@ enum Script {
       b.appendChild(t)
       """
 
-  /// A body, and then more.
+  /// A script that creates a body and then runs `more`.
   static func page(_ more: String) -> String {
     head + "var d = weex.document, b = d.createBody('div'); d.documentElement.appendChild(b)\n" + more
   }
 
   static let endless = page("while (true) {}")
-  /// Nothing inside the engine stops it.
+  /// The engine cannot stop this script.
   static let promises = page(";(function f() { Promise.resolve().then(f) })()")
   static let memory = page("var a = []; while (true) a.push(new Array(100000).fill(a.length))")
 }

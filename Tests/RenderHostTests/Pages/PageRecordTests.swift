@@ -7,7 +7,7 @@ import Testing
 @testable import RenderHost
 @testable import ServerKit
 
-/// What is counted of pages, and what is kept of those that fail.
+/// The counts of pages, and the records of failed ones.
 @Suite(.serialized) struct PageRecordTests {
   private static let pages = "renderhost_pages_opened_total"
 
@@ -37,7 +37,7 @@ import Testing
     }
   }
 
-  /// On a busy machine the engine stops one run of a script and the daemon kills the worker of the next.
+  /// On a busy machine the engine may stop one run of a script, and the daemon kills the worker of the next.
   @Test("a hang is recorded once, however it was stopped")
   func hangRecord() {
     let record = HostRecord()

@@ -4,9 +4,9 @@ import Testing
 
 @testable import RenderHost
 
-/// Pages in workers, and the releases they see.
+/// Pages in workers, and their releases.
 @Suite(.serialized) struct PageReleaseTests {
-  /// Shows what its data file has, and looks again at each click.
+  /// Shows the contents of its data file, and reads it again at each click.
   private static func script(_ release: String) -> String {
     Script.page(
       """

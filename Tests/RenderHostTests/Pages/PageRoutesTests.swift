@@ -224,7 +224,7 @@ import Testing
 }
 
 extension EventLog {
-  /// What there is by now.
+  /// The current outline of the page.
   func names(after id: Int) async -> [String] {
     if case .events(let events, _) = await next(after: id, within: .zero) { events.map(\.name) } else { [] }
   }

@@ -6,7 +6,7 @@ import Testing
 
 struct PublicLocationsTests {
   @Test(
-    "pages know themselves by an address that a client can use",
+    "the URLs of pages have an address that a client can use",
     arguments: [
       ("127.0.0.1", [], "http://127.0.0.1:8080"), ("::1", ["pages.example"], "http://[::1]:8080"),
       ("0.0.0.0", [], "http://localhost:8080"), ("::", [], "http://localhost:8080"),

@@ -11,7 +11,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(2)))
 struct ReplayConnectionTests {
-  /// A route whose answers may be given again; `made` counts those that were made.
+  /// A route whose answers may be replayed; `made` counts the generated ones.
   private func host(_ made: Monitor<Int>, logger: Logger? = nil) async throws -> LiveHost {
     try await LiveHost(logger: logger) { router in
       router.get("/known") { _, _ in
@@ -81,7 +81,7 @@ struct ReplayConnectionTests {
       client.send("GET /known HTTP/1.1\r\nHost: h\r\n\r\n")
       _ = try await client.read(until: "an answer")
     }
-    // The line of an answer that was known comes after it.
+    // The line of a replayed answer follows it.
     try await lines.wait(within: .seconds(20)) { $0.filter { $0.contains("Answered") }.count == 3 }
     let answered = lines.read { $0.filter { $0.contains("Answered") } }
     for (line, address) in zip(answered, ["127.0.0.1", "127.0.0.2", "127.0.0.3"]) {

@@ -10,7 +10,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(2)))
 struct ReplayTests {
-  /// A host whose route says how often it was asked.
+  /// A host whose route counts its requests.
   private final class Counting: Sendable {
     let asked = Atomic<Int>(0)
     let isCurrent = Atomic<Bool>(true)
@@ -159,12 +159,12 @@ struct ReplayTests {
     let isCut = writes.last?.hasSuffix("GET /kn") == true
     let last = isCut ? "own HTTP/1.1\r\nHost: h\r\nX: last\r\n\r\n" : Self.head("/known", "X: last\r\n")
     let expected = writes.joined().components(separatedBy: "HTTP/1.1\r\n").count
-    // What the first client has taught must not mislead the second.
+    // Recorded answers of the first client must not confuse the second.
     for _ in 0..<2 {
       let client = try RawClient(port: host.port)
       for write in writes + [last] {
         #expect(client.send(write))
-        // So that each is read on its own.
+        // The pause makes the host read each one separately.
         try await Task.sleep(for: .milliseconds(10))
       }
       var text = ""
@@ -197,7 +197,7 @@ struct ReplayTests {
     let client = try RawClient(port: host.port)
     client.send(Self.head("/large"))
     _ = try await client.read(until: "END")
-    // More than the buffers of both sides hold, each request on its own.
+    // The requests exceed the buffers of both sides, and each is written separately.
     for _ in 0..<400 { client.send(Self.head("/large")) }
     var count = 0
     while count < 400 {

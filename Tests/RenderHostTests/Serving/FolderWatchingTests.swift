@@ -19,7 +19,7 @@ struct FolderWatchingTests {
       #expect(after.release != before.release)
       let new = try await host.get("/bundles/home.js", ["If-None-Match": try #require(old["ETag"])])
       #expect(new.status == 200 && new.text == "// new")
-      // What was served before can still be had by its digest.
+      // The former contents stay available by their digests.
       #expect(try await host.get("/blobs/\(try ContentDigests(of: old.body).sha256)").body == old.body)
     }
   }
@@ -44,7 +44,7 @@ struct FolderWatchingTests {
       try FileManager.default.moveItem(atPath: "\(host.folder)/a/b", toPath: "\(host.folder)/x")
       try await host.waitForRelease("x/c/deep.js", "// deep")
       #expect(try await host.get("/bundles/a/b/c/deep.js").status == 404)
-      // Still watched where it is now.
+      // The moved folder is still watched.
       try host.write("// deeper", "x/c/deep.js")
       try await host.waitForRelease("x/c/deep.js", "// deeper")
       try FileManager.default.removeItem(atPath: "\(host.folder)/x")
@@ -85,7 +85,7 @@ struct FolderWatchingTests {
       let before = try await host.dated("/bundles/home.js")
       try FileManager.default.setAttributes(
         [.modificationDate: Date.distantPast], ofItemAtPath: "\(host.folder)/home.js")
-      // The next change tells that the touch was looked at too.
+      // The next change shows that the touch was scanned too.
       try host.write("// mark", "mark.js")
       try await host.waitForRelease("mark.js", "// mark")
       let after = try await host.get("/bundles/home.js")
@@ -106,7 +106,7 @@ struct FolderWatchingTests {
       let date = try #require(first["Last-Modified"])
       let back = try await host.get("/bundles/home.js", ["If-Modified-Since": "Fri, 21 Nov 2053 00:00:00 GMT"])
       #expect(back.status == 200 && back.body == first.body)
-      // Three contents within a second have three dates, so that none passes for another.
+      // Three contents within a second have three dates, so that they can be distinguished.
       let entry = try #require(host.feed.current?.entry(at: "home.js"))
       #expect(entry.modified.description != date)
       #expect(back["ETag"] == first["ETag"])
@@ -120,7 +120,7 @@ struct FolderWatchingTests {
       #expect(FileManager.default.createFile(atPath: path, contents: nil))
       let file = try #require(FileHandle(forWritingAtPath: path))
       try file.write(contentsOf: Data("// half".utf8))
-      // Long after any burst has ended, the file is still open.
+      // The file is still open long after the burst has ended.
       try await Task.sleep(for: .milliseconds(800))
       #expect(host.feed.current?.entry(at: "slow.js") == nil)
       try file.write(contentsOf: Data(" and half".utf8))
@@ -147,11 +147,11 @@ struct FolderWatchingTests {
   func webhook() async throws {
     let directory = try TemporaryDirectory()
     try ServingFixture.write("// one", to: directory.file("bundles/home.js"))
-    // Another name of the same file: the kernel tells of no change to those who watch the folder.
+    // A write through another link of the file: the kernel reports no event in the watched folder.
     try FileManager.default.linkItem(atPath: directory.file("bundles/home.js"), toPath: directory.file("outside.js"))
     try await ServingFixture.folder(directory) { (host: ServingFixture) async throws in
       let looks = "renderhost_verifications_total"
-      // Until the look after the start is over.
+      // Waits for the scan after the start.
       try await host.wait { _ in (try? host.count(looks, ["outcome": "unchanged"])) == 1 }
       let file = try #require(FileHandle(forWritingAtPath: directory.file("outside.js")))
       try file.write(contentsOf: Data("// two".utf8))
@@ -162,7 +162,7 @@ struct FolderWatchingTests {
       let began = ContinuousClock.now
       try await host.waitForRelease("home.js", "// two")
       #expect(ContinuousClock.now - began < .seconds(10))
-      // Each call has it looked at, also with nothing new.
+      // Each call causes a scan, also without a change.
       let before = try host.count(looks, ["outcome": "unchanged"])
       _ = try await host.get(
         "/hooks/release", ["X-Signature-256": ServingFixture.signature("{}")], .post, body: "{}")
@@ -182,7 +182,7 @@ struct FolderWatchingTests {
       let manifest = try await host.manifest()
       #expect(manifest.bundles.first?.preload == .demand)
       #expect(manifest.files.map(\.path) == ["images/logo.svg"])
-      // On demand for clients; here it is.
+      // The bundle is on demand for clients, but is stored here.
       #expect(host.feed.current?.entry(at: "home.js")?.blob != nil)
       try host.write("{", "manifest.json")
       try await host.wait { $0.problem?.contains("manifest.json is not a valid manifest") == true }
@@ -235,7 +235,7 @@ struct FolderWatchingTests {
                 let coding = ["identity", "br", "zstd", "gzip"][reader]
                 let named = try await host.get("/bundles/\(entry.path)", ["Accept-Encoding": coding])
                 let digests = try ContentDigests(of: named.body)
-                // The head speaks of these very bytes, and they are those of one release.
+                // The head and the bytes belong to one release.
                 #expect(named["ETag"] == "\"\(digests.sha256)\"")
                 #expect(named["Content-MD5"] == Data(digests.md5.bytes).base64EncodedString())
                 let decoder = try ContentDecoder().decoder(for: coding, url: "", limit: 1 << 20)
@@ -247,7 +247,7 @@ struct FolderWatchingTests {
         }
         group.addTask {
           for number in 1...rounds {
-            // A deploy as a whole folder that takes the other's place.
+            // A deployment as a folder that replaces the other one.
             let next = directory.file("next")
             for name in names { try ServingFixture.write(text(name, number), to: "\(next)/\(name)") }
             try FileManager.default.moveItem(atPath: host.folder, toPath: directory.file("old\(number)"))
@@ -259,7 +259,7 @@ struct FolderWatchingTests {
         try await group.waitForAll()
       }
       #expect(seen.read(\.count) > 3)
-      // Every release was one deploy: all of its bundles are of one number.
+      // Every release is one deployment: all of its bundles have one number.
       #expect(host.feed.history.count == rounds + 1)
     }
   }

@@ -7,7 +7,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(2)))
 struct ReleaseEventsTests {
-  /// Reads a stream of events until there are so many.
+  /// Reads a stream of events until it has this number of them.
   private static func events(_ count: Int, _ host: ServingFixture, after id: String? = nil) async throws -> [String] {
     let fields = id.map { ["Last-Event-ID": $0] } ?? [:]
     let response = try await host.transport.send(host.request("/releases/events", fields))
@@ -51,7 +51,7 @@ struct ReleaseEventsTests {
       }
       let missed = try await Self.events(3, host, after: first)
       #expect(try missed.map(Self.id) == host.feed.history.dropFirst().map { "\($0.id)" })
-      // A number from another life, and none at all, are told what there is now.
+      // A client with an unknown number, or none, gets the current release.
       let newest = try #require(host.feed.history.last)
       #expect(try Self.id(try await Self.events(1, host, after: "\(newest.id + 1_000_000)")[0]) == "\(newest.id)")
       #expect(try Self.id(try await Self.events(1, host, after: "x")[0]) == "\(newest.id)")
@@ -87,7 +87,7 @@ struct ReleaseEventsTests {
   func disconnectedClient() async throws {
     try await ServingFixture.folder { (host: ServingFixture) async throws in
       _ = try await Self.events(1, host)
-      // The server learns of it with the next thing that it writes.
+      // The server notices the disconnection at its next write.
       for number in 1...100 where host.feed.subscriberCount > 0 {
         try host.write("// \(number)", "home.js")
         try await host.waitForRelease("home.js", "// \(number)")
@@ -110,7 +110,7 @@ struct ReleaseEventsTests {
       reading.change { $0 = task }
       try await Self.waitForSubscriber(host)
     }
-    // Ended, not cut: the transfer is whole.
+    // The transfer is complete, not cut.
     #expect(try await reading.read { $0 }?.value == 1)
   }
 

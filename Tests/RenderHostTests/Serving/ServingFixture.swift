@@ -10,7 +10,7 @@ import Testing
 @testable import RenderHost
 @testable import ServerKit
 
-/// A host that serves, on a port of its own, and a client for it.
+/// A host with a served folder on its own port, and a client for it.
 struct ServingFixture: Sendable {
   let feed: ReleaseFeed
   let record: HostRecord
@@ -28,13 +28,13 @@ struct ServingFixture: Sendable {
     subscript(name: String) -> String? { HTTPField.Name(name).flatMap { fields[$0] } }
   }
 
-  /// The folder that is served.
+  /// The served folder.
   var folder: String { directory.file("bundles") }
 
   static let home = "// home\n" + String(repeating: "var d = weex.document\n", count: 200)
   static let picture = "<svg width='4' height='3'>" + String(repeating: "<g/>", count: 60) + "</svg>"
 
-  /// A host for a folder with a script and a picture, once it is ready.
+  /// Makes a host for a folder with a script and a picture, and waits until it is ready.
   static func folder(
     _ directory: TemporaryDirectory? = nil, _ body: @escaping @Sendable (ServingFixture) async throws -> Void
   ) async throws {
@@ -84,7 +84,7 @@ struct ServingFixture: Sendable {
 
   func write(_ text: String, _ path: String) throws { try Self.write(text, to: "\(folder)/\(path)") }
 
-  // MARK: Asking
+  // MARK: Requests
 
   func get(_ path: String, _ fields: [String: String] = [:], _ method: HTTPRequest.Method = .get, body: String = "")
     async throws -> Answer
@@ -103,7 +103,7 @@ struct ServingFixture: Sendable {
     return TransportRequest(head, body: Array(body.utf8))
   }
 
-  /// The answer once it has a date: for the first second there is none to give.
+  /// The answer once it has a date, which is absent in the first second.
   func dated(_ path: String) async throws -> Answer {
     let deadline = ContinuousClock.now + .seconds(20)
     while true {
@@ -115,12 +115,12 @@ struct ServingFixture: Sendable {
 
   func manifest() async throws -> Manifest { try Manifest(reading: try await get("/manifest.json").body) }
 
-  /// The value of a counter; 0 where nothing was counted.
+  /// The value of a counter; 0 if nothing was counted.
   func count(_ name: String, _ labels: [String: String] = [:]) throws -> Double {
     try StrictMetrics(PrometheusText(format: .prometheus).text(record.metrics.registry)).value(name, labels) ?? 0
   }
 
-  /// What signs a call of the webhook.
+  /// The secret that signs webhook calls.
   static func signature(_ body: String) throws -> String {
     let digest = try #require(WebhookSignature(secret: "secret").digest(of: Array(body.utf8)))
     return "sha256=" + digest.map { String(format: "%02x", $0) }.joined()
@@ -132,7 +132,7 @@ struct ServingFixture: Sendable {
     let readiness: ReleaseReadiness
   }
 
-  /// Waits for the feed to be as wished; it says so itself when it changes.
+  /// Waits until the feed satisfies a condition; the feed signals each change.
   func wait(until isSo: @escaping @Sendable (ReleaseFeed) -> Bool) async throws {
     let changes = try #require(feed.changes())
     try await withThrowingTaskGroup(of: Void.self) { group in
@@ -149,7 +149,7 @@ struct ServingFixture: Sendable {
     }
   }
 
-  /// Waits for a release in which this path has this text.
+  /// Waits for a release whose path has this text.
   func waitForRelease(_ path: String, _ text: String?) async throws {
     let md5 = try text.map { try ContentDigests(of: Array($0.utf8)).md5 }
     try await wait { feed in feed.current?.entry(at: path)?.bundle.md5 == md5 }

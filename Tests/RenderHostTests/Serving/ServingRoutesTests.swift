@@ -43,7 +43,7 @@ struct ServingRoutesTests {
       let part = try await host.get("/bundles/home.js", ["Range": "bytes=0-9", "Accept-Encoding": "identity"])
       #expect(part.status == 206)
       #expect(try host.count(name, ["how": "range"]) == Double(Self.home.count - 10))
-      // Who asks for the head alone would not have got a body.
+      // A HEAD request gets no body in any case.
       #expect(try await host.get("/bundles/home.js", known, .head).status == 304)
       #expect(try host.count(name, ["how": "not_modified"]) == Double(Self.home.count))
     }
@@ -80,7 +80,7 @@ struct ServingRoutesTests {
       let dates = ["Last-Modified", "Date"].compactMap { name in
         answer[name].flatMap { HTTPDate($0, now: HTTPDate(secondsSinceEpoch: 0)) }
       }
-      // The server looks at its clock once a second, and later where the machine is busy.
+      // The server reads its clock once a second, and later on a busy machine.
       #expect(dates.count == 2 && dates[0].secondsSinceEpoch <= dates[1].secondsSinceEpoch + 10)
       let head = try await host.get("/bundles/home.js", [:], .head)
       #expect(head.status == 200 && head.body.isEmpty)
@@ -200,7 +200,7 @@ struct ServingRoutesTests {
       let first = try await host.get("/bundles/home.js", fields)
       #expect(FileManager.default.contents(atPath: file).map { Array($0) } == first.body)
     }
-    // Another compressor's output of the same content shows whose bytes are sent.
+    // Another compressor's output of the same content shows which bytes are sent.
     let other = try #require(ContentDecoder().compress(Self.home))
     try Data(other).write(to: URL(fileURLWithPath: file))
     try await ServingFixture.folder(directory) { (host: ServingFixture) async throws in

@@ -13,7 +13,7 @@ struct UpstreamFollowingTests {
 
   init() throws { directory = try TemporaryDirectory() }
 
-  /// Serves a release of these bundles, which are below another folder there than here.
+  /// Serves a release of these bundles, whose base there differs from the one here.
   private static func publish(
     _ origin: FaultOrigin, _ bundles: [String: String], demand: Set<String> = [], sequence: Int64 = 1
   ) throws {
@@ -53,7 +53,7 @@ struct UpstreamFollowingTests {
         #expect(try await host.get("/bundles/home.js").text == "// home")
         let manifest = try await host.manifest()
         #expect(manifest.base == "bundles/" && manifest.release == "r1")
-        // The source gives MD5s alone; here the rest is known too.
+        // The source gives only MD5s; this host has the other digests too.
         #expect(manifest.bundles.first?.size == 7)
         #expect(manifest.bundles.first?.sha256 == (try ContentDigests(of: Array("// home".utf8)).sha256))
       }
@@ -97,7 +97,7 @@ struct UpstreamFollowingTests {
       try await following(origin, every: .milliseconds(50)) { (host: ServingFixture) async throws in
         try Self.publish(origin, ["home.js": "// two"], sequence: 2)
         try await host.waitForRelease("home.js", "// two")
-        // Back again, as it was.
+        // The former release again.
         try Self.publish(origin, ["home.js": "// one"], sequence: 1)
         try await host.waitForRelease("home.js", "// one")
         #expect(try await host.manifest().release == "r1")
@@ -171,7 +171,7 @@ struct UpstreamFollowingTests {
         let answer = try await host.get("/hooks/release", ["X-Signature-256": signature], .post, body: body)
         #expect(answer.status == 202)
         try await host.waitForRelease("home.js", "// two")
-        // The same again, by whoever has overheard it: the upstream says that nothing has changed.
+        // A repeated call of another sender: the upstream reports no change.
         let asked = origin.requestCount(path: "/manifest.json")
         #expect(try await host.get("/hooks/release", ["X-Signature-256": signature], .post, body: body).status == 202)
         try await origin.waitForRequests(asked + 1, to: "/manifest.json")

@@ -6,8 +6,8 @@ import Testing
 @testable import CacheGateway
 @testable import RenderHost
 
-/// Everything at once, for a while: an origin that dies, comes back, is slow and cuts its answers, while items are
-/// changed and purged and many clients ask. No answer mixes two, and every stale one was allowed to be.
+/// All faults at once for a while: an origin that stops, returns, is slow and cuts its answers, while items are changed
+/// and purged and many clients send requests. No answer mixes two versions, and every stale one was permitted.
 struct GatewayTrafficTests {
   private static let clients = 32
 
@@ -42,7 +42,7 @@ struct GatewayTrafficTests {
       for result in [GatewayResult.hit, .stale, .revalidated, .collapsed, .miss, .pass, .fault] {
         #expect(fixture.answers(result) > 0, "\(result)")
       }
-      // It is as good as new.
+      // The origin works normally again.
       fixture.origin.always("/item/*", .normal)
       try await eventually("it answers") { try await fixture.get("/item/0").status == 200 }
     }

@@ -8,7 +8,7 @@ import Testing
 @testable import CacheGateway
 @testable import RenderHost
 
-/// Everything at once, for a while: releases are published, workers killed, pages hang, and no byte is wrong.
+/// All events at once for a while: releases are published, workers are killed, pages hang, and no byte is wrong.
 struct MixedTrafficTests {
   private static let words = (0..<4).map { "word\($0)" }
 
@@ -49,13 +49,13 @@ struct MixedTrafficTests {
       }
       #expect(tally.wrong.withLock(\.self) == [])
       #expect(tally.answers.withLock(\.self) > 100)
-      // Whatever it holds on to, it does not pile up.
+      // The memory that it holds does not accumulate.
       #expect(Self.residentBytes(of: pid) < early * 3 / 2)
       #expect(try await daemon.get("/readyz").status == 200)
     }
   }
 
-  /// Every answer is whole, and what its own digest says.
+  /// Checks that every answer is complete and has its own digest.
   private static func read(_ daemon: Daemon, _ tally: Tally, until end: ContinuousClock.Instant) async throws {
     while .now < end {
       let manifest = try await daemon.get("/manifest.json")
@@ -75,7 +75,7 @@ struct MixedTrafficTests {
     while .now < end {
       let answer = try await daemon.get("/render?name=one&format=outline")
       let isRight = answer.status == 200 && words.contains { answer.text.contains("\($0) from ") }
-      // Its worker may have been killed by this very test, again and again.
+      // This test may have killed its worker several times.
       tally.count(isRight || answer.status == 503, "render: \(answer.status) \(answer.text.prefix(200))")
     }
   }

@@ -1,7 +1,6 @@
 import Foundation
 
-/// How long the tests with traffic run. They take the whole machine: others beside them would wait in vain, so they run
-/// only where somebody asks for them.
+/// The duration of the tests with traffic. They use the whole machine, so that they run only on request.
 enum Traffic {
   static let variable = "PAGEKIT_TRAFFIC_SECONDS"
 

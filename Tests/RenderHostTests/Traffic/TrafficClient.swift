@@ -7,12 +7,12 @@ import Synchronization
 @testable import CacheGateway
 @testable import RenderHost
 
-/// What clients of the traffic test have seen.
+/// The results of the traffic test's clients.
 final class TrafficTally: Sendable {
   struct Counts: Sendable {
     var answers: [String: Int] = [:]
     var wrong: [String] = []
-    /// By item: nothing that was made before this may be given from now on.
+    /// By item: answers made before this time must not be sent any more.
     var floors: [Int: Int64] = [:]
   }
 
@@ -33,7 +33,7 @@ final class TrafficTally: Sendable {
   }
 }
 
-/// One of many clients: asks in all ways there are, and holds every answer against what it may be.
+/// One of many clients: sends requests of every kind, and checks every answer.
 struct TrafficClient: Sendable {
   let name: String
   let base: String
@@ -62,7 +62,7 @@ struct TrafficClient: Sendable {
     }
   }
 
-  /// - Returns: the answer's tag, where there is a whole answer.
+  /// - Returns: the answer's tag, if the answer is complete.
   private func ask(
     _ item: TrafficItem, _ method: HTTPRequest.Method, _ fields: HTTPFields, word: String
   ) async throws -> String? {
@@ -75,7 +75,7 @@ struct TrafficClient: Sendable {
       let body = try await response.body.collect(upTo: 16 << 20)
       tally.count("\(response.head.status.code)")
       if method == .post {
-        // What was kept before it was sent is not used any more, whatever came of the answer's way back.
+        // Answers that were stored before the request are not used any more, whatever its result.
         if response.head.status == .noContent { tally.raiseFloor(of: item, to: started) }
         return nil
       }
@@ -83,14 +83,14 @@ struct TrafficClient: Sendable {
       if let fault = answer.fault(askedAt: started, floor: floor) { tally.wrong("\(item.path) \(item.kind): \(fault)") }
       return response.head.status == .ok ? response.head.headerFields[.eTag] : nil
     } catch is TransportError {
-      // It is said to have been cut: nobody takes it for whole.
+      // The cut is announced: no client takes the answer for complete.
       tally.count("cut")
       return nil
     }
   }
 }
 
-/// An answer, and what it should be.
+/// An answer, and the expected one.
 struct TrafficAnswer {
   let item: TrafficItem
   let word: String
@@ -101,7 +101,7 @@ struct TrafficAnswer {
   /// Dates have whole seconds, and both ends of a span are rounded.
   private static let rounding: Duration = .seconds(2)
 
-  /// What is wrong with it; nil for nothing.
+  /// The error of the answer; `nil` for none.
   func fault(askedAt started: Int64, floor: Int64) -> String? {
     let fields = head.headerFields
     switch head.status.code {
@@ -113,7 +113,7 @@ struct TrafficAnswer {
     guard let etag = fields[.eTag], let named = TrafficItem.parts(of: etag) else { return "no tag: \(fields)" }
     guard named.number == item.number, named.word == word else { return "it is another’s: \(etag), not \(word)" }
     if let fault = contentFault(named.version, etag) { return fault }
-    // RFC 9110 §15.4.5: it has only what says which answer is meant.
+    // RFC 9110 §15.4.5: it has only the fields that identify the answer.
     if head.status == .notModified { return nil }
     guard let made = fields[TrafficClock.made].flatMap({ Int64($0) }) else { return "it is not dated" }
     if made < floor { return "made at \(made), but nothing from before \(floor) may be given: \(fields)" }
@@ -140,7 +140,7 @@ struct TrafficAnswer {
   /// RFC 9110 §14.4.
   private static func range(_ field: String?) -> Range<Int>? {
     let numbers = (field ?? "").split { !$0.isNumber }.compactMap { Int($0) }
-    // The size is not known where the end has not come.
+    // The size is unknown until the end has arrived.
     guard numbers.count >= 2, numbers[0] <= numbers[1] else { return nil }
     return numbers[0]..<numbers[1] + 1
   }

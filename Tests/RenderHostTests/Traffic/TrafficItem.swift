@@ -2,10 +2,10 @@ import Foundation
 import HTTPTypes
 import PageTesting
 
-/// What the origin of the traffic test has: its bodies are a function of the item, its version and the language, so
-/// that any byte that is somebody else's shows.
+/// A resource of the traffic test's origin. Its bodies are a function of the item, its version and the language, so
+/// that any byte of another one shows.
 struct TrafficItem: Hashable, Sendable {
-  /// How its answers may be kept, and used when they are no longer fresh.
+  /// The storage and freshness of its answers.
   enum Kind: String, CaseIterable {
     case strict, revalidated, offline, varied, personal
 
@@ -19,7 +19,7 @@ struct TrafficItem: Hashable, Sendable {
       }
     }
 
-    /// Seconds for which an answer may be used after it was made or confirmed, for a reason or without.
+    /// The seconds for which an answer may be used after it was made or confirmed, by the rule.
     var longestUse: Duration {
       switch self {
       case .strict: .seconds(1)
@@ -42,7 +42,7 @@ struct TrafficItem: Hashable, Sendable {
     self.number = number
   }
 
-  /// From a few bytes to over a hundred kilobytes.
+  /// The sizes are from a few bytes to over a hundred kilobytes.
   func body(version: Int, word: String) -> [UInt8] {
     let line = "item \(number) version \(version) \(word)\n"
     let count = 1 + (number &* 7_919 &+ version &* 104_729) % 3_000
@@ -51,7 +51,7 @@ struct TrafficItem: Hashable, Sendable {
 
   func etag(version: Int, word: String) -> String { "\"\(number)-\(version)-\(word)\"" }
 
-  /// The version and the word that an `ETag` names.
+  /// The version and the word in an `ETag`.
   static func parts(of etag: String) -> (number: Int, version: Int, word: String)? {
     let parts = etag.trimmingCharacters(in: ["\""]).split(separator: "-").map(String.init)
     guard parts.count == 3, let number = Int(parts[0]), let version = Int(parts[1]) else { return nil }
@@ -59,7 +59,7 @@ struct TrafficItem: Hashable, Sendable {
   }
 }
 
-/// When something happened, counted from the start.
+/// A clock that starts with the traffic, in microseconds.
 struct TrafficClock: Sendable {
   static let made = HTTPField.Name("X-Made") ?? .age
   static let client = HTTPField.Name("X-Client") ?? .from
@@ -68,10 +68,10 @@ struct TrafficClock: Sendable {
 
   var now: Int64 { Int64((ContinuousClock.now - start) / .microseconds(1)) }
 
-  /// Answers as the origin does.
+  /// Answers like the origin.
   func answer(_ request: OriginRequest) -> OriginResponse {
     guard let item = TrafficItem(path: request.path) else { return OriginResponse(status: .notFound) }
-    // Some change all the time; others are confirmed now and then.
+    // Items with even numbers change often; the others can be validated.
     let version = Int(now / (item.number % 2 == 0 ? 400_000 : 2_500_000))
     let word =
       switch item.kind {

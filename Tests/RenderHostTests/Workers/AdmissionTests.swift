@@ -8,9 +8,9 @@ import Testing
 
 @testable import RenderHost
 
-/// What many healthy pages at once come to: they wait, or are refused; nobody is killed, and nobody is blamed.
+/// Many healthy pages at once: requests wait or are refused, no worker is killed, and no bundle is barred.
 @Suite(.serialized) struct AdmissionTests {
-  /// A hundred cells, and some work.
+  /// A page of a hundred cells, with some work.
   private static let cells = Script.page(
     """
     for (var i = 0; i < 100; i++) {
@@ -20,11 +20,11 @@ import Testing
     var began = Date.now(); while (Date.now() - began < 5) {}
     """)
 
-  /// Asks for something that does not come before it is released.
+  /// A page with a request that is held until it is released.
   private static let waiting = Script.page(
     "weex.requireModule('stream').fetch({ url: 'held.json', type: 'text' }, function () {})")
 
-  @Test("64 clients of a healthy page get it or are told to come again; no worker is killed, no bundle barred")
+  @Test("64 clients of a healthy page get it or a 503; no worker is killed, and no bundle is barred")
   func loadAloneKillsNothing() async throws {
     try await PageFarm.running(["cells": Self.cells], change: { $0.workerMemory = 256 << 20 }) { farm in
       let statuses = try await withThrowingTaskGroup(of: [Int].self) { group in
@@ -46,7 +46,7 @@ import Testing
     }
   }
 
-  /// Holds every place that the workers have for calls.
+  /// Occupies every place for calls in the workers.
   private static func fillingPlaces(
     _ farm: PageFarm, _ body: @escaping @Sendable () async throws -> Void
   ) async throws -> [PageFarm.Answer] {
@@ -62,7 +62,7 @@ import Testing
     }
   }
 
-  @Test("a call beyond the queue's end is refused at once, with the time after which to come again")
+  @Test("a call beyond the queue is refused at once, with a Retry-After")
   func aFullQueueRefuses() async throws {
     try await PageFarm.running(
       ["waiting": Self.waiting, "counter": Script.counter], workers: 1, pageTime: .seconds(60),
@@ -82,7 +82,7 @@ import Testing
     }
   }
 
-  @Test("a call that has waited for its time is refused")
+  @Test("a call that has waited for the limit is refused")
   func aLongWaitEnds() async throws {
     try await PageFarm.running(
       ["waiting": Self.waiting, "counter": Script.counter], workers: 1, pageTime: .seconds(60),
@@ -177,7 +177,7 @@ import Testing
       }
       let pages = await farm.running.directory.pages
       let order = pages.values.sorted { $0.number < $1.number }.map(\.id)
-      // Two at once: one after the other in two lines, which take every other page.
+      // Two pages are reopened at once, in two lines that take every other page.
       for line in [[ids[2], ids[1], ids[0]], [ids[4], ids[5], ids[3]]] {
         #expect(order.filter(line.contains) == line, "\(order)")
       }

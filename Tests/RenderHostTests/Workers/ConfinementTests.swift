@@ -12,7 +12,7 @@ import Testing
     let result: ConfinementCheck.Result
 
     init(_ flags: String..., as user: [String] = []) async throws {
-      // The folder for temporary files may be root's.
+      // The folder for temporary files may belong to root.
       let output = try await Tool.Running(
         user + [Daemon.executable, "worker", "--check", "--json"] + flags, environment: ["TMPDIR": "/tmp"]
       ).result()
@@ -39,7 +39,7 @@ import Testing
     #expect(check.result.open == [] && check.result.missing == [] && check.status == 0)
   }
 
-  /// Each layer alone; also how the check speaks on a kernel that lacks one.
+  /// Each layer alone, which also shows the check's output on a kernel that lacks one.
   @Test(
     "a check that omits a step lists the attacks that succeed without it",
     arguments: [
@@ -82,23 +82,23 @@ import Testing
       let worker = try #require(await farm.running.workers.status().workers.first)
       let report = try #require(worker.confinement)
       #expect(report.dropped.contains("system-calls") && report.dropped.contains("files"))
-      // As the kernel sees it.
+      // The kernel's view.
       let status = try String(contentsOfFile: "/proc/\(worker.pid)/status", encoding: .utf8)
       #expect(status.contains("NoNewPrivs:\t1"))
       #expect(status.contains("Seccomp:\t2"))
       #expect(status.contains("CapEff:\t0000000000000000"))
-      // Nothing open but the daemon's socket, and what waits for events.
+      // Only the daemon's socket and the descriptors for waiting are open.
       let folder = "/proc/\(worker.pid)/fd"
       for name in try FileManager.default.contentsOfDirectory(atPath: folder) {
         guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\(name)") else {
           continue
         }
-        // libdispatch looks at its own threads now and then, and the script engine at its memory.
+        // libdispatch looks at its own threads at times, and the script engine at its memory.
         let known = ["/dev/null", "anon_inode:", "/dev/urandom", "/proc/\(worker.pid)/"]
         let isFine = known.contains { target.hasPrefix($0) }
         #expect(isFine || name == "3" && target.hasPrefix("socket:"), "\(name) is \(target)")
       }
-      // Every thread has it.
+      // Every thread has the filter.
       for thread in try FileManager.default.contentsOfDirectory(atPath: "/proc/\(worker.pid)/task") {
         let status = try String(contentsOfFile: "/proc/\(worker.pid)/task/\(thread)/status", encoding: .utf8)
         #expect(status.contains("Seccomp:\t2"))

@@ -3,7 +3,7 @@ import PageTesting
 import TestServers
 import Testing
 
-/// The script engine's library: of the daemon's processes only the workers load it.
+/// The script engine's library: of the daemon's processes, only workers load it.
 @Suite(.timeLimit(.minutes(2)))
 struct EngineLoadingTests {
   @Test("a gateway does not load the engine")

@@ -22,7 +22,7 @@ import Testing
       async let first = hang(1)
       async let second = hang(2)
       try await farm.until { await farm.running.workers.status().workers.contains { $0.busy > 0.1 } }
-      // Others are answered while both hang; one that had to wait for a hanging page would be answered after it.
+      // Others are answered while both pages hang; a request that had to wait for one would be answered after it.
       var answers = 0
       while ended.read({ $0 }) == 0 {
         let rendered = try await farm.ask(.get, "/render?name=counter&format=outline")
@@ -82,7 +82,7 @@ import Testing
       try await farm.until { try await farm.ask(.get, "/pages/\(id)").status == 200 }
       let page = try await farm.ask(.get, "/pages/\(id)")
       #expect(page.json["reopened"].count == 1)
-      // Its script began anew.
+      // Its script has started again.
       #expect(page.text.contains("clicks: 0"))
       let names = await log.names(after: 0)
       #expect(names.last == "rendered" || names.contains("commands"))
@@ -123,7 +123,7 @@ import Testing
       let status = await pool.status()
       #expect(status.slots == 2 && status.workers.map(\.kills) == [0, 3])
       #expect(try farm.metric("renderhost_worker_kills_total", ["reason": "ended"]) == 3)
-      // Three times the same, and the time is that of the last.
+      // Three equal failures are one entry, with the time of the last.
       let failures = farm.record.failures.latest
       #expect(failures.map(\.kind) == ["worker"])
       #expect(failures.allSatisfy { $0.time > began && $0.time <= Date() })
@@ -155,7 +155,7 @@ import Testing
         let pid = try #require(await pool.status().workers.filter { $0.state == .ready }.randomElement()?.pid)
         kill(pid, SIGKILL)
         try await farm.until { await !pool.status().workers.contains { $0.pid == pid } }
-        // Reaped: not even a zombie is left.
+        // All were reaped: no zombie is left.
         #expect(kill(pid, 0) == -1, "round \(round)")
       }
       try await farm.until { await farm.running.workers.status().ready >= 2 }
