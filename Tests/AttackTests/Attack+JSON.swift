@@ -22,10 +22,10 @@ extension Attack {
     ("a location that is another's", "{\"name\":\"nopage\",\"options\":{\"bundleUrl\":\"javascript:alert(1)\"}}"),
   ]
 
-  /// JSON that is none, or too much.
+  /// Invalid and oversized JSON.
   static let json: [Attack] = {
     let type = ["Content-Type: application/json"]
-    // Of members with the same name the first counts, a comma may be behind the last, and times have limits.
+    // Of members with the same name the first counts, a trailing comma is accepted, and times have limits.
     let taken = ["a name that is there twice", "a comma too many", "a time without end", "a time before now"]
     let opened: [Attack] = texts.map {
       request(

@@ -1,7 +1,7 @@
 extension Attack {
   private static func path(_ target: Target) -> String { target == .host ? "/bundles/page.js" : "/item" }
 
-  /// Heads that are none.
+  /// Invalid heads.
   static func heads(_ target: Target) -> [Attack] {
     let path = path(target)
     let refused: Set<Int> = [0, 400, 408, 414, 421, 431, 501, 505]
@@ -66,7 +66,7 @@ extension Attack {
     return ofLines + ofFields + ofBytes
   }
 
-  /// Requests that two readers could take for different ones: what is hidden in them must not become a request.
+  /// Requests that two servers could interpret differently: bytes hidden in them must not become a request.
   static func framing(_ target: Target) -> [Attack] {
     let hidden = "GET /smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n"
     let lengths: [(String, [String])] = [
@@ -106,9 +106,9 @@ extension Attack {
         .joined(separator: "\r\n")
       return bytes("\(target): \(name)", target, head + "\r\n\r\n0\r\n\r\n" + hidden, refused, answers: 1)
     }
-    // Of these the first message is whole: what is behind it is a request.
+    // The first message of these is complete: the bytes after it are a request.
     let whole = ["a chunk's extension of 100,000 bytes", "500 trailers", "a trailer that is a length"]
-    // A host that has no use for a body answers before it has come; what is wrong with it ends the connection then.
+    // A host that ignores the body answers before it arrives; an error in the body ends the connection then.
     let ofChunks: [Attack] = chunks.map { name, body in
       bytes(
         "\(target): \(name)", target,
@@ -134,7 +134,7 @@ extension Attack {
     "Max-Forwards: -1", "Via: 1.1 a, 1.1 b", "Surrogate-Capability: x=\"ESI/1.0\"", "Trailer: Content-Length",
   ]
 
-  /// What a gateway must not take for something that it has.
+  /// Requests that the gateway must not answer with stored responses of other requests.
   static let gatewayTargets: [Attack] = {
     let answered: Set<Int> = [200, 206, 304, 400, 404, 416, 421, 501, 508]
     let paths: [Attack] = targets.map {

@@ -1,5 +1,5 @@
 extension Attack {
-  /// Ways out of a folder.
+  /// Paths that lead out of a folder.
   private static let climbs = [
     "../secret.txt", "../../secret.txt", "..%2fsecret.txt", "%2e%2e/secret.txt", "%2e%2e%2fsecret.txt",
     "..%252fsecret.txt", "..\\secret.txt", "..%5csecret.txt", "....//secret.txt", "./../secret.txt", "/../secret.txt",
@@ -10,7 +10,7 @@ extension Attack {
 
   private static let folders = ["/bundles/", "/blobs/", "/releases/", "/"]
 
-  /// Files that are not the release's.
+  /// Files that are not in the release.
   static let paths: [Attack] = {
     let answered: Set<Int> = [400, 404, 421]
     let direct: [Attack] = .each(folders, climbs) { folder, climb in

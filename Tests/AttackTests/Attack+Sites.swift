@@ -1,5 +1,5 @@
 extension Attack {
-  /// Addresses of this machine and of its networks, and schemes that are none of the web's.
+  /// Addresses of this machine and of its networks, and schemes other than those of the web.
   private static let urls = [
     "http://127.0.0.1/", "http://127.1/", "http://2130706433/", "http://0x7f000001/", "http://0177.0.0.1/",
     "http://[::1]/", "http://[::ffff:127.0.0.1]/", "http://0.0.0.0/", "http://localhost/", "http://localhost./",
@@ -12,7 +12,7 @@ extension Attack {
     "http://127.0.0.1\t/", "http://[::1", "http://a..b/", "data:text/html,x",
   ]
 
-  /// What only this machine may ask for.
+  /// Requests that only this machine may send.
   static let addresses: [Attack] = {
     let refused: Set<Int> = [400, 403, 404]
     let resources: [Attack] = urls.map {
@@ -44,7 +44,7 @@ extension Attack {
     "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "", "application/jsonx",
   ]
 
-  /// Foreign names and foreign pages.
+  /// Foreign names and pages of other sites.
   static let sites: [Attack] = {
     let named: [Attack] = .each(own, hosts) { line, host in
       let fields = ["Host: \(host)", "Content-Type: application/json"]
@@ -76,7 +76,7 @@ extension Attack {
     ["Authorization: Bearer a-secret-of-16-bytes", "Authorization: Bearer wrong"], ["Cookie: token=secret"],
   ]
 
-  /// What needs the token.
+  /// Requests that require the token.
   static let administration: [Attack] = .each(orders, tokens) { line, fields in
     let body = line.hasPrefix("POST") ? "{}" : nil
     return request(

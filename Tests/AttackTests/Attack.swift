@@ -1,4 +1,4 @@
-/// Something that a client sends to the daemon, and what may come of it.
+/// An attack of a client on the daemon, and its permitted results.
 struct Attack: Sendable {
   enum Target: Sendable {
     /// The listener with bundles and pages.
@@ -9,16 +9,16 @@ struct Attack: Sendable {
   let name: String
   let target: Target
   let text: String
-  /// Statuses of the first answer; 0 for a connection that ends without one.
+  /// The permitted statuses of the first answer; 0 for a connection that ends without one.
   let expected: Set<Int>
-  /// Answers that may come at most: what is hidden behind a request is to be no request of its own.
+  /// The limit of answers: bytes hidden after a request must not become a request.
   var answers = 1
 
-  /// A request of one head, whose connection ends with it.
+  /// A request that consists of one head and ends its connection.
   ///
   /// - Parameters:
-  ///   - fields: lines of the head, besides `Connection: close`; a `Host` is added where they have none.
-  ///   - body: gets a `Content-Length`.
+  ///   - fields: the lines of the head, besides `Connection: close`; a `Host` is added if there is none.
+  ///   - body: the body, whose `Content-Length` is added.
   static func request(
     _ name: String, _ line: String, _ fields: [String], body: String? = nil, to target: Target = .host,
     _ expected: Set<Int>
@@ -31,19 +31,19 @@ struct Attack: Sendable {
       expected: expected)
   }
 
-  /// The same without more fields.
+  /// A request without further fields.
   static func request(_ name: String, _ line: String, to target: Target = .host, _ expected: Set<Int>) -> Attack {
     request(name, line, [], to: target, expected)
   }
 
-  /// Bytes as they are.
+  /// Bytes that are sent unchanged.
   static func bytes(
     _ name: String, _ target: Target, _ text: String, _ expected: Set<Int>, answers: Int = 1
   ) -> Attack {
     Attack(name: name, target: target, text: text, expected: expected, answers: answers)
   }
 
-  /// Every byte as a URL has it that has no other meaning there.
+  /// Percent-encodes every byte that is not unreserved in URLs.
   static func encoded(_ text: String) -> String {
     text.utf8.map { byte in
       let digits = String(byte, radix: 16)
@@ -57,7 +57,7 @@ struct Attack: Sendable {
 }
 
 extension Array where Element == Attack {
-  /// Every attack of a combination.
+  /// The attacks of all combinations.
   static func each<A, B>(_ first: [A], _ second: [B], _ make: (A, B) -> Attack) -> [Attack] {
     first.flatMap { a in second.map { make(a, $0) } }
   }

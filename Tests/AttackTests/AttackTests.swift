@@ -4,10 +4,10 @@ import Synchronization
 import TestServers
 import Testing
 
-/// What was tried against a daemon that serves a folder, runs pages and is a gateway; `SECURITY.md` says what is promised.
+/// The attacks on a daemon that serves a folder, runs pages and is a gateway; `SECURITY.md` has the promises.
 @Suite(.timeLimit(.minutes(10)))
 struct AttackTests {
-  /// It lies beside the folder that is served.
+  /// A file beside the served folder.
   private static let secret = "the text that nobody may read"
   private static let page = """
     // { "framework": "Vanilla" }
@@ -15,7 +15,7 @@ struct AttackTests {
     weex.document.documentElement.appendChild(body)
     """
 
-  @Test("every attack gets the answer that it should, nothing is let out, and the daemon goes on as before")
+  @Test("every attack gets a permitted answer, discloses nothing, and leaves the daemon unchanged")
   func attacksAreHeld() async throws {
     let folder = try TemporaryDirectory()
     let bundles = folder.file("bundles")
@@ -50,7 +50,7 @@ struct AttackTests {
       print("\(outcomes.count) attacks were tried")
       #expect(outcomes.count >= 400)
       #expect(origin.requests.allSatisfy { !$0.path.contains("smuggled") })
-      // It is as it was.
+      // The daemon is unchanged.
       #expect(try await daemon.get("/healthz").status == 200)
       #expect(try await daemon.get("/readyz").status == 200)
       #expect(try await daemon.get("/render?name=page").status == 200)
@@ -63,7 +63,7 @@ struct AttackTests {
     try await origin.stop()
   }
 
-  /// Eight at a time, in order.
+  /// Runs the attacks in order, eight at a time.
   private func outcomes(
     of attacks: [Attack], host: Int, gateway: Int
   ) async throws -> [(attack: Attack, answer: String)] {
@@ -73,7 +73,7 @@ struct AttackTests {
         if index >= 8, let (index, answer) = try await group.next() { answers[index] = answer }
         group.addTask {
           let client = try RawClient(port: attack.target == .host ? host : gateway)
-          // What is refused may be refused before all of it has gone out.
+          // A refusal may arrive before the whole request was sent.
           client.send(attack.text)
           return (index, try await client.readToEnd())
         }
@@ -85,7 +85,7 @@ struct AttackTests {
 
   private func port(_ origin: String) throws -> Int { try #require(Int(origin.split(separator: ":").last ?? "")) }
 
-  /// Those of all final answers of a connection.
+  /// The statuses of all final answers of a connection.
   private static func statuses(of answer: String) -> [Int] {
     answer.ranges(of: "HTTP/1.").compactMap { Int(answer[$0.upperBound...].dropFirst(2).prefix(3)) }.filter {
       $0 >= 200

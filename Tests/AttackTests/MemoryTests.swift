@@ -4,16 +4,16 @@ import Synchronization
 import TestServers
 import Testing
 
-/// What attacks cost the daemon in memory, its workers not counted; the peaks are printed as a table.
+/// The memory that attacks cost the daemon, without its workers; the peaks are printed as a table.
 @Suite(.serialized, .timeLimit(.minutes(20)))
 struct MemoryTests {
   private static let size = 31 << 20
-  /// For pages: their worker makes a script's text of each answer.
+  /// The size of answers for pages, whose worker makes a script's text of each one.
   private static let answerSize = 12 << 20
-  /// What the daemon may grow by, whatever is asked for.
+  /// The limit of the daemon's growth in each attack.
   private static let budget = 128 << 20
 
-  /// A page that asks for so much at once, and shows how many answers it has had.
+  /// A page that sends several requests at once, and shows the number of answers.
   private static let greedy = """
     // { "framework": "Vanilla" }
     var d = weex.document, body = d.createElement('div'), text = d.createElement('text', { attr: { value: '0 answers' } })
@@ -37,7 +37,7 @@ struct MemoryTests {
         pages.append(try JSONDecoder().decode(Page.self, from: Data(answer.bytes)).id)
       }
       for page in pages {
-        // One that takes more than its share of the worker's memory is stopped.
+        // A page that exceeds its share of the worker's memory is stopped.
         try await daemon.until("all answers have come, or the page was stopped", within: .seconds(480)) {
           let answer = try await daemon.get("/pages/\(page)")
           return answer.status == 404 || answer.text.contains("8 answers")
@@ -56,7 +56,7 @@ struct MemoryTests {
         client.send("GET /resources?url=\(url) HTTP/1.1\r\nHost: localhost\r\n\r\n")
       }
       if control == "no-store" {
-        // As many are asked for at once as there are places; the others wait.
+        // Requests are sent up to the limit of connections; the others wait.
         try await daemon.until("the first have come as far as they are taken") { origin.bytesSent(path: "/large") > 0 }
       } else {
         for client in clients { _ = try await client.read(until: "\r\n\r\n") }
@@ -94,7 +94,7 @@ struct MemoryTests {
     }
   }
 
-  /// Runs an attack on a daemon, while its memory is looked at.
+  /// Runs an attack on a daemon, and measures its memory.
   private func measured(
     _ name: String, _ control: String = "no-store", _ attack: @escaping (Daemon, FaultOrigin) async throws -> Void
   ) async throws {

@@ -2,7 +2,7 @@ import Foundation
 import PageTesting
 import Testing
 
-/// Starting, stopping, being down, holding back.
+/// Starting, stopping, refusing connections, and holding responses.
 @Suite(.timeLimit(.minutes(5)))
 struct FaultOriginLifecycleTests {
   private static let refused = RawClient.ConnectError(code: 111)
@@ -89,7 +89,7 @@ struct FaultOriginLifecycleTests {
     }
   }
 
-  // MARK: Holding back
+  // MARK: Holding
 
   @Test("a held response has the content of the time of its request")
   func heldContent() async throws {
@@ -194,7 +194,7 @@ struct FaultOriginLifecycleTests {
     }
   }
 
-  /// Occupies every thread of the pool, this one too.
+  /// Occupies every thread of the pool, including the caller's.
   private func blockThePool(until answered: DispatchSemaphore) -> DispatchTimeoutResult {
     let over = DispatchSemaphore(value: 0)
     let count = ProcessInfo.processInfo.activeProcessorCount

@@ -2,7 +2,7 @@ import HTTPTypes
 import PageTesting
 import Testing
 
-/// What an origin remembers, and how a test waits for it.
+/// The records of an origin, and waiting for them.
 @Suite(.timeLimit(.minutes(5)))
 struct FaultOriginRecordTests {
   @Test("every request is recorded in order")

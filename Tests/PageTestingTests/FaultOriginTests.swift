@@ -252,7 +252,7 @@ struct FaultOriginTests {
     let client = try RawClient(origin, readsAtOnce: false)
     client.request("/big.bin", ["Connection: close"])
     try await origin.waitForRequests(1, to: "/big.bin")
-    // The one thread answers this when the socket of the other takes no more.
+    // The origin's one thread answers this while the other socket is full.
     #expect(try await origin.fetch("/small.bin").text == "x")
     #expect(origin.bytesSent(path: "/big.bin") < size / 2)
     #expect(origin.completedResponses(path: "/big.bin") == 0)

@@ -2,12 +2,12 @@ import HTTPTypes
 import PageTesting
 import Testing
 
-/// What each fault looks like on the wire.
+/// The bytes of each fault on the connection.
 @Suite(.timeLimit(.minutes(5)))
 struct FaultTests {
   let script = Array("console.log('home')".utf8)
 
-  /// An origin that serves the script at `/home.js` and spoils it.
+  /// An origin that serves the script at `/home.js` with faults.
   private nonisolated(nonsending) func origin(
     _ fault: Fault, _ body: nonisolated(nonsending) (FaultOrigin) async throws -> Void
   ) async throws {
@@ -75,7 +75,7 @@ struct FaultTests {
     }
   }
 
-  // MARK: Other answers
+  // MARK: Other responses
 
   @Test("a status has its text and Retry-After")
   func status() async throws {
@@ -348,7 +348,7 @@ struct FaultTests {
     #expect(transcript.bytes.isEmpty)
   }
 
-  // MARK: Not quite HTTP
+  // MARK: Interim responses and malformed heads
 
   @Test("an interim response precedes the final one")
   func interimResponse() async throws {

@@ -4,7 +4,7 @@ import Testing
 struct SeededGeneratorTests {
   @Test("the numbers are those of SplitMix64")
   func splitMix64() {
-    // The reference implementation's first numbers for this seed.
+    // The first numbers of the reference implementation for this seed.
     var generator = SeededGenerator(seed: 1_234_567)
     let numbers = (0..<3).map { _ in generator.next() }
     #expect(numbers == [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423])

@@ -20,7 +20,7 @@ import Testing
     let message = HostMessage.close(page: 7)
     var bytes = Array(try Frame.encode(message, [1, 2, 3]).readableBytesView)
     bytes += bytes
-    // In two pieces and a bit.
+    // The bytes arrive in two pieces, with a few bytes of the next frame.
     let frames = try read(bytes)
     #expect(frames.count == 2)
     let (decoded, payload) = try Frame.decode(HostMessage.self, frames[1])

@@ -76,7 +76,7 @@ import Testing
     #expect(
       verdict { $0.running = [Self.running(1, 20, processor: 6), Self.running(2, 20, processor: 1)] }
         == .kill(.time(took: 6, limit: 5), culprits: [1]))
-    // It waits for something that does not come.
+    // The script waits for an event that does not come.
     #expect(verdict { $0.running = [Self.running(1, 81, processor: 0.1)] } == .kill(.silence, culprits: [1]))
   }
 

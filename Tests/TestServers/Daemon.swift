@@ -2,7 +2,7 @@ import Foundation
 import FoundationNetworking
 import PageTesting
 
-/// The whole daemon as a process of its own, serving a folder.
+/// The daemon as a separate process that serves a folder.
 package struct Daemon {
   package struct NotRunning: Error { package let log: String }
   package struct Answer: Sendable {
@@ -25,9 +25,9 @@ package struct Daemon {
   }
 
   /// - Parameters:
-  ///   - bundles: a folder; nil for none.
-  ///   - shell: commands for the shell that becomes the daemon, like `ulimit`.
-  ///   - isReady: whether it is waited for until it is ready.
+  ///   - bundles: the folder of bundles; `nil` for none.
+  ///   - shell: commands for the shell that becomes the daemon, such as `ulimit`.
+  ///   - isReady: `true` to wait until it is ready.
   package static func running(
     _ bundles: String?, _ folder: TemporaryDirectory, _ flags: [String] = [], shell: String = ":",
     isReady: Bool = true, _ body: (Daemon) async throws -> Void
@@ -64,15 +64,15 @@ package struct Daemon {
 
   package var said: String { (try? String(contentsOfFile: log, encoding: .utf8)) ?? "" }
 
-  /// Where its gateway listens.
+  /// The address of its gateway.
   package func gateway() async throws -> String { try await Self.address(in: log, behind: "The gateway is listening") }
 
-  /// Where its admin listener is, if it has one of its own.
+  /// The address of its separate admin listener.
   package func admin() async throws -> String {
     "http://" + (try await Self.address(in: log, behind: "The admin listener is up"))
   }
 
-  /// Where its log says that it listens.
+  /// The address in a line of its log.
   private static func address(in log: String, behind mark: String) async throws -> String {
     let deadline = ContinuousClock.now + .seconds(60)
     while .now < deadline {
@@ -87,7 +87,7 @@ package struct Daemon {
     throw NotRunning(log: (try? String(contentsOfFile: log, encoding: .utf8)) ?? "")
   }
 
-  /// - Parameter origin: nil for the daemon's own.
+  /// - Parameter origin: the address to request; `nil` for the daemon's own.
   package func get(_ path: String, _ headers: [String: String] = [:], at origin: String? = nil) async throws -> Answer {
     try await send("GET", path, headers, nil, at: origin)
   }
@@ -111,7 +111,7 @@ package struct Daemon {
     return Answer(status: response.statusCode, headers: found, bytes: Array(data))
   }
 
-  /// The daemon's memory without its workers', each shared page counted in part by everyone who has it.
+  /// The daemon's memory without its workers', each shared page divided by the number of its users.
   package func proportionalBytes() throws -> Int {
     let text = try String(contentsOfFile: "/proc/\(process.processIdentifier)/smaps_rollup", encoding: .utf8)
     let line = text.split(separator: "\n").first { $0.hasPrefix("Pss:") }
@@ -121,7 +121,7 @@ package struct Daemon {
     return kilobytes << 10
   }
 
-  /// The processes of its workers.
+  /// The ids of its workers' processes.
   package func workers() async throws -> [pid_t] {
     struct Status: Decodable {
       struct Worker: Decodable { let pid: pid_t? }
@@ -130,7 +130,7 @@ package struct Daemon {
     return try JSONDecoder().decode(Status.self, from: Data(try await get("/status").bytes)).workers.compactMap(\.pid)
   }
 
-  /// Asks again and again; the last resort where nothing tells of the event.
+  /// Polls a condition, for changes without an event.
   package func until(
     _ what: String, within limit: Duration = .seconds(60), _ isSo: () async throws -> Bool
   ) async throws {

@@ -5,15 +5,15 @@ import HTTPTypes
 import PageTesting
 import Synchronization
 
-/// A real web server for a test: TLS and HTTP/2 on 127.0.0.1, everything it writes in a folder of its own.
+/// A real web server for a test: TLS and HTTP/2 on 127.0.0.1, with all of its files in its own folder.
 ///
-/// It serves the files that are put into it, and takes more with PUT. Its certificate is made for the occasion, and
-/// trusted by nobody but who is given ``certificateAuthority``.
+/// It serves the files in its folder, and stores files that it gets with PUT. Its certificate is made for the test, and
+/// only clients with ``certificateAuthority`` trust it.
 package final class NginxServer: Sendable {
   static let path = "/usr/sbin/nginx"
   package static var isInstalled: Bool { FileManager.default.isExecutableFile(atPath: path) }
 
-  /// Bound but not listening while nginx is at it, so that nobody else gets the port.
+  /// A bound socket that does not listen while nginx runs, so that no other process gets the port.
   private let reservation: FaultOrigin
   private let folder: TemporaryDirectory
   private let nginx: RunningProgram
@@ -23,9 +23,9 @@ package final class NginxServer: Sendable {
   /// The path of a PEM file.
   package var certificateAuthority: String { folder.file("ca.pem") }
 
-  /// Starts a server, and stops it when `body` has ended in whichever way.
+  /// Starts a server, and stops it when `body` has returned or thrown.
   ///
-  /// - Parameter isHTTP2: false for a server that knows HTTP/1.1 only.
+  /// - Parameter isHTTP2: `false` for a server with HTTP/1.1 only.
   package static func running<Result>(
     serving files: [String: [UInt8]], isHTTP2: Bool = true, _ body: (NginxServer) async throws -> Result
   ) async throws -> Result {
@@ -55,7 +55,7 @@ package final class NginxServer: Sendable {
     try await Self.makeCertificates(in: folder)
     let listening = "127.0.0.1:\(reservation.port) ssl\(isHTTP2 ? " http2" : "")"
     try Self.write(Array(Self.configuration(in: folder, listening: listening).utf8), to: folder.file("nginx.conf"))
-    // It ends when the shell's input does, so also when the test process dies in whichever way.
+    // It ends with the shell's input, and so with the test process in any case.
     nginx = try RunningProgram(
       "/bin/sh",
       [
@@ -67,7 +67,7 @@ package final class NginxServer: Sendable {
   /// The URL of one of its files.
   package func url(for path: String) -> String { "https://127.0.0.1:\(port)\(path)" }
 
-  /// The lines of its access log, each `connection protocol path`, once that many requests have ended.
+  /// The lines of its access log, each `connection protocol path`, once this number of requests have ended.
   package func accesses(_ count: Int) async throws -> [[Substring]] {
     let deadline = ContinuousClock.now + .seconds(20)
     while true {

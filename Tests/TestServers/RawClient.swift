@@ -1,7 +1,7 @@
 import Dispatch
 import Foundation
 
-/// A client that says what bytes go out, and when. Each call has a thread of its own, so that nobody else waits.
+/// A client that sends exact bytes at exact times. Each call has its own thread, so that it blocks no other task.
 package final class RawClient: Sendable {
   package struct Failed: Error, CustomStringConvertible {
     package let description: String
@@ -10,8 +10,8 @@ package final class RawClient: Sendable {
   private let descriptor: Int32
 
   /// - Parameters:
-  ///   - source: an address of loopback to come from.
-  ///   - receiveBuffer: bytes that the system takes in for a client that does not read; `nil` for its default.
+  ///   - source: the client's loopback address.
+  ///   - receiveBuffer: the bytes that the system buffers for a client that does not read; `nil` for its default.
   package init(port: Int, from source: String? = nil, receiveBuffer: Int32? = nil) throws {
     descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     if var receiveBuffer {
@@ -45,7 +45,7 @@ package final class RawClient: Sendable {
 
   deinit { close(descriptor) }
 
-  /// Whether all of it went out.
+  /// Returns `true` if all bytes were sent.
   @discardableResult
   package func send(_ text: String) -> Bool { send(Array(text.utf8)) }
 
@@ -54,24 +54,24 @@ package final class RawClient: Sendable {
     Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count
   }
 
-  /// All that comes until the other side closes.
+  /// Returns all text until the other side closes.
   package func readToEnd() async throws -> String {
     try await read { _ in false }
   }
 
-  /// All bytes that come until the other side closes.
+  /// Returns all bytes until the other side closes.
   package func bytesToEnd() async throws -> [UInt8] { try await bytes { _ in false } }
 
-  /// Has the connection end with a reset.
+  /// Makes the connection end with a reset.
   package func reset() {
     var now = linger(l_onoff: 1, l_linger: 0)
     setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &now, socklen_t(MemoryLayout<linger>.size))
   }
 
-  /// Sends nothing more, and still reads.
+  /// Closes the sending side.
   package func closeOutput() { shutdown(descriptor, Int32(SHUT_WR)) }
 
-  /// All that comes until it holds `mark`.
+  /// Returns all text up to and including `mark`.
   package func read(until mark: String) async throws -> String {
     try await read { $0().contains(mark) }
   }
@@ -89,9 +89,9 @@ package final class RawClient: Sendable {
           let count = recv(descriptor, &buffer, buffer.count, 0)
           let text = { String(decoding: bytes, as: UTF8.self) }
           if count < 0 {
-            // Whoever stops and continues the process interrupts it.
+            // A stop and continuation of the process interrupts the call.
             if errno == EINTR { continue }
-            // A reset also is an end.
+            // A reset is an end too.
             if errno == ECONNRESET { return continuation.resume(returning: bytes) }
             return continuation.resume(throwing: Failed(description: "errno \(errno) after: \(text())"))
           }

@@ -27,7 +27,7 @@ package final class RunningProgram: Sendable {
 
   /// Waits for its end.
   ///
-  /// - Throws: where its status is not zero.
+  /// - Throws: an error if its status is not zero.
   package func succeed() async throws {
     let status = await end()
     guard status == 0 else { throw ProgramError(program: path, reason: "status \(status)") }

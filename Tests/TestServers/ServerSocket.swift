@@ -2,7 +2,7 @@ import NIOCore
 import NIOWebSocket
 import PageTesting
 
-/// The server's side of one web socket.
+/// The server's side of a web socket.
 final class ServerSocket: ChannelInboundHandler {
   typealias InboundIn = WebSocketFrame
   typealias OutboundOut = WebSocketFrame

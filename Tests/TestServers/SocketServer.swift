@@ -5,18 +5,17 @@ import NIOSSL
 import NIOWebSocket
 import PageTesting
 
-/// A web socket server on 127.0.0.1 that behaves as the path says that a client asks for, and writes down what it
-/// hears.
+/// A web socket server on 127.0.0.1 that behaves as the requested path says, and records what it receives.
 ///
-/// - `/echo` sends back what comes, and answers a close
-/// - `/chat` the same, with the subprotocol `chat`
+/// - `/echo` sends each message back, and answers a close
+/// - `/chat` does the same with the subprotocol `chat`
 /// - `/pieces` sends `one two three` in three frames, with a ping between them
 /// - `/bye` closes with 4001 and `done`
-/// - `/drop` ends the connection without a word
+/// - `/drop` ends the connection without a close frame
 /// - `/large` sends a message of 100,000 bytes
-/// - `/masked` sends what a server must not send
-/// - `/deaf` answers nothing, not even a close
-/// - everything else is refused with 404
+/// - `/masked` sends a masked frame, which a server must not send
+/// - `/deaf` answers no message and no close
+/// - all other paths are refused with 404
 package final class SocketServer: Sendable {
   package struct Heard: Sendable {
     package var texts: [String] = []
@@ -39,7 +38,7 @@ package final class SocketServer: Sendable {
 
   package func url(_ path: String) -> String { "\(scheme)://127.0.0.1:\(port)\(path)" }
 
-  /// - Parameter certificate: paths of a certificate and its key, for `wss`.
+  /// - Parameter certificate: the paths of a certificate and its key, for `wss`.
   package static func running(
     certificate: (certificate: String, key: String)? = nil, _ body: (SocketServer) async throws -> Void
   ) async throws {
@@ -66,7 +65,7 @@ package final class SocketServer: Sendable {
     try await channel.close()
   }
 
-  /// Waits for the server to have heard something.
+  /// Waits until the server has received something.
   package func wait(until condition: @escaping @Sendable (Heard) -> Bool) async throws {
     try await heard.wait(within: .seconds(10), until: condition) { NotHeard(heard: $0) }
   }
@@ -99,7 +98,7 @@ package struct NotHeard: Error {
   let heard: SocketServer.Heard
 }
 
-/// Answers what is no upgrade.
+/// Answers requests that are not an upgrade.
 private final class Refusal: ChannelInboundHandler, RemovableChannelHandler, Sendable {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart

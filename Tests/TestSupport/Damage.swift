@@ -7,14 +7,14 @@ extension TemporaryDirectory {
   }
 }
 
-/// What happens to files behind a store's back.
+/// Changes to files that bypass the store.
 package enum Damage {
   package static func overwrite(_ path: String, with text: String) throws {
     try? FileManager.default.removeItem(atPath: path)
     try Data(text.utf8).write(to: URL(fileURLWithPath: path))
   }
 
-  /// One bit, the size and the dates as they were: what a failing disk does.
+  /// Flips one bit and keeps the size and the dates, like a failing disk.
   package static func flipBit(_ path: String) throws {
     let attributes = try FileManager.default.attributesOfItem(atPath: path)
     try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)

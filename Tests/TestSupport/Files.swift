@@ -25,7 +25,7 @@ package enum Files {
   }
 }
 
-/// Text that does not compress to nothing.
+/// A text with a low compression ratio.
 package enum SeededText {
   package static func make(bytes: Int) -> String {
     var generator = SeededGenerator(seed: 7)
@@ -33,7 +33,7 @@ package enum SeededText {
   }
 }
 
-/// Made by the `gzip` command: what the decoder is tested against is not the decoder.
+/// Encodes with the `gzip` command, so that the decoder is not tested against itself.
 package enum Gzip {
   package static func encode(_ text: String) throws -> [UInt8] {
     let process = Process()

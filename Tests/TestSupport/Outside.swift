@@ -2,13 +2,13 @@ import Foundation
 import PageTesting
 import Testing
 
-/// A folder outside of the store, which a link leads to.
+/// A folder outside of the store, as the target of a link.
 package struct Outside {
   package let directory: TemporaryDirectory
   package let path: String
   private var before: [String: Data] = [:]
 
-  /// Moves a folder of the store out of it, and puts a link to it in its place.
+  /// Moves a folder out of the store, and puts a link in its place.
   package init(inPlaceOf folder: String) throws {
     directory = try TemporaryDirectory()
     path = directory.file("outside")
@@ -20,7 +20,7 @@ package struct Outside {
 
   package func expectUnchanged() throws { #expect(try contents() == before) }
 
-  /// The bytes of every file, and the names of folders.
+  /// The bytes of all files, and the names of folders.
   private func contents() throws -> [String: Data] {
     let names = FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? []
     return Dictionary(

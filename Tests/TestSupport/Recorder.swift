@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Collects what happens, from any task.
+/// Collects events from any task.
 package final class Recorder<Element: Sendable>: Sendable {
   private let elements = Mutex<[Element]>([])
 

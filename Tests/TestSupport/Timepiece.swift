@@ -1,7 +1,7 @@
 import HTTPCaching
 import Synchronization
 
-/// The time of day and a monotonic clock, which go together.
+/// A time of day and a monotonic clock that advance together.
 package final class Timepiece: Sendable {
   private let seconds = Mutex<Int64>(1_800_000_000)
   private let start = ContinuousClock.now
@@ -13,7 +13,7 @@ package final class Timepiece: Sendable {
   package func advance(_ count: Int64) { seconds.withLock { $0 += count } }
 }
 
-/// Counts how many do something at once.
+/// Counts the tasks that do something at the same time.
 package final class Gauge: Sendable {
   private let counts = Mutex((now: 0, most: 0))
 

@@ -9,7 +9,7 @@ import PageTesting
   import Darwin
 #endif
 
-/// A TCP client that shows exactly what came over the wire, and how the connection ended.
+/// A TCP client that records the received bytes and the end of the connection.
 ///
 /// Its thread reads into a transcript, so that waiting for bytes blocks no thread of Swift's pool.
 final class RawClient: Sendable {
@@ -41,7 +41,7 @@ final class RawClient: Sendable {
   private let descriptor: Descriptor
   private let transcript = Monitor(Transcript())
 
-  /// - Parameter readsAtOnce: false for a client that reads nothing before ``startReading()``.
+  /// - Parameter readsAtOnce: `false` to read nothing before ``startReading()``.
   init(_ origin: FaultOrigin, readsAtOnce: Bool = true) throws {
     let number = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     descriptor = Descriptor(number)
@@ -94,15 +94,15 @@ final class RawClient: Sendable {
     write((lines.joined(separator: "\r\n") + "\r\n\r\n" + (body ?? "")).utf8)
   }
 
-  /// Closes the connection from this side.
+  /// Closes the connection.
   func leave() {
     shutdown(descriptor.number, Int32(SHUT_RDWR))
   }
 
-  /// Everything that has come so far.
+  /// The bytes received so far.
   var received: Transcript { transcript.read { $0 } }
 
-  /// Waits until the transcript is as wished.
+  /// Waits until the transcript satisfies a condition.
   @discardableResult
   func receive(until isEnough: @escaping @Sendable (Transcript) -> Bool) async throws -> Transcript {
     try await transcript.wait(within: .seconds(20), until: isEnough) { TooLittle(transcript: $0) }
@@ -122,7 +122,7 @@ final class RawClient: Sendable {
   }
 }
 
-/// A response taken apart, its framing untouched.
+/// The parts of a response, with its framing unchanged.
 struct RawResponse: Sendable {
   let statusLine: String
   private let fields: [String: String]
@@ -153,7 +153,7 @@ struct RawResponse: Sendable {
 }
 
 extension FaultOrigin {
-  /// One request on a connection of its own, read to the connection's end.
+  /// Sends one request on its own connection, and reads to the connection's end.
   func fetch(
     _ path: String, _ fields: [String] = [], method: String = "GET", body: String? = nil
   ) async throws -> RawResponse {
@@ -162,7 +162,7 @@ extension FaultOrigin {
     return try RawResponse(try await client.receiveToEnd())
   }
 
-  /// What came over the wire for one request, in whichever state.
+  /// The received bytes of one request, complete or not.
   func wire(_ path: String, _ fields: [String] = []) async throws -> RawClient.Transcript {
     let client = try RawClient(self)
     client.request(path, fields)
