@@ -134,7 +134,8 @@ struct CacheCommandTests {
       _ = try await Command.run("fetch", url, "--store", site.store)
       #expect(try await Command.run("cache", "keep", url, "--store", site.store).status == 0)
       try await site.origin.refuseConnections()
-      // The superuser may write everywhere: the folder is given to a user who may not, and who asks.
+      // The superuser may write everywhere: the folder is given to another user without write permission, who runs the
+      // command.
       let isSuperuser = geteuid() == 0
       let prefix = isSuperuser ? "exec setpriv --reuid nobody --clear-groups env TMPDIR=/tmp" : "exec"
       func shell(_ command: String) async throws -> Command.Result {

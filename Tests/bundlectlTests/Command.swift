@@ -1,11 +1,11 @@
 import Foundation
 import PageTesting
 
-/// Runs the built `bundlectl` as a process of its own.
+/// Runs the built `bundlectl` as a separate process.
 struct Command {
   struct Result {
     let status: Int32
-    /// Whether a signal ended it.
+    /// `true` if a signal ended it.
     let wasKilled: Bool
     let output: String
     let error: String
@@ -24,7 +24,7 @@ struct Command {
     let output: String
   }
 
-  /// A command under way.
+  /// A running command.
   final class Running: Sendable {
     let process: Process
     private let files: TemporaryDirectory
@@ -40,7 +40,7 @@ struct Command {
       process.arguments = arguments
       if let folder { process.currentDirectoryURL = URL(fileURLWithPath: folder) }
       process.environment = ProcessInfo.processInfo.environment.merging(environment) { _, new in new }
-      // Files, not pipes: nobody has to read while it runs.
+      // Files, not pipes, so that no reader is needed while it runs.
       for name in ["output", "error"] { _ = FileManager.default.createFile(atPath: files.file(name), contents: nil) }
       process.standardInput = FileHandle.nullDevice
       if let input {
@@ -49,7 +49,7 @@ struct Command {
       }
       process.standardOutput = FileHandle(forWritingAtPath: files.file("output"))
       process.standardError = FileHandle(forWritingAtPath: files.file("error"))
-      // Where the tests run in the background, it may be ignored, and the command would inherit that.
+      // Tests in the background may ignore the signal, and the command would inherit that.
       signal(SIGINT, SIG_DFL)
       let (ended, continuation) = AsyncStream.makeStream(of: Void.self)
       process.terminationHandler = { _ in continuation.finish() }
@@ -59,14 +59,14 @@ struct Command {
 
     func send(_ signal: Int32) { kill(process.processIdentifier, signal) }
 
-    /// What it has written to standard error until now.
+    /// Its standard error so far.
     var errorSoFar: String { text("error") }
 
     private func text(_ name: String) -> String {
       String(decoding: FileManager.default.contents(atPath: files.file(name)) ?? Data(), as: UTF8.self)
     }
 
-    /// Waits for its end; a command that does not end by then is killed.
+    /// Waits for its end; a command that exceeds the limit is killed.
     func result(within limit: Duration = .seconds(300)) async throws -> Result {
       let deadline = Task { if (try? await Task.sleep(for: limit)) != nil { send(SIGKILL) } }
       await end.value

@@ -8,7 +8,7 @@ struct EngineLoadingTests {
   private static let page =
     "// { \"framework\": \"Vanilla\" }\nvar d = weex.document, b = d.createBody('div'); d.documentElement.appendChild(b)\n"
 
-  /// Asks for something that does not come until the origin lets it.
+  /// A page with a request that the origin holds.
   private static func waiting(for url: String) -> String {
     page + "weex.requireModule('stream').fetch({ url: '\(url)' }, function () {})"
   }
@@ -73,7 +73,7 @@ struct EngineLoadingTests {
     arguments: [[], ["--in-process"]])
   func noEngine(_ more: [String]) async throws {
     try await Site.running { (site: Site) async throws in
-      // The loader finds a file that is no library.
+      // The loader finds a file that is not a library.
       try site.write("", to: "libraries/libjavascriptcoregtk-4.1.so.0")
       let environment = ["LD_LIBRARY_PATH": site.folder.file("libraries")]
       try site.write(Self.page, to: "a.js")

@@ -22,7 +22,7 @@ struct InterruptionTests {
     }
   }
 
-  /// Many times in a row: whatever was complete stays, whatever is stored is right.
+  /// Kills many runs in a row: complete downloads stay, and all stored bytes are correct.
   @Test("a run killed at any time loses and damages nothing")
   func kill() async throws {
     try await Site.running { site in
@@ -38,13 +38,13 @@ struct InterruptionTests {
   }
 }
 
-/// A store that lives through one kill after the other, and what must hold after each.
+/// A store that survives repeated kills, and the checks after each one.
 private struct KillRound {
   let site: Site
   private(set) var kills = 0
   private var release = 0
   private var texts: [String: String] = [:]
-  /// How long a whole run takes, roughly: kills are spread over it.
+  /// The approximate time of a whole run, over which the kills are spread.
   private var span: Duration = .milliseconds(400)
 
   init(site: Site) { self.site = site }
@@ -55,7 +55,7 @@ private struct KillRound {
     let seen = site.origin.requests.count
     let run = try Command.start(["preload", "--manifest", site.manifest, "--store", site.store, "--json"])
     let delay = span * Double.random(in: 0...1, using: &generator)
-    // The kill comes at a random point in time: that is what this test is about.
+    // The kill comes at a random time on purpose.
     try await Task.sleep(for: delay)
     run.send(SIGKILL)
     let result = try await run.result()
@@ -70,7 +70,7 @@ private struct KillRound {
     }
   }
 
-  /// A third of the pages changes from release to release.
+  /// A third of the pages changes with each release.
   private mutating func publishNext(_ generator: inout SeededGenerator) throws {
     release += 1
     for page in 0..<40 where release == 1 || page % 3 == release % 3 {
@@ -84,7 +84,7 @@ private struct KillRound {
 
   private func digests(_ text: String) throws -> ContentDigests { try ContentDigests(of: Array(text.utf8)) }
 
-  /// Everything that is named by the store now.
+  /// All files that the store references.
   private func storedDigests() async throws -> Set<MD5Digest> {
     guard let source = try await store().source(try #require(PageURL(site.manifest))) else { return [] }
     var stored: Set<MD5Digest> = []
@@ -94,7 +94,7 @@ private struct KillRound {
     return stored
   }
 
-  /// No page was asked for whose present bytes had been stored before the run.
+  /// Checks that no page was requested whose bytes had been stored before the run.
   private func check(requestsAfter seen: Int, complete: Set<MD5Digest>, _ number: Int) throws {
     for request in site.origin.requests.dropFirst(seen) where request.path.hasPrefix("/b/") {
       let text = try #require(texts[String(request.path.dropFirst(3))])
@@ -102,7 +102,7 @@ private struct KillRound {
     }
   }
 
-  /// What the store names is there, whole; a current release is complete.
+  /// Checks that all referenced files are complete, and so is a current release.
   private func checkStore(_ number: Int) async throws {
     let store = try store()
     guard let source = try await store.source(try #require(PageURL(site.manifest))) else { return }
@@ -117,7 +117,7 @@ private struct KillRound {
     }
   }
 
-  /// Left alone, a run completes what is there.
+  /// Checks that an undisturbed run completes the store.
   func finish() async throws {
     let result = try await site.preload()
     #expect(result.status == 0, "\(result.output)")
@@ -125,7 +125,7 @@ private struct KillRound {
       let name = String(path.dropLast(3))
       #expect(try await Command.run("cat", name, "--store", site.store).output == text)
     }
-    // A kill between a file's new name and the end of its head leaves the head, which the collector takes.
+    // A kill between a file's rename and the end of its header leaves the header, which the collector removes.
     #expect(try await Command.run("gc", "--store", site.store).status == 0)
     #expect(try FileManager.default.contentsOfDirectory(atPath: site.store + "/partial").isEmpty)
   }

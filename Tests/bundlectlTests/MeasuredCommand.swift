@@ -1,23 +1,23 @@
 import Foundation
 import PageTesting
 
-/// Runs the built `bundlectl` and measures what it takes.
+/// Runs the built `bundlectl` and measures its time and memory.
 enum MeasuredCommand {
   struct Result: Sendable {
     let status: Int32
     let output: String
     let error: String
-    /// The most resident bytes that the command, or a process that it started, had at a time.
+    /// The peak of resident bytes of the command or of a process that it started.
     let peakBytes: Int64
     let time: Duration
   }
 
-  /// - Parameter limit: after which the command is killed; its status is then -1.
+  /// - Parameter limit: the time after which the command is killed; its status is then -1.
   static func run(_ arguments: [String], within limit: Duration = .seconds(300)) async throws -> Result {
     let files = try TemporaryDirectory()
     let executable = Command.executable.path
     return try await withCheckedThrowingContinuation { continuation in
-      // wait4 blocks, for as long as the command runs.
+      // wait4 blocks while the command runs.
       Thread.detachNewThread {
         continuation.resume(with: Swift.Result { try run(executable, arguments, files, within: limit) })
       }
@@ -50,7 +50,7 @@ enum MeasuredCommand {
     }
     return Result(
       status: status & 0x7f == 0 ? (status >> 8) & 0xff : -1, output: text("output"), error: text("error"),
-      // Of the process and of those it has waited for, in KiB.
+      // The value of the process and of the children it has waited for, in KiB.
       peakBytes: Int64(usage.ru_maxrss) << 10, time: .now - began)
   }
 }

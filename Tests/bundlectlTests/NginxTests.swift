@@ -4,7 +4,7 @@ import PageTesting
 import TestServers
 import Testing
 
-/// The whole way with a web server that we did not write, over TLS and HTTP/2.
+/// Preloads from nginx over TLS and HTTP/2.
 @Suite(.enabled(if: NginxServer.isInstalled, "nginx is not installed"), .timeLimit(.minutes(2)))
 struct NginxTests {
   private static func site(pages: Int) throws -> [String: [UInt8]] {

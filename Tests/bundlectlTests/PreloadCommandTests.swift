@@ -218,7 +218,7 @@ struct PreloadCommandTests {
     ] {
       let result = try await Command.start(command.split(separator: " ").map(String.init) + ["--help"]).result()
       #expect(result.status == 0)
-      // An option without a description ends its line there.
+      // The line of an option without a description ends after its name.
       for line in result.output.split(separator: "\n") where line.hasPrefix("  -") && line.count < 26 {
         #expect(line.contains("  ") || line.count > 20, "\(command): \(line)")
       }

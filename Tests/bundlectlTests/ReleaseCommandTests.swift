@@ -3,7 +3,7 @@ import HTTPTypes
 import PageKit
 import Testing
 
-/// What a person decides about sources and releases, and what `status` and `gc` say of it.
+/// The commands that choose sources and releases, and their effects on `status` and `gc`.
 struct ReleaseCommandTests {
   /// Two releases, the second current.
   private static func running(_ body: (Site) async throws -> Void) async throws {
@@ -60,7 +60,7 @@ struct ReleaseCommandTests {
       let none = try await Self.bundlectl(site, "release", "use", "r9")
       #expect(none.status == 1)
       #expect(none.error.contains("no release \"r9\"") && none.error.contains("it has r2, r1"))
-      // There is nothing older.
+      // There is no older release.
       #expect(try await Self.bundlectl(site, "release", "rollback", "r2").status == 1)
     }
   }
@@ -109,7 +109,7 @@ struct ReleaseCommandTests {
     }
   }
 
-  @Test("status lists bundles that no manifest lists, responses and what is left of downloads; gc explains itself")
+  @Test("status lists bundles in no manifest, responses and partial downloads; gc gives its reasons")
   func statusListsEverything() async throws {
     try await Self.running { site in
       let store = try BundleStore(at: StoreDirectory(site.store))

@@ -2,7 +2,7 @@ import Foundation
 import PageTesting
 import Testing
 
-/// What `render` says of pages that do not do what they should.
+/// The reports of `render` about failing pages.
 struct RenderFaultTests {
   private static let head = "// { \"framework\": \"Vanilla\" }\n"
   private static let body = head + "var d = weex.document, b = d.createBody('div'); d.documentElement.appendChild(b)\n"
@@ -12,7 +12,7 @@ struct RenderFaultTests {
     return try await Command.start(["render", site.folder.file("a.js"), "--store", site.store] + more).result()
   }
 
-  @Test("a page that throws while its pictures load ends with exit status 1, every time")
+  @Test("a page that throws while its pictures load always has exit status 1")
   func throwingBesidePictures() async throws {
     try await Site.running { (site: Site) async throws in
       let secure = site.origin.url(for: "/i.svg").replacing("http:", with: "https:")
@@ -26,7 +26,7 @@ struct RenderFaultTests {
     }
   }
 
-  @Test("a page without a body is a state of its own, and fails")
+  @Test("a page without a body has its own state, and fails")
   func withoutABody() async throws {
     try await Site.running { (site: Site) async throws in
       let result = try await Self.render(site, Self.head + "var a = 1", "--json")
@@ -115,7 +115,7 @@ struct RenderFaultTests {
     }
   }
 
-  @Test("a run that --fail-on warning fails says why")
+  @Test("a run that fails by --fail-on warning prints the reason")
   func failingWarnings() async throws {
     try await Site.running { (site: Site) async throws in
       let script = Self.body + "b.appendChild(d.createElement('tabbar'))"
@@ -126,7 +126,7 @@ struct RenderFaultTests {
     }
   }
 
-  @Test("a syntax error has its line, its column and a mark below it, also behind wide characters")
+  @Test("a syntax error has its line, its column and a mark below it, also after wide characters")
   func syntaxErrors() async throws {
     try await Site.running { (site: Site) async throws in
       let result = try await Self.render(site, Self.head + "var 天气 = '🙂' = 2")
@@ -134,7 +134,7 @@ struct RenderFaultTests {
       #expect(result.error.contains("a.js:2:15"))
       let lines = result.error.split(separator: "\n")
       let index = try #require(lines.firstIndex { $0.contains("var 天气") })
-      // Two columns each for the two letters and the emoji.
+      // The two letters and the emoji have two columns each.
       #expect(lines[index + 1].hasSuffix("│                 ^"), "\(lines[index + 1])")
     }
   }
@@ -154,7 +154,7 @@ struct RenderFaultTests {
     }
   }
 
-  @Test("an ephemeral run sees nothing of others, leaves nothing behind, and says the same each time")
+  @Test("an ephemeral run uses and leaves no stored state, and prints the same each time")
   func ephemeral() async throws {
     try await Site.running { (site: Site) async throws in
       let script =
@@ -189,7 +189,7 @@ struct RenderFaultTests {
     }
   }
 
-  @Test("a bundle's name may have slashes, and may be typed with its file's ending")
+  @Test("a bundle's name may contain slashes, and may be given with its file's extension")
   func namesWithSlashes() async throws {
     try await Site.running { (site: Site) async throws in
       try site.publish(["pages/home/index.js": Self.body])

@@ -3,7 +3,7 @@ import PageKit
 import PageTesting
 import Testing
 
-/// How `render` opens a bundle: by which policy, and what it says where the server has not confirmed what is shown.
+/// The opening policies of `render`, and its notices about unconfirmed bundles.
 struct RenderOpeningTests {
   private static func script(_ text: String) -> String {
     """
@@ -101,7 +101,7 @@ struct RenderOpeningTests {
     }
   }
 
-  @Test("cacheOnly and --offline ask nobody, also where nothing is stored")
+  @Test("cacheOnly and --offline send no request, even if nothing is stored")
   func asksNobody() async throws {
     try await Site.running { (site: Site) async throws in
       try site.publish(["home.js": Self.script("one")])
@@ -128,7 +128,7 @@ struct RenderOpeningTests {
     #expect(result.error.contains("--deadline belongs to --policy networkFirst"))
   }
 
-  @Test("a held page needs no answer of the server")
+  @Test("a page of a held release opens without an answer of the server")
   func held() async throws {
     try await Self.stored { site in
       try site.publish(["home.js": Self.script("two")], release: "r2")

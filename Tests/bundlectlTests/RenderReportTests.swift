@@ -2,7 +2,7 @@ import Foundation
 import PageTesting
 import Testing
 
-/// What `render` tells of a page: events, errors, commands, timings.
+/// The output of `render`: events, errors, commands, timings.
 struct RenderReportTests {
   private static let counter = """
     // { "framework": "Vanilla" }
@@ -70,7 +70,7 @@ struct RenderReportTests {
       #expect(error["line"] as? Int == 7)
       #expect(error["column"] is Int)
       #expect((error["stack"] as? String)?.contains("a.js:7:") == true)
-      // The line itself, and a mark below the place.
+      // The line of the error, with a mark below its column.
       #expect(result.error.contains("7 │ t.addEvent('swipe'"))
       #expect(result.error.contains("^"))
     }

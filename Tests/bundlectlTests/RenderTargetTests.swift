@@ -2,7 +2,7 @@ import Foundation
 import PageTesting
 import Testing
 
-/// What `render` opens, and through what.
+/// The targets of `render`, and the manifests that they are found in.
 struct RenderTargetTests {
   private static func page(_ text: String) -> String {
     """
@@ -32,13 +32,14 @@ struct RenderTargetTests {
       #expect(bundle["name"] as? String == "home")
       #expect(bundle["url"] as? String == site.origin.url(for: "/b/home.js"))
       #expect((bundle["md5"] as? String)?.count == 32)
-      // The store knows its manifest now.
+      // The store has the manifest now.
       let second = try await render()
       #expect(second["source"] as? String == "store")
       #expect(site.origin.requests.count { $0.path == "/b/home.js" } == 1)
       try await site.origin.stop()
       let offline = try await render()
-      // If the deadline comes while the server is found to be away, the bytes are read twice, the second time from memory.
+      // If the deadline passes while the server is found to be unreachable, the bytes are read twice, the second time
+      // from memory.
       #expect(["store", "memory"].contains(offline["source"] as? String))
       #expect(Self.shown(offline) == "one \(site.origin.url(for: "/b/home.js"))")
     }
@@ -53,10 +54,10 @@ struct RenderTargetTests {
       let json = try await Command.run("render", url, "--store", site.store, "--json").json
       #expect(json["source"] as? String == "store")
       #expect((json["bundle"] as? [String: Any])?["name"] as? String == "home")
-      // By the manifest that lists it: the server has confirmed it.
+      // The server has confirmed it by the manifest that lists it.
       #expect(json["note"] == nil)
       #expect(site.origin.requests.count { $0.path == "/manifest.json" } == 2)
-      // Its parameters do not count for its name.
+      // Its parameters are not part of its name.
       let other = try await Command.run("render", url + "?id=1", "--store", site.store, "--json").json
       #expect((other["bundle"] as? [String: Any])?["name"] as? String == "home")
     }

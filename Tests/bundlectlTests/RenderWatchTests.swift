@@ -17,7 +17,7 @@ struct RenderWatchTests {
     """
   }
 
-  /// Runs `render --watch`, and waits for what it says.
+  /// Runs `render --watch`, and waits for its output.
   private static func watching(
     _ site: Site, _ target: String? = nil, _ more: [String] = [],
     _ body: (_ wait: (String) async throws -> Void) async throws -> Void
@@ -50,20 +50,20 @@ struct RenderWatchTests {
       try site.write(Self.script("first"), to: "a.js")
       try await Self.watching(site) { wait in
         try await wait("first")
-        // Into the file that is there.
+        // The file is written in place.
         let file = try #require(FileHandle(forWritingAtPath: site.folder.file("a.js")))
         try file.truncate(atOffset: 0)
         try file.write(contentsOf: Data(Self.script("second").utf8))
         try file.close()
         try await wait("second")
-        // As editors do: another file takes its name; of the same age, even.
+        // The file is replaced by another one of the same age, as editors do.
         try site.write(Self.script("third!"), to: "b.js")
         var former = stat()
         #expect(stat(site.folder.file("a.js"), &former) == 0)
         #expect(utimensat(AT_FDCWD, site.folder.file("b.js"), [former.st_atim, former.st_mtim], 0) == 0)
         #expect(rename(site.folder.file("b.js"), site.folder.file("a.js")) == 0)
         try await wait("third!")
-        // Taken away, and put back.
+        // The file is removed, and restored.
         try FileManager.default.removeItem(atPath: site.folder.file("a.js"))
         try site.write(Self.script("fourth"), to: "a.js")
         try await wait("fourth")
@@ -103,7 +103,7 @@ struct RenderWatchTests {
     }
   }
 
-  @Test("a watched server that fails is reported once, and so is its return")
+  @Test("the failure and the recovery of a watched server are each reported once")
   func failuresOfAWatchedServer() async throws {
     try await Site.running { (site: Site) async throws in
       try site.publish(["a.js": Self.script("first")])

@@ -6,7 +6,7 @@ import Testing
 
 @testable import bundlectl
 
-/// Pages whose scripts run in a process of their own: what hostile ones come to, and that others look the same there.
+/// Pages in separate processes: the ends of hostile ones, and the same output as in the command's own process.
 struct RenderWorkerTests {
   private static let head = "// { \"framework\": \"Vanilla\" }\n"
   private static let body = head + "var d = weex.document, b = d.createBody('div'); d.documentElement.appendChild(b)\n"
@@ -16,10 +16,10 @@ struct RenderWorkerTests {
   struct Hostile: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let script: String
-    /// What the sentence has behind the page's URL.
+    /// The error after the page's URL.
     let reason: [String]
 
-    // On a busy machine the process may be lost before its script has used its time: that sentence has the same limit.
+    // On a busy machine the process may be lost before its script has used its time: that error has the same limit.
     static let time = ["0.5 s", "(--page-time)"]
     static let memory = ["it exceeded the memory limit of its process, 256 MiB (--memory)"]
   }
@@ -38,7 +38,7 @@ struct RenderWorkerTests {
       reason: Hostile.memory),
   ]
 
-  /// What a look at the worker may come too late for, and what a debug build has of its own.
+  /// Output that depends on the time, or that only a debug build has.
   private static let margin: Int64 = 256 << 20
 
   @Test("a hostile page ends in bounded time and memory, with its URL, the limit and the option", arguments: hostile)
@@ -46,7 +46,7 @@ struct RenderWorkerTests {
     try await Site.running { (site: Site) async throws in
       try site.write(Self.body + page.script, to: "hostile.js")
       let path = site.folder.file("hostile.js")
-      // A page that allocates is to reach its memory first, however slow the machine is.
+      // A page that allocates must reach the memory limit first, however slow the machine is.
       let time = page.reason == Hostile.time ? "500ms" : "60s"
       let result = try await MeasuredCommand.run(
         ["render", path, "--store", site.store, "--memory", "256MB", "--page-time", time])
@@ -59,7 +59,7 @@ struct RenderWorkerTests {
     }
   }
 
-  @Test("a hostile page of a server is named by its URL, and --json has its end as an error")
+  @Test("a hostile page of a server is reported by its URL, also as an error in --json")
   func hostileReport() async throws {
     try await Site.running { (site: Site) async throws in
       try site.publish(["a.js": Self.body + ";(function f() { Promise.resolve().then(f) })()"])
@@ -125,7 +125,7 @@ struct RenderWorkerTests {
           == "the page's process cannot give up \(what): Function not implemented; --in-process runs the page without one"
       )
     }
-    // The filter of system calls lets no socket be made.
+    // The filter of system calls forbids sockets.
     #expect(try refusal("network") == nil)
   }
 
@@ -133,7 +133,7 @@ struct RenderWorkerTests {
   func anEndedProcess() async throws {
     try await Site.running { (site: Site) async throws in
       try site.write(Self.body, to: "a.js")
-      // The script engine cannot reserve its addresses.
+      // The script engine cannot reserve its address space.
       let result = try await Command.start(
         shell: "ulimit -v 4000000; \(Command.executable.path) render \(site.folder.file("a.js")) --ephemeral"
       ).result()
@@ -166,7 +166,7 @@ struct RenderWorkerTests {
 
   // MARK: The same in both ways
 
-  /// Something of everything that `render` shows.
+  /// A page with something of every kind that `render` shows.
   private static let page =
     body + """
       var s = weex.requireModule('storage'), m = weex.requireModule('modal'), n = 0
@@ -194,7 +194,7 @@ struct RenderWorkerTests {
       setTimeout(function () { gone() }, 1)
       """
 
-  /// Runs `render` with and without a process for the page, from an empty state.
+  /// Runs `render` with and without a separate process, from an empty state.
   private static func both(
     _ target: String, _ more: [String]
   ) async throws -> (worker: Command.Result, own: Command.Result) {
@@ -205,13 +205,13 @@ struct RenderWorkerTests {
 
   private static func expectSame(_ results: (worker: Command.Result, own: Command.Result), _ comment: String) {
     #expect(results.worker.status == results.own.status, "\(comment): \(results.worker.error)")
-    // What comes from timers and requests changes the tree in any order.
+    // Timers and requests change the tree in any order.
     func lines(_ text: String) -> [String] {
       let lines = text.split(separator: "\n").map(String.init)
       return comment.contains("commands") ? lines.sorted() : lines
     }
     #expect(lines(results.worker.output) == lines(results.own.output), "\(comment)")
-    // Lines of pages that load at the same time may come in another order.
+    // Lines of pages that load at the same time may have another order.
     #expect(
       results.worker.error.split(separator: "\n").sorted() == results.own.error.split(separator: "\n").sorted(),
       "\(comment)")
@@ -238,7 +238,7 @@ struct RenderWorkerTests {
   }
 
   @Test(
-    "timers are waited for, or not, as long with and without --in-process",
+    "timers are waited for equally with and without --in-process",
     arguments: [[], ["--timers", "0"], ["--timers", "200s", "--wait", "0.2"]])
   func sameForTimers(_ options: [String]) async throws {
     try await Site.running { (site: Site) async throws in
@@ -290,7 +290,7 @@ struct RenderWorkerTests {
     }
   }
 
-  @Test("the stages of --timings are the same in both ways, each later than the one before")
+  @Test("the stages of --timings are the same with and without --in-process, and in order")
   func sameStages() async throws {
     try await Site.running { (site: Site) async throws in
       try site.write(Self.body, to: "a.js")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import bundlectl
 
-/// The pages of this repository.
+/// The sample pages of this repository.
 struct SampleBundlesTests {
   private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent().path

@@ -3,7 +3,7 @@ import PageKit
 import PageTesting
 import Testing
 
-/// A folder of pages with a manifest, as a team has it, also served by an origin.
+/// A folder of pages with a manifest, which an origin also serves.
 struct Site {
   let origin: FaultOrigin
   let folder: TemporaryDirectory

@@ -179,7 +179,7 @@ struct StoreCommandsTests {
     }
   }
 
-  @Test("doctor ticks only what it has asked")
+  @Test("doctor ticks only checks that it has run")
   func doctorSkips() async throws {
     let folder = try TemporaryDirectory()
     let result = try await Command.run("doctor", "--store", folder.file("store"))
@@ -193,7 +193,7 @@ struct StoreCommandsTests {
     #expect(server["ok"] is NSNull)
   }
 
-  @Test("doctor reads the manifest as a preload does, and says what is wrong with it")
+  @Test("doctor reads the manifest as a preload does, and reports its errors")
   func doctorReadsTheManifest() async throws {
     try await Self.running { site in
       func manifest() async throws -> [String: Any] {

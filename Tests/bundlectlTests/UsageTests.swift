@@ -6,7 +6,7 @@ import Testing
 
 @testable import bundlectl
 
-/// Usage, help and completion, as a person meets them.
+/// Usage, help and completion.
 struct UsageTests {
   @Test(
     "an unknown command is an error that suggests the most similar one",
@@ -106,7 +106,7 @@ struct UsageTests {
     #expect(Formatting.remaining(seconds) == text)
   }
 
-  @Test("a store without a name is refused, and credentials in a URL are said to be that")
+  @Test("an empty --store and credentials in a URL are refused with the reason")
   func unusableArguments() async throws {
     for command in [["status"], ["render", "a"], ["fetch", "http://127.0.0.1/"]] {
       let result = try await Command.start(command + ["--store", ""]).result()
@@ -118,7 +118,7 @@ struct UsageTests {
     #expect(!render.error.contains("secret"))
   }
 
-  @Test("with little room the rate goes first, and the time left stays")
+  @Test("with little room the rate is omitted first, and the remaining time stays")
   func figuresThatFit() {
     func figures(_ width: Int) -> String {
       Formatting.progress(bytes: 2_900_000, total: 3_600_000, rate: 34_000, width: width)
@@ -145,13 +145,13 @@ struct UsageTests {
     #expect(DrawnLines.rows([], width: 40) == 0)
   }
 
-  @Test("bytes that were here before do not count for the rate")
+  @Test("bytes received earlier do not count for the rate")
   func rateOfAResumedDownload() {
     #expect(TransferDisplay.rate(bytes: 1_000, resumedAt: 900, seconds: 2) == 50)
     #expect(TransferDisplay.rate(bytes: 500, resumedAt: 900, seconds: 2) == 0)
   }
 
-  @Test("a download's line tells bytes, rate and what is left, within the terminal's width")
+  @Test("a download's line has bytes, rate and remaining time, within the terminal's width")
   func transferLines() {
     #expect(
       TransferDisplay.line(name: "out.js", bytes: 500, total: 1_000, rate: 100, width: 60).hasSuffix(
