@@ -18,7 +18,7 @@ public struct OriginRequest: Hashable, Sendable {
   public let bodySize: Int
   /// The trailer fields of a chunked body.
   public let trailers: HTTPFields
-  /// When the head had arrived.
+  /// The time at which the head had arrived.
   public let began: ContinuousClock.Instant
 
   /// The recorded body as text.

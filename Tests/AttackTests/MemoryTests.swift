@@ -132,7 +132,7 @@ struct MemoryTests {
 
 /// Programs that the tests use.
 private enum Tool {
-  /// How many bytes a URL has, as curl(1) reads them.
+  /// The number of bytes that curl(1) reads from a URL.
   static func bytes(of url: String) async throws -> Int {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/curl")
