@@ -48,7 +48,7 @@ package struct HostCommand: AsyncParsableCommand {
   @Option(help: ArgumentHelp("A JSON file of settings. (or RENDERHOST_CONFIG)", valueName: "file"))
   var config: String?
 
-  @Flag(help: "Print the settings , where each came from, and the problems with them.")
+  @Flag(help: "Print the settings, where each came from, and the problems with them.")
   var checkConfig = false
 
   package init() {}
