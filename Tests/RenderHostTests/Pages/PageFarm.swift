@@ -17,7 +17,7 @@ struct PageFarm {
   let client: ApplicationClient
 
   static func running<Result: Sendable>(
-    _ bundles: [String: String], files: [String: String] = [:], workers: Int = 2, pageTime: Duration = .seconds(1),
+    _ bundles: [String: String], files: [String: String] = [:], workers: Int = 2, pageTime: Duration = .seconds(20),
     now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }, change: (inout Settings) -> Void = { _ in },
     _ body: @escaping @Sendable (PageFarm) async throws -> Result
   ) async throws -> Result {

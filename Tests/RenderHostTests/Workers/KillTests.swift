@@ -72,7 +72,8 @@ import Testing
 
   @Test("pages of a killed worker are reopened elsewhere")
   func reopenedPages() async throws {
-    try await PageFarm.running(["hang": Script.promises, "counter": Script.counter], workers: 1) { farm in
+    try await PageFarm.running(["hang": Script.promises, "counter": Script.counter], workers: 1, pageTime: .seconds(1))
+    { farm in
       let id = try await farm.open("counter")
       let log = try await farm.log(of: id)
       let ref = try await farm.ask(.get, "/pages/\(id)").json["tree"]["children"].list.first?["ref"].text ?? ""
