@@ -113,7 +113,8 @@ let package = Package(
       ],
       resources: [
         .embedInCode("Framework/nodes.js"), .embedInCode("Framework/elements.js"),
-        .embedInCode("Framework/changes.js"), .embedInCode("Framework/documents.js"),
+        .embedInCode("Framework/changes.js"), .embedInCode("Framework/commands.js"),
+        .embedInCode("Framework/documents.js"), .embedInCode("Framework/globals.js"),
         .embedInCode("Framework/tasks.js"), .embedInCode("Framework/pages.js"), .embedInCode("Framework/sealing.js"),
       ],
       swiftSettings: strict),

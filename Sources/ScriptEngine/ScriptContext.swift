@@ -7,7 +7,7 @@ package final class ScriptContext {
   /// The context's id, for other threads.
   package internal(set) var id: ScriptGroup.ContextID?
   /// An object of the owner, for native functions.
-  package var attachment: AnyObject?
+  package var attachment: (any ScriptAttachment)?
   /// The tasks that the script's promises wait for.
   var work: [Int: Task<Void, Never>] = [:]
   private var pending: [Int: PendingPromise] = [:]
@@ -72,16 +72,20 @@ package final class ScriptContext {
     "code may not be made of text here".withEngineString { JSGlobalContextSetEvalEnabled(raw, isAllowed, $0) }
   }
 
-  /// Sets the handler of rejected promises that the script does not handle.
-  ///
-  /// - Parameter home: a context of the same group that outlives this one. The engine never frees the handler nor its
-  ///   context: without a home, this context's memory is freed only with the group.
-  package func onUnhandledRejection(from home: ScriptContext? = nil, _ report: @escaping (ScriptException) -> Void) {
-    let function = (home ?? self).makeFunction(named: "unhandledRejection") { context, arguments in
+  /// Makes a handler of rejected promises, for ``onUnhandledRejection(_:)``.
+  package func makeRejectionHandler(_ report: @escaping (ScriptException) -> Void) -> ScriptReference {
+    makeFunction(named: "unhandledRejection") { context, arguments in
       if arguments.count > 1 { report(context.exception(arguments[1].raw)) }
       return context.undefined
     }
-    if let object = function.object { JSGlobalContextSetUnhandledRejectionCallback(raw, object, nil) }
+  }
+
+  /// Sets the handler of rejected promises that the script does not handle.
+  ///
+  /// - Parameter handler: a handler of this context, or of another one of the group. The engine frees neither the handler
+  ///   nor the handler's context before the group: a context that is closed before gets the handler of one that is not.
+  package func onUnhandledRejection(_ handler: ScriptReference) {
+    if let object = handler.object { JSGlobalContextSetUnhandledRejectionCallback(raw, object, nil) }
   }
 
   // MARK: Promises
@@ -117,6 +121,7 @@ package final class ScriptContext {
     pending = [:]
     for waiter in waiters.values { waiter.resume(throwing: ScriptError.closed) }
     waiters = [:]
+    attachment?.contextCloses()
     attachment = nil
   }
 
@@ -150,6 +155,13 @@ package final class ScriptContext {
     var arguments: [JSValueRef?] = [text]
     return JSObjectMakeError(raw, 1, &arguments, nil) ?? JSValueMakeUndefined(raw)
   }
+}
+
+/// An object that native functions of a context share.
+package protocol ScriptAttachment: AnyObject {
+  /// Lets go of all references to values of the context. Native functions hold the object, and a reference holds the
+  /// context, which would hold the functions.
+  func contextCloses()
 }
 
 extension String {

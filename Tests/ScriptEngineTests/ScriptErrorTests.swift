@@ -46,7 +46,8 @@ struct ScriptErrorTests {
     let seen = Mutex<[String]>([])
     try await group.perform { group in
       let context = try group.makeContext(named: "a")
-      context.onUnhandledRejection { exception in seen.withLock { $0.append(exception.message) } }
+      context.onUnhandledRejection(
+        context.makeRejectionHandler { exception in seen.withLock { $0.append(exception.message) } })
       try context.evaluate("Promise.reject(new Error('one')); Promise.reject(1).catch(function () {})")
       try context.evaluate("(async function () { await null; throw new TypeError('two') })()")
     }

@@ -66,6 +66,38 @@ public struct ElementDescription: Hashable, Sendable {
       ref: ref, type: type, attributes: value["attr"].object ?? [:], style: value["style"].object ?? [:],
       events: Set((value["event"].array ?? []).compactMap { $0.string ?? $0["type"].string }), children: children)
   }
+
+  /// Reads a description. Returns `nil` if the value does not describe an element.
+  ///
+  /// - Throws: ``ScriptError/notPlainData(_:)``.
+  init?(_ reader: inout JSONTextReader) throws {
+    var ref: String?
+    var type: String?
+    var (attributes, style): ([String: ScriptValue], [String: ScriptValue]) = ([:], [:])
+    var events: Set<String> = []
+    var children: [ElementDescription] = []
+    var isValid = true
+    try reader.object { reader, name in
+      switch name {
+      case "ref": ref = try reader.value().reference
+      case "type": type = try reader.value().string
+      case "attr": try reader.object { reader, name in attributes[name] = try reader.value() }
+      case "style": try reader.object { reader, name in style[name] = try reader.value() }
+      case "event":
+        try reader.array { reader in
+          let event = try reader.value()
+          if let type = event.string ?? event["type"].string { events.insert(type) }
+        }
+      case "children":
+        try reader.array { reader in
+          if let child = try ElementDescription(&reader) { children.append(child) } else { isValid = false }
+        }
+      default: _ = try reader.value()
+      }
+    }
+    guard isValid, let ref, let type else { return nil }
+    self.init(ref: ref, type: type, attributes: attributes, style: style, events: events, children: children)
+  }
 }
 
 extension ScriptValue {

@@ -122,6 +122,33 @@
     return result
   }
 
+  var stringify = JSON.stringify
+
+  function json (value) { return stringify(value) || 'null' }
+
+  function isEmpty (object) {
+    for (var name in object) return false
+    return true
+  }
+
+  // The JSON text of `toJSON`, without the objects that it makes.
+  framework.describe = function describe (element, ignoresChildren) {
+    var style = isEmpty(element.classStyle) ? element.style : element.toStyle()
+    var text = '{"ref":' + json(element.ref) + ',"type":' + json(element.type) + ',"attr":' + json(element.attr) +
+      ',"style":' + json(style)
+    var events = ''
+    for (var type in element.event) {
+      var params = element.event[type].params
+      events += (events && ',') + json(params ? { type: type, params: params } : type)
+    }
+    if (events) text += ',"event":[' + events + ']'
+    var children = element.pureChildren
+    if (ignoresChildren || !children.length) return text + '}'
+    var described = ''
+    for (var index = 0; index < children.length; index++) described += (described && ',') + describe(children[index])
+    return text + ',"children":[' + described + ']}'
+  }
+
   Element.prototype.toString = function () { return '<' + this.type + ' ref=' + this.ref + '>' }
 
   // MARK: Components with methods of their own: their elements have them as functions

@@ -2,38 +2,41 @@
 ;(function (framework) {
   'use strict'
 
-  // The commands for the host, each with a native function.
+  // Frozen with the framework.
+  var commands = framework.commands = globalThis.__commands
+
+  // Sends commands to the host.
   function Listener (id) {
     this.id = id
     this.held = null
   }
 
-  function command (name) {
-    return function () {
-      var call = [name, this.id].concat(Array.prototype.slice.call(arguments))
-      if (this.held) this.held.push(call)
-      else send(call)
-    }
+  function send (listener, command) {
+    if (listener.held) listener.held.push(command)
+    else commands.add(listener.id, command)
   }
 
-  function send (call) {
-    var native = globalThis[call[0]]
-    if (typeof native === 'function') native.apply(null, call.slice(1))
+  // As JSON: parts of a deep tree have no children yet.
+  framework.sendBody = function (listener, text) { send(listener, commands.createBody(text)) }
+  framework.sendElement = function (listener, text, parentRef, index) {
+    send(listener, commands.addElement(parentRef, text, index))
   }
 
-  Listener.prototype.createBody = function (body) { command('callCreateBody').call(this, body.toJSON()) }
+  Listener.prototype.createBody = function (body) { framework.sendBody(this, framework.describe(body)) }
   Listener.prototype.addElement = function (element, parentRef, index) {
-    command('callAddElement').call(this, parentRef, element.toJSON(), index)
+    framework.sendElement(this, framework.describe(element), parentRef, index)
   }
-  Listener.prototype.removeElement = command('callRemoveElement')
-  Listener.prototype.moveElement = command('callMoveElement')
-  Listener.prototype.updateAttrs = command('callUpdateAttrs')
-  Listener.prototype.updateStyle = command('callUpdateStyle')
-  Listener.prototype.addEvent = command('callAddEvent')
-  Listener.prototype.removeEvent = command('callRemoveEvent')
-  Listener.prototype.createFinish = command('callCreateFinish')
-  Listener.prototype.updateFinish = command('callUpdateFinish')
-  Listener.prototype.refreshFinish = command('callRefreshFinish')
+  Listener.prototype.removeElement = function (ref) { send(this, commands.removeElement(ref)) }
+  Listener.prototype.moveElement = function (ref, parentRef, index) {
+    send(this, commands.moveElement(ref, parentRef, index))
+  }
+  Listener.prototype.updateAttrs = function (ref, attrs) { send(this, commands.updateAttrs(ref, attrs)) }
+  Listener.prototype.updateStyle = function (ref, style) { send(this, commands.updateStyle(ref, style)) }
+  Listener.prototype.addEvent = function (ref, type) { send(this, commands.addEvent(ref, type)) }
+  Listener.prototype.removeEvent = function (ref, type) { send(this, commands.removeEvent(ref, type)) }
+  Listener.prototype.createFinish = function () { send(this, commands.createFinish()) }
+  Listener.prototype.updateFinish = function () { send(this, commands.updateFinish()) }
+  Listener.prototype.refreshFinish = function () { send(this, commands.refreshFinish()) }
 
   function Document (id, url, tasks) {
     this.id = id
@@ -92,7 +95,8 @@
   Document.prototype.open = function () {
     var held = this.listener.held || []
     this.listener.held = null
-    held.forEach(send)
+    var listener = this.listener
+    held.forEach(function (command) { commands.add(listener.id, command) })
   }
 
   Document.prototype.fireEvent = function (element, type, event, domChanges, options) {

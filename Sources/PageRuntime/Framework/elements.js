@@ -24,7 +24,7 @@
   framework.host = function (element) { return element.docId ? element.ownerDocument.listener : null }
   var host = framework.host
 
-  // MARK: Commands
+  // MARK: Sending
 
   // A deeper tree goes to the host in parts: the host limits the depth of values.
   var DEPTH_AT_ONCE = 64
@@ -37,20 +37,22 @@
 
   function inPieces (node, tell) {
     framework.everyNode(node, function (at) {
-      if (at.nodeType === 1) tell({ toJSON: function () { return at.toJSON(true) } }, at)
+      if (at.nodeType === 1) tell(framework.describe(at, true), at)
     })
   }
 
   function announce (listener, node, parent, index) {
     if (!node.children.length || !isDeep(node)) return listener.addElement(node, parent.ref, index)
-    inPieces(node, function (piece, at) { listener.addElement(piece, at.parentNode.ref, at === node ? index : -1) })
+    inPieces(node, function (text, at) {
+      framework.sendElement(listener, text, at.parentNode.ref, at === node ? index : -1)
+    })
   }
 
   framework.announceBody = function (listener, body) {
     if (!isDeep(body)) return listener.createBody(body)
-    inPieces(body, function (piece, at) {
-      if (at === body) listener.createBody(piece)
-      else listener.addElement(piece, at.parentNode.ref, -1)
+    inPieces(body, function (text, at) {
+      if (at === body) framework.sendBody(listener, text)
+      else framework.sendElement(listener, text, at.parentNode.ref, -1)
     })
   }
 

@@ -11,6 +11,11 @@ enum BuiltInFramework {
     ("changes.js", text(PackageResources.changes_js)), ("documents.js", text(PackageResources.documents_js)),
     ("tasks.js", text(PackageResources.tasks_js)), ("pages.js", text(PackageResources.pages_js)),
   ]
+  /// The functions by which all frameworks change elements.
+  static let commands = text(PackageResources.commands_js)
+  /// The members of global objects that the language does not have.
+  static let globals = text(PackageResources.globals_js)
+
   private static let sealing = ("sealing.js", text(PackageResources.sealing_js))
 
   private static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }

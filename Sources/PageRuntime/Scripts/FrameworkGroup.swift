@@ -48,9 +48,12 @@ final class FrameworkGroup: Sendable {
       let state = FrameworkState()
       context.attachment = state
       try context.global.set("WXEnvironment", Self.withNativePromises(environment))
-      try context.global.set("global", context.global)
       try NativeFunctions(context, state).define()
-      context.onUnhandledRejection { [weak state] exception in state?.current?.report(unhandled: exception) }
+      let handler = context.makeRejectionHandler { [weak state] exception in
+        state?.current?.report(unhandled: exception)
+      }
+      state.rejectionHandler = handler
+      context.onUnhandledRejection(handler)
       for file in source { try context.evaluate(file.text, url: file.name) }
       try opener(of: type, in: context, file: source.last?.name)
       try context.global.invoke("registerComponents", [context.reference(to: components)])
@@ -132,12 +135,10 @@ final class FrameworkGroup: Sendable {
       let state = try FrameworkState.of(home)
       let context = try group.makeContext(named: opening.url)
       guard let contextID = context.id else { throw ScriptError.closed }
-      let page = PageScript(id: opening.id, context: contextID, modules: opening.modules)
+      let page = PageScript(id: opening.id, context: contextID, in: context, modules: opening.modules)
       state.pages[opening.id] = page
       state.handTimers(to: page)
-      context.onUnhandledRejection(from: home) { [weak page] exception in
-        page?.report(unhandled: exception)
-      }
+      if let handler = state.rejectionHandler { context.onUnhandledRejection(handler) }
       return state.entering(page) {
         let opener = try Self.opener(of: opening.type, in: home)
         let id = home.reference(to: .string(opening.id))
@@ -147,9 +148,9 @@ final class FrameworkGroup: Sendable {
           return
         }
         let made = try Self.check(opener.call([id, config, data]))
-        try PageGlobals(context, state, page).define(environment: opening.config["env"])
-        for name in made.propertyNames { try context.global.set(name, context.adopting(made[name])) }
-        if opening.type != .vanilla { try PageGlobals(context, state, page).watchRequire() }
+        try state.globals?.prepare(
+          context, page: opening.id, environment: opening.config["env"], members: made,
+          isWatched: opening.type != .vanilla)
         page.noteCreation()
         if let prelude = opening.prelude {
           try context.evaluate(prelude, url: "\(opening.type.rawValue.lowercased())-prelude.js")

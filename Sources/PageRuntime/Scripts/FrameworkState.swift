@@ -1,12 +1,18 @@
 import ScriptEngine
 
 /// The state that the native functions of a framework share: its pages, and the one that is running.
-final class FrameworkState {
+final class FrameworkState: ScriptAttachment {
   var pages: [String: PageScript] = [:]
   /// The sources of the framework's services, by name.
   var services: [String: String] = [:]
   /// The page whose script is running. The page id that a script passes is not trusted.
   private(set) var current: PageScript?
+  /// The commands of the running page that have not been read.
+  var buffer: JSONBuffer?
+  /// The members of pages' global objects.
+  var globals: PageGlobals?
+  /// Reports rejected promises that no script handles, of the running page.
+  var rejectionHandler: ScriptReference?
   /// Timers that the framework set while there was no page; the next page gets them.
   private var waitingTimers: [ScriptTimer] = []
   private var lastTimer = 0
@@ -14,6 +20,11 @@ final class FrameworkState {
   static func of(_ context: ScriptContext) throws -> FrameworkState {
     guard let state = context.attachment as? FrameworkState else { throw ScriptError.closed }
     return state
+  }
+
+  func contextCloses() {
+    (buffer, globals, rejectionHandler) = (nil, nil, nil)
+    (pages, waitingTimers) = ([:], [])
   }
 
   /// Returns a number that no other timer of the group has or had.
@@ -39,7 +50,32 @@ final class FrameworkState {
     waitingTimers = []
   }
 
+  /// Reads the commands of the running page. Those with invalid arguments are reported.
+  ///
+  /// - Throws: ``ScriptError`` if they are too many, or cannot be read.
+  func takeCommands() throws {
+    try buffer?.take { reader in
+      repeat {
+        do {
+          try current?.add(NativeCommand.read(&reader))
+        } catch ScriptError.exception(let exception) {
+          current?.report(exception)
+        }
+      } while reader.take(",")
+    }
+  }
+
+  /// Reads the commands at the end of an entry. The script has ended: an error is the page's.
+  private func takeLastCommands() {
+    do {
+      try takeCommands()
+    } catch {
+      current?.report(ScriptException(message: "\(error)"))
+    }
+  }
+
   func entering(_ page: PageScript, _ body: () throws -> Void) -> EntryOutcome {
+    if current != nil { takeLastCommands() }
     let former = current
     current = page
     defer { current = former }
@@ -51,6 +87,7 @@ final class FrameworkState {
     } catch {
       failure = .engine("\(error)")
     }
+    takeLastCommands()
     var outcome = page.takeOutcome()
     outcome.failure = failure
     return outcome

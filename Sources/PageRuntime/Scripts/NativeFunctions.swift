@@ -14,19 +14,22 @@ struct NativeFunctions {
   func define() throws {
     try defineCommands()
     try defineCalls()
-    try PageGlobals(context, state).define()
+    state.globals = try PageGlobals(context, state)
   }
 
   // MARK: Commands
 
   private func defineCommands() throws {
-    for (task, reader) in NativeCommand.readers {
-      let name = "call" + task.prefix(1).uppercased() + task.dropFirst()
-      try function(name) { page, arguments in
-        try page.add(NativeCommand.read(name, arguments, with: reader))
-        return .undefined
-      }
+    let buffer = JSONBuffer(in: context)
+    state.buffer = buffer
+    let state = state
+    let begin = context.makeFunction(named: "begin") { arguments in
+      try state.takeCommands()
+      guard let page = try Self.page(try arguments.first?.value() ?? .undefined, state) else { return false }
+      page.noteCommand()
+      return true
     }
+    try context.evaluate(BuiltInFramework.commands, url: "commands.js").call([begin, buffer.object])
   }
 
   // MARK: Modules and components
@@ -43,14 +46,13 @@ struct NativeFunctions {
     }
     try context.global.set("noteMissingModule", note)
     try function("callNativeComponent") { page, arguments in
-      guard let ref = try arguments[0].reference, let method = try arguments[1].string else { return .undefined }
+      guard let ref = arguments[0].reference, let method = arguments[1].string else { return .undefined }
       page.later(
-        ModuleCall(
-          page: page.id, module: "", method: method, ref: ref, arguments: try arguments[2].array ?? []))
+        ModuleCall(page: page.id, module: "", method: method, ref: ref, arguments: arguments[2].array ?? []))
       return .undefined
     }
     try function("__updateComponentData") { page, arguments in
-      Self.answer(try arguments[2], page)
+      Self.answer(arguments[2], page)
       return .undefined
     }
     // Older frameworks use one function for everything: tasks, each for a module, a component or an element.
@@ -73,8 +75,11 @@ struct NativeFunctions {
         ModuleCall(
           page: page.id, module: "", method: task["method"].string ?? "", ref: task["ref"].reference,
           arguments: arguments))
-    } else if task["module"] == "dom", let name = task["method"].string, let reader = NativeCommand.readers[name] {
-      try page.add(NativeCommand.read("dom.\(name)", Arguments(arguments), with: reader))
+    } else if task["module"] == "dom", let name = task["method"].string,
+      let command = try NativeCommand.read(task: name, arguments)
+    {
+      try state.takeCommands()
+      try page.add(command)
     } else {
       _ = try callModule([id, task["module"], task["method"], task["args"]], state, context)
     }
@@ -124,45 +129,13 @@ struct NativeFunctions {
     return current
   }
 
-  /// A function whose first argument is the page's id.
-  private func function(_ name: String, _ body: @escaping (PageScript, Arguments) throws -> ScriptValue) throws {
+  /// A function whose first argument is the page's id, and `body`'s others are an array.
+  private func function(_ name: String, _ body: @escaping (PageScript, ScriptValue) throws -> ScriptValue) throws {
     let state = state
     let made = context.makeFunction(named: name) { arguments in
-      let id = try arguments.first?.value() ?? .undefined
-      guard let page = try Self.page(id, state) else { return .undefined }
-      return try body(page, Arguments(arguments.dropFirst()))
+      guard let page = try Self.page(try arguments.first?.value() ?? .undefined, state) else { return .undefined }
+      return try body(page, .array(try arguments.dropFirst().map { try $0.value() }))
     }
     try context.global.set(name, made)
-  }
-}
-
-/// The arguments of a native function, after the page's id. Each is read when it is needed.
-struct Arguments {
-  private let arguments: ArraySlice<ScriptArgument>
-  private let values: [ScriptValue]
-
-  init(_ arguments: ArraySlice<ScriptArgument>) {
-    self.arguments = arguments
-    values = []
-  }
-
-  /// The arguments of a task, which were read with it.
-  init(_ values: [ScriptValue]) {
-    arguments = []
-    self.values = values
-  }
-
-  private func argument(_ index: Int) -> ScriptArgument? {
-    let position = arguments.startIndex + index
-    return position < arguments.endIndex ? arguments[position] : nil
-  }
-
-  subscript(index: Int) -> ScriptValue {
-    get throws { values.indices.contains(index) ? values[index] : try argument(index)?.value() ?? .undefined }
-  }
-
-  /// The argument as JSON has it: enough for an element, and fast.
-  func plain(_ index: Int) throws -> ScriptValue {
-    values.indices.contains(index) ? values[index] : try argument(index)?.plainValue() ?? .undefined
   }
 }

@@ -2,74 +2,57 @@ import Foundation
 import HTTPTransport
 import ScriptEngine
 
-/// The functions of a global object that scripts expect and that the language does not have.
+/// The functions of global objects that scripts expect and that the language does not have. The native ones are made once
+/// for a framework; `globals.js` binds them to each page.
 struct PageGlobals {
-  private let context: ScriptContext
-  private let owner: Owner
+  private let home: ScriptContext
+  private let prepare: ScriptReference
 
-  /// The owner of the global object. A page's functions act for that page, whoever calls them.
-  private final class Owner {
-    private weak var page: PageScript?
-    private(set) weak var state: FrameworkState?
-    let isFramework: Bool
-
-    init(_ page: PageScript?, _ state: FrameworkState) {
-      self.page = page
-      self.state = state
-      isFramework = page == nil
-    }
-
-    /// The page that a function acts for: a framework's own functions act for the running page.
-    var current: PageScript? { isFramework ? state?.current : page }
-  }
-
-  /// - Parameter page: `nil` for a framework's global object.
-  init(_ context: ScriptContext, _ state: FrameworkState, _ page: PageScript? = nil) {
-    self.context = context
-    owner = Owner(page, state)
-  }
-
-  /// - Parameter environment: the `WXEnvironment` of pages.
-  func define(environment: ScriptValue = .undefined) throws {
-    let global = context.global
-    if environment != .undefined { try global.set("WXEnvironment", environment) }
-    try global.set("global", global)
-    try global.set("process", ["env": ["NODE_ENV": "production"]])
-    try global.set("atob", context.makeFunction(named: "atob") { (text: String) in try Self.decode(text) })
-    try global.set("btoa", context.makeFunction(named: "btoa") { (text: String) in try Self.encode(text) })
-    try defineLog(global)
-    try defineTimers(global)
-  }
-
-  /// Notes modules that the page asks for and that are not registered, whatever its framework reports. The built-in
-  /// framework notes them itself.
-  func watchRequire() throws {
-    let owner = owner
-    let note = context.makeFunction(named: "note") { context, arguments in
-      if let page = owner.current, let text = arguments.first?.text {
+  /// Makes the functions, and gives them to the framework's own global object.
+  init(_ home: ScriptContext, _ state: FrameworkState) throws {
+    self.home = home
+    let native = home.reference(to: [:])
+    try native.set("atob", home.makeFunction(named: "atob") { (text: String) in try Self.decode(text) })
+    try native.set("btoa", home.makeFunction(named: "btoa") { (text: String) in try Self.encode(text) })
+    try Self.addLog(native, home, state)
+    try Self.addTimers(native, home, state)
+    let noteModule = home.makeFunction(named: "noteModule") { context, arguments in
+      if let page = Self.owner(arguments, state).page, arguments.count > 1 {
         // `@weex-module/stream` is the module `stream`.
-        let prefix = "@weex-module/"
-        let name = text.hasPrefix(prefix) ? String(text.dropFirst(prefix.count)) : text
-        page.noteIfMissing(name)
+        let (text, prefix) = (arguments[1].text, "@weex-module/")
+        page.noteIfMissing(text.hasPrefix(prefix) ? String(text.dropFirst(prefix.count)) : text)
       }
       return context.undefined
     }
-    try context.evaluate(Self.watching).call([note])
+    try native.set("noteModule", noteModule)
+    prepare = try home.evaluate(BuiltInFramework.globals, url: "globals.js").call([native])
+    try prepare.call([home.global])
   }
 
-  /// A script, since a native function that held the framework's function would hold the context, and so itself.
-  private static let watching = """
-    (function (note) {
-      [globalThis.weex, globalThis].forEach(function (holder) {
-        var original = holder && holder.requireModule
-        if (typeof original !== 'function') return
-        holder.requireModule = function requireModule (name) {
-          note(name)
-          return original.apply(holder, arguments)
-        }
-      })
-    })
-    """
+  /// Makes the global object of a page ready for its bundle.
+  ///
+  /// - Parameters:
+  ///   - environment: the `WXEnvironment`.
+  ///   - members: an object with the members that the framework gives to the page.
+  ///   - isWatched: `true` notes modules that the page asks for and that are not registered, whatever its framework
+  ///     reports. The built-in framework notes them itself.
+  func prepare(
+    _ context: ScriptContext, page: String, environment: ScriptValue, members: ScriptReference, isWatched: Bool
+  ) throws {
+    try prepare.call([
+      home.adopting(context.global), home.reference(to: .string(page)),
+      home.adopting(context.reference(to: environment)), members, home.reference(to: .bool(isWatched)),
+    ])
+  }
+
+  /// The page that a call acts for, and `true` if a framework's own function was called. The page's id is the first
+  /// argument; a framework's functions have none, and act for the running page.
+  private static func owner(
+    _ arguments: [ScriptReference], _ state: FrameworkState
+  ) -> (page: PageScript?, isFramework: Bool) {
+    guard let id = (try? arguments.first?.value())?.string else { return (state.current, true) }
+    return (state.pages[id], false)
+  }
 
   // MARK: Base64: one character for each byte
 
@@ -92,63 +75,49 @@ struct PageGlobals {
 
   // MARK: Log
 
-  private func defineLog(_ global: ScriptReference) throws {
-    let owner = owner
-    let log = context.makeFunction(named: "nativeLog") { context, arguments in
-      var texts = arguments.map(\.text)
+  private static func addLog(_ native: ScriptReference, _ home: ScriptContext, _ state: FrameworkState) throws {
+    let text = home.makeFunction(named: "nativeLog") { [weak state] context, arguments in
+      guard let state else { return context.undefined }
+      var texts = arguments.dropFirst().map(\.text)
+      // The level is the last argument, as `__WARN`.
       let level = texts.last?.hasPrefix("__") == true ? texts.removeLast().dropFirst(2).lowercased() : "log"
-      owner.current?.log(level, texts.joined(separator: " "))
+      owner(arguments, state).page?.log(level, texts.joined(separator: " "))
       return context.undefined
     }
-    try global.set("nativeLog", log)
-    let console = context.reference(to: [:])
-    for level in ["log", "debug", "info", "warn", "error"] {
-      let function = context.makeFunction(named: level) { context, arguments in
-        owner.current?.log(level, arguments.map(\.description).joined(separator: " "))
-        return context.undefined
-      }
-      try console.set(level, function)
+    try native.set("nativeLog", text)
+    let log = home.makeFunction(named: "log") { [weak state] context, arguments in
+      guard let state, arguments.count > 1 else { return context.undefined }
+      let values = arguments.dropFirst(2).map(\.description)
+      owner(arguments, state).page?.log(arguments[1].text, values.joined(separator: " "))
+      return context.undefined
     }
-    try global.set("console", console)
+    try native.set("log", log)
   }
 
   // MARK: Timers
 
-  private func defineTimers(_ global: ScriptReference) throws {
-    let owner = owner
-    for (name, repeats) in [("setTimeout", false), ("setInterval", true)] {
-      let function = context.makeFunction(named: name) { context, arguments in
-        guard let state = owner.state, owner.isFramework || owner.current != nil, let body = arguments.first,
-          body.isFunction
-        else { return context.undefined }
-        let delay = arguments.dropFirst().first.flatMap { try? $0.value().number } ?? 0
-        let timer = ScriptTimer(
-          id: state.nextTimer(), body, Array(arguments.dropFirst(2)), milliseconds: delay, repeats: repeats,
-          isFramework: owner.isFramework)
-        state.add(timer, for: owner.current)
-        return context.reference(to: .number(Double(timer.id)))
-      }
-      try global.set(name, function)
-    }
-    for name in ["clearTimeout", "clearInterval"] {
-      let function = context.makeFunction(named: name) { context, arguments in
-        if let id = arguments.first.flatMap({ try? $0.value().int }) { owner.state?.removeTimer(id, of: owner.current) }
-        return context.undefined
-      }
-      try global.set(name, function)
-    }
-    // Older frameworks store the functions themselves.
-    let native = context.makeFunction(named: "setTimeoutNative") { context, arguments in
-      guard let state = owner.state, owner.isFramework || owner.current != nil, let id = arguments.first else {
-        return context.undefined
-      }
-      let delay = arguments.dropFirst().first.flatMap { try? $0.value().number } ?? 0
+  private static func addTimers(_ native: ScriptReference, _ home: ScriptContext, _ state: FrameworkState) throws {
+    let set = home.makeFunction(named: "setTimer") { [weak state] context, arguments in
+      // The page, `true` for an interval, the function, the delay, and the function's arguments.
+      guard let state, arguments.count > 2, arguments[2].isFunction else { return context.undefined }
+      let (page, isFramework) = owner(arguments, state)
+      guard isFramework || page != nil else { return context.undefined }
+      // Called without a receiver, the function sees the global object of the context that it is called in.
+      let caller = isFramework ? context : page?.scriptContext ?? context
+      let delay = arguments.dropFirst(3).first.flatMap { try? $0.value().number } ?? 0
       let timer = ScriptTimer(
-        id: state.nextTimer(), try context.global["setTimeoutCallback"], [id], milliseconds: delay,
-        isFramework: owner.isFramework)
-      state.add(timer, for: owner.current)
+        id: state.nextTimer(), caller.adopting(arguments[2]), arguments.dropFirst(4).map { caller.adopting($0) },
+        milliseconds: delay, repeats: try arguments[1].value() == true, isFramework: isFramework)
+      state.add(timer, for: page)
+      return context.reference(to: .number(Double(timer.id)))
+    }
+    try native.set("setTimer", set)
+    let clear = home.makeFunction(named: "clearTimer") { [weak state] context, arguments in
+      if let state, let id = arguments.dropFirst().first.flatMap({ try? $0.value().int }) {
+        state.removeTimer(id, of: owner(arguments, state).page)
+      }
       return context.undefined
     }
-    try global.set("setTimeoutNative", native)
+    try native.set("clearTimer", clear)
   }
 }

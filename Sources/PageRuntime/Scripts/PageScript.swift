@@ -4,6 +4,8 @@ import ScriptEngine
 final class PageScript {
   let id: String
   let context: ScriptGroup.ContextID
+  /// The context itself, while it is open.
+  private(set) weak var scriptContext: ScriptContext?
   let modules: ModuleTable
   private(set) var outcome = EntryOutcome()
   private var timers: [Int: ScriptTimer] = [:]
@@ -13,9 +15,10 @@ final class PageScript {
   /// The largest number of commands of one entry.
   private static let commandLimit = 1_000_000
 
-  init(id: String, context: ScriptGroup.ContextID, modules: ModuleTable) {
+  init(id: String, context: ScriptGroup.ContextID, in scriptContext: ScriptContext, modules: ModuleTable) {
     self.id = id
     self.context = context
+    self.scriptContext = scriptContext
     self.modules = modules
   }
 
@@ -23,9 +26,11 @@ final class PageScript {
     guard outcome.commands.count < Self.commandLimit else {
       throw ScriptError.engine("the page changes more than \(Self.commandLimit) things at once")
     }
-    if outcome.commands.isEmpty { outcome.firstCommand = .now }
     outcome.commands.append(command)
   }
+
+  /// Notes that the script has sent a command.
+  func noteCommand() { if outcome.firstCommand == nil { outcome.firstCommand = .now } }
 
   /// Notes that the context is there, with the framework's objects for bundles.
   func noteCreation() { outcome.created = .now }

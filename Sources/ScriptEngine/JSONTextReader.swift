@@ -1,23 +1,27 @@
 import CJavaScriptCore
 import Foundation
 
-/// Reads the JSON that the engine makes of its own values: well-formed, in UTF-8, without spaces.
-struct PlainReader {
+/// Reads the JSON text that the engine made of its own values, from the beginning to the end. The text has no spaces.
+package struct JSONTextReader {
   private let bytes: UnsafeBufferPointer<UInt8>
   private var position = 0
+  private var depth = 0
 
   /// The largest depth, as in ``ValueReader``.
   private static let depthLimit = 512
 
-  static func read(_ text: JSStringRef) throws -> ScriptValue {
+  static func read(_ text: JSStringRef) throws -> ScriptValue { try read(text) { try $0.value() } }
+
+  /// Lends the text to `body`, in UTF-8.
+  static func read<Result>(_ text: JSStringRef, _ body: (inout JSONTextReader) throws -> Result) rethrows -> Result {
     let capacity = JSStringGetMaximumUTF8CStringSize(text)
     return try withUnsafeTemporaryAllocation(of: UInt8.self, capacity: capacity) { buffer in
       let count = buffer.withMemoryRebound(to: CChar.self) {
         JSStringGetUTF8CString(text, $0.baseAddress, capacity)
       }
       // The terminator, which is counted, ends numbers too.
-      var reader = PlainReader(bytes: UnsafeBufferPointer(rebasing: buffer[..<count]))
-      return try reader.value(depth: 0)
+      var reader = JSONTextReader(bytes: UnsafeBufferPointer(rebasing: buffer[..<count]))
+      return try body(&reader)
     }
   }
 
@@ -33,12 +37,26 @@ struct PlainReader {
     return true
   }
 
-  private mutating func value(depth: Int) throws -> ScriptValue {
-    guard depth < Self.depthLimit else { throw ScriptError.notPlainData("it is nested too deeply") }
+  /// Reads a character if it is the next.
+  package mutating func take(_ character: Unicode.Scalar) -> Bool { take(UInt8(ascii: character)) }
+
+  /// Reads a character that must be the next.
+  package mutating func skip(_ character: Unicode.Scalar) throws { guard take(character) else { throw Self.malformed } }
+
+  /// Reads any value.
+  ///
+  /// - Throws: ``ScriptError/notPlainData(_:)``, as all functions of the reader.
+  package mutating func value() throws -> ScriptValue {
     switch next {
     case UInt8(ascii: "\""): return .string(try string())
-    case UInt8(ascii: "{"): return .object(try object(depth))
-    case UInt8(ascii: "["): return .array(try array(depth))
+    case UInt8(ascii: "{"):
+      var members: [String: ScriptValue] = [:]
+      try object { reader, name in members[name] = try reader.value() }
+      return .object(members)
+    case UInt8(ascii: "["):
+      var elements: [ScriptValue] = []
+      try array { reader in elements.append(try reader.value()) }
+      return .array(elements)
     case UInt8(ascii: "t"): return try word("true", .bool(true))
     case UInt8(ascii: "f"): return try word("false", .bool(false))
     case UInt8(ascii: "n"): return try word("null", .null)
@@ -52,29 +70,56 @@ struct PlainReader {
     return value
   }
 
-  private mutating func object(_ depth: Int) throws -> [String: ScriptValue] {
-    position += 1
-    var members: [String: ScriptValue] = [:]
-    if take(UInt8(ascii: "}")) { return members }
-    repeat {
-      let name = try string()
-      guard take(UInt8(ascii: ":")) else { throw Self.malformed }
-      members[name] = try value(depth: depth + 1)
-    } while take(UInt8(ascii: ","))
-    guard take(UInt8(ascii: "}")) else { throw Self.malformed }
-    return members
+  /// Reads an object.
+  ///
+  /// - Parameter member: reads the value of the member with this name.
+  /// - Returns: `false` if there is another value, which is read and dropped.
+  @discardableResult
+  package mutating func object(_ member: (inout JSONTextReader, String) throws -> Void) throws -> Bool {
+    guard try open(UInt8(ascii: "{")) else { return false }
+    if !take(UInt8(ascii: "}")) {
+      repeat {
+        let name = try string()
+        guard take(UInt8(ascii: ":")) else { throw Self.malformed }
+        try member(&self, name)
+      } while take(UInt8(ascii: ","))
+      guard take(UInt8(ascii: "}")) else { throw Self.malformed }
+    }
+    depth -= 1
+    return true
   }
 
-  private mutating func array(_ depth: Int) throws -> [ScriptValue] {
-    position += 1
-    var elements: [ScriptValue] = []
-    if take(UInt8(ascii: "]")) { return elements }
-    repeat { elements.append(try value(depth: depth + 1)) } while take(UInt8(ascii: ","))
-    guard take(UInt8(ascii: "]")) else { throw Self.malformed }
-    return elements
+  /// Reads an array.
+  ///
+  /// - Parameter element: reads the next element.
+  /// - Returns: `false` if there is another value, which is read and dropped.
+  @discardableResult
+  package mutating func array(_ element: (inout JSONTextReader) throws -> Void) throws -> Bool {
+    guard try open(UInt8(ascii: "[")) else { return false }
+    if !take(UInt8(ascii: "]")) {
+      repeat { try element(&self) } while take(UInt8(ascii: ","))
+      guard take(UInt8(ascii: "]")) else { throw Self.malformed }
+    }
+    depth -= 1
+    return true
   }
+
+  /// Begins an object or an array. If there is another value, it is read.
+  private mutating func open(_ bracket: UInt8) throws -> Bool {
+    guard take(bracket) else {
+      _ = try value()
+      return false
+    }
+    depth += 1
+    guard depth <= Self.depthLimit else { throw ScriptError.notPlainData("it is nested too deeply") }
+    return true
+  }
+
+  /// Reads a number; `nil` if it is not a whole number in the range of `Int`.
+  package mutating func int() throws -> Int? { Int(exactly: try number()) }
 
   private mutating func number() throws -> Double {
+    if let digits = shortNumber() { return digits }
     guard let start = bytes.baseAddress, position < bytes.count else { throw Self.malformed }
     return try (start + position).withMemoryRebound(to: CChar.self, capacity: bytes.count - position) { text in
       var end: UnsafeMutablePointer<CChar>?
@@ -85,9 +130,25 @@ struct PlainReader {
     }
   }
 
+  /// Reads a number of up to nine digits and nothing else, as most are.
+  private mutating func shortNumber() -> Double? {
+    var (end, number) = (position, 0)
+    while end < bytes.count, case let digit = Int(bytes[end]) - 48, (0...9).contains(digit) {
+      guard end - position < 9 else { return nil }
+      number = number * 10 + digit
+      end += 1
+    }
+    guard end > position, end < bytes.count, ![UInt8(ascii: "."), UInt8(ascii: "e")].contains(bytes[end]) else {
+      return nil
+    }
+    position = end
+    return Double(number)
+  }
+
   // MARK: Strings
 
-  private mutating func string() throws -> String {
+  /// Reads a string.
+  package mutating func string() throws -> String {
     guard take(UInt8(ascii: "\"")) else { throw Self.malformed }
     let start = position
     while position < bytes.count {

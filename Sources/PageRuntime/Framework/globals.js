@@ -1,0 +1,62 @@
+// The members of global objects that scripts expect and that the language does not have. A page's functions act for that
+// page, whoever calls them; a framework's own act for the page that is running.
+;(function (native) {
+  'use strict'
+
+  // Pages' scripts may change the classes later.
+  var apply = Function.prototype.call.bind(Function.prototype.apply)
+
+  // Calls a native function with these arguments and those of a call from an index on.
+  function pass (body, args, call, from) {
+    for (var index = from; index < call.length; index++) args[args.length] = call[index]
+    return apply(body, null, args)
+  }
+
+  function makeLog (page, level) {
+    return function () { pass(native.log, [page, level], arguments, 0) }
+  }
+
+  // `page` is the page's id; null for a framework.
+  function install (global, page, environment) {
+    if (environment !== undefined) global.WXEnvironment = environment
+    global.global = global
+    global.process = { env: { NODE_ENV: 'production' } }
+    global.atob = native.atob
+    global.btoa = native.btoa
+    global.nativeLog = function () { pass(native.nativeLog, [page], arguments, 0) }
+    global.console = {
+      log: makeLog(page, 'log'),
+      debug: makeLog(page, 'debug'),
+      info: makeLog(page, 'info'),
+      warn: makeLog(page, 'warn'),
+      error: makeLog(page, 'error')
+    }
+    global.setTimeout = function (body, delay) { return pass(native.setTimer, [page, false, body, delay], arguments, 2) }
+    global.setInterval = function (body, delay) { return pass(native.setTimer, [page, true, body, delay], arguments, 2) }
+    global.clearTimeout = global.clearInterval = function (timer) { native.clearTimer(page, timer) }
+    // Older frameworks store the functions themselves.
+    global.setTimeoutNative = function (callback, delay) {
+      native.setTimer(page, false, function () { global.setTimeoutCallback(callback) }, delay)
+    }
+  }
+
+  // Notes modules that the page asks for and that are not registered, whatever its framework reports. The built-in framework
+  // notes them itself.
+  function watchRequire (global, page) {
+    [global.weex, global].forEach(function (holder) {
+      var original = holder && holder.requireModule
+      if (typeof original !== 'function') return
+      holder.requireModule = function requireModule (name) {
+        native.noteModule(page, name)
+        return apply(original, holder, arguments)
+      }
+    })
+  }
+
+  // Makes a global object ready for a page; `members` are those that the framework gives it.
+  return function prepare (global, page, environment, members, isWatched) {
+    install(global, page, environment)
+    for (var name in members) global[name] = members[name]
+    if (isWatched) watchRequire(global, page)
+  }
+})
