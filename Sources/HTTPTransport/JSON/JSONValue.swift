@@ -63,13 +63,6 @@ public enum JSONValue: Hashable, Sendable, Codable {
     case .object(let value): try container.encode(value)
     }
   }
-
-  /// The JSON text in one line, with sorted members; `null` if it contains a number that JSON cannot represent.
-  package var text: [UInt8] {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    return (try? encoder.encode(self)).map { Array($0) } ?? Array("null".utf8)
-  }
 }
 
 /// A coding key that is known only at run time.
