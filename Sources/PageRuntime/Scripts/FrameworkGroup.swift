@@ -12,6 +12,8 @@ final class FrameworkGroup: Sendable {
   private let turns: FairGate<String>
   /// The modules and components that the framework was told of last.
   private let known = Mutex((modules: [String: ScriptValue](), components: [String: ScriptValue]()))
+  /// `true` if services run in the framework.
+  let hasServices = Atomic(false)
 
   /// A framework's files, in the order in which they are evaluated.
   typealias Source = [(name: String, text: String)]
@@ -201,26 +203,24 @@ final class FrameworkGroup: Sendable {
   ///   its own: they end with the page, and a framework that has set one does not set it again.
   @discardableResult
   func close(_ id: String) async -> Bool {
-    let turn = await turns.enter(for: id)
-    // Not earlier: entries that were waiting for their turn are to be stopped too.
-    await group.endInterruption()
-    let end = try? await enter(id, turn) { home, _ in
-      try home.global.invoke("destroyInstance", [home.reference(to: .string(id))])
-    }
-    let hasTimers = try? await group.perform { [framework] group in
-      let state = try FrameworkState.of(group.context(framework))
-      guard let page = state.pages.removeValue(forKey: id) else { return false }
+    let mayFollow = try? await inTurn(id) { [framework] group in
+      // Not earlier: entries that were waiting for their turn are to be stopped too.
+      group.endInterruption()
+      let home = try group.context(framework)
+      let state = try FrameworkState.of(home)
+      guard let page = state.pages[id] else { return false }
+      let end = state.entering(page) { try home.global.invoke("destroyInstance", [home.reference(to: .string(id))]) }
+      state.pages[id] = nil
       group.close(page.context)
-      return page.hasFrameworkTimers
+      return end.failure == nil && !page.hasFrameworkTimers
     }
-    guard let end, hasTimers == false else { return false }
-    return end.failure == nil
+    return mayFollow ?? false
   }
 
   private func enter(
-    _ id: String, _ turn: FairGate<String>.Pass? = nil, _ body: @Sendable (ScriptContext, PageScript) throws -> Void
+    _ id: String, _ body: @Sendable (ScriptContext, PageScript) throws -> Void
   ) async throws -> EntryOutcome {
-    try await inTurn(id, turn) { [framework] group in
+    try await inTurn(id) { [framework] group in
       let home = try group.context(framework)
       let state = try FrameworkState.of(home)
       guard let page = state.pages[id] else { throw ScriptError.closed }
@@ -229,12 +229,10 @@ final class FrameworkGroup: Sendable {
   }
 
   /// Enters the script when it is the page's turn.
-  ///
-  /// - Parameter turn: the turn, if the caller has it already.
   private func inTurn<Result: Sendable>(
-    _ id: String, _ turn: FairGate<String>.Pass? = nil, _ body: @Sendable (isolated ScriptGroup) throws -> Result
+    _ id: String, _ body: @Sendable (isolated ScriptGroup) throws -> Result
   ) async throws -> Result {
-    let turn = if let turn { turn } else { await turns.enter(for: id) }
+    let turn = await turns.enter(for: id)
     return try await group.perform { [turns, observer] group in
       observer?.began(id)
       defer {

@@ -1,4 +1,5 @@
 import ScriptEngine
+import Synchronization
 
 /// The services: scripts that add something to every page. Each calls
 /// `service.register(name, {create, refresh, destroy})`.
@@ -19,7 +20,9 @@ extension FrameworkGroup {
   ///
   /// - Returns: the errors, each with the service's name.
   func register(_ services: ServiceTable) async throws -> [ScriptException] {
-    try await group.perform { [framework] group in
+    let isEmpty = services.services.isEmpty
+    guard hasServices.exchange(!isEmpty, ordering: .relaxed) || !isEmpty else { return [] }
+    return try await group.perform { [framework] group in
       let home = try group.context(framework)
       let state = try FrameworkState.of(home)
       for (name, source) in state.services
