@@ -36,7 +36,7 @@ enum Benchmark {
   ) async throws {
     func isWanted(_ name: String) -> Bool { part == nil || part == name }
     if isWanted("store") { try await store(bundlectl: programs + "/bundlectl", folder: folder, rounds: rounds) }
-    if isWanted("pages") { try await pages(folder: folder, rounds: rounds) }
+    if isWanted("pages") { try await pages(programs + "/bare-engine", folder: folder, rounds: rounds) }
     if isWanted("host") { try host(programs + "/renderhost", folder: folder, rounds: max(3, rounds / 2)) }
     if isWanted("gateway") { try gateway(programs + "/renderhost", folder: folder, rounds: max(3, rounds / 2)) }
     if isWanted("render") { try render(programs + "/renderhost", folder: folder, rounds: max(3, rounds / 2)) }
@@ -86,9 +86,9 @@ enum Benchmark {
     print()
   }
 
-  private static func pages(folder: String, rounds: Int) async throws {
-    var table = Table("page", "time", "to a cold one", "aim")
-    try await PageBenchmark(folder: folder, rounds: rounds).run(&table)
+  private static func pages(_ engine: String, folder: String, rounds: Int) async throws {
+    var table = Table("page", "time", "to the bare engine", "aim")
+    try await PageBenchmark(engine: engine, folder: folder, rounds: rounds).run(&table)
     table.print()
     print()
   }

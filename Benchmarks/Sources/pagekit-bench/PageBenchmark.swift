@@ -1,8 +1,10 @@
 import Foundation
 import PageKit
 
-/// How fast pages open, each way beside a cold opening in the same run.
+/// How fast pages open, each way beside the bare script engine and a cold opening in the same run.
 struct PageBenchmark {
+  /// The program `bare-engine`.
+  let engine: String
   let folder: String
   let rounds: Int
 
@@ -22,12 +24,20 @@ struct PageBenchmark {
     let hosts = [
       ("cold", "", try Self.host(path) { ($0.ready, $0.kept) = (0, 0) }),
       ("framework booted", "", try Self.host(path) { ($0.primes, $0.kept) = (false, 0) }),
-      ("booted and primed", "", try Self.host(path) { $0.kept = 0 }),
-      ("hot: the bundle ran before", "0.2", try Self.host(path) { _ in }),
+      ("booted and primed", "at most 5", try Self.host(path) { $0.kept = 0 }),
+      ("hot: the bundle ran before", "at most 2", try Self.host(path) { _ in }),
     ]
     guard let url = PageURL("https://pages.example.com/page.js") else { return }
+    let file = path + "/page.js"
+    try Data(source.utf8).write(to: URL(fileURLWithPath: file))
+    var stub: [Double] = []
+    var framework: [Double] = []
     var times: [[Double]] = hosts.map { _ in [] }
     for round in 0...rounds * 3 {
+      if round > 0 {
+        stub.append(try bare("stub", file))
+        framework.append(try bare("framework", file, Self.framework))
+      }
       for (index, host) in hosts.enumerated() {
         await host.2.prepare()
         let page = await host.2.page()
@@ -36,12 +46,31 @@ struct PageBenchmark {
         if round > 0 { times[index].append(time) }
       }
     }
-    let cold = Measurement.median(times[0])
-    for (index, host) in hosts.enumerated() { add(host.0, times[index], cold, host.1, &table) }
-    try await prerendered(&table, path, cold)
+    let bare = Measurement.median(stub)
+    add("bare engine, a document that does nothing", stub, bare, "", &table)
+    add("bare engine, our framework without a host", framework, bare, "", &table)
+    for (index, host) in hosts.enumerated() { add(host.0, times[index], bare, host.1, &table) }
+    try await prerendered(&table, path, bare)
   }
 
-  private func prerendered(_ table: inout Table, _ path: String, _ cold: Double) async throws {
+  /// The seconds of a page in the bare engine.
+  private func bare(_ mode: String, _ bundle: String, _ files: [String] = []) throws -> Double {
+    let output = try Measurement.output([engine, mode, "60", bundle] + files)
+    guard let milliseconds = Double(output.trimmingCharacters(in: .whitespacesAndNewlines)) else {
+      throw Measurement.Failed(description: "bare-engine wrote \(output)")
+    }
+    return milliseconds / 1_000
+  }
+
+  /// The files of the built-in framework, in the order in which they are evaluated.
+  private static let framework = [
+    "commands", "nodes", "elements", "changes", "documents", "tasks", "pages", "sealing",
+  ].map { name in
+    URL(fileURLWithPath: #filePath).appending(path: "../../../../Sources/PageRuntime/Framework/\(name).js").standardized
+      .path
+  }
+
+  private func prerendered(_ table: inout Table, _ path: String, _ bare: Double) async throws {
     try Self.publish(path)
     let host = try PageHost(Self.configuration(path))
     _ = await host.preload().report()
@@ -53,7 +82,7 @@ struct PageBenchmark {
       times.append(try await Measurement.time(1) { page = try await host.open(url) })
       await page?.destroy()
     }
-    add("prerendered", times, cold, "0.02", &table)
+    add("prerendered", times, bare, "", &table)
   }
 
   private func cells(_ table: inout Table, _ path: String) async throws {
@@ -110,9 +139,9 @@ struct PageBenchmark {
       Figures.ratio(time / Measurement.median(alone)), "at most 1.2")
   }
 
-  private func add(_ name: String, _ times: [Double], _ cold: Double, _ aim: String, _ table: inout Table) {
+  private func add(_ name: String, _ times: [Double], _ bare: Double, _ aim: String, _ table: inout Table) {
     let time = Measurement.median(times)
-    table.add(name, Figures.time(time), Figures.ratio(time / cold), aim.isEmpty ? "" : "at most \(aim)")
+    table.add(name, Figures.time(time), Figures.ratio(time / bare), aim)
   }
 
   // MARK: Pages
