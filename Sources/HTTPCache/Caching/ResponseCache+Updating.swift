@@ -22,7 +22,7 @@ extension ResponseCache {
         logger.warning("a stored response cannot be updated: \(error)", metadata: ["key": "\(fresh.key)"])
       }
     }
-    let result = self.response(fresh, bytes: response.bytes)
+    let result = self.response(fresh, bytes: response.bytes, epoch: epoch)
     if !isStored {
       // It was removed meanwhile.
       memory.remove(fresh.key, ids: [fresh.id])
@@ -47,13 +47,15 @@ extension ResponseCache {
       userInfo: entry.head.userInfo)
     let fresh = ResponseEntry(
       id: entry.id, key: entry.key, head: head, digest: entry.digest, isKept: entry.isKept, storedAt: entry.storedAt)
-    return self.response(fresh, bytes: response.bytes)
+    return self.response(fresh, bytes: response.bytes, epoch: response.epoch)
   }
 
-  private func response(_ entry: ResponseEntry, bytes: [UInt8]?) -> CachedResponse {
+  /// - Parameter epoch: of the key before the store was asked: if the key was changed since then, the response does not
+  ///   come into memory with its bytes.
+  private func response(_ entry: ResponseEntry, bytes: [UInt8]?, epoch: UInt64) -> CachedResponse {
     // They may have come into memory since the response was looked up.
     let bytes = bytes ?? memory.variants(for: entry.key).first { $0.entry.id == entry.id }?.bytes
-    return CachedResponse(entry, bytes: bytes, policy: policy, epoch: memory.epoch(of: entry.key))
+    return CachedResponse(entry, bytes: bytes, policy: policy, epoch: epoch)
   }
 
   /// Marks what is stored for the keys: from now on it may not be used without asking.

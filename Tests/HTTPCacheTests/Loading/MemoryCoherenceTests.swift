@@ -62,6 +62,23 @@ struct MemoryCoherenceTests {
     }
   }
 
+  @Test("a confirmation of a response that was invalidated before it does not make the response fresh")
+  func lateConfirmation() async throws {
+    try await ResourceFixture.running { fixture in
+      fixture.serve("/a", "old", etag: "\"1\"", cacheControl: "max-age=60")
+      try await fixture.load("/a")
+      let hop = try fixture.hop(fixture.request("/a"))
+      fixture.cache.releaseMemory()
+      let found = try #require(await fixture.cache.responses(for: hop.key).first)
+      await fixture.cache.invalidate([hop.key])
+      let confirmed = fixture.cache.confirmed(found, fields: found.entry.head.fields, times: found.entry.head.times)
+      #expect(await fixture.cache.body(of: confirmed) != nil)
+      #expect(fixture.cache.responseInMemory(for: hop.key) == nil)
+      #expect(try await fixture.load("/a").source == .revalidated)
+      try await fixture.waitUntilIdle()
+    }
+  }
+
   @Test func whatIsReadWhileItIsRemovedIsNotThereAfterwards() async throws {
     try await whileReading { fixture in
       try await fixture.cache.removeAll()
