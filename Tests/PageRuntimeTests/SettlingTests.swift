@@ -76,10 +76,14 @@ import Testing
         again()
         """)
       try await fixture.origin.waitForRequests(1, to: "/slow")
-      let pending = await page.pendingWork(within: .milliseconds(1), timers: .seconds(7200))
-      #expect(!pending.isSettled)
-      #expect(pending.busyText == "1 request, 2 timers")
-      #expect(pending.unawaitedText == "")
+      // A timer that has ended and the one that its function set do not count together; a module sets it by a call.
+      for _ in 0..<100 {
+        let pending = await page.pendingWork(within: .milliseconds(1), timers: .seconds(7200))
+        #expect(!pending.isSettled)
+        #expect(pending.requests == 1)
+        #expect(pending.dueTimers + pending.calls == 2)
+        #expect(pending.unawaitedText == "")
+      }
       await page.destroy()
     }
   }
