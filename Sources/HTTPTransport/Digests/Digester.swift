@@ -63,6 +63,7 @@ private struct DigestAlgorithm: @unchecked Sendable {
   static let md5 = DigestAlgorithm("MD5")
   static let sha256 = DigestAlgorithm("SHA256")
 
+  /// `@unchecked Sendable`: the context is made once and not changed afterwards, and libcrypto locks it itself.
   private struct Library: @unchecked Sendable {
     let context: OpaquePointer?
 
