@@ -244,7 +244,7 @@ let package = Package(
     .testTarget(
       name: "WebSocketTransportTests",
       dependencies: [
-        "WebSocketTransport", "PageRuntime", "PageTesting", "TestServers",
+        "WebSocketTransport", "PageRuntime", "PageTesting", "TestServers", "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOWebSocket", package: "swift-nio"),
       ], swiftSettings: relaxed),
@@ -268,10 +268,12 @@ let package = Package(
         .product(name: "NIOEmbedded", package: "swift-nio"),
       ], swiftSettings: relaxed),
     .testTarget(
-      name: "AttackTests", dependencies: ["PageTesting", "TestServers", "RenderHostCommand"], swiftSettings: relaxed),
-    // Files, clocks and damage that several test targets need.
+      name: "AttackTests", dependencies: ["PageTesting", "TestServers", "TestSupport", "RenderHostCommand"],
+      swiftSettings: relaxed),
+    // Files, clocks, damage and programs that several test targets need.
     .target(
-      name: "TestSupport", dependencies: ["HTTPCaching", "HTTPTransport", "PageTesting"], path: "Tests/TestSupport",
+      name: "TestSupport", dependencies: ["CLinux", "HTTPCaching", "HTTPTransport", "PageTesting"],
+      path: "Tests/TestSupport",
       swiftSettings: relaxed),
     .testTarget(
       name: "HTTPTransportTests", dependencies: ["HTTPTransport", "PageTesting", "CCrypto"], swiftSettings: relaxed),
@@ -279,7 +281,7 @@ let package = Package(
     .target(
       name: "TestServers",
       dependencies: [
-        "CurlTransport", "PageTesting",
+        "CurlTransport", "PageTesting", "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),

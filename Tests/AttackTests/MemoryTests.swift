@@ -2,6 +2,7 @@ import Foundation
 import PageTesting
 import Synchronization
 import TestServers
+import TestSupport
 import Testing
 
 /// The memory that attacks cost the daemon, without its workers; the peaks are printed as a table.
@@ -72,11 +73,14 @@ struct MemoryTests {
       origin.serve("/huge", [UInt8](repeating: 66, count: 100 << 20), headers: [.cacheControl: "max-age=600"])
       let gateway = "http://" + (try await daemon.gateway())
       for clients in [1, 10] {
-        try await withThrowingTaskGroup(of: Int.self) { group in
+        try await withThrowingTaskGroup(of: String.self) { group in
           for _ in 0..<clients {
-            group.addTask { try await Tool.bytes(of: gateway + "/huge") }
+            group.addTask {
+              let arguments = ["-s", "-o", "/dev/null", "-w", "%{size_download}", gateway + "/huge"]
+              return try await RunningProgram("curl", arguments).result().output
+            }
           }
-          for try await count in group { #expect(count == 100 << 20) }
+          for try await count in group { #expect(count == "\(100 << 20)") }
         }
       }
       #expect(origin.requests(to: "/huge").count == 1)
@@ -127,24 +131,5 @@ struct MemoryTests {
       #expect(grown < Self.budget)
     }
     try await origin.stop()
-  }
-}
-
-/// Programs that the tests use.
-private enum Tool {
-  /// The number of bytes that curl(1) reads from a URL.
-  static func bytes(of url: String) async throws -> Int {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/curl")
-    process.arguments = ["-s", "-o", "/dev/null", "-w", "%{size_download}", url]
-    let pipe = Pipe()
-    process.standardOutput = pipe
-    return try await withCheckedThrowingContinuation { continuation in
-      process.terminationHandler = { _ in
-        let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        continuation.resume(returning: Int(text) ?? -1)
-      }
-      do { try process.run() } catch { continuation.resume(throwing: error) }
-    }
   }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import FoundationNetworking
 import PageTesting
+import TestSupport
 
 /// The daemon as a separate process that serves a folder.
 package struct Daemon {
@@ -14,15 +15,12 @@ package struct Daemon {
   }
 
   package let origin: String
-  package let process: Process
+  package let program: RunningProgram
   private let log: String
   private let session = URLSession(configuration: .ephemeral)
 
   /// renderhost, beside the test bundle.
-  package static var executable: String {
-    URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
-      .appendingPathComponent("renderhost").path
-  }
+  package static var executable: String { RunningProgram.built("renderhost") }
 
   /// - Parameters:
   ///   - bundles: the folder of bundles; `nil` for none.
@@ -34,27 +32,23 @@ package struct Daemon {
   ) async throws {
     let log = folder.file("log")
     try Data().write(to: URL(fileURLWithPath: log))
-    let output = FileHandle(forWritingAtPath: log)
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/bin/sh")
-    process.arguments =
+    let program = try RunningProgram(
+      "/bin/sh",
       ["-c", "\(shell); exec \"$0\" \"$@\"", executable] + (bundles.map { ["--bundles", $0] } ?? [])
-      + ["--store", folder.file("served"), "--listen", "127.0.0.1:0", "--workers", "2"] + flags
-    process.standardOutput = output
-    process.standardError = output
-    try process.run()
+        + ["--store", folder.file("served"), "--listen", "127.0.0.1:0", "--workers", "2"] + flags,
+      output: .file(log), error: .file(log))
     do {
       let daemon = Daemon(
-        origin: "http://" + (try await address(in: log, behind: "Listening")), process: process, log: log)
+        origin: "http://" + (try await address(in: log, behind: "Listening")), program: program, log: log)
       if isReady { try await daemon.until("/readyz is 200") { try await daemon.get("/readyz").status == 200 } }
       try await body(daemon)
     } catch {
-      kill(process.processIdentifier, SIGKILL)
-      process.waitUntilExit()
+      program.send(SIGKILL)
+      _ = await program.result()
       throw error
     }
-    if process.isRunning { process.terminate() }
-    process.waitUntilExit()
+    program.send(SIGTERM)
+    _ = await program.result()
   }
 
   package func port() throws -> Int {
@@ -113,7 +107,7 @@ package struct Daemon {
 
   /// The daemon's memory without its workers', each shared page divided by the number of its users.
   package func proportionalBytes() throws -> Int {
-    let text = try String(contentsOfFile: "/proc/\(process.processIdentifier)/smaps_rollup", encoding: .utf8)
+    let text = try String(contentsOfFile: "/proc/\(program.identifier)/smaps_rollup", encoding: .utf8)
     let line = text.split(separator: "\n").first { $0.hasPrefix("Pss:") }
     guard let kilobytes = line?.split(separator: " ").dropFirst().first.flatMap({ Int($0) }) else {
       throw NotRunning(log: "smaps_rollup: \(text)")

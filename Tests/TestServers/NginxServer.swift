@@ -4,6 +4,7 @@ import HTTPTransport
 import HTTPTypes
 import PageTesting
 import Synchronization
+import TestSupport
 
 /// A real web server for a test: TLS and HTTP/2 on 127.0.0.1, with all of its files in its own folder.
 ///
@@ -17,6 +18,7 @@ package final class NginxServer: Sendable {
   private let reservation: FaultOrigin
   private let folder: TemporaryDirectory
   private let nginx: RunningProgram
+  private let input = Pipe()
 
   package var port: Int { reservation.port }
 
@@ -61,7 +63,7 @@ package final class NginxServer: Sendable {
       [
         "-c", "\"$@\" & read -r line; kill -KILL $!", "sh", Self.path, "-p", folder.path, "-c",
         folder.file("nginx.conf"), "-e", folder.file("error.log"),
-      ])
+      ], input: .pipe(input))
   }
 
   /// The URL of one of its files.
@@ -79,7 +81,8 @@ package final class NginxServer: Sendable {
   }
 
   private func stop() async {
-    await nginx.stop()
+    try? input.fileHandleForWriting.close()
+    _ = await nginx.result()
     try? await reservation.stop()
   }
 
@@ -159,18 +162,11 @@ package final class NginxServer: Sendable {
       "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
     ]
     let authority = ["-extensions", "authority", "-keyout", folder.file("ca.key"), "-out", folder.file("ca.pem")]
-    try await RunningProgram("/usr/bin/env", ["openssl"] + shared + authority).succeed()
+    try await RunningProgram("openssl", shared + authority).succeed()
     let server = [
       "-extensions", "server", "-CA", folder.file("ca.pem"), "-CAkey", folder.file("ca.key"), "-subj", "/CN=127.0.0.1",
       "-keyout", folder.file("server.key"), "-out", folder.file("server.pem"),
     ]
-    try await RunningProgram("/usr/bin/env", ["openssl"] + shared + server).succeed()
+    try await RunningProgram("openssl", shared + server).succeed()
   }
-}
-
-struct ProgramError: Error, CustomStringConvertible {
-  let program: String
-  let reason: String
-
-  var description: String { "\(program): \(reason)" }
 }

@@ -2,6 +2,7 @@ import PageRuntime
 import PageTesting
 import Synchronization
 import TestServers
+import TestSupport
 import Testing
 
 @testable import WebSocketTransport
@@ -170,9 +171,9 @@ struct WebSocketTransportTests {
     let folder = try TemporaryDirectory()
     let paths = (certificate: folder.file("server.pem"), key: folder.file("server.key"))
     try await RunningProgram(
-      "/usr/bin/env",
+      "openssl",
       [
-        "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+        "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
         "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", paths.key, "-out",
         paths.certificate,
       ]

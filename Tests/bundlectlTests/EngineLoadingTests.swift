@@ -28,11 +28,11 @@ struct EngineLoadingTests {
       site.origin.hold("/b/a.js")
       let run = try Command.start(["preload", "--manifest", site.manifest, "--store", site.store])
       try await site.origin.waitForRequests(1, to: "/b/a.js")
-      let pid = run.process.processIdentifier
+      let pid = run.identifier
       #expect(try LoadedLibraries.contain("libcurl", in: pid))
       #expect(try !LoadedLibraries.contain(LoadedLibraries.engine, in: pid))
       site.origin.release("/b/a.js")
-      #expect(try await run.result().status == 0)
+      #expect(await run.result().status == 0)
     }
   }
 
@@ -44,13 +44,13 @@ struct EngineLoadingTests {
       site.origin.hold("/slow.json")
       let run = try Command.start(["render", site.folder.file("a.js"), "--store", site.store])
       try await site.origin.waitForRequests(1, to: "/slow.json")
-      let pid = run.process.processIdentifier
+      let pid = run.identifier
       #expect(try !LoadedLibraries.contain(LoadedLibraries.engine, in: pid))
       let workers = try Self.children(of: pid)
       #expect(workers.count == 1)
       for worker in workers { #expect(try LoadedLibraries.contain(LoadedLibraries.engine, in: worker)) }
       site.origin.release("/slow.json")
-      #expect(try await run.result().status == 0)
+      #expect(await run.result().status == 0)
     }
   }
 
@@ -62,9 +62,9 @@ struct EngineLoadingTests {
       site.origin.hold("/slow.json")
       let run = try Command.start(["render", site.folder.file("a.js"), "--store", site.store, "--in-process"])
       try await site.origin.waitForRequests(1, to: "/slow.json")
-      #expect(try LoadedLibraries.contain(LoadedLibraries.engine, in: run.process.processIdentifier))
+      #expect(try LoadedLibraries.contain(LoadedLibraries.engine, in: run.identifier))
       site.origin.release("/slow.json")
-      #expect(try await run.result().status == 0)
+      #expect(await run.result().status == 0)
     }
   }
 

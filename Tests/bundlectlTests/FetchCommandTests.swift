@@ -142,7 +142,7 @@ struct FetchCommandTests {
         try await Task.sleep(for: .milliseconds(10))
       }
       running.send(SIGINT)
-      let result = try await running.result()
+      let result = await running.result()
       #expect(result.status == 130 && !result.wasKilled)
       #expect(try String(contentsOfFile: site.folder.file("files/out"), encoding: .utf8) == "precious")
       #expect(try FileManager.default.contentsOfDirectory(atPath: site.folder.file("files")) == ["out"])

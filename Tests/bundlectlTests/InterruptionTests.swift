@@ -13,7 +13,7 @@ struct InterruptionTests {
       let run = try Command.start(["preload", "--manifest", site.manifest, "--store", site.store, "--json", "-j", "1"])
       try await site.origin.waitForRequests(1, to: "/b/b.js")
       run.send(SIGINT)
-      let result = try await run.result()
+      let result = await run.result()
       #expect(result.status == 130)
       #expect(try result.json["downloaded"] as? Int == 1)
       site.origin.release("/b/b.js")
@@ -58,7 +58,7 @@ private struct KillRound {
     // The kill comes at a random time on purpose.
     try await Task.sleep(for: delay)
     run.send(SIGKILL)
-    let result = try await run.result()
+    let result = await run.result()
     try check(requestsAfter: seen, complete: complete, number)
     try await checkStore(number)
     if result.wasKilled {

@@ -203,7 +203,7 @@ struct PreloadCommandTests {
         try Command.start(["preload", "--manifest", site.manifest, "--store", site.store, "--json"])
       }
       for run in runs {
-        let result = try await run.result()
+        let result = await run.result()
         #expect(result.status == 0, "\(result.output)\(result.error)")
       }
       let verify = try await Command.run("verify", "--store", site.store, "--json").json

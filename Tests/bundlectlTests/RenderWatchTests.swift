@@ -31,7 +31,7 @@ struct RenderWatchTests {
       while !found.contains(text) {
         guard .now < deadline else { throw Timeout(found: found) }
         try await Task.sleep(for: .milliseconds(20))
-        found = ((try? String(contentsOfFile: output, encoding: .utf8)) ?? "") + running.errorSoFar
+        found = ((try? String(contentsOfFile: output, encoding: .utf8)) ?? "") + running.text(of: .error)
       }
     }
     do {
@@ -41,7 +41,7 @@ struct RenderWatchTests {
       throw error
     }
     running.send(SIGINT)
-    _ = try await running.result()
+    _ = await running.result()
   }
 
   @Test("a changed file is rendered again, whether written or replaced")
@@ -87,8 +87,8 @@ struct RenderWatchTests {
         ["render", site.folder.file("a.js"), "--watch", "--ephemeral", "-o", site.folder.file("out.txt")],
         environment: environment)
       let deadline = ContinuousClock.now + .seconds(60)
-      while !watching.errorSoFar.contains("written to") {
-        guard .now < deadline else { throw Timeout(found: watching.errorSoFar) }
+      while !watching.text(of: .error).contains("written to") {
+        guard .now < deadline else { throw Timeout(found: watching.text(of: .error)) }
         try await Task.sleep(for: .milliseconds(20))
       }
       let rendering = try Command.start(
@@ -96,7 +96,7 @@ struct RenderWatchTests {
       try await site.origin.waitForRequests(1, to: "/slow.json")
       for running in [watching, rendering] {
         running.send(signal)
-        let result = try await running.result(within: .seconds(30))
+        let result = await running.result(within: .seconds(30))
         #expect((result.status, result.wasKilled) == (130, false))
       }
       #expect(try FileManager.default.contentsOfDirectory(atPath: site.folder.file("tmp")) == ["x"])

@@ -48,8 +48,8 @@ struct RenderWorkerTests {
       let path = site.folder.file("hostile.js")
       // A page that allocates must reach the memory limit first, however slow the machine is.
       let time = page.reason == Hostile.time ? "500ms" : "60s"
-      let result = try await MeasuredCommand.run(
-        ["render", path, "--store", site.store, "--memory", "256MB", "--page-time", time])
+      let result = try await Command.run(
+        "render", path, "--store", site.store, "--memory", "256MB", "--page-time", time)
       #expect(result.status == 1)
       #expect(result.error.hasPrefix("bundlectl: \(path) was stopped: "), "\(result.error)")
       #expect(result.error.split(separator: "\n").count == 1, "\(result.error)")

@@ -1,6 +1,6 @@
 import Foundation
 import Synchronization
-import Testing
+import TestSupport
 
 /// A `PageOpenerTool` process, which opens pages of a store on command and can be killed.
 final class OpenerProcess: Sendable {
@@ -9,7 +9,7 @@ final class OpenerProcess: Sendable {
     var lines: [String] = []
   }
 
-  private let process: Process
+  private let program: RunningProgram
   private let input = Pipe()
   private let output = Mutex(Output())
   /// Ends with the first lines of output.
@@ -25,19 +25,14 @@ final class OpenerProcess: Sendable {
   }
 
   private init(_ arguments: [String]) throws {
-    process = Process()
-    process.executableURL = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
-      .deletingLastPathComponent().appendingPathComponent("PageOpenerTool")
-    process.arguments = arguments
-    let pipe = Pipe()
-    (process.standardInput, process.standardOutput) = (input, pipe)
     let (first, sayFirst) = AsyncStream.makeStream(of: Void.self)
     let (end, sayEnd) = AsyncStream.makeStream(of: Void.self)
     (self.first, self.end) = (first, end)
     // Writing to a process that has ended must not end this one.
     signal(SIGPIPE, SIG_IGN)
-    try process.run()
-    try? pipe.fileHandleForWriting.close()
+    let pipe = Pipe()
+    program = try RunningProgram(
+      RunningProgram.built("PageOpenerTool"), arguments, input: .pipe(input), output: .pipe(pipe))
     Thread.detachNewThread { [self, reading = pipe.fileHandleForReading] in
       while case let data = reading.availableData, !data.isEmpty {
         take(Array(data))
@@ -74,9 +69,8 @@ final class OpenerProcess: Sendable {
   ///
   /// - Returns: `true` if it was alive until then.
   func kill() async -> Bool {
-    Foundation.kill(process.processIdentifier, SIGKILL)
+    program.send(SIGKILL)
     for await _ in end {}
-    process.waitUntilExit()
-    return process.terminationReason == .uncaughtSignal
+    return await program.result().wasKilled
   }
 }

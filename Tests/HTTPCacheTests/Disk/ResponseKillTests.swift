@@ -9,11 +9,6 @@ import Testing
 
 /// A process that stores responses from eight tasks is killed many times in a row.
 struct ResponseKillTests {
-  private static var tool: URL {
-    URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
-      .appendingPathComponent("ResponseWriterTool")
-  }
-
   @Test("no kill makes a response visible that was not stored completely")
   func kills() async throws {
     let folder = try TemporaryDirectory()
@@ -48,14 +43,9 @@ struct ResponseKillTests {
 
   /// - Returns: whether it was killed while it stored.
   private func run(_ cache: String, _ durable: String, _ round: Int, after delay: Duration) async throws -> Bool {
-    let process = Process()
-    process.executableURL = Self.tool
-    process.arguments = [cache, durable, "\(round)"]
     let output = Pipe()
-    process.standardOutput = output
-    let (ended, end) = AsyncStream.makeStream(of: Void.self)
-    process.terminationHandler = { _ in end.finish() }
-    try process.run()
+    let writer = try RunningProgram(
+      RunningProgram.built("ResponseWriterTool"), [cache, durable, "\(round)"], output: .pipe(output))
     await withCheckedContinuation { started in
       // Nothing comes where it has ended.
       Thread.detachNewThread { [reading = output.fileHandleForReading] in
@@ -65,8 +55,7 @@ struct ResponseKillTests {
     }
     // The kill comes at a random point in time: that is what this test is about.
     try await Task.sleep(for: delay)
-    kill(process.processIdentifier, SIGKILL)
-    for await _ in ended {}
-    return process.terminationReason == .uncaughtSignal
+    writer.send(SIGKILL)
+    return await writer.result().wasKilled
   }
 }

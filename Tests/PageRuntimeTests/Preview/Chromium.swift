@@ -1,5 +1,6 @@
 import Foundation
 import PageTesting
+import TestSupport
 
 /// A headless browser that measures a document.
 struct Chromium {
@@ -61,39 +62,19 @@ struct Chromium {
     if !guarded { html = html.replacing("http-equiv", with: "data-was") }
     let file = folder.file("page.html")
     try Data(html.utf8).write(to: URL(fileURLWithPath: file))
-    let text = try await run(
+    let chromium = try RunningProgram(
       program,
       [
         "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
         "--disable-background-networking", "--user-data-dir=\(folder.file("profile"))",
         "--window-size=\(width),\(height)", "--dump-dom", "file://\(file)",
-      ], output: folder.file("dom"))
+      ])
+    let text = await chromium.result(within: .seconds(120)).output
     guard let start = text.firstRange(of: "<pre id=\"measured\">")?.upperBound,
       let end = text[start...].firstRange(of: "</pre>")?.lowerBound,
       let data = Data(base64Encoded: String(text[start..<end]))
     else { throw Failure(description: "chromium measured nothing: \(text.suffix(300))") }
     return try JSONDecoder().decode(Page.self, from: data)
-  }
-
-  private static func run(_ program: String, _ arguments: [String], output: String) async throws -> String {
-    _ = FileManager.default.createFile(atPath: output, contents: nil)
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: program)
-    process.arguments = arguments
-    process.standardInput = FileHandle.nullDevice
-    process.standardOutput = FileHandle(forWritingAtPath: output)
-    process.standardError = FileHandle.nullDevice
-    let (ended, continuation) = AsyncStream.makeStream(of: Void.self)
-    process.terminationHandler = { _ in continuation.finish() }
-    try process.run()
-    let identifier = process.processIdentifier
-    let alarm = Task {
-      try await Task.sleep(for: .seconds(120))
-      kill(identifier, SIGKILL)
-    }
-    for await _ in ended {}
-    alarm.cancel()
-    return String(decoding: FileManager.default.contents(atPath: output) ?? Data(), as: UTF8.self)
   }
 
   private static let script = """

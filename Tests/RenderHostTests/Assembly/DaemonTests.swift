@@ -50,9 +50,8 @@ struct DaemonTests {
       #expect(!status.text.contains("file:"))
       let metrics = try await daemon.get("/metrics")
       #expect(metrics.text.contains(#"renderhost_answers_total{kind="bundle""#))
-      daemon.process.terminate()
-      daemon.process.waitUntilExit()
-      #expect(daemon.process.terminationStatus == 0)
+      daemon.program.send(SIGTERM)
+      #expect(await daemon.program.result().status == 0)
     }
   }
 
@@ -73,9 +72,8 @@ struct DaemonTests {
         #expect(try await daemon.get(path).status == 404, "\(path)")
       }
       #expect(try await daemon.post("/pages", #"{"name":"home"}"#).status == 404)
-      daemon.process.terminate()
-      daemon.process.waitUntilExit()
-      #expect(daemon.process.terminationStatus == 0)
+      daemon.program.send(SIGTERM)
+      #expect(await daemon.program.result().status == 0)
     }
   }
 
@@ -173,7 +171,7 @@ struct DaemonTests {
     try Self.write(Self.bundle("hello"), to: folder.file("bundles/home.js"))
     try await Daemon.running(folder.file("bundles"), folder) { daemon in
       func descriptors() throws -> Int {
-        try FileManager.default.contentsOfDirectory(atPath: "/proc/\(daemon.process.processIdentifier)/fd").count
+        try FileManager.default.contentsOfDirectory(atPath: "/proc/\(daemon.program.identifier)/fd").count
       }
       try await daemon.until("two workers are ready") { try await daemon.workers().count == 2 }
       _ = try await daemon.get("/render?name=home")
@@ -226,11 +224,11 @@ struct DaemonTests {
       try await daemon.until("somebody watches") {
         try await daemon.get("/metrics").text.contains("renderhost_http_requests_in_flight 3")
       }
-      daemon.process.terminate()
+      daemon.program.send(SIGTERM)
       // Their streams end, and the daemon with them, long before the time limit.
-      try await daemon.until("it has ended") { !daemon.process.isRunning }
+      try await daemon.until("it has ended") { !daemon.program.isRunning }
       _ = try? await (events, releases)
-      #expect(daemon.process.terminationStatus == 0)
+      #expect(await daemon.program.result().status == 0)
     }
   }
 }

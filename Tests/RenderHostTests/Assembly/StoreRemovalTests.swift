@@ -54,7 +54,7 @@ struct StoreRemovalTests {
           #expect(ready.status == 503 && ready.text.contains("the store was removed"), "\(ready.text)")
         }
         try await origin.acceptConnections()
-        kill(daemon.process.processIdentifier, SIGHUP)
+        daemon.program.send(SIGHUP)
         try await daemon.until("all are served again") {
           for number in 0..<8 {
             guard try await daemon.get("/bundles/b\(number).js").text == Self.text(number) else { return false }

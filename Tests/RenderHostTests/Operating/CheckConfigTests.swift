@@ -1,5 +1,6 @@
 import Foundation
 import PageTesting
+import TestServers
 import Testing
 
 @testable import RenderHost
@@ -11,7 +12,7 @@ struct CheckConfigTests {
     let file = folder.file("c.json")
     try Data(#"{"max-pages": 7, "workers": 3}"#.utf8).write(to: URL(fileURLWithPath: file))
     let result = try await Tool.run(
-      Tool.renderhost, "--check-config", "--bundles", folder.path, "--config", file,
+      Daemon.executable, "--check-config", "--bundles", folder.path, "--config", file,
       environment: ["RENDERHOST_WORKERS": "5", "RENDERHOST_ADMIN_TOKEN": "0123456789abcdef", "RENDERHOST_ODD": "1"])
     #expect(result.status == 0, "\(result.error)")
     let lines = result.output.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
@@ -38,10 +39,10 @@ struct CheckConfigTests {
       (["--bundles", "/", "--framework", "View=/etc/hostname"], "TYPE of Vanilla, Vue, Rax or Weex"),
     ])
   func invalidSettings(_ arguments: [String], _ named: String) async throws {
-    let result = try await Tool.Running([Tool.renderhost, "--check-config"] + arguments).result()
+    let result = try await Tool.start(Daemon.executable, ["--check-config"] + arguments).result()
     #expect(result.status == 1 && result.error.contains(named), "\(result)")
     // --check-config checks the settings that would be run.
-    let run = try await Tool.Running([Tool.renderhost] + arguments).result()
+    let run = try await Tool.start(Daemon.executable, arguments).result()
     #expect(run.status == 1 && run.error.contains(named), "\(run)")
   }
 
@@ -53,7 +54,7 @@ struct CheckConfigTests {
       (["--listen", "0.0.0.0:80", "--admin-listen", "[::1]:9090"], "[::1]:9090", "--admin-listen"),
     ])
   func adminAddress(_ arguments: [String], _ address: String, _ source: String) async throws {
-    let result = try await Tool.Running([Tool.renderhost, "--check-config", "--bundles", "/"] + arguments).result()
+    let result = try await Tool.start(Daemon.executable, ["--check-config", "--bundles", "/"] + arguments).result()
     let lines = result.output.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
     #expect(result.status == 0 && lines.contains(["admin-listen", address, source]), "\(result)")
   }
@@ -61,7 +62,7 @@ struct CheckConfigTests {
   @Test("routes that answer everybody are a warning")
   func publicWarnings() async throws {
     let result = try await Tool.run(
-      Tool.renderhost, "--check-config", "--bundles", "/", "--listen", "0.0.0.0:80", "--public", "pages,metrics",
+      Daemon.executable, "--check-config", "--bundles", "/", "--listen", "0.0.0.0:80", "--public", "pages,metrics",
       "--insecure-admin")
     #expect(result.status == 0 && result.error.contains("pages and metrics answer everybody who can reach 0.0.0.0:80"))
     let lines = result.output.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
@@ -71,7 +72,7 @@ struct CheckConfigTests {
 
   @Test("an unknown flag is wrong usage")
   func unknownFlag() async throws {
-    let result = try await Tool.run(Tool.renderhost, "--bundle", "/")
+    let result = try await Tool.run(Daemon.executable, "--bundle", "/")
     #expect(result.status == 64 && result.error.contains("--bundles"))
   }
 }

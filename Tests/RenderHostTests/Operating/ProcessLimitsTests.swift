@@ -166,7 +166,7 @@ struct ProcessLimitsTests {
 
 extension Daemon {
   fileprivate func open() throws -> [String] {
-    let folder = "/proc/\(process.processIdentifier)/fd"
+    let folder = "/proc/\(program.identifier)/fd"
     return try FileManager.default.contentsOfDirectory(atPath: folder).compactMap {
       try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\($0)")
     }

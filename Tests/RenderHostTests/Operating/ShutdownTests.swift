@@ -133,14 +133,15 @@ struct ShutdownTests {
   @Test("a signal ends the daemon with status 0", arguments: [SIGTERM, SIGINT])
   func signals(_ signal: Int32) async throws {
     let folder = try TemporaryDirectory()
-    let daemon = try Tool.Running(
+    let daemon = try Tool.start(
+      Daemon.executable,
       [
-        Tool.renderhost, "--bundles", folder.path, "--store", folder.file("store"), "--listen", "127.0.0.1:0",
+        "--bundles", folder.path, "--store", folder.file("store"), "--listen", "127.0.0.1:0",
         "--log-format", "json",
       ])
-    try await daemon.wait(for: "error") { $0.contains(#""message":"Listening""#) }
+    try await daemon.wait(for: .error) { $0.contains(#""message":"Listening""#) }
     daemon.send(signal)
-    #expect(try await daemon.result().status == 0)
+    #expect(await daemon.result().status == 0)
   }
 
   @Test("systemd is notified when the daemon is ready")
@@ -149,13 +150,14 @@ struct ShutdownTests {
     let socket = try NotifySocket(path: folder.file("notify"))
     try await FaultOrigin.running { (origin: FaultOrigin) async throws -> Void in
       origin.always("/manifest.json", .status(503))
-      let daemon = try Tool.Running(
+      let daemon = try Tool.start(
+        Daemon.executable,
         [
-          Tool.renderhost, "--manifest", origin.url(for: "/manifest.json"), "--follow", "1", "--workers", "1",
+          "--manifest", origin.url(for: "/manifest.json"), "--follow", "1", "--workers", "1",
           "--store", folder.file("store"), "--listen", "127.0.0.1:0",
         ],
         environment: ["NOTIFY_SOCKET": socket.path, "WATCHDOG_USEC": "200000"])
-      try await daemon.wait(for: "error") { $0.contains("Listening") }
+      try await daemon.wait(for: .error) { $0.contains("Listening") }
       // Meanwhile it reports the reason, and notifies the watchdog.
       try await socket.hear { heard in
         heard.contains { $0.hasPrefix("STATUS=Not ready: ") && $0.contains("manifest.json") }
@@ -163,7 +165,7 @@ struct ShutdownTests {
       }
       // A SIGHUP does not make it ready.
       daemon.send(SIGHUP)
-      try await daemon.wait(for: "error") { $0.contains("The new launch failed") }
+      try await daemon.wait(for: .error) { $0.contains("The new launch failed") }
       #expect(!socket.soFar.contains("READY=1"))
       origin.serve("/home.js", Array("// home".utf8))
       let digests = try ContentDigests(of: Array("// home".utf8))
@@ -173,7 +175,7 @@ struct ShutdownTests {
       origin.always("/manifest.json", .normal)
       try await socket.hear { $0.contains("READY=1") && $0.contains("STATUS=Ready") }
       daemon.send(SIGTERM)
-      #expect(try await daemon.result().status == 0)
+      #expect(await daemon.result().status == 0)
     }
   }
 
@@ -182,9 +184,10 @@ struct ShutdownTests {
     let folder = try TemporaryDirectory()
     let socket = try NotifySocket(path: folder.file("notify"))
     try DaemonTests.write("// home", to: folder.file("bundles/home.js"))
-    let daemon = try Tool.Running(
+    let daemon = try Tool.start(
+      Daemon.executable,
       [
-        Tool.renderhost, "--bundles", folder.file("bundles"), "--store", folder.file("store"), "--listen",
+        "--bundles", folder.file("bundles"), "--store", folder.file("store"), "--listen",
         "127.0.0.1:0",
       ],
       environment: ["NOTIFY_SOCKET": socket.path, "WATCHDOG_USEC": "200000"])
@@ -195,7 +198,7 @@ struct ShutdownTests {
       heard.contains { $0.hasPrefix("RELOADING=1\nMONOTONIC_USEC=") } && heard.filter { $0 == "READY=1" }.count == 2
     }
     daemon.send(SIGTERM)
-    #expect(try await daemon.result().status == 0)
+    #expect(await daemon.result().status == 0)
     try await socket.hear { $0.contains("STOPPING=1") }
   }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import PageTesting
 import TestServers
+import TestSupport
 import Testing
 
 @testable import RenderHost
@@ -62,21 +63,27 @@ struct TLSTests {
     let live = TLSFiles(certificate: folder.file("live.crt"), privateKey: folder.file("live.key"))
     try install(first, as: live)
     let host = try await LiveHost(settings(live))
-    let open = try Tool.Conversation("openssl", "s_client", "-quiet", "-connect", "127.0.0.1:\(host.port)")
-    try open.say("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
-    try await open.hear("alive", times: 1)
+    let input = Pipe()
+    let open = try RunningProgram(
+      "openssl", ["s_client", "-quiet", "-connect", "127.0.0.1:\(host.port)"], input: .pipe(input))
+    func ask() throws {
+      try input.fileHandleForWriting.write(contentsOf: Data("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n".utf8))
+    }
+    try ask()
+    try await open.wait(for: .output) { $0.ranges(of: "alive").count >= 1 }
 
     try install(second, as: live)
     await host.hangUp()
     #expect(try await handshake(host.port).contains("two"))
-    try open.say("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
-    try await open.hear("alive", times: 2)
+    try ask()
+    try await open.wait(for: .output) { $0.ranges(of: "alive").count >= 2 }
 
     // Files that cannot be used change nothing.
     try Data("no certificate".utf8).write(to: URL(fileURLWithPath: live.certificate))
     await host.hangUp()
     #expect(try await handshake(host.port).contains("two"))
-    await open.stop()
+    open.send(SIGKILL)
+    _ = await open.result()
     try await host.stop()
   }
 

@@ -36,7 +36,7 @@ struct MixedTrafficTests {
     try await Daemon.running(bundles, folder, ["--page-time", "1"]) { daemon in
       let tally = Tally()
       let end = ContinuousClock.now + Traffic.duration
-      let pid = daemon.process.processIdentifier
+      let pid = daemon.program.identifier
       var early: Int64 = 0
       try await withThrowingTaskGroup(of: Void.self) { group in
         for _ in 0..<2 { group.addTask { try await Self.read(daemon, tally, until: end) } }

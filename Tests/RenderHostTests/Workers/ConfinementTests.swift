@@ -13,8 +13,8 @@ import Testing
 
     init(_ flags: String..., as user: [String] = []) async throws {
       // The folder for temporary files may belong to root.
-      let output = try await Tool.Running(
-        user + [Daemon.executable, "worker", "--check", "--json"] + flags, environment: ["TMPDIR": "/tmp"]
+      let output = try await Tool.start(
+        "env", user + [Daemon.executable, "worker", "--check", "--json"] + flags, environment: ["TMPDIR": "/tmp"]
       ).result()
       status = output.status
       result = try JSONDecoder().decode(ConfinementCheck.Result.self, from: Data(output.output.utf8))
@@ -72,7 +72,7 @@ import Testing
       ["--chek"], ["--check", "--without"], ["--check", "--without", "nothing"], [],
     ])
   func unknownFlag(_ arguments: [String]) async throws {
-    let output = try await Tool.Running([Daemon.executable, "worker"] + arguments).result()
+    let output = try await Tool.start(Daemon.executable, ["worker"] + arguments).result()
     #expect(output.status == 64 && output.error.contains(ConfinementCheck.usage))
   }
 

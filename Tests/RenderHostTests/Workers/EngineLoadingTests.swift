@@ -15,7 +15,7 @@ struct EngineLoadingTests {
     try await Daemon.running(nil, folder, flags) { daemon in
       let gateway = "http://" + (try await daemon.gateway())
       #expect(try await daemon.get("/a", at: gateway).text == "body")
-      let pid = daemon.process.processIdentifier
+      let pid = daemon.program.identifier
       #expect(try LoadedLibraries.contain("libcurl", in: pid))
       #expect(try !LoadedLibraries.contain(LoadedLibraries.engine, in: pid))
     }
@@ -30,7 +30,7 @@ struct EngineLoadingTests {
     try Data(Script.counter.utf8).write(to: URL(fileURLWithPath: bundles + "/counter.js"))
     try await Daemon.running(bundles, folder) { daemon in
       #expect(try await daemon.get("/render?name=counter").status == 200)
-      #expect(try !LoadedLibraries.contain(LoadedLibraries.engine, in: daemon.process.processIdentifier))
+      #expect(try !LoadedLibraries.contain(LoadedLibraries.engine, in: daemon.program.identifier))
       let workers = try await daemon.workers()
       #expect(!workers.isEmpty)
       for worker in workers { #expect(try LoadedLibraries.contain(LoadedLibraries.engine, in: worker)) }
