@@ -157,7 +157,7 @@ let package = Package(
     .target(
       name: "PageWorkers",
       dependencies: [
-        "PageKit", "PageRuntime", "CLinux",
+        "HTTPTransport", "PageKit", "PageRuntime", "CLinux",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),

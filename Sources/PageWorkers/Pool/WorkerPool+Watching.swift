@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTransport
 import PageKit
 
 extension WorkerPool {
@@ -7,13 +8,46 @@ extension WorkerPool {
   /// The time between two requests to a worker to release memory.
   private static let reliefPause: Duration = .seconds(2)
 
-  /// Samples every worker periodically, until the task is cancelled or the pool stops.
+  /// The number of samples without a page after which the workers are sampled less often: a worker gives back memory
+  /// until a second after its last page.
+  private static let quietSamples = 40
+  /// The time between two samples of workers without pages; one that was taken over must not grow unseen.
+  private static let quietInterval: Duration = .seconds(1)
+
+  /// Samples every worker periodically, until the task is cancelled or the pool stops; less often while no page is open,
+  /// until something changes.
   func watch() async {
+    var quiet = 0
     while !isStopping, !Task.isCancelled {
       for id in workers.keys.sorted() { look(at: id) }
       retireSurplus()
-      try? await Task.sleep(for: configuration.watchInterval)
+      quiet = isWithoutPages ? quiet + 1 : 0
+      if quiet < Self.quietSamples {
+        try? await Task.sleep(for: configuration.watchInterval)
+      } else {
+        isQuiet = true
+        await waitForChange(atMost: Self.quietInterval)
+        isQuiet = false
+      }
     }
+  }
+
+  private func waitForChange(atMost limit: Duration) async {
+    let seen = changes.count
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { try? await Task.sleep(for: limit) }
+      group.addTask { [changes] in await changes.wait(beyond: seen) }
+      await group.next()
+      group.cancelAll()
+    }
+  }
+
+  /// `true` if every worker is ready and has no page.
+  private var isWithoutPages: Bool {
+    startsUnderWay == 0 && workers.count <= configuration.workers
+      && workers.values.allSatisfy {
+        $0.state == .ready && $0.pages.isEmpty && $0.calls == 0 && $0.link.end == nil && !$0.isSuspicious
+      }
   }
 
   private func look(at id: Int) {

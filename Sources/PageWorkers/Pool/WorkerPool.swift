@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTransport
 import Logging
 import PageKit
 import ServiceLifecycle
@@ -91,7 +92,13 @@ package actor WorkerPool: Service {
   let logger: Logger
   let spawner: ProcessSpawner
   weak var delegate: (any WorkerPoolDelegate)?
-  var workers: [Int: Worker] = [:]
+  var workers: [Int: Worker] = [:] {
+    didSet { changes.send() }
+  }
+  /// Sent when a worker has changed.
+  let changes = Signal()
+  /// `true` while the workers are sampled less often.
+  var isQuiet = false
   var assignments: [UInt64: Assignment] = [:]
   var barred: BarredBundles
   /// The workers that have run a bundle.
@@ -295,6 +302,7 @@ package actor WorkerPool: Service {
     isStopping = true
     for id in workers.keys { kill(id, .shutdown, culprits: []) }
     wakeWaiters()
+    changes.send()
   }
 
   // MARK: Status

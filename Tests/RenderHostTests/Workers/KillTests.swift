@@ -39,6 +39,20 @@ import Testing
     }
   }
 
+  @Test("workers without pages are sampled less often, and as before with the next page")
+  func quiet() async throws {
+    let bundles = ["hang": Script.promises, "counter": Script.counter]
+    try await PageFarm.running(bundles, workers: 1, pageTime: .milliseconds(300)) { farm in
+      let pool = farm.running.workers
+      let page = try await farm.open("counter")
+      #expect(try await farm.ask(.delete, "/pages/\(page)").status == 204)
+      try await farm.until { await pool.isQuiet }
+      // Sampling is what finds that its page does not end.
+      #expect(try await farm.ask(.post, "/pages", #"{"name":"hang"}"#).status == 504)
+      try await farm.until { await pool.isQuiet }
+    }
+  }
+
   @Test("a page that allocates endlessly is stopped, and the other pages of its worker stay open")
   func endlessAllocation() async throws {
     try await PageFarm.running(
