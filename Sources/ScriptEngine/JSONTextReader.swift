@@ -6,11 +6,10 @@ package struct JSONTextReader {
   private let bytes: UnsafeBufferPointer<UInt8>
   private var position = 0
   private var depth = 0
+  private var isTooDeep = false
 
-  /// The largest depth, as in ``ValueReader``.
+  /// The largest depth, as in ``ValueReader``. An array or an object below it reads as an empty one.
   private static let depthLimit = 512
-
-  static func read(_ text: JSStringRef) throws -> ScriptValue { try read(text) { try $0.value() } }
 
   /// Lends the text to `body`, in UTF-8.
   static func read<Result>(_ text: JSStringRef, _ body: (inout JSONTextReader) throws -> Result) rethrows -> Result {
@@ -43,6 +42,12 @@ package struct JSONTextReader {
   /// Reads a character that must be the next.
   package mutating func skip(_ character: Unicode.Scalar) throws { guard take(character) else { throw Self.malformed } }
 
+  /// Returns `true` if something was nested too deeply since the last call.
+  package mutating func takeDepthFault() -> Bool {
+    defer { isTooDeep = false }
+    return isTooDeep
+  }
+
   /// Reads any value.
   ///
   /// - Throws: ``ScriptError/notPlainData(_:)``, as all functions of the reader.
@@ -70,13 +75,11 @@ package struct JSONTextReader {
     return value
   }
 
-  /// Reads an object.
+  /// Reads an object. Another value is read and dropped.
   ///
   /// - Parameter member: reads the value of the member with this name.
-  /// - Returns: `false` if there is another value, which is read and dropped.
-  @discardableResult
-  package mutating func object(_ member: (inout JSONTextReader, String) throws -> Void) throws -> Bool {
-    guard try open(UInt8(ascii: "{")) else { return false }
+  package mutating func object(_ member: (inout JSONTextReader, String) throws -> Void) throws {
+    guard try open(UInt8(ascii: "{")) else { return }
     if !take(UInt8(ascii: "}")) {
       repeat {
         let name = try string()
@@ -86,33 +89,52 @@ package struct JSONTextReader {
       guard take(UInt8(ascii: "}")) else { throw Self.malformed }
     }
     depth -= 1
-    return true
   }
 
-  /// Reads an array.
+  /// Reads an array. Another value is read and dropped.
   ///
   /// - Parameter element: reads the next element.
-  /// - Returns: `false` if there is another value, which is read and dropped.
-  @discardableResult
-  package mutating func array(_ element: (inout JSONTextReader) throws -> Void) throws -> Bool {
-    guard try open(UInt8(ascii: "[")) else { return false }
+  package mutating func array(_ element: (inout JSONTextReader) throws -> Void) throws {
+    guard try open(UInt8(ascii: "[")) else { return }
     if !take(UInt8(ascii: "]")) {
       repeat { try element(&self) } while take(UInt8(ascii: ","))
       guard take(UInt8(ascii: "]")) else { throw Self.malformed }
     }
     depth -= 1
-    return true
   }
 
-  /// Begins an object or an array. If there is another value, it is read.
+  /// Begins an object or an array.
+  ///
+  /// - Returns: `false` if there is another value, or if this one is nested too deeply. It has been read.
   private mutating func open(_ bracket: UInt8) throws -> Bool {
     guard take(bracket) else {
       _ = try value()
       return false
     }
+    guard depth < Self.depthLimit else {
+      isTooDeep = true
+      try skipRest()
+      return false
+    }
     depth += 1
-    guard depth <= Self.depthLimit else { throw ScriptError.notPlainData("it is nested too deeply") }
     return true
+  }
+
+  /// Reads to the end of the object or the array that was begun.
+  private mutating func skipRest() throws {
+    var begun = 1
+    while begun > 0 {
+      switch next {
+      case UInt8(ascii: "\""):
+        _ = try string()
+        continue
+      case UInt8(ascii: "["), UInt8(ascii: "{"): begun += 1
+      case UInt8(ascii: "]"), UInt8(ascii: "}"): begun -= 1
+      case 0: throw Self.malformed
+      default: break
+      }
+      position += 1
+    }
   }
 
   /// Reads a number; `nil` if it is not a whole number in the range of `Int`.

@@ -235,6 +235,84 @@ struct FrameworkFileTests {
     """
   }
 
+  @Test("a framework may freeze all that it gives to a page")
+  func frozenMembers() async throws {
+    let framework = """
+      \(Self.speaking("1"))
+      ;(function (create) {
+        createInstanceContext = function (id) {
+          return Object.freeze({ weex: Object.freeze({ requireModule: function () { return 'made' } }), show: create(id).show })
+        }
+      })(createInstanceContext)
+      """
+    try await PageFixture.running(frameworks: [.vue: framework]) { (fixture: PageFixture) async throws in
+      let page = try await Self.opened(fixture, Self.vue + "show(weex.requireModule('none'))")
+      #expect(await page.shown == "made")
+      #expect(await page.exceptions == [])
+      await page.destroy()
+    }
+  }
+
+  // MARK: Commands
+
+  /// A framework whose pages may call the native functions: `call('callAddElement', …)`.
+  private static let calling = """
+    globalThis.registerModules = globalThis.registerComponents = globalThis.destroyInstance = function () {}
+    globalThis.createInstanceContext = function (id) {
+      callCreateBody(id, { ref: 't', type: 'div' })
+      return { call: function (name) { globalThis[name].apply(null, [id].concat([].slice.call(arguments, 1))) } }
+    }
+    """
+
+  /// Returns the commands of a page's script after its body, and its exceptions.
+  private static func called(_ script: String) async throws -> (commands: [String], exceptions: [String]) {
+    try await PageFixture.running(frameworks: [.vue: calling]) { (fixture: PageFixture) async throws in
+      let page = try await opened(fixture, vue + script)
+      let exceptions = await page.exceptions
+      return (await page.commands.dropFirst().map(\.short), exceptions)
+    }
+  }
+
+  @Test(
+    "a command whose value is nested too deeply is reported, and those after it are carried out",
+    arguments: [
+      "var d = {}, c = d; for (var i = 0; i < 600; i++) c = c.x = {}; call('callUpdateAttrs', 't', { value: d })",
+      "var d = [], c = d; for (var i = 0; i < 600; i++) { c.push('}]\\\\', c = []) }; call('callUpdateStyle', 't', { value: d })",
+      """
+      var d = { ref: 'a', type: 'div', children: [] }, c = d
+      for (var i = 0; i < 300; i++) c.children.push(c = { ref: 'a' + i, type: 'div', children: [] })
+      call('callAddElement', 't', d, -1)
+      """,
+    ])
+  func deepValues(_ script: String) async throws {
+    let (commands, exceptions) = try await Self.called(script + "\ncall('callCreateFinish')")
+    #expect(commands == ["created"])
+    #expect(exceptions.count == 1 && exceptions.allSatisfy { $0.contains("nested too deeply") }, "\(exceptions)")
+  }
+
+  @Test(
+    "an element's place is a whole number or its text, and the end otherwise",
+    arguments: [
+      ("1", " at 1"), ("'1'", " at 1"), ("0", " at 0"), ("-1", ""), ("'-1'", ""), ("''", ""), ("'1.0'", ""),
+      ("'0x1'", ""), ("' 1 '", ""), ("1.5", ""), ("NaN", ""), ("null", ""), ("undefined", ""), ("{}", ""),
+    ])
+  func places(_ index: String, _ place: String) async throws {
+    let (commands, exceptions) = try await Self.called(
+      "call('callAddElement', 't', { ref: 'a', type: 'text' }, \(index))")
+    #expect(commands == ["add text to t\(place)"] && exceptions == [])
+  }
+
+  @Test("changes are the own members of an object, and of nothing else")
+  func changes() async throws {
+    let own = "function C() { this.a = 1; this.b = undefined }\nC.prototype = { c: 2, d: function () {} }\n"
+    let (commands, exceptions) = try await Self.called(
+      own + "call('callUpdateAttrs', 't', new C()); call('callUpdateAttrs', 't', [1, 2])")
+    #expect(commands == [#"attrs t {"a":1}"#])
+    #expect(exceptions.count == 1 && exceptions[0].contains("updateAttrs was called with invalid arguments"))
+  }
+
+  // MARK: Promises and preludes
+
   @Test("frameworks are told to keep the engine's promises")
   func nativePromises() async throws {
     let framework = Self.speaking("WXEnvironment.__enable_native_promise__")

@@ -6,6 +6,8 @@
   // Pages' scripts may change the classes later.
   var stringify = JSON.stringify
   var isSafeInteger = Number.isSafeInteger
+  var isArray = Array.isArray
+  var keys = Object.keys
 
   // The length from which the host takes the text before the entry ends.
   var LENGTH_AT_ONCE = 65536
@@ -31,13 +33,13 @@
   }
 
   function object (name, value) {
-    return (typeof value === 'object' && value !== null && stringify(value)) || fail(name)
+    return (typeof value === 'object' && value !== null && !isArray(value) && stringify(value)) || fail(name)
   }
 
-  // The place among the children; -1 is the end.
+  // The place among the children; -1, or what is no whole number, is the end.
   function place (value) {
-    if (typeof value === 'string') value = +value
-    return isSafeInteger(value) && value >= 0 ? value : -1
+    var number = typeof value === 'string' && '' + +value === value ? +value : value
+    return isSafeInteger(number) && number >= 0 ? number : -1
   }
 
   function type (name, value) {
@@ -48,9 +50,10 @@
   // JSON has no members that are undefined: they are named on their own.
   function undefinedNames (changed) {
     var names = ''
-    for (var name in changed) {
-      var kind = typeof changed[name]
-      if (kind === 'undefined' || kind === 'function') names += (names ? ',' : '') + stringify(name)
+    var own = keys(changed)
+    for (var index = 0; index < own.length; index++) {
+      var kind = typeof changed[own[index]]
+      if (kind === 'undefined' || kind === 'function') names += (names ? ',' : '') + stringify(own[index])
     }
     return '[' + names + ']'
   }

@@ -5,6 +5,8 @@
 
   // Pages' scripts may change the classes later.
   var apply = Function.prototype.call.bind(Function.prototype.apply)
+  // Sets a member unless its object is frozen.
+  var set = Reflect.set
 
   // Calls a native function with these arguments and those of a call from an index on.
   function pass (body, args, call, from) {
@@ -16,13 +18,16 @@
     return function () { pass(native.log, [page, level], arguments, 0) }
   }
 
+  function atob (text) { return native.atob('' + text) }
+  function btoa (text) { return native.btoa('' + text) }
+
   // `page` is the page's id; null for a framework.
   function install (global, page, environment) {
     if (environment !== undefined) global.WXEnvironment = environment
     global.global = global
     global.process = { env: { NODE_ENV: 'production' } }
-    global.atob = native.atob
-    global.btoa = native.btoa
+    global.atob = atob
+    global.btoa = btoa
     global.nativeLog = function () { pass(native.nativeLog, [page], arguments, 0) }
     global.console = {
       log: makeLog(page, 'log'),
@@ -31,12 +36,12 @@
       warn: makeLog(page, 'warn'),
       error: makeLog(page, 'error')
     }
-    global.setTimeout = function (body, delay) { return pass(native.setTimer, [page, false, body, delay], arguments, 2) }
-    global.setInterval = function (body, delay) { return pass(native.setTimer, [page, true, body, delay], arguments, 2) }
-    global.clearTimeout = global.clearInterval = function (timer) { native.clearTimer(page, timer) }
+    global.setTimeout = function (body, delay) { return pass(native.setTimer, [page, false, body, +delay || 0], arguments, 2) }
+    global.setInterval = function (body, delay) { return pass(native.setTimer, [page, true, body, +delay || 0], arguments, 2) }
+    global.clearTimeout = global.clearInterval = function (timer) { native.clearTimer(page, +timer) }
     // Older frameworks store the functions themselves.
     global.setTimeoutNative = function (callback, delay) {
-      native.setTimer(page, false, function () { global.setTimeoutCallback(callback) }, delay)
+      native.setTimer(page, false, function () { global.setTimeoutCallback(callback) }, +delay || 0)
     }
   }
 
@@ -46,17 +51,17 @@
     [global.weex, global].forEach(function (holder) {
       var original = holder && holder.requireModule
       if (typeof original !== 'function') return
-      holder.requireModule = function requireModule (name) {
+      set(holder, 'requireModule', function requireModule (name) {
         native.noteModule(page, name)
         return apply(original, holder, arguments)
-      }
+      })
     })
   }
 
   // Makes a global object ready for a page; `members` are those that the framework gives it.
   return function prepare (global, page, environment, members, isWatched) {
     install(global, page, environment)
-    for (var name in members) global[name] = members[name]
+    for (var name in members) set(global, name, members[name])
     if (isWatched) watchRequire(global, page)
   }
 })

@@ -17,8 +17,11 @@ enum NativeCommand {
   static func read(_ reader: inout JSONTextReader) throws -> RenderCommand {
     try reader.skip("[")
     let number = try reader.int()
+    guard let kind = number.flatMap(Kind.init(rawValue:)) else {
+      throw ScriptError.notPlainData("there is no command \(number ?? -1)")
+    }
     let command: RenderCommand?
-    switch number.flatMap(Kind.init(rawValue:)) {
+    switch kind {
     case .createBody: command = try element(&reader).map { .createBody($0) }
     case .addElement:
       let (parent, element, index) = (try text(&reader), try element(&reader), try index(&reader))
@@ -33,10 +36,12 @@ enum NativeCommand {
     case .createFinish: command = .createFinish
     case .updateFinish: command = .updateFinish
     case .refreshFinish: command = .refreshFinish
-    case nil: throw ScriptError.notPlainData("there is no command \(number ?? -1)")
     }
     try reader.skip("]")
-    guard let command else { throw invalid(number == 0 ? "createBody" : "addElement") }
+    if reader.takeDepthFault() {
+      throw ScriptError.exception(ScriptException(message: "\(kind) was called with a value that is nested too deeply"))
+    }
+    guard let command else { throw invalid("\(kind)") }
     return command
   }
 

@@ -64,6 +64,10 @@ struct GlobalsTests {
       ),
       ("tell(typeof Promise); tell(typeof Symbol()); tell(typeof Map)", "[\"function\",\"symbol\",\"function\"]"),
       (
+        "tell(btoa(5)); tell(btoa(null)); tell(atob({ toString: function () { return 'NQ==' } }))",
+        "[\"NQ==\",\"bnVsbA==\",\"5\"]"
+      ),
+      (
         "tell(typeof setTimeout('no function', 1)); clearTimeout(); clearTimeout({}); clearInterval('x')",
         "[\"undefined\"]"
       ),
@@ -119,6 +123,8 @@ struct GlobalsTests {
         var text = add('text', { attr: { value: '' } }), told = [], count = 0
         var cleared = setTimeout(function () { told.push('wrong') }, 1)
         clearTimeout(cleared)
+        clearTimeout(String(setTimeout(function () { told.push('wrong') }, '1')))
+        setTimeout(function () { told.push('z') }, '10')
         setTimeout(function (a, b) { told.push(a + b) }, 1, 'x', 'y')
         var interval = setInterval(function () {
           count += 1
@@ -127,7 +133,7 @@ struct GlobalsTests {
           text.setAttr('value', told.concat('three').join(' '))
         }, 20)
         """)
-      await page.waitUntilShown("xy three")
+      await page.waitUntilShown("xy z three")
       await page.destroy()
     }
   }
