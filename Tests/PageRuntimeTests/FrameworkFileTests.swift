@@ -306,9 +306,15 @@ struct FrameworkFileTests {
   func changes() async throws {
     let own = "function C() { this.a = 1; this.b = undefined }\nC.prototype = { c: 2, d: function () {} }\n"
     let (commands, exceptions) = try await Self.called(
-      own + "call('callUpdateAttrs', 't', new C()); call('callUpdateAttrs', 't', [1, 2])")
-    #expect(commands == [#"attrs t {"a":1}"#])
-    #expect(exceptions.count == 1 && exceptions[0].contains("updateAttrs was called with invalid arguments"))
+      own + """
+        call('callUpdateAttrs', 't', new C())
+        try { call('callUpdateAttrs', 't', [1, 2]) } catch (e) { call('callUpdateStyle', 't', { said: e.message }) }
+        """)
+    #expect(
+      commands == [
+        #"attrs t {"a":1}"#, #"style t {"said":"updateAttrs was called with invalid arguments"}"#,
+      ])
+    #expect(exceptions == [])
   }
 
   // MARK: Promises and preludes
