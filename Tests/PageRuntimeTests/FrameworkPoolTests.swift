@@ -73,6 +73,29 @@ struct FrameworkPoolTests {
     #expect(three === groups[2])
   }
 
+  @Test("many pages that open and end at once share few groups")
+  func sharedGroups() async throws {
+    try await PageFixture.running(entriesAtOnce: 1) { fixture in
+      let source = """
+        // { "framework": "Vanilla" }
+        weex.document.documentElement.appendChild(weex.document.createBody('div'))
+        """
+      let groups = try await withThrowingTaskGroup(of: FrameworkGroup?.self) { tasks in
+        for _ in 0..<40 {
+          tasks.addTask {
+            let page = await PageInstance(environment: fixture.environment)
+            try await page.render(source, options: PageOptions(bundleURL: "shared.js"))
+            let group = await page.group
+            await page.destroy()
+            return group
+          }
+        }
+        return try await tasks.reduce(into: []) { $0.append($1) }
+      }
+      #expect(Set(groups.compactMap { $0.map(ObjectIdentifier.init) }).count < 20)
+    }
+  }
+
   @Test("groups of many pages at once take less memory each and run one page only")
   func manyPages() async throws {
     let pool = FrameworkPool()

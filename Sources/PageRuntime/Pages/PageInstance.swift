@@ -169,6 +169,10 @@ import ScriptEngine
     let purpose = FrameworkPool.Purpose(
       type: type, url: name, source: source, modules: registry.modules, components: registry.components,
       partition: partition)
+    let openings = environment.frameworks.openings
+    let turn = await openings.enter(for: id)
+    defer { openings.leave(turn) }
+    guard phase == .evaluating else { throw overtaken }
     let group: FrameworkGroup
     do {
       group = try await environment.frameworks.group(for: purpose)

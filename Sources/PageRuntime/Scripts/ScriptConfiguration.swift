@@ -25,8 +25,8 @@ public struct ScriptConfiguration: Sendable {
   public var kept = 4
   /// The limits of one entry into a script: processor time and memory.
   public var limits = ScriptLimits()
-  /// The number of entries into scripts that run at once, of all pages; others wait for their turn. An entry that takes
-  /// longer than 0.1 s makes room for the next, and goes on. The default is the number of processors.
+  /// The number of entries into scripts that run at once, of all pages, and of pages that open at once; others wait for
+  /// their turn. What takes longer than 0.1 s makes room for the next, and goes on. The default is the number of processors.
   public var entriesAtOnce = ProcessInfo.processInfo.activeProcessorCount
   /// The `WXEnvironment` that frameworks see. `__enable_native_promise__` is added if it is missing. A host sets it from
   /// its device.
