@@ -278,6 +278,27 @@ package enum FileSystem {
   }
 }
 
+/// Reads the status of many items below a folder, which is opened once.
+package final class FolderStatus: Sendable {
+  private let folder: FileDescriptor
+
+  /// - Returns: `nil` if the folder cannot be opened.
+  package init?(_ path: StorePath) {
+    guard let folder = try? FileSystem.open(path, .readOnly, options: .directory) else { return nil }
+    self.folder = folder
+  }
+
+  deinit { try? folder.close() }
+
+  /// The status of the item at a path below the folder, also of a link itself; `nil` if there is none. Links above it are
+  /// followed, so that nothing may be read because of it.
+  package func status(_ path: UnsafePointer<CChar>?) -> FileStatus? {
+    var status = stat()
+    guard let path, fstatat(folder.rawValue, path, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return nil }
+    return FileStatus(status)
+  }
+}
+
 /// The identity of a file, and the properties that change when it is written.
 package struct FileStatus: Hashable, Sendable {
   package let device: UInt64
@@ -320,6 +341,11 @@ package struct FileStatus: Hashable, Sendable {
       let time = status.st_mtimespec
     #endif
     modified = Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
+  }
+
+  /// Returns `true` for a file whose properties are those that were recorded when it was written.
+  package func isUnchanged(size: Int64, inode: Int64, modified: Int64) -> Bool {
+    kind == .file && self.size == size && Int64(bitPattern: self.inode) == inode && self.modified == modified
   }
 
   package func isSameFile(as other: FileStatus) -> Bool { device == other.device && inode == other.inode }

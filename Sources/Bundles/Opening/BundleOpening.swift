@@ -1,3 +1,4 @@
+import DiskStorage
 import HTTPTransport
 import Logging
 import Synchronization
@@ -36,9 +37,10 @@ final class BundleOpening: Sendable {
 
   /// - Throws: ``BundleError``, ``ReleaseError``, ``StoreError``, `CancellationError`.
   func run() async throws -> LoadedBundle {
-    let walk = Task { try await self.walk() }
+    let candidates = try await candidates()
+    let walk = Task { try await self.walk(from: candidates) }
     let bundle = try await withTaskCancellationHandler {
-      try await wait(for: walk)
+      try await wait(for: walk, canShow: canShow(candidates))
     } onCancel: {
       if !state.withLock(\.isBehind) { walk.cancel() }
     }
@@ -49,8 +51,8 @@ final class BundleOpening: Sendable {
     return bundle
   }
 
-  private func wait(for walk: Task<LoadedBundle, any Error>) async throws -> LoadedBundle {
-    var canShow = try await canShowStored()
+  private func wait(for walk: Task<LoadedBundle, any Error>, canShow: Bool) async throws -> LoadedBundle {
+    var canShow = canShow
     while true {
       let expiry = expiry(canShow)
       if expiry > loader.time.now() {
@@ -82,9 +84,9 @@ final class BundleOpening: Sendable {
     return deadline.expiry(canShow: canShow, progress: progress)
   }
 
-  private func canShowStored() async throws -> Bool {
-    guard policy.allowsUnconfirmed, options.view == nil, !options.ignoresStore else { return false }
-    return StoredChoice.best(among: try await candidates(), loader.configuration.consistency) != nil
+  private func canShow(_ candidates: [StoredCandidate]) -> Bool {
+    policy.allowsUnconfirmed && options.view == nil
+      && StoredChoice.best(among: candidates, loader.configuration.consistency) != nil
   }
 
   /// Uses stored bytes when the time is up, without the server's missing answer or bytes.
@@ -118,12 +120,16 @@ final class BundleOpening: Sendable {
   // MARK: The walk
 
   /// Asks and fetches until there are bytes that may be run.
-  func walk() async throws -> LoadedBundle {
+  ///
+  /// - Parameter found: what the store has, if that was just read.
+  func walk(from found: [StoredCandidate]? = nil) async throws -> LoadedBundle {
     var damaged: Blob?
     var hasFailed = false
+    var found = found
     while true {
       let answer = state.withLock(\.answer)
-      let candidates = options.ignoresStore ? [] : try await candidates()
+      let candidates = if let found { found } else { try await candidates() }
+      found = nil
       let choice = choice(among: candidates, answer)
       let blob = choice?.blob
       let stored: BundleDecision.Input.Stored =
@@ -139,7 +145,11 @@ final class BundleOpening: Sendable {
       case .quarantine(let blob):
         try await loader.store.quarantine(blob)
         damaged = nil
-      case .askServer: await note(serverAnswer())
+      case .askServer:
+        // What was read still holds if nothing is waited for.
+        let isKnown = await loader.verifier?.holdsAnswer ?? false
+        if isKnown { found = candidates }
+        await note(serverAnswer(candidates, isKnown: isKnown))
       case .askOtherSources: await note(otherSources())
       case .fetch(let expected):
         do {
@@ -174,6 +184,7 @@ final class BundleOpening: Sendable {
 
   /// The stored candidates for the page, also those under its URL without the ignored parameters.
   private func candidates() async throws -> [StoredCandidate] {
+    guard !options.ignoresStore else { return [] }
     let (store, source) = (loader.store, loader.verifier?.source)
     if let view = options.view {
       guard let entry = try await entry(in: view.release) else {
@@ -199,10 +210,18 @@ final class BundleOpening: Sendable {
     try await loader.store.identity(of: release) ?? loader.configuration.identity
   }
 
-  /// The page's entry in one release.
-  private func entry(in release: StoredRelease) async throws -> StoredBundle? {
+  /// The page's entry in one release: the one with exactly its URL, or else the one without the ignored parameters.
+  ///
+  /// - Parameter candidates: the stored ones, which have the entries of most releases.
+  private func entry(
+    in release: StoredRelease, _ candidates: [StoredCandidate] = []
+  ) async throws -> StoredBundle? {
+    if let known = candidates.first(where: { $0.release?.id == release.id }) {
+      return StoredBundle(bundle: known.bundle, blob: known.blob)
+    }
     if let exact = try await loader.store.bundle(at: url, in: release) { return exact }
-    return try await loader.store.bundle(at: try await identity(of: release).reduced(url), in: release)
+    let reduced = try await identity(of: release).reduced(url)
+    return reduced == url ? nil : try await loader.store.bundle(at: reduced, in: release)
   }
 
   /// The candidate of the server's release; if its bytes are not stored, the best other one.
@@ -313,7 +332,8 @@ final class BundleOpening: Sendable {
     var isServers = true
   }
 
-  private func serverAnswer() async -> ServerAnswer {
+  /// - Parameter isKnown: `true` if the server was asked before, so that the store's releases stay the same.
+  private func serverAnswer(_ candidates: [StoredCandidate], isKnown: Bool) async -> ServerAnswer {
     if let view = options.view {
       guard let entry = try? await entry(in: view.release) else { return ServerAnswer(word: .notListed) }
       let isServers = await loader.verifier?.known?.release.id == view.release.id
@@ -322,15 +342,19 @@ final class BundleOpening: Sendable {
         note: isServers ? nil : "the page around it is of release \(view.release.name)", isServers: isServers)
     }
     guard let verifier = loader.verifier else { return ServerAnswer(word: .notListed) }
-    if policy != .networkOnly, let held = try? await heldAnswer(verifier) { return held }
-    let answer = await manifestAnswer(verifier)
-    return (try? await pinned(verifier, unless: answer)) ?? answer
+    let source = options.ignoresStore ? nil : try? await loader.store.source(verifier.source)
+    if policy != .networkOnly, let source, let held = try? await heldAnswer(verifier, source) { return held }
+    let answer = await manifestAnswer(verifier, candidates)
+    guard !options.ignoresStore,
+      let source = isKnown ? source : try? await loader.store.source(verifier.source)
+    else { return answer }
+    return (try? await pinned(source, unless: answer)) ?? answer
   }
 
   /// The longest wait for the server's MD5s, counted from the opening's beginning.
   private var patience: Duration { policy.deadline ?? loader.configuration.idleLimit }
 
-  private func manifestAnswer(_ verifier: LaunchVerifier) async -> ServerAnswer {
+  private func manifestAnswer(_ verifier: LaunchVerifier, _ candidates: [StoredCandidate]) async -> ServerAnswer {
     waitsFor(verifier.source)
     do {
       // If nothing is stored, the bundle is requested without its MD5 after this time.
@@ -340,7 +364,11 @@ final class BundleOpening: Sendable {
       else {
         return ServerAnswer(word: .unknown, note: "the server's MD5s were not known after \(patience.inSeconds)")
       }
-      return self.answer(from: verified)
+      do {
+        return try await answer(from: verified, candidates)
+      } catch StoreError.releaseGone {
+        return try await answer(from: verifier.refresh(), [])
+      }
     } catch SourceError.noManifest {
       return ServerAnswer(word: .notListed)
     } catch {
@@ -348,27 +376,29 @@ final class BundleOpening: Sendable {
     }
   }
 
-  private func answer(from verified: Verified) -> ServerAnswer {
-    guard let bundle = verified.page(at: url, identity: loader.configuration.identity) else {
+  private func answer(
+    from verified: Verified, _ candidates: [StoredCandidate] = []
+  ) async throws -> ServerAnswer {
+    guard let bundle = try await entry(in: verified.release, candidates)?.bundle else {
+      // The entries of a release that was removed are gone, too.
+      _ = try await loader.store.lease(verified.release)
       return ServerAnswer(word: .notListed)
     }
     return ServerAnswer(word: .expects(bundle.expected), bundle: bundle, release: verified.release)
   }
 
   /// The bundle of a held release, which is shown whatever the server has.
-  private func heldAnswer(_ verifier: LaunchVerifier) async throws -> ServerAnswer? {
-    guard !options.ignoresStore, let source = try await loader.store.source(verifier.source), source.isHeld,
-      let current = source.current
-    else { return nil }
-    let known = await verifier.known?.page(at: url, identity: loader.configuration.identity)
-    return try await pinned(to: current, because: "release \(current.name) is held", server: known)
+  private func heldAnswer(_ verifier: LaunchVerifier, _ source: StoredSource) async throws -> ServerAnswer? {
+    guard source.isHeld, let current = source.current else { return nil }
+    var server: PageBundle?
+    if let known = await verifier.known?.release { server = try await entry(in: known)?.bundle }
+    return try await pinned(to: current, because: "release \(current.name) is held", server: server)
   }
 
   /// The current release's bundle, if a newer release must not show because it is incomplete or the current one is
   /// held.
-  private func pinned(_ verifier: LaunchVerifier, unless answer: ServerAnswer) async throws -> ServerAnswer? {
-    guard !options.ignoresStore, let source = try await loader.store.source(verifier.source),
-      loader.configuration.consistency == .release || source.isHeld, let current = source.current,
+  private func pinned(_ source: StoredSource, unless answer: ServerAnswer) async throws -> ServerAnswer? {
+    guard loader.configuration.consistency == .release || source.isHeld, let current = source.current,
       let incoming = source.incoming
     else { return nil }
     let reason =
@@ -391,7 +421,8 @@ final class BundleOpening: Sendable {
     guard (error as? BundleError)?.mayBeOutdatedManifest == true, answer.bundle != nil, options.view == nil,
       let verifier = loader.verifier
     else { return nil }
-    return (try? await verifier.verifiedUnconditionally()).map { self.answer(from: $0) }
+    guard let verified = try? await verifier.verifiedUnconditionally() else { return nil }
+    return try? await self.answer(from: verified)
   }
 
   private func otherSources() async -> ServerAnswer {

@@ -5,13 +5,12 @@ extension PreloadRun {
   /// Fetches the responses that the release's bundles list for prefetching, and keeps them.
   func prefetch(for release: StoredRelease, _ report: inout PreloadReport) async throws {
     guard let prefetcher else { return }
-    let listed = try await store.recordedContents(of: release).filter { $0.blob != nil }
-    let all = Set(listed.flatMap(\.bundle.prefetch))
+    let all = try await store.prefetches(of: release, onlyStored: true)
     // References that an earlier round fetched, or found lastingly unavailable, are not requested again.
     let references = Array(all.subtracting(report.settledPrefetches))
     var former: [String] = []
     if report.activated, let previous = try await store.source(release.source)?.previous {
-      former = try await store.recordedContents(of: previous).flatMap(\.bundle.prefetch).filter { !all.contains($0) }
+      former = try await store.prefetches(of: previous, onlyStored: false).subtracting(all).sorted()
     }
     guard !references.isEmpty || !former.isEmpty else { return }
     feed.setTotals { $0.phase = .prefetching }

@@ -131,12 +131,17 @@ struct PreloadRun: Sendable {
   private func fetchMissing(
     of release: StoredRelease, isReachable: Bool, _ report: inout PreloadReport
   ) async throws -> FetchSummary {
+    if options.only == nil, let counts = try await store.countsIfStored(of: release) {
+      report.count(counts, of: release)
+      announce([], of: release, upToDate: counts.storedBundles + counts.storedFiles)
+      return FetchSummary(isComplete: true)
+    }
     let contents = try await store.contents(of: release)
     let stored = Set(contents.lazy.filter { $0.blob != nil }.map(\.bundle))
     let diff = ManifestDiff(of: contents.map(\.bundle), only: options.only) { stored.contains($0) }
     let names = Set(contents.map(\.bundle.name))
     let unknown = (options.only ?? []).subtracting(names).sorted()
-    report.count(diff, of: release, contents)
+    report.count(ReleaseCounts(contents, onDemand: diff.onDemand.count), of: release)
     var outcome = FetchSummary()
     outcome.failures = unknown.map {
       .init(name: $0, error: "release \(release.name) has no bundle or file \($0.quotedForMessage)")
@@ -167,18 +172,7 @@ struct PreloadRun: Sendable {
       tally.leaveOut(item, fault, isMismatch: false)
       return false
     }
-    feed.setBundles(
-      wanted.map {
-        .init(name: $0.bundles[0].name, kind: $0.bundles[0].kind, size: $0.expected.size, state: .waiting)
-      }
-    ) { totals in
-      totals.phase = .fetching
-      totals.release = release.name
-      totals.toFetch = wanted.count
-      (totals.fetched, totals.failed, totals.bytes) = (0, 0, 0)
-      totals.upToDate = diff.keep.count
-      totals.bytesToFetch = diff.bytesToFetch
-    }
+    announce(wanted, of: release, upToDate: diff.keep.count, bytes: diff.bytesToFetch)
     do {
       try await fetch(wanted, of: release, tally)
     } catch {
@@ -202,6 +196,23 @@ struct PreloadRun: Sendable {
       && diff.keep.count + diff.onDemand.count + result.doneBundles + result.left + result.leftOut.count
         == contents.count
     return outcome
+  }
+
+  private func announce(
+    _ wanted: [ManifestDiff.Fetch], of release: StoredRelease, upToDate: Int, bytes: Int64 = 0
+  ) {
+    feed.setBundles(
+      wanted.map {
+        .init(name: $0.bundles[0].name, kind: $0.bundles[0].kind, size: $0.expected.size, state: .waiting)
+      }
+    ) { totals in
+      totals.phase = .fetching
+      totals.release = release.name
+      totals.toFetch = wanted.count
+      (totals.fetched, totals.failed, totals.bytes) = (0, 0, 0)
+      totals.upToDate = upToDate
+      totals.bytesToFetch = bytes
+    }
   }
 
   private func checkSpace(for diff: ManifestDiff) throws {

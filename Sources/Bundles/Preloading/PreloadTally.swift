@@ -93,16 +93,13 @@ extension PreloadReport {
     return .failed(isPassing: isPassing, hasProgress: done > before, asked: asked)
   }
 
-  mutating func count(_ diff: ManifestDiff, of release: StoredRelease, _ contents: [StoredBundle]) {
+  mutating func count(_ counts: ReleaseCounts, of release: StoredRelease) {
     self.release = release.name
     sequence = release.sequence
-    bundles = contents.count { $0.bundle.kind == .bundle }
-    files = contents.count - bundles
+    (bundles, files, onDemand) = (counts.bundles, counts.files, counts.onDemand)
     // After the manifest was fetched again, entries of this run are in the store: they do not count as up to date.
-    let bundlesKept = diff.keep.count { $0.kind == .bundle }
-    upToDate = max(0, bundlesKept - downloaded - copied)
-    filesUpToDate = max(0, diff.keep.count - bundlesKept - filesDownloaded - filesCopied)
-    onDemand = diff.onDemand.count
+    upToDate = max(0, counts.storedBundles - downloaded - copied)
+    filesUpToDate = max(0, counts.storedFiles - filesDownloaded - filesCopied)
   }
 
   mutating func add(_ result: PreloadTally.Result) {

@@ -33,6 +33,30 @@ struct BlobDirectory: Sendable {
     return root.appending(String(name.prefix(2))).appending(name)
   }
 
+  /// Reads the status of many files; `nil` if the folder cannot be opened, or there are two.
+  func statusReader() -> StatusReader? { base == nil ? FolderStatus(root).map(StatusReader.init) : nil }
+
+  /// Reads the status of blobs' files.
+  struct StatusReader: Sendable {
+    let folder: FolderStatus
+
+    func status(of digest: SHA256Digest) -> FileStatus? {
+      // ab/abcd…, with the zero byte at its end.
+      withUnsafeTemporaryAllocation(of: CChar.self, capacity: 2 + 1 + 64 + 1) { path in
+        for (index, byte) in digest.bytes.enumerated() {
+          path[3 + 2 * index] = Self.digit(byte >> 4)
+          path[4 + 2 * index] = Self.digit(byte & 15)
+        }
+        (path[0], path[1], path[2], path[67]) = (path[3], path[4], CChar(UInt8(ascii: "/")), 0)
+        return folder.status(path.baseAddress)
+      }
+    }
+
+    private static func digit(_ value: UInt8) -> CChar {
+      CChar(value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10)
+    }
+  }
+
   /// Reads a blob's bytes and checks their SHA-256.
   ///
   /// - Throws: ``BlobError``.

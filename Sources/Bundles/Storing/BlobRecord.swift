@@ -18,17 +18,14 @@ struct BlobRecord {
   }
 
   init(_ row: Row, prefix: String = "") throws {
-    blob = Blob(
-      sha256: try row.decode(SHA256Digest.self, forColumn: prefix + "sha256"),
-      md5: try row.decode(MD5Digest.self, forColumn: prefix + "md5"),
-      size: try row.decode(Int64.self, forColumn: prefix + "size"))
-    inode = try row.decode(Int64.self, forColumn: prefix + "inode")
-    modified = try row.decode(Int64.self, forColumn: prefix + "modified")
+    blob = try Blob(
+      sha256: row.value(prefix + "sha256"), md5: row.value(prefix + "md5"), size: row.value(prefix + "size"))
+    inode = try row.value(prefix + "inode")
+    modified = try row.value(prefix + "modified")
   }
 
   static func fetch(_ db: Database, where condition: String, _ arguments: [SHA256Digest]) throws -> [BlobRecord] {
-    try Row.fetchAll(db, sql: "SELECT * FROM blob WHERE \(condition)", arguments: StatementArguments(arguments))
-      .map { try BlobRecord($0) }
+    try db.rows("SELECT * FROM blob WHERE \(condition)", StatementArguments(arguments)) { try BlobRecord($0) }
   }
 
   func save(_ db: Database) throws {
@@ -54,9 +51,7 @@ struct BlobRecord {
     guard let status = FileSystem.status(directory.path(of: blob.sha256)), status.kind == .file else {
       return .missing
     }
-    let isUntouched =
-      status.size == blob.size && Int64(bitPattern: status.inode) == inode && status.modified == modified
-    return isUntouched ? .untouched : .touched
+    return status.isUnchanged(size: blob.size, inode: inode, modified: modified) ? .untouched : .touched
   }
 
   /// Returns `true` if the file exists and, if it was touched, still has the right bytes.

@@ -9,12 +9,12 @@ extension BundleStore {
     try await read { db in
       let row = try Row.fetchOne(db, sql: "SELECT * FROM source WHERE url = ?", arguments: [source.text])
       guard let row else { return [] }
-      let (current, previous, heldSince): (Int64?, Int64?, Double?) = (
-        row["current"], row["previous"], row["heldSince"]
+      let (current, previous, heldSince): (Int64?, Int64?, Double?) = try (
+        row.value("current"), row.value("previous"), row.value("heldSince")
       )
       return try Row.fetchAll(
         db, sql: "SELECT \(Self.releaseColumns) FROM \"release\" WHERE source = ? ORDER BY id DESC",
-        arguments: [row["id"] as Int64]
+        arguments: [try row.value("id") as Int64]
       ).map { row in
         let release = try Self.release(row, of: source)
         let role: ReleaseSummary.Role =
@@ -60,7 +60,7 @@ extension BundleStore {
           WHERE "release".id = ?
           """, arguments: [release.id])
       guard let row else { throw StoreError.releaseGone(name: release.name) }
-      let (source, current): (Int64, Int64?) = (row["id"], row["current"])
+      let (source, current): (Int64, Int64?) = try (row.value("id"), row.value("current"))
       if current != release.id { try Self.makeCurrent(release.id, of: source, at: now(), db) }
       try db.execute(sql: "UPDATE source SET heldSince = ? WHERE id = ?", arguments: [now(), source])
     }
@@ -76,7 +76,7 @@ extension BundleStore {
     try await write { [now] db in
       let row = try Row.fetchOne(db, sql: "SELECT id, current FROM source WHERE url = ?", arguments: [source.text])
       guard let row else { return }
-      let (id, current): (Int64, Int64?) = (row["id"], row["current"])
+      let (id, current): (Int64, Int64?) = try (row.value("id"), row.value("current"))
       try db.execute(sql: "UPDATE source SET heldSince = NULL WHERE id = ?", arguments: [id])
       let releases = try Int64.fetchAll(
         db, sql: "SELECT id FROM \"release\" WHERE source = ? ORDER BY id DESC", arguments: [id])

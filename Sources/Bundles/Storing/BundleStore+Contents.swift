@@ -16,14 +16,13 @@ extension BundleStore {
 
   private func records(of release: StoredRelease) async throws -> [(bundle: PageBundle, record: BlobRecord?)] {
     try await read { db in
-      try Row.fetchAll(
-        db,
-        sql: """
-          SELECT \(Self.entryColumns)
-          FROM entry LEFT JOIN blob ON blob.sha256 = entry.blob
-          WHERE "release" = ? ORDER BY position
-          """, arguments: [release.id]
-      ).map { (bundle: try Self.bundle($0), record: try Self.blobRecord($0)) }
+      try db.rows(
+        """
+        SELECT \(Self.entryColumns)
+        FROM entry LEFT JOIN blob ON blob.sha256 = entry.blob
+        WHERE "release" = ? ORDER BY position
+        """, [release.id]
+      ) { (bundle: try Self.bundle($0), record: try Self.blobRecord($0)) }
     }
   }
 
@@ -54,31 +53,79 @@ extension BundleStore {
     return contents
   }
 
+  package func countsIfStored(of release: StoredRelease) async throws -> ReleaseCounts? {
+    guard let files = blobs.statusReader() else { return nil }
+    return try await read { db in
+      var counts = ReleaseCounts()
+      var isStored = true
+      let cursor = try Row.fetchCursor(
+        db.cachedStatement(
+          sql: """
+            SELECT entry.kind, entry.preload, blob.sha256, blob.size, blob.inode, blob.modified
+            FROM entry LEFT JOIN blob ON blob.sha256 = entry.blob WHERE entry."release" = ?
+            """), arguments: [release.id])
+      // By their places, since a release has tens of thousands.
+      while isStored, let row = try cursor.next() {
+        let digest = try row.decode(SHA256Digest?.self, atIndex: 2)
+        counts.count(Self.kind(try row.decode(String.self, atIndex: 0)), isStored: digest != nil)
+        if let digest {
+          let (size, inode, modified): (Int64, Int64, Int64) = try (
+            row.decode(atIndex: 3), row.decode(atIndex: 4), row.decode(atIndex: 5)
+          )
+          isStored = files.status(of: digest)?.isUnchanged(size: size, inode: inode, modified: modified) ?? false
+        } else {
+          counts.onDemand += 1
+          isStored = Self.preload(try row.decode(String.self, atIndex: 1)) == .demand
+        }
+      }
+      return isStored ? counts : nil
+    }
+  }
+
+  package func prefetches(of release: StoredRelease, onlyStored: Bool) async throws -> Set<String> {
+    let lists: [String] = try await read { db in
+      try db.rows(
+        """
+        SELECT DISTINCT prefetch FROM entry
+        WHERE "release" = ? AND prefetch IS NOT NULL AND (blob IS NOT NULL OR NOT ?)
+        """, [release.id, onlyStored]
+      ) { try $0.value("prefetch") }
+    }
+    return Set(lists.flatMap(Self.references))
+  }
+
+  /// The references of the column `prefetch`.
+  private static func references(_ list: String) -> [String] { list.split(separator: "\n").map(String.init) }
+
+  private static func kind(_ text: String) -> PageBundle.Kind { PageBundle.Kind(rawValue: text) ?? .file }
+  private static func preload(_ text: String) -> Manifest.Preload { Manifest.Preload(rawValue: text) ?? .launch }
+
   static func bundle(_ row: Row) throws -> PageBundle {
-    let prefetch: String? = row["prefetch"]
-    return PageBundle(
-      kind: PageBundle.Kind(rawValue: row["kind"]) ?? .file, name: row["name"],
-      url: PageURL(normalised: row["url"]), size: row["size"],
-      md5: try row.decode(MD5Digest.self, forColumn: "md5"),
-      sha256: try row.decode(SHA256Digest?.self, forColumn: "sha256"),
-      preload: Manifest.Preload(rawValue: row["preload"]) ?? .launch,
-      prefetch: prefetch?.split(separator: "\n").map(String.init) ?? [], isOptional: row["isOptional"])
+    let prefetch: String? = try row.value("prefetch")
+    return try PageBundle(
+      kind: kind(row.value("kind")), name: row.value("name"),
+      url: PageURL(normalised: row.value("url")), size: row.value("size"),
+      md5: row.value("md5"), sha256: row.value("sha256"), preload: preload(row.value("preload")),
+      prefetch: prefetch.map(references) ?? [], isOptional: row.value("isOptional"))
+  }
+
+  private static func storedBundle(_ row: Row) throws -> StoredBundle {
+    try StoredBundle(bundle: bundle(row), blob: blobRecord(row)?.blob)
   }
 
   static func blobRecord(_ row: Row) throws -> BlobRecord? {
-    row["blobSha256"] == nil ? nil : try BlobRecord(row, prefix: "blob")
+    let digest: SHA256Digest? = try row.value("blobSha256")
+    return try digest.map { _ in try BlobRecord(row, prefix: "blob") }
   }
 
   package func bundle(at url: PageURL, in release: StoredRelease) async throws -> StoredBundle? {
     try await read { db in
-      try Row.fetchOne(
-        db,
-        sql: """
-          SELECT \(Self.entryColumns)
-          FROM entry LEFT JOIN blob ON blob.sha256 = entry.blob
-          WHERE entry.url = ? AND +entry."release" = ? LIMIT 1
-          """, arguments: [url.text, release.id]
-      ).map { StoredBundle(bundle: try Self.bundle($0), blob: try Self.blobRecord($0)?.blob) }
+      try db.firstRow(
+        """
+        SELECT \(Self.entryColumns)
+        FROM entry LEFT JOIN blob ON blob.sha256 = entry.blob
+        WHERE entry.url = ? AND +entry."release" = ? LIMIT 1
+        """, [url.text, release.id], Self.storedBundle)
     }
   }
 
@@ -91,19 +138,17 @@ extension BundleStore {
     let (found, lastUse) = try await read { db -> (StoredBundle?, Double?) in
       // An incoming release's bytes are the newest verified ones. Without bytes, the current release's entry tells the
       // expected digests.
-      let listed = try Row.fetchOne(
-        db,
-        sql: """
-          SELECT \(Self.entryColumns)
-          FROM entry
-          JOIN "release" ON "release".id = entry."release"
-          JOIN source ON source.id = "release".source
-          LEFT JOIN blob ON blob.sha256 = entry.blob
-          WHERE entry.url = ?
-            AND ("release".id = source.current OR "release".activatedAt IS NULL AND source.heldSince IS NULL)
-          ORDER BY entry.blob IS NULL, "release".id DESC LIMIT 1
-          """, arguments: [url.text])
-      let known = try listed.map { StoredBundle(bundle: try Self.bundle($0), blob: try Self.blobRecord($0)?.blob) }
+      let known = try db.firstRow(
+        """
+        SELECT \(Self.entryColumns)
+        FROM entry
+        JOIN "release" ON "release".id = entry."release"
+        JOIN source ON source.id = "release".source
+        LEFT JOIN blob ON blob.sha256 = entry.blob
+        WHERE entry.url = ?
+          AND ("release".id = source.current OR "release".activatedAt IS NULL AND source.heldSince IS NULL)
+        ORDER BY entry.blob IS NULL, "release".id DESC LIMIT 1
+        """, [url.text], Self.storedBundle)
       if let known, known.blob != nil { return (known, nil) }
       guard let unlisted = try Self.unlisted(url, db) else { return (known, nil) }
       return (StoredBundle(bundle: unlisted.candidate.bundle, blob: unlisted.candidate.blob), unlisted.usedAt)
@@ -114,27 +159,25 @@ extension BundleStore {
 
   package func candidates(at url: PageURL, of source: PageURL?) async throws -> [StoredCandidate] {
     let (found, lastUse) = try await read { db -> ([StoredCandidate], Double?) in
-      let listed = try Row.fetchAll(
-        db,
-        sql: """
-          SELECT \(Self.entryColumns),
-            "release".id AS releaseID, "release".name AS releaseName, "release".sequence AS releaseSequence,
-            "release".digest AS releaseDigest, "release".etag AS releaseETag,
-            "release".lastModified AS releaseLastModified, "release".activatedAt AS releaseActivatedAt,
-            source.url AS sourceURL, source.current AS currentID, source.previous AS previousID,
-            "release".activatedAt IS NOT NULL OR NOT EXISTS (
-              SELECT 1 FROM entry AS other WHERE other."release" = "release".id AND other.kind = 'file'
-              AND other.blob IS NULL AND NOT other.isOptional AND other.preload <> 'demand') AS hasAllFiles
-          FROM entry
-          JOIN "release" ON "release".id = entry."release"
-          JOIN source ON source.id = "release".source
-          LEFT JOIN blob ON blob.sha256 = entry.blob
-          WHERE entry.url = ?1 AND (?2 IS NULL OR source.url = ?2)
-          AND ("release".activatedAt IS NULL AND source.heldSince IS NULL
-               OR "release".id IN (source.current, source.previous))
-          ORDER BY "release".id DESC
-          """, arguments: [url.text, source?.text]
-      ).map { try Self.candidate($0) }
+      let listed = try db.rows(
+        """
+        SELECT \(Self.entryColumns),
+          "release".id AS releaseID, "release".name AS releaseName, "release".sequence AS releaseSequence,
+          "release".digest AS releaseDigest, "release".etag AS releaseETag,
+          "release".lastModified AS releaseLastModified, "release".activatedAt AS releaseActivatedAt,
+          source.url AS sourceURL, source.current AS currentID, source.previous AS previousID,
+          "release".activatedAt IS NOT NULL OR NOT EXISTS (
+            SELECT 1 FROM entry AS other WHERE other."release" = "release".id AND other.kind = 'file'
+            AND other.blob IS NULL AND NOT other.isOptional AND other.preload <> 'demand') AS hasAllFiles
+        FROM entry
+        JOIN "release" ON "release".id = entry."release"
+        JOIN source ON source.id = "release".source
+        LEFT JOIN blob ON blob.sha256 = entry.blob
+        WHERE entry.url = ?1 AND (?2 IS NULL OR source.url = ?2)
+        AND ("release".activatedAt IS NULL AND source.heldSince IS NULL
+             OR "release".id IN (source.current, source.previous))
+        ORDER BY "release".id DESC
+        """, [url.text, source?.text], Self.candidate)
       guard let unlisted = try Self.unlisted(url, db) else { return (listed, nil) }
       // It is used only if no release has bytes.
       return (listed + [unlisted.candidate], listed.contains { $0.blob != nil } ? nil : unlisted.usedAt)
@@ -144,32 +187,34 @@ extension BundleStore {
   }
 
   private static func candidate(_ row: Row) throws -> StoredCandidate {
-    let (id, current, previous): (Int64, Int64?, Int64?) = (row["releaseID"], row["currentID"], row["previousID"])
-    return StoredCandidate(
+    let (id, current, previous): (Int64, Int64?, Int64?) = try (
+      row.value("releaseID"), row.value("currentID"), row.value("previousID")
+    )
+    return try StoredCandidate(
       place: id == current ? .current : id == previous ? .previous : .incoming,
       release: StoredRelease(
-        id: id, source: PageURL(normalised: row["sourceURL"]), name: row["releaseName"],
-        sequence: row["releaseSequence"], digest: try row.decode(SHA256Digest.self, forColumn: "releaseDigest"),
-        validators: Validators(etag: row["releaseETag"], lastModified: row["releaseLastModified"]),
-        activatedAt: row["releaseActivatedAt"]),
-      bundle: try bundle(row), blob: try blobRecord(row)?.blob, hasAllFiles: row["hasAllFiles"])
+        id: id, source: PageURL(normalised: row.value("sourceURL")), name: row.value("releaseName"),
+        sequence: row.value("releaseSequence"), digest: row.value("releaseDigest"),
+        validators: Validators(etag: row.value("releaseETag"), lastModified: row.value("releaseLastModified")),
+        activatedAt: row.value("releaseActivatedAt")),
+      bundle: bundle(row), blob: blobRecord(row)?.blob, hasAllFiles: row.value("hasAllFiles"))
   }
 
   /// A bundle that no manifest lists, and the time of its last use.
   private static func unlisted(
     _ url: PageURL, _ db: Database
   ) throws -> (candidate: StoredCandidate, usedAt: Double)? {
-    try Row.fetchOne(
-      db,
-      sql: """
-        SELECT unlisted.usedAt, blob.* FROM unlisted JOIN blob ON blob.sha256 = unlisted.blob WHERE unlisted.url = ?
-        """, arguments: [url.text]
-    ).map { row in
+    try db.firstRow(
+      """
+      SELECT unlisted.usedAt, blob.* FROM unlisted JOIN blob ON blob.sha256 = unlisted.blob WHERE unlisted.url = ?
+      """, [url.text]
+    ) { row in
       let blob = try BlobRecord(row).blob
       let bundle = PageBundle(
         kind: .bundle, name: url.text, url: url, size: blob.size, md5: blob.md5, sha256: blob.sha256)
-      return (
-        StoredCandidate(place: .unlisted, release: nil, bundle: bundle, blob: blob, hasAllFiles: true), row["usedAt"]
+      return try (
+        StoredCandidate(place: .unlisted, release: nil, bundle: bundle, blob: blob, hasAllFiles: true),
+        row.value("usedAt")
       )
     }
   }

@@ -80,18 +80,24 @@ extension BundleStore {
         """)
     if !keepingPrevious { try db.execute(sql: "UPDATE source SET previous = NULL") }
     let found = try rows.map { row in
-      let (id, current, previous): (Int64, Int64?, Int64?) = (row["id"], row["current"], row["previous"])
-      let (activatedAt, replacedAt): (Double?, Double?) = (row["activatedAt"], row["replacedAt"])
+      let (id, current, previous): (Int64, Int64?, Int64?) = try (
+        row.value("id"), row.value("current"), row.value("previous")
+      )
+      let (heldSince, activatedAt, replacedAt): (Double?, Double?, Double?) = try (
+        row.value("heldSince"), row.value("activatedAt"), row.value("replacedAt")
+      )
+      let name: String = try row.value("name")
       let role: ReleaseSummary.Role =
         id == current ? .current : id == previous ? .previous : activatedAt == nil ? .incoming : .former
       let situation = Retention.Input(
-        role: role, isHeld: row["heldSince"] != nil, replacedFor: replacedAt.map { now - $0 } ?? .infinity,
-        grace: releaseGrace, keepsPrevious: keepingPrevious)
-      let source = PageURL(normalised: row["url"])
-      return (
+        role: role, isHeld: heldSince != nil, replacedFor: replacedAt.map { now - $0 } ?? .infinity,
+        grace: releaseGrace,
+        keepsPrevious: keepingPrevious)
+      let source = PageURL(normalised: try row.value("url"))
+      return try (
         Found(
-          id: id, source: row["source"], name: "release \(row["name"] as String) of \(source.filePath ?? source.text)",
-          usedAt: row["usedAt"], bytes: try Self.bytes(of: id, db), retention: .viewed),
+          id: id, source: row.value("source"), name: "release \(name) of \(source.filePath ?? source.text)",
+          usedAt: row.value("usedAt"), bytes: Self.bytes(of: id, db), retention: .viewed),
         Retention(of: situation)
       )
     }
@@ -163,8 +169,9 @@ extension BundleStore {
       sql: """
         SELECT unlisted.url, blob.size FROM unlisted JOIN blob ON blob.sha256 = unlisted.blob ORDER BY unlisted.url
         """)
-    report.kept += rest.map {
-      .init(name: $0["url"], reason: "in no manifest, within what such bundles may take", bytes: $0["size"])
+    report.kept += try rest.map {
+      try .init(
+        name: $0.value("url"), reason: "in no manifest, within what such bundles may take", bytes: $0.value("size"))
     }
   }
 

@@ -11,10 +11,7 @@ extension BundleStore {
   /// - Parameter url: the manifest's URL.
   /// - Throws: ``StoreError``.
   package func source(_ url: PageURL) async throws -> StoredSource? {
-    let found = try await read { db in
-      try Row.fetchOne(db, sql: "SELECT * FROM source WHERE url = ?", arguments: [url.text])
-        .map { try Self.source($0, db) }
-    }
+    let found = try await read { try Self.sources($0, where: "source.url = ?", [url.text]).first }
     if let found { await noteUse(of: .source(url), last: found.usedAt ?? 0) }
     return found
   }
@@ -23,45 +20,53 @@ extension BundleStore {
   ///
   /// - Throws: ``StoreError``.
   package func sources() async throws -> [StoredSource] {
-    try await read { db in
-      try Row.fetchAll(db, sql: "SELECT * FROM source ORDER BY url").map { try Self.source($0, db) }
-        // A forgotten source may have releases that an open page uses.
-        .filter { $0.latest != nil }
-    }
+    // A forgotten source may have releases that an open page uses.
+    try await read { try Self.sources($0, where: "TRUE").filter { $0.latest != nil } }
   }
 
-  private static func source(_ row: Row, _ db: Database) throws -> StoredSource {
-    let url = PageURL(normalised: row["url"])
-    let (current, previous): (Int64?, Int64?) = (row["current"], row["previous"])
-    func release(where condition: String, _ arguments: StatementArguments) throws -> StoredRelease? {
-      try Row.fetchOne(
-        db,
-        sql: """
-          SELECT \(releaseColumns) FROM "release" WHERE \(condition) ORDER BY id DESC LIMIT 1
-          """, arguments: arguments
-      ).map { try Self.release($0, of: url) }
+  private static func sources(
+    _ db: Database, where condition: String, _ arguments: StatementArguments = StatementArguments()
+  ) throws -> [StoredSource] {
+    var sources: [StoredSource] = []
+    let sql = """
+      SELECT source.url, source.current, source.previous, source.heldSince, source.usedAt, \(releaseColumns)
+      FROM source LEFT JOIN "release" ON "release".source = source.id
+        AND ("release".id IN (source.current, source.previous) OR "release".activatedAt IS NULL)
+      WHERE \(condition) ORDER BY source.url, "release".id
+      """
+    try db.rows(sql, arguments) { row in
+      let url = PageURL(normalised: try row.value("url"))
+      if sources.last?.url != url {
+        sources.append(try StoredSource(url: url, heldSince: row.value("heldSince"), usedAt: row.value("usedAt")))
+      }
+      guard let id: Int64 = try row.value("id") else { return }
+      let release = try release(row, of: url)
+      let last = sources.count - 1
+      if id == (try row.value("current") as Int64?) { sources[last].current = release }
+      if id == (try row.value("previous") as Int64?) { sources[last].previous = release }
+      if release.activatedAt == nil { sources[last].incoming = release }
     }
-    let id: Int64 = row["id"]
-    return StoredSource(
-      url: url,
-      current: try current.flatMap { try release(where: "id = ?", [$0]) },
-      previous: try previous.flatMap { try release(where: "id = ?", [$0]) },
-      incoming: try release(where: "source = ? AND activatedAt IS NULL", [id]),
-      heldSince: row["heldSince"], usedAt: row["usedAt"])
+    return sources
   }
 
-  static let releaseColumns = "id, name, sequence, digest, etag, lastModified, activatedAt"
+  static let releaseColumns = """
+    "release".id, "release".name, "release".sequence, "release".digest, "release".etag, "release".lastModified,
+    "release".activatedAt
+    """
 
   static func release(_ row: Row, of source: PageURL) throws -> StoredRelease {
-    StoredRelease(
-      id: row["id"], source: source, name: row["name"], sequence: row["sequence"],
-      digest: try row.decode(SHA256Digest.self, forColumn: "digest"),
-      validators: Validators(etag: row["etag"], lastModified: row["lastModified"]), activatedAt: row["activatedAt"])
+    try StoredRelease(
+      id: row.value("id"), source: source, name: row.value("name"), sequence: row.value("sequence"),
+      digest: row.value("digest"),
+      validators: Validators(etag: row.value("etag"), lastModified: row.value("lastModified")),
+      activatedAt: row.value("activatedAt"))
   }
 
   package func manifestBytes(of release: StoredRelease) async throws -> [UInt8] {
     let data = try await read { db in
-      try Data.fetchOne(db, sql: "SELECT manifest FROM \"release\" WHERE id = ?", arguments: [release.id])
+      try db.firstRow("SELECT manifest FROM \"release\" WHERE id = ?", [release.id]) {
+        try $0.decode(Data.self, atIndex: 0)
+      }
     }
     guard let data else { throw StoreError.releaseGone(name: release.name) }
     return Array(data)
@@ -125,20 +130,24 @@ extension BundleStore {
     }
     // Few manifests have the member, and parsing a long one takes time.
     let data = try await read { db in
-      try Data.fetchOne(
-        db, sql: "SELECT manifest FROM \"release\" WHERE id = ? AND instr(manifest, CAST('\"identity\"' AS BLOB)) > 0",
-        arguments: [release.id])
+      try db.firstRow(
+        "SELECT manifest FROM \"release\" WHERE id = ? AND instr(manifest, CAST('\"identity\"' AS BLOB)) > 0",
+        [release.id]
+      ) { try $0.decode(Data.self, atIndex: 0) }
     }
     return data.flatMap { try? JSONDecoder().decode(Part.self, from: $0) }?.identity
   }
 
   package func lease(_ release: StoredRelease) async throws -> any ReleaseLease {
-    let lease: any ReleaseLease = !isWritable ? UnlockedLease() : try await leases.lease(release.id)
+    let lease = isWritable ? try await leases.lease(release.id) : nil
+    let generation = generation
+    if let lease, lease.protectsRelease(in: generation) { return lease }
     let isThere = try await read { db in
-      try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM \"release\" WHERE id = ?)", arguments: [release.id])
+      try db.firstRow("SELECT 1 FROM \"release\" WHERE id = ?", [release.id]) { _ in true }
     }
     guard isThere == true else { throw StoreError.releaseGone(name: release.name) }
-    return lease
+    lease?.noteRelease(in: generation)
+    return lease ?? UnlockedLease()
   }
 
   /// - Parameter remove: removes the releases that the new one replaces.
@@ -197,16 +206,13 @@ extension BundleStore {
 
   private static func insertEntries(_ bundles: [PageBundle], release: Int64, source: Int64?, _ db: Database) throws {
     // An MD5 alone identifies bytes only within one source, so that no other source can provoke a collision.
-    let rows = try Row.fetchAll(
-      db,
-      sql: """
-        SELECT DISTINCT entry.md5, entry.blob FROM entry JOIN "release" ON "release".id = entry."release"
-        WHERE "release".source = ? AND entry.blob IS NOT NULL
-        """, arguments: [source])
     var known: [MD5Digest: SHA256Digest] = [:]
-    for row in rows {
-      known[try row.decode(MD5Digest.self, forColumn: "md5")] = try row.decode(SHA256Digest.self, forColumn: "blob")
-    }
+    try db.rows(
+      """
+      SELECT DISTINCT entry.md5, entry.blob FROM entry JOIN "release" ON "release".id = entry."release"
+      WHERE "release".source = ? AND entry.blob IS NOT NULL
+      """, [source]
+    ) { known[try $0.decode(MD5Digest.self, atIndex: 0)] = try $0.decode(SHA256Digest.self, atIndex: 1) }
     let byDigest = try db.makeStatement(sql: "SELECT sha256 FROM blob WHERE sha256 = ? AND md5 = ?")
     let insert = try db.makeStatement(
       sql: """
@@ -238,14 +244,13 @@ extension BundleStore {
 
   package func activate(_ release: StoredRelease, leavingIdle: Bool) async throws -> Bool {
     try await write { [now] db in
-      let row = try Row.fetchOne(
-        db,
-        sql: """
-          SELECT source.id, source.current, source.heldSince FROM source
-          JOIN "release" ON "release".source = source.id WHERE "release".id = ?
-          """, arguments: [release.id])
-      guard let row else { throw StoreError.releaseGone(name: release.name) }
-      let (source, current, heldSince): (Int64, Int64?, Double?) = (row["id"], row["current"], row["heldSince"])
+      let found: (source: Int64, current: Int64?, heldSince: Double?)? = try db.firstRow(
+        """
+        SELECT source.id, source.current, source.heldSince FROM source
+        JOIN "release" ON "release".source = source.id WHERE "release".id = ?
+        """, [release.id]
+      ) { try ($0.value("id"), $0.value("current"), $0.value("heldSince")) }
+      guard let (source, current, heldSince) = found else { throw StoreError.releaseGone(name: release.name) }
       guard current != release.id, heldSince == nil,
         try Self.missing(in: release.id, leavingIdle: leavingIdle, limit: 1, db).isEmpty
       else { return false }

@@ -8,16 +8,15 @@ extension BundleStore {
   /// Returns the bundles that no manifest lists, the most recently used first.
   package func unlisted() async throws -> [UnlistedBundle] {
     try await read { db in
-      try Row.fetchAll(
-        db,
-        sql: """
-          SELECT unlisted.url, unlisted.storedAt AS unlistedAt, unlisted.usedAt, blob.*
-          FROM unlisted JOIN blob ON blob.sha256 = unlisted.blob ORDER BY unlisted.usedAt DESC, unlisted.url
-          """
-      ).map { row in
-        UnlistedBundle(
-          url: PageURL(normalised: row["url"]), blob: try BlobRecord(row).blob, storedAt: row["unlistedAt"],
-          usedAt: row["usedAt"])
+      try db.rows(
+        """
+        SELECT unlisted.url, unlisted.storedAt AS unlistedAt, unlisted.usedAt, blob.*
+        FROM unlisted JOIN blob ON blob.sha256 = unlisted.blob ORDER BY unlisted.usedAt DESC, unlisted.url
+        """
+      ) { row in
+        try UnlistedBundle(
+          url: PageURL(normalised: row.value("url")), blob: BlobRecord(row).blob, storedAt: row.value("unlistedAt"),
+          usedAt: row.value("usedAt"))
       }
     }
   }
@@ -63,13 +62,12 @@ extension BundleStore {
 
   /// The least recently used bundles, as many as exceed the quota; never the most recently used one.
   static func unlistedToEvict(over quota: Int64, _ db: Database) throws -> [(url: String, bytes: Int64)] {
-    let rows = try Row.fetchAll(
-      db,
-      sql: """
-        SELECT unlisted.url, blob.size FROM unlisted JOIN blob ON blob.sha256 = unlisted.blob
-        ORDER BY unlisted.usedAt, unlisted.storedAt, unlisted.url
-        """
-    ).map { (url: $0["url"] as String, bytes: $0["size"] as Int64) }
+    let rows: [(url: String, bytes: Int64)] = try db.rows(
+      """
+      SELECT unlisted.url, blob.size FROM unlisted JOIN blob ON blob.sha256 = unlisted.blob
+      ORDER BY unlisted.usedAt, unlisted.storedAt, unlisted.url
+      """
+    ) { try ($0.value("url"), $0.value("size")) }
     var excess = rows.reduce(0) { $0 + $1.bytes } - quota
     return Array(
       rows.dropLast().prefix { row in

@@ -199,8 +199,9 @@ public final class BundleStore: BundleStoring {
 
   package func usage() async throws -> (blobs: Int, bytes: Int64) {
     try await read { db in
-      let row = try Row.fetchOne(db, sql: "SELECT COUNT(*) AS blobs, TOTAL(size) AS bytes FROM blob")
-      return (row?["blobs"] ?? 0, Int64(row?["bytes"] as Double? ?? 0))
+      try db.firstRow("SELECT COUNT(*) AS blobs, COALESCE(SUM(size), 0) AS bytes FROM blob", []) {
+        try (blobs: $0.value("blobs"), bytes: $0.value("bytes"))
+      } ?? (0, 0)
     }
   }
 

@@ -21,6 +21,17 @@ package protocol BundleStoring: Sendable {
   /// Returns the same from the database alone, without checking the files.
   func recordedContents(of release: StoredRelease) async throws -> [StoredBundle]
 
+  /// Counts the bundles and files of a release of which nothing is to be downloaded: everything is stored but what is on
+  /// demand, and the files are as they were written. Their bytes are not read.
+  ///
+  /// - Returns: `nil` if something is missing, or a file was touched.
+  func countsIfStored(of release: StoredRelease) async throws -> ReleaseCounts?
+
+  /// Returns the references that a release's bundles list for prefetching, each once.
+  ///
+  /// - Parameter onlyStored: `true` to leave out those of bundles that are not stored.
+  func prefetches(of release: StoredRelease, onlyStored: Bool) async throws -> Set<String>
+
   /// Registers a manifest as a release, without switching to it. Stored bytes of earlier releases of the same source
   /// are taken over, and those of any source if the manifest gives their SHA-256.
   ///
@@ -117,25 +128,19 @@ package struct StoredSource: Hashable, Sendable {
   /// The manifest's URL.
   package let url: PageURL
   /// The release that pages open; `nil` before the first one is complete.
-  package let current: StoredRelease?
+  package internal(set) var current: StoredRelease?
   /// The release before the current one, until it is collected.
-  package let previous: StoredRelease?
+  package internal(set) var previous: StoredRelease?
   /// A release that is newer than the current one and not complete.
-  package let incoming: StoredRelease?
+  package internal(set) var incoming: StoredRelease?
   /// The time at which a person chose the current release with ``BundleStore/hold(_:)``, in seconds since 1970; it
   /// stays current until ``BundleStore/follow(_:)``. `nil` for a source that switches to each complete release.
   package let heldSince: Double?
   /// The time at which the source was last used, in seconds since 1970.
   package let usedAt: Double?
 
-  package init(
-    url: PageURL, current: StoredRelease?, previous: StoredRelease?, incoming: StoredRelease?,
-    heldSince: Double? = nil, usedAt: Double? = nil
-  ) {
+  package init(url: PageURL, heldSince: Double? = nil, usedAt: Double? = nil) {
     self.url = url
-    self.current = current
-    self.previous = previous
-    self.incoming = incoming
     self.heldSince = heldSince
     self.usedAt = usedAt
   }

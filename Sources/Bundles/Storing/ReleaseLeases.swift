@@ -88,8 +88,15 @@ final class ReleaseLeases: Sendable {
   /// A lease of this process, which holds the shared lock.
   final class Lease: ReleaseLease {
     private let file: FileDescriptor
+    /// The generation of the database that the release was found in; -1 before.
+    private let foundIn = Atomic(-1)
 
     fileprivate init(_ file: FileDescriptor) { self.file = file }
+
+    /// Returns `true` if the release was found in this database after the lock was taken, so that it stays there.
+    func protectsRelease(in generation: Int) -> Bool { foundIn.load(ordering: .acquiring) == generation }
+
+    func noteRelease(in generation: Int) { foundIn.store(generation, ordering: .releasing) }
 
     deinit { FileSystem.closeLocked(file) }
   }

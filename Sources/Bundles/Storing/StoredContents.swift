@@ -35,6 +35,36 @@ package struct ReleaseSummary: Hashable, Sendable {
   }
 }
 
+/// The numbers of a release's bundles and files.
+package struct ReleaseCounts: Hashable, Sendable {
+  package var bundles = 0
+  package var files = 0
+  /// The numbers of those that are stored.
+  package var storedBundles = 0
+  package var storedFiles = 0
+  /// The number of bundles and files that are not stored, and are fetched when a page opens them.
+  package var onDemand = 0
+
+  package init() {}
+
+  /// - Parameter onDemand: the number of contents that are not stored and on demand.
+  init(_ contents: [StoredBundle], onDemand: Int) {
+    for item in contents { count(item.bundle.kind, isStored: item.blob != nil) }
+    self.onDemand = onDemand
+  }
+
+  mutating func count(_ kind: PageBundle.Kind, isStored: Bool) {
+    switch kind {
+    case .bundle:
+      bundles += 1
+      if isStored { storedBundles += 1 }
+    case .file:
+      files += 1
+      if isStored { storedFiles += 1 }
+    }
+  }
+}
+
 /// A stored bundle that no manifest lists.
 package struct UnlistedBundle: Hashable, Sendable {
   package let url: PageURL

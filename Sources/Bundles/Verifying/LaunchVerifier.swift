@@ -22,30 +22,11 @@ public enum Verification: Hashable, Sendable {
   }
 }
 
-/// The server's answer for all entries of a manifest.
+/// The server's answer for all entries of a manifest, which are in the store.
 package struct Verified: Sendable {
   package let release: StoredRelease
   /// `true` if the server answered 304, or sent the manifest that was already stored.
   package let isUnchanged: Bool
-  /// The manifest's rule for query parameters; `nil` if it has none.
-  package let identity: PageIdentity?
-  private let byURL: [PageURL: PageBundle]
-
-  init(release: StoredRelease, bundles: [PageBundle], identity: PageIdentity?, isUnchanged: Bool) {
-    self.release = release
-    self.isUnchanged = isUnchanged
-    self.identity = identity
-    byURL = Dictionary(bundles.map { ($0.url, $0) }, uniquingKeysWith: { first, _ in first })
-  }
-
-  package func bundle(at url: PageURL) -> PageBundle? { byURL[url] }
-
-  /// The page's bundle: the entry with exactly this URL, or else the one without the ignored parameters.
-  ///
-  /// - Parameter fallback: the rule if the manifest has none.
-  package func page(at url: PageURL, identity fallback: PageIdentity) -> PageBundle? {
-    byURL[url] ?? byURL[(identity ?? fallback).reduced(url)]
-  }
 }
 
 /// Asks the server for its MD5s once per launch, however many pages open; see ``Verification`` for other intervals.
@@ -112,6 +93,9 @@ package actor LaunchVerifier {
     }
     return try await ask(conditionally: true)
   }
+
+  /// `true` if ``verified(resting:)`` answers from memory.
+  package var holdsAnswer: Bool { last.map { isCurrent(since: $0.at) } ?? false }
 
   /// The server's last answer in this launch; `nil` if it was not asked or did not answer. Sends no request.
   package var known: Verified? { last?.verified }
@@ -196,16 +180,13 @@ package actor LaunchVerifier {
       guard let known else { throw SourceError.notStored(fetcher.source) }
       if validators != known.validators { try await store.setValidators(validators, of: known) }
       logger.debug("the manifest is unchanged", metadata: ["source": "\(fetcher.source)", "release": "\(known.name)"])
-      let bundles = try await store.recordedContents(of: known).map(\.bundle)
-      return Verified(
-        release: known, bundles: bundles, identity: try await store.identity(of: known), isUnchanged: true)
+      return Verified(release: known, isUnchanged: true)
     case .manifest(let manifest, let bytes, let bundles, let validators):
       let release = try await store.register(
         manifest, bytes: bytes, bundles: bundles, for: fetcher.source, validators: validators)
       logger.debug(
         "the server has a manifest", metadata: ["source": "\(fetcher.source)", "release": "\(release.name)"])
-      return Verified(
-        release: release, bundles: bundles, identity: manifest.identity, isUnchanged: release == known)
+      return Verified(release: release, isUnchanged: release == known)
     }
   }
 }

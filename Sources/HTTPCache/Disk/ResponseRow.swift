@@ -1,3 +1,4 @@
+import DiskStorage
 import Foundation
 import GRDB
 import HTTPCaching
@@ -35,9 +36,9 @@ struct ResponseRow {
     _ db: Database, where condition: String, _ arguments: StatementArguments,
     orderedBy order: String = "storedAt, usedAt"
   ) throws -> [ResponseRow] {
-    let statement = try db.cachedStatement(
-      sql: "SELECT id, isKept, front FROM response WHERE \(condition) ORDER BY \(order)")
-    return try Row.fetchAll(statement, arguments: arguments).compactMap { try ResponseRow($0) }
+    try db.rows("SELECT id, isKept, front FROM response WHERE \(condition) ORDER BY \(order)", arguments) {
+      try ResponseRow($0)
+    }.compactMap(\.self)
   }
 
   static func fetch(_ db: Database, id: Int64) throws -> ResponseRow? {

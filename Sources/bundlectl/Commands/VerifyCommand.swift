@@ -78,7 +78,10 @@ struct VerifyCommand: AsyncParsableCommand {
   private func compare(_ contents: [StoredBundle], with host: PageHost, _ output: inout VerifyOutput) async {
     do {
       guard let verified = try await host.verifier?.verified() else { return }
-      output.serverDiffers += contents.map(\.bundle).filter { verified.bundle(at: $0.url)?.md5 != $0.md5 }.map(\.name)
+      let served = Dictionary(
+        try await host.store.recordedContents(of: verified.release).map { ($0.bundle.url, $0.bundle.md5) },
+        uniquingKeysWith: { first, _ in first })
+      output.serverDiffers += contents.map(\.bundle).filter { served[$0.url] != $0.md5 }.map(\.name)
     } catch {
       output.errors.append("\(error)")
     }

@@ -25,6 +25,19 @@ struct BundleLoaderTests {
     }
   }
 
+  @Test("the server is asked again if the release of its answer was collected meanwhile")
+  func collectedRelease() async throws {
+    try await LoadingFixture.running { fixture in
+      try fixture.publish(Self.scripts)
+      _ = try await fixture.preload()
+      let loader = try fixture.loader(try fixture.verifier())
+      _ = try await loader.load(try fixture.url("/b/a.js"))
+      try await fixture.store.execute("UPDATE source SET current = NULL; DELETE FROM \"release\"")
+      let page = try await loader.load(try fixture.url("/b/b.js"))
+      #expect((page.isVerified, page.note) == (true, nil))
+    }
+  }
+
   @Test func aPageThatIsNotStoredIsFetchedAndStored() async throws {
     try await LoadingFixture.running { fixture in
       try fixture.publish(Self.scripts)

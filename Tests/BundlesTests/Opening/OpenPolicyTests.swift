@@ -186,7 +186,8 @@ struct OpenPolicyTests {
       if isDripping {
         // At three quarters of the limit bytes arrive, so that the wait does not end at the limit.
         clock.advance(by: .seconds(11))
-        #expect(try await waiting.value?.bundle(at: try fixture.url("/b/a.js")) != nil)
+        let release = try #require(try await waiting.value?.release)
+        #expect(try await fixture.store.bundle(at: try fixture.url("/b/a.js"), in: release) != nil)
       } else {
         try await clock.waitForSleepers()
         clock.advance(by: .seconds(15))

@@ -20,6 +20,12 @@ struct FullDisk: BundleStoring {
   func recordedContents(of release: StoredRelease) async throws -> [StoredBundle] {
     try await store.recordedContents(of: release)
   }
+  func countsIfStored(of release: StoredRelease) async throws -> ReleaseCounts? {
+    try await store.countsIfStored(of: release)
+  }
+  func prefetches(of release: StoredRelease, onlyStored: Bool) async throws -> Set<String> {
+    try await store.prefetches(of: release, onlyStored: onlyStored)
+  }
   func register(
     _ manifest: Manifest, bytes: [UInt8], bundles: [PageBundle], for source: PageURL, validators: Validators
   ) async throws -> StoredRelease {

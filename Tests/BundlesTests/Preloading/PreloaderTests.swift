@@ -1,4 +1,5 @@
 import Bundles
+import Foundation
 import HTTPTransport
 import PageTesting
 import TestSupport
@@ -30,6 +31,29 @@ struct PreloaderTests {
       #expect(fixture.origin.requests.count == before + 1)
       #expect((report.requests, report.upToDate, report.downloaded, report.activated) == (1, 3, 0, false))
       #expect(fixture.origin.requests.last?.headers[.ifNoneMatch] == "\"r1\"")
+    }
+  }
+
+  @Test(
+    "a bundle whose file was removed or changed is fetched again, although the manifest is unchanged",
+    arguments: ["removed", "cut off", "written", "a link"])
+  func changedFile(_ change: String) async throws {
+    try await LoadingFixture.running { fixture in
+      try fixture.publish(Self.scripts)
+      _ = try await fixture.preload()
+      let blob = try #require(try await fixture.store.bundle(at: fixture.url("/b/b.js"))?.blob)
+      let path = fixture.folder.file("store/blobs/\(blob.sha256.hex.prefix(2))/\(blob.sha256.hex)")
+      switch change {
+      case "removed": try FileManager.default.removeItem(atPath: path)
+      case "cut off": try Damage.overwrite(path, with: "var")
+      case "written": try Damage.overwrite(path, with: "var b = 3")
+      default:
+        try FileManager.default.moveItem(atPath: path, toPath: path + ".moved")
+        try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: path + ".moved")
+      }
+      let report = try await fixture.preload()
+      #expect((report.downloaded, report.upToDate, report.requests) == (1, 2, 2))
+      #expect(try await fixture.stored == Self.scripts)
     }
   }
 

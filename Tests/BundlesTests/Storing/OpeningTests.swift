@@ -61,6 +61,21 @@ struct OpeningTests {
     #expect(try damaged.names(in: "").contains { $0.hasPrefix("store.sqlite.damaged-") })
   }
 
+  @Test(
+    "a database with values of other types is put aside",
+    arguments: [
+      "UPDATE entry SET name = x'ff00'", "UPDATE source SET url = x'ff00'", "UPDATE entry SET kind = x'ff00'",
+    ])
+  func valuesOfOtherTypes(_ damage: String) async throws {
+    let fixture = try StoreFixture()
+    let release = try await fixture.activated(["a": "A"])
+    try await fixture.store.execute(damage)
+    let before = fixture.store.generation
+    _ = try await fixture.store.recordedContents(of: release)
+    _ = try await fixture.store.sources()
+    #expect(fixture.store.generation == before + 1)
+  }
+
   @Test("a file whose bytes do not match its name is not taken over")
   func misnamedFile() async throws {
     let folder = try TemporaryDirectory()

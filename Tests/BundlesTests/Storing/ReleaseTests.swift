@@ -63,6 +63,20 @@ struct ReleaseTests {
     #expect(ids.count == 1)
   }
 
+  @Test("a release is counted if nothing of it is to be downloaded")
+  func counts() async throws {
+    let fixture = try StoreFixture()
+    let release = try await fixture.register([
+      StoreFixture.bundle("a", "A"), StoreFixture.bundle("b", "B"), StoreFixture.bundle("c", "C", preload: .demand),
+    ])
+    #expect(try await fixture.store.countsIfStored(of: release) == nil)
+    try await fixture.add("A", to: release)
+    #expect(try await fixture.store.countsIfStored(of: release) == nil)
+    try await fixture.add("B", to: release)
+    let counts = try #require(try await fixture.store.countsIfStored(of: release))
+    #expect((counts.bundles, counts.storedBundles, counts.files, counts.onDemand) == (3, 2, 0, 1))
+  }
+
   @Test("the bytes of a former release are taken over")
   func takenOverBytes() async throws {
     let fixture = try StoreFixture()

@@ -94,8 +94,9 @@ struct LaunchVerifierTests {
       _ = try await fixture.preload()
       let verified = try await fixture.verifier().verified()
       #expect(verified.isUnchanged)
-      #expect(verified.bundle(at: try fixture.url("/b/a.js"))?.name == "a")
-      #expect(verified.bundle(at: try fixture.url("/b/none.js")) == nil)
+      let store = fixture.store
+      #expect(try await store.bundle(at: try fixture.url("/b/a.js"), in: verified.release)?.bundle.name == "a")
+      #expect(try await store.bundle(at: try fixture.url("/b/none.js"), in: verified.release) == nil)
     }
   }
 
