@@ -15,6 +15,14 @@ package enum CacheDecision: Equatable, Sendable {
   case fetch(HTTPRequest, because: ForwardReason)
   /// Answer with 504: the request has `only-if-cached`, and no stored response may be used. RFC 9111 §5.2.1.7.
   case gatewayTimeout(because: ForwardReason)
+
+  /// `true` if no stored response answers.
+  package var servesNothing: Bool {
+    switch self {
+    case .serve, .serveStale: false
+    case .revalidate, .complete, .fetch, .gatewayTimeout: true
+    }
+  }
 }
 
 /// The rule that permits the use of a stored response. The raw value is a clause for logs.

@@ -10,6 +10,8 @@ final class InFlightRequests: Sendable {
   private struct State {
     /// Responses that come in, for those who ask for the same.
     var incoming: [FlightKey: IncomingResponse] = [:]
+    /// All responses that are being stored.
+    var arriving: [CacheKey: [IncomingResponse]] = [:]
     /// Numbers at the gate.
     var numbers: [FlightKey: UInt64] = [:]
   }
@@ -31,14 +33,41 @@ final class InFlightRequests: Sendable {
   /// How many wait for the result of the exchange.
   func passengers(of key: FlightKey) -> Int { flights.passengers(of: key) }
 
-  func incoming(for key: FlightKey) -> IncomingResponse? { state.withLock { $0.incoming[key] } }
+  /// The response that comes in for equal requests; `nil` if it is complete, so that who asks now asks after it.
+  func incoming(for key: FlightKey) -> IncomingResponse? {
+    state.withLock { $0.incoming[key] }.flatMap { $0.isComplete ? nil : $0 }
+  }
 
-  func add(_ incoming: IncomingResponse, for key: FlightKey) { state.withLock { $0.incoming[key] = incoming } }
-
-  func remove(_ incoming: IncomingResponse, for key: FlightKey) {
+  /// - Parameter key: under which others find it; `nil` if nobody may.
+  func add(_ incoming: IncomingResponse, for key: FlightKey?) {
     state.withLock { state in
-      if state.incoming[key] === incoming { state.incoming[key] = nil }
+      if let key { state.incoming[key] = incoming }
+      state.arriving[incoming.pending.hop.key, default: []].append(incoming)
     }
+  }
+
+  func remove(_ incoming: IncomingResponse, for key: FlightKey?) {
+    state.withLock { state in
+      if let key, state.incoming[key] === incoming { state.incoming[key] = nil }
+      let others = (state.arriving[incoming.pending.hop.key] ?? []).filter { $0 !== incoming }
+      state.arriving[incoming.pending.hop.key] = others.isEmpty ? nil : others
+    }
+  }
+
+  /// The longest wait for a response that is complete to be stored: an app may take its time to decide about it.
+  private static let storingPatience: Duration = .seconds(1)
+
+  /// Waits until the responses for a key whose bytes have all come are stored: their readers may know their end, and ask
+  /// again.
+  ///
+  /// - Returns: `false` if there were none.
+  func completed(_ key: CacheKey) async -> Bool {
+    let complete = state.withLock { $0.arriving[key] ?? [] }.filter(\.isComplete)
+    guard !complete.isEmpty else { return false }
+    _ = try? await within(Self.storingPatience) {
+      for incoming in complete { _ = try? await incoming.stored() }
+    }
+    return true
   }
 
   // MARK: Places at the gate
@@ -95,6 +124,6 @@ final class InFlightRequests: Sendable {
 
   /// `true` if nothing is under way.
   var isEmpty: Bool {
-    sequencer.activeCount == 0 && turns.count == 0 && state.withLock { $0.incoming.isEmpty && $0.numbers.isEmpty }
+    sequencer.activeCount == 0 && turns.count == 0 && state.withLock { $0.arriving.isEmpty && $0.numbers.isEmpty }
   }
 }

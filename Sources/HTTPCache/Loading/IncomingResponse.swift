@@ -7,7 +7,7 @@ import Synchronization
 /// A response on its way in: written once into the cache's spool, and read from there by everyone who asked for the
 /// same, each at their own pace.
 ///
-/// When the last reader has gone before the end, the transfer is cancelled.
+/// When the last reader has gone before all bytes have come, the transfer is cancelled.
 final class IncomingResponse: Sendable {
   let head: HTTPResponse
   /// The request, as it was asked.
@@ -15,6 +15,8 @@ final class IncomingResponse: Sendable {
   /// The request's fields that the response was chosen by; `nil` if no other request can have asked for the same.
   let vary: VaryKey?
   let generation: UInt64
+  /// What is to be stored of it.
+  let pending: PendingResponse
   private let spool: any ResponseWriting
   /// Bytes that were here before anything came.
   let resumedAt: Int64
@@ -37,8 +39,12 @@ final class IncomingResponse: Sendable {
   /// - Parameters:
   ///   - request: what was asked.
   ///   - spool: may hold the beginning already.
-  init(_ head: HTTPResponse, to request: HTTPRequest, generation: UInt64, spool: any ResponseWriting) {
+  init(
+    _ head: HTTPResponse, to request: HTTPRequest, generation: UInt64, pending: PendingResponse,
+    spool: any ResponseWriting
+  ) {
     self.head = head
+    self.pending = pending
     vary = VaryKey(vary: head.headerFields, request: request.headerFields)
     self.request = request
     self.generation = generation
@@ -113,6 +119,13 @@ final class IncomingResponse: Sendable {
 
   var isFinished: Bool { state.withLock { $0.end != nil } }
 
+  /// `true` if all bytes have come, so that its readers may know its end already; it is stored a moment later.
+  var isComplete: Bool { state.withLock { isComplete($0) } }
+
+  private func isComplete(_ state: State) -> Bool {
+    state.end != nil || pending.size.map { $0 <= state.available } ?? false
+  }
+
   // MARK: Reading
 
   /// Returns the body for one reader; `nil` if the transfer was given up already.
@@ -158,7 +171,7 @@ final class IncomingResponse: Sendable {
   private func leave() {
     let pump: Task<Void, any Error>? = state.withLock { state in
       state.readers -= 1
-      return state.readers == 0 && state.end == nil ? state.pump : nil
+      return state.readers == 0 && !isComplete(state) ? state.pump : nil
     }
     pump?.cancel()
   }

@@ -55,16 +55,22 @@ final class OriginExchange: Sendable {
       key = FlightKey(hop, request, epoch: epoch, chosenBy: names)
       return false
     }
-    func isForUs(_ incoming: IncomingResponse) -> Bool {
+    func isForUs(_ incoming: IncomingResponse, isCollapsed: Bool) -> Bool {
       let fields = hop.request.headerFields
-      return isForUs(incoming.request == hop.request || incoming.vary?.matches(fields) == true, incoming.vary)
+      guard isForUs(incoming.request == hop.request || incoming.vary?.matches(fields) == true, incoming.vary) else {
+        return false
+      }
+      // What a shared cache gives to several clients must be reusable: RFC 9111 §4.
+      guard isCollapsed, hop.policy.mode == .shared else { return true }
+      isShared = incoming.pending.mayAnswer(hop, at: configuration.now())
+      return isShared
     }
     func isForUs(_ stored: StoredResponse) -> Bool {
       isForUs(stored.answers(hop.request.headerFields), stored.vary)
     }
     while true {
       if isShared, let incoming = inFlight.incoming(for: key) {
-        guard isForUs(incoming) else { continue }
+        guard isForUs(incoming, isCollapsed: true) else { continue }
         if let resource = resources.incoming(incoming, for: hop, reason, isCollapsed: true) { return resource }
       }
       if isShared, let resource = await lookup.storedMeanwhile(hop) { return resource }
@@ -83,7 +89,7 @@ final class OriginExchange: Sendable {
       let isCollapsed = !isOurs.load(ordering: .relaxed)
       switch result {
       case .incoming(let incoming):
-        guard isForUs(incoming) else { continue }
+        guard isForUs(incoming, isCollapsed: isCollapsed) else { continue }
         if let resource = resources.incoming(incoming, for: hop, reason, isCollapsed: isCollapsed) { return resource }
       case .confirmed(let confirmed, let status, let generation):
         guard !isShared || isForUs(confirmed.stored) else { continue }

@@ -29,6 +29,29 @@ struct PendingResponse: Sendable {
   /// Returns `true` if it goes on with a part that was stored before.
   var isCompletion: Bool { if case .completed = shape { true } else { false } }
 
+  /// The number of bytes, with those that were stored before; `nil` if the head does not tell.
+  var size: Int64? {
+    switch shape {
+    // RFC 9110 §6.4.1.
+    case .whole where status == 204 || status == 304: 0
+    case .whole(let size), .completed(let size): size
+    case .part(let range, _): Int64(range.count)
+    }
+  }
+
+  /// Returns `true` if the response may answer a request once it is stored, without asking for it again. RFC 9111 §4.
+  func mayAnswer(_ other: OutgoingRequest, at now: HTTPDate) -> Bool {
+    let extent: Extent =
+      if case .part(let range, let size) = shape { Extent(range, of: size) } else { .whole(size ?? .max) }
+    let stored = StoredResponse(
+      id: 0, status: status, fields: fields, times: times,
+      vary: VaryKey(vary: fields, request: hop.request.headerFields) ?? VaryKey(), extent: extent,
+      isInvalidated: false, staleSince: nil, policy: hop.policy)
+    let decision = other.behavior.decision(
+      for: other.request, among: [stored], at: now, policy: other.policy, lifetime: other.lifetime, isOnline: true)
+    return if case .serve = decision { true } else { false }
+  }
+
   /// - Parameters:
   ///   - count: bytes that have come.
   ///   - isWhole: the response has ended.

@@ -180,12 +180,17 @@ public final class ResourceLoader: Sendable {
   /// The answer to one request: what the lookup decides is done here, and nowhere else.
   private func answer(_ hop: OutgoingRequest) async throws -> Resource {
     var gone: Set<Int64> = []
+    var hasWaited = false
     while true {
       let found: [CachedResponse]
       let decision: CacheDecision
       switch try await lookup.answer(to: hop, without: gone, mayFetch: hop.behavior.network != .never) {
       case .releaseFile(let file): return file
       case .decided(let made, let among): (decision, found) = (made, among)
+      }
+      if !hasWaited, decision.servesNothing {
+        hasWaited = true
+        if await inFlight.completed(hop.key) { continue }
       }
       configuration.logger.debug("\(decision.summary)", metadata: ["key": "\(hop.key)"])
       switch decision {

@@ -78,12 +78,12 @@ final class ResponseRecorder: Sendable {
     _ body: Body, _ head: HTTPResponse, _ pending: PendingResponse, _ spool: any ResponseWriting, _ key: FlightKey?,
     to request: HTTPRequest, _ generation: UInt64
   ) -> IncomingResponse {
-    let incoming = IncomingResponse(head, to: request, generation: generation, spool: spool)
-    if let key { inFlight.add(incoming, for: key) }
+    let incoming = IncomingResponse(head, to: request, generation: generation, pending: pending, spool: spool)
+    inFlight.add(incoming, for: key)
     incoming.start(body, in: tasks) { [self] isWhole, spool in
       await commit(spool, pending, isWhole: isWhole, generation)
     } landed: { [inFlight] in
-      if let key { inFlight.remove(incoming, for: key) }
+      inFlight.remove(incoming, for: key)
       inFlight.end(pending.hop.key)
     }
     return incoming

@@ -26,6 +26,69 @@ struct CoalescingTests {
     }
   }
 
+  @Test(
+    "a shared cache gives the response to several clients only if it may be reused",
+    arguments: [("max-age=60", 1), ("max-age=0", 3), ("no-cache", 3), ("max-age=60, no-cache", 3)])
+  func reusableForSeveral(_ cacheControl: String, _ requests: Int) async throws {
+    try await ResourceFixture.running(.init(mode: .shared)) { fixture in
+      fixture.serve("/a", "text", cacheControl: cacheControl)
+      fixture.origin.hold("/a")
+      let request = fixture.request("/a")
+      let tasks = (0..<3).map { _ in Task { try await fixture.load(request).text } }
+      try await fixture.waitForPassengers(3, request)
+      fixture.origin.release("/a")
+      for task in tasks { #expect(try await task.value == "text") }
+      #expect(fixture.origin.requestCount(path: "/a") == requests)
+    }
+  }
+
+  @Test(
+    "who asks again after the last byte gets what is stored then",
+    arguments: [("max-age=60", 1), ("max-age=0", 2)])
+  func afterTheLastByte(_ cacheControl: String, _ requests: Int) async throws {
+    let (stored, goOn) = AsyncStream.makeStream(of: Void.self)
+    var options = ResourceFixture.Options()
+    options.wrapStore = { HookedResponseStore(store: $0, beforeCommit: { for await _ in stored {} }) }
+    try await ResourceFixture.running(options) { fixture in
+      fixture.serve("/a", "text", cacheControl: cacheControl)
+      let first = try await fixture.loader.response(for: fixture.request("/a"))
+      var reader = first.body.makeAsyncIterator()
+      #expect(try await reader.next()?.count == 4)
+      let second = Task { try await fixture.load("/a") }
+      // So that it most likely asks before the response is stored.
+      for _ in 0..<100 { await Task.yield() }
+      goOn.finish()
+      let answer = try await second.value
+      #expect((answer.text, answer.loaded.cacheStatus?.isCollapsed) == ("text", false))
+      #expect(fixture.origin.requestCount(path: "/a") == requests)
+    }
+  }
+
+  @Test(
+    "a response whose bytes have all come is stored, also if its reader does not wait for the end",
+    arguments: [200, 204])
+  func readerThatLeavesAtTheLastByte(_ status: Int) async throws {
+    let (stored, goOn) = AsyncStream.makeStream(of: Void.self)
+    var options = ResourceFixture.Options()
+    options.wrapStore = { HookedResponseStore(store: $0, beforeCommit: { for await _ in stored {} }) }
+    try await ResourceFixture.running(options) { fixture in
+      let bytes: [UInt8] = status == 204 ? [] : [1, 2, 3, 4]
+      fixture.origin.respond("/a") { _ in
+        OriginResponse(status: .init(code: status), headers: [.cacheControl: "max-age=60"], body: bytes)
+      }
+      var first: Resource? = try await fixture.loader.response(for: fixture.request("/a"))
+      if status == 200 {
+        var reader = first?.body.makeAsyncIterator()
+        #expect(try await reader?.next()?.count == 4)
+      }
+      first = nil
+      goOn.finish()
+      try await fixture.waitUntilIdle()
+      #expect(try await fixture.load("/a").source == .memory)
+      #expect(fixture.origin.requestCount(path: "/a") == 1)
+    }
+  }
+
   @Test func requestsWithOtherFieldsAreTheirOwn() async throws {
     try await ResourceFixture.running { fixture in
       fixture.serve("/a", "text")

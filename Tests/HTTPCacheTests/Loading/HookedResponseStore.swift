@@ -11,6 +11,8 @@ struct HookedResponseStore: ResponseStoring {
   var room = Int64.max
   /// Awaited before a body is given.
   var beforeBody: @Sendable () async -> Void = {}
+  /// Awaited before a response is stored.
+  var beforeCommit: @Sendable () async -> Void = {}
 
   private struct Writer: ResponseWriting {
     let spool: any ResponseWriting
@@ -30,7 +32,8 @@ struct HookedResponseStore: ResponseStoring {
   func commit(
     _ writer: any ResponseWriting, head: ResponseMetadata, for key: CacheKey, replacing replaced: [ResponseEntry]
   ) async throws -> ResponseEntry? {
-    try await store.commit((writer as? Writer)?.spool ?? writer, head: head, for: key, replacing: replaced)
+    await beforeCommit()
+    return try await store.commit((writer as? Writer)?.spool ?? writer, head: head, for: key, replacing: replaced)
   }
 
   func body(of entry: ResponseEntry) async throws -> (any StoredBody)? {

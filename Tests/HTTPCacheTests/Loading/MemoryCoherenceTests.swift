@@ -116,7 +116,7 @@ struct MemoryCoherenceTests {
   func whereTheBytesHaveGoneTheOriginIsAskedOnceMore(_ fault: Fault) async throws {
     try await ResourceFixture.running(.init(memoryCapacity: 0)) { fixture in
       fixture.serve(
-        "/a", String(repeating: "x", count: 10_000), etag: "\"1\"", cacheControl: "max-age=10, stale-if-error=100")
+        "/a", String(repeating: "x", count: 100_000), etag: "\"1\"", cacheControl: "max-age=10, stale-if-error=100")
       try await fixture.load("/a")
       fixture.time.advance(50)
       fixture.origin.always("/a", fault)

@@ -27,6 +27,7 @@ struct ResourceFixture {
     var bundles: (any BundleStoring)?
     var memoryCapacity = 4 << 20
     var saver = DataSaver()
+    var mode = CachePolicy.Mode.private
     /// Stands for the store that responses are kept in.
     var wrapStore: (ResponseStore) -> any ResponseStoring = { $0 }
     var configure: (inout ResourceLoader.Configuration, FaultOrigin) throws -> Void = { _, _ in }
@@ -41,7 +42,8 @@ struct ResourceFixture {
     self.asked = asked
     store = try ResponseStore(at: ResponseDirectory(folder.file("responses")))
     cache = try ResponseCache(
-      store: options.wrapStore(store), memoryCapacity: options.memoryCapacity, allowingNone: true)
+      store: options.wrapStore(store), memoryCapacity: options.memoryCapacity, allowingNone: true,
+      policy: CachePolicy(mode: options.mode))
     transport = try CurlTransport()
     var configuration = ResourceLoader.Configuration()
     configuration.now = { time.date }
@@ -138,7 +140,7 @@ struct ResourceFixture {
   /// Returns when so many wait for the same answer as this request.
   func waitForPassengers(_ count: Int, _ request: ResourceRequest) async throws {
     let hop = try hop(request)
-    let key = FlightKey(key: hop.key, request: hop.request)
+    let key = FlightKey(hop, hop.request)
     try await eventually("\(count) wait") { loader.inFlight.passengers(of: key) == count }
   }
 
