@@ -10,14 +10,19 @@ public final class CachedResponse: Sendable {
   package let stored: StoredResponse
   /// The bytes, checked when they were read; `nil` if they are on disk only.
   public let bytes: [UInt8]?
+  /// The bytes that were read together with the entry.
+  let readAhead: [UInt8]?
   let tags: [String]
   /// The memory tier's epoch of the key before the store was asked.
   let epoch: UInt64
   let validity: CacheValidity
 
-  init(_ entry: ResponseEntry, bytes: [UInt8]?, policy: CachePolicy, epoch: UInt64 = 0) {
+  init(
+    _ entry: ResponseEntry, bytes: [UInt8]?, readAhead: [UInt8]? = nil, policy: CachePolicy, epoch: UInt64 = 0
+  ) {
     self.entry = entry
     self.bytes = bytes
+    self.readAhead = readAhead
     self.epoch = epoch
     validity = CacheValidity(entry)
     let head = entry.head
@@ -30,6 +35,7 @@ public final class CachedResponse: Sendable {
   /// The same, for a key whose variants are others now.
   init(again other: CachedResponse) {
     (entry, stored, bytes, tags, epoch) = (other.entry, other.stored, other.bytes, other.tags, other.epoch)
+    readAhead = nil
     validity = CacheValidity(other.entry)
   }
 

@@ -158,12 +158,12 @@ public final class ResponseCache: Sendable {
     let inMemory = memory.variants(for: key)
     if inMemory.contains(where: { $0.stored.answers(fields) }) { return inMemory }
     do {
-      let entries = try await store.entries(for: key)
-      let inMemory = memory.confirm(key, by: entries)
+      let found = try await store.responses(for: key)
+      let inMemory = memory.confirm(key, by: found.map(\.entry))
       let known = Set(inMemory.map(\.entry.id))
       return inMemory
-        + entries.filter { !known.contains($0.id) }.map {
-          CachedResponse($0, bytes: nil, policy: policy, epoch: epoch)
+        + found.filter { !known.contains($0.entry.id) }.map {
+          CachedResponse($0.entry, bytes: nil, readAhead: $0.bytes, policy: policy, epoch: epoch)
         }
     } catch {
       logger.warning("the response store cannot be read: \(error)")
@@ -179,20 +179,26 @@ public final class ResponseCache: Sendable {
   public func body(of response: CachedResponse) async -> (any StoredBody)? {
     noteUse(response.entry.id)
     if let bytes = response.bytes { return BytesBody(bytes) }
+    if let bytes = response.readAhead { return kept(bytes, of: response) }
     do {
       guard let body = try await store.body(of: response.entry) else {
         memory.remove(response.entry.key, ids: [response.entry.id])
         return nil
       }
-      if body.count <= memoryLimit, let bytes = try? body.read(at: 0, upTo: Int(body.count)) {
-        memory.insert(CachedResponse(response.entry, bytes: bytes, policy: policy), since: response.epoch)
-        return BytesBody(bytes)
-      }
-      return body
+      guard body.count <= memoryLimit, let bytes = try? body.read(at: 0, upTo: Int(body.count)) else { return body }
+      return kept(bytes, of: response)
     } catch {
       logger.warning("a stored response cannot be read: \(error)")
       return nil
     }
+  }
+
+  /// Keeps bytes that were read from the disk in memory, if they are short enough.
+  private func kept(_ bytes: [UInt8], of response: CachedResponse) -> any StoredBody {
+    if Int64(bytes.count) <= memoryLimit {
+      memory.insert(CachedResponse(response.entry, bytes: bytes, policy: policy), since: response.epoch)
+    }
+    return BytesBody(bytes)
   }
 
   /// Another process may have removed or replaced stored responses that are in memory here: each is compared with its

@@ -11,6 +11,9 @@ package protocol ResponseStoring: Sendable {
   /// All variants that are stored for a key, the one stored last at the end.
   func entries(for key: CacheKey) async throws -> [ResponseEntry]
 
+  /// The same, with the bytes of the one stored last if they are short: most often they answer, and are here then.
+  func responses(for key: CacheKey) async throws -> [FoundResponse]
+
   /// The stored bytes, checked against their digest; `nil` if they have gone or were changed, and the entry with them.
   func body(of entry: ResponseEntry) async throws -> (any StoredBody)?
 
@@ -67,6 +70,21 @@ package protocol ResponseStoring: Sendable {
 
   /// Makes the store give way until it has at most so many bytes.
   func setCapacity(_ bytes: Int64) async throws
+}
+
+/// A stored response that was looked up.
+package struct FoundResponse: Sendable {
+  package let entry: ResponseEntry
+  /// The bytes, checked against their digest, if they were read with the entry.
+  package let bytes: [UInt8]?
+
+  package init(_ entry: ResponseEntry, bytes: [UInt8]? = nil) { (self.entry, self.bytes) = (entry, bytes) }
+}
+
+extension ResponseStoring {
+  package func responses(for key: CacheKey) async throws -> [FoundResponse] {
+    try await entries(for: key).map { FoundResponse($0) }
+  }
 }
 
 /// The bytes of a response on their way in. Written by one task; read by any, also meanwhile.
