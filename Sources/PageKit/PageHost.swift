@@ -103,8 +103,8 @@ public final class PageHost: Sendable {
     prerenderer = Prerenderer(limits: configuration.prerendering)
     let handlers = PageHandlers(
       images: DefaultImageLoader(resources), exceptions: LoggedExceptions(configuration.logger),
-      navigator: stack, storage: CacheStorage(try resources.cache.region("storage")), modals: SilentModals(),
-      sockets: WebSocketTransport(Self.sockets(configuration)))
+      navigator: stack, storage: CacheStorage { [responses] in try responses.region("storage") },
+      modals: SilentModals(), sockets: WebSocketTransport(Self.sockets(configuration)))
     pages = PageEnvironment(
       resources: resources, bundles: bundles, registry: PageRegistry(defaults: handlers),
       configuration: configuration.device, frameworks: FrameworkPool(scripts), fallback: configuration.fallback,

@@ -73,26 +73,17 @@ struct FrameworkPoolTests {
     #expect(three === groups[2])
   }
 
-  @Test("many pages that open and end at once share few groups")
-  func sharedGroups() async throws {
-    try await PageFixture.running(entriesAtOnce: 1) { fixture in
-      let source = """
-        // { "framework": "Vanilla" }
-        weex.document.documentElement.appendChild(weex.document.createBody('div'))
-        """
-      let groups = try await withThrowingTaskGroup(of: FrameworkGroup?.self) { tasks in
-        for _ in 0..<40 {
-          tasks.addTask {
-            let page = await PageInstance(environment: fixture.environment)
-            try await page.render(source, options: PageOptions(bundleURL: "shared.js"))
-            let group = await page.group
-            await page.destroy()
-            return group
-          }
-        }
-        return try await tasks.reduce(into: []) { $0.append($1) }
+  @Test("a page has a place among those that open until its bundle has run")
+  func openingPlace() async throws {
+    try await PageFixture.running { fixture in
+      let openings = fixture.environment.frameworks.openings
+      fixture.registry.registerModule("openings") { module in
+        module.immediate("count") { () in openings.counts.running }
       }
-      #expect(Set(groups.compactMap { $0.map(ObjectIdentifier.init) }).count < 20)
+      let page = try await fixture.speakingPage("show(module('openings').count())")
+      #expect(await page.shown == "1")
+      #expect(openings.counts.running == 0)
+      await page.destroy()
     }
   }
 
