@@ -61,6 +61,7 @@ final class InFlightRequests: Sendable {
   /// again.
   ///
   /// - Returns: `false` if there were none.
+  @discardableResult
   func completed(_ key: CacheKey) async -> Bool {
     let complete = state.withLock { $0.arriving[key] ?? [] }.filter(\.isComplete)
     guard !complete.isEmpty else { return false }

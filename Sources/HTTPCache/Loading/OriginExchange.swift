@@ -73,7 +73,10 @@ final class OriginExchange: Sendable {
         guard isForUs(incoming, isCollapsed: true) else { continue }
         if let resource = resources.incoming(incoming, for: hop, reason, isCollapsed: true) { return resource }
       }
-      if isShared, let resource = await lookup.storedMeanwhile(hop) { return resource }
+      if isShared {
+        await inFlight.completed(hop.key)
+        if let resource = await lookup.storedMeanwhile(hop) { return resource }
+      }
       if isShared, inFlight.passengers(of: key) > 0, let number = inFlight.number(of: key) {
         gate.raise(number, to: hop.priority)
       }

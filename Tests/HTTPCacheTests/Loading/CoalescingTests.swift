@@ -1,5 +1,7 @@
+import CurlTransport
 import HTTPTypes
 import PageTesting
+import Synchronization
 import Testing
 
 @testable import HTTPCache
@@ -86,6 +88,65 @@ struct CoalescingTests {
       try await fixture.waitUntilIdle()
       #expect(try await fixture.load("/a").source == .memory)
       #expect(fixture.origin.requestCount(path: "/a") == 1)
+    }
+  }
+
+  @Test("a request that waited for another variant's response gets its own from what is being stored")
+  func variantThatIsBeingStored() async throws {
+    let (released, release) = AsyncStream.makeStream(of: Void.self)
+    let (stored, goOn) = AsyncStream.makeStream(of: Void.self)
+    let commits = Atomic(0)
+    var options = ResourceFixture.Options(mode: .shared)
+    options.wrapStore = {
+      HookedResponseStore(
+        store: $0,
+        beforeCommit: {
+          // The second is that of the English response.
+          if commits.add(1, ordering: .relaxed).newValue == 2 { for await _ in stored {} }
+        })
+    }
+    options.configure = { configuration, _ in configuration.partition = .shared }
+    try await ResourceFixture.running(options) { fixture in
+      fixture.origin.respond("/a") { request in
+        OriginResponse(
+          headers: [.cacheControl: "max-age=60", .vary: "Accept-Language"],
+          body: (request.headers[.acceptLanguage] ?? "none").utf8)
+      }
+      var configuration = ResourceLoader.Configuration()
+      configuration.partition = .shared
+      let loader = ResourceLoader(
+        cache: fixture.cache, transport: HeldTransport(inner: fixture.transport, released: released),
+        configuration: configuration)
+      @Sendable func request(_ fields: HTTPFields) async throws -> Resource {
+        try await loader.response(for: fixture.request("/a", fields: fields))
+      }
+      let german = Task { try await request([.acceptLanguage: "de"]) }
+      let key = try FlightKey(fixture.hop(fixture.request("/a")), fixture.hop(fixture.request("/a")).request)
+      try await eventually("the German response is waited for") { loader.inFlight.passengers(of: key) == 1 }
+      let waiting = Task { try await request([.acceptLanguage: "en"]).body.collect() }
+      try await eventually("both wait") { loader.inFlight.passengers(of: key) == 2 }
+      // Asked for on its own: from now on it is known which field chooses.
+      _ = try await request([.acceptLanguage: "fr", .cacheControl: "max-stale=1"]).body.collect()
+      let english = try await request([.acceptLanguage: "en"])
+      release.finish()
+      _ = try await german.value
+      for _ in 0..<100 { await Task.yield() }
+      goOn.finish()
+      #expect(try await waiting.value == Array("en".utf8))
+      #expect(try await english.body.collect() == Array("en".utf8))
+      #expect(fixture.origin.requestCount(path: "/a") == 3)
+      await loader.shutDown()
+    }
+  }
+
+  /// Sends German requests when it is told to, and all others at once.
+  private struct HeldTransport: HTTPTransporting {
+    let inner: CurlTransport
+    let released: AsyncStream<Void>
+
+    func send(_ request: TransportRequest) async throws -> TransportResponse {
+      if request.head.headerFields[.acceptLanguage] == "de" { for await _ in released {} }
+      return try await inner.send(request)
     }
   }
 
