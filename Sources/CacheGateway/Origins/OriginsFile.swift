@@ -98,7 +98,7 @@ package enum OriginsFile {
         return field
       }
     }
-    try takeBehavior(&object, into: &origin.behavior)
+    origin.behavior = try behavior(&object) ?? origin.behavior
     if let rules = try object.list("rules") {
       origin.rules = try rules.enumerated().map { index, value in
         try rule(SettingsObject(value, place: "\(object.place).rules[\(index)]"))
@@ -114,9 +114,7 @@ package enum OriginsFile {
         key: "match", value: "", source: object.place, expected: "a path where * stands for any text, like /v1/news/*")
     }
     var rule = ResourceRule(.glob(pattern))
-    var behavior = LoadBehavior.protocolCache
-    try takeBehavior(&object, into: &behavior)
-    if behavior != .protocolCache { rule.behavior = behavior }
+    rule.behavior = try behavior(&object)
     try object.take("at-most", into: &rule.lifetime, expecting: expectedTime) { seconds($0).map { .atMost($0) } }
     try object.take("exactly", into: &rule.lifetime, expecting: expectedTime) { seconds($0).map { .exactly($0) } }
     try object.take("set-cookie", into: &rule.sharesCookies, expecting: "pass or store") {
@@ -130,9 +128,13 @@ package enum OriginsFile {
     return rule
   }
 
-  private static func takeBehavior(_ object: inout SettingsObject, into behavior: inout LoadBehavior) throws {
-    let names = LoadBehavior.named.map(\.name).joined(separator: ", ")
-    try object.take("behavior", into: &behavior, expecting: "one of \(names)") { LoadBehavior(named: $0) }
+  private static func behavior(_ object: inout SettingsObject) throws -> LoadBehavior? {
+    guard let name = try object.text("behavior") else { return nil }
+    guard let behavior = LoadBehavior(named: name) else {
+      let names = LoadBehavior.named.map(\.name).joined(separator: ", ")
+      throw object.bad("behavior", .string(name), "one of \(names)")
+    }
+    return behavior
   }
 }
 

@@ -24,7 +24,7 @@ struct OriginsFileTests {
         "codings": ["gzip"], "health-path": "/up?a", "health-interval": 3,
         "behavior": "staleWhileRevalidate",
         "rules": [{"match": "/v1/news/*", "behavior": "cacheFirst", "exactly": "10m"}, {"match": "/*", "at-most": 5},
-                  {"match": "/menu", "set-cookie": "store"}]},
+                  {"match": "/menu", "set-cookie": "store", "behavior": "protocolCache"}]},
        {"name": "rest", "urls": ["http://127.0.0.1:9", "https://b.example"]}]
       """
     let origins = try #require(try file(text).origins)
@@ -37,7 +37,7 @@ struct OriginsFileTests {
     #expect(api.certificateAuthorities == "/ca.pem" && api.forwarding == .both && api.tagLimit == 64 << 10)
     #expect(api.patience == .init(failures: 4, rest: .seconds(1), longestRest: .seconds(120)))
     #expect(api.targets.map(\.canonicalName) == ["my-cache-control"] && api.behavior == .staleWhileRevalidate)
-    #expect(api.rules.map(\.behavior) == [.cacheFirst, nil, nil])
+    #expect(api.rules.map(\.behavior) == [.cacheFirst, nil, .protocolCache])
     #expect(api.rules.map(\.lifetime) == [.exactly(600), .atMost(5), .server])
     #expect(api.rules.map(\.sharesCookies) == [false, false, true])
     #expect(api.codings == ["gzip"] && api.healthPath == "/up?a" && api.healthInterval == .seconds(3))
