@@ -42,8 +42,8 @@ extension HostMetrics {
       label: "renderhost_gateway_evictions", dimensions: [("origin", origin), ("tier", tier)], factory: registry)
   }
 
-  /// `renderhost_gateway_purged`: stored responses that were purged, by selection (`url`, `prefix`, `tag`, `all`) and
-  /// by kind: `soft`, `hard`.
+  /// `renderhost_gateway_purged`: stored responses that were purged, by `kind` of selection (`url`, `prefix`, `tag`,
+  /// `all`) and by `how`: `soft`, `hard`.
   func gatewayPurged(_ kind: String, isSoft: Bool) -> Counter {
     Counter(
       label: "renderhost_gateway_purged", dimensions: [("kind", kind), ("how", isSoft ? "soft" : "hard")],

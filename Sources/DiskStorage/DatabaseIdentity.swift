@@ -39,9 +39,9 @@ package enum DatabaseIdentity: Equatable {
       let isComplete =
         applied.count < known.count
         || expected.allSatisfy { table, columns in found.columns[table]?.isSuperset(of: columns) == true }
-      self = isComplete ? .ours : .damaged(reason: "it has not the tables that were made")
+      self = isComplete ? .ours : .damaged(reason: "it lacks tables of a store")
     } else if !applied.isDisjoint(with: known) || expected.keys.count(where: { found.columns[$0] != nil }) > 1 {
-      self = .damaged(reason: "it has not the tables that were made")
+      self = .damaged(reason: "it lacks tables of a store")
     } else {
       self = .foreign
     }

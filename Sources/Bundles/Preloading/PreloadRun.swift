@@ -70,7 +70,7 @@ struct PreloadRun: Sendable {
         case .onceMore: try await verifier.verified(resting: false)
         case .anew: try await verifier.refresh()
         }
-      return Known(release: verified.release, isFromNotModified: verified.isUnchanged)
+      return Known(release: verified.release, isUnchanged: verified.isUnchanged)
     } catch let error as SourceError {
       guard let stored = try await store.source(verifier.source)?.latest else { throw error }
       return Known(release: stored, failure: error)
@@ -79,8 +79,8 @@ struct PreloadRun: Sendable {
 
   private struct Known {
     let release: StoredRelease
-    /// `true` if the server answered 304.
-    var isFromNotModified = false
+    /// `true` if the server answered 304, or sent the stored manifest again.
+    var isUnchanged = false
     /// The reason why there is no answer from the server.
     var failure: SourceError?
   }
@@ -89,7 +89,7 @@ struct PreloadRun: Sendable {
     var release = known.release
     let isReachable = report.failures.isEmpty && !options.isOffline
     var outcome = try await fetchMissing(of: release, isReachable: isReachable, &report)
-    if outcome.isContradicted, known.isFromNotModified,
+    if outcome.isContradicted, known.isUnchanged,
       let fresh = try? await verifier.verifiedUnconditionally().release, fresh.id != release.id
     {
       // The server called an old manifest unchanged, which its bytes have disproved.

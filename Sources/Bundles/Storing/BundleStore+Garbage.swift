@@ -198,7 +198,7 @@ extension BundleStore {
       let path = work.quarantine.appending(name)
       if keepingPrevious {
         let size = FileSystem.status(path)?.size ?? 0
-        report.kept.append(.init(name: "quarantined \(name)", reason: "for who wants to look at it", bytes: size))
+        report.kept.append(.init(name: "quarantined \(name)", reason: "kept for inspection", bytes: size))
       } else {
         report.quarantined += 1
         remove(path, dryRun: dryRun, &report)

@@ -1,10 +1,10 @@
 import HTTPTransport
 import Synchronization
 
-/// Whether a response in memory is still what its key has to give: since it was read, nothing of the key was removed,
-/// replaced or joined by another variant.
+/// Tells if a response in memory is still current: since it was read, no variant of its key was added, replaced or
+/// removed.
 ///
-/// Apart from the response, so that who asks does not keep the bytes.
+/// It is a separate object, so that a reference to it does not keep the response's bytes in memory.
 final class CacheValidity: Sendable {
   private enum Phase {
     /// Never in memory.

@@ -83,7 +83,7 @@ extension ResponseCache {
     try await forgetting({ memory.remove(key) }, while: { _ = try await store.remove(.key(key)) })
   }
 
-  /// Also what others have read from the store meanwhile; and whether the store obeys or not.
+  /// Also removes from memory what was read from the store meanwhile, even if removing from the store fails.
   func forgetting<Value: Sendable>(_ forget: () -> Void, while body: () async throws -> Value) async throws -> Value {
     forget()
     defer { forget() }

@@ -122,7 +122,8 @@ extension ResponseCache {
     }
   }
 
-  /// - Parameter isMeant: whether it is not there for want of room on disk: what is kept stays then.
+  /// - Parameter isMeant: `true` if the hook restricted it to memory; `false` if the disk has no room, so that kept
+  ///   responses stay.
   private func storeInMemory(
     _ head: ResponseMetadata, _ arrival: Arrival, _ bytes: [UInt8]?, replacing replaced: [CachedResponse], isMeant: Bool
   ) async -> CachedResponse? {

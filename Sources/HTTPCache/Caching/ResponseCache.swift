@@ -7,7 +7,7 @@ import Synchronization
 
 /// Responses in memory and, behind that, in a store.
 ///
-/// Whatever fails in the store is a miss for who reads, and is logged.
+/// A failure of the store is logged, and counts as a cache miss.
 public final class ResponseCache: Sendable {
   /// A hook that is asked before a response is stored: it may change, restrict or refuse (`nil`) the response.
   public typealias WillCache = @Sendable (ProposedResponse) async -> ProposedResponse?

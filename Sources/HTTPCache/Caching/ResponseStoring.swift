@@ -47,7 +47,7 @@ package protocol ResponseStoring: Sendable {
   /// Marks what is stored for the keys as not to be used without asking.
   func invalidate(_ keys: [CacheKey]) async throws
 
-  /// Tells that entries were used, the last one last; for what is least used goes first.
+  /// Records that entries were used, the most recent one last: eviction begins with the least recently used.
   func touch(_ ids: [Int64]) async throws
 
   /// Keeps what is and will be stored for a key from being evicted, and makes it durable; or lets go of it.

@@ -41,8 +41,8 @@ struct ResponseFiles: Sendable {
     }
   }
 
-  /// Writes a file under a name that nothing has used, and that is told to nobody before this returns. What a crash
-  /// leaves of it is nobody's.
+  /// Writes a file under a new name that no other task or process knows before this returns. After a crash, a sweep
+  /// removes the file.
   func create(_ parts: [[UInt8]], at path: StorePath) throws {
     if isDurable { return try write(parts, to: path) }
     // Files that are made in one folder and moved to others crowd the part of the disk that is the first folder's.

@@ -68,7 +68,7 @@ extension ResponseStore {
     }
   }
 
-  /// Writes the files of a response, also where there is a body of the same name: who knows how it fares.
+  /// Writes the files of a response, even if a body with the same name exists: that file may be damaged.
   private func place(_ entry: ResponseEntry, _ sealed: [UInt8], _ spool: ResponseSpool, isInline: Bool) throws {
     let files = directory.files(isKept: entry.isKept)
     if isInline {

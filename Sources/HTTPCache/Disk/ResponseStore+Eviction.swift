@@ -46,7 +46,7 @@ extension ResponseStore {
     var removed = RemovedFiles()
     var goal = currentCapacity
     if missing > 0 { goal = min(goal, try ResponseRow.evictableBytes(db) &- missing) }
-    // Where nothing is missing, what is stale counts for no less.
+    // Stale responses are evicted first only if the disk is nearly full.
     let staleUntil = missing > 0 ? Int64(options.now()) : .min
     while try ResponseRow.evictableBytes(db) > goal {
       let next = try Int64.fetchAll(

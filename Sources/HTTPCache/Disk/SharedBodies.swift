@@ -14,8 +14,8 @@ final class SharedBodies: Sendable {
   }
 
   private let open = Mutex<[Name: Reference]>([:])
-  /// Serial: who wants the same bytes meanwhile finds them checked. Reading and checking them takes a millisecond for
-  /// each MiB, which the threads that all tasks share must not spend.
+  /// Serial, so that the next reader of the same bytes finds them checked. Reading and checking take a millisecond for
+  /// each MiB, which would hold up the threads that all tasks share.
   private let queue = DispatchQueue(label: "pagekit.responses.checking")
 
   /// - Throws: ``StoredResponseBody/Damage``, ``StoreError``.

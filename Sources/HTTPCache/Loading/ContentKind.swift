@@ -50,7 +50,7 @@ enum ContentKind: Hashable, Sendable {
   ///
   /// - Parameter asked: what the request wants; `nil` where only what is stored can tell.
   static func mayReplace(_ stored: ContentKind?, by new: ContentKind?, askedFor asked: ContentKind?) -> Bool {
-    // What nobody can name is nothing to judge by.
+    // If a kind is unknown, or both are the same, nothing forbids the replacement.
     guard let stored, stored != .html, let new, new != stored else { return true }
     return asked != nil && asked != stored
   }

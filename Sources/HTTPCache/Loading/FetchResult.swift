@@ -17,7 +17,7 @@ extension FlightKey {
   /// - Parameter names: further fields that the answer is chosen by, in small letters.
   init(_ hop: OutgoingRequest, _ request: HTTPRequest, epoch: UInt64 = 0, chosenBy names: Set<String> = []) {
     var request = request
-    // What belongs to everybody is the same for all who ask, unless its answer says that it varies.
+    // A response in the shared partition answers all clients, unless its `Vary` says otherwise.
     if hop.key.partition.isShared {
       request.headerFields = HTTPFields(
         request.headerFields.filter {

@@ -3,9 +3,8 @@ import HTTPTransport
 import HTTPTypes
 import Synchronization
 
-/// The requests that are under way, and the one place where their order is kept: who asks for the same shares one
-/// exchange, a late response never takes the place of a newer one, and what changes the cache for one key happens in
-/// turn.
+/// The requests in flight, and their order: equal requests share one exchange, a late response never replaces a newer
+/// one, and changes of the cache for one key happen one after the other.
 final class InFlightRequests: Sendable {
   private struct State {
     /// Responses that come in, for those who ask for the same.
@@ -33,12 +32,12 @@ final class InFlightRequests: Sendable {
   /// How many wait for the result of the exchange.
   func passengers(of key: FlightKey) -> Int { flights.passengers(of: key) }
 
-  /// The response that comes in for equal requests; `nil` if it is complete, so that who asks now asks after it.
+  /// The response that comes in for equal requests; `nil` if it is complete: a new request comes after it.
   func incoming(for key: FlightKey) -> IncomingResponse? {
     state.withLock { $0.incoming[key] }.flatMap { $0.isComplete ? nil : $0 }
   }
 
-  /// - Parameter key: under which others find it; `nil` if nobody may.
+  /// - Parameter key: the key for requests that may share the response; `nil` if none may.
   func add(_ incoming: IncomingResponse, for key: FlightKey?) {
     state.withLock { state in
       if let key { state.incoming[key] = incoming }
@@ -94,7 +93,7 @@ final class InFlightRequests: Sendable {
 
   func end(_ key: CacheKey) { sequencer.end(key) }
 
-  /// Differs before and after a change: who asks after it must not share what was asked before.
+  /// A number that changes when the resource is changed: later requests must not share an earlier exchange.
   func epoch(of key: CacheKey) -> UInt64 { sequencer.epoch(of: key) }
 
   /// Returns `true` if a response may change what is stored: no later request's was there first, and none of its tags
@@ -109,11 +108,11 @@ final class InFlightRequests: Sendable {
     await turns.run(key, work)
   }
 
-  /// Responses to what was sent before now say nothing of the keys any more.
+  /// Marks the responses to all earlier requests for these keys as outdated.
   func supersede(_ keys: [CacheKey]) { sequencer.supersede(keys) }
 
-  /// Responses to what was sent before now say nothing of what is selected any more. Returns when what was being stored
-  /// of that has been.
+  /// Marks the responses to all earlier requests for the selection as outdated. Returns when those that were being
+  /// stored have been stored.
   func supersede(_ selection: ResponseSelection) async {
     if case .tags(let tags) = selection {
       sequencer.supersede(tags: tags)

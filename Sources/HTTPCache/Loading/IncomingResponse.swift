@@ -58,8 +58,8 @@ final class IncomingResponse: Sendable {
   /// Takes all bytes, and then finishes with what `commit` makes of them; what fails is handed to it too.
   ///
   /// - Parameters:
-  ///   - tasks: what the taking is one of.
-  ///   - landed: called in any case, before readers see the end.
+  ///   - tasks: the set of running tasks that the transfer joins.
+  ///   - landed: always called, before readers see the end.
   func start(
     _ body: Body, in tasks: RunningTasks,
     commit: @escaping @Sendable (_ isWhole: Bool, any ResponseWriting) async -> CachedResponse?,
@@ -131,7 +131,7 @@ final class IncomingResponse: Sendable {
   /// Returns the body for one reader; `nil` if the transfer was given up already.
   func body() -> Body? {
     let isOpen = state.withLock { state in
-      // What ended because nobody wanted it any more is no answer to who wants it now.
+      // A transfer that was cancelled because its last reader left has no response for a new reader.
       if case .failure(let error)? = state.end, error is CancellationError { return false }
       if state.end == nil, state.readers == 0, state.pump?.isCancelled ?? false { return false }
       state.readers += 1

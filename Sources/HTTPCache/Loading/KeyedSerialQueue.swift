@@ -1,8 +1,8 @@
 import HTTPTransport
 import Synchronization
 
-/// Lets work for one key happen one after the other, in the order in which it was asked for; work for other keys beside
-/// it. It is not cancelled with who asked for it.
+/// Runs the work for one key one after the other, in order, and work for different keys concurrently. Cancelling the
+/// caller does not cancel the work.
 final class KeyedSerialQueue: Sendable {
   private struct Line {
     var last: Task<Void, Never>
@@ -30,7 +30,7 @@ final class KeyedSerialQueue: Sendable {
     return value
   }
 
-  /// Returns when what was asked for until now has ended, of keys that are meant.
+  /// Returns when the work that was added so far for matching keys has ended.
   func finish(where isMeant: (CacheKey) -> Bool) async {
     for task in lines.withLock({ lines in lines.filter { isMeant($0.key) }.map(\.value.last) }) { await task.value }
   }

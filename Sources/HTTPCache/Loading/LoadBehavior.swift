@@ -98,13 +98,13 @@ extension LoadBehavior {
   /// Whatever is stored, or an error. Offline: the same.
   public static let cacheOnly = LoadBehavior(cacheRead: .any, network: .never)
 
-  /// Online by RFC 9111, offline whatever is stored: also after the network has failed. What no rule matches is loaded
-  /// so.
+  /// RFC 9111 while online. Offline, and after the network has failed, the stored response of any age. The default for
+  /// requests that no rule matches.
   public static let automatic = LoadBehavior(
     cacheRead: .valid, network: .onMiss, fallback: .any, yieldsOffline: true)
 
-  /// The same for what is better shown old than not at all: whatever is stored also where the server answers 5xx, or
-  /// nothing within three seconds. Pictures that no rule matches are loaded so.
+  /// Like ``automatic``, but the stored response also answers after a 5xx or after three seconds. The default for
+  /// pictures that no rule matches.
   public static let picture = LoadBehavior(
     cacheRead: .valid, network: .onMiss, fallback: .any, patience: .seconds(3), yieldsOffline: true,
     fallsBackOnServerErrors: true)
@@ -131,7 +131,7 @@ extension LoadBehavior {
   /// Whatever is stored, however old, and never the network. Offline: the same.
   public static let returnCacheDataDontLoad = cacheOnly
 
-  /// A stored response after the origin has confirmed it. Offline: an error.
+  /// A stored response if the origin confirms it, else the origin's new response. Offline: an error.
   public static let reloadRevalidatingCacheData = LoadBehavior(cacheRead: .never, network: .revalidating)
 }
 

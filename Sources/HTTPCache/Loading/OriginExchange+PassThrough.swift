@@ -12,7 +12,7 @@ extension OriginExchange {
     defer { inFlight.end(hop.key) }
     var request = request
     if hop.method == .head {
-      // A 304 would tell nothing to who has not asked for one.
+      // A client whose HEAD had no condition cannot use a 304.
       for name in [HTTPField.Name.ifNoneMatch, .ifModifiedSince] {
         request.headerFields[name] = hop.request.headerFields[name]
       }
@@ -56,10 +56,10 @@ extension OriginExchange {
     return ([hop.url] + named).map { requests.key(of: $0, namedBy: hop) }
   }
 
-  /// Returns a URL as it is looked up: by the server's own name also where it has the name that the client calls the
-  /// server by. Returns `nil` if it is of another origin.
+  /// Returns the URL under which the cache stores it: the client's name for the server is replaced by the server's own.
+  /// Returns `nil` if the URL is of another origin.
   ///
-  /// Under which scheme clients come is not known: somebody before this may have taken TLS off.
+  /// The scheme is ignored, since a proxy in front may have terminated TLS.
   private static func ownURL(_ url: PageURL, _ hop: OutgoingRequest) -> PageURL? {
     let origin = url.origin
     if origin == hop.url.origin { return url }

@@ -36,15 +36,15 @@ final class OriginExchange: Sendable {
   func resource(
     for hop: OutgoingRequest, _ request: HTTPRequest, validating cached: CachedResponse?, _ reason: ForwardReason
   ) async throws -> Resource {
-    // What is sent in other words than it is looked up by is for nobody else.
+    // A request that is not stored and has its own target may differ from its key, so its response is not shared.
     let isShareable = hop.isStored || hop.target == nil
     guard hop.request.method == .get, hop.method != .get || !hop.hasBody, isShareable else {
       return try await passThrough(hop, request, validating: cached, reason)
     }
     let epoch = inFlight.epoch(of: hop.key)
     var isShared = true
-    // A response that others have asked for may have been chosen by what is otherwise in this request: those who have
-    // that in common share the next.
+    // The response may vary by a field whose value differs in this request. Requests with equal values of these fields
+    // share the next exchange.
     var names = Set(cache.memory.variants(for: hop.key).flatMap { $0.stored.vary.values.keys })
     var key = FlightKey(hop, request, epoch: epoch, chosenBy: names)
     func isForUs(_ isOurs: Bool, _ vary: VaryKey?) -> Bool {
@@ -127,7 +127,7 @@ final class OriginExchange: Sendable {
   ) async throws -> FetchResult {
     let number = gate.number()
     inFlight.wait(key, by: number)
-    // What a handler answers, and what a HEAD confirms, never enters with it.
+    // A handler's response and a confirmation by HEAD never enter the gate with this number.
     defer {
       gate.forget(number)
       inFlight.endWait(key, by: number)

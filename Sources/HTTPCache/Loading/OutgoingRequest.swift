@@ -17,7 +17,7 @@ struct OutgoingRequest: Sendable {
   var host: String?
   var clientHost: String?
   var informational: (@Sendable (HTTPResponse) -> Void)?
-  /// The client's own, as far as they may come this far.
+  /// The client's own fields, without those that must not be sent to this origin.
   var fields: HTTPFields
   var behavior: LoadBehavior
   /// How stored responses are used and brought up to date.
@@ -35,8 +35,8 @@ struct OutgoingRequest: Sendable {
 
   var hasBody: Bool { !body.isEmpty || stream != nil }
 
-  /// How its response is stored. What belongs to everybody is kept by the rules of shared caches, whatever the cache is
-  /// otherwise.
+  /// The rules by which its response is stored. In the shared partition the rules of shared caches apply, even in a
+  /// private cache.
   var storagePolicy: CachePolicy {
     guard key.partition.isShared else { return policy }
     var shared = CachePolicy(mode: .shared, targets: policy.targets)

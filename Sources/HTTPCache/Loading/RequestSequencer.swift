@@ -55,7 +55,7 @@ final class RequestSequencer: Sendable {
     }
   }
 
-  /// Answers to what was sent before now say nothing of now: the resource was changed.
+  /// Marks the responses to all earlier requests for these keys as outdated, because the resources were changed.
   func supersede(_ keys: [CacheKey]) {
     state.withLock { state in
       state.last += 1
@@ -66,13 +66,13 @@ final class RequestSequencer: Sendable {
     }
   }
 
-  /// Answers to what was sent before now say nothing of now, where their keys are meant.
+  /// Marks the responses to all earlier requests as outdated whose keys match.
   func supersede(where isMeant: (CacheKey) -> Bool) {
     let keys = state.withLock { state in state.active.keys.filter(isMeant) }
     supersede(keys)
   }
 
-  /// Answers to what was sent before now say nothing of now, where they turn out to have one of the tags.
+  /// Marks the responses to all earlier requests as outdated that turn out to have one of the tags.
   func supersede(tags: Set<String>) {
     state.withLock { state in
       state.last += 1

@@ -9,9 +9,9 @@ import Logging
 ///     let resource = try await loader.response(for: ResourceRequest("https://api.example.com/home.json"))
 ///     for await update in loader.updates(for: request) { … }
 ///
-/// A request passes five parts: `RequestBuilder` makes what is sent, `CacheLookup` decides by what is stored,
-/// `OriginExchange` asks the origin through `OriginSender`, once for all who want the same (`InFlightRequests`),
-/// and `ResponseRecorder` stores what `ResponseValidator` believes.
+/// `RequestBuilder` makes the request that is sent. `CacheLookup` decides with the stored responses. `OriginExchange`
+/// asks the origin through `OriginSender`, once for equal requests (`InFlightRequests`). `ResponseRecorder` stores the
+/// response if `ResponseValidator` finds it intact, and `ResourceFactory` makes the resource.
 public final class ResourceLoader: Sendable {
   /// The cache that responses are stored in.
   public let cache: ResponseCache
@@ -96,8 +96,8 @@ public final class ResourceLoader: Sendable {
 
   // MARK: Loading
 
-  /// The one response the behaviour calls for. If that is a stored one with a refresh behind it, the network is asked
-  /// on its own, for the next time.
+  /// Returns the response that the behaviour chooses. If it is a stored one that must be refreshed, the refresh runs in
+  /// the background, for the next request.
   ///
   /// - Throws: ``LoadError``, `TransportError`, `CancellationError`, or an error with the reason if a redirect is not
   ///   followed.
@@ -122,8 +122,7 @@ public final class ResourceLoader: Sendable {
   /// begun is not stored.
   public func shutDown() async { await tasks.shutDown() }
 
-  /// A request with a handler in the server's place has an answer also if it has no URL under which that could be
-  /// stored.
+  /// A request that a handler answers gets its response even without a URL to store it under.
   func prepare(_ request: ResourceRequest) throws -> PreparedRequest {
     guard let origin = request.origin else { return try requests.prepare(request) }
     if let prepared = try? requests.prepare(request), prepared.outgoing != nil { return prepared }
@@ -223,8 +222,8 @@ public final class ResourceLoader: Sendable {
     }
   }
 
-  /// Returns the stored response without a validator that may stand for an error of the server, which a request that is
-  /// sent without conditions takes along for that. RFC 5861 §4.
+  /// Returns the stored response that may answer instead of an error of the server, if it has no validator and the
+  /// request is therefore unconditional. RFC 5861 §4.
   private func errorAnswer(to hop: OutgoingRequest, among found: [CachedResponse], _ reason: ForwardReason)
     -> CachedResponse?
   {
@@ -244,7 +243,7 @@ public final class ResourceLoader: Sendable {
     _ hop: OutgoingRequest, _ request: HTTPRequest, validating cached: CachedResponse?, _ found: [CachedResponse],
     _ reason: ForwardReason
   ) async throws -> Resource {
-    // Whoever insists on the network gets a try at it.
+    // A behaviour that reloads tries even an origin that counts as unreachable.
     let insists = [.reloading, .reloadingPastAllCaches].contains(hop.behavior.network)
     guard try hop.origin != nil || sender.admits(hop.url, insists: insists) else {
       if let resource = await lookup.afterFailure(hop, found, detail: "offline") { return resource }
@@ -295,7 +294,7 @@ public final class ResourceLoader: Sendable {
     return LoadError.unvalidated(hop.url, because: error)
   }
 
-  /// Asks on its own whether what was served is still valid; with the fields of the request that it was served to.
+  /// Revalidates a served response in the background, with the fields of the request that it was served to.
   /// RFC 5861 §3.
   private func revalidate(_ hop: OutgoingRequest, _ request: HTTPRequest, _ cached: CachedResponse) {
     background.run(.revalidation(FlightKey(hop, request))) { [self] in

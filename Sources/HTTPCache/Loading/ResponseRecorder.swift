@@ -20,7 +20,7 @@ final class ResponseRecorder: Sendable {
 
   /// Decides what is to be stored of a response, and opens a file for it. Returns `nil` if nothing is.
   ///
-  /// The client's own request counts: what was added to it to revalidate says nothing of storing.
+  /// The client's request decides; the conditions that were added to revalidate do not matter for storing.
   func storage(
     of head: HTTPResponse, _ hop: OutgoingRequest, _ times: ExchangeTimes
   ) async -> (PendingResponse, any ResponseWriting)? {
@@ -121,7 +121,7 @@ final class ResponseRecorder: Sendable {
 
   /// Stores that a stored response was confirmed. RFC 9111 §4.3.4.
   ///
-  /// - Parameter request: what it was confirmed for; from now on it is for who asks so, too.
+  /// - Parameter request: the request whose response was a 304; from now on the stored response answers it as well.
   func update(
     _ cached: CachedResponse, _ fields: HTTPFields, _ times: ExchangeTimes, _ generation: UInt64,
     for request: HTTPRequest? = nil

@@ -4,7 +4,7 @@ import HTTPTypes
 import Logging
 import Synchronization
 
-/// Compares what servers say of bytes with the bytes.
+/// Checks bytes against what their server says about them: digests, content encodings, and 304 responses.
 final class ResponseValidator: Sendable {
   /// Bytes for which a HEAD is worth its round trip.
   private static let largeBody: Int64 = 256 << 10
@@ -154,8 +154,7 @@ final class ResponseValidator: Sendable {
     }
   }
 
-  /// Returns `true` if only a HEAD can tell without a transfer of the body whether something large has changed: the
-  /// server is known to ignore conditions.
+  /// Returns `true` if a large body must be compared by HEAD first, because the server is known to ignore conditions.
   func needsHead(_ hop: OutgoingRequest, _ request: HTTPRequest, validating cached: CachedResponse) -> Bool {
     guard hop.origin == nil, hop.method == .get, request.isConditional,
       case .whole(let size) = cached.stored.extent, size >= Self.largeBody

@@ -25,7 +25,7 @@ package final class OriginSender: Sendable {
 
   /// Returns `true` if a request may go to the URL's origin now.
   ///
-  /// - Parameter insists: an origin that counts as away is asked all the same; not while the network is set to offline.
+  /// - Parameter insists: `true` to send to an origin that counts as unreachable, unless the network is set to offline.
   /// - Throws: what the permission throws.
   package func admits(_ url: PageURL, insists: Bool = false) throws -> Bool {
     try permission(url)

@@ -10,8 +10,8 @@ package struct HostCommand: AsyncParsableCommand {
     CommandConfiguration(
       commandName: "renderhost",
       abstract:
-        "Serves JavaScript bundles, runs their pages in processes of their own, and is a shared cache before the APIs "
-        + "they call.",
+        "Serves JavaScript bundles, runs their pages in processes of their own, and is a shared cache in front of "
+        + "the APIs they call.",
       usage: """
         renderhost --bundles <dir> [--store <dir>] [--listen <host:port>] [<options>]
         renderhost --manifest <url> [--store <dir>] [--listen <host:port>] [<options>]
@@ -24,13 +24,15 @@ package struct HostCommand: AsyncParsableCommand {
         Seconds may be decimals or have a unit: 5, 2.5, 250ms, 10m, 1h. Sizes have powers of 1024: 65536, 256MB, 1GB.
 
         Examples:
-          renderhost --bundles dist --store /var/lib/renderhost --listen 127.0.0.1:8080
-          renderhost --manifest https://pages.example.com/manifest.json --follow 30 --listen 0.0.0.0:8443 \\
-            --tls-cert chain.pem --tls-key key.pem --admin-listen 127.0.0.1:9090
-          renderhost --gateway 127.0.0.1:8081 --origin https://api.example.com --store /var/lib/renderhost
+          renderhost --bundles dist --store store --listen 127.0.0.1:8080
+          renderhost --manifest https://pages.example.com/manifest.json --follow 30 \\
+            --listen 0.0.0.0:8443 --tls-cert chain.pem --tls-key key.pem \\
+            --admin-listen 127.0.0.1:9090
+          renderhost --gateway 127.0.0.1:8081 --origin https://api.example.com \\
+            --store /var/lib/renderhost
           renderhost --config /etc/renderhost/config.json --check-config
 
-        Signals: SIGHUP reads the certificate again and verifies all bundles again; SIGTERM and SIGINT let requests \
+        Signals: SIGHUP reads the certificate again and begins a new launch; SIGTERM and SIGINT let requests \
         under way end.
 
         Exit status: 0 when stopped or when the settings are valid, 1 for an error, 64 for wrong usage.

@@ -33,7 +33,7 @@ struct RenderReport: Encodable {
     let bytes: Int64
   }
 
-  /// `memory`, `store`, `network`, `stale` or `file`; `nil` if the bundle was not available.
+  /// `memory`, `store`, `network`, `stale`, `kept` or `file`; `nil` if the bundle was not available.
   let source: Nullable<String>
   /// The reason why the bundle is stale or unconfirmed.
   let note: String?
