@@ -1,12 +1,12 @@
 import CJavaScriptCore
+import Foundation
 
 extension String {
   /// Lends the engine a copy of the text. It lives until `body` returns.
   func withEngineString<Result>(_ body: (JSStringRef) throws -> Result) rethrows -> Result {
     // The engine reads up to a zero byte.
-    let string: JSStringRef =
-      utf8.contains(0)
-      ? Self.engineString(utf16: Array(utf16)) : withCString { JSStringCreateWithUTF8CString($0) }
+    let plain = withCString { strlen($0) == utf8.count ? JSStringCreateWithUTF8CString($0) : nil }
+    let string = plain ?? Self.engineString(utf16: Array(utf16))
     defer { JSStringRelease(string) }
     return try body(string)
   }

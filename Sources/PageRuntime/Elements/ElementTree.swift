@@ -54,11 +54,11 @@ public struct ElementTree: Hashable, Sendable {
     switch command {
     case .createBody(let description):
       guard root == nil else { throw ElementTreeError.secondBody }
-      try insert(description, parent: nil, index: nil)
+      try insert(description, below: nil, at: nil)
       root = description.ref
     case .addElement(let parent, let description, let index):
-      guard elements[parent] != nil else { throw ElementTreeError.unknown(parent) }
-      try insert(description, parent: parent, index: index)
+      guard let place = elements.index(forKey: parent) else { throw ElementTreeError.unknown(parent) }
+      try insert(description, below: place, at: index)
     case .removeElement(let ref): try remove(ref)
     case .moveElement(let ref, let parent, let index): try move(ref, to: parent, index: index)
     case .updateAttributes(let ref, let changes): try change(ref) { $0.attributes.merge(changes) { $1 } }
@@ -120,42 +120,42 @@ public struct ElementTree: Hashable, Sendable {
   }
 
   private mutating func change(_ ref: String, _ body: (inout Element) -> Void) throws {
-    guard elements[ref] != nil else { throw ElementTreeError.unknown(ref) }
-    body(&elements[ref, default: Element.none])
+    guard let place = elements.index(forKey: ref) else { throw ElementTreeError.unknown(ref) }
+    body(&elements.values[place])
   }
 
-  private mutating func insert(_ description: ElementDescription, parent: String?, index: Int?) throws {
-    if description.children.isEmpty { return try insertLeaf(description, parent: parent, index: index) }
-    // All of it or nothing: everything is checked before anything changes.
-    var added: [(ElementDescription, parent: String?, depth: Int)] = []
-    var waiting = [(description, parent: parent, depth: (parent.flatMap { elements[$0]?.depth } ?? -1) + 1)]
-    var refs: Set<String> = []
-    while let next = waiting.popLast() {
-      guard elements[next.0.ref] == nil, refs.insert(next.0.ref).inserted else {
-        throw ElementTreeError.duplicate(next.0.ref)
+  /// Inserts an element and all elements below it, or none of them.
+  ///
+  /// - Parameter parent: the parent's place in ``elements``; `nil` for the body.
+  private mutating func insert(
+    _ description: ElementDescription, below parent: Dictionary<String, Element>.Index?, at index: Int?
+  ) throws {
+    let above = parent.map { (ref: elements.keys[$0], depth: elements.values[$0].depth) }
+    // Most insertions have few elements: what was inserted is removed again if one of them is invalid.
+    var added: [String] = []
+    do {
+      var waiting = [(description, parent: above?.ref, depth: (above?.depth ?? -1) + 1)]
+      while let (next, parent, depth) = waiting.popLast() {
+        guard depth <= limits.depth else { throw ElementTreeError.tooDeep(limits.depth) }
+        guard elements.count < limits.elements else { throw ElementTreeError.tooMany(limits.elements) }
+        if let known = elements.updateValue(Element(next, parent: parent, depth: depth), forKey: next.ref) {
+          elements[next.ref] = known
+          throw ElementTreeError.duplicate(next.ref)
+        }
+        added.append(next.ref)
+        for child in next.children { waiting.append((child, parent: next.ref, depth: depth + 1)) }
       }
-      guard next.depth <= limits.depth else { throw ElementTreeError.tooDeep(limits.depth) }
-      added.append(next)
-      waiting += next.0.children.map { ($0, parent: next.0.ref, depth: next.depth + 1) }
+    } catch {
+      for ref in added { elements[ref] = nil }
+      throw error
     }
-    guard elements.count + added.count <= limits.elements else { throw ElementTreeError.tooMany(limits.elements) }
-    for (item, parent, depth) in added { elements[item.ref] = Element(item, parent: parent, depth: depth) }
-    if let parent { place(description.ref, in: parent, at: index) }
-  }
-
-  /// Inserts an element without children, as most insertions are, without the bookkeeping of the others.
-  private mutating func insertLeaf(_ description: ElementDescription, parent: String?, index: Int?) throws {
-    guard elements[description.ref] == nil else { throw ElementTreeError.duplicate(description.ref) }
-    let depth = (parent.flatMap { elements[$0]?.depth } ?? -1) + 1
-    guard depth <= limits.depth else { throw ElementTreeError.tooDeep(limits.depth) }
-    guard elements.count < limits.elements else { throw ElementTreeError.tooMany(limits.elements) }
-    elements[description.ref] = Element(description, parent: parent, depth: depth)
-    if let parent { place(description.ref, in: parent, at: index) }
+    if let above { place(description.ref, in: above.ref, at: index) }
   }
 
   private mutating func place(_ ref: String, in parent: String, at index: Int?) {
-    let count = elements[parent]?.children.count ?? 0
-    elements[parent]?.children.insert(ref, at: min(max(0, index ?? count), count))
+    guard let parent = elements.index(forKey: parent) else { return }
+    let count = elements.values[parent].children.count
+    elements.values[parent].children.insert(ref, at: min(max(0, index ?? count), count))
   }
 
   private mutating func remove(_ ref: String) throws {
@@ -192,9 +192,6 @@ extension ElementTree.Element {
       ref: description.ref, type: description.type, attributes: description.attributes, style: description.style,
       events: description.events, children: description.children.map(\.ref), parent: parent, depth: depth)
   }
-
-  fileprivate static let none = ElementTree.Element(
-    ref: "", type: "", attributes: [:], style: [:], events: [], children: [], parent: nil, depth: 0)
 }
 
 /// An error of a command that does not fit the tree.

@@ -107,14 +107,17 @@
 
   Element.prototype.toStyle = function () { return assign(assign({}, this.classStyle), this.style) }
 
+  function addEvents (described, element) {
+    for (var type in element.event) {
+      var params = element.event[type].params
+      described.event = described.event || []
+      described.event.push(params ? { type: type, params: params } : type)
+    }
+  }
+
   Element.prototype.toJSON = function (ignoresChildren) {
     var result = { ref: this.ref, type: this.type, attr: this.attr, style: this.toStyle() }
-    var events = []
-    for (var type in this.event) {
-      var params = this.event[type].params
-      events.push(params ? { type: type, params: params } : type)
-    }
-    if (events.length) result.event = events
+    addEvents(result, this)
     // `JSON.stringify` passes the name of the member that has the element.
     if (ignoresChildren !== true && this.pureChildren.length) {
       result.children = this.pureChildren.map(function (child) { return child.toJSON() })
@@ -124,29 +127,26 @@
 
   var stringify = JSON.stringify
 
-  function json (value) { return stringify(value) || 'null' }
-
   function isEmpty (object) {
     for (var name in object) return false
     return true
   }
 
-  // The JSON text of `toJSON`, without the objects that it makes.
+  // The JSON text of `toJSON`, without objects for the children.
   framework.describe = function describe (element, ignoresChildren) {
-    var style = isEmpty(element.classStyle) ? element.style : element.toStyle()
-    var text = '{"ref":' + json(element.ref) + ',"type":' + json(element.type) + ',"attr":' + json(element.attr) +
-      ',"style":' + json(style)
-    var events = ''
-    for (var type in element.event) {
-      var params = element.event[type].params
-      events += (events && ',') + json(params ? { type: type, params: params } : type)
+    var described = {
+      ref: element.ref,
+      type: element.type,
+      attr: element.attr,
+      style: isEmpty(element.classStyle) ? element.style : element.toStyle()
     }
-    if (events) text += ',"event":[' + events + ']'
+    addEvents(described, element)
+    var text = stringify(described)
     var children = element.pureChildren
-    if (ignoresChildren || !children.length) return text + '}'
-    var described = ''
-    for (var index = 0; index < children.length; index++) described += (described && ',') + describe(children[index])
-    return text + ',"children":[' + described + ']}'
+    if (ignoresChildren || !children.length) return text
+    var below = ''
+    for (var index = 0; index < children.length; index++) below += (below && ',') + describe(children[index])
+    return text.slice(0, -1) + ',"children":[' + below + ']}'
   }
 
   Element.prototype.toString = function () { return '<' + this.type + ' ref=' + this.ref + '>' }

@@ -31,20 +31,25 @@
     }
   }
 
+  // Makes a node known to the document of its parent.
+  function enter (node, parent) {
+    var document = parent.ownerDocument
+    node.docId = parent.docId
+    node.ownerDocument = document
+    document.nodeMap.set(node.ref, node)
+    node.depth = parent.depth + 1
+  }
+
   function link (node, parent) {
     node.parentNode = parent
     if (!parent.docId) return
-    everyNode(node, function (at) {
-      at.docId = parent.docId
-      at.ownerDocument = parent.ownerDocument
-      at.ownerDocument.nodeMap[at.ref] = at
-      at.depth = at.parentNode.depth + 1
-    })
+    enter(node, parent)
+    if (node.children && node.children.length) everyNode(node, function (at) { enter(at, at.parentNode) })
   }
 
   function forget (node) {
     everyNode(node, function (at) {
-      if (at.ownerDocument) delete at.ownerDocument.nodeMap[at.ref]
+      if (at.ownerDocument) at.ownerDocument.nodeMap.delete(at.ref)
       at.docId = undefined
       at.ownerDocument = undefined
     })
