@@ -276,7 +276,8 @@ let package = Package(
       path: "Tests/TestSupport",
       swiftSettings: relaxed),
     .testTarget(
-      name: "HTTPTransportTests", dependencies: ["HTTPTransport", "PageTesting", "CCrypto"], swiftSettings: relaxed),
+      name: "HTTPTransportTests", dependencies: ["HTTPTransport", "PageTesting", "TestSupport", "CCrypto"],
+      swiftSettings: relaxed),
     // Real servers that several test targets start.
     .target(
       name: "TestServers",
@@ -295,7 +296,7 @@ let package = Package(
     .testTarget(
       name: "HTTPCacheTests",
       dependencies: [
-        "HTTPCache", "CurlTransport", "PageTesting", "TestSupport", "ResponseWriterTool",
+        "HTTPCache", "Bundles", "CurlTransport", "PageTesting", "TestSupport", "ResponseWriterTool",
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
@@ -323,6 +324,14 @@ let package = Package(
     .executableTarget(
       name: "PageOpenerTool", dependencies: ["Bundles", "CurlTransport", "HTTPCache", "HTTPTransport"],
       path: "Tests/PageOpenerTool", swiftSettings: relaxed),
+    // What `make perf-check` counts the instructions of.
+    .executableTarget(
+      name: "Operations",
+      dependencies: [
+        "Bundles", "HTTPCaching", "HTTPTransport", "PageKit", "PageRuntime",
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+      ],
+      path: "Benchmarks/Operations", exclude: ["thresholds.json"], swiftSettings: relaxed),
     .testTarget(
       name: "PageTestingTests",
       dependencies: [
