@@ -7,7 +7,7 @@ OPTIONS = -Xswiftc -enable-testing -Xswiftc -index-ignore-clang-modules
 BUILD = -c $(CONFIGURATION) $(OPTIONS)
 # Where `make install` puts things; DESTDIR is put before it.
 PREFIX = /usr/local
-.PHONY: demo test soak fuzz lint format examples bench release install deb clean
+.PHONY: demo test soak fuzz lint format examples bench perf-check release install deb clean
 
 demo:
 	@scripts/setup
@@ -43,6 +43,12 @@ examples:
 bench:
 	@scripts/setup bench
 	@scripts/bench
+
+# Instructions of operations that run no script, beside the thresholds in Benchmarks/Operations/thresholds.json.
+perf-check:
+	@scripts/setup
+	swift build $(BUILD) --product Operations
+	@scripts/perf-check "$$(swift build $(BUILD) --show-bin-path)/Operations"
 
 # Programs that need no toolchain, without debug symbols, with man pages and completions: in .build/dist.
 release:

@@ -1,0 +1,218 @@
+import Bundles
+import Foundation
+import HTTPCaching
+import HTTPTransport
+import HTTPTypes
+import PageKit
+import PageRuntime
+
+/// Something that PageKit does often, without a script: scripts run differently each time.
+struct Operation {
+  struct Failed: Error, CustomStringConvertible {
+    let description: String
+  }
+
+  let name: String
+  let run: () async throws -> Void
+
+  init(_ name: String, _ run: @escaping () async throws -> Void) { (self.name, self.run) = (name, run) }
+
+  /// The names, and how often each operation is to run.
+  static let counts: KeyValuePairs = [
+    "decide on a fresh response": 2_000, "decide what to store": 2_000, "read a URL": 2_000,
+    "read JSON, 190 KB": 4, "write JSON, 190 KB": 4, "read a manifest of 1,000 bundles": 2,
+    "read a tree of 201 elements": 10, "write its HTML": 10,
+    "hit in memory": 1_000, "hit on disk, 16 KiB": 100, "store a response, 16 KiB": 40,
+    "open a stored bundle": 100, "launch with 100 unchanged bundles": 10,
+  ]
+
+  /// Makes an operation ready.
+  ///
+  /// - Parameter folder: a folder that does not exist yet.
+  static func named(_ name: String, in folder: String) async throws -> Operation {
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    let groups: [() async throws -> [Operation]] = [
+      { decisions() }, texts, trees, { try await responses(in: folder) }, { try await bundles(in: folder) },
+    ]
+    for group in groups {
+      if let found = try await group().first(where: { $0.name == name }) { return found }
+    }
+    throw Failed(description: "there is no operation \(name)")
+  }
+
+  // MARK: Decisions
+
+  private static let now = HTTPDate(secondsSinceEpoch: 784_111_777)
+
+  private static let fields: HTTPFields = [
+    .date: now.description, .cacheControl: "max-age=3600, stale-while-revalidate=60",
+    .contentType: "application/json", .eTag: "\"v1\"", .vary: "Accept-Language", .contentLength: "1024",
+  ]
+
+  private static func decisions() -> [Operation] {
+    let policy = CachePolicy(mode: .shared)
+    let request = HTTPRequest(
+      method: .get, scheme: "https", authority: "api.example.com", path: "/list.json",
+      headerFields: [.acceptLanguage: "en", .accept: "application/json"])
+    let response = HTTPResponse(status: .ok, headerFields: fields)
+    let stored = StoredResponse(
+      id: 1, status: 200, fields: fields, times: ExchangeTimes(request: now, response: now), vary: VaryKey(),
+      extent: .whole(1_024), policy: policy)
+    return [
+      Operation("decide on a fresh response") {
+        guard case .serve = policy.decision(for: request, among: [stored], at: now) else {
+          throw Failed(description: "a fresh response is not served")
+        }
+      },
+      Operation("decide what to store") {
+        guard case .store = policy.storage(of: response, to: request, received: now) else {
+          throw Failed(description: "a response that may be stored is not")
+        }
+      },
+      Operation("read a URL") {
+        guard PageURL("HTTPS://Pages.example.com:443/a/../bundles/home.js?_t=5&lang=en#top") != nil else {
+          throw Failed(description: "the URL cannot be read")
+        }
+      },
+    ]
+  }
+
+  // MARK: Texts
+
+  private static func manifest(_ count: Int, base: String) throws -> [UInt8] {
+    let entries = try (0..<count).map { index in
+      let bytes = Array("p\(index)".utf8)
+      let (md5, sha256) = (try ContentDigests(of: bytes).md5.hex, try ContentDigests(of: bytes).sha256.hex)
+      return
+        #"{"name":"p\#(index)","path":"p\#(index).js","md5":"\#(md5)","sha256":"\#(sha256)","size":\#(bytes.count)}"#
+    }
+    return Array(#"{"schema":1,"release":"r","base":"\#(base)","bundles":[\#(entries.joined(separator: ","))]}"#.utf8)
+  }
+
+  private static func texts() throws -> [Operation] {
+    let manifest = try manifest(1_000, base: "bundles/")
+    let value = try JSONValue(reading: manifest)
+    return [
+      Operation("read JSON, 190 KB") { _ = try JSONValue(reading: manifest) },
+      Operation("write JSON, 190 KB") {
+        guard value.text.count > 100_000 else { throw Failed(description: "the text is too short") }
+      },
+      Operation("read a manifest of 1,000 bundles") { _ = try Manifest(reading: manifest) },
+    ]
+  }
+
+  // MARK: Elements
+
+  /// A list of 100 cells, each with a text.
+  private static let elements: [UInt8] = {
+    func element(_ ref: String, _ type: String, in parent: String?, depth: Int, children: [String]) -> String {
+      let children = children.map { "\"\($0)\"" }.joined(separator: ",")
+      return """
+        {"ref":"\(ref)","type":"\(type)","attributes":{"value":"item \(ref)"},"events":["click"],"depth":\(depth),\
+        "style":{"fontSize":"32px","color":"#222"},"children":[\(children)]\(parent.map { ",\"parent\":\"\($0)\"" } ?? "")}
+        """
+    }
+    var elements = [element("_root", "list", in: nil, depth: 0, children: (0..<100).map { "c\($0)" })]
+    for index in 0..<100 {
+      elements.append(element("c\(index)", "cell", in: "_root", depth: 1, children: ["t\(index)"]))
+      elements.append(element("t\(index)", "text", in: "c\(index)", depth: 2, children: []))
+    }
+    return Array(#"{"root":"_root","elements":[\#(elements.joined(separator: ","))]}"#.utf8)
+  }()
+
+  private static func trees() throws -> [Operation] {
+    let tree = try JSONValue(reading: elements).decoded(as: ElementTree.Record.self).tree()
+    return [
+      Operation("read a tree of 201 elements") {
+        guard try await ElementTree.Record.decode(elements).tree().count == 201 else {
+          throw Failed(description: "elements are missing")
+        }
+      },
+      Operation("write its HTML") {
+        guard HTMLPreview(tree, title: "list").html.utf8.count > 10_000 else {
+          throw Failed(description: "the HTML is too short")
+        }
+      },
+    ]
+  }
+
+  // MARK: Responses
+
+  /// Answers every request with 16 KiB that are fresh for an hour.
+  private struct Items: HTTPTransporting {
+    func send(_ request: TransportRequest) async throws -> TransportResponse {
+      var fields = Operation.fields
+      fields[.date] = HTTPDate.now.description
+      fields[.contentLength] = "16384"
+      let body = [UInt8](repeating: 120, count: 16_384)
+      return TransportResponse(head: HTTPResponse(status: .ok, headerFields: fields), body: Body(body))
+    }
+  }
+
+  private static func responses(in folder: String) async throws -> [Operation] {
+    let memory = try loader(folder + "/memory", memoryCapacity: 4 << 20)
+    let disk = try loader(folder + "/disk", memoryCapacity: 0)
+    let hit = ResourceRequest("https://api.example.com/hit.json", behavior: .protocolCache)
+    for loader in [memory, disk] { _ = try await loader.response(for: hit).body.collect() }
+    let counter = Counter()
+    return [
+      Operation("hit in memory") {
+        guard try await memory.response(for: hit).source == .memory else { throw Failed(description: "no hit") }
+      },
+      Operation("hit on disk, 16 KiB") {
+        guard try await disk.response(for: hit).body.collect().count == 16_384 else {
+          throw Failed(description: "no hit")
+        }
+      },
+      Operation("store a response, 16 KiB") {
+        let request = ResourceRequest(
+          "https://api.example.com/\(counter.next()).json", behavior: .protocolCache)
+        _ = try await disk.response(for: request).body.collect()
+        await disk.finishBackgroundWork()
+      },
+    ]
+  }
+
+  private static func loader(_ path: String, memoryCapacity: Int) throws -> ResourceLoader {
+    let cache = try ResponseCache(
+      memoryCapacity: memoryCapacity, diskCapacity: 100 << 20, directory: ResponseDirectory(path),
+      allowingNone: memoryCapacity == 0)
+    return ResourceLoader(cache: cache, transport: Items())
+  }
+
+  private final class Counter {
+    private var last = 0
+
+    func next() -> Int {
+      last += 1
+      return last
+    }
+  }
+
+  // MARK: Bundles
+
+  private static func bundles(in folder: String) async throws -> [Operation] {
+    try FileManager.default.createDirectory(atPath: folder + "/site/b", withIntermediateDirectories: true)
+    for index in 0..<100 {
+      try Data("p\(index)".utf8).write(to: URL(fileURLWithPath: "\(folder)/site/b/p\(index).js"))
+    }
+    let manifest = folder + "/site/manifest.json"
+    try Data(try Self.manifest(100, base: "b/")).write(to: URL(fileURLWithPath: manifest))
+    let host = try PageHost(.init(manifest: manifest, store: StoreDirectory(folder + "/store")))
+    let report = await host.preload().report()
+    guard report.failures.isEmpty, report.bundles == 100, let url = PageURL(filePath: folder + "/site/b/p7.js") else {
+      throw Failed(description: "the bundles were not stored: \(report)")
+    }
+    return [
+      Operation("open a stored bundle") {
+        guard try await host.bundles.load(url).bytes == Array("p7".utf8) else {
+          throw Failed(description: "other bytes")
+        }
+      },
+      Operation("launch with 100 unchanged bundles") {
+        await host.relaunch()
+        guard await host.preload().report().upToDate == 100 else { throw Failed(description: "the launch failed") }
+      },
+    ]
+  }
+}
