@@ -13,7 +13,7 @@ enum Benchmark {
     }
     guard arguments.count >= 3 else {
       FileHandle.standardError.write(
-        Data("usage: pagekit-bench PROGRAMS FOLDER [ROUNDS] [store|pages|host|gateway|render|load]\n".utf8))
+        Data("usage: pagekit-bench PROGRAMS FOLDER [ROUNDS] [store|pages|hot|host|gateway|render|load|growth]\n".utf8))
       exit(64)
     }
     let rounds = arguments.count > 3 ? Int(arguments[3]) ?? 7 : 7
@@ -40,6 +40,11 @@ enum Benchmark {
     if isWanted("host") { try host(programs + "/renderhost", folder: folder, rounds: max(3, rounds / 2)) }
     if isWanted("gateway") { try gateway(programs + "/renderhost", folder: folder, rounds: max(3, rounds / 2)) }
     if isWanted("render") { try render(programs + "/renderhost", folder: folder, rounds: max(3, rounds / 2)) }
+    if isWanted("growth") {
+      try await growth(bundlectl: programs + "/bundlectl", folder: folder, rounds: max(3, rounds / 2))
+    }
+    // For a profiler.
+    if part == "hot" { try await PageBenchmark(engine: "", folder: folder, rounds: rounds).hot() }
     if isWanted("load") { try load(programs + "/renderhost", folder: folder, seconds: max(3, rounds)) }
   }
 
@@ -75,11 +80,23 @@ enum Benchmark {
     print()
   }
 
+  /// Prints the curves, and writes their plots to `plots` in the folder.
+  private static func growth(bundlectl: String, folder: String, rounds: Int) async throws {
+    let curves = try await GrowthBenchmark(bundlectl: bundlectl, folder: folder, rounds: rounds).run()
+    let plots = folder + "/plots"
+    try FileManager.default.createDirectory(atPath: plots, withIntermediateDirectories: true)
+    for curve in curves {
+      curve.print()
+      try Plot(curve: curve).svg.map { Data($0.utf8) }?.write(to: URL(fileURLWithPath: "\(plots)/\(curve.name).svg"))
+    }
+  }
+
   private static func store(bundlectl: String, folder: String, rounds: Int) async throws {
     let commands = PreloadBenchmark(bundlectl: bundlectl, folder: folder, rounds: rounds)
     var table = Table("what", "PageKit", "beside it", "ratio", "resident")
-    try commands.preload(&table)
-    try commands.unchangedLaunch(&table)
+    try commands.preload(&table, Array(stride(from: 20_000, to: 320_000, by: 600)))
+    try commands.preload(&table, Array(repeating: 8 << 20, count: 12))
+    for count in [1_000, 10_000] { try commands.launches(&table, count) }
     try await ReadBenchmark(folder: folder).run(&table)
     try await ResponseBenchmark(folder: folder).run(&table)
     table.print()

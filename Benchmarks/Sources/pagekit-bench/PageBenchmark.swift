@@ -53,6 +53,18 @@ struct PageBenchmark {
     try await prerendered(&table, path, bare)
   }
 
+  /// Opens and ends a hundred hot pages for each round, and prints how long one takes.
+  func hot() async throws {
+    let host = try Self.host(folder + "/pages") { _ in }
+    guard let url = PageURL("https://pages.example.com/page.js") else { return }
+    let time = try await Measurement.time(rounds * 100) {
+      let page = await host.page()
+      try await page.render(Self.bundle, at: url)
+      await page.destroy()
+    }
+    print("hot page:", Figures.time(time))
+  }
+
   /// The seconds of a page in the bare engine.
   private func bare(_ mode: String, _ bundle: String, _ files: [String] = []) throws -> Double {
     let output = try Measurement.output([engine, mode, "60", bundle] + files)

@@ -6,21 +6,22 @@ struct PreloadBenchmark {
   let folder: String
   let rounds: Int
 
-  /// 500 bundles into a new store, against curl followed by md5sum and sync.
-  func preload(_ table: inout Table) throws {
-    let sizes = (0..<500).map { 20_000 + $0 * 300_000 / 499 }
+  /// Bundles of these sizes into a new store, against curl followed by md5sum and sync into a new folder. What was there
+  /// before is removed outside of the measured time.
+  func preload(_ table: inout Table, _ sizes: [Int]) throws {
     let site = try Site(root: folder + "/site", sizes: sizes)
     defer { site.stop() }
     let urls = sizes.indices.map { "\(site.origin)/b/p\($0).js" }
     let peer = """
-      rm -rf '\(folder)/peer' && mkdir -p '\(folder)/peer' && cd '\(folder)/peer' &&
+      mkdir -p '\(folder)/peer' && cd '\(folder)/peer' &&
       curl -s -Z --parallel-max 16 --remote-name-all \(urls.joined(separator: " ")) && md5sum *.js && sync -f .
       """
     let store = folder + "/store"
     var ours: [ProcessCost] = []
     var theirs: [ProcessCost] = []
     for round in 0...rounds {
-      try? FileManager.default.removeItem(atPath: store)
+      for used in [store, folder + "/peer"] { try? FileManager.default.removeItem(atPath: used) }
+      sync()
       let mine = try Measurement.run([bundlectl, "preload", "--manifest", site.manifest, "--store", store])
       let other = try Measurement.run(["sh", "-c", peer])
       if round > 0 {  // the first warms up
@@ -29,36 +30,41 @@ struct PreloadBenchmark {
       }
     }
     let megabytes = sizes.reduce(0, +) / 1_000_000
-    let peerWall = Measurement.median(theirs.map(\.wall))
-    add("preload of 500 bundles, \(megabytes) MB", ours, peerWall, "curl -Z, md5sum, sync -f", &table)
+    add("preload of \(sizes.count) bundles, \(megabytes) MB", ours, theirs, "curl -Z, md5sum, sync -f", &table)
   }
 
-  /// A release of 1,000 bundles that is there already, against one conditional GET by curl.
-  func unchangedLaunch(_ table: inout Table) throws {
-    let site = try Site(root: folder + "/site", sizes: Array(repeating: 5_000, count: 1000))
+  /// A release that is stored, without a change and with one, against one conditional GET by curl.
+  func launches(_ table: inout Table, _ count: Int) throws {
+    let site = try Site(root: folder + "/site", sizes: Array(repeating: 5_000, count: count))
     defer { site.stop() }
     let store = folder + "/store"
     try? FileManager.default.removeItem(atPath: store)
     let command = [bundlectl, "preload", "--manifest", site.manifest, "--store", store]
     _ = try Measurement.run(command)
     let curl = ["curl", "-s", "-z", "\(site.root)/www/manifest.json", site.manifest]
-    var ours: [ProcessCost] = []
+    var unchanged: [ProcessCost] = []
+    var changed: [ProcessCost] = []
     var theirs: [ProcessCost] = []
-    for _ in 0..<rounds * 4 {
-      ours.append(try Measurement.run(command))
-      theirs.append(try Measurement.run(curl))
+    for round in 0..<rounds {
+      for _ in 0..<4 {
+        unchanged.append(try Measurement.run(command))
+        theirs.append(try Measurement.run(curl))
+      }
+      try site.change(0, release: "changed \(round)")
+      changed.append(try Measurement.run(command))
     }
-    let peerWall = Measurement.median(theirs.map(\.wall))
-    add("unchanged launch, 1,000 bundles", ours, peerWall, "one conditional GET by curl", &table)
+    let peer = "one conditional GET by curl"
+    add("unchanged launch, \(count) bundles", unchanged, theirs, peer, &table)
+    add("one of \(count) bundles changed", changed, theirs, peer, &table)
   }
 
   private func add(
-    _ what: String, _ ours: [ProcessCost], _ peerWall: Double, _ peer: String, _ table: inout Table
+    _ what: String, _ ours: [ProcessCost], _ theirs: [ProcessCost], _ peer: String, _ table: inout Table
   ) {
-    let wall = Measurement.median(ours.map(\.wall))
+    let (wall, peerWall) = (Samples(ours.map(\.wall)), Samples(theirs.map(\.wall)))
     let memory = ours.map(\.residentBytes).max() ?? 0
     table.add(
-      what, Figures.time(wall), "\(peer): \(Figures.time(peerWall))", Figures.ratio(wall / peerWall),
+      what, wall.text, "\(peer): \(peerWall.text)", Figures.ratio(wall.median / peerWall.median),
       "\(memory >> 20) MiB")
   }
 }

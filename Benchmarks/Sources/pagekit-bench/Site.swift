@@ -5,6 +5,7 @@ import PageKit
 final class Site {
   let root: String
   private let nginx: LocalServer
+  private var entries: [SiteManifest.Entry] = []
 
   var origin: String { nginx.origin }
   var manifest: String { origin + "/manifest.json" }
@@ -15,7 +16,6 @@ final class Site {
     let files = FileManager.default
     try? files.removeItem(atPath: root)
     try files.createDirectory(atPath: root + "/www/b", withIntermediateDirectories: true)
-    var entries: [SiteManifest.Entry] = []
     var state: UInt64 = 2026
     for (index, size) in sizes.enumerated() {
       var text = "// { \"framework\": \"Vanilla\" }\n"
@@ -28,8 +28,22 @@ final class Site {
       try Data(bytes).write(to: URL(fileURLWithPath: "\(root)/www/b/p\(index).js"))
       entries.append(try .init(name: "p\(index)", path: "p\(index).js", bytes))
     }
-    try SiteManifest(release: "bench", base: "b/", bundles: entries).write(to: root + "/www/manifest.json")
     nginx = try .nginx(root: root)
+    try publish("bench")
+  }
+
+  /// Gives a bundle other bytes of the same size, in a new release.
+  func change(_ index: Int, release: String) throws {
+    let name = "p\(index)"
+    let bytes = Array("// \(release)\n".utf8) + [UInt8](repeating: UInt8(ascii: ";"), count: entries[index].size)
+    let changed = Array(bytes.prefix(entries[index].size))
+    try Data(changed).write(to: URL(fileURLWithPath: "\(root)/www/b/\(name).js"), options: .atomic)
+    entries[index] = try .init(name: name, path: "\(name).js", changed)
+    try publish(release)
+  }
+
+  private func publish(_ release: String) throws {
+    try SiteManifest(release: release, base: "b/", bundles: entries).write(to: root + "/www/manifest.json")
   }
 
   func stop() { nginx.stop() }

@@ -1,0 +1,16 @@
+/// The measured values of one thing, one from each round.
+struct Samples {
+  private(set) var values: [Double] = []
+
+  init(_ values: [Double] = []) { self.values = values }
+
+  mutating func append(_ value: Double) { values.append(value) }
+
+  var median: Double { Measurement.median(values) }
+
+  /// The median as a time, with the least and the largest value.
+  var text: String {
+    guard let least = values.min(), let most = values.max(), values.count > 1 else { return Figures.time(median) }
+    return "\(Figures.time(median)) (\(Figures.time(least))–\(Figures.time(most)))"
+  }
+}
