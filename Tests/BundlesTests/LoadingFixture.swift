@@ -41,6 +41,10 @@ struct LoadingFixture {
     }
   }
 
+  /// The same origin and folder, as another process has them. Locks belong to open files: two stores in one process
+  /// exclude each other as those of two processes do.
+  func anotherProcess() throws -> LoadingFixture { try LoadingFixture(origin: origin, folder: folder) }
+
   func url(_ path: String) throws -> PageURL { try #require(PageURL(origin.url(for: path))) }
 
   var source: PageURL { get throws { try url("/manifest.json") } }

@@ -50,6 +50,7 @@ package final class BundleDownloader: Sendable {
   ///
   /// - Parameters:
   ///   - release: the release that lists the bundle; `nil` for a bundle that no manifest lists.
+  ///   - sharing: `true` if bytes serve that another process has stored, or is downloading.
   ///   - recent: looks for bytes that were stored since the caller last looked; called before any request.
   ///   - began: called when an attempt begins, with the wire bytes already stored and, if the response gives it, the
   ///     size of the whole.
@@ -58,7 +59,8 @@ package final class BundleDownloader: Sendable {
   ///   - fetched: called when all bytes have arrived and are being stored.
   /// - Throws: ``BundleError``, ``StoreError``, `CancellationError`.
   package func download(
-    _ target: FetchTarget, for release: StoredRelease?, recent: @escaping @Sendable () async throws -> Blob? = { nil },
+    _ target: FetchTarget, for release: StoredRelease?, sharing: Bool = false,
+    recent: @escaping @Sendable () async throws -> Blob? = { nil },
     began: @escaping @Sendable (Int64, Int64?) -> Void = { _, _ in },
     received: @escaping @Sendable (Int) -> Void = { _ in },
     retries: @escaping @Sendable (PreloadUpdate.Retry) -> Void = { _ in },
@@ -66,9 +68,16 @@ package final class BundleDownloader: Sendable {
   ) async throws -> Delivery {
     let key = Key(
       content: target.expected, release: release?.id, url: target.expected.md5 == nil ? target.url : nil)
-    return try await flights.value(for: key) { [store, fetcher] in
+    return try await flights.value(for: key) { [self] in
       if let blob = try await recent() { return Delivery(blob: blob, wasResumed: false, wasFetched: false) }
-      let fetched = try await fetcher.fetch(target, began: began, received: received, retries: retries)
+      var first: (any BundleDownload)?
+      if sharing, let release, !target.url.isFile {
+        switch try await claim(target, of: release) {
+        case .stored(let blob): return Delivery(blob: blob, wasResumed: false, wasFetched: false)
+        case .download(let download): first = download
+        }
+      }
+      let fetched = try await fetcher.fetch(target, into: first, began: began, received: received, retries: retries)
       didFetch()
       let blob =
         if let release {
@@ -78,5 +87,12 @@ package final class BundleDownloader: Sendable {
         }
       return Delivery(blob: blob, wasResumed: fetched.wasResumed, wasFetched: true)
     }
+  }
+
+  private func claim(_ target: FetchTarget, of release: StoredRelease) async throws -> BundleClaim {
+    let activity = client.activity
+    activity.begin(target.url)
+    defer { activity.end(target.url) }
+    return try await store.claim(target.expected, url: target.url, of: release) { activity.note(target.url) }
   }
 }

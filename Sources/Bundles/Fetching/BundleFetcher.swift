@@ -39,26 +39,30 @@ package struct BundleFetcher: Sendable {
   }
 
   /// - Parameters:
+  ///   - first: the download of the first attempt; `nil` to take the store's.
   ///   - began: called when an attempt begins, with the wire bytes already stored and, if the response gives it, the
   ///     size of the whole.
   ///   - received: called with the number of wire bytes that arrived.
   ///   - retries: called when an attempt has failed and another follows.
   /// - Throws: ``BundleError``, ``StoreError``, `CancellationError`.
   func fetch(
-    _ target: FetchTarget, began: @escaping @Sendable (Int64, Int64?) -> Void = { _, _ in },
+    _ target: FetchTarget, into first: (any BundleDownload)? = nil,
+    began: @escaping @Sendable (Int64, Int64?) -> Void = { _, _ in },
     received: @escaping @Sendable (Int) -> Void = { _ in },
     retries: @Sendable (PreloadUpdate.Retry) -> Void = { _ in }
   ) async throws -> Fetched {
     if target.url.isFile { return try await readFile(target, received: received) }
     client.activity.begin(target.url)
     defer { client.activity.end(target.url) }
+    var first = first
     var tries = 0
     var mode = Mode.normal
     // A connection on which no bytes arrived may stay silent.
     var hasStalled = false
     while true {
       try Task.checkCancellation()
-      let download = try store.download(for: target.expected, url: target.url)
+      let download = try first ?? store.download(for: target.expected, url: target.url)
+      first = nil
       tries += 1
       do {
         return try await attempt(

@@ -269,7 +269,7 @@ struct PreloadRun: Sendable {
       do {
         let isFile = bundle.url.isFile
         let delivery = try await downloader.download(
-          FetchTarget(bundle), for: release,
+          FetchTarget(bundle), for: release, sharing: true,
           began: { position, size in if !isFile { feed.began(at: position, size: size, by: index) } },
           received: { bytes in
             if !isFile { tally.receive(bytes) }
@@ -277,7 +277,7 @@ struct PreloadRun: Sendable {
           },
           retries: { feed.retries($0, by: index) },
           fetched: { ticket.giveBack() })
-        tally.done(item, size: delivery.blob.size, wasResumed: delivery.wasResumed)
+        tally.done(item, delivery)
         if bundle.preload == .idle { prefetcher?.saver.spend(delivery.blob.size) }
         feed.setState(.done, of: index)
         try tally.checkLimit()

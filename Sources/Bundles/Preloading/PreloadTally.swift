@@ -8,6 +8,8 @@ final class PreloadTally: Sendable {
     var size: Int64 = 0
     var done: [PageBundle.Kind: Int] = [:]
     var copied: [PageBundle.Kind: Int] = [:]
+    /// The entries that another process has stored meanwhile.
+    var shared: [PageBundle.Kind: Int] = [:]
     var resumed = 0
     /// The number of idle entries that the data saver did not allow.
     var left = 0
@@ -19,7 +21,7 @@ final class PreloadTally: Sendable {
     var hasMismatch = false
     var mustStop = false
 
-    var doneBundles: Int { done.values.reduce(0, +) + copied.values.reduce(0, +) }
+    var doneBundles: Int { [done, copied, shared].reduce(0) { $0 + $1.values.reduce(0, +) } }
   }
 
   private let state = Mutex(Result())
@@ -41,16 +43,18 @@ final class PreloadTally: Sendable {
     }
   }
 
-  func done(_ item: ManifestDiff.Fetch, size: Int64, wasResumed: Bool) {
+  func done(_ item: ManifestDiff.Fetch, _ delivery: BundleDownloader.Delivery) {
     state.withLock { state in
-      state.size += size
+      state.size += delivery.blob.size
       for bundle in item.bundles {
-        if bundle.url.isFile {
+        if !delivery.wasFetched {
+          state.shared[bundle.kind, default: 0] += 1
+        } else if bundle.url.isFile {
           state.copied[bundle.kind, default: 0] += 1
         } else {
           state.done[bundle.kind, default: 0] += 1
         }
-        if wasResumed, bundle.kind == .bundle { state.resumed += 1 }
+        if delivery.wasResumed, bundle.kind == .bundle { state.resumed += 1 }
       }
     }
   }
@@ -107,6 +111,8 @@ extension PreloadReport {
     filesDownloaded += result.done[.file] ?? 0
     copied += result.copied[.bundle] ?? 0
     filesCopied += result.copied[.file] ?? 0
+    upToDate += result.shared[.bundle] ?? 0
+    filesUpToDate += result.shared[.file] ?? 0
     resumed += result.resumed
     bytesDownloaded += result.bytes
     leftOut += result.leftOut

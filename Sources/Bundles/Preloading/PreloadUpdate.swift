@@ -146,7 +146,7 @@ public struct PreloadReport: Hashable, Sendable {
   public var bundles = 0
   /// The number of files in the release.
   public var files = 0
-  /// The number of bundles that were stored before.
+  /// The number of bundles that were stored before, or that another process has stored meanwhile.
   public var upToDate = 0
   /// The number of bundles that were downloaded.
   public var downloaded = 0
@@ -154,7 +154,7 @@ public struct PreloadReport: Hashable, Sendable {
   package var resumed = 0
   /// The number of bundles that were read from a folder of this machine.
   package var copied = 0
-  /// The number of files that were stored before.
+  /// The number of files that were stored before, or that another process has stored meanwhile.
   public var filesUpToDate = 0
   /// The number of files that were downloaded.
   public var filesDownloaded = 0

@@ -210,16 +210,22 @@ public final class BundleStore: BundleStoring {
   // MARK: Downloads
 
   package func download(for expected: ExpectedContent, url: PageURL) throws -> any BundleDownload {
+    let name = try Self.downloadName(expected, url)
+    return try openDownload(named: name) ?? Download.makePrivate(named: name, in: work)
+  }
+
+  /// Opens a download in a store that can be written; `nil` if another process uses it.
+  func openDownload(named name: String) throws -> Download? {
     _ = try (keeper.inPlace ?? keeper.current()).writer(of: directory)
-    let name: String
-    if let md5 = expected.md5 {
-      name = md5.hex
-    } else {
-      var digester = try Digester.sha256()
-      digester.update(Array(url.text.utf8))
-      name = "url-" + (try digester.finish()).hex
-    }
-    return try Download(named: name, in: work)
+    return try Download.open(named: name, in: work)
+  }
+
+  /// The name by which other processes find the download too.
+  static func downloadName(_ expected: ExpectedContent, _ url: PageURL) throws -> String {
+    if let md5 = expected.md5 { return md5.hex }
+    var digester = try Digester.sha256()
+    digester.update(Array(url.text.utf8))
+    return "url-" + (try digester.finish()).hex
   }
 
   package func add(

@@ -66,6 +66,14 @@ package protocol BundleStoring: Sendable {
   /// Returns a download that continues an earlier one of the same content, also of a process that was killed.
   func download(for expected: ExpectedContent, url: PageURL) throws -> any BundleDownload
 
+  /// Returns the download of a release's entry, as ``download(for:url:)``; or its bytes, if another process has stored
+  /// them. Waits for a process that downloads them, as long as bytes arrive.
+  ///
+  /// - Parameter progress: called when the other process has received bytes.
+  func claim(
+    _ expected: ExpectedContent, url: PageURL, of release: StoredRelease, progress: @Sendable () -> Void
+  ) async throws -> BundleClaim
+
   /// Makes a finished download durable, and then records it as the bytes of the release's entries with these digests.
   ///
   /// Returns when a power failure can no longer undo it.
@@ -112,6 +120,12 @@ package protocol BundleStoring: Sendable {
 
   /// Removes releases and files that are no longer needed; see ``BundleStore``.
   func collectGarbage(keepingPrevious: Bool, dryRun: Bool) async throws -> GarbageReport
+}
+
+/// The bytes of an entry, or the download that is to bring them.
+package enum BundleClaim: Sendable {
+  case stored(Blob)
+  case download(any BundleDownload)
 }
 
 extension BundleStoring {

@@ -8,8 +8,9 @@ import SystemPackage
 
 /// Makes finished downloads durable and then records them, in batches of those that finished while it was busy.
 ///
-/// The order for each batch: rename into `blobs/`, flush to disk, commit. A crash before the commit leaves a file that
-/// no entry names; the next download of these bytes replaces it, or the collector removes it.
+/// The order for each batch: give the file a name in `blobs/`, flush to disk, commit, remove its name in `partial/`. Until
+/// then the download's lock tells other processes to wait for it. A crash before the commit leaves a file that no entry
+/// names; the next download of these bytes replaces it, or the collector removes it.
 final class Committer: Sendable {
   /// The entry that the bytes are recorded for.
   enum CommitTarget: Sendable {
@@ -85,22 +86,23 @@ final class Committer: Sendable {
       let writer = try keeper.current().writer(of: directory)
       return try StoreLock(path: directory.lock).with(.shared) {
         let known = try knownBlobs(batch, writer)
-        var moved: [SHA256Digest: FileStatus] = [:]
+        var moved: [SHA256Digest: Placed] = [:]
         var results = batch.map { job in
           Result<Void, any Error> {
             let digest = job.digests.sha256
             guard !known.contains(digest), moved[digest] == nil else { return job.download.finish(moved: false) }
-            moved[digest] = try move(job)
+            moved[digest] = try place(job)
           }
         }
         try flush(Array(moved.keys))
         let placed = zip(batch, results).filter { if case .success = $1 { true } else { false } }.map(\.0)
         try writer.write { db in
-          for job in placed { try insert(job, status: moved[job.digests.sha256], db) }
+          for job in placed { try insert(job, status: moved[job.digests.sha256]?.status, db) }
         }
-        for (index, job) in batch.enumerated() where moved[job.digests.sha256] != nil {
+        for (index, job) in batch.enumerated() {
           // The file was kept open until now, so that no other process continued to write to it.
-          if case .success = results[index] { results[index] = .success(job.download.finish(moved: true)) }
+          guard case .success = results[index], let placed = moved[job.digests.sha256] else { continue }
+          results[index] = .success(job.download.finish(moved: placed.wasMoved))
         }
         return results
       }
@@ -119,20 +121,29 @@ final class Committer: Sendable {
     }
   }
 
-  private func move(_ job: Job) throws -> FileStatus {
+  /// A file in `blobs/`.
+  private struct Placed {
+    let status: FileStatus
+    /// `true` if it has no name in `partial/` any more: on file systems where a file cannot have two.
+    let wasMoved: Bool
+  }
+
+  private func place(_ job: Job) throws -> Placed {
     let (file, source) = try job.download.content()
     let target = blobs.path(of: job.digests.sha256)
-    try directory.repairing {
+    let isLinked = try directory.repairing {
       try directory.makeWay(for: .folder, at: target.folder)
       try FileSystem.makeFolder(target.folder)
       try directory.makeWay(for: .file, at: target)
+      guard !FileSystem.link(source, to: target) else { return true }
       try FileSystem.rename(source, to: target)
+      return false
     }
     _ = fchmod(file.rawValue, 0o444)
     guard let status = FileSystem.status(file), status.size == job.digests.size else {
       throw StoreError.notWritable(path: target.string, reason: "its size changed while it was stored")
     }
-    return status
+    return Placed(status: status, wasMoved: !isLinked)
   }
 
   private func flush(_ moved: [SHA256Digest]) throws {

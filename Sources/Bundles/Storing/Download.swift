@@ -16,6 +16,10 @@ final class Download: BundleDownload {
     var wire: FileDescriptor?
     var content: FileDescriptor?
     var head: DownloadHead?
+    /// `true` if the file of the head exists.
+    var hasHeadFile = false
+    /// The wire bytes that were appended since ``begin(_:)``.
+    var received = 0
     var held: (head: DownloadHead, wireBytes: Int64)?
   }
 
@@ -23,23 +27,33 @@ final class Download: BundleDownload {
   /// The largest partial download that is continued, in bytes.
   private static let heldLimit: Int64 = 1 << 30
   private static let headLimit = 1 << 20
+  /// The wire bytes from which the head is written to its file: a process that is killed before loses them, and most
+  /// downloads need no such file.
+  static let unheldLimit = 512 << 10
 
-  /// Opens the download of an earlier attempt or a new one; a private file if another process uses it.
-  init(named name: String, in directory: StoreDirectory) throws {
-    self.directory = directory
-    if let (file, status) = try Self.openLocked(directory.partial.appending(name), in: directory) {
-      self.name = name
-      var state = State(wire: file)
-      let head = Self.readHead(directory.partial.appending(name + ".json"))
-      if let head, (1...Self.heldLimit).contains(status.size) { state.held = (head, status.size) }
-      self.state = Mutex(state)
-    } else {
-      self.name = "\(name).\(UUID().uuidString)"
-      guard let (file, _) = try Self.openLocked(directory.partial.appending(self.name), in: directory) else {
-        throw StoreError.notWritable(path: directory.partial.string, reason: "a new file is locked already")
-      }
-      state = Mutex(State(wire: file))
+  private init(named name: String, in directory: StoreDirectory, _ state: consuming State) {
+    (self.name, self.directory) = (name, directory)
+    self.state = Mutex(state)
+  }
+
+  /// Opens the download of an earlier attempt or a new one; `nil` if another process uses it.
+  static func open(named name: String, in directory: StoreDirectory) throws -> Download? {
+    guard let (file, status) = try openLocked(directory.partial.appending(name), in: directory) else { return nil }
+    var state = State(wire: file)
+    let text = FileSystem.contents(of: directory.partial.appending(name + ".json"), upTo: headLimit)
+    state.hasHeadFile = text != nil
+    let head = text.flatMap { try? JSONDecoder().decode(DownloadHead.self, from: Data($0)) }
+    if let head, (1...heldLimit).contains(status.size) { state.held = (head, status.size) }
+    return Download(named: name, in: directory, state)
+  }
+
+  /// Opens a new download that no other process finds.
+  static func makePrivate(named name: String, in directory: StoreDirectory) throws -> Download {
+    let name = "\(name).\(UUID().uuidString)"
+    guard let (file, _) = try openLocked(directory.partial.appending(name), in: directory) else {
+      throw StoreError.notWritable(path: directory.partial.string, reason: "a new file is locked already")
     }
+    return Download(named: name, in: directory, State(wire: file))
   }
 
   deinit { close() }
@@ -65,12 +79,6 @@ final class Download: BundleDownload {
         try directory.putAside(path)
       }
       FileSystem.closeLocked(file)
-    }
-  }
-
-  private static func readHead(_ path: StorePath) -> DownloadHead? {
-    FileSystem.contents(of: path, upTo: headLimit).flatMap {
-      try? JSONDecoder().decode(DownloadHead.self, from: Data($0))
     }
   }
 
@@ -100,13 +108,23 @@ final class Download: BundleDownload {
       guard let wire = state.wire else { return }
       // Emptied before the head changes: after a crash in between, no bytes belong to a wrong head.
       try Self.truncate(wire, to: 0, path: wirePath)
-      state.head = head
-      state.held = nil
+      removeHead(&state)
+      (state.head, state.held, state.received) = (head, nil, 0)
       try openContent(&state)
-      let data = try JSONEncoder().encode(head)
-      let file = try directory.make(own: headPath)
-      try file.closeAfter { try FileSystem.writeAll(Array(data), to: file, path: headPath) }
     }
+  }
+
+  private func writeHead(_ state: inout State) throws {
+    guard !state.hasHeadFile, let head = state.head else { return }
+    let data = try JSONEncoder().encode(head)
+    let file = try directory.make(own: headPath)
+    try file.closeAfter { try FileSystem.writeAll(Array(data), to: file, path: headPath) }
+    state.hasHeadFile = true
+  }
+
+  private func removeHead(_ state: inout State) {
+    if state.hasHeadFile { FileSystem.remove(headPath) }
+    state.hasHeadFile = false
   }
 
   func resume() throws {
@@ -138,6 +156,8 @@ final class Download: BundleDownload {
     try state.withLock { state in
       guard let wire = state.wire else { return }
       try FileSystem.writeAll(bytes, to: wire, path: wirePath)
+      state.received += bytes.count
+      if state.received >= Self.unheldLimit { try writeHead(&state) }
     }
   }
 
@@ -151,7 +171,7 @@ final class Download: BundleDownload {
   func discard() {
     state.withLock { state in
       guard let wire = state.wire else { return }
-      FileSystem.remove(headPath)
+      removeHead(&state)
       FileSystem.remove(contentPath)
       try? Self.truncate(wire, to: 0, path: wirePath)
       state.held = nil
@@ -163,7 +183,9 @@ final class Download: BundleDownload {
     state.withLock { state in
       // An empty file is useless; a private one would never be found again.
       let isUseless = state.head == nil && state.held == nil || name.contains(".")
-      if let wire = state.wire, isUseless || FileSystem.status(wire)?.size == 0 { removeFiles() }
+      if let wire = state.wire {
+        if isUseless || FileSystem.status(wire)?.size == 0 { removeFiles() } else { try? writeHead(&state) }
+      }
       if let wire = state.wire { FileSystem.closeLocked(wire) }
       try? state.content?.close()
       (state.wire, state.content) = (nil, nil)
@@ -188,7 +210,7 @@ final class Download: BundleDownload {
   func finish(moved: Bool) {
     state.withLock { state in
       guard let wire = state.wire else { return }
-      FileSystem.remove(headPath)
+      removeHead(&state)
       if state.content != nil || !moved { FileSystem.remove(wirePath) }
       if state.content != nil, !moved { FileSystem.remove(contentPath) }
       FileSystem.closeLocked(wire)

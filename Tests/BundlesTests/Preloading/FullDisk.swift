@@ -43,6 +43,11 @@ struct FullDisk: BundleStoring {
   func download(for expected: ExpectedContent, url: PageURL) throws -> any BundleDownload {
     try store.download(for: expected, url: url)
   }
+  func claim(
+    _ expected: ExpectedContent, url: PageURL, of release: StoredRelease, progress: @Sendable () -> Void
+  ) async throws -> BundleClaim {
+    try await store.claim(expected, url: url, of: release, progress: progress)
+  }
   func add(_ download: any BundleDownload, digests: ContentDigests, to release: StoredRelease) async throws -> Blob {
     try await store.add(download, digests: digests, to: release)
   }

@@ -57,6 +57,37 @@ struct PreloaderTests {
     }
   }
 
+  @Test("processes that preload into one store at once share its downloads")
+  func sharedDownloads() async throws {
+    try await LoadingFixture.running { fixture in
+      let scripts = Dictionary(uniqueKeysWithValues: (0..<12).map { ("p\($0)", "var p = \($0)") })
+      try fixture.publish(scripts)
+      for name in scripts.keys { fixture.origin.always("/b/\(name).js", .delay(.milliseconds(50), then: .normal)) }
+      let other = try fixture.anotherProcess()
+      async let first = fixture.preload()
+      async let second = other.preload()
+      let reports = await [try first, try second]
+      #expect(reports.flatMap(\.failures) == [])
+      #expect(reports.map { $0.downloaded + $0.upToDate } == [12, 12])
+      #expect(reports.map(\.downloaded).reduce(0, +) == 12)
+      #expect(fixture.origin.requests.count { $0.path.hasPrefix("/b/") } == 12)
+      #expect(try await fixture.stored == scripts && fixture.leftovers == [])
+    }
+  }
+
+  @Test("a download of another process that stands still is not waited for")
+  func stalledDownload() async throws {
+    try await LoadingFixture.running { fixture in
+      try fixture.publish(["a": "var a = 1"])
+      let md5 = try ContentDigests(of: Array("var a = 1".utf8)).md5
+      let held = try fixture.store.download(for: ExpectedContent(md5: md5), url: fixture.url("/b/a.js"))
+      let report = try await fixture.preload()
+      #expect(report.failures == [] && report.downloaded == 1)
+      held.close()
+      #expect(try await fixture.stored == ["a": "var a = 1"])
+    }
+  }
+
   @Test("only changed bundles are fetched")
   func changedBundles() async throws {
     try await LoadingFixture.running { fixture in

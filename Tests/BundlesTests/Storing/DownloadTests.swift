@@ -1,9 +1,10 @@
-import Bundles
 import DiskStorage
 import HTTPTransport
 import PageTesting
 import TestSupport
 import Testing
+
+@testable import Bundles
 
 struct DownloadTests {
   private static func expected(_ text: String) throws -> ExpectedContent {
@@ -67,6 +68,20 @@ struct DownloadTests {
       try Damage.overwrite(fixture.folder.file("partial/\(name)"), with: "{\"url\": torn")
     }
     #expect(try fixture.store.download(for: Self.expected("abc"), url: Self.url()).held == nil)
+  }
+
+  @Test("a process that is killed leaves a part that another continues, if 512 KiB of it have come")
+  func longPart() throws {
+    let fixture = try StoreFixture()
+    let download = try fixture.store.download(for: Self.expected("abc"), url: Self.url())
+    try download.begin(DownloadHead(url: try Self.url()))
+    try download.append(wire: [UInt8](repeating: 120, count: Download.unheldLimit - 1))
+    #expect(try fixture.names(in: "partial").count == 1)
+    try download.append(wire: [120])
+    #expect(try fixture.names(in: "partial").count { $0.hasSuffix(".json") } == 1)
+    download.discard()
+    download.close()
+    #expect(try fixture.names(in: "partial").isEmpty)
   }
 
   @Test("a download that another process uses is not touched")

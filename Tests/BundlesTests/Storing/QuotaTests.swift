@@ -144,7 +144,6 @@ struct QuotaTests {
     #expect(
       Set(kept.map { "\($0.name): \($0.reason)" }) == [
         "download \(md5): a process is at it",
-        "download \(md5).json: it belongs to a download that is not complete",
         "http://h/x.js: in no manifest, within what such bundles may take",
         "release r1 of http://h/manifest.json: the one before the current one",
         "release r2 of http://h/manifest.json: current",
