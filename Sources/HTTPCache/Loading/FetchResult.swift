@@ -44,6 +44,8 @@ enum FetchResult: Sendable {
   case stale(CachedResponse, ServeReason, status: Int)
   /// It may not be stored: it answers one request alone.
   case single(UnsharedResponse)
+  /// Nothing was asked: another exchange's response has come since the cache was looked at.
+  case overtaken
 }
 
 /// A response that only one request may have.

@@ -45,7 +45,7 @@ final class OriginExchange: Sendable {
     var isShared = true
     // The response may vary by a field whose value differs in this request. Requests with equal values of these fields
     // share the next exchange.
-    var names = Set(cache.memory.variants(for: hop.key).flatMap { $0.stored.vary.values.keys })
+    var names = varyNames(of: hop.key)
     var key = FlightKey(hop, request, epoch: epoch, chosenBy: names)
     func isForUs(_ isOurs: Bool, _ vary: VaryKey?) -> Bool {
       if isOurs { return true }
@@ -68,8 +68,14 @@ final class OriginExchange: Sendable {
     func isForUs(_ stored: StoredResponse) -> Bool {
       isForUs(stored.answers(hop.request.headerFields), stored.vary)
     }
+    var looksLeft = Self.looks
     while true {
-      if isShared, let incoming = inFlight.incoming(for: key) {
+      if !names.isSuperset(of: varyNames(of: hop.key)) {
+        names.formUnion(varyNames(of: hop.key))
+        key = FlightKey(hop, request, epoch: epoch, chosenBy: names)
+      }
+      let arriving = isShared ? inFlight.incoming(for: key) : nil
+      if let incoming = arriving {
         guard isForUs(incoming, isCollapsed: true) else { continue }
         if let resource = resources.incoming(incoming, for: hop, reason, isCollapsed: true) { return resource }
       }
@@ -84,13 +90,17 @@ final class OriginExchange: Sendable {
       let isOurs = Atomic(!isShared)
       let result =
         isShared
-        ? try await inFlight.shared(key) { [key] in
+        ? try await inFlight.shared(key) { [key, names, looksLeft] in
+          if looksLeft > 0, await self.isOvertaken(hop, key, chosenBy: names, after: arriving) { return .overtaken }
           isOurs.store(true, ordering: .relaxed)
           return try await self.result(of: hop, request, validating: cached, key)
         }
         : try await self.result(of: hop, request, validating: cached, key)
       let isCollapsed = !isOurs.load(ordering: .relaxed)
       switch result {
+      case .overtaken:
+        looksLeft -= 1
+        continue
       case .incoming(let incoming):
         guard isForUs(incoming, isCollapsed: isCollapsed) else { continue }
         if let resource = resources.incoming(incoming, for: hop, reason, isCollapsed: isCollapsed) { return resource }
@@ -119,6 +129,28 @@ final class OriginExchange: Sendable {
       // It was for somebody else alone.
       isShared = false
     }
+  }
+
+  /// How often a request looks again for a response that came meanwhile, before it goes out.
+  private static let looks = 3
+
+  /// The names of the fields that the responses in memory vary by.
+  private func varyNames(of key: CacheKey) -> Set<String> {
+    Set(cache.memory.variants(for: key).flatMap { $0.stored.vary.values.keys })
+  }
+
+  /// Returns `true` if an exchange that ended between the look at the cache and the beginning of this one has brought the
+  /// response, or shows that requests differ by further fields.
+  ///
+  /// - Parameters:
+  ///   - names: the fields that the request shares exchanges by.
+  ///   - arriving: the response that was seen coming in.
+  private func isOvertaken(
+    _ hop: OutgoingRequest, _ key: FlightKey, chosenBy names: Set<String>, after arriving: IncomingResponse?
+  ) async -> Bool {
+    if let incoming = inFlight.incoming(for: key), incoming !== arriving { return true }
+    await inFlight.completed(hop.key)
+    return !names.isSuperset(of: varyNames(of: hop.key)) || lookup.hasStoredMeanwhile(hop)
   }
 
   /// One exchange: sends the request, and sees what the response means for what is stored.
