@@ -29,10 +29,11 @@ final class LocalServer {
   /// nginx with the files below `root/www`.
   ///
   /// - Parameters:
+  ///   - keepsFilesOpen: `false` for files that change: nginx looks at a file it keeps open once a minute.
   ///   - http: more of its configuration, outside its one server.
   ///   - locations: more of its configuration, for that server.
   static func nginx(
-    root: String, cores: String? = nil, http: String = "", locations: () -> String = { "" }
+    root: String, cores: String? = nil, keepsFilesOpen: Bool = true, http: String = "", locations: () -> String = { "" }
   ) throws -> LocalServer {
     let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map { "\($0)_temp_path \(root)/\($0);" }
     return try LocalServer("/usr/sbin/nginx", cores: cores, log: root + "/error.log") { port in
@@ -40,7 +41,7 @@ final class LocalServer {
         daemon off; worker_processes 1; pid \(root)/nginx.pid; error_log \(root)/error.log;
         events { worker_connections 4096; }
         http {
-          access_log off; sendfile on; tcp_nopush on; open_file_cache max=1000;
+          access_log off; sendfile on; tcp_nopush on; \(keepsFilesOpen ? "open_file_cache max=1000;" : "")
           keepalive_requests 100000000; types { text/javascript js; application/json json; }
           \(temporary.joined(separator: " "))
           \(http)

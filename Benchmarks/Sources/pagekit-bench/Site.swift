@@ -6,6 +6,7 @@ final class Site {
   let root: String
   private let nginx: LocalServer
   private var entries: [SiteManifest.Entry] = []
+  private var published = 0
 
   var origin: String { nginx.origin }
   var manifest: String { origin + "/manifest.json" }
@@ -28,7 +29,7 @@ final class Site {
       try Data(bytes).write(to: URL(fileURLWithPath: "\(root)/www/b/p\(index).js"))
       entries.append(try .init(name: "p\(index)", path: "p\(index).js", bytes))
     }
-    nginx = try .nginx(root: root)
+    nginx = try .nginx(root: root, keepsFilesOpen: false)
     try publish("bench")
   }
 
@@ -43,7 +44,11 @@ final class Site {
   }
 
   private func publish(_ release: String) throws {
-    try SiteManifest(release: release, base: "b/", bundles: entries).write(to: root + "/www/manifest.json")
+    let path = root + "/www/manifest.json"
+    try SiteManifest(release: release, base: "b/", bundles: entries).write(to: path)
+    // The server's ETag has the time in seconds.
+    published += 1
+    try FileManager.default.setAttributes([.modificationDate: Date() + Double(published)], ofItemAtPath: path)
   }
 
   func stop() { nginx.stop() }
