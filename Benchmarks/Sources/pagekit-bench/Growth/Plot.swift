@@ -23,8 +23,8 @@ struct Plot {
     var lines = [
       """
       <svg xmlns="http://www.w3.org/2000/svg" width="\(Int(Self.width))" height="\(Int(Self.height))" \
-      font-family="sans-serif" font-size="11">
-      """, #"<rect width="100%" height="100%" fill="white"/>"#,
+      viewBox="-12 0 \(Int(Self.width)) \(Int(Self.height))" font-family="sans-serif" font-size="11">
+      """, #"<rect x="-12" width="100%" height="100%" fill="white"/>"#,
       Self.text("\(curve.title), by \(curve.unit)", Self.width / 2, 24, "middle"),
     ]
     for power in Int(bottom)...Int(top) {
