@@ -43,8 +43,8 @@
   function link (node, parent) {
     node.parentNode = parent
     if (!parent.docId) return
-    enter(node, parent)
     if (node.children && node.children.length) everyNode(node, function (at) { enter(at, at.parentNode) })
+    else enter(node, parent)
   }
 
   function forget (node) {
