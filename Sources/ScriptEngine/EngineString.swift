@@ -4,11 +4,16 @@ import Foundation
 extension String {
   /// Lends the engine a copy of the text. It lives until `body` returns.
   func withEngineString<Result>(_ body: (JSStringRef) throws -> Result) rethrows -> Result {
-    // The engine reads up to a zero byte.
-    let plain = withCString { strlen($0) == utf8.count ? JSStringCreateWithUTF8CString($0) : nil }
-    let string = plain ?? Self.engineString(utf16: Array(utf16))
+    let string = makeEngineString()
     defer { JSStringRelease(string) }
     return try body(string)
+  }
+
+  /// Makes a copy of the text for the engine. The caller releases it.
+  func makeEngineString() -> JSStringRef {
+    // The engine reads up to a zero byte.
+    let plain = withCString { strlen($0) == utf8.count ? JSStringCreateWithUTF8CString($0) : nil }
+    return plain ?? Self.engineString(utf16: Array(utf16))
   }
 
   private static func engineString(utf16 units: [UInt16]) -> JSStringRef {

@@ -7,6 +7,12 @@ package struct JSONTextReader {
   private var position = 0
   private var depth = 0
   private var isTooDeep = false
+  /// The objects that ``members()`` read last, and the depths at which they are. No object's text is the beginning of
+  /// another one's.
+  private var recent: [(text: Range<Int>, depth: Int, members: [String: ScriptValue])] = []
+
+  /// Elements of a list mostly have a few styles in turn.
+  private static let recentLimit = 8
 
   /// The largest depth, as in ``ValueReader``. An array or an object below it reads as an empty one.
   private static let depthLimit = 512
@@ -89,6 +95,27 @@ package struct JSONTextReader {
       guard take(UInt8(ascii: "}")) else { throw Self.malformed }
     }
     depth -= 1
+  }
+
+  /// Reads an object as a dictionary, quickly if it is written as one of the last few that were read so. Another value is
+  /// read and dropped.
+  package mutating func members() throws -> [String: ScriptValue] {
+    for known in recent where depth <= known.depth && starts(with: known.text) {
+      position += known.text.count
+      return known.members
+    }
+    let (start, isObject) = (position, next == UInt8(ascii: "{"))
+    var members: [String: ScriptValue] = [:]
+    try object { reader, name in members[name] = try reader.value() }
+    guard isObject, !isTooDeep else { return members }
+    if recent.count == Self.recentLimit { recent.removeFirst() }
+    recent.append((start..<position, depth, members))
+    return members
+  }
+
+  private func starts(with text: Range<Int>) -> Bool {
+    guard let base = bytes.baseAddress, bytes.count - position >= text.count else { return false }
+    return memcmp(base + position, base + text.lowerBound, text.count) == 0
   }
 
   /// Reads an array. Another value is read and dropped.

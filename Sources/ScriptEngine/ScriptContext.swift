@@ -52,14 +52,24 @@ package final class ScriptContext {
   /// - Throws: ``ScriptError``.
   @discardableResult
   package func evaluate(_ source: String, url: String? = nil) throws -> ScriptReference {
+    try evaluate(ScriptSource(source), url: url)
+  }
+
+  /// Runs a script.
+  ///
+  /// - Parameters:
+  ///   - url: the script's name in errors.
+  /// - Throws: ``ScriptError``.
+  @discardableResult
+  package func evaluate(_ source: ScriptSource, url: String? = nil) throws -> ScriptReference {
     var thrown: JSValueRef?
-    let result = source.withEngineString { script in
-      (url ?? "").withEngineString { JSEvaluateScript(raw, script, nil, url == nil ? nil : $0, 1, &thrown) }
+    let result = (url ?? "").withEngineString {
+      JSEvaluateScript(raw, source.raw, nil, url == nil ? nil : $0, 1, &thrown)
     }
     do {
       try rethrow(thrown)
     } catch ScriptError.exception(let exception) where exception.stack == nil && exception.column == nil {
-      throw ScriptError.exception(SyntaxCheck(self, source, url: url).located(exception))
+      throw ScriptError.exception(SyntaxCheck(self, source.text, url: url).located(exception))
     }
     return result.map { ScriptReference($0, in: self) } ?? undefined
   }

@@ -5,6 +5,8 @@ import Testing
 @testable import PageRuntime
 
 struct BundleFaultTests {
+  private static func lines(_ count: Int) -> String { String(repeating: "f()\n", count: count) }
+
   @Test(
     "a text that is not a bundle is recognised by its kind",
     arguments: [
@@ -16,6 +18,8 @@ struct BundleFaultTests {
       ("exports.a = 1", nil), ("// import a from 'b'\nf()", nil), ("import('x').then(f)", nil), ("'use strict';", nil),
       ("{\"a\": 1}.b", nil), ("[\"" + String(repeating: "é", count: 999) + "\"]", .json),
       ("//" + String(repeating: "é", count: 999) + "\nexport default 1", .module),
+      ("var a = 1\r\nexport default { a }", .module), ("import a from 'b'\n" + lines(500), .module),
+      (lines(500) + "export default a", .module), (lines(500) + "export default a\n" + lines(500), nil),
     ] as [(String, BundleFault?)])
   func kinds(_ text: String, _ fault: BundleFault?) {
     #expect(BundleFault(in: text) == fault)

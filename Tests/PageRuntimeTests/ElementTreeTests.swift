@@ -102,6 +102,23 @@ struct ElementTreeTests {
     }
   }
 
+  @Test("the text of a tree is that of its JSON value")
+  func jsonText() throws {
+    #expect(ElementTree().jsonText == ElementTree().json.text)
+    var tree = try Self.tree()
+    let values: [String: ScriptValue] = [
+      "z": "a \"quoted\" \u{1}\n text", "a": 1, "b": 1.5, "nan": .number(.nan), "c": .bool(true), "d": .null,
+      "e": .undefined, "f": .array([.undefined, ["g": 2, "A": []]]), "h": .data([1, 2, 3]), "é": "ü", "": [:],
+    ]
+    try tree.apply(.updateAttributes("1", values))
+    try tree.apply(.updateStyle("3", values))
+    for type in ["click", "appear"] { try tree.apply(.addEvent("2", type: type)) }
+    try tree.apply(.addElement(parent: "2", Self.element("4"), index: nil))
+    tree.setImage(.failed(url: "a", reason: "gone"), of: "3")
+    tree.setImage(.loading(url: "a"), of: "4")
+    #expect(String(decoding: tree.jsonText, as: UTF8.self) == String(decoding: tree.json.text, as: UTF8.self))
+  }
+
   @Test("a tree is the same after it was a record")
   func record() async throws {
     let tree = try Self.tree()

@@ -22,6 +22,32 @@ struct LifecycleTests {
       ])
   }
 
+  @Test("other pages have their turn while the many changes of a page are applied")
+  func turns() async throws {
+    try await PageFixture.running { (fixture: PageFixture) async throws in
+      let page = await PageInstance(environment: fixture.environment)
+      let seen = Task { @PageActor in
+        var counts: Set<Int> = []
+        while ![.live, .failed].contains(page.phase) {
+          counts.insert(page.tree.count)
+          await Task.yield()
+        }
+        return counts
+      }
+      let source = """
+        // { "framework": "Vanilla" }
+        var body = weex.document.createBody('div')
+        weex.document.documentElement.appendChild(body)
+        for (var i = 0; i < 20000; i++) body.appendChild(weex.document.createElement('div'))
+        """
+      try await page.render(source, at: try #require(PageURL("https://pages.example.com/long.js")))
+      let counts = await seen.value
+      #expect(await page.tree.count == 20_001)
+      #expect(counts.contains { $0 > 0 && $0 < 20_001 })
+      await page.destroy()
+    }
+  }
+
   @Test("a page's events begin with its first one, however late they are asked for")
   func events() async throws {
     try await PageFixture.running { (fixture: PageFixture) async throws in

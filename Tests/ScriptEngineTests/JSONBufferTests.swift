@@ -43,6 +43,45 @@ struct JSONBufferTests {
     #expect(try await Self.taken(script) == expected)
   }
 
+  @Test("an object that is written as one before reads as a dictionary of its own text")
+  func repeatedObjects() async throws {
+    let group = try ScriptGroup.make()
+    let texts = ["{\"a\":1}", "{\"a\":12}", "1", "12", "{}", "\"{}\"", "[{\"a\":1}]", "{\"a\":{\"b\":\"}\"}}", "{\"a\":1}"]
+    let expected: [[String: ScriptValue]] = [
+      ["a": 1], ["a": 12], [:], [:], [:], [:], [:], ["a": ["b": "}"]], ["a": 1],
+    ]
+    let taken = try await group.perform { group in
+      let context = try group.makeContext(named: "buffer")
+      let buffer = JSONBuffer(in: context)
+      // Each twice in turn, and more of them than are remembered.
+      try buffer.object.set("text", .string((texts + texts).joined(separator: ",")))
+      var members: [[String: ScriptValue]] = []
+      try buffer.take { reader in repeat { members.append(try reader.members()) } while reader.take(",") }
+      return members
+    }
+    #expect(taken == expected + expected)
+  }
+
+  @Test("an object that is nested too deeply is refused also where it is written again at a lesser depth")
+  func repeatedDepth() async throws {
+    let group = try ScriptGroup.make()
+    let deep = String(repeating: "[", count: 600) + String(repeating: "]", count: 600)
+    let faults = try await group.perform { group in
+      let context = try group.makeContext(named: "buffer")
+      let buffer = JSONBuffer(in: context)
+      try buffer.object.set("text", .string("{\"a\":\(deep)},{\"a\":\(deep)}"))
+      var faults: [Bool] = []
+      try buffer.take { reader in
+        repeat {
+          _ = try reader.members()
+          faults.append(reader.takeDepthFault())
+        } while reader.take(",")
+      }
+      return faults
+    }
+    #expect(faults == [true, true])
+  }
+
   @Test(
     "a text that is not JSON is refused",
     arguments: ["[1", "{\"a\"}", "\"a", "[1,]", "tru", "x", "{\"a\":1", "[\"\\u00\"]", "\"\\", "-"])

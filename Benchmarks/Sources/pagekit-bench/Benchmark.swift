@@ -39,7 +39,7 @@ enum Benchmark {
     if isWanted("pages") { try await pages(programs + "/bare-engine", folder: folder, rounds: rounds) }
     if isWanted("host") { try host(programs + "/renderhost", folder: folder, rounds: max(3, rounds / 2)) }
     if isWanted("gateway") { try gateway(programs + "/renderhost", folder: folder, rounds: max(3, rounds / 2)) }
-    if isWanted("render") { try render(programs + "/renderhost", folder: folder, rounds: max(3, rounds / 2)) }
+    if isWanted("render") { try render(programs, folder: folder, rounds: max(3, rounds / 2)) }
     if isWanted("growth") {
       try await growth(bundlectl: programs + "/bundlectl", folder: folder, rounds: max(3, rounds / 2))
     }
@@ -62,9 +62,11 @@ enum Benchmark {
     print()
   }
 
-  private static func render(_ renderhost: String, folder: String, rounds: Int) throws {
+  private static func render(_ programs: String, folder: String, rounds: Int) throws {
     var table = Table("renderhost", "measured", "aim")
-    try RenderBenchmark(renderhost: renderhost, folder: folder, rounds: rounds).run(&table)
+    let benchmark = RenderBenchmark(
+      renderhost: programs + "/renderhost", engine: programs + "/bare-engine", folder: folder, rounds: rounds)
+    try benchmark.run(&table)
     table.print()
   }
 

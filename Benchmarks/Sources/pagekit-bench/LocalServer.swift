@@ -79,16 +79,32 @@ final class LocalServer {
   /// Bytes of it and what it has started, each shared page counted in part by everyone who has it.
   var proportionalBytes: Int64 { Self.proportionalBytes(of: pid) }
 
+  /// Seconds of processor time of it, and of all that it has started.
+  var processorSeconds: (own: Double, children: Double) {
+    (Self.processorSeconds(of: pid), Self.children(of: pid).reduce(0) { $0 + Self.processorSeconds(of: $1) })
+  }
+
+  /// proc(5): the name may have spaces; user and system time are the 14th and the 15th field.
+  private static func processorSeconds(of pid: Int32) -> Double {
+    let text = (try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)) ?? ""
+    let fields = text.split(separator: ")").last?.split(separator: " ") ?? []
+    guard fields.count > 12, let user = Double(fields[11]), let system = Double(fields[12]) else { return 0 }
+    return (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
+  }
+
   private static func proportionalBytes(of pid: Int32) -> Int64 {
     let rollup = (try? String(contentsOfFile: "/proc/\(pid)/smaps_rollup", encoding: .utf8)) ?? ""
     let line = rollup.split(separator: "\n").first { $0.hasPrefix("Pss:") }
     let own = (line?.split(separator: " ").dropFirst().first.flatMap { Int64($0) } ?? 0) << 10
+    return children(of: pid).reduce(own) { $0 + proportionalBytes(of: $1) }
+  }
+
+  private static func children(of pid: Int32) -> [Int32] {
     let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/task")) ?? []
-    let children = tasks.flatMap { task in
+    return tasks.flatMap { task in
       let text = try? String(contentsOfFile: "/proc/\(pid)/task/\(task)/children", encoding: .utf8)
       return (text ?? "").split(separator: " ").compactMap { Int32($0) }
     }
-    return children.reduce(own) { $0 + proportionalBytes(of: $1) }
   }
 
   private static func withAddress<Result>(

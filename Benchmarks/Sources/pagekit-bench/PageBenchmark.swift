@@ -12,6 +12,9 @@ struct PageBenchmark {
     let path = folder + "/pages"
     try? FileManager.default.removeItem(atPath: path)
     try await openings(&table, path)
+    try await large(&table, path)
+    try await vue(&table, path)
+    try await neighbour(&table, path)
     try await cells(&table, path)
     try await memory(&table, path)
     try await crowd(&table, path)
@@ -20,29 +23,30 @@ struct PageBenchmark {
   // MARK: Rows
 
   private func openings(_ table: inout Table, _ path: String) async throws {
-    let source = Self.bundle
     let hosts = [
-      ("cold", "", try Self.host(path) { ($0.ready, $0.kept) = (0, 0) }),
-      ("framework booted", "", try Self.host(path) { ($0.primes, $0.kept) = (false, 0) }),
-      ("booted and primed", "at most 5", try Self.host(path) { $0.kept = 0 }),
-      ("hot: the bundle ran before", "at most 2", try Self.host(path) { _ in }),
+      ("cold", "", try Self.host(path) { $0.ready = 0 }),
+      ("framework booted", "", try Self.host(path) { $0.primes = false }),
+      ("booted and primed", "at most 5", try Self.host(path) { _ in }),
     ]
-    guard let url = PageURL("https://pages.example.com/page.js") else { return }
+    let warm = try Self.host(path) { _ in }
     let file = path + "/page.js"
-    try Data(source.utf8).write(to: URL(fileURLWithPath: file))
+    try Data(Self.bundle.utf8).write(to: URL(fileURLWithPath: file))
     var stub: [Double] = []
     var framework: [Double] = []
     var times: [[Double]] = hosts.map { _ in [] }
+    var hot: [Double] = []
+    var ended: [Double] = []
     for round in 0...rounds * 3 {
       if round > 0 {
         stub.append(try bare("stub", file))
         framework.append(try bare("framework", file, Self.framework))
+        let batch = try await batch(Self.bundle, warm)
+        hot.append(batch.opening)
+        ended.append(batch.whole)
       }
       for (index, host) in hosts.enumerated() {
-        await host.2.prepare()
-        let page = await host.2.page()
-        let time = try await Measurement.time(1) { try await page.render(source, at: url) }
-        await page.destroy()
+        await Self.start(host.2)
+        let time = try await opening(Self.bundle, host.2).opening
         if round > 0 { times[index].append(time) }
       }
     }
@@ -50,24 +54,54 @@ struct PageBenchmark {
     add("bare engine, a document that does nothing", stub, bare, "", &table)
     add("bare engine, our framework without a host", framework, bare, "", &table)
     for (index, host) in hosts.enumerated() { add(host.0, times[index], bare, host.1, &table) }
+    add("hot: the bundle ran before", hot, bare, "at most 2", &table)
+    add("hot, with the page's end", ended, bare, "", &table)
     try await prerendered(&table, path, bare)
+  }
+
+  /// The seconds in which a page opens, and those in which it opens and ends.
+  private func opening(_ bundle: String, _ host: PageHost) async throws -> (opening: Double, whole: Double) {
+    guard let url = PageURL("https://pages.example.com/page.js") else {
+      throw Measurement.Failed(description: "the page has no URL")
+    }
+    let page = await host.page()
+    let opening = try await Measurement.time(1) { try await page.render(bundle, at: url) }
+    return (opening, opening + (await Measurement.time(1) { await page.destroy() }))
+  }
+
+  /// The medians of as many pages in a row as the bare engine opens, without the first quarter, as there.
+  private func batch(
+    _ bundle: String, _ host: PageHost, pages: Int = pagesInRow
+  ) async throws -> (opening: Double, whole: Double) {
+    await Self.start(host)
+    var times: [(opening: Double, whole: Double)] = []
+    for _ in 0..<pages { times.append(try await opening(bundle, host)) }
+    let counted = times.dropFirst(pages / 4)
+    return (Measurement.median(counted.map(\.opening)), Measurement.median(counted.map(\.whole)))
+  }
+
+  static let pagesInRow = 60
+
+  /// Brings a host to the state in which it opens its first page.
+  private static func start(_ host: PageHost) async {
+    await host.releaseMemory()
+    // Engines end on threads of their own.
+    try? await Task.sleep(for: .milliseconds(100))
+    await host.prepare()
   }
 
   /// Opens and ends a hundred hot pages for each round, and prints how long one takes.
   func hot() async throws {
     let host = try Self.host(folder + "/pages") { _ in }
-    guard let url = PageURL("https://pages.example.com/page.js") else { return }
-    let time = try await Measurement.time(rounds * 100) {
-      let page = await host.page()
-      try await page.render(Self.bundle, at: url)
-      await page.destroy()
-    }
+    let time = try await Measurement.time(rounds * 100) { _ = try await opening(Self.bundle, host) }
     print("hot page:", Figures.time(time))
   }
 
   /// The seconds of a page in the bare engine.
-  private func bare(_ mode: String, _ bundle: String, _ files: [String] = []) throws -> Double {
-    let output = try Measurement.output([engine, mode, "60", bundle] + files)
+  func bare(
+    _ mode: String, _ bundle: String, _ files: [String] = [], pages: Int = pagesInRow
+  ) throws -> Double {
+    let output = try Measurement.output([engine, mode, "\(pages)", bundle] + files)
     guard let milliseconds = Double(output.trimmingCharacters(in: .whitespacesAndNewlines)) else {
       throw Measurement.Failed(description: "bare-engine wrote \(output)")
     }
@@ -95,6 +129,57 @@ struct PageBenchmark {
       await page?.destroy()
     }
     add("prerendered", times, bare, "", &table)
+  }
+
+  /// The page behind a library of 2 MB, beside the bare engine with the same bundle and framework.
+  private func large(_ table: inout Table, _ path: String) async throws {
+    let (bundle, file, pages) = (Self.bundle(helpers: 8_000), path + "/large.js", 20)
+    try Data(bundle.utf8).write(to: URL(fileURLWithPath: file))
+    let (cold, warm) = (try Self.host(path) { $0.ready = 0 }, try Self.host(path) { _ in })
+    var (bare, first, hot): ([Double], [Double], [Double]) = ([], [], [])
+    for _ in 0..<rounds {
+      bare.append(try self.bare("framework", file, Self.framework, pages: pages))
+      await Self.start(cold)
+      first.append(try await opening(bundle, cold).opening)
+      hot.append(try await batch(bundle, warm, pages: pages).opening)
+    }
+    let peer = Measurement.median(bare)
+    add("\(bundle.utf8.count >> 10) KiB, bare engine, our framework without a host", bare, peer, "", &table)
+    add("\(bundle.utf8.count >> 10) KiB, cold", first, peer, "", &table)
+    add("\(bundle.utf8.count >> 10) KiB, hot", hot, peer, "at most 2", &table)
+  }
+
+  /// A page of Vue, if `PAGEKIT_BENCH_VUE` is the path of the published framework.
+  private func vue(_ table: inout Table, _ path: String) async throws {
+    guard let file = ProcessInfo.processInfo.environment["PAGEKIT_BENCH_VUE"] else { return }
+    let framework = try String(contentsOfFile: file, encoding: .utf8)
+    let host = try Self.host(path) { $0.frameworks[.vue] = framework }
+    var times: [Double] = []
+    for _ in 0..<rounds { times.append(try await batch(Self.vueBundle, host).opening) }
+    table.add("100 cells by Vue, hot", Figures.time(Measurement.median(times)), "", "")
+  }
+
+  /// How long a hot page takes to open while another one's 100,000 elements are being made.
+  private func neighbour(_ table: inout Table, _ path: String) async throws {
+    let host = try Self.host(path) { _ in }
+    _ = try await batch(Self.bundle, host)
+    var (during, worst): ([Double], [Double]) = ([], [])
+    for _ in 0..<rounds {
+      let page = await host.page()
+      let long = Task { try await page.render(Self.list(50_000)) }
+      var slowest = 0.0
+      while await page.tree.count < 2 + 100_000 {
+        let time = try await opening(Self.bundle, host).opening
+        during.append(time)
+        slowest = max(slowest, time)
+      }
+      try await long.value
+      await page.destroy()
+      worst.append(slowest)
+    }
+    table.add(
+      "a hot page while another one gets 100,000 elements", Figures.time(Measurement.median(during)),
+      "slowest \(Figures.time(Measurement.median(worst)))", "")
   }
 
   private func cells(_ table: inout Table, _ path: String) async throws {
@@ -166,9 +251,11 @@ struct PageBenchmark {
 
   /// A catalogue of 100 cells, made by one function as a compiler of templates writes it, behind a library of which a
   /// page needs little.
-  static let bundle: String = {
+  static let bundle = bundle(helpers: 300)
+
+  private static func bundle(helpers: Int) -> String {
     var text = header
-    for number in 0..<300 {
+    for number in 0..<helpers {
       text += """
         function helper\(number)(values, key) {
           var result = []
@@ -189,7 +276,28 @@ struct PageBenchmark {
       for (var i = 0; i < 100; i++) list.appendChild(cell({ name: 'item ' + i, price: i * 1.5 }, i))
       helper7([{ a: 9 }, { a: 8 }], 'a')
       """
-  }()
+  }
+
+  private static let vueBundle = """
+    // { "framework": "Vue" }
+    var items = []
+    for (var i = 0; i < 100; i++) items.push({ name: 'item ' + i, price: i * 1.5, isChosen: false })
+    new Vue({
+      el: '#root',
+      data: { items: items },
+      render: function (h) {
+        return h('list', { staticStyle: { flex: 1 } }, this.items.map(function (item, index) {
+          return h('cell', {
+            attrs: { index: index }, staticStyle: { padding: '24px', flexDirection: 'row' },
+            on: { click: function () { item.isChosen = true } }
+          }, [h('text', {
+            attrs: { value: item.isChosen ? 'chosen ' + item.name : item.name + ' ' + item.price.toFixed(2) },
+            staticStyle: { fontSize: '32px', color: '#222' }
+          })])
+        }))
+      }
+    })
+    """
 
   private static func list(_ count: Int) -> String {
     header + """

@@ -49,6 +49,9 @@ public struct ElementTree: Hashable, Sendable {
   /// The number of elements.
   public var count: Int { elements.count }
 
+  /// Makes room for a number of further elements, so that the tree does not grow in steps.
+  mutating func reserve(_ further: Int) { elements.reserveCapacity(min(elements.count + further, limits.elements)) }
+
   /// - Throws: ``ElementTreeError``.
   mutating func apply(_ command: RenderCommand) throws {
     switch command {

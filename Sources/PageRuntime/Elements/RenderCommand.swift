@@ -25,6 +25,14 @@ public enum RenderCommand: Hashable, Sendable {
   case updateFinish
   /// The new data is rendered.
   case refreshFinish
+
+  /// The number of elements that the command adds, without those below a child.
+  var insertions: Int {
+    switch self {
+    case .createBody(let element), .addElement(_, let element, _): 1 + element.children.count
+    default: 0
+    }
+  }
 }
 
 /// An element and all elements below it, as a script describes them.
@@ -82,7 +90,7 @@ public struct ElementDescription: Hashable, Sendable {
       case "ref": ref = try reader.value().reference
       case "type": type = try reader.value().string
       case "attr": try reader.object { reader, name in attributes[name] = try reader.value() }
-      case "style": try reader.object { reader, name in style[name] = try reader.value() }
+      case "style": style = try reader.members()
       case "event":
         try reader.array { reader in
           let event = try reader.value()

@@ -17,17 +17,25 @@ extension PageInstance {
       guard self?.group === group else { throw ScriptError.closed }
       let outcome = try await body(group)
       atEnd()
-      self?.apply(outcome, of: group)
+      await self?.apply(outcome, of: group)
     }
     entries = Task { _ = await entry.result }
     try await entry.value
   }
 
-  func apply(_ outcome: EntryOutcome, of group: FrameworkGroup) {
-    guard self.group === group, phase != .destroyed else { return }
+  /// Applies an outcome. Other pages take turns with a long one.
+  private func apply(_ outcome: EntryOutcome, of group: FrameworkGroup) async {
+    guard isRunning(in: group) else { return }
     if let created = outcome.created { timings.createInstance = created - began }
     if timings.firstElement == nil, let first = outcome.firstCommand { timings.firstElement = first - began }
-    apply(outcome.commands)
+    var rest = outcome.commands[...]
+    while !rest.isEmpty {
+      apply(Array(rest.prefix(Self.commandsAtOnce)))
+      rest = rest.dropFirst(Self.commandsAtOnce)
+      guard !rest.isEmpty else { break }
+      await Task.yield()
+      guard isRunning(in: group) else { return }
+    }
     for log in outcome.logs { feed.send(.log(level: log.level, text: log.text)) }
     for part in outcome.missing { note(part) }
     for exception in outcome.exceptions { report(exception) }
@@ -37,22 +45,27 @@ extension PageInstance {
     if let failure = outcome.failure { end(with: failure) }
   }
 
-  /// The number of refused commands of one entry that are reported one by one.
+  private func isRunning(in group: FrameworkGroup) -> Bool { self.group === group && phase != .destroyed }
+
+  /// The number of commands after which other pages have their turn: a few milliseconds.
+  private static let commandsAtOnce = 1_000
+  /// The number of refused commands among those that are applied at once that are reported one by one.
   private static let refusalsTold = 20
 
   func apply(_ commands: [RenderCommand]) {
     guard !commands.isEmpty else { return }
-    var applied: [RenderCommand] = []
-    var refused = 0
-    for command in commands {
+    tree.reserve(commands.reduce(0) { $0 + $1.insertions })
+    var refusals: Set<Int> = []
+    for (index, command) in commands.enumerated() {
       do {
         try tree.apply(command)
-        applied.append(command)
       } catch {
-        refused += 1
-        if refused <= Self.refusalsTold { report(ScriptException(message: "\(error)")) }
+        refusals.insert(index)
+        if refusals.count <= Self.refusalsTold { report(ScriptException(message: "\(error)")) }
       }
     }
+    let refused = refusals.count
+    let applied = refused == 0 ? commands : commands.indices.filter { !refusals.contains($0) }.map { commands[$0] }
     if refused > Self.refusalsTold {
       report(ScriptException(message: "\(refused - Self.refusalsTold) more changes of elements are invalid"))
     }

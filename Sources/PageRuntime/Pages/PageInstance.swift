@@ -169,13 +169,16 @@ import ScriptEngine
     let purpose = FrameworkPool.Purpose(
       type: type, url: name, source: source, modules: registry.modules, components: registry.components,
       partition: partition)
-    let openings = environment.frameworks.openings
-    let turn = await openings.enter(for: id)
-    defer { openings.leave(turn) }
+    let frameworks = environment.frameworks
+    let turn = await frameworks.openings.enter(for: id)
+    defer {
+      frameworks.openings.leave(turn)
+      frameworks.opened(type)
+    }
     guard phase == .evaluating else { throw overtaken }
     let group: FrameworkGroup
     do {
-      group = try await environment.frameworks.group(for: purpose)
+      group = try await frameworks.group(for: purpose)
     } catch let error as PageError {
       throw fail(error)
     }
@@ -189,7 +192,7 @@ import ScriptEngine
     config["env"] = configuration.environment
     let opening = FrameworkGroup.Opening(
       id: id, source: source, url: name, type: type, config: .object(config), data: data, modules: registry.modules,
-      prelude: environment.frameworks.prelude(for: type))
+      prelude: frameworks.prelude(for: type))
     do {
       try await enter { try await $0.open(opening) }
     } catch let error as ScriptError {

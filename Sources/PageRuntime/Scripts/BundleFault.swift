@@ -64,12 +64,34 @@ package enum BundleFault: String, Hashable, Sendable, CustomStringConvertible {
 
   /// Returns `true` if a line begins as only a line of a module does.
   private static func isModule(_ text: Substring) -> Bool {
-    let lines = text.split(whereSeparator: \.isNewline)
-    return (lines.prefix(linesLooked) + lines.suffix(linesLooked)).contains { line in
+    (firstLines(of: text) + lastLines(of: text)).contains { line in
       let line = line.drop { $0 == " " || $0 == "\t" }.prefix(200)
       return line.prefixMatch(of: importing) != nil || line.prefixMatch(of: exporting) != nil
     }
   }
+
+  private static func firstLines(of text: Substring) -> [Substring] {
+    var lines: [Substring] = []
+    var rest = text
+    while lines.count < linesLooked, let end = rest.utf8.firstIndex(where: endsLine) {
+      lines.append(rest[..<end])
+      rest = rest[text.utf8.index(after: end)...]
+    }
+    return lines.count < linesLooked ? lines + [rest] : lines
+  }
+
+  private static func lastLines(of text: Substring) -> [Substring] {
+    var lines: [Substring] = []
+    var rest = text
+    while lines.count < linesLooked, let end = rest.utf8.lastIndex(where: endsLine) {
+      lines.append(rest[text.utf8.index(after: end)...])
+      rest = rest[..<end]
+    }
+    return lines
+  }
+
+  /// Of the bytes of a text, since a bundle may have megabytes: its characters take ten times as long.
+  private static func endsLine(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "\n") }
 
   private static var importing: Regex<Substring> { /import\s*(?:["'{*]|[\w$]+\s*(?:,|\s+from\s*["']))/ }
   private static var exporting: Regex<Substring> {

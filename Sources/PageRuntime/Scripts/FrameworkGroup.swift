@@ -114,6 +114,11 @@ final class FrameworkGroup: Sendable {
     await close("primer")
   }
 
+  /// Frees what booting has left over, so that the first page does not wait for it.
+  func collectGarbage() async {
+    try? await group.perform { [framework] group in try group.context(framework).collectGarbage() }
+  }
+
   /// The bundle and the arguments of an opening.
   struct Opening: Sendable {
     let id: String
@@ -157,7 +162,7 @@ final class FrameworkGroup: Sendable {
         if let prelude = opening.prelude {
           try context.evaluate(prelude, url: "\(opening.type.rawValue.lowercased())-prelude.js")
         }
-        try context.evaluate(opening.source, url: opening.url)
+        try context.evaluate(state.source(opening.source), url: opening.url)
       }
     }
   }

@@ -9,6 +9,9 @@ package actor FrameworkPool {
   /// primed. Each further page takes 2.2 MB less (measured with a hundred cells).
   static let fullGroups = 8
 
+  /// The time without an opening after which a group is booted for the next.
+  private static let quietTime = Duration.milliseconds(50)
+
   private struct Made {
     weak var group: FrameworkGroup?
   }
@@ -23,6 +26,8 @@ package actor FrameworkPool {
   private var waiting: [BundleType: [FrameworkGroup]] = [:]
   private var booting: [BundleType: Task<Void, Never>] = [:]
   private var bootsUnderWay = 0
+  /// The number of openings after which there were too few groups.
+  private var openingsEnded = 0
   /// The groups of pages that have ended, least recently used first.
   private var kept: [(purpose: Purpose, group: FrameworkGroup)] = []
 
@@ -84,13 +89,24 @@ package actor FrameworkPool {
         group = try await boot(purpose.type)
       }
       lastPurpose = purpose
-      refill(purpose.type)
       // Parts may have been registered since the group was made.
       try await group.register(purpose.modules, purpose.components)
       return group
     } catch let error as ScriptError {
       throw PageError.script(url: "\(purpose.type.rawValue) framework", error)
     }
+  }
+
+  /// Boots a group for the next page in the background, once no page has opened for a while: booting takes a processor for
+  /// longer than most openings, which would wait for it.
+  nonisolated func opened(_ type: BundleType) { Task(priority: .low) { await refillWhenQuiet(type) } }
+
+  private func refillWhenQuiet(_ type: BundleType) async {
+    guard booting[type] == nil, readyCount(type) < configuration.ready else { return }
+    openingsEnded += 1
+    let opening = openingsEnded
+    try? await Task.sleep(for: Self.quietTime)
+    if opening == openingsEnded { refill(type) }
   }
 
   /// Takes back the group of a page that has ended without an error.
@@ -118,6 +134,7 @@ package actor FrameworkPool {
 
   /// Ends the booting of groups, and frees those that wait.
   package func shutDown() async {
+    openingsEnded += 1
     for task in booting.values { task.cancel() }
     while let task = booting.values.first { await task.value }
     (waiting, kept) = ([:], [])
@@ -139,6 +156,9 @@ package actor FrameworkPool {
 
   var keptCount: Int { kept.count }
 
+  /// The number of groups, with pages and without.
+  var madeCount: Int { made.count { $0.group != nil } }
+
   /// The number of groups that wait for pages of a type.
   func readyCount(_ type: BundleType) -> Int { waiting[type]?.count ?? 0 }
 
@@ -146,7 +166,7 @@ package actor FrameworkPool {
 
   /// The number of groups that have pages.
   private var busyCount: Int {
-    made.count { $0.group != nil } - kept.count - waiting.values.reduce(0) { $0 + $1.count }
+    madeCount - kept.count - waiting.values.reduce(0) { $0 + $1.count }
   }
 
   private func boot(_ type: BundleType) async throws -> FrameworkGroup {
@@ -155,7 +175,7 @@ package actor FrameworkPool {
     if type != .vanilla, let text = configuration.frameworks[type] {
       source = [("\(type.rawValue.lowercased())-framework.js", text)]
     } else {
-      isReusable = busyCount + bootsUnderWay < Self.fullGroups
+      isReusable = configuration.kept > 0 && busyCount + bootsUnderWay < Self.fullGroups
       source = BuiltInFramework.sources(isSealed: isReusable)
     }
     bootsUnderWay += 1
@@ -175,6 +195,7 @@ package actor FrameworkPool {
       while let group = try? await self?.boot(type) {
         if let last = await self?.lastPurpose { try? await group.register(last.modules, last.components) }
         if type == .vanilla, group.isReusable, self?.configuration.primes == true { await group.prime(Self.primer) }
+        await group.collectGarbage()
         guard await self?.add(group, type) == true else { return }
       }
       await self?.stopBooting(type)

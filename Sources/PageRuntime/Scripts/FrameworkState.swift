@@ -13,6 +13,8 @@ final class FrameworkState: ScriptAttachment {
   var globals: PageGlobals?
   /// Reports rejected promises that no script handles, of the running page.
   var rejectionHandler: ScriptReference?
+  /// The bundle that ran last.
+  private var bundle: (text: String, source: ScriptSource?)?
   /// Timers that the framework set while there was no page; the next page gets them.
   private var waitingTimers: [ScriptTimer] = []
   private var lastTimer = 0
@@ -25,6 +27,14 @@ final class FrameworkState: ScriptAttachment {
   func contextCloses() {
     (buffer, globals, rejectionHandler) = (nil, nil, nil)
     (pages, waitingTimers) = ([:], [])
+  }
+
+  /// Returns a bundle's source. That of a bundle that runs more than once is kept.
+  func source(_ text: String) -> ScriptSource {
+    let runsAgain = bundle?.text == text
+    let source = (runsAgain ? bundle?.source : nil) ?? ScriptSource(text)
+    bundle = (text, runsAgain ? source : nil)
+    return source
   }
 
   /// Returns a number that no other timer of the group has or had.

@@ -16,7 +16,8 @@ public struct ScriptConfiguration: Sendable {
   package var preludeAdvice: @Sendable (BundleType) -> String = {
     "give the script's text as scripts.preludes[.\($0.rawValue.lowercased())]"
   }
-  /// The number of engines that are kept booted for the next page, for each type of bundle that was opened.
+  /// The number of engines that are kept booted for the next page, for each type of bundle that was opened. They are booted
+  /// in the background, once no page has opened for 50 ms.
   public var ready = 1
   /// Runs a page that is not shown in each of these engines, so that the first page of an engine opens faster.
   public var primes = true

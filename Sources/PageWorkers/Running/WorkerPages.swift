@@ -178,8 +178,9 @@ import Synchronization
   private func view(_ page: PageInstance, _ wanted: PageView?, isReported: Bool) async throws -> [UInt8] {
     guard let wanted else { return isReported ? Array(try JSONEncoder().encode(ElementTree.Record(page.tree))) : [] }
     switch wanted.format {
-    case .json: return page.tree.json.text
-    case .outline: return Array(page.tree.outline(withStyles: wanted.withStyles).utf8)
+    case .json: return await Self.away { [tree = page.tree] in tree.jsonText }
+    case .outline:
+      return await Self.away { [tree = page.tree] in Array(tree.outline(withStyles: wanted.withStyles).utf8) }
     case .html:
       guard let prefix = wanted.resources else {
         let preview = await page.preview(title: wanted.title, embedding: wanted.isEmbedding, limit: wanted.limit)
@@ -188,6 +189,9 @@ import Synchronization
       return Array(page.linkedPreview(resources: prefix).html.utf8)
     }
   }
+
+  /// Writes a view while other pages run.
+  @concurrent private nonisolated static func away(_ write: @Sendable () -> [UInt8]) async -> [UInt8] { write() }
 
   private func reply(
     _ page: PageInstance, _ errors: RecordedExceptions, since before: Int, _ pending: PendingWork

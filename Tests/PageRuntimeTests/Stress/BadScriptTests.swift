@@ -97,7 +97,9 @@ extension StressTests {
         ("throw new Error('x'.repeat(1000000))", "xxxx"),
       ])
     func failingBundles(_ script: String, _ reason: String) async throws {
-      let failure = try await Self.opened(script, limits: ScriptLimits(time: .milliseconds(300)))
+      // A busy machine may take long for what ends by itself.
+      let time = Duration.milliseconds(reason.contains("longer") ? 300 : 10_000)
+      let failure = try await Self.opened(script, limits: ScriptLimits(time: time))
       #expect(failure.utf8.count < 50_000)
       #expect(failure.contains(reason), "\(failure.prefix(200))")
     }
