@@ -46,7 +46,9 @@ struct JSONBufferTests {
   @Test("an object that is written as one before reads as a dictionary of its own text")
   func repeatedObjects() async throws {
     let group = try ScriptGroup.make()
-    let texts = ["{\"a\":1}", "{\"a\":12}", "1", "12", "{}", "\"{}\"", "[{\"a\":1}]", "{\"a\":{\"b\":\"}\"}}", "{\"a\":1}"]
+    let texts = [
+      "{\"a\":1}", "{\"a\":12}", "1", "12", "{}", "\"{}\"", "[{\"a\":1}]", "{\"a\":{\"b\":\"}\"}}", "{\"a\":1}",
+    ]
     let expected: [[String: ScriptValue]] = [
       ["a": 1], ["a": 12], [:], [:], [:], [:], [:], ["a": ["b": "}"]], ["a": 1],
     ]

@@ -101,12 +101,16 @@ package actor FrameworkPool {
   /// longer than most openings, which would wait for it.
   nonisolated func opened(_ type: BundleType) { Task(priority: .low) { await refillWhenQuiet(type) } }
 
-  private func refillWhenQuiet(_ type: BundleType) async {
-    guard booting[type] == nil, readyCount(type) < configuration.ready else { return }
+  /// - Returns: `true` if it was quiet.
+  @discardableResult
+  func refillWhenQuiet(_ type: BundleType) async -> Bool {
+    guard booting[type] == nil, readyCount(type) < configuration.ready else { return false }
     openingsEnded += 1
     let opening = openingsEnded
     try? await Task.sleep(for: Self.quietTime)
-    if opening == openingsEnded { refill(type) }
+    guard opening == openingsEnded else { return false }
+    refill(type)
+    return true
   }
 
   /// Takes back the group of a page that has ended without an error.
@@ -156,9 +160,6 @@ package actor FrameworkPool {
 
   var keptCount: Int { kept.count }
 
-  /// The number of groups, with pages and without.
-  var madeCount: Int { made.count { $0.group != nil } }
-
   /// The number of groups that wait for pages of a type.
   func readyCount(_ type: BundleType) -> Int { waiting[type]?.count ?? 0 }
 
@@ -166,7 +167,7 @@ package actor FrameworkPool {
 
   /// The number of groups that have pages.
   private var busyCount: Int {
-    madeCount - kept.count - waiting.values.reduce(0) { $0 + $1.count }
+    made.count { $0.group != nil } - kept.count - waiting.values.reduce(0) { $0 + $1.count }
   }
 
   private func boot(_ type: BundleType) async throws -> FrameworkGroup {
