@@ -13,7 +13,9 @@ enum Benchmark {
     }
     guard arguments.count >= 3 else {
       FileHandle.standardError.write(
-        Data("usage: pagekit-bench PROGRAMS FOLDER [ROUNDS] [store|pages|hot|host|gateway|render|load|growth]\n".utf8))
+        Data(
+          "usage: pagekit-bench PROGRAMS FOLDER [ROUNDS] [store|links|pages|hot|host|gateway|render|load|growth]\n".utf8
+        ))
       exit(64)
     }
     let rounds = arguments.count > 3 ? Int(arguments[3]) ?? 7 : 7
@@ -36,6 +38,7 @@ enum Benchmark {
   ) async throws {
     func isWanted(_ name: String) -> Bool { part == nil || part == name }
     if isWanted("store") { try await store(bundlectl: programs + "/bundlectl", folder: folder, rounds: rounds) }
+    if isWanted("links") { try links(bundlectl: programs + "/bundlectl", folder: folder, rounds: max(2, rounds / 3)) }
     if isWanted("pages") { try await pages(programs + "/bare-engine", folder: folder, rounds: rounds) }
     if isWanted("host") { try host(programs + "/renderhost", folder: folder, rounds: max(3, rounds / 2)) }
     if isWanted("gateway") { try gateway(programs + "/renderhost", folder: folder, rounds: max(3, rounds / 2)) }
@@ -101,6 +104,13 @@ enum Benchmark {
     for count in [1_000, 10_000] { try commands.launches(&table, count) }
     try await ReadBenchmark(folder: folder).run(&table)
     try await ResponseBenchmark(folder: folder).run(&table)
+    table.print()
+    print()
+  }
+
+  private static func links(bundlectl: String, folder: String, rounds: Int) throws {
+    var table = Table("first preload over a link", "PageKit", "curl, then curl -Z, md5sum, sync -f", "ratio")
+    try LinkBenchmark(bundlectl: bundlectl, folder: folder, rounds: rounds).run(&table)
     table.print()
     print()
   }

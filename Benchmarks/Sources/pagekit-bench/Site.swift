@@ -9,6 +9,7 @@ final class Site {
   private var published = 0
 
   var origin: String { nginx.origin }
+  var port: Int { nginx.port }
   var manifest: String { origin + "/manifest.json" }
 
   /// - Parameter sizes: of each bundle, in bytes.
