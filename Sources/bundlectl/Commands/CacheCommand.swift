@@ -9,7 +9,8 @@ struct CacheCommand: AsyncParsableCommand {
     subcommands: [Stats.self, List.self, Clear.self, Prune.self, Keep.self, Unkeep.self])
 
   struct Stats: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Show the size of the response cache.")
+    static let configuration = CommandConfiguration(
+      commandName: "stats", abstract: "Show the size of the response cache.")
 
     @Flag(name: .long, help: "Print one JSON object.")
     var json = false
@@ -42,7 +43,8 @@ struct CacheCommand: AsyncParsableCommand {
   }
 
   struct List: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "List the stored responses, most recently used first.")
+    static let configuration = CommandConfiguration(
+      commandName: "list", abstract: "List the stored responses, most recently used first.")
 
     @Flag(name: .long, help: "Print one JSON object.")
     var json = false
@@ -96,7 +98,7 @@ struct CacheCommand: AsyncParsableCommand {
 
   struct Clear: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Remove the response stored for a URL, or all of them, kept ones too.",
+      commandName: "clear", abstract: "Remove the response stored for a URL, or all of them, kept ones too.",
       discussion: "Each region is cleared separately, with --region; cookies stay.")
 
     @Argument(help: "The URL; none for everything.", completion: Completions.responses)
@@ -125,7 +127,8 @@ struct CacheCommand: AsyncParsableCommand {
   }
 
   struct Prune: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Remove responses that are not fresh; kept ones stay.")
+    static let configuration = CommandConfiguration(
+      commandName: "prune", abstract: "Remove responses that are not fresh; kept ones stay.")
 
     @Flag(name: .long, help: "Print one JSON object.")
     var json = false
@@ -155,7 +158,7 @@ struct CacheCommand: AsyncParsableCommand {
 
   struct Keep: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Keep the response stored for a URL for offline use: it is never evicted.")
+      commandName: "keep", abstract: "Keep the response stored for a URL for offline use: it is never evicted.")
 
     @Argument(help: "The URL.", completion: Completions.responses)
     var url: String
@@ -187,7 +190,8 @@ struct CacheCommand: AsyncParsableCommand {
   }
 
   struct Unkeep: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Let the response stored for a URL be evicted again.")
+    static let configuration = CommandConfiguration(
+      commandName: "unkeep", abstract: "Let the response stored for a URL be evicted again.")
 
     @Argument(help: "The URL.", completion: Completions.responses)
     var url: String

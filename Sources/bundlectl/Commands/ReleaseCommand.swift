@@ -49,7 +49,8 @@ struct ReleaseCommand: AsyncParsableCommand {
   }
 
   struct List: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "List the stored releases of a manifest, newest first.")
+    static let configuration = CommandConfiguration(
+      commandName: "list", abstract: "List the stored releases of a manifest, newest first.")
 
     @OptionGroup var options: Options
 
@@ -112,7 +113,7 @@ struct ReleaseCommand: AsyncParsableCommand {
 
   struct Use: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Switch to a stored release, and hold it until \"release follow\".")
+      commandName: "use", abstract: "Switch to a stored release, and hold it until \"release follow\".")
 
     @Argument(help: "The release's name, as \"release list\" shows it.", completion: Completions.releases)
     var name: String
@@ -130,6 +131,7 @@ struct ReleaseCommand: AsyncParsableCommand {
 
   struct Rollback: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+      commandName: "rollback",
       abstract: "Go back to the release before the current one, and hold it until \"release follow\".")
 
     @Argument(
@@ -160,7 +162,7 @@ struct ReleaseCommand: AsyncParsableCommand {
 
   struct Follow: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "End the hold: switch to the newest complete release, and to each later one.")
+      commandName: "follow", abstract: "End the hold: switch to the newest complete release, and to each later one.")
 
     @OptionGroup var options: Options
 

@@ -8,7 +8,8 @@ struct SourceCommand: AsyncParsableCommand {
     subcommands: [List.self, Forget.self])
 
   struct List: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "List the sources, the one used last first.")
+    static let configuration = CommandConfiguration(
+      commandName: "list", abstract: "List the sources, the one used last first.")
 
     @OptionGroup var store: StoreOptions
 
@@ -59,7 +60,7 @@ struct SourceCommand: AsyncParsableCommand {
 
   struct Forget: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Remove a manifest with all its releases.",
+      commandName: "forget", abstract: "Remove a manifest with all its releases.",
       discussion: """
         Bytes that only its releases use are removed at once. The next preload of the manifest downloads everything \
         again.
