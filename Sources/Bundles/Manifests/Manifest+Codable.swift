@@ -59,6 +59,36 @@ extension Manifest.Entry: Codable {
     additional = try container.decodeAdditional(except: Key.all)
   }
 
+  /// Reads an entry's members as the decoder does.
+  ///
+  /// - Returns: `nil` if a value is missing, null or not as it must be.
+  init?(plain members: [String: JSONValue]) {
+    guard case .string(let path) = members["path"], case .string(let hex) = members["md5"],
+      let md5 = MD5Digest(hex: hex)
+    else { return nil }
+    self.init(name: path, path: path, md5: md5)
+    for (key, value) in members {
+      switch (key, value) {
+      case ("path", _), ("md5", _): break
+      case ("name", .string(let text)): name = text
+      case ("size", .integer(let number)): size = number
+      case ("sha256", .string(let text)):
+        guard let digest = SHA256Digest(hex: text) else { return nil }
+        sha256 = digest
+      case ("preload", .string(let text)):
+        guard let time = Manifest.Preload(rawValue: text) else { return nil }
+        preload = time
+      case ("prefetch", .array(let references)):
+        for reference in references {
+          guard case .string(let text) = reference else { return nil }
+          prefetch.append(text)
+        }
+      case ("name", _), ("size", _), ("sha256", _), ("preload", _), ("prefetch", _): return nil
+      default: additional[key] = value
+      }
+    }
+  }
+
   package func encode(to encoder: any Encoder) throws {
     try encodeFields(to: encoder, asFile: false)
   }

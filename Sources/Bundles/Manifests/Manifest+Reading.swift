@@ -112,8 +112,25 @@ private struct ManifestDraft: Decodable {
   }
 
   private mutating func entries(_ key: AnyKey, in container: KeyedDecodingContainer<AnyKey>) -> [Manifest.Entry] {
+    if let values = try? container.decode(JSONValue.self, forKey: key), let entries = Self.plainEntries(values) {
+      return entries
+    }
     guard let list = field(key, in: container, as: [Tolerant<Manifest.Entry>].self) else { return [] }
     return unwrap(list, listName: key.stringValue) { $0 }
+  }
+
+  /// Reads a list without faults, several times as fast as the decoder does.
+  ///
+  /// - Returns: `nil` if the decoder has to find the faults, or if it may read the list in another way.
+  private static func plainEntries(_ list: JSONValue) -> [Manifest.Entry]? {
+    guard case .array(let elements) = list else { return nil }
+    var entries: [Manifest.Entry] = []
+    entries.reserveCapacity(elements.count)
+    for element in elements {
+      guard case .object(let members) = element, let entry = Manifest.Entry(plain: members) else { return nil }
+      entries.append(entry)
+    }
+    return entries
   }
 
   private mutating func unwrap<Raw>(

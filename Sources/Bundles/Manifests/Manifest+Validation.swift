@@ -25,7 +25,7 @@ extension Manifest {
     var total: Int64 = 0
     for (entries, kind) in [(bundles, "bundle"), (files, "file")] {
       for entry in entries {
-        let subject = "\(kind) \(entry.name.quotedForMessage)"
+        var subject: String { "\(kind) \(entry.name.quotedForMessage)" }
         if entry.name.isEmpty || entry.name.utf8.count > 1024 || entry.name.hasControlCharacters {
           fault(subject, "its name must be 1 to 1024 bytes without control characters")
         }
@@ -63,20 +63,29 @@ extension Manifest {
     if path.isEmpty { return "is empty" }
     if path.utf8.count > 4096 { return "is longer than 4096 bytes" }
     if path.hasControlCharacters { return "has control characters" }
-    if path.hasPrefix("/") { return "is absolute, it must be relative to \"base\"" }
-    if path.contains("\\") { return "has a backslash" }
-    let segments = path.split(separator: "/", omittingEmptySubsequences: false)
+    // By bytes, since a manifest has tens of thousands of paths.
+    let bytes = Array(path.utf8)
+    if bytes[0] == UInt8(ascii: "/") { return "is absolute, it must be relative to \"base\"" }
+    if bytes.contains(UInt8(ascii: "\\")) { return "has a backslash" }
+    let segments = bytes.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
     for segment in segments {
       if segment.isEmpty { return "has an empty segment" }
-      let unescaped = segment.replacing("%2e", with: ".").replacing("%2E", with: ".")
-      if unescaped == ".." || unescaped == "." { return "has a segment \"\(segment)\", it must stay below \"base\"" }
-      if segment.utf8.count > 255 { return "has a segment longer than 255 bytes" }
+      if isDots(segment) {
+        return "has a segment \"\(String(decoding: segment, as: UTF8.self))\", it must stay below \"base\""
+      }
+      if segment.count > 255 { return "has a segment longer than 255 bytes" }
     }
-    if segments[0].contains(":") { return "begins with a scheme, it must be relative to \"base\"" }
-    if path.contains("%2f") || path.contains("%2F") || path.contains("%5c") || path.contains("%5C") {
-      return "has an escaped separator"
-    }
-    return nil
+    if segments[0].contains(UInt8(ascii: ":")) { return "begins with a scheme, it must be relative to \"base\"" }
+    guard bytes.contains(UInt8(ascii: "%")) else { return nil }
+    let lowercased = path.lowercased()
+    return lowercased.contains("%2f") || lowercased.contains("%5c") ? "has an escaped separator" : nil
+  }
+
+  /// Returns `true` for `.` and `..`, also with escaped dots.
+  private static func isDots(_ segment: ArraySlice<UInt8>) -> Bool {
+    guard let first = segment.first, first == UInt8(ascii: ".") || first == UInt8(ascii: "%") else { return false }
+    let text = String(decoding: segment, as: UTF8.self).lowercased().replacing("%2e", with: ".")
+    return text == "." || text == ".."
   }
 }
 

@@ -63,12 +63,13 @@ extension Manifest {
           reason: "\"base\" is \(self.base.quotedForMessage), which is no http, https or relative URL")
       ])
     }
+    let prefix = base.prefix
     var located: [PageBundle] = []
     located.reserveCapacity(bundles.count + files.count)
     for (entries, kind) in [(bundles, PageBundle.Kind.bundle), (files, .file)] {
       for entry in entries {
         // The path is a name below the base, not a reference: characters of URL syntax in it are escaped.
-        guard let url = PageURL(base.prefix + PageURL.escapingPath(entry.path)) else {
+        guard let url = PageURL(entry.path, below: prefix) else {
           throw ManifestError.invalid([
             ManifestFault(
               subject: "\(kind.rawValue) \(entry.name.quotedForMessage)",
@@ -93,6 +94,15 @@ extension PageURL {
     return String(path[...(path.lastIndex(of: "/") ?? path.index(before: path.endIndex))])
   }
 
+  /// Makes the URL of a path below a normalised prefix, which ends with a slash.
+  fileprivate init?(_ path: String, below prefix: String) {
+    if path.isNormalisedPath {
+      self.init(normalised: prefix + path)
+    } else {
+      self.init(prefix + Self.escapingPath(path))
+    }
+  }
+
   /// Escapes the characters that a path must not contain; existing escapes stay.
   fileprivate static func escapingPath(_ path: String) -> String {
     var escaped: [UInt8] = []
@@ -110,12 +120,28 @@ extension PageURL {
   }
 }
 
+extension String {
+  /// `true` for a path that is normalised as it is: it has neither escapes nor segments that begin with a dot.
+  fileprivate var isNormalisedPath: Bool {
+    var former = UInt8(ascii: "/")
+    for byte in utf8 {
+      guard byte.isPathCharacter, former != UInt8(ascii: "/") || byte != former && byte != UInt8(ascii: ".") else {
+        return false
+      }
+      former = byte
+    }
+    return !isEmpty
+  }
+}
+
 extension UInt8 {
   fileprivate var isHex: Bool { (48...57).contains(self) || (65...70).contains(self) || (97...102).contains(self) }
 
   /// RFC 3986 §3.3: unreserved, sub-delims, ":", "@" and the separator.
   fileprivate var isPathCharacter: Bool {
-    (48...57).contains(self) || (65...90).contains(self) || (97...122).contains(self)
-      || "-._~!$&'()*+,;=:@/".utf8.contains(self)
+    switch self {
+    case 48...57, 65...90, 97...122: true
+    default: "-._~!$&'()*+,;=:@/".utf8.contains(self)
+    }
   }
 }
