@@ -38,11 +38,30 @@ struct BlobDirectory: Sendable {
 
   /// Reads the status of blobs' files.
   struct StatusReader: Sendable {
-    let folder: FolderStatus
+    private let folder: FolderStatus
+    /// The folders that are not looked into, by the first bytes of their files' digests.
+    private var hidden: Set<UInt8> = []
+
+    init(_ folder: FolderStatus) { self.folder = folder }
+
+    /// A reader for which files behind links do not exist.
+    func withoutLinks() -> StatusReader {
+      var reader = self
+      for byte in UInt8.min...UInt8.max where status(ofFolder: byte)?.isFolder == false { reader.hidden.insert(byte) }
+      return reader
+    }
+
+    private func status(ofFolder byte: UInt8) -> FileStatus? {
+      withUnsafeTemporaryAllocation(of: CChar.self, capacity: 3) { name in
+        (name[0], name[1], name[2]) = (Self.digit(byte >> 4), Self.digit(byte & 15), 0)
+        return folder.status(name.baseAddress)
+      }
+    }
 
     func status(of digest: SHA256Digest) -> FileStatus? {
+      if let first = digest.bytes.first, hidden.contains(first) { return nil }
       // ab/abcd…, with the zero byte at its end.
-      withUnsafeTemporaryAllocation(of: CChar.self, capacity: 2 + 1 + 64 + 1) { path in
+      return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 2 + 1 + 64 + 1) { path in
         for (index, byte) in digest.bytes.enumerated() {
           path[3 + 2 * index] = Self.digit(byte >> 4)
           path[4 + 2 * index] = Self.digit(byte & 15)
@@ -50,6 +69,22 @@ struct BlobDirectory: Sendable {
         (path[0], path[1], path[2], path[67]) = (path[3], path[4], CChar(UInt8(ascii: "/")), 0)
         return folder.status(path.baseAddress)
       }
+    }
+
+    /// The state of all folders, and the time of their last change in nanoseconds since 1970. A folder changes when a
+    /// file in it is added, removed or replaced.
+    ///
+    /// - Throws: an error of libcrypto.
+    func folders() throws -> (state: SHA256Digest, modified: Int64) {
+      var digester = try Digester.sha256()
+      var modified: Int64 = 0
+      for byte in UInt8.min...UInt8.max {
+        guard let status = status(ofFolder: byte) else { continue }
+        modified = max(modified, status.modified)
+        let values = [UInt64(byte), status.device, status.inode, UInt64(bitPattern: status.modified)]
+        digester.update(values.flatMap { value in (0..<8).map { UInt8(truncatingIfNeeded: value >> ($0 * 8)) } })
+      }
+      return (try digester.finish(), modified)
     }
 
     private static func digit(_ value: UInt8) -> CChar {

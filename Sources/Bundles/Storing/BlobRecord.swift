@@ -17,11 +17,14 @@ struct BlobRecord {
     modified = status.modified
   }
 
-  init(_ row: Row, prefix: String = "") throws {
-    blob = try Blob(
-      sha256: row.value(prefix + "sha256"), md5: row.value(prefix + "md5"), size: row.value(prefix + "size"))
-    inode = try row.value(prefix + "inode")
-    modified = try row.value(prefix + "modified")
+  init(blob: Blob, inode: Int64, modified: Int64) {
+    (self.blob, self.inode, self.modified) = (blob, inode, modified)
+  }
+
+  init(_ row: Row) throws {
+    blob = try Blob(sha256: row.value("sha256"), md5: row.value("md5"), size: row.value("size"))
+    inode = try row.value("inode")
+    modified = try row.value("modified")
   }
 
   static func fetch(_ db: Database, where condition: String, _ arguments: [SHA256Digest]) throws -> [BlobRecord] {
@@ -47,10 +50,13 @@ struct BlobRecord {
   }
 
   func condition(in directory: BlobDirectory) -> Condition {
+    condition(FileSystem.status(directory.path(of: blob.sha256)))
+  }
+
+  /// - Parameter status: the status of the file; `nil` if it does not exist.
+  func condition(_ status: FileStatus?) -> Condition {
     // A link, a folder or a FIFO at the path does not count.
-    guard let status = FileSystem.status(directory.path(of: blob.sha256)), status.kind == .file else {
-      return .missing
-    }
+    guard let status, status.kind == .file else { return .missing }
     return status.isUnchanged(size: blob.size, inode: inode, modified: modified) ? .untouched : .touched
   }
 

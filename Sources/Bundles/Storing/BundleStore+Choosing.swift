@@ -24,7 +24,7 @@ extension BundleStore {
           default: release.activatedAt == nil ? .incoming : .former
           }
         let entries = try Int.fetchOne(
-          db, sql: "SELECT COUNT(*) FROM entry WHERE \"release\" = ?", arguments: [release.id])
+          db, sql: "SELECT COUNT(*) \(Self.ofRelease)", arguments: [release.id])
         return ReleaseSummary(
           release: release, role: role, isHeld: role == .current && heldSince != nil, entries: entries ?? 0,
           missing: try Self.missing(in: release.id, leavingIdle: true, db).count,
@@ -39,7 +39,7 @@ extension BundleStore {
       db,
       sql: """
         SELECT COALESCE(SUM(size), 0) FROM blob
-        WHERE sha256 IN (SELECT blob FROM entry WHERE "release" = ? AND blob IS NOT NULL)
+        WHERE sha256 IN (SELECT listed.blob \(ofRelease) AND listed.blob IS NOT NULL)
         """, arguments: [release]) ?? 0
   }
 

@@ -4,10 +4,33 @@ import HTTPCaching
 import HTTPTransport
 
 extension BundleStore {
-  /// An entry, and its blob as ``blobRecord(_:)`` reads it.
+  /// An entry, as ``bundle(_:)`` reads it, and its blob, as ``blobRecord(_:)`` does: the first columns of a row.
   private static let entryColumns = """
-    entry.*, blob.sha256 AS blobSha256, blob.md5 AS blobMd5, blob.size AS blobSize,
-    blob.inode AS blobInode, blob.modified AS blobModified
+    listed.kind, listed.name, listed.url, listed.size, listed.md5, listed.sha256, listed.preload, listed.prefetch,
+    listed.isOptional, blob.sha256 AS blobSha256, blob.md5 AS blobMd5, blob.size AS blobSize, blob.inode AS blobInode,
+    blob.modified AS blobModified
+    """
+
+  /// The entries of one release, in the manifest's order by `position`.
+  static let ofRelease = """
+    FROM "release" CROSS JOIN listed
+      ON listed.source = "release".source AND "release".id BETWEEN listed.first AND listed.last
+    WHERE "release".id = ?
+    """
+  /// The same, each with its blob if it is stored.
+  private static let withBlob = """
+    FROM "release" CROSS JOIN listed
+      ON listed.source = "release".source AND "release".id BETWEEN listed.first AND listed.last
+    LEFT JOIN blob ON blob.sha256 = listed.blob
+    WHERE "release".id = ?
+    """
+  /// The entries of all releases with the URL `?1`, each with its blob if it is stored.
+  private static let atURL = """
+    FROM listed INDEXED BY listedByURL
+    JOIN source ON source.id = listed.source
+    JOIN "release" ON "release".source = source.id AND "release".id BETWEEN listed.first AND listed.last
+    LEFT JOIN blob ON blob.sha256 = listed.blob
+    WHERE listed.url = ?1
     """
 
   package func recordedContents(of release: StoredRelease) async throws -> [StoredBundle] {
@@ -19,8 +42,7 @@ extension BundleStore {
       try db.rows(
         """
         SELECT \(Self.entryColumns)
-        FROM entry LEFT JOIN blob ON blob.sha256 = entry.blob
-        WHERE "release" = ? ORDER BY position
+        \(Self.withBlob) ORDER BY position
         """, [release.id]
       ) { (bundle: try Self.bundle($0), record: try Self.blobRecord($0)) }
     }
@@ -33,12 +55,16 @@ extension BundleStore {
   /// - Throws: ``StoreError``.
   package func contents(of release: StoredRelease) async throws -> [StoredBundle] {
     let rows = try await records(of: release)
+    let files = blobs.statusReader()?.withoutLinks()
     var moved: [BlobRecord] = []
     var isInPlace: [SHA256Digest: Bool] = [:]
     let contents = rows.map { row -> StoredBundle in
       guard let record = row.record else { return StoredBundle(bundle: row.bundle, blob: nil) }
       let known = isInPlace[record.blob.sha256]
-      let condition = known == nil ? record.condition(in: blobs) : .untouched
+      let condition =
+        known != nil
+        ? .untouched
+        : files.map { record.condition($0.status(of: record.blob.sha256)) } ?? record.condition(in: blobs)
       let isGood = known ?? (condition == .untouched || condition == .touched && (try? blobs.read(record.blob)) != nil)
       isInPlace[record.blob.sha256] = isGood
       if isGood, condition == .touched, let status = FileSystem.status(blobs.path(of: record.blob.sha256)) {
@@ -55,14 +81,44 @@ extension BundleStore {
 
   package func countsIfStored(of release: StoredRelease) async throws -> ReleaseCounts? {
     guard let files = blobs.statusReader() else { return nil }
-    return try await read { db in
+    let folders = try files.folders()
+    if let checked = try await checked(release), checked.holds(at: now(), folders: folders.state) {
+      return checked.counts
+    }
+    guard let counts = try await counted(release, files) else { return nil }
+    let time = now()
+    if isWritable, time - Double(folders.modified) / 1e9 > CheckedFiles.settling {
+      let checked = CheckedFiles(time: time, folders: folders.state, counts: counts)
+      // If it cannot be kept, the next launch looks again.
+      try? await write { db in
+        try db.execute(
+          sql: "UPDATE \"release\" SET checked = ? WHERE id = ?", arguments: [checked.text, release.id])
+      }
+    }
+    return counts
+  }
+
+  private func checked(_ release: StoredRelease) async throws -> CheckedFiles? {
+    let text = try await read { db in
+      try db.firstRow("SELECT checked FROM \"release\" WHERE id = ?", [release.id]) {
+        try $0.decode(String?.self, atIndex: 0)
+      }
+    }
+    return (text ?? nil).flatMap { CheckedFiles($0) }
+  }
+
+  /// Looks at every file of a release.
+  ///
+  /// - Returns: `nil` if one is missing or was touched.
+  private func counted(_ release: StoredRelease, _ files: BlobDirectory.StatusReader) async throws -> ReleaseCounts? {
+    try await read { db in
       var counts = ReleaseCounts()
       var isStored = true
       let cursor = try Row.fetchCursor(
         db.cachedStatement(
           sql: """
-            SELECT entry.kind, entry.preload, blob.sha256, blob.size, blob.inode, blob.modified
-            FROM entry LEFT JOIN blob ON blob.sha256 = entry.blob WHERE entry."release" = ?
+            SELECT listed.kind, listed.preload, blob.sha256, blob.size, blob.inode, blob.modified
+            \(Self.withBlob)
             """), arguments: [release.id])
       // By their places, since a release has tens of thousands.
       while isStored, let row = try cursor.next() {
@@ -86,8 +142,9 @@ extension BundleStore {
     let lists: [String] = try await read { db in
       try db.rows(
         """
-        SELECT DISTINCT prefetch FROM entry
-        WHERE "release" = ? AND prefetch IS NOT NULL AND (blob IS NOT NULL OR NOT ?)
+        SELECT DISTINCT prefetch FROM listed INDEXED BY listedWithPrefetch
+        WHERE source = (SELECT source FROM "release" WHERE id = ?1) AND ?1 BETWEEN first AND last
+        AND prefetch IS NOT NULL AND (blob IS NOT NULL OR NOT ?2)
         """, [release.id, onlyStored]
       ) { try $0.value("prefetch") }
     }
@@ -100,22 +157,27 @@ extension BundleStore {
   private static func kind(_ text: String) -> PageBundle.Kind { PageBundle.Kind(rawValue: text) ?? .file }
   private static func preload(_ text: String) -> Manifest.Preload { Manifest.Preload(rawValue: text) ?? .launch }
 
-  static func bundle(_ row: Row) throws -> PageBundle {
-    let prefetch: String? = try row.value("prefetch")
+  /// By the columns' places, since a release has tens of thousands of entries.
+  private static func bundle(_ row: Row) throws -> PageBundle {
+    let prefetch: String? = try row.value(at: 7)
     return try PageBundle(
-      kind: kind(row.value("kind")), name: row.value("name"),
-      url: PageURL(normalised: row.value("url")), size: row.value("size"),
-      md5: row.value("md5"), sha256: row.value("sha256"), preload: preload(row.value("preload")),
-      prefetch: prefetch.map(references) ?? [], isOptional: row.value("isOptional"))
+      kind: kind(row.value(at: 0)), name: row.value(at: 1),
+      url: PageURL(normalised: row.value(at: 2)), size: row.value(at: 3),
+      md5: row.value(at: 4), sha256: row.value(at: 5),
+      preload: preload(row.value(at: 6)), prefetch: prefetch.map(references) ?? [],
+      isOptional: row.value(at: 8))
   }
 
   private static func storedBundle(_ row: Row) throws -> StoredBundle {
     try StoredBundle(bundle: bundle(row), blob: blobRecord(row)?.blob)
   }
 
-  static func blobRecord(_ row: Row) throws -> BlobRecord? {
-    let digest: SHA256Digest? = try row.value("blobSha256")
-    return try digest.map { _ in try BlobRecord(row, prefix: "blob") }
+  private static func blobRecord(_ row: Row) throws -> BlobRecord? {
+    let digest: SHA256Digest? = try row.value(at: 9)
+    guard let digest else { return nil }
+    return try BlobRecord(
+      blob: Blob(sha256: digest, md5: row.value(at: 10), size: row.value(at: 11)), inode: row.value(at: 12),
+      modified: row.value(at: 13))
   }
 
   package func bundle(at url: PageURL, in release: StoredRelease) async throws -> StoredBundle? {
@@ -123,8 +185,9 @@ extension BundleStore {
       try db.firstRow(
         """
         SELECT \(Self.entryColumns)
-        FROM entry LEFT JOIN blob ON blob.sha256 = entry.blob
-        WHERE entry.url = ? AND +entry."release" = ? LIMIT 1
+        FROM listed INDEXED BY listedByURL LEFT JOIN blob ON blob.sha256 = listed.blob
+        WHERE listed.url = ?1 AND listed.source = (SELECT source FROM "release" WHERE id = ?2)
+        AND ?2 BETWEEN listed.first AND listed.last LIMIT 1
         """, [url.text, release.id], Self.storedBundle)
     }
   }
@@ -141,13 +204,9 @@ extension BundleStore {
       let known = try db.firstRow(
         """
         SELECT \(Self.entryColumns)
-        FROM entry
-        JOIN "release" ON "release".id = entry."release"
-        JOIN source ON source.id = "release".source
-        LEFT JOIN blob ON blob.sha256 = entry.blob
-        WHERE entry.url = ?
+        \(Self.atURL)
           AND ("release".id = source.current OR "release".activatedAt IS NULL AND source.heldSince IS NULL)
-        ORDER BY entry.blob IS NULL, "release".id DESC LIMIT 1
+        ORDER BY listed.blob IS NULL, "release".id DESC LIMIT 1
         """, [url.text], Self.storedBundle)
       if let known, known.blob != nil { return (known, nil) }
       guard let unlisted = try Self.unlisted(url, db) else { return (known, nil) }
@@ -167,13 +226,10 @@ extension BundleStore {
           "release".lastModified AS releaseLastModified, "release".activatedAt AS releaseActivatedAt,
           source.url AS sourceURL, source.current AS currentID, source.previous AS previousID,
           "release".activatedAt IS NOT NULL OR NOT EXISTS (
-            SELECT 1 FROM entry AS other WHERE other."release" = "release".id AND other.kind = 'file'
+            SELECT 1 FROM listed AS other WHERE other.source = source.id
+            AND "release".id BETWEEN other.first AND other.last AND other.kind = 'file'
             AND other.blob IS NULL AND NOT other.isOptional AND other.preload <> 'demand') AS hasAllFiles
-        FROM entry
-        JOIN "release" ON "release".id = entry."release"
-        JOIN source ON source.id = "release".source
-        LEFT JOIN blob ON blob.sha256 = entry.blob
-        WHERE entry.url = ?1 AND (?2 IS NULL OR source.url = ?2)
+        \(Self.atURL) AND (?2 IS NULL OR source.url = ?2)
         AND ("release".activatedAt IS NULL AND source.heldSince IS NULL
              OR "release".id IN (source.current, source.previous))
         ORDER BY "release".id DESC
@@ -217,5 +273,15 @@ extension BundleStore {
         row.value("usedAt")
       )
     }
+  }
+}
+
+extension Row {
+  /// Reads a column by its place; as ``value(_:)`` it fails for a value of another type, which GRDB's own reader of
+  /// texts would convert.
+  ///
+  /// - Throws: `RowDecodingError`.
+  fileprivate func value<Value: DatabaseValueConvertible>(at index: Int) throws -> Value {
+    try decode(Value.self, atIndex: index)
   }
 }

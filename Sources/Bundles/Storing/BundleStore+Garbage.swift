@@ -150,7 +150,7 @@ extension BundleStore {
     try Int64.fetchOne(
       db,
       sql: """
-        SELECT COALESCE(SUM(size), 0) FROM blob WHERE EXISTS (SELECT 1 FROM entry WHERE entry.blob = blob.sha256)
+        SELECT COALESCE(SUM(size), 0) FROM blob WHERE EXISTS (SELECT 1 FROM listed WHERE listed.blob = blob.sha256)
         """) ?? 0
   }
 

@@ -189,7 +189,8 @@ extension BundleStore {
           validators.lastModified, now,
         ])
       id = db.lastInsertedRowID
-      try insertEntries(bundles, release: id, source: sourceID, db)
+      guard let sourceID else { throw StoreError.releaseGone(name: manifest.release) }
+      try list(bundles, release: id, source: sourceID, db)
       // Older releases that never became complete are obsolete.
       let outdated = try Int64.fetchAll(
         db, sql: "SELECT id FROM \"release\" WHERE source = ? AND activatedAt IS NULL AND id < ?",
@@ -204,33 +205,84 @@ extension BundleStore {
       validators: validators)
   }
 
-  private static func insertEntries(_ bundles: [PageBundle], release: Int64, source: Int64?, _ db: Database) throws {
-    // An MD5 alone identifies bytes only within one source, so that no other source can provoke a collision.
-    var known: [MD5Digest: SHA256Digest] = [:]
-    try db.rows(
-      """
-      SELECT DISTINCT entry.md5, entry.blob FROM entry JOIN "release" ON "release".id = entry."release"
-      WHERE "release".source = ? AND entry.blob IS NOT NULL
-      """, [source]
-    ) { known[try $0.decode(MD5Digest.self, atIndex: 0)] = try $0.decode(SHA256Digest.self, atIndex: 1) }
-    let byDigest = try db.makeStatement(sql: "SELECT sha256 FROM blob WHERE sha256 = ? AND md5 = ?")
-    let insert = try db.makeStatement(
+  /// Makes bundles the entries of a source's newest release. What its predecessor has too stays; the rest of the
+  /// predecessor's ends with it.
+  private static func list(_ bundles: [PageBundle], release: Int64, source: Int64, _ db: Database) throws {
+    let lookup = try BlobLookup(source: source, db)
+    let open = try Row.fetchCursor(
+      db.cachedStatement(
+        sql: """
+          SELECT position, kind, name, url, size, md5, sha256, preload, prefetch, isOptional, blob FROM listed
+          WHERE source = ? AND last = \(Schema.endless) ORDER BY position
+          """), arguments: [source])
+    // Rows are written when all have been read.
+    var ended: [Int] = []
+    var new: [Int] = []
+    var found: [(position: Int, blob: SHA256Digest)] = []
+    var next = 0
+    while let row = try open.next() {
+      let position = try row.decode(Int.self, atIndex: 0)
+      new += next..<max(next, min(position, bundles.count))
+      next = max(next, position + 1)
+      guard position < bundles.count, try bundles[position].isListed(in: row) else {
+        ended.append(position)
+        if position < bundles.count { new.append(position) }
+        continue
+      }
+      guard try row.decode(SHA256Digest?.self, atIndex: 10) == nil else { continue }
+      if let blob = try lookup.blob(of: bundles[position]) { found.append((position, blob)) }
+    }
+    new += min(next, bundles.count)..<bundles.count
+    let end = try db.cachedStatement(
+      sql: "UPDATE listed SET last = ? WHERE source = ? AND position = ? AND last = \(Schema.endless)")
+    for position in ended { try end.execute(arguments: [release - 1, source, position]) }
+    let store = try db.cachedStatement(
+      sql: "UPDATE listed SET blob = ? WHERE source = ? AND position = ? AND last = \(Schema.endless)")
+    for (position, blob) in found { try store.execute(arguments: [blob, source, position]) }
+    let insert = try db.cachedStatement(
       sql: """
-        INSERT INTO entry ("release", position, kind, name, url, size, md5, sha256, preload, prefetch, blob, isOptional)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        INSERT INTO listed
+          (source, first, last, position, kind, name, url, size, md5, sha256, preload, prefetch, blob, isOptional)
+        VALUES (?, ?, \(Schema.endless), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """)
-    for (position, bundle) in bundles.enumerated() {
-      let blob: SHA256Digest? =
-        if let sha256 = bundle.sha256 {
-          try SHA256Digest.fetchOne(byDigest, arguments: [sha256, bundle.md5])
-        } else {
-          known[bundle.md5]
-        }
+    let blobs = try new.map { try lookup.blob(of: bundles[$0]) }
+    for (position, blob) in zip(new, blobs) {
+      let bundle = bundles[position]
       try insert.execute(arguments: [
-        release, position, bundle.kind.rawValue, bundle.name, bundle.url.text, bundle.size, bundle.md5, bundle.sha256,
-        bundle.preload.rawValue, bundle.prefetch.isEmpty ? nil : bundle.prefetch.joined(separator: "\n"), blob,
-        bundle.isOptional,
+        source, release, position, bundle.kind.rawValue, bundle.name, bundle.url.text, bundle.size, bundle.md5,
+        bundle.sha256, bundle.preload.rawValue, bundle.prefetchList, blob, bundle.isOptional,
       ])
+    }
+  }
+
+  /// Finds the stored bytes of new entries.
+  private struct BlobLookup {
+    private let source: Int64
+    private let byDigest: Statement
+    /// `nil` if the source has no stored bytes.
+    private let byMD5: Statement?
+
+    init(source: Int64, _ db: Database) throws {
+      self.source = source
+      byDigest = try db.cachedStatement(sql: "SELECT sha256 FROM blob WHERE sha256 = ? AND md5 = ?")
+      let mayHave = try Bool.fetchOne(
+        db, sql: "SELECT EXISTS (SELECT 1 FROM listed WHERE source = ? AND blob IS NOT NULL)", arguments: [source])
+      // An MD5 alone identifies bytes only within one source, so that no other source can provoke a collision.
+      byMD5 =
+        mayHave == true
+        ? try db.cachedStatement(
+          sql: """
+            SELECT blob FROM listed INDEXED BY listedByMD5
+            WHERE md5 = ? AND source = ? AND blob IS NOT NULL LIMIT 1
+            """)
+        : nil
+    }
+
+    func blob(of bundle: PageBundle) throws -> SHA256Digest? {
+      if let sha256 = bundle.sha256 {
+        return try SHA256Digest.fetchOne(byDigest, arguments: [sha256, bundle.md5])
+      }
+      return try byMD5.flatMap { try SHA256Digest.fetchOne($0, arguments: [bundle.md5, source]) }
     }
   }
 
@@ -264,7 +316,7 @@ extension BundleStore {
     try String.fetchAll(
       db,
       sql: """
-        SELECT name FROM entry WHERE "release" = ? AND blob IS NULL AND NOT isOptional AND preload <> 'demand'
+        SELECT listed.name \(ofRelease) AND blob IS NULL AND NOT isOptional AND preload <> 'demand'
         AND NOT (preload = 'idle' AND ?) ORDER BY position LIMIT ?
         """, arguments: [release, leavingIdle, limit])
   }
@@ -273,5 +325,24 @@ extension BundleStore {
     try db.execute(
       sql: "UPDATE source SET previous = current, current = ? WHERE id = ?", arguments: [release, source])
     try db.execute(sql: "UPDATE \"release\" SET activatedAt = ? WHERE id = ?", arguments: [now, release])
+  }
+}
+
+extension PageBundle {
+  /// The references to prefetch, as the column `prefetch` has them.
+  fileprivate var prefetchList: String? { prefetch.isEmpty ? nil : prefetch.joined(separator: "\n") }
+
+  /// Returns `true` if a row of `listed` has the same values: kind, name, URL, size, digests, preload, prefetch and
+  /// isOptional, from its second column on.
+  fileprivate func isListed(in row: Row) throws -> Bool {
+    try md5 == row.decode(MD5Digest.self, atIndex: 5)
+      && sha256 == row.decode(SHA256Digest?.self, atIndex: 6)
+      && size == row.decode(Int64?.self, atIndex: 4)
+      && url.text == row.decode(String.self, atIndex: 3)
+      && name == row.decode(String.self, atIndex: 2)
+      && kind.rawValue == row.decode(String.self, atIndex: 1)
+      && preload.rawValue == row.decode(String.self, atIndex: 7)
+      && prefetchList == row.decode(String?.self, atIndex: 8)
+      && isOptional == row.decode(Bool.self, atIndex: 9)
   }
 }

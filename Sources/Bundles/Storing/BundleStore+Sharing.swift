@@ -44,8 +44,9 @@ extension BundleStore {
     return try await read { [blobs] db in
       let record = try db.firstRow(
         """
-        SELECT blob.* FROM entry INDEXED BY entryByMD5 JOIN blob ON blob.sha256 = entry.blob
-        WHERE entry."release" = ? AND entry.md5 = ? AND (entry.sha256 IS NULL OR entry.sha256 = blob.sha256) LIMIT 1
+        SELECT blob.* FROM listed INDEXED BY listedByMD5 JOIN blob ON blob.sha256 = listed.blob
+        WHERE listed.md5 = ?2 AND listed.source = (SELECT source FROM "release" WHERE id = ?1) AND ?1 BETWEEN first AND last
+        AND (listed.sha256 IS NULL OR listed.sha256 = blob.sha256) LIMIT 1
         """, [release.id, md5]
       ) { try BlobRecord($0) }
       guard let record, record.isInPlace(in: blobs), expected.sha256 == nil || expected.sha256 == record.blob.sha256

@@ -80,7 +80,7 @@ extension BundleStore {
     try SHA256Digest.fetchAll(
       db,
       sql: """
-        DELETE FROM blob WHERE NOT EXISTS (SELECT 1 FROM entry WHERE entry.blob = blob.sha256)
+        DELETE FROM blob WHERE NOT EXISTS (SELECT 1 FROM listed WHERE listed.blob = blob.sha256)
         AND NOT EXISTS (SELECT 1 FROM unlisted WHERE unlisted.blob = blob.sha256) RETURNING sha256
         """)
   }

@@ -302,7 +302,8 @@ public final class BundleStore: BundleStoring {
       let source = blobs.ownPath(of: blob.sha256)
       if FileSystem.status(source) != nil { try FileSystem.rename(source, to: target) }
       try writer.write { db in
-        try db.execute(sql: "UPDATE entry SET blob = NULL WHERE blob = ?", arguments: [blob.sha256])
+        try db.execute(sql: "UPDATE \"release\" SET checked = NULL")
+        try db.execute(sql: "UPDATE listed SET blob = NULL WHERE blob = ?", arguments: [blob.sha256])
         try db.execute(sql: "DELETE FROM unlisted WHERE blob = ?", arguments: [blob.sha256])
         try db.execute(sql: "DELETE FROM blob WHERE sha256 = ?", arguments: [blob.sha256])
       }

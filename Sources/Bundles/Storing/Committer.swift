@@ -32,6 +32,8 @@ final class Committer: Sendable {
 
   /// The number of files from which one flush of the file system is cheaper than flushing each file and its folder.
   private static let flushAllFrom = 4
+  /// The longest pause between two batches.
+  private static let longestPause = Duration.milliseconds(20)
   /// The largest number of jobs in one transaction.
   private static let batchLimit = 256
 
@@ -62,12 +64,16 @@ final class Committer: Sendable {
     }
   }
 
+  /// Commits one batch. The next begins after a pause as long as this one took, so that it has more files: each flush
+  /// costs nearly the same for one file and for many.
   private func run() {
-    while let batch = nextBatch() {
-      for (job, result) in zip(batch, commit(batch)) {
-        job.continuation.resume(with: result)
-      }
+    guard let batch = nextBatch() else { return }
+    let start = ContinuousClock.now
+    for (job, result) in zip(batch, commit(batch)) {
+      job.continuation.resume(with: result)
     }
+    let pause = min(start.duration(to: .now), Self.longestPause)
+    queue.asyncAfter(deadline: .now() + .nanoseconds(Int(pause / .nanoseconds(1)))) { [weak self] in self?.run() }
   }
 
   private func nextBatch() -> [Job]? {
@@ -131,14 +137,17 @@ final class Committer: Sendable {
   private func place(_ job: Job) throws -> Placed {
     let (file, source) = try job.download.content()
     let target = blobs.path(of: job.digests.sha256)
-    let isLinked = try directory.repairing {
-      try directory.makeWay(for: .folder, at: target.folder)
-      try FileSystem.makeFolder(target.folder)
-      try directory.makeWay(for: .file, at: target)
-      guard !FileSystem.link(source, to: target) else { return true }
-      try FileSystem.rename(source, to: target)
-      return false
-    }
+    // Mostly the folder is there and the name is free; anything else in their place makes the link fail.
+    let isLinked =
+      try FileSystem.link(source, to: target)
+      || directory.repairing {
+        try directory.makeWay(for: .folder, at: target.folder)
+        try FileSystem.makeFolder(target.folder)
+        try directory.makeWay(for: .file, at: target)
+        guard !FileSystem.link(source, to: target) else { return true }
+        try FileSystem.rename(source, to: target)
+        return false
+      }
     _ = fchmod(file.rawValue, 0o444)
     guard let status = FileSystem.status(file), status.size == job.digests.size else {
       throw StoreError.notWritable(path: target.string, reason: "its size changed while it was stored")
@@ -170,9 +179,13 @@ final class Committer: Sendable {
       // 100,000.
       let update = try db.cachedStatement(
         sql: """
-          UPDATE entry INDEXED BY entryByMD5 SET blob = ?1 WHERE "release" = ?2 AND md5 = ?3 AND (sha256 IS NULL OR sha256 = ?1)
+          UPDATE listed INDEXED BY listedByMD5 SET blob = ?1
+          WHERE md5 = ?3 AND source = (SELECT source FROM "release" WHERE id = ?2) AND ?2 BETWEEN first AND last
+          AND (sha256 IS NULL OR sha256 = ?1)
           """)
       try update.execute(arguments: [job.digests.sha256, release, job.digests.md5])
+      try db.cachedStatement(sql: "UPDATE \"release\" SET checked = NULL WHERE id = ? AND checked IS NOT NULL")
+        .execute(arguments: [release])
     case .unlisted(let url):
       try db.execute(
         sql: "INSERT OR REPLACE INTO unlisted (url, blob, storedAt, usedAt) VALUES (?1, ?2, ?3, ?3)",

@@ -6,14 +6,25 @@ import HTTPTransport
 /// The tables of `store.sqlite`, and the migrations from older versions.
 enum Schema {
   /// The version in `PRAGMA user_version`, which is informative: the migrations decide, and each version adds one.
-  static let version = 2
+  static let version = 3
 
-  /// The columns of each table after all migrations.
-  static let expected = Result<[String: Set<String>], any Error> {
-    let database = try DatabaseQueue()
-    try migrator.migrate(database)
-    return try database.read { try contents($0).columns }
-  }
+  /// The last release of an entry that no newer release has dropped.
+  static let endless = Int64.max
+
+  /// The columns of each table after all migrations; a test compares them with what the migrations make.
+  static let expected: [String: Set<String>] = [
+    "blob": ["sha256", "md5", "size", "inode", "modified", "storedAt"],
+    "source": ["id", "url", "current", "previous", "heldSince", "usedAt"],
+    "release": [
+      "id", "source", "name", "sequence", "manifest", "digest", "etag", "lastModified", "registeredAt", "activatedAt",
+      "checked",
+    ],
+    "listed": [
+      "source", "first", "last", "position", "kind", "name", "url", "size", "md5", "sha256", "preload", "prefetch",
+      "blob", "isOptional",
+    ],
+    "unlisted": ["url", "blob", "storedAt", "usedAt"],
+  ]
 
   /// The tables, columns and migrations of a database.
   static func contents(_ db: Database) throws -> DatabaseIdentity.Contents {
@@ -106,6 +117,51 @@ enum Schema {
             SELECT id FROM "release"
             WHERE instr(CAST(manifest AS TEXT), '"filesMd5"') > 0
               OR substr(ltrim(CAST(manifest AS TEXT), char(9, 10, 13, 32, 65279)), 1, 1) = '[')
+          """)
+    }
+    migrator.registerMigration("3: entries of several releases, checked files") { db in
+      // A row belongs to the releases of its source from `first` to `last`, so that a release with one changed bundle
+      // adds one row. `checked` has the last look at the files of a complete release.
+      try db.execute(
+        sql: """
+          CREATE TABLE listed (
+            source INTEGER NOT NULL REFERENCES source(id),
+            first INTEGER NOT NULL,
+            last INTEGER NOT NULL,
+            position INTEGER NOT NULL,
+            kind TEXT NOT NULL,
+            name TEXT NOT NULL,
+            url TEXT NOT NULL,
+            size INTEGER,
+            md5 BLOB NOT NULL,
+            sha256 BLOB,
+            preload TEXT NOT NULL,
+            prefetch TEXT,
+            blob BLOB REFERENCES blob(sha256),
+            isOptional INTEGER NOT NULL,
+            PRIMARY KEY (source, position, first)
+          ) WITHOUT ROWID;
+          INSERT INTO listed
+            SELECT "release".source, "release".id,
+              CASE "release".id
+                WHEN (SELECT MAX(id) FROM "release" AS newest WHERE newest.source = "release".source) THEN \(endless)
+                ELSE "release".id
+              END,
+              position, kind, entry.name, entry.url, size, md5, sha256, preload, prefetch, blob, isOptional
+            FROM entry JOIN "release" ON "release".id = entry."release"
+            ORDER BY "release".source, position, "release".id;
+          DROP TABLE entry;
+          CREATE INDEX listedByMD5 ON listed(md5, source);
+          CREATE INDEX listedByURL ON listed(url);
+          CREATE INDEX listedByBlob ON listed(blob);
+          CREATE INDEX listedWithPrefetch ON listed(source) WHERE prefetch IS NOT NULL;
+          CREATE TRIGGER releaseRemoved AFTER DELETE ON "release" BEGIN
+            DELETE FROM listed WHERE source = OLD.source
+              AND first > COALESCE((SELECT MAX(id) FROM "release" WHERE source = OLD.source AND id < OLD.id), 0)
+              AND last <= COALESCE(
+                (SELECT MIN(id) FROM "release" WHERE source = OLD.source AND id > OLD.id) - 1, \(endless));
+          END;
+          ALTER TABLE "release" ADD COLUMN checked TEXT;
           """)
     }
     return migrator

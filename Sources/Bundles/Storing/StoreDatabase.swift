@@ -105,7 +105,7 @@ struct StoreDatabase: Sendable {
   private static func judge(_ reader: some DatabaseReader, path: String) throws -> DatabaseIdentity {
     let identity = try reader.read { db in
       DatabaseIdentity(
-        of: try Schema.contents(db), known: Schema.migrator.migrations, expected: try Schema.expected.get())
+        of: try Schema.contents(db), known: Schema.migrator.migrations, expected: Schema.expected)
     }
     switch identity {
     case .empty, .ours: break

@@ -63,6 +63,50 @@ struct MigrationTests {
     #expect(try await BundleStore(at: StoreDirectory(folder.path)).sources().count == 1)
   }
 
+  /// A store as version 2 wrote it: the current and the previous release of a source, of which nothing is stored.
+  private static func twoReleases(of source: PageURL) throws -> TemporaryDirectory {
+    let folder = try TemporaryDirectory()
+    let texts = [["a": "A", "b": "B"], ["a": "A", "b": "B2"]]
+    let pool = try DatabasePool(path: folder.file("store.sqlite"))
+    try Schema.migrator.migrate(pool, upTo: "2: held releases, unlisted use, optional entries")
+    try pool.write { db in
+      try db.execute(sql: "INSERT INTO source (id, url) VALUES (1, ?)", arguments: [source.text])
+      for (index, list) in texts.enumerated() {
+        try db.execute(
+          sql: """
+            INSERT INTO "release" (id, source, name, sequence, manifest, digest, registeredAt, activatedAt)
+            VALUES (?1, 1, 'r' || ?1, 1, x'00', ?2, ?1, ?1)
+            """, arguments: [index + 1, try ContentDigests(of: [UInt8(index)]).sha256])
+        for (position, (name, text)) in list.sorted(by: { $0.key < $1.key }).enumerated() {
+          let bundle = try StoreFixture.bundle(name, text)
+          try db.execute(
+            sql: "INSERT INTO entry VALUES (?, ?, 'bundle', ?, ?, ?, ?, NULL, 'launch', NULL, NULL, 0)",
+            arguments: [index + 1, position, name, bundle.url.text, bundle.size, bundle.md5])
+        }
+      }
+      try db.execute(sql: "UPDATE source SET current = 2, previous = 1")
+    }
+    try pool.close()
+    return folder
+  }
+
+  @Test("a store of version 2 keeps the entries of each release, and the next release shares the newest one's")
+  func entriesOfReleases() async throws {
+    let source = try #require(PageURL("http://h/m.json"))
+    let folder = try Self.twoReleases(of: source)
+    let store = try BundleStore(at: StoreDirectory(folder.path))
+    let stored = try #require(try await store.source(source))
+    let (current, previous) = (try #require(stored.current), try #require(stored.previous))
+    #expect(try await store.contents(of: previous).map(\.bundle.size) == [1, 1])
+    #expect(try await store.contents(of: current).map(\.bundle.size) == [1, 2])
+    let next = [try StoreFixture.bundle("a", "A"), try StoreFixture.bundle("b", "B33")]
+    let release = try await store.register(
+      Manifest(release: "r3", bundles: []), bytes: [3], bundles: next, for: source, validators: Validators())
+    #expect(try await store.contents(of: release).map(\.bundle) == next)
+    #expect(try await store.contents(of: current).map(\.bundle.size) == [1, 2])
+    #expect(try await store.read { try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM listed") } == 5)
+  }
+
   @Test("a store of version 1 can be read without being changed")
   func reading() async throws {
     let folder = try Self.formerStore()

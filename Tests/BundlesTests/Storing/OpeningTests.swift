@@ -64,7 +64,7 @@ struct OpeningTests {
   @Test(
     "a database with values of other types is put aside",
     arguments: [
-      "UPDATE entry SET name = x'ff00'", "UPDATE source SET url = x'ff00'", "UPDATE entry SET kind = x'ff00'",
+      "UPDATE listed SET name = x'ff00'", "UPDATE source SET url = x'ff00'", "UPDATE listed SET kind = x'ff00'",
     ])
   func valuesOfOtherTypes(_ damage: String) async throws {
     let fixture = try StoreFixture()
