@@ -32,6 +32,7 @@ struct PlainEntryTests {
     arguments: [
       "a.js", "a/b.js", ".a.js", "a/.b/c.js", "..a/b..js", "a b.js", "a%20b.js", "ä.js", "a?b#c.js", "a;b=c,d@e:f.js",
       "a//b.js", "a%41.js",
+      "a/../b.js", "./a.js",
     ])
   func urls(_ path: String) throws {
     let source = try #require(PageURL("http://h/app/manifest.json?v=1"))
