@@ -11,12 +11,13 @@ struct PageBenchmark {
   func run(_ table: inout Table) async throws {
     let path = folder + "/pages"
     try? FileManager.default.removeItem(atPath: path)
+    // First: later pages would use what earlier ones have freed.
+    try await memory(&table, path)
     try await openings(&table, path)
     try await large(&table, path)
     try await vue(&table, path)
     try await neighbour(&table, path)
     try await cells(&table, path)
-    try await memory(&table, path)
     try await crowd(&table, path)
   }
 
@@ -33,6 +34,7 @@ struct PageBenchmark {
     try Data(Self.bundle.utf8).write(to: URL(fileURLWithPath: file))
     var stub: [Double] = []
     var framework: [Double] = []
+    var first: [Double] = []
     var times: [[Double]] = hosts.map { _ in [] }
     var hot: [Double] = []
     var ended: [Double] = []
@@ -40,6 +42,7 @@ struct PageBenchmark {
       if round > 0 {
         stub.append(try bare("stub", file))
         framework.append(try bare("framework", file, Self.framework))
+        first.append(try bare("first", file, Self.framework, pages: 4))
         let batch = try await batch(Self.bundle, warm)
         hot.append(batch.opening)
         ended.append(batch.whole)
@@ -53,6 +56,7 @@ struct PageBenchmark {
     let bare = Measurement.median(stub)
     add("bare engine, a document that does nothing", stub, bare, "", &table)
     add("bare engine, our framework without a host", framework, bare, "", &table)
+    add("the same, each page in an engine of its own", first, bare, "", &table)
     for (index, host) in hosts.enumerated() { add(host.0, times[index], bare, host.1, &table) }
     add("hot: the bundle ran before", hot, bare, "at most 2", &table)
     add("hot, with the page's end", ended, bare, "", &table)
