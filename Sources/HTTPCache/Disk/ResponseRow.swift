@@ -11,6 +11,8 @@ struct ResponseRow {
   let entry: ResponseEntry
   /// The shared file its bytes are in; `nil` if they are in its own.
   let body: SHA256Digest?
+  /// Microseconds since 1970. It may be too early: ``ResponseUses``.
+  let usedAt: Int64
 
   var id: Int64 { entry.id }
   var isKept: Bool { entry.isKept }
@@ -28,17 +30,16 @@ struct ResponseRow {
       try row.decode(Int64.self, forColumn: "id") == entry.id
     else { return nil }
     self.entry = entry
+    usedAt = try row.decode(Int64.self, forColumn: "usedAt")
     body = front.isInline ? nil : front.digest
   }
 
-  /// In the order in which they were stored, unless the condition names another.
+  /// In the order in which they were stored.
   static func fetch(
-    _ db: Database, where condition: String, _ arguments: StatementArguments,
-    orderedBy order: String = "storedAt, usedAt"
+    _ db: Database, where condition: String, _ arguments: StatementArguments
   ) throws -> [ResponseRow] {
-    try db.rows("SELECT id, isKept, front FROM response WHERE \(condition) ORDER BY \(order)", arguments) {
-      try ResponseRow($0)
-    }.compactMap(\.self)
+    let sql = "SELECT id, isKept, usedAt, front FROM response WHERE \(condition) ORDER BY storedAt, usedAt"
+    return try db.rows(sql, arguments) { try ResponseRow($0) }.compactMap(\.self)
   }
 
   static func fetch(_ db: Database, id: Int64) throws -> ResponseRow? {
@@ -128,7 +129,7 @@ struct ResponseRow {
     try Int64.fetchOne(db.cachedStatement(sql: "SELECT bytes FROM total WHERE isKept = 0")) ?? 0
   }
 
-  /// Later than every other use, whatever the clock does.
+  /// Later than every other use in the index, whatever the clock does.
   static func nextUse(_ db: Database, at now: Int64) throws -> Int64 {
     let last = try Int64.fetchOne(
       db.cachedStatement(

@@ -53,7 +53,7 @@ extension ResponseStore {
           $0.entry.head.vary == entry.head.vary && (entry.head.extent.isWhole || !$0.entry.head.extent.isWhole)
         }
         for id in Set(replaced.map(\.id) + same.map(\.id)) { try unneeded.delete(db, id: id) }
-        let usedAt = try ResponseRow.nextUse(db, at: microseconds())
+        let usedAt = try nextUse(db)
         try ResponseRow.insert(
           db, entry, sealed: sealed, fileSize: sealed.count + (isInline ? Int(spool.count) : 0),
           body: isInline ? nil : entry.digest, usedAt: usedAt)

@@ -49,18 +49,23 @@ extension ResponseStore {
     // Stale responses are evicted first only if the disk is nearly full.
     let staleUntil = missing > 0 ? Int64(options.now()) : .min
     while try ResponseRow.evictableBytes(db) > goal {
-      let next = try Int64.fetchAll(
-        db.cachedStatement(
-          sql: missing > 0
-            ? "SELECT id FROM response WHERE isKept = 0 ORDER BY (staleAt > ?), usedAt LIMIT 64"
-            : "SELECT id FROM response WHERE isKept = 0 AND staleAt >= ? ORDER BY usedAt LIMIT 64"),
-        arguments: [staleUntil])
+      let next = try db.rows(
+        missing > 0
+          ? "SELECT id, usedAt FROM response WHERE isKept = 0 ORDER BY (staleAt > ?), usedAt LIMIT 64"
+          : "SELECT id, usedAt FROM response WHERE isKept = 0 AND staleAt >= ? ORDER BY usedAt LIMIT 64",
+        [staleUntil]
+      ) { (id: try $0.value("id") as Int64, usedAt: try $0.value("usedAt") as Int64) }
       if next.isEmpty {
         // What was counted is not there.
         try db.execute(sql: "UPDATE total SET entries = 0, bytes = 0 WHERE isKept = 0")
         break
       }
-      for id in next where try ResponseRow.evictableBytes(db) > goal {
+      for (id, usedAt) in next where try ResponseRow.evictableBytes(db) > goal {
+        // Its turn comes later than the index says.
+        if let time = uses.time(of: id), time > usedAt {
+          try db.cachedStatement(sql: "UPDATE response SET usedAt = ? WHERE id = ?").execute(arguments: [time, id])
+          continue
+        }
         try removed.delete(db, id: id)
         evictions.add(1, ordering: .relaxed)
       }

@@ -47,7 +47,7 @@ extension ResponseStore {
     }
     try target.write(parts, to: target.entry(entry.id))
     try removed.delete(db, id: entry.id)
-    let usedAt = try ResponseRow.nextUse(db, at: microseconds())
+    let usedAt = try nextUse(db)
     try ResponseRow.insert(
       db, moved, sealed: sealed, fileSize: parts.reduce(0) { $0 + $1.count }, body: row.body, usedAt: usedAt)
   }

@@ -44,6 +44,7 @@ package final class ResponseStore: ResponseStoring {
   private let session: SessionFolder?
   private let sharedBodies = SharedBodies()
   let queues = StoreQueues()
+  let uses: UseRecord
 
   /// Longer bytes have a file of their own, which entries with the same bytes share.
   static let inlineLimit = 4 << 10
@@ -75,6 +76,7 @@ package final class ResponseStore: ResponseStoring {
     self.logger = logger
     capacity = Atomic(options.capacity)
     index = try ResponseIndex(directory, logger: logger)
+    uses = UseRecord(index, queues)
     sweepDaily()
   }
 
@@ -117,8 +119,10 @@ package final class ResponseStore: ResponseStoring {
   }
 
   package func list() async throws -> [ResponseEntry] {
-    try await queues.write { [index] in
-      try index.read { try ResponseRow.fetch($0, where: "1", [], orderedBy: "usedAt DESC") }.map(\.entry)
+    try await queues.write { [index, uses] in
+      let rows = try index.read { try ResponseRow.fetch($0, where: "1", []) }
+      return rows.map { (entry: $0.entry, usedAt: max($0.usedAt, uses.time(of: $0.id) ?? .min)) }
+        .sorted { $0.usedAt > $1.usedAt }.map(\.entry)
     }
   }
 
@@ -150,17 +154,7 @@ package final class ResponseStore: ResponseStoring {
   package func touch(_ ids: [Int64]) async throws {
     guard !ids.isEmpty else { return }
     let now = microseconds()
-    try await queues.write { [index] in
-      // Nobody else has to look again for that.
-      try index.write(isChange: false) { db in
-        let statement = try db.cachedStatement(sql: "UPDATE response SET usedAt = ? WHERE id = ?")
-        var usedAt = try ResponseRow.nextUse(db, at: now)
-        for id in ids {
-          try statement.execute(arguments: [usedAt, id])
-          usedAt &+= 1
-        }
-      }
-    }
+    try await queues.write { [uses] in try uses.note(ids, at: now) }
   }
 
   package func setCapacity(_ bytes: Int64) async throws {
@@ -168,6 +162,13 @@ package final class ResponseStore: ResponseStoring {
     try await queues.write { [self] in
       try index.write { db in try removeFiles(try evict(db, toFree: 0), unnamedIn: db) }
     }
+  }
+
+  /// Gives a time of use that is later than every other, whatever the clock does.
+  func nextUse(_ db: Database) throws -> Int64 {
+    let time = try ResponseRow.nextUse(db, at: uses.nextUse(microseconds()))
+    uses.advance(to: time)
+    return time
   }
 
   func microseconds() -> Int64 { Int64(options.now() * 1e6) }

@@ -16,6 +16,9 @@ struct StoreQueues: Sendable {
     try await writes.result(body)
   }
 
+  /// Runs work of the same kind that nobody waits for.
+  func later(_ body: @escaping @Sendable () -> Void) { writes.async(execute: body) }
+
   /// Runs work that reads an entry of a key.
   func read<Value: Sendable>(
     _ key: CacheKey, _ body: @escaping @Sendable () throws -> Value

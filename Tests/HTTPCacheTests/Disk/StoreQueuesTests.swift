@@ -15,7 +15,7 @@ struct StoreQueuesTests {
     let other = try DatabaseQueue(
       path: fixture.folder.file("cache/responses.sqlite"), configuration: configuration)
     try await other.writeWithoutTransaction { try $0.beginTransaction(.immediate) }
-    let waiting = (0..<8).map { _ in Task { try await fixture.store.touch([entry.id]) } }
+    let waiting = (0..<8).map { _ in Task { try await fixture.store.invalidate([entry.key]) } }
     // Each of these needs one of the threads that all tasks share. The store gives up after ten seconds.
     for _ in 0..<100 { await Task { await Task.yield() }.value }
     try await other.writeWithoutTransaction { try $0.commit() }
