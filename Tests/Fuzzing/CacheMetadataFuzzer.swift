@@ -10,7 +10,9 @@ enum CacheMetadataFuzzer: Fuzzer {
   static let name = "cache-metadata"
 
   /// A front of a file, or fields of a request and, behind an empty line, of its response.
-  static let seeds = [
+  static let seeds = seedTexts.map { Array($0.utf8) } + binaryFronts
+
+  private static let seedTexts = [
     """
     {"id":1,"key":"shared https://a.example/","status":200,"fields":[["Cache-Control","max-age=60"],["ETag","\\"1\\""]],
     "requestedAt":1,"receivedAt":2,"vary":{"accept":"a","x":null},"first":5,"size":100,"isInvalidated":false,"staleSince":7,
@@ -24,15 +26,31 @@ enum CacheMetadataFuzzer: Fuzzer {
     "Range: bytes=5-9\nIf-Range: \"a\"\nIf-None-Match: \"a\", W/\"b\"\n\nContent-Range: bytes 0-9/10\nETag: \"a\"\n"
       + "Set-Cookie: a=b\nSurrogate-Key: a b\nCache-Tag: c, d\nCDN-Cache-Control: max-age=60, no-store=?0",
     "Pragma: no-cache\nAuthorization: x\n\nCache-Control: s-maxage=99999999999999999999, must-understand, no-store\nVary: *",
-  ].map { Array($0.utf8) }
+  ]
+
+  /// A front of a file in the layout that is written now.
+  private static var binaryFronts: [[UInt8]] {
+    let time = HTTPDate(secondsSinceEpoch: 1)
+    guard let digest = SHA256Digest(bytes: [UInt8](repeating: 1, count: SHA256Digest.byteCount)),
+      let key = CacheKey(text: "shared https://a.example/")
+    else { return [] }
+    var head = ResponseMetadata(
+      status: 200, fields: [.cacheControl: "max-age=60", .eTag: "\"1\""],
+      times: ExchangeTimes(request: time, response: time), vary: VaryKey(values: ["accept": "a", "x": nil]),
+      extent: .part(5..<55, of: 100), staleAt: 9, userInfo: ["a": "b"])
+    head.staleSince = time
+    let entry = ResponseEntry(id: 1, key: key, head: head, digest: digest, isKept: false, storedAt: 1.5)
+    let sealed = try? ResponseFileHeader(entry, isInline: true).sealed()
+    return [Array(sealed?.dropFirst(ResponseFileHeader.sealSize) ?? [])]
+  }
 
   private static let now = HTTPDate(secondsSinceEpoch: 784_111_777)
 
   static func read(_ bytes: [UInt8]) {
     hold(
-      ResponseFileHeader.open(bytes).map { bytes.starts(with: $0.sealed) } ?? true, "a front is what a file begins with"
+      ResponseFileHeader.open(bytes).map { bytes.starts(with: $0.bytes) } ?? true, "a header is what a file begins with"
     )
-    front(bytes)
+    for format in ResponseFileHeader.Format.allCases { front(bytes, format) }
     let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
     let border = lines.firstIndex(of: "") ?? lines.endIndex
     exchange(fields(lines[..<border]), fields(lines[border...]))
@@ -41,23 +59,24 @@ enum CacheMetadataFuzzer: Fuzzer {
 
   // MARK: What a file says
 
-  private static func front(_ bytes: [UInt8]) {
-    guard let front = try? ResponseFileHeader.decode(bytes), let entry = front.entry(isKept: false) else { return }
+  private static func front(_ bytes: [UInt8], _ format: ResponseFileHeader.Format) {
+    guard let header = ResponseFileHeader(front: bytes[...], format, isKept: false) else { return }
+    let entry = header.entry
     hold(entry.head.extent.count >= 0, "a body has no fewer bytes than none")
     // It is used as a cache uses it.
     for policy in [CachePolicy(mode: .private), CachePolicy(mode: .shared)] {
       decide(stored(entry.head, policy), [:], policy)
     }
     let sealed: [UInt8]?
-    do { sealed = try ResponseFileHeader(entry, isInline: front.isInline).sealed() } catch { return }
+    do { sealed = try header.sealed() } catch { return }
     guard let sealed, let opened = ResponseFileHeader.open(sealed) else {
       return hold(sealed == nil, "what was sealed opens")
     }
-    hold(opened.sealed == sealed, "what was sealed is all there")
-    guard let again = try? ResponseFileHeader.decode(opened.front).entry(isKept: false) else {
+    hold(opened.bytes == sealed, "what was sealed is all there")
+    guard let again = opened.header(isKept: false) else {
       return hold(false, "what was written reads: \(entry)")
     }
-    hold(again == entry, "what was written reads the same: \(entry) \(again)")
+    hold(again == header, "what was written reads the same: \(header) \(again)")
     var changed = sealed
     changed[sealed.count - 1] ^= 1
     hold(ResponseFileHeader.open(changed) == nil, "a front that was changed does not open")

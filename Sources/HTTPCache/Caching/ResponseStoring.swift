@@ -174,6 +174,11 @@ package struct ResponseEntry: Hashable, Sendable {
     self.isKept = isKept
     self.storedAt = storedAt
   }
+
+  /// The same, kept or not.
+  func with(isKept: Bool) -> ResponseEntry {
+    ResponseEntry(id: id, key: key, head: head, digest: digest, isKept: isKept, storedAt: storedAt)
+  }
 }
 
 /// The contents of a store in numbers. Bytes are those of its files; bytes that several entries share count once.

@@ -13,10 +13,11 @@ struct ResponseRebuild {
   private static let fileLimit = 8 << 20
 
   private struct Found {
-    let entry: ResponseEntry
-    let front: ResponseFileHeader
+    let header: ResponseFileHeader
     let sealed: [UInt8]
     let size: Int
+
+    var entry: ResponseEntry { header.entry }
   }
 
   private struct Place: Hashable {
@@ -37,7 +38,7 @@ struct ResponseRebuild {
       for found in found {
         let entry = found.entry
         guard !ids.contains(entry.id), !places.contains(Place(key: entry.key, vary: entry.head.vary)) else { continue }
-        if !found.front.isInline {
+        if !found.header.isInline {
           let isWhole = bodies[entry.digest] ?? ((try? StoredResponseBody(entry, in: files)) != nil)
           bodies[entry.digest] = isWhole
           guard isWhole else { continue }
@@ -54,7 +55,7 @@ struct ResponseRebuild {
     let entry = found.entry
     let usedAt = Int64(exactly: (entry.storedAt * 1e6).rounded()) ?? 0
     try ResponseRow.insert(
-      db, entry, sealed: found.sealed, fileSize: found.size, body: found.front.isInline ? nil : entry.digest,
+      db, entry, sealed: found.sealed, fileSize: found.size, body: found.header.isInline ? nil : entry.digest,
       usedAt: usedAt)
     guard entry.isKept else { return }
     try db.execute(sql: "INSERT OR IGNORE INTO kept (key) VALUES (?)", arguments: [entry.key.description])
@@ -63,10 +64,10 @@ struct ResponseRebuild {
   /// Reads an entry's file; `nil` if it is not whole.
   private func read(_ path: StorePath, in files: ResponseFiles, isKept: Bool) -> Found? {
     guard let data = FileSystem.contents(of: path, upTo: Self.fileLimit, followsLink: files.hasLinks),
-      let (sealed, bytes) = ResponseFileHeader.open(data), let front = try? ResponseFileHeader.decode(bytes),
-      let entry = front.entry(isKept: isKept), files.entry(entry.id) == path
+      let sealed = ResponseFileHeader.open(data), let header = sealed.header(isKept: isKept),
+      files.entry(header.entry.id) == path
     else { return nil }
-    if front.isInline, (try? StoredResponseBody(entry, in: files)) == nil { return nil }
-    return Found(entry: entry, front: front, sealed: sealed, size: data.count)
+    if header.isInline, (try? StoredResponseBody(header.entry, in: files)) == nil { return nil }
+    return Found(header: header, sealed: sealed.bytes, size: data.count)
   }
 }

@@ -22,16 +22,15 @@ struct ResponseRow {
   /// - Throws: where it is not what was written.
   private init?(_ row: Row) throws {
     let sealed = Array(try row.decode(Data.self, forColumn: "front"))
-    guard let (_, bytes) = ResponseFileHeader.open(sealed) else {
+    guard let sealed = ResponseFileHeader.open(sealed) else {
       throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "what is known of a response was changed")
     }
-    guard let front = try? ResponseFileHeader.decode(bytes),
-      let entry = front.entry(isKept: try row.decode(Bool.self, forColumn: "isKept")),
-      try row.decode(Int64.self, forColumn: "id") == entry.id
+    guard let header = sealed.header(isKept: try row.decode(Bool.self, forColumn: "isKept")),
+      try row.decode(Int64.self, forColumn: "id") == header.entry.id
     else { return nil }
-    self.entry = entry
+    entry = header.entry
     usedAt = try row.decode(Int64.self, forColumn: "usedAt")
-    body = front.isInline ? nil : front.digest
+    body = header.isInline ? nil : entry.digest
   }
 
   /// In the order in which they were stored.

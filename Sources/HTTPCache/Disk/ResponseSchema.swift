@@ -3,7 +3,7 @@ import GRDB
 /// The tables of `responses.sqlite`. All of it can be made anew from the files.
 enum ResponseSchema {
   /// In `PRAGMA user_version`.
-  static let version = 2
+  static let version = 3
 
   static func create(_ db: Database) throws {
     try db.execute(
@@ -41,10 +41,13 @@ enum ResponseSchema {
   /// - Parameter found: their version.
   static func update(_ db: Database, from found: Int) throws {
     guard found < version else { return }
-    // From 1: there were no tags.
-    try ResponseTags.create(db)
-    let ids = try Int64.fetchAll(db, sql: "SELECT id FROM response")
-    for id in ids { if let row = try ResponseRow.fetch(db, id: id) { try ResponseTags.insert(db, row.entry) } }
+    if found < 2 {
+      // There were no tags.
+      try ResponseTags.create(db)
+      let ids = try Int64.fetchAll(db, sql: "SELECT id FROM response")
+      for id in ids { if let row = try ResponseRow.fetch(db, id: id) { try ResponseTags.insert(db, row.entry) } }
+    }
+    // Until 3 every front was JSON, which is still read.
     try db.execute(sql: "PRAGMA user_version = \(version)")
   }
 }

@@ -30,8 +30,7 @@ extension ResponseStore {
   /// Writes an entry's files in the other folder; the old ones go after the index knows.
   private func move(_ row: ResponseRow, _ db: Database, isKept: Bool, _ removed: inout RemovedFiles) throws {
     let (entry, source, target) = (row.entry, directory.files(isKept: !isKept), directory.files(isKept: isKept))
-    let moved = ResponseEntry(
-      id: entry.id, key: entry.key, head: entry.head, digest: entry.digest, isKept: isKept, storedAt: entry.storedAt)
+    let moved = entry.with(isKept: isKept)
     let body: StoredResponseBody
     do {
       body = try StoredResponseBody(entry, in: source)
