@@ -12,66 +12,107 @@ extension ResponseStore {
     guard let spool = writer as? ResponseSpool, spool.count == head.extent.count else {
       throw StoreError.notWritable(path: directory.cache.string, reason: "the bytes are not all there")
     }
-    return try await queues.write { [self] in try commit(spool, head, key, replacing: replaced) }
-  }
-
-  private func commit(
-    _ spool: ResponseSpool, _ head: ResponseMetadata, _ key: CacheKey, replacing replaced: [ResponseEntry]
-  ) throws -> ResponseEntry? {
-    let digest = try spool.finish()
-    while true {
-      let isKept = try index.read { try Self.isKept(key, $0) }
-      let entry = ResponseEntry(
-        id: .random(in: 1...Int64.max), key: key, head: head, digest: digest, isKept: isKept, storedAt: options.now())
-      guard let sealed = try ResponseFileHeader(entry, isInline: Self.isInline(spool.count)).sealed() else {
-        return nil
-      }
-      let size = Int64(sealed.count) + spool.count
-      guard isKept || size <= currentCapacity else { return nil }
-      guard try makeRoom(for: size) || isKept else { return nil }
-      if isKept { try spool.synchronise() }
-      guard let unneeded = try insert(entry, sealed, spool, replacing: replaced) else { continue }
-      spool.discard()
-      removeFiles(unneeded)
-      return entry
+    let entry = ResponseEntry(
+      id: .random(in: 1...Int64.max), key: key, head: head, digest: try spool.finish(), isKept: false,
+      storedAt: options.now())
+    guard let sealed = try ResponseFileHeader(entry, isInline: Self.isInline(spool.count)).sealed() else { return nil }
+    let response = NewResponse(entry: entry, sealed: sealed, spool: spool, replaced: Set(replaced.map(\.id)))
+    return try await withCheckedThrowingContinuation { continuation in
+      let mustStart = commits.add(.init(response: response, continuation: continuation))
+      if mustStart { queues.later { [self] in runCommits() } }
     }
   }
 
+  /// Stores those that wait. One that comes alone waits for no others.
+  private func runCommits() {
+    let (batch, hasMore) = commits.next()
+    for (job, result) in zip(batch, commit(batch.map(\.response))) { job.continuation.resume(with: result) }
+    // What else waits for the queue gets on between.
+    if hasMore { queues.later { [self] in runCommits() } }
+  }
+
+  /// Stores all in one transaction; where that fails, each in one of its own, so that none fails for another's sake.
+  private func commit(_ batch: [NewResponse]) -> [Result<ResponseEntry?, any Error>] {
+    let size = batch.reduce(into: 0 as Int64) { $0 &+= $1.size }
+    if batch.count > 1, missingSpace(for: size) <= 0, let entries = try? insert(batch, durably: false) {
+      return entries.map { .success($0) }
+    }
+    return batch.map { response in Result { try commit(response) } }
+  }
+
+  private func commit(_ response: NewResponse) throws -> ResponseEntry? {
+    let hasRoom = try makeRoom(for: response.size)
+    do {
+      return try insert([response], durably: false, hasRoom: hasRoom).first ?? nil
+    } catch is MustBeDurable {
+      // While nobody waits for it.
+      try response.spool.synchronise()
+      return try insert([response], durably: true, hasRoom: hasRoom).first ?? nil
+    }
+  }
+
+  /// A key is kept, so that the transaction has to reach the disk.
+  private struct MustBeDurable: Error {}
+
   static func isInline(_ count: Int64) -> Bool { count <= inlineLimit }
 
-  /// - Returns: the files that are not needed any more; `nil` if the key was kept or let go of meanwhile.
-  private func insert(
-    _ entry: ResponseEntry, _ sealed: [UInt8], _ spool: ResponseSpool, replacing replaced: [ResponseEntry]
-  ) throws -> RemovedFiles? {
-    let isInline = Self.isInline(spool.count)
+  /// Stores responses in one transaction.
+  ///
+  /// - Parameter hasRoom: `false` if the file system has room for those alone that are kept.
+  /// - Returns: the entries, in the order of the responses; `nil` for those that are too large.
+  /// - Throws: ``MustBeDurable``, ``StoreError``; nothing is stored then.
+  private func insert(_ batch: [NewResponse], durably: Bool, hasRoom: Bool = true) throws -> [ResponseEntry?] {
     do {
-      return try index.write(durably: entry.isKept) { db in
-        guard try Self.isKept(entry.key, db) == entry.isKept else { return nil }
+      let (entries, unneeded) = try index.write(durably: durably) { db in
         var unneeded = RemovedFiles()
-        // Somebody else may have stored the same meanwhile.
-        let same = try ResponseRow.fetch(db, key: entry.key).filter {
-          $0.entry.head.vary == entry.head.vary && (entry.head.extent.isWhole || !$0.entry.head.extent.isWhole)
+        let entries = try batch.map { response -> ResponseEntry? in
+          let isKept = try Self.isKept(response.entry.key, db)
+          guard !isKept || durably else { throw MustBeDurable() }
+          guard isKept || hasRoom && response.size <= currentCapacity else { return nil }
+          let entry = response.entry.with(isKept: isKept)
+          try insert(entry, response, db, &unneeded)
+          return entry
         }
-        for id in Set(replaced.map(\.id) + same.map(\.id)) { try unneeded.delete(db, id: id) }
-        let usedAt = try nextUse(db)
-        try ResponseRow.insert(
-          db, entry, sealed: sealed, fileSize: sealed.count + (isInline ? Int(spool.count) : 0),
-          body: isInline ? nil : entry.digest, usedAt: usedAt)
         unneeded.add(try evict(db, toFree: 0))
+        // One of them may have replaced another, or left no room for it: no files are written that are removed at once.
+        let gone = Set(unneeded.entries.map(\.id))
         // At last: nothing is left behind where the database fails.
-        try place(entry, sealed, spool, isInline: isInline)
-        return unneeded
+        for (entry, response) in zip(entries, batch) {
+          if let entry, !gone.contains(entry.id) { try place(entry, response) }
+        }
+        return (entries, unneeded)
       }
+      for response in batch { response.spool.discard() }
+      removeFiles(unneeded)
+      return entries
     } catch {
-      FileSystem.remove(directory.files(isKept: entry.isKept).entry(entry.id))
+      for response in batch {
+        for isKept in [false, true] where isKept == false || durably {
+          FileSystem.remove(directory.files(isKept: isKept).entry(response.entry.id))
+        }
+      }
       throw error
     }
   }
 
+  private func insert(
+    _ entry: ResponseEntry, _ response: NewResponse, _ db: Database, _ unneeded: inout RemovedFiles
+  ) throws {
+    // Somebody else may have stored the same meanwhile.
+    let same = try ResponseRow.fetch(db, key: entry.key).filter {
+      $0.entry.head.vary == entry.head.vary && (entry.head.extent.isWhole || !$0.entry.head.extent.isWhole)
+    }
+    for id in response.replaced.union(same.map(\.id)) { try unneeded.delete(db, id: id) }
+    let isInline = response.isInline
+    try ResponseRow.insert(
+      db, entry, sealed: response.sealed, fileSize: response.sealed.count + (isInline ? Int(response.spool.count) : 0),
+      body: isInline ? nil : entry.digest, usedAt: try nextUse(db))
+  }
+
   /// Writes the files of a response, even if a body with the same name exists: that file may be damaged.
-  private func place(_ entry: ResponseEntry, _ sealed: [UInt8], _ spool: ResponseSpool, isInline: Bool) throws {
-    let files = directory.files(isKept: entry.isKept)
-    if isInline {
+  private func place(_ entry: ResponseEntry, _ response: NewResponse) throws {
+    let (files, spool, sealed) = (directory.files(isKept: entry.isKept), response.spool, response.sealed)
+    if response.isInline {
       try files.create([sealed, try spool.read(at: 0, upTo: Int(spool.count))], at: files.entry(entry.id))
       return
     }

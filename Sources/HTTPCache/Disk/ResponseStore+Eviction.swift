@@ -27,8 +27,7 @@ extension ResponseStore {
   ///
   /// - Returns: whether there is enough now.
   func makeRoom(for size: Int64) throws -> Bool {
-    let (wanted, overflow) = options.lowSpace.addingReportingOverflow(size)
-    let missing = (overflow ? .max : wanted) - max(0, options.availableBytes(directory.cache.string))
+    let missing = missingSpace(for: size)
     guard missing > 0 else { return true }
     let freed = try index.write { db in
       let before = try ResponseRow.evictableBytes(db)
@@ -37,6 +36,13 @@ extension ResponseStore {
       return before &- (try ResponseRow.evictableBytes(db))
     }
     return freed >= missing
+  }
+
+  /// Returns how many bytes are missing on the file system for so many more; 0 or less if there are enough.
+  func missingSpace(for size: Int64) -> Int64 {
+    freeSpace.missing(for: size, above: options.lowSpace, at: options.now()) {
+      options.availableBytes(directory.cache.string)
+    }
   }
 
   /// Lets go of what is least used, until what is left fits the capacity and so many bytes are freed besides.

@@ -45,6 +45,8 @@ package final class ResponseStore: ResponseStoring {
   private let sharedBodies = SharedBodies()
   let queues = StoreQueues()
   let uses: UseRecord
+  let commits = ResponseCommits()
+  let freeSpace = FreeSpace()
 
   /// Longer bytes have a file of their own, which entries with the same bytes share.
   static let inlineLimit = 4 << 10
