@@ -41,7 +41,11 @@ extension ResponseStore {
   }
 
   private func commit(_ response: NewResponse) throws -> ResponseEntry? {
-    let hasRoom = try makeRoom(for: response.size)
+    let hasRoom = try response.size <= currentCapacity && makeRoom(for: response.size)
+    if !hasRoom {
+      guard try index.read({ try Self.isKept(response.entry.key, $0) }) else { return nil }
+      _ = try makeRoom(for: response.size)
+    }
     do {
       return try insert([response], durably: false, hasRoom: hasRoom).first ?? nil
     } catch is MustBeDurable {

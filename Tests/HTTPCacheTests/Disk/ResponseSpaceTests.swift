@@ -78,6 +78,23 @@ struct ResponseSpaceTests {
     #expect(try await fixture.text("kept") == "still kept")
   }
 
+  @Test("a response larger than the store pushes nothing out, however little space is left, and changes nothing")
+  func tooLargeWithLittleSpace() async throws {
+    let fixture = try ResponseFixture(capacity: 33_000)
+    for name in ["a", "b"] { try await fixture.store(name, for: name) }
+    let other = try fixture.reopened()
+    let before = other.changeCount()
+    fixture.world.available.withLock { $0 = 1_000 }
+    fixture.advance(1)
+    let (large, key) = ([UInt8](repeating: 1, count: 40_000), CacheKey(named: "large"))
+    #expect(try await fixture.store(large, for: key) == nil)
+    #expect(try await fixture.names() == ["b", "a"])
+    #expect(other.changeCount() == before)
+    _ = try await fixture.store.setKept(true, for: key)
+    #expect(try await fixture.store(large, for: key)?.isKept == true)
+    #expect(try await fixture.names() == ["large"])
+  }
+
   @Test func equalBytesOfMoreThanFourKibibytesAreOneFile() async throws {
     let fixture = try ResponseFixture()
     for name in ["a", "b", "c"] {
