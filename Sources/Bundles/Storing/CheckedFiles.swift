@@ -1,7 +1,7 @@
 import HTTPTransport
 
-/// What a look at all files of a complete release has found, and when. While the folders of blobs are as they were then,
-/// no file was added, removed or replaced, and the files need not be looked at again.
+/// The result of a look at all files of a complete release, and its time. While the folders of blobs are unchanged since
+/// then, no file was added, removed or replaced, and the files need not be looked at again.
 struct CheckedFiles: Equatable {
   /// The time for which the folders are believed, in seconds: a file that was changed in place leaves no trace in them.
   static let validity: Double = 86_400

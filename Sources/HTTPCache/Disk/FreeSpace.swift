@@ -9,7 +9,7 @@ final class FreeSpace: Sendable {
     var spare: Int64
   }
 
-  /// What a response takes beside the bytes of its files, at most for most: blocks, names, and pages of the index.
+  /// The bytes that a response may take beside those of its files, an estimate: blocks, names, and pages of the index.
   private static let overhead: Int64 = 16 << 10
 
   private let last = Mutex<Look?>(nil)

@@ -13,7 +13,7 @@ import HTTPTypes
 //   8  stale at                     4  fields of the request, and of each its name, 1 if it was there or 0, its value
 //   8  stored at, a Double          4  words of the app, and of each its key and its value
 
-/// What is there of a response, and what it is.
+/// The kind of a stored response, and which of its optional numbers are set.
 private struct HeaderFlags: OptionSet {
   let rawValue: UInt16
 

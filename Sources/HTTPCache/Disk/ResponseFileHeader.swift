@@ -14,7 +14,7 @@ struct ResponseFileHeader: Hashable, Sendable {
 
   /// The forms of a front.
   enum Format: String, CaseIterable {
-    /// What PageKit wrote before it had a layout; it is read, and no longer written.
+    /// JSON, in files of older versions; it is read, and no longer written.
     case json = "PKR1"
     case binary = "PKR2"
 
@@ -66,7 +66,7 @@ struct ResponseFileHeader: Hashable, Sendable {
   /// A header whose seal was checked.
   struct Sealed {
     fileprivate let format: Format
-    /// What the header begins with; a body may follow.
+    /// The bytes that begin with the header; a body may follow.
     fileprivate let file: [UInt8]
     /// The number of its bytes.
     let count: Int
