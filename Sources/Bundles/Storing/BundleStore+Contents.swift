@@ -11,18 +11,16 @@ extension BundleStore {
     blob.modified AS blobModified
     """
 
-  /// The entries of one release, in the manifest's order by `position`.
-  static let ofRelease = """
+  /// Releases with their entries.
+  private static let releaseEntries = """
     FROM "release" CROSS JOIN listed
       ON listed.source = "release".source AND "release".id BETWEEN listed.first AND listed.last
-    WHERE "release".id = ?
     """
+  /// The entries of one release, in the manifest's order by `position`.
+  static let ofRelease = "\(releaseEntries) WHERE \"release\".id = ?"
   /// The same, each with its blob if it is stored.
   private static let withBlob = """
-    FROM "release" CROSS JOIN listed
-      ON listed.source = "release".source AND "release".id BETWEEN listed.first AND listed.last
-    LEFT JOIN blob ON blob.sha256 = listed.blob
-    WHERE "release".id = ?
+    \(releaseEntries) LEFT JOIN blob ON blob.sha256 = listed.blob WHERE "release".id = ?
     """
   /// The entries of all releases with the URL `?1`, each with its blob if it is stored.
   private static let atURL = """
