@@ -5,6 +5,7 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/landlock.h>
+#include <linux/openat2.h>
 #include <linux/seccomp.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -44,6 +45,16 @@ static inline long pk_syscall4(long number, long first, long second, long third,
 static inline long pk_syscall6(
     long number, long first, long second, long third, long fourth, long fifth, long sixth) {
   return syscall(number, first, second, third, fourth, fifth, sixth);
+}
+
+// Opens a path below a folder, in which no symbolic link is followed: ELOOP for one. ENOSYS before Linux 5.6; some
+// containers answer EPERM.
+static inline int pk_open_without_links(int folder, const char *path, int flags, mode_t permissions) {
+  struct open_how how = {0};
+  how.flags = (unsigned int)flags;
+  how.mode = flags & O_CREAT ? permissions : 0;
+  how.resolve = RESOLVE_NO_SYMLINKS;
+  return (int)syscall(SYS_openat2, folder, path, &how, sizeof how);
 }
 
 // Casts, which Swift does not import.

@@ -17,12 +17,38 @@ package enum FileSystem {
     guard let name = path.names.last else { return try body(AT_FDCWD, path.string) }
     var folder = try descriptor { Foundation.open(path.root.string, folderFlags) }
     defer { Foundation.close(folder) }
-    for name in path.names.dropLast() {
-      let inner = try descriptor { openat(folder, name, folderFlags | O_NOFOLLOW) }
+    if path.names.count > 1 {
+      let inner = try openBelow(folder, path.names.dropLast(), folderFlags | O_NOFOLLOW)
       Foundation.close(folder)
       folder = inner
     }
     return try body(folder, name)
+  }
+
+  /// Opens what lies below a folder; no link is followed if the flags have `O_NOFOLLOW`, and otherwise only one that is
+  /// the last of the names.
+  ///
+  /// - Throws: `Errno`.
+  private static func openBelow(
+    _ folder: CInt, _ names: some BidirectionalCollection<String>, _ flags: CInt, permissions: mode_t = 0o600
+  ) throws -> CInt {
+    #if os(Linux)
+      if names.count > 1, flags & O_NOFOLLOW != 0 {
+        let descriptor = pk_open_without_links(folder, names.joined(separator: "/"), flags, permissions)
+        if descriptor >= 0 { return descriptor }
+        // An old kernel, or a container, does not have the call.
+        guard errno == ENOSYS || errno == EPERM else { throw Errno(rawValue: errno) }
+      }
+    #endif
+    guard let last = names.last else { throw Errno.noSuchFileOrDirectory }
+    var above = folder
+    defer { if above != folder { Foundation.close(above) } }
+    for name in names.dropLast() {
+      let inner = try descriptor { openat(above, name, folderFlags | O_NOFOLLOW) }
+      if above != folder { Foundation.close(above) }
+      above = inner
+    }
+    return try descriptor { openat(above, last, flags, permissions) }
   }
 
   #if os(Linux)
@@ -130,10 +156,13 @@ package enum FileSystem {
     let options = options.union([.closeOnExec, .nonBlocking]).union(
       followsLink || path.names.isEmpty ? [] : .noFollow)
     let flags = mode.rawValue | options.rawValue
-    return try inFolder(of: path) { folder, name in
-      FileDescriptor(
-        rawValue: try descriptor { openat(folder, name, flags, mode_t(permissions?.rawValue ?? 0o600)) })
+    let permissions = mode_t(permissions?.rawValue ?? 0o600)
+    guard !path.names.isEmpty else {
+      return FileDescriptor(rawValue: try descriptor { Foundation.open(path.string, flags, permissions) })
     }
+    let root = try descriptor { Foundation.open(path.root.string, folderFlags) }
+    defer { Foundation.close(root) }
+    return FileDescriptor(rawValue: try openBelow(root, path.names, flags, permissions: permissions))
   }
 
   /// Returns the bytes of a regular file; `nil` if it is larger than `limit`, or if there is no such file.

@@ -32,6 +32,8 @@ public struct StoreDirectory: Hashable, Sendable {
   package var quarantine: StorePath { place.appending("quarantine") }
   /// The folder of the files that are locked while open pages use releases.
   package var views: StorePath { place.appending("views") }
+  /// A file whose time is that of the last search for files that no entry names.
+  package var searched: StorePath { place.appending("searched") }
   /// The lock file: writers lock it shared, the collector exclusively.
   package var lock: StorePath { place.appending("lock") }
   private var place: StorePath { StorePath(root) }

@@ -114,7 +114,7 @@ struct PreloadRun: Sendable {
     let sources = try await store.sources()
     if sources.count > 1 || sources.first?.previous != nil {
       // The store must not grow without limit; a collection that fails is repeated after the next switch.
-      _ = try? await store.collectGarbage(keepingPrevious: true, dryRun: false)
+      try? await store.collectAfterSwitch()
     }
   }
 

@@ -21,6 +21,25 @@ extension BundleStore {
   package func collectGarbage(
     keepingPrevious: Bool, dryRun: Bool, quotas: StoreQuotas
   ) async throws -> GarbageReport {
+    try await collect(keepingPrevious: keepingPrevious, dryRun: dryRun, quotas: quotas, isWhole: true)
+  }
+
+  /// Removes what a switch to another release left, and keeps the previous one. The time it takes depends on how much
+  /// was left: the folders are searched for files that no entry names only once a day.
+  package func collectAfterSwitch() async throws {
+    let searched = FileSystem.status(work.searched).map { Double($0.modified) / 1e9 }
+    let isDue = searched.map { !(0..<Self.searchInterval).contains(now() - $0) } ?? true
+    _ = try await collect(keepingPrevious: true, dryRun: false, quotas: quotas, isWhole: isDue)
+    if isDue { try work.make(own: work.searched).close() }
+  }
+
+  /// The seconds between two searches of the folders.
+  private static let searchInterval: Double = 86_400
+
+  /// - Parameter isWhole: `false` to search no folders for files, and to report no bytes of releases.
+  private func collect(
+    keepingPrevious: Bool, dryRun: Bool, quotas: StoreQuotas, isWhole: Bool
+  ) async throws -> GarbageReport {
     try await writeHoldingLock(.exclusive) { [self] writer in
       var report = GarbageReport()
       var reserved: [ReleaseLeases.Reservation] = []
@@ -29,7 +48,8 @@ extension BundleStore {
       let unnamed = try writer.write { db -> [SHA256Digest] in
         var unnamed: [SHA256Digest] = []
         try db.inSavepoint {
-          var kept = try collectReleases(keepingPrevious: keepingPrevious, db, &report, &reserved)
+          var kept = try collectReleases(
+            keepingPrevious: keepingPrevious, countingBytes: isWhole, db, &report, &reserved)
           if let quota = quotas.releases { try evict(&kept, over: quota, db, &report, &reserved) }
           report.kept += kept.map { .init(name: $0.name, reason: $0.retention.description, bytes: $0.bytes) }
           try db.execute(
@@ -41,9 +61,13 @@ extension BundleStore {
         return unnamed
       }
       hasRemoved = !dryRun
-      let named = Set(try writer.read { try SHA256Digest.fetchAll($0, sql: "SELECT sha256 FROM blob") })
-        .subtracting(unnamed)
-      collectFiles(named: named, keepingPrevious: keepingPrevious, dryRun: dryRun, &report)
+      if isWhole {
+        let named = Set(try writer.read { try SHA256Digest.fetchAll($0, sql: "SELECT sha256 FROM blob") })
+          .subtracting(unnamed)
+        collectFiles(named: named, keepingPrevious: keepingPrevious, dryRun: dryRun, &report)
+      } else {
+        for digest in unnamed { remove(blobs.ownPath(of: digest), dryRun: dryRun, &report) }
+      }
       if !dryRun {
         let releases = try writer.read { try Int64.fetchAll($0, sql: "SELECT id FROM \"release\"") }
         try leases.removeFiles(exceptOf: Set(releases))
@@ -65,7 +89,7 @@ extension BundleStore {
 
   /// - Returns: the releases that stay.
   private func collectReleases(
-    keepingPrevious: Bool, _ db: Database, _ report: inout GarbageReport,
+    keepingPrevious: Bool, countingBytes: Bool, _ db: Database, _ report: inout GarbageReport,
     _ reserved: inout [ReleaseLeases.Reservation]
   ) throws -> [Found] {
     let now = now()
@@ -97,7 +121,7 @@ extension BundleStore {
       return try (
         Found(
           id: id, source: row.value("source"), name: "release \(name) of \(source.filePath ?? source.text)",
-          usedAt: row.value("usedAt"), bytes: Self.bytes(of: id, db), retention: .viewed),
+          usedAt: row.value("usedAt"), bytes: countingBytes ? Self.bytes(of: id, db) : 0, retention: .viewed),
         Retention(of: situation)
       )
     }

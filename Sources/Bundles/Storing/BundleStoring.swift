@@ -120,6 +120,9 @@ package protocol BundleStoring: Sendable {
 
   /// Removes releases and files that are no longer needed; see ``BundleStore``.
   func collectGarbage(keepingPrevious: Bool, dryRun: Bool) async throws -> GarbageReport
+
+  /// Removes what a switch to another release left, but not the previous one.
+  func collectAfterSwitch() async throws
 }
 
 /// The bytes of an entry, or the download that is to bring them.

@@ -26,7 +26,8 @@ final class ResponseIndex: Sendable {
     self.directory = directory
     self.logger = logger
     opened = Mutex(nil)
-    _ = try current()
+    // One that is there is opened when it is first used: many launches use no response.
+    if !directory.hasWritableIndex { _ = try current() }
   }
 
   func read<Value>(_ body: (Database) throws -> Value) throws -> Value {

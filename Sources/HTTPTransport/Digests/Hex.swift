@@ -16,7 +16,12 @@ package enum Hex {
 
   /// Returns `nil` unless `text` has exactly `2 * count` hexadecimal digits, in either case.
   package static func decode(_ text: some StringProtocol, count: Int) -> [UInt8]? {
-    let utf8 = text.utf8
+    // Read through the protocol, each byte would cost a call.
+    text.utf8.withContiguousStorageIfAvailable { decode($0, count: count) }
+      ?? Array(text.utf8).withUnsafeBufferPointer { decode($0, count: count) }
+  }
+
+  private static func decode(_ utf8: UnsafeBufferPointer<UInt8>, count: Int) -> [UInt8]? {
     guard utf8.count == count * 2 else { return nil }
     var bytes: [UInt8] = []
     bytes.reserveCapacity(count)

@@ -70,4 +70,5 @@ struct FullDisk: BundleStoring {
   func collectGarbage(keepingPrevious: Bool, dryRun: Bool) async throws -> GarbageReport {
     try await store.collectGarbage(keepingPrevious: keepingPrevious, dryRun: dryRun)
   }
+  func collectAfterSwitch() async throws { try await store.collectAfterSwitch() }
 }

@@ -1,5 +1,6 @@
 import Bundles
 import DiskStorage
+import Foundation
 import HTTPTransport
 import PageTesting
 import TestSupport
@@ -85,6 +86,34 @@ struct GarbageTests {
     let path = fixture.folder.file("blobs/\(orphan.prefix(2))/\(orphan)")
     try Damage.overwrite(path, with: "orphan")
     #expect(try await fixture.store.collectGarbage(keepingPrevious: true, dryRun: false).blobs == 1)
+    #expect(!Damage.exists(path))
+  }
+
+  @Test("after a switch the bytes of the release before the previous one go, and the folders are searched once a day")
+  func afterASwitch() async throws {
+    let fixture = try StoreFixture()
+    let orphan = try ContentDigests(of: Array("orphan".utf8)).sha256.hex
+    let path = fixture.folder.file("blobs/\(orphan.prefix(2))/\(orphan)")
+    func leaveOrphan() throws {
+      try Damage.makeFolder(fixture.folder.file("blobs/\(orphan.prefix(2))"))
+      try Damage.overwrite(path, with: "orphan")
+    }
+    for number in 1...3 { _ = try await fixture.activated(["a": "\(number)"], named: "r\(number)") }
+    try leaveOrphan()
+    try await fixture.store.collectAfterSwitch()
+    #expect(try await fixture.store.usage().blobs == 2)
+    #expect(!Damage.exists(path))
+
+    _ = try await fixture.activated(["a": "4"], named: "r4")
+    try leaveOrphan()
+    try await fixture.store.collectAfterSwitch()
+    #expect(try await fixture.store.usage().blobs == 2)
+    #expect(try fixture.names(in: "blobs").reduce(0) { try $0 + fixture.names(in: "blobs/\($1)").count } == 3)
+    #expect(Damage.exists(path))
+
+    let tomorrow = try BundleStore(
+      at: StoreDirectory(fixture.folder.path), now: { Date().timeIntervalSince1970 + 90_000 })
+    try await tomorrow.collectAfterSwitch()
     #expect(!Damage.exists(path))
   }
 

@@ -67,6 +67,17 @@ struct ResponseIndexTests {
     #expect(try await fixture.names(of: store) == ["bb"])
   }
 
+  @Test("an index that is there is opened when a response is first asked for")
+  func openedWhenUsed() async throws {
+    let copy = try await Self.filled().closedCopy()
+    for suffix in ["-wal", "-shm"] { try Damage.remove(copy.folder.file("cache/responses.sqlite" + suffix)) }
+    func isOpen() throws -> Bool { try copy.folder.names(in: "cache").contains("responses.sqlite-wal") }
+    let store = try copy.reopened()
+    #expect(try !isOpen())
+    #expect(try await copy.text("a", of: store) == "a")
+    #expect(try isOpen())
+  }
+
   @Test func onlyTheLastIndexThatWasPutAsideIsThere() async throws {
     let fixture = try await Self.filled()
     let copy = try fixture.closedCopy()
