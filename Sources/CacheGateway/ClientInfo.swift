@@ -10,6 +10,8 @@ struct ClientInfo: Sendable {
   let disconnection: ClientDisconnection
   /// The note for the access log.
   var note: AccessLogNote?
+  /// Takes the offer to replay the response; `nil` on channels whose responses are not recorded.
+  var replay: ReplayContext?
   /// The trace of the request, as it is sent to the origin.
   let trace: TraceParent
 }

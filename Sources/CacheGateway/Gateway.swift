@@ -41,10 +41,11 @@ package struct Gateway: Sendable {
   ///   - disconnection: ends the work for the client.
   ///   - socketBytes: the client's bytes over the requested web socket; `nil` if it requests none.
   ///   - note: receives the fields for the access log.
+  ///   - replay: takes the offer to replay the response.
   /// - Throws: ``HTTPError`` for a request that is not forwarded, ``GatewayError``.
   func respond(
     to request: Request, client: String?, version: RequestVersion, disconnection: ClientDisconnection,
-    socketBytes: BytePipe? = nil, note: AccessLogNote? = nil
+    socketBytes: BytePipe? = nil, note: AccessLogNote? = nil, replay: ReplayContext? = nil
   ) async throws -> Response {
     guard request.method != .connect else {
       throw HTTPError(.notImplemented, message: "the gateway does not support tunnels")
@@ -70,7 +71,7 @@ package struct Gateway: Sendable {
     let sender = ClientInfo(
       client: ForwardedFields(client: client, host: host, isSecure: isSecure), version: version,
       disconnection: disconnection,
-      note: note, trace: TraceParent(continuing: head.headerFields, newID: TraceParent.randomID))
+      note: note, replay: replay, trace: TraceParent(continuing: head.headerFields, newID: TraceParent.randomID))
     let request = Request(head: head, body: request.body)
     if let socketBytes {
       return try await origins[index].openSocket(for: request, path: path, from: sender, socketBytes)

@@ -8,11 +8,14 @@ enum GatewayReplay {
   /// The fields that depend on more than the request's head: the client's address, or values made for each request.
   private static let ofClient: Set<String> = ["forwarded", "x-forwarded-for", "traceparent", "tracestate"]
 
-  /// - Parameter note: is called for each replay.
+  /// - Parameters:
+  ///   - context: takes the offer; `nil` on a channel whose responses are not recorded.
+  ///   - note: is called for each replay.
   static func offer(
-    _ loaded: Resource, to request: Request, note: @escaping @Sendable (RecordedResponse.ReplayEvent) -> Void
+    _ loaded: Resource, to request: Request, in context: ReplayContext?,
+    note: @escaping @Sendable (RecordedResponse.ReplayEvent) -> Void
   ) {
-    guard let context = ReplayContext.current, let replay = loaded.replay,
+    guard let context, let replay = loaded.replay,
       replay.chosenBy.isDisjoint(with: ofClient),
       !request.headers.contains(.authorization)
     else { return }

@@ -52,8 +52,13 @@ enum Benchmark {
   }
 
   private static func host(_ renderhost: String, folder: String, rounds: Int) throws {
+    let benchmark = HostBenchmark(renderhost: renderhost, folder: folder, rounds: rounds)
+    var secure = Table("answers per second on one core, TLS 1.3", "renderhost", "nginx", "to nginx")
+    try benchmark.runSecure(&secure)
+    secure.print()
+    print()
     var table = Table("answers per second on one core", "renderhost", "nginx", "Varnish", "to nginx", "to Varnish")
-    try HostBenchmark(renderhost: renderhost, folder: folder, rounds: rounds).run(&table)
+    try benchmark.run(&table)
     table.print()
     print()
   }

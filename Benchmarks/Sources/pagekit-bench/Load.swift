@@ -7,6 +7,28 @@ struct Load {
   /// Seconds, of 99 in 100 answers at most.
   let p99: Double
 
+  enum Version: String {
+    case http1 = "HTTP/1.1"
+    case http2 = "HTTP/2"
+  }
+
+  /// Answers per second by HTTP/2, of four streams on each connection, as h2load(1) counts them.
+  ///
+  /// - Throws: ``Measurement/Failed`` also where an answer was not 2xx or 3xx.
+  static func rateOfStreams(
+    _ url: String, connections: Int, seconds: Int, cores: String, fields: [String] = []
+  ) throws -> Double {
+    let command =
+      ["taskset", "-c", cores, "h2load", "-c", "\(connections)", "-m", "4", "-D", "\(seconds)"]
+      + fields.flatMap { ["-H", $0] } + [url]
+    let text = try Measurement.output(command)
+    let lines = text.split(separator: "\n")
+    let rate = lines.first { $0.hasPrefix("finished in ") }?.split(separator: " ").dropFirst(3).first
+    guard let rate = rate.flatMap({ Double($0) }), rate > 0, text.contains(" 0 4xx, 0 5xx"), text.contains(" 0 errored")
+    else { throw Measurement.Failed(description: "\(command.joined(separator: " ")):\n\(text)") }
+    return rate
+  }
+
   /// - Parameter cores: those that wrk runs on, as taskset(1) has them.
   /// - Throws: ``Measurement/Failed`` also where an answer was not 2xx or 3xx.
   init(

@@ -4,15 +4,19 @@ import Foundation
 final class LocalServer {
   let port: Int
   private let child: Child
+  private let isSecure: Bool
 
-  var origin: String { "http://127.0.0.1:\(port)" }
+  var origin: String { "\(isSecure ? "https" : "http")://127.0.0.1:\(port)" }
   var pid: Int32 { child.pid }
 
   /// - Parameters:
   ///   - cores: as taskset(1) has them; all of them where nil.
   ///   - arguments: of the program, once the port is known.
-  init(_ program: String, cores: String? = nil, log: String, arguments: (Int) throws -> [String]) throws {
+  init(
+    _ program: String, cores: String? = nil, isSecure: Bool = false, log: String, arguments: (Int) throws -> [String]
+  ) throws {
     port = try Self.freePort()
+    self.isSecure = isSecure
     child = try Child(
       (cores.map { ["taskset", "-c", $0] } ?? []) + [program] + (try arguments(port)), output: .file(log))
     let deadline = ContinuousClock.now + .seconds(20)
@@ -30,13 +34,18 @@ final class LocalServer {
   ///
   /// - Parameters:
   ///   - keepsFilesOpen: `false` for files that change: nginx looks at a file it keeps open once a minute.
+  ///   - certificate: for TLS 1.3, with HTTP/2; `nil` for plain HTTP.
   ///   - http: more of its configuration, outside its one server.
   ///   - locations: more of its configuration, for that server.
   static func nginx(
-    root: String, cores: String? = nil, keepsFilesOpen: Bool = true, http: String = "", locations: () -> String = { "" }
+    root: String, cores: String? = nil, keepsFilesOpen: Bool = true, certificate: Certificate? = nil,
+    http: String = "", locations: () -> String = { "" }
   ) throws -> LocalServer {
+    let tls = certificate.map {
+      "ssl_certificate \($0.certificate); ssl_certificate_key \($0.key); ssl_protocols TLSv1.3;"
+    }
     let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map { "\($0)_temp_path \(root)/\($0);" }
-    return try LocalServer("/usr/sbin/nginx", cores: cores, log: root + "/error.log") { port in
+    return try LocalServer("/usr/sbin/nginx", cores: cores, isSecure: tls != nil, log: root + "/error.log") { port in
       let configuration = """
         daemon off; worker_processes 1; pid \(root)/nginx.pid; error_log \(root)/error.log;
         events { worker_connections 4096; }
@@ -45,7 +54,7 @@ final class LocalServer {
           keepalive_requests 100000000; types { text/javascript js; application/json json; }
           \(temporary.joined(separator: " "))
           \(http)
-          server { listen 127.0.0.1:\(port) backlog=4096; root \(root)/www; \(locations()) }
+          server { listen 127.0.0.1:\(port) \(tls == nil ? "" : "ssl http2") backlog=4096; \(tls ?? "") root \(root)/www; \(locations()) }
         }
         """
       try Data(configuration.utf8).write(to: URL(fileURLWithPath: root + "/nginx.conf"))

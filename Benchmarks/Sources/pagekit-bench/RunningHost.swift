@@ -8,7 +8,7 @@ struct RunningHost {
 
   init(
     _ program: String, bundles: String, store: String, workers: Int, cores: String? = nil,
-    gateway: (origin: String, adminToken: String)? = nil, log: String
+    gateway: (origin: String, adminToken: String)? = nil, certificate: Certificate? = nil, log: String
   ) throws {
     try? FileManager.default.removeItem(atPath: store)
     let gatewayPort = try gateway == nil ? 0 : LocalServer.freePort()
@@ -16,14 +16,15 @@ struct RunningHost {
     let more = gateway.map {
       ["--gateway", "127.0.0.1:\(gatewayPort)", "--origin", $0.origin, "--admin-token", $0.adminToken]
     }
-    server = try LocalServer(program, cores: cores, log: log) { port in
+    let tls = certificate.map { ["--tls-cert", $0.certificate, "--tls-key", $0.key] } ?? []
+    server = try LocalServer(program, cores: cores, isSecure: certificate != nil, log: log) { port in
       [
         "--bundles", bundles, "--store", store, "--listen", "127.0.0.1:\(port)", "--workers", "\(workers)",
         "--connections-per-address", "2048", "--max-pages", "2000", "--log-level", "warning",
-      ] + (more ?? [])
+      ] + (more ?? []) + tls
     }
     let deadline = ContinuousClock.now + .seconds(20)
-    while (try? Measurement.output(["curl", "-sf", server.origin + "/readyz"])) == nil {
+    while (try? Measurement.output(["curl", "-skf", server.origin + "/readyz"])) == nil {
       guard ContinuousClock.now < deadline else {
         server.stop()
         throw Measurement.Failed(description: "renderhost does not get ready: see \(log)")

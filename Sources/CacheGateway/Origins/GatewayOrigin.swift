@@ -111,7 +111,7 @@ package struct GatewayOrigin: Sendable {
       let result = GatewayResult(loaded)
       record.answered(result)
       sender.note?.change { $0["cache"] = result.rawValue }
-      GatewayReplay.offer(loaded, to: request) { [record] in record.answered(result, replay: $0) }
+      GatewayReplay.offer(loaded, to: request, in: sender.replay) { [record] in record.answered(result, replay: $0) }
       var response = response(loaded, to: request, result, sender.disconnection)
       // RFC 9112 §9.3: the unread rest of a body would be taken for the next request.
       if body?.isWhole == false { response.headers[.connection] = "close" }

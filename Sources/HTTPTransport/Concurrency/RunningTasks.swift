@@ -48,6 +48,11 @@ package final class RunningTasks: Sendable {
   /// Cancels all tasks, and returns when the last of them has ended.
   package func shutDown() async {
     cancel()
+    await finish()
+  }
+
+  /// Returns when the last task has ended.
+  package func finish() async {
     while let task = state.withLock({ $0.tasks.values.first }) { await task.end() }
   }
 }

@@ -37,12 +37,14 @@ struct ServingRoutes: Sendable {
   /// - Parameter lookup: receives the path after the route's first folder, and the release that is served.
   private func add(_ path: RouterPath, to router: some RouterMethods<HostRequestContext>, lookup: @escaping Lookup) {
     for method in [HTTPRequest.Method.get, .head] {
-      router.on(path, method: method) { request, _ in await answer(request.head, lookup) }
+      router.on(path, method: method) { request, context in
+        await answer(request.head, context.replay, lookup)
+      }
     }
     router.on(path, method: .options) { _, _ in ServedFields.preflight }
   }
 
-  private func answer(_ request: HTTPRequest, _ lookup: Lookup) async -> Response {
+  private func answer(_ request: HTTPRequest, _ replay: ReplayContext?, _ lookup: Lookup) async -> Response {
     do {
       let generation = feed.generation
       guard let release = feed.current else { throw ServedError.noRelease }
@@ -65,13 +67,13 @@ struct ServingRoutes: Sendable {
         modified: found.modified.flatMap { $0 < now ? $0 : nil })
       // Within the second of its modification a response has no date yet and must not be recorded.
       if found.modified.map({ $0 < now }) ?? true {
-        ReplayContext.current?.allow { [feed] in feed.generation == generation }
+        replay?.allow { [feed] in feed.generation == generation }
       }
       let response = answer.response(to: request, now: now)
       if request.method == .get, let saved = answer.saved(by: response, size: found.content.digests.size) {
         let counter = metrics.savedBytes(saved.how)
         counter.increment(by: saved.bytes)
-        ReplayContext.current?.onReplay { _ in counter.increment(by: saved.bytes) }
+        replay?.onReplay { _ in counter.increment(by: saved.bytes) }
       }
       return response
     } catch let error as ServedError {

@@ -33,7 +33,7 @@ package enum SettingsCheck {
       }
     }
     if let certificate = settings.certificate, let key = settings.privateKey {
-      do { _ = try TLSFiles(certificate: certificate, privateKey: key).configuration() } catch {
+      do { _ = try TLSFiles(certificate: certificate, privateKey: key).context() } catch {
         problems.append("\(error)")
       }
     }

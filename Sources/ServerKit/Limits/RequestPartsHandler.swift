@@ -19,6 +19,7 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
   private static let linger = TimeAmount.seconds(2)
 
   private let bodyTime: TimeAmount
+  private let idleTime: Duration
   private let bodyLimit: Int
   private let metrics: HostMetrics
   /// The header fields of this server's own responses.
@@ -40,7 +41,8 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
   /// - Parameter ownFields: the fields that are added to responses without them.
   init(limits: ServerSettings.Limits, metrics: HostMetrics, ownFields: HTTPFields = [:]) {
-    (bodyTime, bodyLimit, self.metrics) = (TimeAmount(limits.bodyTime), limits.body, metrics)
+    (bodyTime, idleTime) = (TimeAmount(limits.bodyTime), limits.idle)
+    (bodyLimit, self.metrics) = (limits.body, metrics)
     self.ownFields = ownFields
   }
 
@@ -50,11 +52,15 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
     let pipeline = (isStream ? context.channel.parent?.pipeline : context.pipeline)?.syncOperations
     connection = try? pipeline?.handler(type: ConnectionHandler.self)
     guard !isStream else { return }
-    replay = try? pipeline?.handler(type: ResponseReplayHandler.self)
     connection?.awaitHead()
     if let pipeline, let decoder = try? pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self) {
       // They are nearer to the decoder than this handler and so are added after it.
       try? pipeline.addHandlers([RequestHeadHandler(), LastRequestHandler()], position: .after(decoder))
+      if let connection, let encoder = try? pipeline.handler(type: HTTPResponseEncoder.self) {
+        let replay = ResponseReplayHandler(connection, idle: idleTime)
+        try? pipeline.addHandler(replay, position: .before(encoder))
+        self.replay = replay
+      }
       try? RequestBytesHandler.add(to: pipeline)
     }
   }

@@ -44,7 +44,7 @@ package struct AccessLogMiddleware: RouterMiddleware {
       logger.log(level: level, "Answered", metadata: metadata)
     }
     response.whenDone { bytes, isAborted in log(bytes, isAborted, start, address, logger) }
-    ReplayContext.current?.onReplay { event in
+    context.replay?.onReplay { event in
       var logger = logger
       logger[metadataKey: RequestIDMiddleware.logKey] = .string(event.requestID)
       log(event.bodyBytes, false, event.started, event.address, logger)

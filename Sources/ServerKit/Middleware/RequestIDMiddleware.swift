@@ -16,7 +16,7 @@ package struct RequestIDMiddleware: RouterMiddleware {
     _ request: Request, context: Context, next: (Request, Context) async throws -> Response
   ) async throws -> Response {
     let given = Self.sane(request.headers[.requestID])
-    if given != nil { ReplayContext.current?.forbid() }
+    if given != nil { context.replay?.forbid() }
     let id = given ?? RequestID.next()
     var context = context
     context.logger[metadataKey: Self.logKey] = .string(id)

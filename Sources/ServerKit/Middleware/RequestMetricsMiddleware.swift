@@ -45,7 +45,7 @@ package final class RequestMetricsMiddleware: RouterMiddleware {
         metrics.inFlight.decrement()
         record(since: start)
       }
-      ReplayContext.current?.onReplay { record(since: $0.started) }
+      context.replay?.onReplay { record(since: $0.started) }
       return response
     } catch {
       metrics.inFlight.decrement()

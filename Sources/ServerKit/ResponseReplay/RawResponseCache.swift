@@ -1,7 +1,9 @@
 import HTTPTransport
 import NIOCore
+import NIOHPACK
 
-/// Recorded responses, by the bytes of the request heads that they answered.
+/// Recorded responses, by the bytes of the request heads that they answered: of HTTP/1 as they came, of HTTP/2 the
+/// fields.
 ///
 /// The response of a served file depends only on the request's head and the release; that of a stored gateway response
 /// only on the head and the time. An identical head gets the recorded bytes, without parsing, deciding and encoding
@@ -26,6 +28,22 @@ package final class RawResponseCache: Sendable {
   package func remember(_ answer: RecordedResponse, for head: ByteBuffer) {
     // A copy of these bytes alone: the received bytes are part of a larger buffer.
     answers.insert(answer, for: ByteBuffer(bytes: head.readableBytesView), cost: head.readableBytes + answer.size)
+  }
+
+  /// The fields of a request of HTTP/2 as bytes, which equal no head of HTTP/1; `nil` if its response is not worth
+  /// remembering.
+  static func key(of head: HPACKHeaders) -> ByteBuffer? {
+    guard let method = head.first(name: ":method"), method == "GET" || method == "HEAD" else { return nil }
+    var key = ByteBuffer()
+    key.reserveCapacity(512)
+    for (name, value, _) in head {
+      for text in [name, value] {
+        key.writeInteger(UInt32(truncatingIfNeeded: text.utf8.count))
+        key.writeString(text)
+      }
+      guard key.readableBytes <= headLimit else { return nil }
+    }
+    return key
   }
 
   /// Returns `true` if these bytes are exactly one HTTP/1.1 request without a body, whose response is worth

@@ -1,21 +1,12 @@
 import NIOCore
 
-/// The head of a recorded response, split where each replay inserts new values.
+/// The head of a recorded response of HTTP/1, split where each replay inserts new values.
 struct RawResponseHead: Sendable {
   private enum Piece: Sendable {
     case text(Range<Int>)
     case date
     case requestID
-    /// A number of seconds that grows or falls by one each second.
-    case seconds(Int64, step: Int64)
-  }
-
-  /// The values that each replay renews.
-  struct Renewed {
-    let date: String
-    let requestID: String
-    /// The seconds since the first response.
-    let age: Int64
+    case seconds(RenewedValues.Seconds)
   }
 
   private let bytes: ByteBuffer
@@ -40,12 +31,13 @@ struct RawResponseHead: Sendable {
       guard let date = fields["date"] else { return nil }
       places.append((date, .date))
     case .age:
-      guard let age = fields["age"], let seconds = Self.number(bytes[age]), seconds.end == age.upperBound else {
+      guard let age = fields["age"], let seconds = RenewedValues.number(bytes[age]), seconds.end == age.upperBound
+      else {
         return nil
       }
-      places.append((age, .seconds(seconds.value, step: 1)))
-      if let left = fields["cache-status"].flatMap({ Self.timeToLive(bytes[$0]) }) {
-        places.append((left.range, .seconds(left.value, step: -1)))
+      places.append((age, .seconds(.init(first: seconds.value, step: 1))))
+      if let left = fields["cache-status"].flatMap({ RenewedValues.timeToLive(bytes[$0]) }) {
+        places.append((left.range, .seconds(.init(first: left.value, step: -1))))
       }
     }
     var pieces: [Piece] = []
@@ -58,14 +50,14 @@ struct RawResponseHead: Sendable {
     self.bytes = ByteBuffer(bytes: bytes)
   }
 
-  func write(_ renewed: Renewed, to buffer: inout ByteBuffer) {
+  func write(_ renewed: RenewedValues, to buffer: inout ByteBuffer) {
     bytes.withUnsafeReadableBytes { bytes in
       for piece in pieces {
         switch piece {
         case .text(let range): buffer.writeBytes(UnsafeRawBufferPointer(rebasing: bytes[range]))
         case .date: buffer.writeString(renewed.date)
         case .requestID: buffer.writeString(renewed.requestID)
-        case .seconds(let first, let step): buffer.writeString(String(first &+ step &* renewed.age))
+        case .seconds(let seconds): buffer.writeString(seconds.text(renewed))
         }
       }
     }
@@ -86,20 +78,5 @@ struct RawResponseHead: Sendable {
       start = index + 1
     }
     return fields
-  }
-
-  /// Reads the number at the start of the bytes.
-  private static func number(_ bytes: ArraySlice<UInt8>) -> (value: Int64, end: Int)? {
-    let digits = bytes.prefix { (0x30...0x39).contains($0) }
-    return Int64(String(decoding: digits, as: UTF8.self)).map { ($0, digits.endIndex) }
-  }
-
-  /// The remaining lifetime, as the cache nearest to the client gives it. RFC 9211 §2.4.
-  private static func timeToLive(_ status: ArraySlice<UInt8>) -> (value: Int64, range: Range<Int>)? {
-    let mark = Array("; ttl=".utf8)
-    let starts = status.indices.dropLast(mark.count).reversed()
-    guard let start = starts.first(where: { status[$0...].starts(with: mark) }) else { return nil }
-    let first = start + mark.count
-    return number(status[first...]).map { ($0.value, first..<$0.end) }
   }
 }

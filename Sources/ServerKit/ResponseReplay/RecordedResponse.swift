@@ -1,4 +1,5 @@
 import NIOCore
+import NIOHPACK
 
 /// A response as it was written, to be replayed.
 package struct RecordedResponse: Sendable {
@@ -11,7 +12,12 @@ package struct RecordedResponse: Sendable {
     package let address: String
   }
 
-  private let head: RawResponseHead
+  private enum Head {
+    case bytes(RawResponseHead)
+    case fields(RecordedStreamHead)
+  }
+
+  private let head: Head
   private let body: ByteBuffer
   /// The seconds by which the response has aged; `nil` if it must not be replayed.
   package let age: @Sendable () -> Int64?
@@ -22,32 +28,55 @@ package struct RecordedResponse: Sendable {
   private static let copied = 4 << 10
 
   /// The memory of the response in bytes, with its notes.
-  package var size: Int { head.size + body.readableBytes + 2048 }
+  package let size: Int
 
+  /// A response of HTTP/1.
+  ///
   /// - Parameter answer: the bytes of a whole response, in the buffers that were written.
   /// - Returns: `nil` if the response cannot be replayed.
   package init?(_ answer: [ByteBuffer], _ offer: ReplayOffer) {
     guard let head = answer.first.flatMap({ RawResponseHead($0, offer.renewal) }) else { return nil }
+    self.init(.bytes(head), size: head.size, Array(answer.dropFirst()), offer)
+  }
+
+  /// A response of HTTP/2.
+  ///
+  /// - Returns: `nil` if the response cannot be replayed.
+  init?(_ head: HPACKHeaders, _ body: [ByteBuffer], _ offer: ReplayOffer) {
+    guard let head = RecordedStreamHead(head, offer.renewal) else { return nil }
+    self.init(.fields(head), size: head.size, body, offer)
+  }
+
+  private init(_ head: Head, size: Int, _ parts: [ByteBuffer], _ offer: ReplayOffer) {
     self.head = head
-    let bodies = answer.dropFirst().filter { $0.readableBytes > 0 }
+    let bodies = parts.filter { $0.readableBytes > 0 }
     if bodies.count == 1, let only = bodies.first, only.storageCapacity <= 2 * only.readableBytes + Self.copied {
       body = only
     } else {
       // A slice would keep the whole buffer that it belongs to.
       body = ByteBuffer(bodies.map(\.readableBytesView).joined())
     }
+    self.size = size + body.readableBytes + 2048
     age = offer.age
     notes = offer.notes
   }
 
-  /// Returns the bytes to write: the head, and the body unless it was copied after the head.
-  func buffers(_ renewed: RawResponseHead.Renewed, _ allocator: ByteBufferAllocator) -> (ByteBuffer, ByteBuffer?) {
+  /// Returns the bytes to write: the head, and the body unless it was copied after the head; `nil` for a response of
+  /// HTTP/2.
+  func buffers(_ renewed: RenewedValues, _ allocator: ByteBufferAllocator) -> (ByteBuffer, ByteBuffer?)? {
+    guard case .bytes(let head) = head else { return nil }
     let isCopied = body.readableBytes <= Self.copied
     var buffer = allocator.buffer(capacity: head.size + 64 + (isCopied ? body.readableBytes : 0))
     head.write(renewed, to: &buffer)
     guard isCopied else { return (buffer, body) }
     buffer.writeImmutableBuffer(body)
     return (buffer, nil)
+  }
+
+  /// Returns the fields and the body to write; `nil` for a response of HTTP/1.
+  func frames(_ renewed: RenewedValues) -> (HPACKHeaders, ByteBuffer)? {
+    guard case .fields(let head) = head else { return nil }
+    return (head.headers(renewed), body)
   }
 
   package func note(_ requestID: String, from address: String, since started: ContinuousClock.Instant) {

@@ -18,11 +18,8 @@ package struct ReplayOffer: Sendable {
 
 /// Collects the statements of routes and middleware about replaying the current response.
 ///
-/// There is one instance for each connection with recorded responses; its requests are sequential.
+/// There is one instance for each connection of HTTP/1, whose requests are sequential, and for each stream of HTTP/2.
 package final class ReplayContext: Sendable {
-  /// `nil` on connections whose responses are not recorded.
-  @TaskLocal package static var current: ReplayContext?
-
   private struct State {
     var offer: ReplayOffer?
     var notes: [@Sendable (RecordedResponse.ReplayEvent) -> Void] = []

@@ -1,5 +1,3 @@
-import Foundation
-import HTTPCaching
 import NIOCore
 
 /// Answers known request heads with recorded bytes before HTTP's decoder sees them, and records the responses to
@@ -30,21 +28,22 @@ final class ResponseReplayHandler: ChannelDuplexHandler, RemovableChannelHandler
   }
 
   let replayContext = ReplayContext()
-  private let memory: RawResponseCache
   private let connection: ConnectionHandler
   /// The handler that closes idle connections sees only requests that are not replayed; this is the longest time
   /// between two of them.
   private let longWayEvery: Duration
   private var lastLongWay = ContinuousClock.now
   private var state = State.idle
-  private var date = (second: 0, text: "")
-  /// The address of the client.
-  private let address: String
 
-  init(memory: RawResponseCache, connection: ConnectionHandler, address: String, idle: Duration) {
-    (self.memory, self.connection, self.address) = (memory, connection, address)
+  private var replays: ConnectionReplays { connection.replays }
+
+  /// - Parameter idle: the time after which an idle connection is closed.
+  init(_ connection: ConnectionHandler, idle: Duration) {
+    self.connection = connection
     longWayEvery = idle / 4
   }
+
+  func handlerAdded(context: ChannelHandlerContext) { replays.add(replayContext, of: context.channel) }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     if case .lost = state { return context.fireChannelRead(data) }
@@ -59,7 +58,7 @@ final class ResponseReplayHandler: ChannelDuplexHandler, RemovableChannelHandler
       return context.fireChannelRead(data)
     }
     let now = ContinuousClock.now
-    if now - lastLongWay < longWayEvery, context.channel.isWritable, let known = memory.answer(to: bytes) {
+    if now - lastLongWay < longWayEvery, context.channel.isWritable, let known = replays.memory.answer(to: bytes) {
       return give(known.answer, age: known.age, since: now, context)
     }
     lastLongWay = now
@@ -93,7 +92,7 @@ final class ResponseReplayHandler: ChannelDuplexHandler, RemovableChannelHandler
     }
     state = isNext ? .idle : .lost
     guard isNext, let recording, let offer, let answer = RecordedResponse(recording.answer, offer) else { return }
-    memory.remember(answer, for: recording.head)
+    replays.memory.remember(answer, for: recording.head)
   }
 
   private func give(
@@ -101,19 +100,12 @@ final class ResponseReplayHandler: ChannelDuplexHandler, RemovableChannelHandler
   ) {
     connection.headArrived()
     connection.awaitHead()
-    let id = RequestID.next()
-    let renewed = RawResponseHead.Renewed(date: currentDate(), requestID: id, age: age)
-    let (head, body) = answer.buffers(renewed, context.channel.allocator)
+    let renewed = replays.renewed(age: age)
+    guard let (head, body) = answer.buffers(renewed, context.channel.allocator) else { return }
     context.write(wrapOutboundOut(.byteBuffer(head)), promise: nil)
     if let body { context.write(wrapOutboundOut(.byteBuffer(body)), promise: nil) }
     // The counters are updated before the client can ask for them.
-    answer.note(id, from: address, since: started)
+    answer.note(renewed.requestID, from: replays.address, since: started)
     context.flush()
-  }
-
-  private func currentDate() -> String {
-    let second = time(nil)
-    if second != date.second { date = (second, HTTPDate(secondsSinceEpoch: Int64(second)).description) }
-    return date.text
   }
 }

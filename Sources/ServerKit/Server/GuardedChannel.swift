@@ -8,8 +8,7 @@ import NIOCore
 struct GuardedChannel<Base: ServerChildChannel>: ServerChildChannel {
   typealias Value = Base.Value
 
-  /// The current set-up, which a new certificate replaces.
-  let base: @Sendable () -> Base
+  let base: Base
   let isPlain: Bool
   let limits: ServerSettings.Limits
   let connections: ConnectionRegister
@@ -24,12 +23,12 @@ struct GuardedChannel<Base: ServerChildChannel>: ServerChildChannel {
     } catch {
       return channel.eventLoop.makeFailedFuture(error)
     }
-    return base().setup(channel: channel, logger: logger)
+    return base.setup(channel: channel, logger: logger)
   }
 
   func handle(value: Value, logger: Logger) async {
-    let handler = try? await value.channel.pipeline.handler(type: ResponseReplayHandler.self).map(\.replayContext).get()
-    await ReplayContext.$current.withValue(handler) { await base().handle(value: value, logger: logger) }
+    let replays = try? await value.channel.pipeline.handler(type: ConnectionHandler.self).map(\.replays).get()
+    await ConnectionReplays.$current.withValue(replays) { await base.handle(value: value, logger: logger) }
   }
 
   private func guardConnection(_ channel: any Channel, _ logger: Logger) throws {
@@ -49,11 +48,8 @@ struct GuardedChannel<Base: ServerChildChannel>: ServerChildChannel {
     }
     // The buffer of each connection for a slow client.
     try channel.syncOptions?.setOption(.writeBufferWaterMark, value: .init(low: 16 << 10, high: 32 << 10))
-    let handler = ConnectionHandler(limits: limits, isPlain: isPlain)
-    try channel.pipeline.syncOperations.addHandler(handler)
-    // Under TLS, Hummingbird adds the HTTP handlers later.
-    guard isPlain else { return }
+    let replays = ConnectionReplays(memory: memory, address: address)
     try channel.pipeline.syncOperations.addHandler(
-      ResponseReplayHandler(memory: memory, connection: handler, address: address, idle: limits.idle))
+      ConnectionHandler(limits: limits, isPlain: isPlain, replays: replays))
   }
 }

@@ -1,6 +1,5 @@
 import HTTPTypes
 import HummingbirdCore
-import HummingbirdHTTP2
 import NIOCore
 
 extension HTTPServerBuilder {
@@ -8,7 +7,7 @@ extension HTTPServerBuilder {
   ///
   /// - Parameters:
   ///   - tls: `nil` for a server without TLS.
-  ///   - memory: the recorded responses for connections without TLS.
+  ///   - memory: the recorded responses.
   ///   - ownFields: the fields of this server's own responses.
   ///   - handlers: makes the handlers after those of HTTP, for each connection or each stream of HTTP/2.
   package static func guarded(
@@ -27,13 +26,12 @@ extension HTTPServerBuilder {
       guard let tls else {
         let channel = HTTP1Channel(responder: responder, configuration: http1)
         return GuardedChannel(
-          base: { channel }, isPlain: true, limits: limits, connections: connections, metrics: metrics, memory: memory,
+          base: channel, isPlain: true, limits: limits, connections: connections, metrics: metrics, memory: memory,
           ownFields: ownFields)
       }
-      let http2 = HTTP2ChannelConfiguration(
-        idleTimeout: limits.idle, gracefulCloseTimeout: .seconds(5), streamConfiguration: http1)
+      let channel = SecureChannel(tls, HTTP1Channel(responder: responder, configuration: http1), idle: limits.idle)
       return GuardedChannel(
-        base: try tls.channel(http2, responder), isPlain: false, limits: limits, connections: connections,
+        base: channel, isPlain: false, limits: limits, connections: connections,
         metrics: metrics, memory: memory, ownFields: ownFields)
     }
   }

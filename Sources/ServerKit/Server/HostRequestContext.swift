@@ -15,6 +15,9 @@ package struct HostRequestContext: RequestContext, RemoteAddressRequestContext {
   /// The bytes that the client sends over a web socket through the gateway; `nil` for other requests.
   package let socketBytes: BytePipe?
 
+  /// Takes the statements about replaying the response; `nil` on channels whose responses are not recorded.
+  package let replay: ReplayContext?
+
   /// The key by which clients take turns: all clients of one address share one.
   package var client: String { remoteAddress?.ipAddress ?? "" }
 
@@ -28,6 +31,7 @@ package struct HostRequestContext: RequestContext, RemoteAddressRequestContext {
     self.version = version
     coreContext = .init(source: source)
     channel = source.channel
+    replay = ConnectionReplays.current?.context(of: source.channel)
     remoteAddress = source.channel.remoteAddress
   }
 

@@ -15,7 +15,7 @@ package struct TLSFiles: Sendable {
   /// Reads both files and checks that they belong together.
   ///
   /// - Throws: ``TLSFilesError``.
-  package func configuration() throws -> TLSConfiguration {
+  package func context() throws -> NIOSSLContext {
     let chain: [NIOSSLCertificate]
     do { chain = try NIOSSLCertificate.fromPEMFile(certificate) } catch {
       throw TLSFilesError(flag: "--tls-cert", file: certificate, reason: "is not a PEM file with a certificate")
@@ -31,10 +31,10 @@ package struct TLSFiles: Sendable {
       certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
     // RFC 8996: TLS 1.0 and 1.1 must not be used.
     configuration.minimumTLSVersion = .tlsv12
-    do { _ = try NIOSSLContext(configuration: configuration) } catch {
+    configuration.applicationProtocols = SecureChannel.protocols
+    do { return try NIOSSLContext(configuration: configuration) } catch {
       throw TLSFilesError(flag: "--tls-key", file: privateKey, reason: "does not belong to \(certificate)")
     }
-    return configuration
   }
 }
 

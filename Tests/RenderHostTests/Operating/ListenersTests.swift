@@ -17,8 +17,8 @@ struct ListenersTests {
   /// A route of each kind that the daemon adds to the server's own.
   private static func add(to routes: ListenerRoutes) {
     routes.add(.bundles) { router in
-      router.get("/manifest.json") { _, _ in
-        ReplayContext.current?.allow { true }
+      router.get("/manifest.json") { _, context in
+        context.replay?.allow { true }
         return "the manifest"
       }
     }

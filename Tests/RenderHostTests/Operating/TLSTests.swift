@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTransport
 import PageTesting
 import TestServers
 import TestSupport
@@ -54,6 +55,44 @@ struct TLSTests {
       "curl", "-sk", "--http2", "-w", " %{http_code}", "--data-binary", "@\(body)", url + "healthz")
     #expect(large.output.contains("413"), "\(large)")
     try await host.stop()
+  }
+
+  @Test("a connection of HTTP/2 without requests is closed after the idle time")
+  func idleHTTP2() async throws {
+    let folder = try TemporaryDirectory()
+    var settings = settings(try await certificate("one", in: folder))
+    settings.limits.idle = .seconds(1)
+    let host = try await LiveHost(settings)
+    let input = Pipe()
+    let client = try RunningProgram(
+      "openssl", ["s_client", "-quiet", "-alpn", "h2", "-connect", "127.0.0.1:\(host.port)"], input: .pipe(input))
+    // The preface, empty settings, and a GET of /. RFC 9113 §3.4, §6.2.
+    let preface = Data("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + Data([0, 0, 0, 4, 0, 0, 0, 0, 0])
+    let request = Data([0, 0, 6, 1, 5, 0, 0, 0, 1, 0x82, 0x87, 0x84, 0x41, 1, 0x68])
+    try input.fileHandleForWriting.write(contentsOf: preface + request)
+    _ = try await client.result(within: .seconds(30))
+    try await host.stop()
+  }
+
+  @Test("a request of HTTP/2 that is under way is answered when the server stops")
+  func stoppedHTTP2() async throws {
+    let folder = try TemporaryDirectory()
+    let (isAsked, mayAnswer) = (Signal(), Signal())
+    let host = try await LiveHost(settings(try await certificate("one", in: folder))) { router in
+      router.get("/slow") { _, _ in
+        isAsked.send()
+        await mayAnswer.wait(beyond: 0)
+        return "answered"
+      }
+    }
+    let client = try Tool.start("curl", ["-sk", "--http2", "https://127.0.0.1:\(host.port)/slow"])
+    await isAsked.wait(beyond: 0)
+    async let stopped: Void = host.stop()
+    try await eventually("it listens no more") { (try? RawClient(port: host.port)) == nil }
+    mayAnswer.send()
+    let result = try await client.result(within: .seconds(30))
+    #expect(result.output == "answered", "\(result)")
+    try await stopped
   }
 
   @Test("a new certificate is loaded without dropping connections")

@@ -41,7 +41,8 @@ struct RawResponseCacheTests {
     let head = "HTTP/1.1 200 OK\r\nETag: \"a\"\r\n\(Self.fields)Vary: Date\r\n\r\n"
     let body = [ByteBuffer(string: "abc"), ByteBuffer(string: "def")]
     let answer = try #require(RecordedResponse([ByteBuffer(string: head)] + body, offer))
-    let (buffer, rest) = answer.buffers(.init(date: "DATE", requestID: "ID", age: 0), ByteBufferAllocator())
+    let (buffer, rest) = try #require(
+      answer.buffers(.init(date: "DATE", requestID: "ID", age: 0), ByteBufferAllocator()))
     #expect(rest == nil)
     #expect(
       String(buffer: buffer)

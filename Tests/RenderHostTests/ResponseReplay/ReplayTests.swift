@@ -16,16 +16,16 @@ struct ReplayTests {
     let isCurrent = Atomic<Bool>(true)
 
     func add(to router: Router<HostRequestContext>) {
-      router.get("/known") { request, _ in
+      router.get("/known") { request, context in
         for try await _ in request.body {}
         let number = self.asked.add(1, ordering: .relaxed).newValue
-        ReplayContext.current?.allow { self.isCurrent.load(ordering: .relaxed) }
+        context.replay?.allow { self.isCurrent.load(ordering: .relaxed) }
         return "answer \(number)."
       }
       router.get("/other") { _, _ in "answer \(self.asked.add(1, ordering: .relaxed).newValue)." }
-      router.get("/large") { _, _ in
+      router.get("/large") { _, context in
         let number = self.asked.add(1, ordering: .relaxed).newValue
-        ReplayContext.current?.allow { true }
+        context.replay?.allow { true }
         return "answer \(number). \(String(repeating: "x", count: 100_000))END"
       }
     }

@@ -1,0 +1,110 @@
+import NIOCore
+import NIOHTTP2
+
+/// Closes a connection of HTTP/2 that has had no request for a while, or that the server ends: it tells the client that
+/// no further requests are answered, and waits for those that are under way. RFC 9113 §6.8.
+///
+/// NIOHTTP2's handler for this purpose waits without a limit for a client that acknowledges nothing.
+final class IdleStreamsHandler: ChannelInboundHandler, RemovableChannelHandler {
+  typealias InboundIn = HTTP2Frame
+  typealias InboundOut = HTTP2Frame
+  typealias OutboundOut = HTTP2Frame
+
+  private enum Ending {
+    case none
+    /// The client was told; requests that it sent before it knew are answered until it acknowledges the ping.
+    case announced
+    /// No further requests are answered.
+    case final
+  }
+
+  /// The data of the ping that follows the announcement.
+  private static let ping = HTTP2PingData(withInteger: 0x7061_6765_6B69_7400)
+  /// The time for the acknowledgement, and then for the requests that are under way.
+  private static let patience = TimeAmount.seconds(5)
+
+  private let idle: TimeAmount
+  private var ending = Ending.none
+  private var openStreams = 0
+  private var lastStream = HTTP2StreamID.rootStream
+  private var timer: Scheduled<Void>?
+
+  init(idle: TimeAmount) { self.idle = idle }
+
+  func handlerAdded(context: ChannelHandlerContext) { awaitRequest(context) }
+
+  func handlerRemoved(context: ChannelHandlerContext) { timer?.cancel() }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    timer?.cancel()
+    context.fireChannelInactive()
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    if case .ping(Self.ping, ack: true) = unwrapInboundIn(data).payload, case .announced = ending {
+      ending = .final
+      send(.goAway(lastStreamID: lastStream, errorCode: .noError, opaqueData: nil), context)
+      context.flush()
+      if openStreams == 0 { context.close(promise: nil) } else { closeAfterPatience(context) }
+    }
+    context.fireChannelRead(data)
+  }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    switch event {
+    case let event as NIOHTTP2StreamCreatedEvent:
+      openStreams += 1
+      lastStream = max(lastStream, event.streamID)
+      if case .none = ending { timer?.cancel() }
+    case is StreamClosedEvent:
+      openStreams -= 1
+      if openStreams == 0 { allEnded(context) }
+    case is ChannelShouldQuiesceEvent: announceEnd(context)
+    case ChannelEvent.inputClosed: context.close(promise: nil)
+    default: break
+    }
+    context.fireUserInboundEventTriggered(event)
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+
+  private func allEnded(_ context: ChannelHandlerContext) {
+    switch ending {
+    case .none: awaitRequest(context)
+    case .announced: break
+    case .final:
+      // The stream counts as ended when its last bytes are written; whoever has written them flushes them next.
+      schedule(after: .zero, context) { $1.close(promise: nil) }
+    }
+  }
+
+  private func awaitRequest(_ context: ChannelHandlerContext) {
+    schedule(after: idle, context) { $0.announceEnd($1) }
+  }
+
+  private func announceEnd(_ context: ChannelHandlerContext) {
+    guard case .none = ending else { return }
+    ending = .announced
+    send(.goAway(lastStreamID: .maxID, errorCode: .noError, opaqueData: nil), context)
+    send(.ping(Self.ping, ack: false), context)
+    context.flush()
+    closeAfterPatience(context)
+  }
+
+  private func closeAfterPatience(_ context: ChannelHandlerContext) {
+    schedule(after: Self.patience, context) { $1.close(promise: nil) }
+  }
+
+  private func schedule(
+    after time: TimeAmount, _ context: ChannelHandlerContext,
+    _ action: @escaping @Sendable (IdleStreamsHandler, ChannelHandlerContext) -> Void
+  ) {
+    timer?.cancel()
+    let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+    timer = context.eventLoop.scheduleTask(in: time) { action(bound.value.0, bound.value.1) }
+  }
+
+  private func send(_ payload: HTTP2Frame.FramePayload, _ context: ChannelHandlerContext) {
+    context.write(wrapOutboundOut(HTTP2Frame(streamID: .rootStream, payload: payload)), promise: nil)
+  }
+}
