@@ -102,8 +102,7 @@ extension ActiveTransfer {
       for field in transfer.transfer.feed?.trailers ?? [:] {
         // libcurl frees the list.
         let line = "\(field.name.rawName): \(field.value)"
-        list.pointee = curl_slist_append(
-          list.pointee, line.fieldBytes(isPassedOn: transfer.request.addsNothing))
+        list.pointee = line.appended(to: list.pointee, isPassedOn: transfer.request.addsNothing)
       }
       return CURL_TRAILERFUNC_OK
     }
@@ -111,7 +110,7 @@ extension ActiveTransfer {
 
   private func setFields(userAgent: String) {
     for line in RequestLines.lines(for: request, userAgent: userAgent) {
-      fields = curl_slist_append(fields, line.fieldBytes(isPassedOn: request.addsNothing)) ?? fields
+      fields = line.appended(to: fields, isPassedOn: request.addsNothing) ?? fields
     }
     _ = pk_setopt_pointer(easy, CURLOPT_HTTPHEADER, fields)
   }

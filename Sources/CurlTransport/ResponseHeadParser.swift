@@ -35,10 +35,12 @@ struct ResponseHeadParser {
 
   init(isPassedOn: Bool = false) { self.isPassedOn = isPassedOn }
 
-  /// Converts a line to text. RFC 9110 §5.5: bytes beyond ASCII are opaque. ISO 8859-1 keeps each of them, and so does
+  /// Converts a line without its end to text. RFC 9110 §5.5: bytes beyond ASCII are opaque. ISO 8859-1 keeps each of them, and so does
   /// ``OpaqueText``, which also keeps UTF-8 readable.
   private func text(of line: UnsafeRawBufferPointer) -> String {
-    if isPassedOn { return OpaqueText.string(of: line) }
+    let end = line.lastIndex { $0 != UInt8(ascii: "\r") && $0 != UInt8(ascii: "\n") }.map { $0 + 1 } ?? 0
+    let line = UnsafeRawBufferPointer(rebasing: line[..<end])
+    if isPassedOn || line.allSatisfy({ $0 < 0x80 }) { return OpaqueText.string(of: line) }
     return String(String.UnicodeScalarView(line.lazy.map { UnicodeScalar($0) }))
   }
 
@@ -46,14 +48,14 @@ struct ResponseHeadParser {
   mutating func receive(_ line: UnsafeRawBufferPointer) throws(Fault) -> HTTPResponse? {
     size += line.count
     guard size <= Self.limit else { throw .tooLong }
-    let text = text(of: line).trimmed
+    let text = text(of: line)
     if isComplete {
       trailers.append(text)
       return nil
     }
     guard response != nil else {
       response = try Self.statusLine(text)
-      version = String(text.dropFirst(5).prefix { $0 != " " })
+      version = String(text.dropFirst(Self.protocolName.count).prefix { $0 != " " })
       return nil
     }
     guard text.isEmpty else {
@@ -77,20 +79,13 @@ struct ResponseHeadParser {
     return head
   }
 
+  private static let protocolName = "HTTP/"
+
   private static func statusLine(_ text: String) throws(Fault) -> HTTPResponse {
-    let words = text.split(separator: " ", maxSplits: 2)
-    guard words.count >= 2, words[0].hasPrefix("HTTP/"), words[1].utf8.count == 3, let code = Int(words[1]),
-      (100...999).contains(code)
+    let words = text.utf8.split(separator: UInt8(ascii: " "), maxSplits: 2)
+    guard words.count >= 2, words[0].starts(with: protocolName.utf8), words[1].count == 3,
+      let code = Int(Substring(words[1])), (100...999).contains(code)
     else { throw .badStatusLine }
     return HTTPResponse(status: .init(code: code))
-  }
-}
-
-extension String {
-  /// The text without the line's end.
-  fileprivate var trimmed: String {
-    var text = Substring(self)
-    while let last = text.unicodeScalars.last, last == "\r" || last == "\n" { text.unicodeScalars.removeLast() }
-    return String(text)
   }
 }

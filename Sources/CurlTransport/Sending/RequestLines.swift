@@ -1,3 +1,4 @@
+import CCurl
 import HTTPTransport
 import HTTPTypes
 
@@ -35,11 +36,22 @@ enum RequestLines {
 }
 
 extension String {
-  /// The bytes of a field's line on the wire: one byte for each character of ISO 8859-1, or UTF-8 if there are other
-  /// characters. If the line is passed on, its original bytes.
-  func fieldBytes(isPassedOn: Bool) -> [CChar] {
-    if isPassedOn { return OpaqueText.bytes(of: utf8).map(CChar.init(bitPattern:)) + [0] }
+  /// Appends a field's line to a list for libcurl: one byte for each character of ISO 8859-1, or UTF-8 if there are
+  /// other characters. If the line is passed on, its original bytes.
+  ///
+  /// - Returns: the list; `nil` if there is no memory.
+  func appended(
+    to list: UnsafeMutablePointer<curl_slist>?, isPassedOn: Bool
+  ) -> UnsafeMutablePointer<curl_slist>? {
+    // Most lines are ASCII.
+    if utf8.allSatisfy({ $0 < 0x80 }) { return curl_slist_append(list, self) }
+    let bytes = isPassedOn ? OpaqueText.bytes(of: utf8) : latin1 ?? Array(utf8)
+    return curl_slist_append(list, bytes.map(CChar.init(bitPattern:)) + [0])
+  }
+
+  /// The bytes in ISO 8859-1; `nil` if it does not have all characters.
+  private var latin1: [UInt8]? {
     let bytes = unicodeScalars.compactMap { UInt8(exactly: $0.value) }
-    return (bytes.count == unicodeScalars.count ? bytes : Array(utf8)).map(CChar.init(bitPattern:)) + [0]
+    return bytes.count == unicodeScalars.count ? bytes : nil
   }
 }

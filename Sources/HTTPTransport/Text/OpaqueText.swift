@@ -14,24 +14,29 @@ package enum OpaqueText {
   package static func text(
     of bytes: some Collection<UInt8>, isWhole: Bool = true
   ) -> (text: [UInt8], left: Int) {
+    reading(bytes) { text(in: $0, isWhole: isWhole) }
+  }
+
+  private static func text(in bytes: UnsafeBufferPointer<UInt8>, isWhole: Bool) -> (text: [UInt8], left: Int) {
     var text: [UInt8] = []
     text.reserveCapacity(bytes.count + 16)
-    var rest = bytes[...]
-    while let byte = rest.first {
+    var index = 0
+    while index < bytes.count {
+      let byte = bytes[index]
       if byte < 0x80 {
         text.append(byte)
-        rest = rest.dropFirst()
+        index += 1
         continue
       }
       let length = Self.length(of: byte)
-      let scalar = Array(rest.prefix(max(length, 1)))
+      let scalar = Array(bytes[index..<min(index + max(length, 1), bytes.count)])
       if !isWhole, scalar.count < length, isBeginning(scalar) { return (text, scalar.count) }
       if length > 0, scalar.count == length, String(validating: scalar, as: UTF8.self).map(isPlain) == true {
         text += scalar
-        rest = rest.dropFirst(length)
+        index += length
       } else {
         text += Array(String(escape(byte)).utf8)
-        rest = rest.dropFirst()
+        index += 1
       }
     }
     return (text, 0)
@@ -39,30 +44,47 @@ package enum OpaqueText {
 
   /// Converts bytes to a string.
   package static func string(of bytes: some Collection<UInt8>) -> String {
-    String(decoding: text(of: bytes).text, as: UTF8.self)
+    reading(bytes) { bytes in
+      // Most texts are ASCII.
+      bytes.allSatisfy { $0 < 0x80 }
+        ? String(decoding: bytes, as: UTF8.self) : String(decoding: text(in: bytes, isWhole: true).text, as: UTF8.self)
+    }
   }
 
   /// Converts text back to bytes.
   package static func bytes(of text: some Collection<UInt8>) -> [UInt8] {
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(text.count)
-    var rest = text[...]
-    while let byte = rest.first {
-      if byte == 0xF4, let escaped = escaped(rest.prefix(4)) {
-        bytes.append(escaped)
-        rest = rest.dropFirst(4)
-      } else {
-        bytes.append(byte)
-        rest = rest.dropFirst()
+    reading(text) { text in
+      guard text.contains(escapeStart) else { return Array(text) }
+      var bytes: [UInt8] = []
+      bytes.reserveCapacity(text.count)
+      var index = 0
+      while index < text.count {
+        if text[index] == escapeStart, let escaped = escaped(text[index..<min(index + 4, text.count)]) {
+          bytes.append(escaped)
+          index += 4
+        } else {
+          bytes.append(text[index])
+          index += 1
+        }
       }
+      return bytes
     }
-    return bytes
   }
+
+  /// Calls a function with the bytes in memory: each step through a collection of unknown type would cost calls.
+  private static func reading<Result>(
+    _ bytes: some Collection<UInt8>, _ body: (UnsafeBufferPointer<UInt8>) -> Result
+  ) -> Result {
+    bytes.withContiguousStorageIfAvailable(body) ?? Array(bytes).withUnsafeBufferPointer(body)
+  }
+
+  /// The first byte of every escape's UTF-8.
+  private static let escapeStart: UInt8 = 0xF4
 
   /// Returns `true` if a text contains bytes that are not UTF-8.
   package static func hasEscapes(_ text: String) -> Bool {
     // Most texts have no such byte.
-    text.utf8.contains(0xF4) && text.unicodeScalars.contains(where: isEscape)
+    text.utf8.contains(escapeStart) && text.unicodeScalars.contains(where: isEscape)
   }
 
   /// Converts each byte that is not UTF-8 to a letter of ISO 8859-1, for output that must be UTF-8.
@@ -87,7 +109,7 @@ package enum OpaqueText {
   private static func escaped(_ scalar: some Collection<UInt8>) -> UInt8? {
     // U+10FE80 is F4 8F BA 80, U+10FEFF is F4 8F BB BF.
     let bytes = Array(scalar)
-    guard bytes.count == 4, bytes[0] == 0xF4, bytes[1] == 0x8F, [0xBA, 0xBB].contains(bytes[2]),
+    guard bytes.count == 4, bytes[0] == escapeStart, bytes[1] == 0x8F, [0xBA, 0xBB].contains(bytes[2]),
       (0x80...0xBF).contains(bytes[3])
     else { return nil }
     return 0x80 | (bytes[2] & 1) << 6 | (bytes[3] & 0x3F)
