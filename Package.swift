@@ -177,6 +177,7 @@ let package = Package(
         .product(name: "Metrics", package: "swift-metrics", condition: tools),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "NIOHPACK", package: "swift-nio-http2", condition: tools),
         .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: tools),
         .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: tools),
         .product(name: "NIOHTTPTypesHTTP2", package: "swift-nio-extras", condition: tools),

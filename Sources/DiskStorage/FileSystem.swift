@@ -15,14 +15,21 @@ package enum FileSystem {
     of path: StorePath, _ body: (_ folder: CInt, _ name: String) throws -> Result
   ) throws -> Result {
     guard let name = path.names.last else { return try body(AT_FDCWD, path.string) }
-    var folder = try descriptor { Foundation.open(path.root.string, folderFlags) }
-    defer { Foundation.close(folder) }
-    if path.names.count > 1 {
-      let inner = try openBelow(folder, path.names.dropLast(), folderFlags | O_NOFOLLOW)
-      Foundation.close(folder)
-      folder = inner
+    return try inRoot(of: path) { root in
+      guard path.names.count > 1 else { return try body(root, name) }
+      let folder = try openBelow(root, path.names.dropLast(), folderFlags | O_NOFOLLOW)
+      defer { Foundation.close(folder) }
+      return try body(folder, name)
     }
-    return try body(folder, name)
+  }
+
+  /// Opens the root of a path, and calls the body with its descriptor.
+  ///
+  /// - Throws: `Errno`.
+  private static func inRoot<Result>(of path: StorePath, _ body: (_ root: CInt) throws -> Result) throws -> Result {
+    let root = try descriptor { Foundation.open(path.root.string, folderFlags) }
+    defer { Foundation.close(root) }
+    return try body(root)
   }
 
   /// Opens what lies below a folder; no link is followed if the flags have `O_NOFOLLOW`, and otherwise only one that is
@@ -160,9 +167,9 @@ package enum FileSystem {
     guard !path.names.isEmpty else {
       return FileDescriptor(rawValue: try descriptor { Foundation.open(path.string, flags, permissions) })
     }
-    let root = try descriptor { Foundation.open(path.root.string, folderFlags) }
-    defer { Foundation.close(root) }
-    return FileDescriptor(rawValue: try openBelow(root, path.names, flags, permissions: permissions))
+    return try inRoot(of: path) { root in
+      FileDescriptor(rawValue: try openBelow(root, path.names, flags, permissions: permissions))
+    }
   }
 
   /// Returns the bytes of a regular file; `nil` if it is larger than `limit`, or if there is no such file.

@@ -16,9 +16,7 @@ package enum Hex {
 
   /// Returns `nil` unless `text` has exactly `2 * count` hexadecimal digits, in either case.
   package static func decode(_ text: some StringProtocol, count: Int) -> [UInt8]? {
-    // Read through the protocol, each byte would cost a call.
-    text.utf8.withContiguousStorageIfAvailable { decode($0, count: count) }
-      ?? Array(text.utf8).withUnsafeBufferPointer { decode($0, count: count) }
+    text.utf8.withBytes { decode($0, count: count) }
   }
 
   private static func decode(_ utf8: UnsafeBufferPointer<UInt8>, count: Int) -> [UInt8]? {

@@ -14,7 +14,7 @@ package enum OpaqueText {
   package static func text(
     of bytes: some Collection<UInt8>, isWhole: Bool = true
   ) -> (text: [UInt8], left: Int) {
-    reading(bytes) { text(in: $0, isWhole: isWhole) }
+    bytes.withBytes { text(in: $0, isWhole: isWhole) }
   }
 
   private static func text(in bytes: UnsafeBufferPointer<UInt8>, isWhole: Bool) -> (text: [UInt8], left: Int) {
@@ -44,7 +44,7 @@ package enum OpaqueText {
 
   /// Converts bytes to a string.
   package static func string(of bytes: some Collection<UInt8>) -> String {
-    reading(bytes) { bytes in
+    bytes.withBytes { bytes in
       // Most texts are ASCII.
       bytes.allSatisfy { $0 < 0x80 }
         ? String(decoding: bytes, as: UTF8.self) : String(decoding: text(in: bytes, isWhole: true).text, as: UTF8.self)
@@ -53,7 +53,7 @@ package enum OpaqueText {
 
   /// Converts text back to bytes.
   package static func bytes(of text: some Collection<UInt8>) -> [UInt8] {
-    reading(text) { text in
+    text.withBytes { text in
       guard text.contains(escapeStart) else { return Array(text) }
       var bytes: [UInt8] = []
       bytes.reserveCapacity(text.count)
@@ -69,13 +69,6 @@ package enum OpaqueText {
       }
       return bytes
     }
-  }
-
-  /// Calls a function with the bytes in memory: each step through a collection of unknown type would cost calls.
-  private static func reading<Result>(
-    _ bytes: some Collection<UInt8>, _ body: (UnsafeBufferPointer<UInt8>) -> Result
-  ) -> Result {
-    bytes.withContiguousStorageIfAvailable(body) ?? Array(bytes).withUnsafeBufferPointer(body)
   }
 
   /// The first byte of every escape's UTF-8.

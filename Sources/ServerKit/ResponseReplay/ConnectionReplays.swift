@@ -3,8 +3,8 @@ import HTTPCaching
 import NIOCore
 import Synchronization
 
-/// What the replays of a connection share: the recorded responses, the client's address, and the context of each of its
-/// channels. HTTP/1 has one channel, HTTP/2 one for each stream.
+/// The recorded responses that a connection may replay, its client's address, and the replay context of each of its
+/// channels: HTTP/1 has one channel, HTTP/2 one for each stream.
 final class ConnectionReplays: Sendable {
   /// Those of the connection whose requests the task handles.
   @TaskLocal static var current: ConnectionReplays?
