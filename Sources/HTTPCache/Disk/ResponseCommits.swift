@@ -11,9 +11,15 @@ struct NewResponse: Sendable {
   /// The ids of the entries that it replaces.
   let replaced: Set<Int64>
 
-  /// The bytes of its files.
+  /// The bytes of its header and of its body.
   var size: Int64 { Int64(sealed.count) + spool.count }
-  var isInline: Bool { ResponseStore.isInline(spool.count) }
+
+  /// The bytes of its body, if they are short.
+  ///
+  /// - Throws: ``StoreError``.
+  func inlineBytes() throws -> [UInt8]? {
+    ResponseStore.isInline(spool.count) ? try spool.read(at: 0, upTo: Int(spool.count)) : nil
+  }
 }
 
 /// Responses that wait to be stored: those that come while the store is busy go into one transaction.

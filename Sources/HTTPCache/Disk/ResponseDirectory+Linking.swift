@@ -40,7 +40,7 @@ extension ResponseDirectory {
     for name in FileSystem.names(in: source) {
       let (from, to) = (source.appending(name), target.appending(name))
       if databases.contains(name) {
-        // One that is torn by a writer is made anew from the files.
+        // Of one that is torn by a writer what is kept is left.
         try? FileManager.default.copyItem(atPath: from.string, toPath: to.string)
         // The copy has the permissions of what may not be written.
         chmod(to.string, 0o600)

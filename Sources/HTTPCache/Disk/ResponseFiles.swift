@@ -3,7 +3,8 @@ import Foundation
 import HTTPTransport
 import SystemPackage
 
-/// The files of responses: `entries/ab/…`, one each, and `bodies/ab/…` for longer bytes, which several may share.
+/// The files of responses: `entries/ab/…`, one for each that is kept, and `bodies/ab/…` for longer bytes, which several
+/// may share.
 struct ResponseFiles: Sendable {
   let root: StorePath
   /// Bytes and names have reached the disk before anything else happens.
@@ -37,18 +38,6 @@ struct ResponseFiles: Sendable {
       ) { file in
         for part in parts { try FileSystem.writeAll(part, to: file, path: temporary) }
         if isDurable { try FileSystem.synchronise(file, path: temporary) }
-      }
-    }
-  }
-
-  /// Writes a file under a new name that no other task or process knows before this returns. After a crash, a sweep
-  /// removes the file.
-  func create(_ parts: [[UInt8]], at path: StorePath) throws {
-    if isDurable { return try write(parts, to: path) }
-    // Files that are made in one folder and moved to others crowd the part of the disk that is the first folder's.
-    try Self.makingFolders(for: path) {
-      try FileSystem.withFile(path, .writeOnly, options: [.create, .truncate], permissions: [.ownerReadWrite]) { file in
-        try FileSystem.writeAll(parts.reduce(into: []) { $0 += $1 }, to: file, path: path)
       }
     }
   }

@@ -65,12 +65,34 @@ final class ResponseIndex: Sendable {
 
   /// A number that others' changes alone change.
   func foreignChanges() -> Int64 {
-    let number = try? read { db in
-      try Int64.fetchOne(
-        db.cachedStatement(sql: "SELECT CASE WHEN writer = ? THEN before ELSE number END FROM change"),
-        arguments: [name])
+    (try? read { try foreignChanges($0) }) ?? 0
+  }
+
+  func foreignChanges(_ db: Database) throws -> Int64 {
+    let sql = "SELECT CASE WHEN writer = ? THEN before ELSE number END FROM change"
+    return try Int64.fetchOne(db.cachedStatement(sql: sql), arguments: [name]) ?? 0
+  }
+
+  /// Gives pages that hold nothing back to the file system, at most so many: a few milliseconds, for which nobody else
+  /// writes.
+  ///
+  /// - Returns: `true` if there are more.
+  func shrink(byPages limit: Int = 1_024) throws -> Bool {
+    try withPool { pool in
+      try pool.writeWithoutTransaction { db in
+        let before = try emptyPages(db).empty
+        try db.execute(sql: "PRAGMA incremental_vacuum(\(limit))")
+        let after = try emptyPages(db).empty
+        return after > 0 && after < before
+      }
     }
-    return (number ?? nil) ?? 0
+  }
+
+  /// The pages that hold nothing, and all pages.
+  func emptyPages(_ db: Database) throws -> (empty: Int, all: Int) {
+    (
+      try Int.fetchOne(db, sql: "PRAGMA freelist_count") ?? 0, try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0
+    )
   }
 
   /// Gives the pool, for work outside transactions.

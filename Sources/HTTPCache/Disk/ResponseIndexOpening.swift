@@ -32,12 +32,6 @@ struct ResponseIndexOpening {
     }
   }
 
-  private var configuration: Configuration {
-    var configuration = Configuration()
-    configuration.busyMode = .timeout(10)
-    return configuration
-  }
-
   private func openLocked() throws -> DatabasePool {
     if let found = FileSystem.status(directory.database), found.kind != .file {
       try putAside("damaged", "it is not a regular file")
@@ -47,11 +41,7 @@ struct ResponseIndexOpening {
       // SQLite would write to what a link in its place names.
       if let found = FileSystem.status(path), found.kind != .file { FileSystem.removeAll(path) }
     }
-    // Before SQLite makes it: its log gets the same permissions.
-    try FileSystem.withFile(directory.database, .writeOnly, options: .create, permissions: [.ownerReadWrite]) { file in
-      _ = fchmod(file.rawValue, 0o600)
-    }
-    var pool = try DatabasePool(path: directory.database.string, configuration: configuration)
+    var pool = try openPool()
     let found = try pool.read { db in
       // The first page says nothing of the others.
       _ = try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM sqlite_schema")
@@ -60,20 +50,41 @@ struct ResponseIndexOpening {
     if found > ResponseSchema.version {
       try pool.close()
       try putAside("newer", "format \(found), this PageKit knows \(ResponseSchema.version)")
-      pool = try DatabasePool(path: directory.database.string, configuration: configuration)
+      pool = try openPool()
     }
-    let isCurrent = try pool.read { try found == ResponseSchema.version && $0.tableExists("response") }
-    if isCurrent { return pool }
+    if try pool.read({ try $0.tableExists("response") }) {
+      if found == ResponseSchema.version { return pool }
+      logger.notice("the stored responses are of an older PageKit: those that are not kept are removed")
+      try pool.close()
+      for suffix in ["", "-wal", "-shm"] { FileSystem.remove(directory.database.extended(by: suffix)) }
+      pool = try openPool()
+    }
+    // Files that no index names.
+    let files = directory.files(isKept: false)
+    for folder in [files.entries, files.bodies] { FileSystem.removeAll(folder) }
+    try directory.create()
     try pool.write { db in
-      if try db.tableExists("response") {
-        try ResponseSchema.update(db, from: found)
-      } else {
-        try ResponseSchema.create(db)
-        let count = try ResponseRebuild(directory: directory).run(db)
-        if count > 0 { logger.notice("the index of responses was built anew from \(count) files") }
-      }
+      try ResponseSchema.create(db)
+      let count = try ResponseRebuild(directory: directory).run(db)
+      if count > 0 { logger.notice("the index of responses was built anew from \(count) files") }
     }
     return pool
+  }
+
+  private func openPool() throws -> DatabasePool {
+    // Before SQLite makes it: its log gets the same permissions.
+    try FileSystem.withFile(directory.database, .writeOnly, options: .create, permissions: [.ownerReadWrite]) { file in
+      _ = fchmod(file.rawValue, 0o600)
+    }
+    var configuration = Configuration()
+    configuration.busyMode = .timeout(10)
+    if FileSystem.status(directory.database)?.size == 0 {
+      // Before the database gets its first page: later this would only be a write.
+      configuration.prepareDatabase { db in
+        if !db.configuration.readonly { try db.execute(sql: "PRAGMA auto_vacuum = INCREMENTAL") }
+      }
+    }
+    return try DatabasePool(path: directory.database.string, configuration: configuration)
   }
 
   /// Takes the database out of the way. Only the last such is kept.

@@ -3,9 +3,9 @@ import Foundation
 import GRDB
 import HTTPCaching
 import HTTPTransport
-import SystemPackage
 
-/// Builds the index anew from what the files themselves say. What was changed since it was written is left out.
+/// Builds the index of what is kept anew from what the files themselves say. What was changed since it was written is
+/// left out.
 struct ResponseRebuild {
   let directory: ResponseDirectory
 
@@ -15,7 +15,6 @@ struct ResponseRebuild {
   private struct Found {
     let header: ResponseFileHeader
     let sealed: [UInt8]
-    let size: Int
 
     var entry: ResponseEntry { header.entry }
   }
@@ -29,45 +28,32 @@ struct ResponseRebuild {
   func run(_ db: Database) throws -> Int {
     var ids: Set<Int64> = []
     var places: Set<Place> = []
-    for isKept in [true, false] {
-      let files = directory.files(isKept: isKept)
-      var bodies: [SHA256Digest: Bool] = [:]
-      // What was replaced may still be there, where a process was killed.
-      let found = files.allEntries().compactMap { read($0, in: files, isKept: isKept) }
-        .sorted { $0.entry.storedAt > $1.entry.storedAt }
-      for found in found {
-        let entry = found.entry
-        guard !ids.contains(entry.id), !places.contains(Place(key: entry.key, vary: entry.head.vary)) else { continue }
-        if !found.header.isInline {
-          let isWhole = bodies[entry.digest] ?? ((try? StoredResponseBody(entry, in: files)) != nil)
-          bodies[entry.digest] = isWhole
-          guard isWhole else { continue }
-        }
-        try insert(found, db)
-        ids.insert(entry.id)
-        places.insert(Place(key: entry.key, vary: entry.head.vary))
-      }
+    let files = directory.files(isKept: true)
+    // What was replaced may still be there, where a process was killed.
+    let found = files.allEntries().compactMap { read($0, in: files) }
+      .sorted { $0.entry.storedAt > $1.entry.storedAt }
+    for found in found {
+      let entry = found.entry
+      guard !ids.contains(entry.id), !places.contains(Place(key: entry.key, vary: entry.head.vary)),
+        // Bytes that several share are read for each of them: what is kept is little.
+        let body = try? StoredResponseBody(entry, in: files)
+      else { continue }
+      let bytes = found.header.isInline ? try body.read(at: 0, upTo: Int(body.count)) : nil
+      let usedAt = Int64(exactly: (entry.storedAt * 1e6).rounded()) ?? 0
+      try ResponseRow.insert(db, entry, sealed: found.sealed, bytes: bytes, usedAt: usedAt)
+      try db.execute(sql: "INSERT OR IGNORE INTO kept (key) VALUES (?)", arguments: [entry.key.description])
+      ids.insert(entry.id)
+      places.insert(Place(key: entry.key, vary: entry.head.vary))
     }
     return ids.count
   }
 
-  private func insert(_ found: Found, _ db: Database) throws {
-    let entry = found.entry
-    let usedAt = Int64(exactly: (entry.storedAt * 1e6).rounded()) ?? 0
-    try ResponseRow.insert(
-      db, entry, sealed: found.sealed, fileSize: found.size, body: found.header.isInline ? nil : entry.digest,
-      usedAt: usedAt)
-    guard entry.isKept else { return }
-    try db.execute(sql: "INSERT OR IGNORE INTO kept (key) VALUES (?)", arguments: [entry.key.description])
-  }
-
-  /// Reads an entry's file; `nil` if it is not whole.
-  private func read(_ path: StorePath, in files: ResponseFiles, isKept: Bool) -> Found? {
+  /// Reads an entry's file; `nil` if its header is not whole.
+  private func read(_ path: StorePath, in files: ResponseFiles) -> Found? {
     guard let data = FileSystem.contents(of: path, upTo: Self.fileLimit, followsLink: files.hasLinks),
-      let sealed = ResponseFileHeader.open(data), let header = sealed.header(isKept: isKept),
+      let sealed = ResponseFileHeader.open(data), let header = sealed.header(isKept: true),
       files.entry(header.entry.id) == path
     else { return nil }
-    if header.isInline, (try? StoredResponseBody(header.entry, in: files)) == nil { return nil }
-    return Found(header: header, sealed: sealed.bytes, size: data.count)
+    return Found(header: header, sealed: sealed.bytes)
   }
 }

@@ -9,7 +9,7 @@ import HTTPTransport
 /// Nothing in a damaged database may end the process: every value is decoded with an error where it cannot be.
 struct ResponseRow {
   let entry: ResponseEntry
-  /// The shared file its bytes are in; `nil` if they are in its own.
+  /// The shared file its bytes are in; `nil` if they are in its own, or in the row.
   let body: SHA256Digest?
   /// Microseconds since 1970. It may be too early: ``ResponseUses``.
   let usedAt: Int64
@@ -50,25 +50,43 @@ struct ResponseRow {
     try fetch(db, where: "key = ?", [key.description]).filter { $0.entry.key == key }
   }
 
+  /// The bytes that the row of a response holds; `nil` if there is no such row, or its bytes are in a file.
+  ///
+  /// - Throws: ``StoredResponseBody/Damage`` if they are not those that were stored.
+  static func bytes(_ db: Database, of entry: ResponseEntry) throws -> [UInt8]? {
+    let found = try db.firstRow("SELECT bytes FROM response WHERE id = ?", [entry.id]) {
+      try $0.value("bytes") as Data?
+    }
+    // No bytes are NULL to SQLite.
+    guard let data = found, let bytes = data ?? (entry.head.extent.count == 0 ? Data() : nil) else { return nil }
+    return try StoredResponseBody.checked(Array(bytes), of: entry)
+  }
+
   // MARK: Changing
 
   /// Adds a response whose files are in place, or will be when the transaction ends.
   ///
-  /// - Parameter fileSize: of its own file.
+  /// - Parameters:
+  ///   - sealed: its header.
+  ///   - bytes: those of its body, if they are short.
   static func insert(
-    _ db: Database, _ entry: ResponseEntry, sealed: [UInt8], fileSize: Int, body: SHA256Digest?, usedAt: Int64
+    _ db: Database, _ entry: ResponseEntry, sealed: [UInt8], bytes: [UInt8]?, usedAt: Int64
   ) throws {
+    let size = sealed.count + (bytes?.count ?? 0)
+    let body = bytes == nil ? entry.digest : nil
+    // What is kept has files of its own for both.
+    let inRow = entry.isKept ? nil : bytes.map { Data($0) }
     try db.cachedStatement(
       sql: """
-        INSERT INTO response (id, key, front, fileSize, body, isKept, storedAt, usedAt, staleAt)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+        INSERT INTO response (id, key, front, size, body, isKept, storedAt, usedAt, staleAt, bytes)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """
     ).execute(arguments: [
-      entry.id, entry.key.description, Data(sealed), fileSize, body, entry.isKept, entry.storedAt, usedAt,
-      entry.head.staleAt,
+      entry.id, entry.key.description, Data(sealed), size, body, entry.isKept, entry.storedAt, usedAt,
+      entry.head.staleAt, inRow,
     ])
     try ResponseTags.insert(db, entry)
-    var added = Int64(fileSize)
+    var added = Int64(size)
     if let body {
       let size = entry.head.extent.count
       let entries = try Int.fetchOne(
@@ -83,24 +101,25 @@ struct ResponseRow {
   }
 
   /// Gives a response another front.
-  static func update(_ db: Database, _ entry: ResponseEntry, sealed: [UInt8], fileSize: Int) throws {
+  static func update(_ db: Database, _ entry: ResponseEntry, sealed: [UInt8], isInline: Bool) throws {
+    let size = sealed.count + (isInline ? Int(entry.head.extent.count) : 0)
     let former = try Int64.fetchOne(
-      db.cachedStatement(sql: "SELECT fileSize FROM response WHERE id = ?"), arguments: [entry.id])
-    try db.cachedStatement(sql: "UPDATE response SET front = ?, fileSize = ?, staleAt = ? WHERE id = ?")
-      .execute(arguments: [Data(sealed), fileSize, entry.head.staleAt, entry.id])
+      db.cachedStatement(sql: "SELECT size FROM response WHERE id = ?"), arguments: [entry.id])
+    try db.cachedStatement(sql: "UPDATE response SET front = ?, size = ?, staleAt = ? WHERE id = ?")
+      .execute(arguments: [Data(sealed), size, entry.head.staleAt, entry.id])
     try ResponseTags.replace(db, entry)
-    try addToTotal(db, isKept: entry.isKept, entries: 0, bytes: Int64(fileSize) &- (former ?? 0))
+    try addToTotal(db, isKept: entry.isKept, entries: 0, bytes: Int64(size) &- (former ?? 0))
   }
 
   /// Removes the response with this id.
   ///
-  /// - Returns: where its file is, and its shared body if no other entry has it; `nil` if there was no such entry.
+  /// - Returns: whether it was kept, and its shared body if no other entry has it; `nil` if there was no such entry.
   static func delete(_ db: Database, id: Int64) throws -> (isKept: Bool, endedBody: SHA256Digest?)? {
     let statement = try db.cachedStatement(
-      sql: "DELETE FROM response WHERE id = ? RETURNING isKept, body, fileSize")
+      sql: "DELETE FROM response WHERE id = ? RETURNING isKept, body, size")
     guard let found = try Row.fetchOne(statement, arguments: [id]) else { return nil }
     let isKept = try found.decode(Bool.self, forColumn: "isKept")
-    var removed = try found.decode(Int64.self, forColumn: "fileSize")
+    var removed = try found.decode(Int64.self, forColumn: "size")
     var endedBody: SHA256Digest?
     if let body = try found.decode(SHA256Digest?.self, forColumn: "body") {
       let left = try Row.fetchOne(

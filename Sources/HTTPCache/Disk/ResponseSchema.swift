@@ -1,10 +1,11 @@
 import GRDB
 
-/// The tables of `responses.sqlite`. All of it can be made anew from the files.
+/// The tables of `responses.sqlite`.
 enum ResponseSchema {
-  /// In `PRAGMA user_version`.
-  static let version = 3
+  /// In `PRAGMA user_version`. Of an older version only what is kept is taken over, from its files.
+  static let version = 4
 
+  /// - Parameter db: a database without tables.
   static func create(_ db: Database) throws {
     try db.execute(
       sql: """
@@ -12,12 +13,13 @@ enum ResponseSchema {
           id INTEGER PRIMARY KEY,
           key TEXT NOT NULL,
           front BLOB NOT NULL,
-          fileSize INTEGER NOT NULL,
+          size INTEGER NOT NULL,
           body BLOB,
           isKept INTEGER NOT NULL,
           storedAt REAL NOT NULL,
           usedAt INTEGER NOT NULL,
-          staleAt INTEGER NOT NULL);
+          staleAt INTEGER NOT NULL,
+          bytes BLOB);
         CREATE INDEX responseByKey ON response (key);
         CREATE INDEX responseByUse ON response (isKept, usedAt);
         CREATE TABLE body (
@@ -33,21 +35,6 @@ enum ResponseSchema {
         INSERT INTO change SELECT number, 0, number FROM (SELECT ABS(RANDOM() / 4) AS number);
         """)
     try ResponseTags.create(db)
-    try db.execute(sql: "PRAGMA user_version = \(version)")
-  }
-
-  /// Brings tables of an older PageKit up to date.
-  ///
-  /// - Parameter found: their version.
-  static func update(_ db: Database, from found: Int) throws {
-    guard found < version else { return }
-    if found < 2 {
-      // There were no tags.
-      try ResponseTags.create(db)
-      let ids = try Int64.fetchAll(db, sql: "SELECT id FROM response")
-      for id in ids { if let row = try ResponseRow.fetch(db, id: id) { try ResponseTags.insert(db, row.entry) } }
-    }
-    // Until 3 every front was JSON, which is still read.
     try db.execute(sql: "PRAGMA user_version = \(version)")
   }
 }

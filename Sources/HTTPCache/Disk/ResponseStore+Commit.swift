@@ -13,7 +13,7 @@ extension ResponseStore {
       throw StoreError.notWritable(path: directory.cache.string, reason: "the bytes are not all there")
     }
     let entry = ResponseEntry(
-      id: .random(in: 1...Int64.max), key: key, head: head, digest: try spool.finish(), isKept: false,
+      id: ids.next(at: microseconds()), key: key, head: head, digest: try spool.finish(), isKept: false,
       storedAt: options.now())
     guard let sealed = try ResponseFileHeader(entry, isInline: Self.isInline(spool.count)).sealed() else { return nil }
     let response = NewResponse(entry: entry, sealed: sealed, spool: spool, replaced: Set(replaced.map(\.id)))
@@ -26,6 +26,8 @@ extension ResponseStore {
   /// Stores those that wait. One that comes alone waits for no others.
   private func runCommits() {
     let (batch, hasMore) = commits.next()
+    let areMany = batch.reduce(false) { keys.add($1.response.entry.key) || $0 }
+    if areMany { queues.later { [self] in readKeys() } }
     for (job, result) in zip(batch, commit(batch.map(\.response))) { job.continuation.resume(with: result) }
     // What else waits for the queue gets on between.
     if hasMore { queues.later { [self] in runCommits() } }
@@ -68,18 +70,21 @@ extension ResponseStore {
   private func insert(_ batch: [NewResponse], durably: Bool, hasRoom: Bool = true) throws -> [ResponseEntry?] {
     do {
       let (entries, unneeded) = try index.write(durably: durably) { db in
-        var unneeded = RemovedFiles()
+        var unneeded = RemovedResponses()
+        var usedAt = try nextUse(db)
         let entries = try batch.map { response -> ResponseEntry? in
           let isKept = try Self.isKept(response.entry.key, db)
           guard !isKept || durably else { throw MustBeDurable() }
           guard isKept || hasRoom && response.size <= currentCapacity else { return nil }
           let entry = response.entry.with(isKept: isKept)
-          try insert(entry, response, db, &unneeded)
+          try insert(entry, response, usedAt: usedAt, db, &unneeded)
+          usedAt += 1
           return entry
         }
+        uses.advance(to: usedAt)
         unneeded.add(try evict(db, toFree: 0))
         // One of them may have replaced another, or left no room for it: no files are written that are removed at once.
-        let gone = Set(unneeded.entries.map(\.id))
+        let gone = Set(unneeded.ids)
         // At last: nothing is left behind where the database fails.
         for (entry, response) in zip(entries, batch) {
           if let entry, !gone.contains(entry.id) { try place(entry, response) }
@@ -90,42 +95,37 @@ extension ResponseStore {
       removeFiles(unneeded)
       return entries
     } catch {
-      for response in batch {
-        for isKept in [false, true] where isKept == false || durably {
-          FileSystem.remove(directory.files(isKept: isKept).entry(response.entry.id))
-        }
+      if durably {
+        for response in batch { FileSystem.remove(directory.files(isKept: true).entry(response.entry.id)) }
       }
       throw error
     }
   }
 
   private func insert(
-    _ entry: ResponseEntry, _ response: NewResponse, _ db: Database, _ unneeded: inout RemovedFiles
+    _ entry: ResponseEntry, _ response: NewResponse, usedAt: Int64, _ db: Database, _ unneeded: inout RemovedResponses
   ) throws {
     // Somebody else may have stored the same meanwhile.
     let same = try ResponseRow.fetch(db, key: entry.key).filter {
       $0.entry.head.vary == entry.head.vary && (entry.head.extent.isWhole || !$0.entry.head.extent.isWhole)
     }
     for id in response.replaced.union(same.map(\.id)) { try unneeded.delete(db, id: id) }
-    let isInline = response.isInline
     try ResponseRow.insert(
-      db, entry, sealed: response.sealed, fileSize: response.sealed.count + (isInline ? Int(response.spool.count) : 0),
-      body: isInline ? nil : entry.digest, usedAt: try nextUse(db))
+      db, entry, sealed: response.sealed, bytes: try response.inlineBytes(), usedAt: usedAt)
   }
 
   /// Writes the files of a response, even if a body with the same name exists: that file may be damaged.
   private func place(_ entry: ResponseEntry, _ response: NewResponse) throws {
-    let (files, spool, sealed) = (directory.files(isKept: entry.isKept), response.spool, response.sealed)
-    if response.isInline {
-      try files.create([sealed, try spool.read(at: 0, upTo: Int(spool.count))], at: files.entry(entry.id))
-      return
+    let (files, spool) = (directory.files(isKept: entry.isKept), response.spool)
+    let inline = try response.inlineBytes()
+    if inline == nil {
+      if let memory = spool.memory {
+        try files.write([memory], to: files.body(entry.digest))
+      } else {
+        try files.write(spool, linking: spool.path, to: files.body(entry.digest))
+      }
     }
-    if let memory = spool.memory {
-      try files.write([memory], to: files.body(entry.digest))
-    } else {
-      try files.write(spool, linking: spool.path, to: files.body(entry.digest))
-    }
-    try files.create([sealed], at: files.entry(entry.id))
+    if entry.isKept { try files.write([response.sealed, inline ?? []], to: files.entry(entry.id)) }
   }
 
   // MARK: Changing
@@ -152,25 +152,27 @@ extension ResponseStore {
     }
   }
 
-  /// Gives an entry another head, in its file and in the index. Nil where its bytes have gone.
+  /// Gives an entry another head, in the index and, if it is kept, in its file. Returns `nil` if its bytes have gone.
   func rewrite(_ row: ResponseRow, _ db: Database, head: ResponseMetadata) throws -> ResponseEntry? {
     let old = row.entry
     let entry = ResponseEntry(
       id: old.id, key: old.key, head: head, digest: old.digest, isKept: old.isKept, storedAt: old.storedAt)
-    let files = directory.files(isKept: old.isKept)
     let isInline = row.body == nil
     guard let sealed = try ResponseFileHeader(entry, isInline: isInline).sealed() else { return nil }
     var parts = [sealed]
-    if isInline {
+    if isInline, old.isKept {
       do {
-        let body = try StoredResponseBody(old, in: files)
+        let body = try content(of: old, db)
         parts.append(try body.read(at: 0, upTo: Int(body.count)))
       } catch is StoredResponseBody.Damage {
         return nil
       }
     }
-    try ResponseRow.update(db, entry, sealed: sealed, fileSize: parts.reduce(0) { $0 + $1.count })
-    try files.write(parts, to: files.entry(old.id))
+    try ResponseRow.update(db, entry, sealed: sealed, isInline: isInline)
+    if old.isKept {
+      let files = directory.files(isKept: true)
+      try files.write(parts, to: files.entry(old.id))
+    }
     return entry
   }
 }

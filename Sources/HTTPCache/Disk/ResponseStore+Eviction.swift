@@ -5,19 +5,25 @@ import HTTPTransport
 import Synchronization
 import SystemPackage
 
-/// Files that nothing in the index names any more.
-struct RemovedFiles {
-  private(set) var entries: [(id: Int64, isKept: Bool)] = []
+/// Responses that were taken from the index, and files that it names no more.
+struct RemovedResponses {
+  private(set) var ids: [Int64] = []
+  /// The ids of those that were kept: they have files of their own.
+  private(set) var kept: [Int64] = []
   private(set) var bodies: [(digest: SHA256Digest, isKept: Bool)] = []
+
+  var haveFiles: Bool { !kept.isEmpty || !bodies.isEmpty }
 
   mutating func delete(_ db: Database, id: Int64) throws {
     guard let (isKept, endedBody) = try ResponseRow.delete(db, id: id) else { return }
-    entries.append((id, isKept))
+    ids.append(id)
+    if isKept { kept.append(id) }
     if let endedBody { bodies.append((endedBody, isKept)) }
   }
 
-  mutating func add(_ other: RemovedFiles) {
-    entries += other.entries
+  mutating func add(_ other: RemovedResponses) {
+    ids += other.ids
+    kept += other.kept
     bodies += other.bodies
   }
 }
@@ -35,6 +41,8 @@ extension ResponseStore {
       try removeFiles(try evict(db, toFree: missing), unnamedIn: db)
       return before &- (try ResponseRow.evictableBytes(db))
     }
+    // On a full disk the index may not shrink: then the new responses take its empty pages.
+    while (try? index.shrink()) == true {}
     return freed >= missing
   }
 
@@ -48,8 +56,8 @@ extension ResponseStore {
   /// Lets go of what is least used, until what is left fits the capacity and so many bytes are freed besides.
   ///
   /// - Parameter missing: bytes to free whatever the capacity; what is stale goes first then.
-  func evict(_ db: Database, toFree missing: Int64) throws -> RemovedFiles {
-    var removed = RemovedFiles()
+  func evict(_ db: Database, toFree missing: Int64) throws -> RemovedResponses {
+    var removed = RemovedResponses()
     var goal = currentCapacity
     if missing > 0 { goal = min(goal, try ResponseRow.evictableBytes(db) &- missing) }
     // Stale responses are evicted first only if the disk is nearly full.
@@ -87,16 +95,16 @@ extension ResponseStore {
   }
 
   /// Removes files that were not named anew meanwhile. Where that fails, a later sweep does it.
-  func removeFiles(_ removed: RemovedFiles) {
-    guard !removed.entries.isEmpty else { return }
+  func removeFiles(_ removed: RemovedResponses) {
+    guard removed.haveFiles else { return }
     try? index.write(isChange: false) { try removeFiles(removed, unnamedIn: $0) }
   }
 
-  func removeFiles(_ removed: RemovedFiles, unnamedIn db: Database) throws {
-    for (id, isKept) in removed.entries {
+  func removeFiles(_ removed: RemovedResponses, unnamedIn db: Database) throws {
+    for id in removed.kept {
       let isNamed = try Bool.fetchOne(
-        db.cachedStatement(sql: "SELECT 1 FROM response WHERE id = ? AND isKept = ?"), arguments: [id, isKept])
-      if isNamed == nil { FileSystem.remove(directory.files(isKept: isKept).entry(id)) }
+        db.cachedStatement(sql: "SELECT 1 FROM response WHERE id = ? AND isKept = 1"), arguments: [id])
+      if isNamed == nil { FileSystem.remove(directory.files(isKept: true).entry(id)) }
     }
     for (digest, isKept) in removed.bodies {
       let isNamed = try Bool.fetchOne(

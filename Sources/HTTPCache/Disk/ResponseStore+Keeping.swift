@@ -10,7 +10,7 @@ extension ResponseStore {
         try db.execute(
           sql: isKept ? "INSERT OR IGNORE INTO kept (key) VALUES (?)" : "DELETE FROM kept WHERE key = ?",
           arguments: [key.description])
-        var removed = RemovedFiles()
+        var removed = RemovedResponses()
         for row in try ResponseRow.fetch(db, key: key) where row.isKept != isKept {
           try move(row, db, isKept: isKept, &removed)
         }
@@ -27,27 +27,25 @@ extension ResponseStore {
       db.cachedStatement(sql: "SELECT 1 FROM kept WHERE key = ?"), arguments: [key.description]) ?? false
   }
 
-  /// Writes an entry's files in the other folder; the old ones go after the index knows.
-  private func move(_ row: ResponseRow, _ db: Database, isKept: Bool, _ removed: inout RemovedFiles) throws {
+  /// Writes an entry's bytes to where they belong now; the old files go after the index knows.
+  private func move(_ row: ResponseRow, _ db: Database, isKept: Bool, _ removed: inout RemovedResponses) throws {
     let (entry, source, target) = (row.entry, directory.files(isKept: !isKept), directory.files(isKept: isKept))
     let moved = entry.with(isKept: isKept)
-    let body: StoredResponseBody
+    let body: any StoredBody
     do {
-      body = try StoredResponseBody(entry, in: source)
+      body = try content(of: entry, db)
     } catch is StoredResponseBody.Damage {
       return try removed.delete(db, id: entry.id)
     }
     guard let sealed = try ResponseFileHeader(moved, isInline: row.body == nil).sealed() else { return }
-    var parts = [sealed]
+    var inline: [UInt8]?
     if let digest = row.body {
       try target.write(body, linking: source.body(digest), to: target.body(digest))
     } else {
-      parts.append(try body.read(at: 0, upTo: Int(body.count)))
+      inline = try body.read(at: 0, upTo: Int(body.count))
     }
-    try target.write(parts, to: target.entry(entry.id))
+    if isKept { try target.write([sealed, inline ?? []], to: target.entry(entry.id)) }
     try removed.delete(db, id: entry.id)
-    let usedAt = try nextUse(db)
-    try ResponseRow.insert(
-      db, moved, sealed: sealed, fileSize: parts.reduce(0) { $0 + $1.count }, body: row.body, usedAt: usedAt)
+    try ResponseRow.insert(db, moved, sealed: sealed, bytes: inline, usedAt: try nextUse(db))
   }
 }

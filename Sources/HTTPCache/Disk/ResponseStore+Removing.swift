@@ -9,17 +9,18 @@ extension ResponseStore {
   @discardableResult
   package func remove(_ selection: ResponseSelection) async throws -> Int {
     let count = try await inSteps(selection) { [self] db, ids, isFirst in
-      var removed = RemovedFiles()
+      var removed = RemovedResponses()
       for id in ids { try removed.delete(db, id: id) }
       // Before the index forgets them: a new index must not bring back what someone wanted gone. And on a full disk the
       // index may need the room.
       try removeFiles(removed, unnamedIn: db)
       if isFirst { try forgetKept(selection, db) }
-      return removed.entries.count
+      return removed.ids.count
     }
     try await queues.write { [self] in
       if count == nil { try index.write { try forgetKept(selection, $0) } }
       if case .all = selection { sweep(olderThan: 0) }
+      shrinkLater()
     }
     return count ?? 0
   }
@@ -38,11 +39,11 @@ extension ResponseStore {
 
   /// Looks once more, since an entry may have been moved or written anew; and removes it where it is damaged, with all
   /// that share its bytes.
-  func removeDamaged(_ entry: ResponseEntry) throws -> StoredResponseBody? {
+  func removeDamaged(_ entry: ResponseEntry) throws -> (any StoredBody)? {
     try index.write { db in
       guard let row = try ResponseRow.fetch(db, id: entry.id) else { return nil }
       do {
-        return try StoredResponseBody(row.entry, in: directory.files(isKept: row.isKept))
+        return try content(of: row.entry, db)
       } catch is StoredResponseBody.Damage {
         logger.warning("a stored response has gone or was changed", metadata: ["key": "\(entry.key)"])
       }
@@ -51,7 +52,7 @@ extension ResponseStore {
         ids += try Int64.fetchAll(
           db, sql: "SELECT id FROM response WHERE body = ? AND isKept = ?", arguments: [body, row.isKept])
       }
-      var removed = RemovedFiles()
+      var removed = RemovedResponses()
       for id in ids { try removed.delete(db, id: id) }
       try removeFiles(removed, unnamedIn: db)
       return nil

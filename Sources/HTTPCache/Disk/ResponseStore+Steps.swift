@@ -33,7 +33,7 @@ extension ResponseStore {
 
   package func markStale(_ selection: ResponseSelection, since time: HTTPDate) async throws -> Int {
     try await inSteps(selection) { [self] db, ids, _ in
-      var (count, damaged) = (0, RemovedFiles())
+      var (count, damaged) = (0, RemovedResponses())
       for id in ids {
         guard let row = try ResponseRow.fetch(db, id: id) else { continue }
         count += 1

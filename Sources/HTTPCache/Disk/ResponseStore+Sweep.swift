@@ -15,6 +15,17 @@ extension ResponseStore {
     try? files.write([], to: stamp)
   }
 
+  /// Gives the file system what the index does not use any more, if that is much of it: other responses will use the rest.
+  func shrinkLater() {
+    let pages = try? index.read { try index.emptyPages($0) }
+    guard let pages, pages.empty > 256, pages.empty > pages.all / 4 else { return }
+    queues.later { [weak self] in self?.shrink() }
+  }
+
+  private func shrink() {
+    if (try? index.shrink()) == true { queues.later { [weak self] in self?.shrink() } }
+  }
+
   private func nanoseconds() -> Int64 { Int64(options.now() * 1e9) }
 
   /// Removes files that a killed process has left: those the index does not name, and bytes nobody is writing.
@@ -47,7 +58,7 @@ extension ResponseStore {
   private func sweep(
     _ files: ResponseFiles, isKept: Bool, _ db: Database, _ isOld: (StorePath) -> Bool
   ) throws {
-    let ids = Set(try Int64.fetchAll(db, sql: "SELECT id FROM response WHERE isKept = ?", arguments: [isKept]))
+    let ids = Set(isKept ? try Int64.fetchAll(db, sql: "SELECT id FROM response WHERE isKept = 1") : [])
     let digests = Set(
       try SHA256Digest.fetchAll(db, sql: "SELECT digest FROM body WHERE isKept = ?", arguments: [isKept]))
     for path in files.allEntries() {

@@ -7,10 +7,11 @@ import Logging
 import Synchronization
 import SystemPackage
 
-/// Responses on disk: a file for each, with what is known of it in front, and an index in SQLite.
+/// Responses on disk: an index in SQLite, which has short bytes in it, and files for longer ones.
 ///
 /// Everything may go at any time without harm: what is missing, cut or changed is a miss. Only what is kept lies in the
-/// durable folder, is written through to the disk, and is taken by no eviction. Several processes may use one folder.
+/// durable folder, in files that the index can be made anew from; it is written through to the disk, and taken by no
+/// eviction. Several processes may use one folder.
 package final class ResponseStore: ResponseStoring {
   /// The limits of a store, its clock, and its view of the file system.
   package struct Options: Sendable {
@@ -18,6 +19,9 @@ package final class ResponseStore: ResponseStoring {
     package var capacity: Int64
     /// If fewer bytes are free on the file system, the store evicts responses.
     package var lowSpace: Int64
+    /// Keeps hashes of all keys in memory, so that a request for something that is not stored asks no index: for a store
+    /// that answers many requests. What another process stores is then found a second later.
+    package var remembersKeys = false
     /// How many bytes are free.
     package var availableBytes: @Sendable (_ path: String) -> Int64
     /// Seconds since 1970.
@@ -46,9 +50,12 @@ package final class ResponseStore: ResponseStoring {
   let queues = StoreQueues()
   let uses: UseRecord
   let commits = ResponseCommits()
+  let ids = ResponseIDs()
+  let keys = StoredKeys()
   let freeSpace = FreeSpace()
 
-  /// Longer bytes have a file of their own, which entries with the same bytes share.
+  /// The most bytes that lie beside the header: in the row of the index, or in the file of a kept response. Longer ones
+  /// have a file of their own, which entries with the same bytes share.
   static let inlineLimit = 4 << 10
 
   /// - Throws: ``StoreError``.
@@ -80,6 +87,7 @@ package final class ResponseStore: ResponseStoring {
     index = try ResponseIndex(directory, logger: logger)
     uses = UseRecord(index, queues)
     sweepDaily()
+    if options.remembersKeys { queues.later { [weak self] in self?.readKeys() } }
   }
 
   var currentCapacity: Int64 { capacity.load(ordering: .relaxed) }
@@ -87,7 +95,8 @@ package final class ResponseStore: ResponseStoring {
   // MARK: Reading
 
   package func entries(for key: CacheKey) async throws -> [ResponseEntry] {
-    try await queues.read(key) { [index] in try index.read { try ResponseRow.fetch($0, key: key) }.map(\.entry) }
+    guard keys.mayContain(key) else { return [] }
+    return try await queues.read(key) { [index] in try index.read { try ResponseRow.fetch($0, key: key) }.map(\.entry) }
   }
 
   /// The most bytes that are read together with their entry: reading and checking them takes less time than another
@@ -95,29 +104,44 @@ package final class ResponseStore: ResponseStoring {
   static let readAheadLimit: Int64 = 64 << 10
 
   package func responses(for key: CacheKey) async throws -> [FoundResponse] {
-    try await queues.read(key) { [index, directory] in
-      let entries = try index.read { try ResponseRow.fetch($0, key: key) }.map(\.entry)
-      return entries.enumerated().map { position, entry in
-        guard position == entries.count - 1, entry.head.extent.count <= Self.readAheadLimit,
-          // What was damaged is found, and removed, when it is asked for.
-          let body = try? StoredResponseBody(entry, in: directory.files(isKept: entry.isKept)),
-          let bytes = try? body.read(at: 0, upTo: Int(body.count))
-        else { return FoundResponse(entry) }
-        return FoundResponse(entry, bytes: bytes)
+    guard keys.mayContain(key) else { return [] }
+    return try await queues.read(key) { [index, directory] in
+      // What was damaged is found, and removed, when it is asked for.
+      var (entries, bytes) = try index.read { db in
+        let entries = try ResponseRow.fetch(db, key: key).map(\.entry)
+        return (entries, entries.last.flatMap { $0.isInRow ? try? ResponseRow.bytes(db, of: $0) : nil })
       }
+      guard let last = entries.popLast() else { return [] }
+      if !last.isInRow, last.head.extent.count <= Self.readAheadLimit,
+        let body = try? StoredResponseBody(last, in: directory.files(isKept: last.isKept))
+      {
+        bytes = try? body.read(at: 0, upTo: Int(body.count))
+      }
+      return entries.map { FoundResponse($0) } + [FoundResponse(last, bytes: bytes)]
     }
   }
 
   package func body(of entry: ResponseEntry) async throws -> (any StoredBody)? {
     do {
-      let files = directory.files(isKept: entry.isKept)
       guard entry.head.extent.count > StoredResponseBody.memoryLimit else {
-        return try await queues.read(entry.key) { try StoredResponseBody(entry, in: files) }
+        return try await queues.read(entry.key) { [self] in
+          entry.isInRow ? try index.read { try content(of: entry, $0) } : try content(of: entry, nil)
+        }
       }
-      return try await sharedBodies.body(of: entry, in: files)
+      return try await sharedBodies.body(of: entry, in: directory.files(isKept: entry.isKept))
     } catch is StoredResponseBody.Damage {
       return try await queues.write { [self] in try removeDamaged(entry) }
     }
+  }
+
+  /// Reads the stored bytes of a response, from its row or from its file.
+  ///
+  /// - Parameter db: for bytes in a row.
+  /// - Throws: ``StoredResponseBody/Damage``; ``StoreError`` where that cannot be told.
+  func content(of entry: ResponseEntry, _ db: Database?) throws -> any StoredBody {
+    guard entry.isInRow else { return try StoredResponseBody(entry, in: directory.files(isKept: entry.isKept)) }
+    guard let db, let bytes = try ResponseRow.bytes(db, of: entry) else { throw StoredResponseBody.Damage() }
+    return BytesBody(bytes)
   }
 
   package func list() async throws -> [ResponseEntry] {
@@ -147,7 +171,23 @@ package final class ResponseStore: ResponseStoring {
     }
   }
 
-  package func changeCount() -> Int64 { index.foreignChanges() }
+  package func changeCount() -> Int64 {
+    let count = index.foreignChanges()
+    if keys.forget(unlessAt: count) { queues.later { [weak self] in self?.readKeys() } }
+    return count
+  }
+
+  /// Reads the keys anew. It runs where all is stored, so that none is missed.
+  func readKeys() {
+    let found = try? index.read { db in
+      (
+        keys: try db.rows("SELECT key FROM response") { try $0.value("key") as String },
+        changes: try index.foreignChanges(db)
+      )
+    }
+    guard let found else { return }
+    keys.read(found.keys.compactMap { CacheKey(text: $0) }, foreignChanges: found.changes)
+  }
 
   // MARK: Writing
 
@@ -163,6 +203,7 @@ package final class ResponseStore: ResponseStoring {
     capacity.store(bytes, ordering: .relaxed)
     try await queues.write { [self] in
       try index.write { db in try removeFiles(try evict(db, toFree: 0), unnamedIn: db) }
+      shrinkLater()
     }
   }
 
@@ -174,4 +215,9 @@ package final class ResponseStore: ResponseStoring {
   }
 
   func microseconds() -> Int64 { Int64(options.now() * 1e6) }
+}
+
+extension ResponseEntry {
+  /// Its bytes are in its row of the index.
+  var isInRow: Bool { !isKept && ResponseStore.isInline(head.extent.count) }
 }

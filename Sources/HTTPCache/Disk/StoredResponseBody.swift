@@ -53,6 +53,16 @@ final class StoredResponseBody: StoredBody {
     guard try digester.finish() == entry.digest else { throw Damage() }
   }
 
+  /// Returns the bytes of a response that the index holds.
+  ///
+  /// - Throws: ``Damage`` if they are not those that were stored.
+  static func checked(_ bytes: [UInt8], of entry: ResponseEntry) throws -> [UInt8] {
+    guard Int64(bytes.count) == entry.head.extent.count, try ContentDigests(of: bytes).sha256 == entry.digest else {
+      throw Damage()
+    }
+    return bytes
+  }
+
   func read(at position: Int64, upTo limit: Int) throws -> [UInt8] {
     guard position >= 0, position < count, limit > 0 else { return [] }
     let wanted = Int(min(Int64(limit), count - position))

@@ -48,6 +48,8 @@ struct ResponseDamageTests {
     let fixture = try ResponseFixture()
     var generator = SeededGenerator(seed: 4)
     let bytes = generator.bytes(count)
+    // Short ones that are not kept have no file.
+    _ = try await fixture.store.setKept(ResponseStore.isInline(Int64(count)), for: CacheKey(named: "a"))
     let entry = try #require(try await fixture.store(bytes, for: CacheKey(named: "a")))
     try harm.strike(try fixture.path(of: entry))
     #expect(try await fixture.store.body(of: entry) == nil)
@@ -115,7 +117,7 @@ struct ResponseDamageTests {
     let entries = try await [100, 10_000, 300_000].asyncMap { count in
       try #require(try await fixture.store([UInt8](repeating: 1, count: count), for: CacheKey(named: "\(count)")))
     }
-    let gone = try await fixture.store("gone", for: "gone")
+    let gone = try #require(try await fixture.store([UInt8](repeating: 2, count: 5_000), for: CacheKey(named: "gone")))
     try Damage.remove(try fixture.path(of: gone))
     func links() throws -> [String] {
       let folder = fixture.folder.path

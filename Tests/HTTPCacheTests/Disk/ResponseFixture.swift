@@ -33,20 +33,23 @@ final class ResponseFixture: Sendable {
   let world: Surroundings
   let log = LogLines()
 
-  init(_ kind: ResponseStoreKind = .disk, capacity: Int64 = 20 << 20, now: Double = 1_000_000) throws {
+  init(
+    _ kind: ResponseStoreKind = .disk, capacity: Int64 = 20 << 20, now: Double = 1_000_000, remembersKeys: Bool = false
+  ) throws {
     folder = try TemporaryDirectory()
     let world = Surroundings(now: now)
     self.world = world
     switch kind {
     case .memory: store = InMemoryResponseStore(capacity: capacity, now: { world.now.withLock(\.self) })
-    case .disk: store = try Self.open(folder, capacity: capacity, world, log)
+    case .disk: store = try Self.open(folder, capacity: capacity, world, log, remembersKeys)
     }
   }
 
   private static func open(
-    _ folder: TemporaryDirectory, capacity: Int64, _ world: Surroundings, _ log: LogLines
+    _ folder: TemporaryDirectory, capacity: Int64, _ world: Surroundings, _ log: LogLines, _ remembersKeys: Bool
   ) throws -> ResponseStore {
     var options = ResponseStore.Options(capacity: capacity, lowSpace: 1_000)
+    options.remembersKeys = remembersKeys
     options.now = { world.now.withLock(\.self) }
     options.availableBytes = { _ in world.available.withLock(\.self) }
     return try ResponseStore(
@@ -55,8 +58,8 @@ final class ResponseFixture: Sendable {
   }
 
   /// Another store on the same folder, as another process would open it.
-  func reopened(capacity: Int64 = 20 << 20) throws -> ResponseStore {
-    try Self.open(folder, capacity: capacity, world, log)
+  func reopened(capacity: Int64 = 20 << 20, remembersKeys: Bool = false) throws -> ResponseStore {
+    try Self.open(folder, capacity: capacity, world, log, remembersKeys)
   }
 
   var disk: ResponseStore {

@@ -20,14 +20,14 @@ struct ResponseIndexTests {
     return fixture
   }
 
-  private static func expectAll(_ fixture: ResponseFixture, in store: any ResponseStoring) async throws {
-    #expect(Set(try await fixture.names(of: store)) == ["a", "aa", "b", "bb"])
-    for name in ["a", "b"] {
-      #expect(try await fixture.text(name, of: store) == name)
-      #expect(try await fixture.text(name + name, of: store) == String(repeating: name, count: 9_000))
-    }
+  /// What is not kept is gone, with its files.
+  private static func expectKept(_ fixture: ResponseFixture, in store: any ResponseStoring) async throws {
+    #expect(Set(try await fixture.names(of: store)) == ["b", "bb"])
+    #expect(try await fixture.text("b", of: store) == "b")
+    #expect(try await fixture.text("bb", of: store) == String(repeating: "b", count: 9_000))
     let usage = try await store.usage()
-    #expect((usage.entries, usage.keptEntries) == (2, 2))
+    #expect((usage.entries, usage.keptEntries) == (0, 2))
+    #expect(try fixture.files(in: "cache/responses") == ["swept"])
   }
 
   enum Harm: CaseIterable {
@@ -48,14 +48,14 @@ struct ResponseIndexTests {
   }
 
   @Test(arguments: Harm.allCases)
-  func anIndexThatIsNoneIsPutAsideAndMadeAnewFromTheFiles(harm: Harm) async throws {
+  func anIndexThatIsNoneIsPutAsideAndMadeAnewOfWhatIsKept(harm: Harm) async throws {
     let fixture = try await Self.filled()
     let usage = try await fixture.store.usage()
     let copy = try fixture.closedCopy()
     try harm.strike(copy.folder.file("cache/responses.sqlite"))
     let store = try copy.reopened()
-    try await Self.expectAll(copy, in: store)
-    #expect(try await store.usage() == usage)
+    try await Self.expectKept(copy, in: store)
+    #expect(try await store.usage().keptBytes == usage.keptBytes)
     if harm != .empty {
       let why = harm == .newer ? "newer" : "damaged"
       #expect(try copy.folder.names(in: "cache").contains { $0.hasPrefix("responses.sqlite.\(why)-") })
@@ -83,7 +83,7 @@ struct ResponseIndexTests {
     let copy = try fixture.closedCopy()
     for _ in 0..<3 {
       try Harm.garbage.strike(copy.folder.file("cache/responses.sqlite"))
-      try await Self.expectAll(copy, in: try copy.reopened())
+      try await Self.expectKept(copy, in: try copy.reopened())
     }
     #expect(try copy.folder.names(in: "cache").count { $0.hasPrefix("responses.sqlite.damaged-") } == 1)
   }
@@ -130,15 +130,15 @@ struct ResponseIndexTests {
           UPDATE response SET front = CAST(REPLACE(CAST(front AS TEXT), 'from', 'form') AS BLOB)
           """)
     }
-    #expect(try await fixture.store.entries(for: CacheKey(named: "a")).map(\.head.userInfo) == [["from": "test"]])
-    try await Self.expectAll(fixture, in: fixture.store)
+    #expect(try await fixture.store.entries(for: CacheKey(named: "b")).map(\.head.userInfo) == [["from": "test"]])
+    try await Self.expectKept(fixture, in: fixture.store)
     #expect(fixture.log.lines.contains { $0.hasPrefix("error: the index of responses is damaged") })
   }
 
   @Test(arguments: ["NULL", "'text'", "x'00'", "9223372036854775807"])
   func valuesThatWereNeverWrittenEndNoProcess(value: String) async throws {
     for (table, column) in [
-      ("response", "fileSize"), ("response", "isKept"), ("response", "body"), ("response", "front"),
+      ("response", "size"), ("response", "isKept"), ("response", "body"), ("response", "front"), ("response", "bytes"),
       ("body", "size"), ("body", "entries"), ("total", "bytes"), ("total", "entries"), ("change", "number"),
       ("tag", "tag"), ("tag", "response"),
     ] {
@@ -161,15 +161,54 @@ struct ResponseIndexTests {
     }
   }
 
+  @Test("an index of an older PageKit is replaced: what is kept stays, and the rest goes with its files")
+  func older() async throws {
+    let fixture = try await Self.filled()
+    let front = try fixture.disk.directory.files(isKept: false).entry(7).string
+    try Damage.makeFolder(String(front[..<(front.lastIndex(of: "/") ?? front.endIndex)]))
+    try Damage.overwrite(front, with: "a response with its header in front")
+    try fixture.disk.index.write { try $0.execute(sql: "PRAGMA user_version = 3") }
+    let copy = try fixture.closedCopy()
+    let store = try copy.reopened()
+    try await Self.expectKept(copy, in: store)
+    #expect(copy.log.lines.count { $0.contains("are of an older PageKit") } == 1)
+    try await fixture.store("new", for: "a", of: store)
+    #expect(try await fixture.text("a", of: try copy.reopened()) == "new")
+    #expect(copy.log.lines.count { $0.contains("are of an older PageKit") } == 1, "it is said once")
+  }
+
+  @Test("bytes in the index that were changed, or are none, are a miss", arguments: ["x'62'", "x''", "NULL", "'a'"])
+  func changedBytes(value: String) async throws {
+    let fixture = try await Self.filled()
+    let entry = try await fixture.store("abc", for: "abc")
+    try fixture.disk.index.write { try $0.execute(sql: "UPDATE response SET bytes = \(value) WHERE id = \(entry.id)") }
+    #expect(try await fixture.store.responses(for: entry.key).map(\.bytes) == [nil])
+    #expect(try await fixture.store.body(of: entry) == nil)
+    #expect(try await fixture.store.entries(for: entry.key).isEmpty)
+    #expect(try await fixture.text("a") == "a")
+  }
+
+  @Test("an empty response is stored like any other")
+  func empty() async throws {
+    let fixture = try ResponseFixture()
+    for isKept in [false, true, false] {
+      _ = try await fixture.store.setKept(isKept, for: CacheKey(named: "empty"))
+      try await fixture.store("", for: "empty")
+      #expect(try await fixture.text("empty") == "")
+      #expect(try await fixture.store.responses(for: CacheKey(named: "empty")).map(\.bytes) == [[]])
+    }
+  }
+
   // MARK: Files
 
   @Test func aRebuiltIndexLeavesOutWhatIsDamaged() async throws {
     let fixture = try await Self.filled()
+    for name in ["a", "aa"] { _ = try await fixture.store.setKept(true, for: CacheKey(named: name)) }
     let entries = try await fixture.store.list()
     func entry(_ name: String) throws -> ResponseEntry { try #require(entries.first { $0.key.name == "key:" + name }) }
     try ResponseDamageTests.Harm.flipped.strike(fixture.path(of: entry("a")))
     try ResponseDamageTests.Harm.flipped.strike(fixture.path(of: entry("bb")))
-    let front = try fixture.disk.directory.files(isKept: false).entry(entry("aa").id).string
+    let front = try fixture.disk.directory.files(isKept: true).entry(entry("aa").id).string
     try Damage.flipBit(front)
     let copy = try fixture.closedCopy()
     try Damage.remove(copy.folder.file("cache/responses.sqlite"))
@@ -178,6 +217,7 @@ struct ResponseIndexTests {
 
   @Test func aRebuiltIndexHasOnlyTheNewestOfWhatWasReplaced() async throws {
     let fixture = try ResponseFixture()
+    _ = try await fixture.store.setKept(true, for: CacheKey(named: "a"))
     let old = try await fixture.store("old", for: "a")
     let bytes = try #require(FileManager.default.contents(atPath: fixture.path(of: old)))
     fixture.advance(5)
@@ -190,9 +230,9 @@ struct ResponseIndexTests {
 
   @Test func whatWasRemovedDoesNotComeBackWithANewIndex() async throws {
     let fixture = try await Self.filled()
-    for name in ["a", "bb"] { _ = try await fixture.store.remove(.key(CacheKey(named: name))) }
+    _ = try await fixture.store.remove(.key(CacheKey(named: "bb")))
     try Damage.remove(fixture.folder.file("cache/responses.sqlite"))
-    #expect(Set(try await fixture.names()) == ["aa", "b"])
+    #expect(Set(try await fixture.names()) == ["b"])
     _ = try await fixture.store.remove(.all)
     try Damage.remove(fixture.folder.file("cache/responses.sqlite"))
     #expect(try await fixture.names().isEmpty)

@@ -47,6 +47,7 @@ struct ResponseInstancesTests {
 
   @Test func aDamagedIndexIsPutAsideOnceAndAllGoOnWithTheNewOne() async throws {
     let fixture = try ResponseFixture()
+    for name in ["a", "b"] { _ = try await fixture.store.setKept(true, for: CacheKey(named: name)) }
     try await fixture.store("text", for: "a")
     let other = try fixture.reopened()
     try await fixture.store("text", for: "b", of: other)
@@ -69,6 +70,7 @@ struct ResponseInstancesTests {
   /// SQLite removes logs by their names, where it does not see that a database was moved.
   @Test func whoStillHasTheOldIndexTakesNothingFromTheNewOne() async throws {
     let fixture = try ResponseFixture()
+    _ = try await fixture.store.setKept(true, for: CacheKey(named: "a"))
     try await fixture.store("text", for: "a")
     var old: ResponseStore? = try fixture.reopened()
     #expect(try await old?.list().count == 1)

@@ -1,0 +1,70 @@
+import HTTPCaching
+import PageTesting
+import TestSupport
+import Testing
+
+@testable import HTTPCache
+
+/// A store that keeps hashes of its keys in memory.
+struct StoredKeysTests {
+  private static func key(_ number: Int) -> CacheKey { CacheKey(named: "\(number)") }
+
+  /// Waits until everything that the store was to do later is done.
+  private static func finish(_ store: ResponseStore) async throws { _ = try await store.queues.write {} }
+
+  @Test("only keys that were added, or read, may be stored")
+  func values() {
+    let keys = StoredKeys()
+    #expect(keys.mayContain(Self.key(1)), "nothing is known yet")
+    #expect(!keys.add(Self.key(1)))
+    keys.read([Self.key(2)], foreignChanges: 7)
+    #expect(keys.mayContain(Self.key(2)))
+    #expect(!keys.mayContain(Self.key(1)))
+    #expect(!keys.add(Self.key(1)))
+    #expect(keys.mayContain(Self.key(1)))
+    #expect(!keys.forget(unlessAt: 7))
+    #expect(!keys.mayContain(Self.key(3)))
+    #expect(keys.forget(unlessAt: 8))
+    #expect(keys.mayContain(Self.key(3)), "others may have stored it")
+    #expect(!keys.forget(unlessAt: 9), "they are being read already")
+  }
+
+  @Test("with far more keys than were stored, they are read anew")
+  func limit() {
+    let keys = StoredKeys()
+    keys.read([], foreignChanges: 0)
+    let due = (0..<20_000).first { keys.add(Self.key($0)) }
+    #expect((9_900...10_100).contains(due ?? 0))
+  }
+
+  @Test("a store finds what was stored before, what it stores, and, when it has looked, what others store")
+  func others() async throws {
+    let fixture = try ResponseFixture()
+    for number in 0..<20 { try await fixture.store("\(number)", for: "\(number)") }
+    let store = try fixture.reopened(remembersKeys: true)
+    try await Self.finish(store)
+    for number in 0..<20 { #expect(try await fixture.text("\(number)", of: store) == "\(number)") }
+    try await fixture.store("own", for: "own", of: store)
+    #expect(try await fixture.text("own", of: store) == "own")
+    try await fixture.store("new", for: "20")
+    #expect(try await fixture.text("20", of: store) == nil, "it has not looked yet")
+    _ = store.changeCount()
+    #expect(try await fixture.text("20", of: store) == "new")
+    try await Self.finish(store)
+    #expect(try await fixture.text("20", of: store) == "new")
+    #expect(!store.keys.mayContain(Self.key(21)))
+  }
+
+  @Test("a store finds its responses after its index was exchanged")
+  func exchanged() async throws {
+    let fixture = try ResponseFixture(remembersKeys: true)
+    let store = try fixture.disk
+    _ = try await store.setKept(true, for: Self.key(1))
+    try await Self.finish(store)
+    try Damage.remove(fixture.folder.file("cache"))
+    let other = try fixture.reopened()
+    try await fixture.store("other", for: "1", of: other)
+    _ = store.changeCount()
+    #expect(try await fixture.text("1") == "other")
+  }
+}
