@@ -332,7 +332,7 @@ let package = Package(
     .executableTarget(
       name: "Operations",
       dependencies: [
-        "Bundles", "HTTPCaching", "HTTPTransport", "PageKit", "PageRuntime",
+        "Bundles", "HTTPCache", "HTTPCaching", "HTTPTransport", "PageKit", "PageRuntime",
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
       path: "Benchmarks/Operations", exclude: ["thresholds.json"], swiftSettings: relaxed),

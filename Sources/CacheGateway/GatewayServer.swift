@@ -100,7 +100,7 @@ package struct GatewayServer: Sendable {
     ) async throws -> Response {
       try await gateway.respond(
         to: request, client: context.remoteAddress?.ipAddress, version: context.version,
-        disconnection: await context.disconnection(), socketBytes: context.socketBytes, note: context.note,
+        disconnection: context.disconnection, socketBytes: context.socketBytes, note: context.note,
         replay: context.replay)
     }
   }

@@ -9,10 +9,13 @@ final class ActiveTransfer {
   var fields: UnsafeMutablePointer<curl_slist>?
   let errorText: UnsafeMutablePointer<CChar>
   private var head: ResponseHeadParser
+  /// The body's length, as its head announces it.
+  private var announced: Int64?
   var bodyBytes: Int64 = 0
   private var failure: TransportError?
   private var cookies: TransferCookies?
   private let sockets: ConnectionSockets
+  private let readers: PendingReaders
   private let refusal: (@Sendable (String, String, Int) -> String?)?
   /// `true` if libcurl holds bytes because the reader has no room.
   private(set) var isPaused = false
@@ -29,11 +32,12 @@ final class ActiveTransfer {
 
   init(
     transfer: Transfer, easy: UnsafeMutableRawPointer, configuration: CurlTransport.Configuration,
-    sockets: ConnectionSockets
+    sockets: ConnectionSockets, readers: PendingReaders
   ) {
     self.transfer = transfer
     self.easy = easy
     self.sockets = sockets
+    self.readers = readers
     head = ResponseHeadParser(isPassedOn: transfer.request.addsNothing)
     deadline = transfer.request.limits.total.map { transfer.began + $0 }
     refusal = configuration.refusal
@@ -80,9 +84,12 @@ final class ActiveTransfer {
     cookies?.receive(headLine: bytes)
     do {
       guard let response = try head.receive(bytes) else { return bytes.count }
-      if head.isComplete, let limit = request.limits.bodyBytes, announcedLength(of: response) ?? 0 > limit {
-        failure = .tooLarge(url: url, limit: limit)
-        return 0
+      if head.isComplete {
+        announced = announcedLength(of: response)
+        if let limit = request.limits.bodyBytes, announced ?? 0 > limit {
+          failure = .tooLarge(url: url, limit: limit)
+          return 0
+        }
       }
       receive(response)
       return bytes.count
@@ -110,6 +117,7 @@ final class ActiveTransfer {
       transfer.postSendOn()
     }
     transfer.receive(response, version: head.version)
+    readers.add(transfer)
   }
 
   func sendBody(_ room: UnsafeMutableRawBufferPointer) -> Int {
@@ -135,7 +143,9 @@ final class ActiveTransfer {
       failure = .tooLarge(url: url, limit: limit)
       return 0
     }
-    guard transfer.receive(bytes) else {
+    // Also if they have no room: the reader may take those before.
+    readers.add(transfer)
+    guard transfer.receive(bytes, announced: announced) else {
       isPaused = true
       return pk_writefunc_pause
     }

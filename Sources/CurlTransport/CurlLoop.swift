@@ -9,6 +9,7 @@ final class CurlLoop {
   private var byHandle: [UnsafeMutableRawPointer: ActiveTransfer] = [:]
   private var idleHandles: [UnsafeMutableRawPointer] = []
   private let sockets: ConnectionSockets
+  private let readers = PendingReaders()
   private var isStopping = false
 
   private static let idleHandleLimit = 32
@@ -34,6 +35,7 @@ final class CurlLoop {
       var running: Int32 = 0
       curl_multi_perform(mailbox.multi, &running)
       collectFinished()
+      readers.wake()
       curl_multi_poll(mailbox.multi, nil, 0, endOverdue(), nil)
     }
     for command in mailbox.close() {
@@ -81,7 +83,8 @@ final class CurlLoop {
       return transfer.finish(
         .failure(TransportError.failed(url: transfer.request.url, code: 27, reason: "out of memory")))
     }
-    let running = ActiveTransfer(transfer: transfer, easy: easy, configuration: configuration, sockets: sockets)
+    let running = ActiveTransfer(
+      transfer: transfer, easy: easy, configuration: configuration, sockets: sockets, readers: readers)
     active[ObjectIdentifier(transfer)] = running
     byHandle[easy] = running
     let code = curl_multi_add_handle(mailbox.multi, easy)

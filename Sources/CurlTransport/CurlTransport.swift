@@ -69,11 +69,16 @@ public final class CurlTransport: HTTPTransporting {
     mailbox.post(.start(transfer))
     let head = try await transfer.head()
     added?.receive(head)
+    return TransportResponse(head: head, body: Self.body(of: transfer), version: transfer.version)
+  }
+
+  private static func body(of transfer: Transfer) -> Body {
+    if let bytes = transfer.takeWholeBody() { return Body(bytes, summary: transfer.summary) }
     // Releasing the body ends a transfer that is no longer read.
     let lease = TransferLease(transfer)
     var body = Body(next: { try await lease.transfer.nextChunk() }, summary: { lease.transfer.summary })
-    body.url = request.url
-    return TransportResponse(head: head, body: body, version: transfer.version)
+    body.url = transfer.request.url
+    return body
   }
 
   /// Ends every transfer with ``TransportError/shutDown(url:)``, and returns when the transport's thread has ended;

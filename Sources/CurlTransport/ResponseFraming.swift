@@ -40,14 +40,15 @@ enum ResponseFraming {
     guard !lengths.isEmpty else { return }
     // RFC 9112 §6.3: equal lengths in several lines or in a list count as one.
     var found: Int64?
-    for text in lengths.flatMap({ $0.split(separator: ",", omittingEmptySubsequences: false) }) {
-      let digits = text.drop { $0 == " " || $0 == "\t" }.reversed().drop { $0 == " " || $0 == "\t" }.reversed()
-      guard !digits.isEmpty, digits.allSatisfy({ ("0"..."9").contains($0) }), let length = Int64(String(digits)) else {
-        throw .noNumber
-      }
+    let comma = UInt8(ascii: ",")
+    for text in lengths.flatMap({ $0[...].utf8.split(separator: comma, omittingEmptySubsequences: false) }) {
+      let digits = text.trimmed
+      guard !digits.isEmpty, digits.allSatisfy({ (48...57).contains($0) }), let length = Int64(Substring(digits))
+      else { throw .noNumber }
       guard found == nil || found == length else { throw .twoLengths }
       found = length
     }
-    fields[.contentLength] = found.map { String($0) }
+    let text = found.map { String($0) }
+    if lengths.count > 1 || lengths.first != text { fields[.contentLength] = text }
   }
 }

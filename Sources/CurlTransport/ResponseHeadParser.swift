@@ -35,10 +35,11 @@ struct ResponseHeadParser {
 
   init(isPassedOn: Bool = false) { self.isPassedOn = isPassedOn }
 
-  /// Converts a line without its end to text. RFC 9110 §5.5: bytes beyond ASCII are opaque. ISO 8859-1 keeps each of them, and so does
-  /// ``OpaqueText``, which also keeps UTF-8 readable.
+  /// Converts a line without its end to text. RFC 9110 §5.5: bytes beyond ASCII are opaque. ISO 8859-1 keeps each of
+  /// them, and so does ``OpaqueText``, which also keeps UTF-8 readable.
   private func text(of line: UnsafeRawBufferPointer) -> String {
-    let end = line.lastIndex { $0 != UInt8(ascii: "\r") && $0 != UInt8(ascii: "\n") }.map { $0 + 1 } ?? 0
+    var end = line.count
+    while end > 0, line[end - 1] == UInt8(ascii: "\r") || line[end - 1] == UInt8(ascii: "\n") { end -= 1 }
     let line = UnsafeRawBufferPointer(rebasing: line[..<end])
     if isPassedOn || line.allSatisfy({ $0 < 0x80 }) { return OpaqueText.string(of: line) }
     return String(String.UnicodeScalarView(line.lazy.map { UnicodeScalar($0) }))

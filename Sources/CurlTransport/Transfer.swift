@@ -5,7 +5,8 @@ import Synchronization
 /// One request and its response, between the curl thread, which fills it, and the task that reads it.
 ///
 /// The reader takes all bytes that have arrived since its last call. When more than `highWater` bytes wait for it, the
-/// curl thread pauses the transfer until they are taken.
+/// curl thread pauses the transfer until they are taken. Readers are woken when libcurl has done all that it can do at
+/// once, so that a short response is there as a whole.
 final class Transfer: Sendable {
   let request: TransportRequest
   /// The request's body, if it is streamed.
@@ -37,6 +38,12 @@ final class Transfer: Sendable {
       }
       return end.map { $0.map { nil } }
     }
+
+    /// The response's head, or why there is none; `nil` if the reader must wait.
+    func knownHead(of url: String) -> Result<HTTPResponse, any Error>? {
+      if let head { return .success(head) }
+      return end.map { $0.flatMap { .failure(TransportError.malformed(url: url, reason: "it has no head")) } }
+    }
   }
 
   init(request: TransportRequest, mailbox: CurlMailbox) {
@@ -50,11 +57,10 @@ final class Transfer: Sendable {
   func head() async throws -> HTTPResponse {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
-        let known: Result<HTTPResponse, any Error>? = state.withLock { state in
-          if let head = state.head { return .success(head) }
-          if let end = state.end { return headless(end) }
-          state.headWaiter = continuation
-          return nil
+        let known = state.withLock { state in
+          let known = state.knownHead(of: request.url)
+          if known == nil { state.headWaiter = continuation }
+          return known
         }
         if let known { continuation.resume(with: known) }
       }
@@ -78,6 +84,17 @@ final class Transfer: Sendable {
       }
     } onCancel: {
       cancel()
+    }
+  }
+
+  /// The whole body, if all of it has come and it is short; then there is no further chunk.
+  func takeWholeBody() -> [UInt8]? {
+    state.withLock { state in
+      guard case .success = state.end, state.buffer.count <= Body.chunkSize, state.summary.trailers.isEmpty else {
+        return nil
+      }
+      defer { state.buffer = [] }
+      return state.buffer
     }
   }
 
@@ -110,56 +127,54 @@ final class Transfer: Sendable {
   func postSendOn() { mailbox.post(.sendOn(self)) }
 
   func receive(_ head: HTTPResponse, version: String) {
-    let waiter = state.withLock { state in
-      (state.head, state.version) = (head, version)
-      defer { state.headWaiter = nil }
-      return state.headWaiter
-    }
-    waiter?.resume(returning: head)
+    state.withLock { ($0.head, $0.version) = (head, version) }
   }
 
   /// Takes bytes of the body; returns `false`, without taking them, if the reader must catch up first.
-  func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    let (isTaken, waiter, chunk) = state.withLock {
-      state -> (Bool, CheckedContinuation<[UInt8]?, any Error>?, [UInt8]) in
-      if let waiter = state.chunkWaiter {
-        state.chunkWaiter = nil
-        return (true, waiter, Array(bytes))
-      }
-      guard state.end == nil else { return (true, nil, []) }
+  ///
+  /// - Parameter announced: the length of the whole body; `nil` if it is not known.
+  func receive(_ bytes: UnsafeRawBufferPointer, announced: Int64?) -> Bool {
+    state.withLock { state in
+      guard state.end == nil else { return true }
       guard state.buffer.count < Self.highWater else {
         state.isPaused = true
-        return (false, nil, [])
+        return false
       }
-      if state.buffer.isEmpty { state.buffer.reserveCapacity(Self.usualChunk) }
+      if state.buffer.isEmpty {
+        state.buffer.reserveCapacity(announced.map { Int(min($0, Int64(Self.usualChunk))) } ?? Self.usualChunk)
+      }
       state.buffer.append(contentsOf: bytes)
-      return (true, nil, [])
+      return true
     }
-    waiter?.resume(returning: chunk)
-    return isTaken
   }
 
   func record(_ summary: TransferSummary) {
     state.withLock { $0.summary = summary }
   }
 
-  /// The result for a reader that waits for the head when the transfer ends.
-  private func headless(_ end: Result<Void, any Error>) -> Result<HTTPResponse, any Error> {
-    end.flatMap { .failure(TransportError.malformed(url: request.url, reason: "it has no head")) }
-  }
-
+  /// Ends the transfer, and wakes its reader.
   func finish(_ end: Result<Void, any Error>) {
-    let (headWaiter, chunkWaiter) = state.withLock { state in
-      guard state.end == nil else {
-        return (nil, nil) as (CheckedContinuation<HTTPResponse, any Error>?, CheckedContinuation<[UInt8]?, any Error>?)
-      }
+    state.withLock { state in
+      guard state.end == nil else { return }
       state.end = end
       if case .failure = end, !(state.head != nil && !state.buffer.isEmpty) { state.buffer = [] }
-      defer { (state.headWaiter, state.chunkWaiter) = (nil, nil) }
-      return (state.headWaiter, state.chunkWaiter)
     }
     feed?.stop()
-    headWaiter?.resume(with: headless(end))
-    chunkWaiter?.resume(with: end.map { nil })
+    wakeReader()
+  }
+
+  /// Resumes the reader, if there is what it waits for.
+  func wakeReader() {
+    let (head, chunk, wasPaused) = state.withLock { state in
+      let head = state.headWaiter.flatMap { waiter in state.knownHead(of: request.url).map { (waiter, $0) } }
+      if head != nil { state.headWaiter = nil }
+      let chunk = state.chunkWaiter.flatMap { waiter in state.takeChunk().map { (waiter, $0) } }
+      if chunk != nil { state.chunkWaiter = nil }
+      defer { if chunk != nil { state.isPaused = false } }
+      return (head, chunk, chunk != nil && state.isPaused)
+    }
+    if wasPaused { mailbox.post(.resume(self)) }
+    if let (waiter, known) = head { waiter.resume(with: known) }
+    if let (waiter, known) = chunk { waiter.resume(with: known) }
   }
 }

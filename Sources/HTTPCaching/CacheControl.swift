@@ -108,12 +108,14 @@ extension CacheControl {
 
 /// The caching directives of a request.
 struct RequestControl {
+  private static let pragma = HTTPField.Name("Pragma")
+
   let directives: CacheControl
 
   init(_ fields: HTTPFields) {
     let lines = fields[values: .cacheControl]
     // RFC 9111 §5.4: Pragma applies only without Cache-Control.
-    if lines.isEmpty, let pragma = HTTPField.Name("Pragma") {
+    if lines.isEmpty, let pragma = Self.pragma {
       let names = fields[values: pragma].flatMap { DirectiveParser($0).map(\.name) }
       directives = names.contains("no-cache") ? CacheControl(["no-cache"]) : CacheControl()
     } else {

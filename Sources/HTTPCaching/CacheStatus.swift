@@ -81,9 +81,11 @@ public struct CacheStatus: Hashable, Sendable, CustomStringConvertible {
     return quoted + "\""
   }
 
+  private static let field = HTTPField.Name("Cache-Status")
+
   /// Returns the fields with this member after those of caches nearer to the origin. RFC 9211 §2.
   package func added(to fields: HTTPFields) -> HTTPFields {
-    guard let name = HTTPField.Name("Cache-Status") else { return fields }
+    guard let name = Self.field else { return fields }
     var fields = fields
     fields.append(HTTPField(name: name, value: description))
     return fields

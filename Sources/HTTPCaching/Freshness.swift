@@ -174,7 +174,7 @@ package struct Age: Hashable, Sendable {
 
   /// RFC 9111 §5.1: the first of several values applies, and an invalid one is ignored.
   private static func value(of fields: HTTPFields) -> Int64? {
-    guard let name = HTTPField.Name("Age"), let line = fields[values: name].first else { return nil }
+    guard let line = fields[values: .age].first else { return nil }
     return Directive(name: "age", argument: line.prefix { $0 != "," }.trimmingSpaces).seconds
   }
 }

@@ -26,6 +26,10 @@ extension HTTPDate {
   ///   - now: determines the century of a two-digit year: a time more than 50 years in the future belongs to the past
   ///     century.
   package init?(_ text: String, now: HTTPDate) {
+    if let date = HTTPDate(fixed: text) {
+      self = date
+      return
+    }
     // No leniency: RFC 9111 §5.3 requires that an invalid Expires is in the past.
     let words = text.trimmingSpaces.split(separator: " ", omittingEmptySubsequences: false)
     let hasComma = words[0].utf8.last == UInt8(ascii: ",")
@@ -60,16 +64,48 @@ extension HTTPDate {
     }
   }
 
+  /// Reads an IMF-fixdate as nearly all servers write it, without the parts of the text becoming strings.
+  private init?(fixed text: String) {
+    let date: HTTPDate?? = text.utf8.withContiguousStorageIfAvailable { bytes in
+      guard bytes.count == 29, bytes[3] == UInt8(ascii: ","), bytes[25...].elementsEqual(" GMT".utf8),
+        bytes[..<3].allSatisfy({ (65...90).contains($0 & 0xDF) }),
+        [4, 7, 11, 16].allSatisfy({ bytes[$0] == UInt8(ascii: " ") }),
+        bytes[19] == UInt8(ascii: ":"), bytes[22] == UInt8(ascii: ":"),
+        let day = number(bytes[5..<7]), let year = number(bytes[12..<16]), let hour = number(bytes[17..<19]),
+        let minute = number(bytes[20..<22]), let second = number(bytes[23..<25]),
+        let month = Self.writtenMonths.firstIndex(where: { $0.elementsEqual(bytes[8..<11]) })
+      else { return nil }
+      return HTTPDate(day: day, month: Int64(month) + 1, year: year, hour: hour, minute: minute, second: second)
+    }
+    guard let date, let date else { return nil }
+    self = date
+
+    func number(_ digits: Slice<UnsafeBufferPointer<UInt8>>) -> Int64? {
+      var number: Int64 = 0
+      for digit in digits {
+        guard (48...57).contains(digit) else { return nil }
+        number = number * 10 + Int64(digit - 48)
+      }
+      return number
+    }
+  }
+
+  private static let writtenMonths = months.map { Array($0.capitalizedFirst.utf8) }
+
   private init?(day: Int64, month: Substring, year: Int64?, time: Substring) {
     let clock = time.split(separator: ":", omittingEmptySubsequences: false)
     guard
       let year, let month = Self.months.firstIndex(of: month.lowercased()),
       clock.count == 3,
-      let hour = Self.number(clock[0], digits: 2...2), hour < 24,
-      let minute = Self.number(clock[1], digits: 2...2), minute < 60,
-      let second = Self.number(clock[2], digits: 2...2), second <= 60
+      let hour = Self.number(clock[0], digits: 2...2), let minute = Self.number(clock[1], digits: 2...2),
+      let second = Self.number(clock[2], digits: 2...2)
     else { return nil }
-    let civil = CivilDate(year: year, month: Int64(month) + 1, day: day)
+    self.init(day: day, month: Int64(month) + 1, year: year, hour: hour, minute: minute, second: second)
+  }
+
+  private init?(day: Int64, month: Int64, year: Int64, hour: Int64, minute: Int64, second: Int64) {
+    guard hour < 24, minute < 60, second <= 60 else { return nil }
+    let civil = CivilDate(year: year, month: month, day: day)
     // Rejects days such as 31 February.
     guard CivilDate(daysSinceEpoch: civil.daysSinceEpoch) == civil else { return nil }
     secondsSinceEpoch = civil.daysSinceEpoch * 86_400 + hour * 3600 + minute * 60 + second

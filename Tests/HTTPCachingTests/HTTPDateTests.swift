@@ -22,7 +22,8 @@ struct HTTPDateTests {
       "Sun, 31 Feb 1994 08:49:37 GMT", "Sun, 06 Nov 1994 24:00:00 GMT", "Sun, 06 Nov 1994 08:49:37 PST",
       "Sun, 06 Nov 1994 08:49:37 UTC", "Sun, 06 Nov 1994 08:49:37 +0000", "Sunday, 06-Nov-94 08:49:37 UTC",
       "Sun, 06 Nov 94 08:49:37 GMT", "Sun, 06 Nov 1994 08:49 GMT", "Sun, -6 Nov 1994 08:49:37 GMT",
-      "Sun, 06 Nov 99999 08:49:37 GMT", "١٩٩٤",
+      "Sun, 06 Nov 99999 08:49:37 GMT", "١٩٩٤", "a b, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:60:37 GMT",
+      "Sun, 0x Nov 1994 08:49:37 GMT", "Sun, 06 Nox 1994 08:49:37 GMT", "Sun, 30 Feb 2000 08:49:37 GMT",
     ])
   func invalidDates(_ text: String) {
     #expect(HTTPDate(text, now: Self.now) == nil)
@@ -34,6 +35,14 @@ struct HTTPDateTests {
   func roundTrip(_ seconds: Int64) throws {
     let date = HTTPDate(secondsSinceEpoch: seconds)
     #expect(HTTPDate(date.description, now: Self.now) == date)
+  }
+
+  @Test("a date with spaces around it, which takes another way, is the same date")
+  func spaced() {
+    for second in stride(from: Int64(-70_000_000_000), to: 200_000_000_000, by: 1_234_567_891) {
+      let text = HTTPDate(secondsSinceEpoch: second).description
+      #expect(HTTPDate(text, now: Self.now) == HTTPDate(" \(text) ", now: Self.now))
+    }
   }
 
   @Test("dates are written as IMF-fixdate")

@@ -38,6 +38,20 @@ struct PageURLTests {
     }
   }
 
+  @Test(
+    "a URL that is normalised already is read as it is without its fragment, which takes another way",
+    arguments: [
+      "http://h/", "https://h/a", "http://example.com/a/b.c-d_e~f", "http://127.0.0.1:8080/a", "https://h:65535/",
+      "http://h:65536/", "http://h:0080/a", "http://h:99999/a", "http://h:80/a", "https://h:443/", "http://h:/a",
+      "http://h", "http://H/a", "http:///a", "http://h//a//b", "http://h/.a", "http://h/a/../b", "http://h/./",
+      "http:/h/a",
+      "http://h/a%7e", "http://h/a?b", "httpss://h/a", "http://a..b/c", "http://-/a", "http://1/a", "http://h/a:b",
+      "http://h_h/a", "https:// h/a", "http", "https", "http:", "http://h:12345678/a", "http://.../a",
+    ])
+  func plain(_ text: String) {
+    #expect(PageURL(text)?.text == PageURL(text + "#part")?.text)
+  }
+
   @Test(arguments: [
     ("home.js", "http://h/p/home.js"), ("/x", "http://h/x"), ("//cdn/x", "http://cdn/x"),
     ("https://o/x", "https://o/x"),

@@ -9,16 +9,21 @@ struct ForwardedFields: Sendable {
   /// `true` if the client connects over TLS.
   let isSecure: Bool
 
+  private static let forName = HTTPField.Name("X-Forwarded-For")
+  private static let protocolName = HTTPField.Name("X-Forwarded-Proto")
+  private static let hostName = HTTPField.Name("X-Forwarded-Host")
+  private static let forwardedName = HTTPField.Name("Forwarded")
+
   private var scheme: String { isSecure ? "https" : "http" }
 
   /// Appends the values to those of earlier proxies.
   func add(_ forwarding: OriginSettings.Forwarding, to fields: inout HTTPFields) {
     if forwarding == .xForwarded || forwarding == .both {
-      if let client, let name = HTTPField.Name("X-Forwarded-For") { fields.append(client, toListOf: name) }
-      if let name = HTTPField.Name("X-Forwarded-Proto") { fields[name] = scheme }
-      if let name = HTTPField.Name("X-Forwarded-Host") { fields[name] = host }
+      if let client, let name = Self.forName { fields.append(client, toListOf: name) }
+      if let name = Self.protocolName { fields[name] = scheme }
+      if let name = Self.hostName { fields[name] = host }
     }
-    if forwarding == .forwarded || forwarding == .both, let name = HTTPField.Name("Forwarded") {
+    if forwarding == .forwarded || forwarding == .both, let name = Self.forwardedName {
       fields.append(element, toListOf: name)
     }
   }

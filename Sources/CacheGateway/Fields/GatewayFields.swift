@@ -7,6 +7,8 @@ enum GatewayFields {
   /// The name of the gateway in `Via`. RFC 9110 §7.6.3.
   static let pseudonym = "renderhost"
 
+  private static let host = HTTPField.Name("Host")
+
   /// - Parameters:
   ///   - client: the fields that describe the client.
   ///   - version: the HTTP version of the request.
@@ -17,7 +19,7 @@ enum GatewayFields {
   ) -> HTTPFields {
     var fields = HopByHopFields.removed(from: head.headerFields)
     // These fields belong to the connection to the origin. An HTTP/2 client may send Host besides `:authority`.
-    for name in [HTTPField.Name.contentLength, .expect, HTTPField.Name("Host")].compactMap(\.self) {
+    for name in [HTTPField.Name.contentLength, .expect, host].compactMap(\.self) {
       fields[name] = nil
     }
     // RFC 9110 §12.5.3: a client that names no coding may support none.

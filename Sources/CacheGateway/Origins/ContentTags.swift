@@ -16,16 +16,23 @@ struct ContentTags: HTTPTransporting {
   func send(_ request: TransportRequest) async throws -> TransportResponse {
     let response = try await transport.send(request)
     guard request.head.method == .get, Self.wantsTag(response.head, limit: limit) else { return response }
-    let replay = Replay(response.body)
     var digester = try Digester<SHA256Digest>.sha256()
     var head = response.head
+    if let bytes = response.body.bytesInMemory {
+      if bytes.count <= limit {
+        digester.update(bytes)
+        head.headerFields[.eTag] = Self.tag(try digester.finish())
+      }
+      return TransportResponse(head: head, body: response.body, version: response.version)
+    }
+    let replay = Replay(response.body)
     loop: while true {
       switch await replay.take() {
       case .chunk(let chunk):
         digester.update(chunk)
         if replay.count > limit { break loop }
       case .end:
-        head.headerFields[.eTag] = "\"\(try digester.finish().hex.prefix(32))\""
+        head.headerFields[.eTag] = Self.tag(try digester.finish())
         break loop
       case .failure(let error as CancellationError): throw error
       case .failure: break loop
@@ -33,6 +40,8 @@ struct ContentTags: HTTPTransporting {
     }
     return TransportResponse(head: head, body: replay.body, version: response.version)
   }
+
+  private static func tag(_ digest: SHA256Digest) -> String { "\"\(digest.hex.prefix(32))\"" }
 
   /// Returns `true` if the response may get a tag: it is complete, has no validator, and has an end.
   static func wantsTag(_ head: HTTPResponse, limit: Int) -> Bool {
@@ -61,9 +70,10 @@ private final class Replay: Sendable {
   }
 
   private let source: Body
+  private let reader: BodyReader
   private let state = Mutex(State())
 
-  init(_ source: Body) { self.source = source }
+  init(_ source: Body) { (self.source, reader) = (source, source.reader()) }
 
   /// The number of buffered bytes.
   var count: Int { state.withLock(\.count) }
@@ -71,7 +81,7 @@ private final class Replay: Sendable {
   /// Buffers the next chunk.
   func take() async -> Step {
     do {
-      guard let chunk = try await source.reader().nextChunk() else {
+      guard let chunk = try await reader.nextChunk() else {
         state.withLock { $0.end = .success(()) }
         return .end
       }
@@ -96,7 +106,7 @@ private final class Replay: Sendable {
           try end.get()
           return nil
         }
-        return try await source.reader().nextChunk()
+        return try await reader.nextChunk()
       }, summary: { [source] in await source.transferSummary() })
   }
 }

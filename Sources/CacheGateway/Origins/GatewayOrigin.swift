@@ -28,8 +28,9 @@ package struct GatewayOrigin: Sendable {
     self.record = GatewayRecord(record, origin: settings, logger: logger)
     servers = OriginServers(settings)
     sockets = try OriginSocketConnector(settings, servers)
-    let responses = try ResponseStore(
-      at: settings.directory(in: store), options: .init(capacity: settings.disk), logger: logger)
+    var options = ResponseStore.Options(capacity: settings.disk)
+    options.remembersKeys = true
+    let responses = try ResponseStore(at: settings.directory(in: store), options: options, logger: logger)
     let cache = try ResponseCache(
       store: responses, memoryCapacity: settings.memory,
       policy: CachePolicy(mode: .shared, targets: settings.targets), logger: logger)
@@ -142,7 +143,7 @@ package struct GatewayOrigin: Sendable {
     }
     // RFC 9110 §6.4.1: these responses have no body.
     if request.method == .head || [204, 304].contains(status.code) { return Response(status: status, headers: fields) }
-    if let bytes = loaded.body.bytesInMemory, bytes.count <= Body.chunkSize {
+    if let bytes = loaded.wholeBody {
       record.sent(bytes.count, result)
       return Response(status: status, headers: fields, body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
     }

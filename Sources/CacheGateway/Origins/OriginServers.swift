@@ -5,12 +5,15 @@ import Synchronization
 /// The servers of one origin, which take turns. A request that cannot be sent to one of them is sent to the next.
 final class OriginServers: Sendable {
   let urls: [PageURL]
+  /// The scheme and authority of each server.
+  private let targets: [HTTPRequest?]
   private let rotation: Mutex<ServerRotation>
   /// The servers to which a connection failed recently.
   private let reachability: Reachability
 
   init(_ settings: OriginSettings) {
     urls = settings.servers
+    targets = urls.map { HTTPRequest(url: $0) }
     rotation = Mutex(ServerRotation(count: urls.count, patience: settings.patience.failures))
     reachability = Reachability(settings.patience)
   }
@@ -29,11 +32,12 @@ final class OriginServers: Sendable {
   /// Runs a body with the server whose turn it is, and with the next one if that cannot be reached.
   ///
   /// - Parameters:
+  ///   - body: also gets the scheme and authority of the server.
   ///   - url: the requested URL, for errors.
   ///   - mayGoOn: returns `true` if another server may be tried.
   /// - Throws: the error of the last server; ``TransportError/cannotConnect(url:reason:)`` if none is up.
   func first<Value>(
-    for url: String, mayGoOn: () -> Bool = { true }, _ body: (PageURL) async throws -> Value
+    for url: String, mayGoOn: () -> Bool = { true }, _ body: (PageURL, _ target: HTTPRequest?) async throws -> Value
   ) async throws -> Value {
     var failure: (any Error)?
     for index in rotation.withLock({ $0.order() }) {
@@ -41,7 +45,7 @@ final class OriginServers: Sendable {
       // A single server's failures are handled by the loader.
       guard urls.count == 1 || reachability.admits(server) else { continue }
       do {
-        let value = try await body(server)
+        let value = try await body(server, targets[index])
         reachability.recordSuccess(server)
         return value
       } catch {
@@ -61,9 +65,8 @@ struct ServersTransport: HTTPTransporting {
   let servers: OriginServers
 
   func send(_ request: TransportRequest) async throws -> TransportResponse {
-    try await servers.first(for: request.url, mayGoOn: { request.stream?.isTaken != true }) { server in
+    try await servers.first(for: request.url, mayGoOn: { request.stream?.isTaken != true }) { _, target in
       var outgoing = request
-      let target = HTTPRequest(url: server)
       (outgoing.head.scheme, outgoing.head.authority) = (target?.scheme, target?.authority)
       return try await base.send(outgoing)
     }

@@ -61,7 +61,7 @@ struct OriginSocketConnector: Sendable {
   ///   - fields: the fields as for any other request.
   /// - Throws: ``TransportError``, `CancellationError`.
   func open(_ path: String, _ fields: HTTPFields) async throws -> Opening {
-    try await servers.first(for: settings.url.origin + path) { server in
+    try await servers.first(for: settings.url.origin + path) { server, _ in
       try await open(path, fields, at: Place(server), server.origin + path)
     }
   }

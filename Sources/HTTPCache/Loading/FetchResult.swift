@@ -11,6 +11,9 @@ struct FlightKey: Hashable, Sendable {
   /// The handler that answers; `nil` for the server.
   var origin: String?
   var isStored = true
+
+  /// Requests of one resource at the same time are few.
+  func hash(into hasher: inout Hasher) { hasher.combine(key) }
 }
 
 extension FlightKey {

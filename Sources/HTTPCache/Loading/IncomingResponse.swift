@@ -24,6 +24,8 @@ final class IncomingResponse: Sendable {
 
   fileprivate struct State {
     var available: Int64 = 0
+    /// All bytes have come.
+    var isAll = false
     var end: Result<CachedResponse?, any Error>?
     var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
     var nextWaiter: UInt64 = 0
@@ -65,10 +67,13 @@ final class IncomingResponse: Sendable {
     commit: @escaping @Sendable (_ isWhole: Bool, any ResponseWriting) async -> CachedResponse?,
     landed: @escaping @Sendable () -> Void
   ) {
-    let pump = tasks.start { [self] in
+    var begun: Result<Void, any Error>?
+    // A short response is there as a whole: its readers need not wait for a task.
+    if let bytes = body.bytesInMemory { begun = Result { try receive(bytes, areLast: true) } }
+    let pump = tasks.start { [self, begun] in
       var failure: (any Error)?
       do {
-        for try await chunk in body { try receive(chunk) }
+        if let begun { try begun.get() } else { for try await chunk in body { try receive(chunk) } }
       } catch {
         failure = error
       }
@@ -86,7 +91,7 @@ final class IncomingResponse: Sendable {
     }
   }
 
-  private func receive(_ chunk: [UInt8]) throws {
+  private func receive(_ chunk: [UInt8], areLast: Bool = false) throws {
     let isOverflowing = state.withLock { !$0.overflow.isEmpty }
     var isTaken = false
     if !isOverflowing {
@@ -103,6 +108,7 @@ final class IncomingResponse: Sendable {
         state.overflow += chunk
       }
       state.available += Int64(chunk.count)
+      state.isAll = areLast
       return state.takeWaiters()
     }
     for waiter in waiters { waiter.resume() }
@@ -123,10 +129,20 @@ final class IncomingResponse: Sendable {
   var isComplete: Bool { state.withLock { isComplete($0) } }
 
   private func isComplete(_ state: State) -> Bool {
-    state.end != nil || pending.size.map { $0 <= state.available } ?? false
+    state.end != nil || state.isAll || pending.size.map { $0 <= state.available } ?? false
   }
 
   // MARK: Reading
+
+  /// The whole body, if all its bytes have come and are not more than a chunk. It may not be stored yet.
+  var wholeBody: [UInt8]? {
+    let count: Int64? = state.withLock { state in
+      if case .failure = state.end { return nil }
+      let isShort = state.available <= Int64(Body.chunkSize) && state.overflow.isEmpty
+      return isShort && isComplete(state) ? state.available : nil
+    }
+    return count.flatMap { try? spool.read(at: 0, upTo: Int($0)) }
+  }
 
   /// Returns the body for one reader; `nil` if the transfer was given up already.
   func body() -> Body? {

@@ -5,7 +5,8 @@ import Synchronization
 /// caller does not cancel the work.
 final class KeyedSerialQueue: Sendable {
   private struct Line {
-    var last: Task<Void, Never>
+    /// Returns when all work so far has ended.
+    var end: @Sendable () async -> Void
     var length: Int
   }
 
@@ -15,10 +16,10 @@ final class KeyedSerialQueue: Sendable {
     let task = lines.withLock { lines in
       let before = lines[key]
       let task = Task {
-        await before?.last.value
+        await before?.end()
         return await work()
       }
-      lines[key] = Line(last: Task { _ = await task.value }, length: (before?.length ?? 0) + 1)
+      lines[key] = Line(end: { _ = await task.value }, length: (before?.length ?? 0) + 1)
       return task
     }
     let value = await task.value
@@ -32,7 +33,7 @@ final class KeyedSerialQueue: Sendable {
 
   /// Returns when the work that was added so far for matching keys has ended.
   func finish(where isMeant: (CacheKey) -> Bool) async {
-    for task in lines.withLock({ lines in lines.filter { isMeant($0.key) }.map(\.value.last) }) { await task.value }
+    for end in lines.withLock({ lines in lines.filter { isMeant($0.key) }.map(\.value.end) }) { await end() }
   }
 
   /// Keys with work that has not ended.

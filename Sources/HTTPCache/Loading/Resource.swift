@@ -79,6 +79,13 @@ public struct Resource: Sendable {
   /// Bytes of the body that were stored before it was asked for the rest of them.
   package var resumedAt: Int64 { incoming?.resumedAt ?? 0 }
 
+  /// The whole body, if it is there and not more than a chunk: also one whose end ``body`` gives later, since it is
+  /// being stored.
+  package var wholeBody: [UInt8]? {
+    if let bytes = body.bytesInMemory { return bytes.count <= Body.chunkSize ? bytes : nil }
+    return body.isDecoded ? nil : incoming?.wholeBody
+  }
+
   /// The response's fields, without those that describe encoded bytes where the body is given decoded.
   package var fieldsOfBody: HTTPFields {
     guard body.isDecoded else { return response.headerFields }

@@ -13,7 +13,7 @@ public struct Body: AsyncSequence, Sendable {
   package static let chunkSize = 64 << 10
 
   private enum Storage: Sendable {
-    case bytes([UInt8])
+    case bytes([UInt8], TransferSummary)
     case stored(any StoredBody, Range<Int64>)
     case stream(
       next: @Sendable () async throws -> [UInt8]?, summary: @Sendable () async -> TransferSummary)
@@ -26,12 +26,17 @@ public struct Body: AsyncSequence, Sendable {
   package var isDecoded = false
 
   /// Makes a body of bytes in memory.
-  public init(_ bytes: [UInt8]) { storage = .bytes(bytes) }
+  public init(_ bytes: [UInt8]) { storage = .bytes(bytes, TransferSummary()) }
+
+  /// Makes a body of bytes that have all been received.
+  ///
+  /// - Parameter summary: the timings and trailers of their transfer.
+  package init(_ bytes: [UInt8], summary: TransferSummary) { storage = .bytes(bytes, summary) }
 
   /// Makes a body of a part of the bytes in a store.
   package init(_ stored: any StoredBody, _ range: Range<Int64>) {
     if let memory = stored as? BytesBody {
-      storage = .bytes(memory.read(at: range.lowerBound, upTo: range.count))
+      storage = .bytes(memory.read(at: range.lowerBound, upTo: range.count), TransferSummary())
     } else {
       storage = .stored(stored, range)
     }
@@ -56,13 +61,13 @@ public struct Body: AsyncSequence, Sendable {
   }
 
   /// The whole body if it is in memory, otherwise `nil`.
-  public var bytesInMemory: [UInt8]? { if case .bytes(let bytes) = storage { bytes } else { nil } }
+  public var bytesInMemory: [UInt8]? { if case .bytes(let bytes, _) = storage { bytes } else { nil } }
 
   /// Returns a reader that begins at the first byte, or continues the stream.
   package func reader() -> BodyReader {
     switch storage {
     case .stream(let next, _): return BodyReader(next: next)
-    case .bytes(let bytes):
+    case .bytes(let bytes, _):
       let rest = Mutex(bytes[...])
       return BodyReader {
         rest.withLock { rest in
@@ -115,10 +120,14 @@ public struct Body: AsyncSequence, Sendable {
     return bytes
   }
 
-  /// Returns the timings and trailers of a stream: complete when it has ended or failed, partial before. Empty for
-  /// bytes in memory or in a store.
+  /// Returns the timings and trailers of a transfer: complete when it has ended or failed, partial before. Empty for
+  /// bytes that were not received.
   package func transferSummary() async -> TransferSummary {
-    if case .stream(_, let summary) = storage { await summary() } else { TransferSummary() }
+    switch storage {
+    case .bytes(_, let summary): summary
+    case .stored: TransferSummary()
+    case .stream(_, let summary): await summary()
+    }
   }
 }
 

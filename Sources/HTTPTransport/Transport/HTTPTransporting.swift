@@ -72,12 +72,15 @@ extension HTTPRequest {
   ///   - url: an `http` or `https` URL.
   ///   - fields: the fields.
   package init?(method: HTTPRequest.Method = .get, url: PageURL, fields: HTTPFields = [:]) {
-    guard !url.isFile, let slashes = url.text.firstRange(of: "://") else { return nil }
-    let rest = url.text[slashes.upperBound...]
-    let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
+    let text = url.text
+    guard !url.isFile, let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")), text[colon...].hasPrefix("://") else {
+      return nil
+    }
+    let rest = text[text.utf8.index(colon, offsetBy: 3)...]
+    let end = rest.utf8.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") } ?? rest.endIndex
     let path = rest[end...]
     self.init(
-      method: method, scheme: String(url.text[..<slashes.lowerBound]), authority: String(rest[..<end]),
+      method: method, scheme: String(text[..<colon]), authority: String(rest[..<end]),
       path: path.hasPrefix("/") ? String(path) : "/" + path, headerFields: fields)
   }
 }

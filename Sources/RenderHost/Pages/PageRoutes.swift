@@ -52,7 +52,7 @@ struct PageRoutes: Sendable {
     _ context: HostRequestContext, _ body: @escaping @Sendable () async throws -> Response
   ) async throws -> Response {
     do {
-      return try await context.disconnection().cancelling(body)
+      return try await context.disconnection.cancelling(body)
     } catch let failure as PageFailure {
       return failure.response
     } catch let error where error is CancellationError || error is any HTTPResponseError {

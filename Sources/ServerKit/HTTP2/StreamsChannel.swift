@@ -32,10 +32,10 @@ struct StreamsChannel: Sendable {
     let multiplexer = HTTP2StreamMultiplexer(mode: .server, channel: channel) { stream in
       stream.eventLoop.makeCompletedFuture {
         let value = try connection(stream, logger)
-        let replays = bound.value.replays
+        let common = bound.value.common
         bound.value.add(stream)
         tasks.start {
-          await ConnectionReplays.$current.withValue(replays) { await http1.handle(value: value, logger: logger) }
+          await ConnectionContext.$current.withValue(common) { await http1.handle(value: value, logger: logger) }
         }
       }
     }

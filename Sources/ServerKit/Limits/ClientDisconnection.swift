@@ -45,13 +45,6 @@ package final class ClientDisconnection: Sendable {
       task.cancel()
     }
   }
-
-  /// The disconnection of a request's client; one that never occurs if the channel has no
-  /// ``ClientDisconnectionHandler``.
-  package static func of(_ channel: any Channel) async -> ClientDisconnection {
-    await (try? channel.pipeline.handler(type: ClientDisconnectionHandler.self).map(\.disconnection).get())
-      ?? ClientDisconnection()
-  }
 }
 
 /// Detects that a client closes its side, as most do when they no longer want the answer, or resets its stream.
@@ -59,6 +52,15 @@ final class ClientDisconnectionHandler: ChannelInboundHandler, RemovableChannelH
   typealias InboundIn = NIOAny
 
   let disconnection = ClientDisconnection()
+
+  func handlerAdded(context: ChannelHandlerContext) {
+    // A stream of HTTP/2 has its connection as parent, on the same event loop; a connection has the listening socket.
+    let parent = context.channel.parent.flatMap { $0.eventLoop === context.eventLoop ? $0.pipeline : nil }
+    for case let pipeline? in [context.pipeline, parent] {
+      guard let handler = try? pipeline.syncOperations.handler(type: ConnectionHandler.self) else { continue }
+      return handler.common.change(context.channel) { $0.disconnection = disconnection }
+    }
+  }
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     if let event = event as? ChannelEvent, event == .inputClosed { disconnection.happen() }

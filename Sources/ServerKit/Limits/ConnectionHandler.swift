@@ -17,13 +17,13 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
   /// `true` if the request line is complete; unknown under TLS.
   private(set) var hasLine = false
   private let isPlain: Bool
-  let replays: ConnectionReplays
+  let common: ConnectionContext
   private var closing: ClosingConnection?
   /// `true` once slow clients are no longer waited for.
   private var isOutOfTime = false
 
-  init(limits: ServerSettings.Limits, isPlain: Bool, replays: ConnectionReplays) {
-    (headTime, self.isPlain, self.replays) = (TimeAmount(limits.headTime), isPlain, replays)
+  init(limits: ServerSettings.Limits, isPlain: Bool, common: ConnectionContext) {
+    (headTime, self.isPlain, self.common) = (TimeAmount(limits.headTime), isPlain, common)
     patience = TimeAmount(max(limits.idle, .seconds(10)))
   }
 

@@ -21,7 +21,7 @@ package struct JSONErrorMiddleware: RouterMiddleware {
     } catch is HTTPParserError {
       return Self.response(.invalidBody, request)
     } catch {
-      if error is CancellationError, await context.disconnection().hasHappened {
+      if error is CancellationError, context.disconnection.hasHappened {
         // No client reads this response; the connection ends.
         context.logger.debug("The client has disconnected", metadata: ["path": "\(request.uri.path)"])
         return JSONAnswer.error(.badRequest, "the client has disconnected", [.connection: "close"])

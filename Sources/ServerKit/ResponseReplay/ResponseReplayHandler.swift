@@ -35,7 +35,7 @@ final class ResponseReplayHandler: ChannelDuplexHandler, RemovableChannelHandler
   private var lastLongWay = ContinuousClock.now
   private var state = State.idle
 
-  private var replays: ConnectionReplays { connection.replays }
+  private var common: ConnectionContext { connection.common }
 
   /// - Parameter idle: the time after which an idle connection is closed.
   init(_ connection: ConnectionHandler, idle: Duration) {
@@ -43,7 +43,9 @@ final class ResponseReplayHandler: ChannelDuplexHandler, RemovableChannelHandler
     longWayEvery = idle / 4
   }
 
-  func handlerAdded(context: ChannelHandlerContext) { replays.add(replayContext, of: context.channel) }
+  func handlerAdded(context: ChannelHandlerContext) {
+    common.change(context.channel) { $0.replay = replayContext }
+  }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     if case .lost = state { return context.fireChannelRead(data) }
@@ -58,7 +60,7 @@ final class ResponseReplayHandler: ChannelDuplexHandler, RemovableChannelHandler
       return context.fireChannelRead(data)
     }
     let now = ContinuousClock.now
-    if now - lastLongWay < longWayEvery, context.channel.isWritable, let known = replays.memory.answer(to: bytes) {
+    if now - lastLongWay < longWayEvery, context.channel.isWritable, let known = common.memory.answer(to: bytes) {
       return give(known.answer, age: known.age, since: now, context)
     }
     lastLongWay = now
@@ -92,7 +94,7 @@ final class ResponseReplayHandler: ChannelDuplexHandler, RemovableChannelHandler
     }
     state = isNext ? .idle : .lost
     guard isNext, let recording, let offer, let answer = RecordedResponse(recording.answer, offer) else { return }
-    replays.memory.remember(answer, for: recording.head)
+    common.memory.remember(answer, for: recording.head)
   }
 
   private func give(
@@ -100,12 +102,12 @@ final class ResponseReplayHandler: ChannelDuplexHandler, RemovableChannelHandler
   ) {
     connection.headArrived()
     connection.awaitHead()
-    let renewed = replays.renewed(age: age)
+    let renewed = common.renewed(age: age)
     guard let (head, body) = answer.buffers(renewed, context.channel.allocator) else { return }
     context.write(wrapOutboundOut(.byteBuffer(head)), promise: nil)
     if let body { context.write(wrapOutboundOut(.byteBuffer(body)), promise: nil) }
     // The counters are updated before the client can ask for them.
-    answer.note(renewed.requestID, from: replays.address, since: started)
+    answer.note(renewed.requestID, from: common.address, since: started)
     context.flush()
   }
 }

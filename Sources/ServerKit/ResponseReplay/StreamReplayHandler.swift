@@ -25,7 +25,7 @@ final class StreamReplayHandler: ChannelDuplexHandler, RemovableChannelHandler {
   private var replayed: Set<HTTP2StreamID> = []
   private var hasWritten = false
 
-  var replays: ConnectionReplays { connection.replays }
+  var common: ConnectionContext { connection.common }
 
   init(_ connection: ConnectionHandler) { self.connection = connection }
 
@@ -34,7 +34,7 @@ final class StreamReplayHandler: ChannelDuplexHandler, RemovableChannelHandler {
     guard let id = try? stream.syncOptions?.getOption(HTTP2StreamChannelOptions.streamID),
       let recording = recordings[id]
     else { return }
-    replays.add(recording.context, of: stream)
+    common.change(stream) { $0.replay = recording.context }
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -52,11 +52,11 @@ final class StreamReplayHandler: ChannelDuplexHandler, RemovableChannelHandler {
     guard request.endStream, let key = RawResponseCache.key(of: request.headers) else { return false }
     let started = ContinuousClock.now
     // A client that reads nothing is answered on a stream, which waits for it.
-    guard context.channel.isWritable, let known = replays.memory.answer(to: key) else {
+    guard context.channel.isWritable, let known = common.memory.answer(to: key) else {
       recordings[stream] = Recording(request: key)
       return false
     }
-    let renewed = replays.renewed(age: known.age)
+    let renewed = common.renewed(age: known.age)
     guard let (head, body) = known.answer.frames(renewed) else { return false }
     connection.headArrived()
     replayed.insert(stream)
@@ -65,7 +65,7 @@ final class StreamReplayHandler: ChannelDuplexHandler, RemovableChannelHandler {
     if hasBody { write(.data(.init(data: .byteBuffer(body), endStream: true)), on: stream, context) }
     hasWritten = true
     // The counters are updated before the client can ask for them.
-    known.answer.note(renewed.requestID, from: replays.address, since: started)
+    known.answer.note(renewed.requestID, from: common.address, since: started)
     return true
   }
 
@@ -125,7 +125,7 @@ final class StreamReplayHandler: ChannelDuplexHandler, RemovableChannelHandler {
     if let head = recording.head, let offer = recording.context.take(),
       let answer = RecordedResponse(head, recording.body, offer)
     {
-      replays.memory.remember(answer, for: recording.request)
+      common.memory.remember(answer, for: recording.request)
     }
     return nil
   }

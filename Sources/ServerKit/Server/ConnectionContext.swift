@@ -3,14 +3,22 @@ import HTTPCaching
 import NIOCore
 import Synchronization
 
-/// The recorded responses that a connection may replay, its client's address, and the replay context of each of its
-/// channels: HTTP/1 has one channel, HTTP/2 one for each stream.
-final class ConnectionReplays: Sendable {
-  /// Those of the connection whose requests the task handles.
-  @TaskLocal static var current: ConnectionReplays?
+/// What the requests of a connection have in common: the recorded responses that it may replay and its client's address;
+/// and what those of each of its channels have in common. HTTP/1 has one channel, HTTP/2 one for each stream.
+final class ConnectionContext: Sendable {
+  /// That of the connection whose requests the task handles.
+  @TaskLocal static var current: ConnectionContext?
+
+  /// What the requests of one channel have in common.
+  struct ChannelContext: Sendable {
+    /// `nil` if responses are not recorded.
+    var replay: ReplayContext?
+    /// Never happens if the channel has no ``ClientDisconnectionHandler``.
+    var disconnection = ClientDisconnection()
+  }
 
   private struct State {
-    var contexts: [ObjectIdentifier: ReplayContext] = [:]
+    var channels: [ObjectIdentifier: ChannelContext] = [:]
     var date = (second: 0, text: "")
   }
 
@@ -21,15 +29,18 @@ final class ConnectionReplays: Sendable {
 
   init(memory: RawResponseCache, address: String) { (self.memory, self.address) = (memory, address) }
 
-  /// Gives the requests of a channel a context until the channel is closed.
-  func add(_ context: ReplayContext, of channel: any Channel) {
+  /// Changes what the requests of a channel have in common; it is forgotten when the channel is closed.
+  func change(_ channel: any Channel, _ body: (inout ChannelContext) -> Void) {
     let id = ObjectIdentifier(channel)
-    state.withLock { $0.contexts[id] = context }
-    channel.closeFuture.whenComplete { _ in self.state.withLock { $0.contexts[id] = nil } }
+    let isNew = state.withLock { state in
+      defer { body(&state.channels[id, default: ChannelContext()]) }
+      return state.channels[id] == nil
+    }
+    if isNew { channel.closeFuture.whenComplete { _ in self.state.withLock { $0.channels[id] = nil } } }
   }
 
-  func context(of channel: any Channel) -> ReplayContext? {
-    state.withLock { $0.contexts[ObjectIdentifier(channel)] }
+  func context(of channel: any Channel) -> ChannelContext {
+    state.withLock { $0.channels[ObjectIdentifier(channel)] } ?? ChannelContext()
   }
 
   /// The values for a replay now.

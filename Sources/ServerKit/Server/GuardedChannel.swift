@@ -27,8 +27,8 @@ struct GuardedChannel<Base: ServerChildChannel>: ServerChildChannel {
   }
 
   func handle(value: Value, logger: Logger) async {
-    let replays = try? await value.channel.pipeline.handler(type: ConnectionHandler.self).map(\.replays).get()
-    await ConnectionReplays.$current.withValue(replays) { await base.handle(value: value, logger: logger) }
+    let common = try? await value.channel.pipeline.handler(type: ConnectionHandler.self).map(\.common).get()
+    await ConnectionContext.$current.withValue(common) { await base.handle(value: value, logger: logger) }
   }
 
   private func guardConnection(_ channel: any Channel, _ logger: Logger) throws {
@@ -48,8 +48,8 @@ struct GuardedChannel<Base: ServerChildChannel>: ServerChildChannel {
     }
     // The buffer of each connection for a slow client.
     try channel.syncOptions?.setOption(.writeBufferWaterMark, value: .init(low: 16 << 10, high: 32 << 10))
-    let replays = ConnectionReplays(memory: memory, address: address)
+    let common = ConnectionContext(memory: memory, address: address)
     try channel.pipeline.syncOperations.addHandler(
-      ConnectionHandler(limits: limits, isPlain: isPlain, replays: replays))
+      ConnectionHandler(limits: limits, isPlain: isPlain, common: common))
   }
 }

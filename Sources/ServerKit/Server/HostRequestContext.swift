@@ -17,6 +17,8 @@ package struct HostRequestContext: RequestContext, RemoteAddressRequestContext {
 
   /// Takes the statements about replaying the response; `nil` on channels whose responses are not recorded.
   package let replay: ReplayContext?
+  /// The disconnection of the client, which may have happened already.
+  package let disconnection: ClientDisconnection
 
   /// The key by which clients take turns: all clients of one address share one.
   package var client: String { remoteAddress?.ipAddress ?? "" }
@@ -31,10 +33,8 @@ package struct HostRequestContext: RequestContext, RemoteAddressRequestContext {
     self.version = version
     coreContext = .init(source: source)
     channel = source.channel
-    replay = ConnectionReplays.current?.context(of: source.channel)
+    let common = ConnectionContext.current?.context(of: source.channel) ?? .init()
+    (replay, disconnection) = (common.replay, common.disconnection)
     remoteAddress = source.channel.remoteAddress
   }
-
-  /// The disconnection of the client, which may have happened already.
-  package func disconnection() async -> ClientDisconnection { await ClientDisconnection.of(channel) }
 }

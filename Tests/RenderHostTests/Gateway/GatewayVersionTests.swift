@@ -39,12 +39,15 @@ struct GatewayVersionTests {
   @Test("each request on a connection has its own HTTP version")
   func versionPerRequest() async throws {
     try await GatewayFixture.running { fixture in
-      fixture.origin.serve("/a", Array("body".utf8), headers: [.cacheControl: "no-store"])
+      // Of a shorter body the length is known before its response is sent.
+      let content = [UInt8](repeating: UInt8(ascii: "x"), count: 200_000)
+      fixture.origin.serve("/a", content, headers: [.cacheControl: "no-store"])
       fixture.origin.always("/a", .chunked)
       let client = try RawClient(port: fixture.port)
       client.send("GET /a HTTP/1.1\r\nHost: h\r\n\r\nGET /a HTTP/1.0\r\nHost: h\r\n\r\n")
       let answer = try await client.readToEnd()
-      #expect(answer.contains("4\r\nbody\r\n0\r\n\r\nHTTP/1.") && answer.hasSuffix("\r\n\r\nbody"), "\(answer)")
+      #expect(answer.contains("xx\r\n0\r\n\r\nHTTP/1."))
+      #expect(answer.hasSuffix("\r\n\r\n" + String(decoding: content, as: UTF8.self)))
       #expect(fixture.origin.requests.map { $0.headers[.via] } == ["1.1 renderhost", "1.0 renderhost"])
     }
   }

@@ -70,7 +70,7 @@ struct TLSTests {
     let preface = Data("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + Data([0, 0, 0, 4, 0, 0, 0, 0, 0])
     let request = Data([0, 0, 6, 1, 5, 0, 0, 0, 1, 0x82, 0x87, 0x84, 0x41, 1, 0x68])
     try input.fileHandleForWriting.write(contentsOf: preface + request)
-    _ = try await client.result(within: .seconds(30))
+    _ = await client.result(within: .seconds(30))
     try await host.stop()
   }
 
@@ -90,7 +90,7 @@ struct TLSTests {
     async let stopped: Void = host.stop()
     try await eventually("it listens no more") { (try? RawClient(port: host.port)) == nil }
     mayAnswer.send()
-    let result = try await client.result(within: .seconds(30))
+    let result = await client.result(within: .seconds(30))
     #expect(result.output == "answered", "\(result)")
     try await stopped
   }
