@@ -1,5 +1,6 @@
 import Bundles
 import Foundation
+import HTTPCache
 import HTTPCaching
 import HTTPTransport
 import HTTPTypes
@@ -23,6 +24,7 @@ struct Operation {
     "read JSON, 190 KB": 4, "write JSON, 190 KB": 4, "read a manifest of 1,000 bundles": 2,
     "read a tree of 201 elements": 10, "write its HTML": 10,
     "hit in memory": 1_000, "hit on disk, 16 KiB": 100, "store a response, 16 KiB": 40,
+    "hit on disk, 1 KiB": 100, "store a response, 1 KiB": 100, "pass a response on": 200,
     "open a stored bundle": 100, "launch with 100 unchanged bundles": 10,
   ]
 
@@ -138,13 +140,17 @@ struct Operation {
 
   // MARK: Responses
 
-  /// Answers every request with 16 KiB that are fresh for an hour.
+  /// Answers every request with so many bytes, which are fresh for an hour or may not be stored.
   private struct Items: HTTPTransporting {
+    let size: Int
+    let isStored: Bool
+
     func send(_ request: TransportRequest) async throws -> TransportResponse {
       var fields = Operation.fields
       fields[.date] = HTTPDate.now.description
-      fields[.contentLength] = "16384"
-      let body = [UInt8](repeating: 120, count: 16_384)
+      fields[.contentLength] = "\(size)"
+      if !isStored { fields[.cacheControl] = "no-store" }
+      let body = [UInt8](repeating: 120, count: size)
       return TransportResponse(head: HTTPResponse(status: .ok, headerFields: fields), body: Body(body))
     }
   }
@@ -153,7 +159,9 @@ struct Operation {
     let memory = try loader(folder + "/memory", memoryCapacity: 4 << 20)
     let disk = try loader(folder + "/disk", memoryCapacity: 0)
     let hit = ResourceRequest("https://api.example.com/hit.json", behavior: .protocolCache)
-    for loader in [memory, disk] { _ = try await loader.response(for: hit).body.collect() }
+    let small = try loader(folder + "/small", memoryCapacity: 0, size: 1_024, remembersKeys: true)
+    let passing = try loader(folder + "/passing", memoryCapacity: 4 << 20, isStored: false, remembersKeys: true)
+    for loader in [memory, disk, small] { _ = try await loader.response(for: hit).body.collect() }
     let counter = Counter()
     return [
       Operation("hit in memory") {
@@ -170,14 +178,38 @@ struct Operation {
         _ = try await disk.response(for: request).body.collect()
         await disk.finishBackgroundWork()
       },
+      Operation("hit on disk, 1 KiB") {
+        guard try await small.response(for: hit).body.collect().count == 1_024 else {
+          throw Failed(description: "no hit")
+        }
+      },
+      Operation("store a response, 1 KiB") {
+        let request = ResourceRequest(
+          "https://api.example.com/\(counter.next()).json", behavior: .protocolCache)
+        _ = try await small.response(for: request).body.collect()
+        await small.finishBackgroundWork()
+      },
+      Operation("pass a response on") {
+        guard try await passing.response(for: hit).source == .network else {
+          throw Failed(description: "it was stored")
+        }
+      },
     ]
   }
 
-  private static func loader(_ path: String, memoryCapacity: Int) throws -> ResourceLoader {
+  /// - Parameters:
+  ///   - size: bytes of a response.
+  ///   - isStored: `false` for responses that may not be stored.
+  ///   - remembersKeys: as the gateway's stores do.
+  private static func loader(
+    _ path: String, memoryCapacity: Int, size: Int = 16_384, isStored: Bool = true, remembersKeys: Bool = false
+  ) throws -> ResourceLoader {
+    var options = ResponseStore.Options(capacity: 100 << 20)
+    options.remembersKeys = remembersKeys
     let cache = try ResponseCache(
-      memoryCapacity: memoryCapacity, diskCapacity: 100 << 20, directory: ResponseDirectory(path),
+      store: ResponseStore(at: ResponseDirectory(path), options: options), memoryCapacity: memoryCapacity,
       allowingNone: memoryCapacity == 0)
-    return ResourceLoader(cache: cache, transport: Items())
+    return ResourceLoader(cache: cache, transport: Items(size: size, isStored: isStored))
   }
 
   private final class Counter {

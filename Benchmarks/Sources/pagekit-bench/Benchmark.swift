@@ -14,7 +14,8 @@ enum Benchmark {
     guard arguments.count >= 3 else {
       FileHandle.standardError.write(
         Data(
-          "usage: pagekit-bench PROGRAMS FOLDER [ROUNDS] [store|links|pages|hot|host|gateway|render|load|growth]\n".utf8
+          "usage: pagekit-bench PROGRAMS FOLDER [ROUNDS] [store|links|pages|hot|host|gateway|render|load|growth|gateway-growth]\n"
+            .utf8
         ))
       exit(64)
     }
@@ -40,33 +41,46 @@ enum Benchmark {
     if isWanted("store") { try await store(bundlectl: programs + "/bundlectl", folder: folder, rounds: rounds) }
     if isWanted("links") { try links(bundlectl: programs + "/bundlectl", folder: folder, rounds: max(2, rounds / 3)) }
     if isWanted("pages") { try await pages(programs + "/bare-engine", folder: folder, rounds: rounds) }
-    if isWanted("host") { try host(programs + "/renderhost", folder: folder, rounds: max(3, rounds / 2)) }
-    if isWanted("gateway") { try gateway(programs + "/renderhost", folder: folder, rounds: max(3, rounds / 2)) }
+    if isWanted("host") { try host(programs, folder: folder, rounds: max(3, rounds / 2)) }
+    if isWanted("gateway") { try gateway(programs, folder: folder, rounds: max(3, rounds / 2)) }
     if isWanted("render") { try render(programs, folder: folder, rounds: max(3, rounds / 2)) }
     if isWanted("growth") {
-      try await growth(bundlectl: programs + "/bundlectl", folder: folder, rounds: max(3, rounds / 2))
+      let rounds = max(3, rounds / 2)
+      let benchmark = GrowthBenchmark(bundlectl: programs + "/bundlectl", folder: folder, rounds: rounds)
+      try await show(benchmark.run(), in: folder)
+    }
+    if isWanted("gateway-growth") {
+      let growth = GatewayGrowth(renderhost: programs + "/renderhost", folder: folder, rounds: max(3, rounds / 2))
+      try show(growth.run(), in: folder)
     }
     // For a profiler.
     if part == "hot" { try await PageBenchmark(engine: "", folder: folder, rounds: rounds).hot() }
     if isWanted("load") { try load(programs + "/renderhost", folder: folder, seconds: max(3, rounds)) }
   }
 
-  private static func host(_ renderhost: String, folder: String, rounds: Int) throws {
-    let benchmark = HostBenchmark(renderhost: renderhost, folder: folder, rounds: rounds)
+  private static func host(_ programs: String, folder: String, rounds: Int) throws {
+    let benchmark = HostBenchmark(programs: programs, folder: folder, rounds: rounds)
     var secure = Table("answers per second on one core, TLS 1.3", "renderhost", "nginx", "to nginx")
     try benchmark.runSecure(&secure)
     secure.print()
     print()
-    var table = Table("answers per second on one core", "renderhost", "nginx", "Varnish", "to nginx", "to Varnish")
+    var table = Table(
+      "answers per second on one core", "renderhost", "nginx", "Varnish", "one fixed 304 by NIO alone", "to nginx",
+      "to Varnish")
     try benchmark.run(&table)
     table.print()
     print()
   }
 
-  private static func gateway(_ renderhost: String, folder: String, rounds: Int) throws {
+  private static func gateway(_ programs: String, folder: String, rounds: Int) throws {
     var table = Table("gateway on one core", "renderhost", "nginx", "Varnish", "to nginx", "to Varnish", "spread")
-    try GatewayBenchmark(renderhost: renderhost, folder: folder, rounds: rounds).run(&table)
+    var costs = Table(
+      "gateway, processor time of a request", "renderhost", "nginx", "Varnish", "NIO and libcurl alone", "system calls",
+      "p99", "p99 of nginx", "p99 of Varnish")
+    try GatewayBenchmark(programs: programs, folder: folder, rounds: rounds).run(&table, costs: &costs)
     table.print()
+    print()
+    costs.print()
     print()
   }
 
@@ -91,8 +105,7 @@ enum Benchmark {
   }
 
   /// Prints the curves, and writes their plots to `plots` in the folder.
-  private static func growth(bundlectl: String, folder: String, rounds: Int) async throws {
-    let curves = try await GrowthBenchmark(bundlectl: bundlectl, folder: folder, rounds: rounds).run()
+  private static func show(_ curves: [Curve], in folder: String) throws {
     let plots = folder + "/plots"
     try FileManager.default.createDirectory(atPath: plots, withIntermediateDirectories: true)
     for curve in curves {

@@ -9,5 +9,9 @@ enum Figures {
     }
   }
 
+  static func bytes(_ bytes: Double) -> String {
+    bytes < 1e6 ? String(format: "%.1f KiB", bytes / 1024) : String(format: "%.1f MiB", bytes / 1024 / 1024)
+  }
+
   static func ratio(_ value: Double) -> String { String(format: value < 0.1 ? "%.3f" : "%.2f", value) }
 }

@@ -4,12 +4,15 @@ import Foundation
 ///
 /// Each server has the first core for itself and wrk the second, so that what is compared is the work for one answer.
 struct HostBenchmark {
-  let renderhost: String
+  /// The folder of renderhost and bare-server.
+  let programs: String
   let folder: String
   let rounds: Int
 
   private static let (serverCore, clientCore) = ("0", "1")
   private static let connections = 32
+
+  private var renderhost: String { programs + "/renderhost" }
 
   private var root: String { folder + "/host" }
 
@@ -65,9 +68,14 @@ struct HostBenchmark {
       renderhost, bundles: files, store: root + "/store", workers: 1, cores: Self.serverCore, log: root + "/host.log")
     defer { host.stop() }
 
+    let bare = try LocalServer(programs + "/bare-server", cores: Self.serverCore, log: root + "/bare.log") {
+      ["\($0)", "304"]
+    }
+    defer { bare.stop() }
+
     let servers = [host.server, nginx, varnish]
     try compare("64 KiB script", "/bundles/script.js", servers, &table)
-    try compare("the same, not modified", "/bundles/script.js", servers, isConditional: true, &table)
+    try compare("the same, not modified", "/bundles/script.js", servers + [bare], isConditional: true, &table)
     try compare("3 bytes", "/bundles/three.txt", servers, &table)
   }
 
@@ -77,7 +85,8 @@ struct HostBenchmark {
     let medians = try rates(of: path, servers, isConditional, .http1).map(Measurement.median)
     table.add(
       name, "\(Int(medians[0]))/s", "\(Int(medians[1]))/s", "\(Int(medians[2]))/s",
-      Figures.ratio(medians[1] / medians[0]), Figures.ratio(medians[2] / medians[0]))
+      medians.count > 3 ? "\(Int(medians[3]))/s" : "", Figures.ratio(medians[1] / medians[0]),
+      Figures.ratio(medians[2] / medians[0]))
   }
 
   private func rates(

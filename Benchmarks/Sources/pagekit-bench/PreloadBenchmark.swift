@@ -69,7 +69,7 @@ struct PreloadBenchmark {
     let (wall, peerWall) = (Samples(ours.map(\.wall)), Samples(theirs.map(\.wall)))
     let memory = ours.map(\.residentBytes).max() ?? 0
     table.add(
-      what, wall.text, "\(peer): \(peerWall.text)", Figures.ratio(wall.median / peerWall.median),
+      what, wall.text(), "\(peer): \(peerWall.text())", Figures.ratio(wall.median / peerWall.median),
       "\(memory >> 20) MiB")
   }
 }

@@ -6,11 +6,12 @@ struct RunningHost {
   /// 0 where it has no gateway.
   let gatewayPort: Int
 
+  /// - Parameter keepsStore: `false` for an empty store.
   init(
-    _ program: String, bundles: String, store: String, workers: Int, cores: String? = nil,
+    _ program: String, bundles: String, store: String, keepsStore: Bool = false, workers: Int, cores: String? = nil,
     gateway: (origin: String, adminToken: String)? = nil, certificate: Certificate? = nil, log: String
   ) throws {
-    try? FileManager.default.removeItem(atPath: store)
+    if !keepsStore { try? FileManager.default.removeItem(atPath: store) }
     let gatewayPort = try gateway == nil ? 0 : LocalServer.freePort()
     self.gatewayPort = gatewayPort
     let more = gateway.map {

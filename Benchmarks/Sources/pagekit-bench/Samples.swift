@@ -8,9 +8,9 @@ struct Samples {
 
   var median: Double { Measurement.median(values) }
 
-  /// The median as a time, with the least and the largest value.
-  var text: String {
-    guard let least = values.min(), let most = values.max(), values.count > 1 else { return Figures.time(median) }
-    return "\(Figures.time(median)) (\(Figures.time(least))–\(Figures.time(most)))"
+  /// The median, with the least and the largest value.
+  func text(_ format: (Double) -> String = Figures.time) -> String {
+    guard let least = values.min(), let most = values.max(), values.count > 1 else { return format(median) }
+    return "\(format(median)) (\(format(least))–\(format(most)))"
   }
 }

@@ -4,7 +4,8 @@ import Foundation
 ///
 /// The caches have the first core, one at a time; wrk and the origin have the second.
 struct GatewayBenchmark {
-  let renderhost: String
+  /// The folder of renderhost and bare-server.
+  let programs: String
   let folder: String
   let rounds: Int
 
@@ -13,9 +14,9 @@ struct GatewayBenchmark {
   private static let clients = 1000
   private static let entries = 100_000
 
-  func run(_ table: inout Table) throws {
+  func run(_ table: inout Table, costs: inout Table) throws {
     let servers = try GatewayServers(
-      renderhost: renderhost, root: folder + "/gateway", cacheCore: Self.cacheCore, originCore: Self.clientCore)
+      programs: programs, root: folder + "/gateway", cacheCore: Self.cacheCore, originCore: Self.clientCore)
     defer { servers.stop() }
     try hits("hits of 1 KiB", "/1k", servers, &table)
     try hits("hits of 64 KiB", "/64k", servers, &table)
@@ -23,6 +24,8 @@ struct GatewayBenchmark {
     let random = try WrkScript.random(below: "/tagged/", files: 1000, in: servers.root)
     try hits("hits of 1 KiB, 10,000 URLs in turn", "/", servers, script: random, &table)
     try misses(servers, &table)
+    try hits("answers of 1 KiB that may not be stored", "/pass", servers, &table)
+    try GatewayCosts(servers: servers, rounds: rounds, clientCore: Self.clientCore).run(random, &costs)
     try crowd(servers, &table)
     try purges(servers, random, &table)
     try memory(servers, &table)
@@ -32,7 +35,8 @@ struct GatewayBenchmark {
     _ name: String, _ path: String, _ servers: GatewayServers, script: WrkScript? = nil, _ table: inout Table
   ) throws {
     let rates = try measure(servers) { index, round in
-      try load(servers.ports[index], path, seconds: round == 0 ? 1 : 3, script).rate
+      // Each of many URLs is to be asked for twice before it counts.
+      try load(servers.ports[index], path, seconds: round == 0 && script == nil ? 1 : 3, script).rate
     }
     addRates(name, rates, &table)
   }
@@ -73,7 +77,7 @@ struct GatewayBenchmark {
   /// All of their processes, with whatever the rows above have left in them.
   private func memory(_ servers: GatewayServers, _ table: inout Table) throws {
     for port in servers.ports { try fill(port, "/new/memory/[1-\(Self.entries)]") }
-    let bytes = [servers.host.server, servers.nginx, servers.varnish].map(\.proportionalBytes)
+    let bytes = servers.caches.map(\.proportionalBytes)
     let texts = bytes.map { "\($0 >> 20) MiB" }
     let ratios = bytes.map { Figures.ratio(Double(bytes[0]) / Double($0)) }
     table.add("memory with 100,000 entries of 1 KiB", texts[0], texts[1], texts[2], ratios[1], ratios[2], "")
@@ -100,10 +104,11 @@ struct GatewayBenchmark {
       script: script)
   }
 
-  /// Asks for all of some paths once, as curl(1) has them.
+  /// Asks for all of some paths once, as curl(1) has them, by the host that the scripts name: caches tell hosts apart.
   private func fill(_ port: Int, _ paths: String) throws {
     _ = try Measurement.run([
-      "taskset", "-c", Self.clientCore, "curl", "-sf", "-Z", "-o", "/dev/null", "http://127.0.0.1:\(port)\(paths)",
+      "taskset", "-c", Self.clientCore, "curl", "-sf", "-Z", "-o", "/dev/null", "-H", "Host: 127.0.0.1",
+      "http://127.0.0.1:\(port)\(paths)",
     ])
   }
 

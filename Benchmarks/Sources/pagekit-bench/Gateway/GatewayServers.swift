@@ -8,13 +8,16 @@ final class GatewayServers {
   let host: RunningHost
   let nginx: LocalServer
   let varnish: LocalServer
+  /// The HTTP server and client that renderhost is built on, with nothing between and nothing stored.
+  let bare: LocalServer
 
   private static let token = "a token of the benchmark"
 
   /// - Parameters:
+  ///   - programs: the folder of renderhost and bare-server.
   ///   - cacheCore: for each of the caches, which are asked one after the other.
   ///   - originCore: for the origin.
-  init(renderhost: String, root: String, cacheCore: String, originCore: String) throws {
+  init(programs: String, root: String, cacheCore: String, originCore: String) throws {
     self.root = root
     try? FileManager.default.removeItem(atPath: root)
     for folder in ["origin/www", "nginx", "bundles"] {
@@ -52,13 +55,17 @@ final class GatewayServers {
         "-s", "default,1g",
       ]
     }
+    bare = try LocalServer(programs + "/bare-server", cores: cacheCore, log: root + "/bare.log") { [origin] port in
+      ["\(port)", origin.origin]
+    }
     host = try RunningHost(
-      renderhost, bundles: root + "/bundles", store: root + "/store", workers: 1, cores: cacheCore,
+      programs + "/renderhost", bundles: root + "/bundles", store: root + "/store", workers: 1, cores: cacheCore,
       gateway: (origin: origin.origin, adminToken: Self.token), log: root + "/host.log")
   }
 
   func stop() {
     host.stop()
+    bare.stop()
     varnish.stop()
     nginx.stop()
     origin.stop()
@@ -67,6 +74,9 @@ final class GatewayServers {
 
   /// The ports of the caches, in the table's order.
   var ports: [Int] { [host.gatewayPort, nginx.port, varnish.port] }
+
+  /// The caches, in the table's order.
+  var caches: [LocalServer] { [host.server, nginx, varnish] }
 
   /// Takes what has a tag out of the cache with an index; nil where it has no such thing.
   func purge(_ tag: String, at index: Int) -> [String]? {
@@ -85,6 +95,7 @@ final class GatewayServers {
     """
     default_type text/plain; add_header Cache-Control max-age=3600;
     location /new/ { rewrite ^ /1k break; }
+    location /pass { add_header Cache-Control no-store; rewrite ^ /1k break; }
     location /slow/ { proxy_pass http://127.0.0.1:\(slowPort); }
     location ~ ^/tagged/([0-9])/ {
       add_header Cache-Control max-age=3600; add_header Cache-Tag tag$1; rewrite ^ /1k break;

@@ -3,7 +3,10 @@ import Synchronization
 
 /// Answers every request with the same bytes, a while after it has come, and counts them.
 final class SlowOrigin: Sendable {
-  static let delay: useconds_t = 200_000
+  /// The time until an answer, in microseconds.
+  private let delay: useconds_t
+  /// `true` if the answers may be stored.
+  private let isStored: Bool
   /// The answer's last bytes, by which a client sees that it has all of it.
   static let mark = "the end of it\n"
 
@@ -15,7 +18,8 @@ final class SlowOrigin: Sendable {
   var requests: Int { count.load(ordering: .relaxed) }
 
   /// - Throws: ``Measurement/Failed``.
-  init() throws {
+  init(delay: useconds_t = 200_000, isStored: Bool = true) throws {
+    (self.delay, self.isStored) = (delay, isStored)
     (listener, port) = try LocalServer.listener()
     Thread.detachNewThread { [self] in
       while true {
@@ -38,10 +42,10 @@ final class SlowOrigin: Sendable {
       head += bytes.prefix(read)
     }
     count.add(1, ordering: .relaxed)
-    usleep(Self.delay)
+    usleep(delay)
     let body = String(repeating: "x", count: 1024 - Self.mark.utf8.count) + Self.mark
     let answer =
-      "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 1024\r\nCache-Control: max-age=3600\r\n"
+      "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 1024\r\nCache-Control: \(isStored ? "max-age=3600" : "no-store")\r\n"
       + "Connection: close\r\n\r\n" + body
     _ = Array(answer.utf8).withUnsafeBytes { send(connection, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
   }

@@ -28,6 +28,17 @@ struct WrkScript {
       """, in: folder)
   }
 
+  /// Paths that end with a number below a limit, at random.
+  static func anyOf(_ limit: Int, below prefix: String, in folder: String) throws -> WrkScript {
+    try WrkScript(
+      """
+      math.randomseed(2026)
+      request = function()
+        return "GET \(prefix)" .. math.random(0, \(limit - 1)) .. " HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\n\\r\\n"
+      end
+      """, in: folder)
+  }
+
   private init(_ text: String, in folder: String) throws {
     path = folder + "/wrk.lua"
     try Data(text.utf8).write(to: URL(fileURLWithPath: path))

@@ -8,8 +8,8 @@ struct Plot {
 
   /// The drawing as SVG; `nil` for a curve without points.
   var svg: String? {
-    let sizes = curve.points.map { log10(Double($0.size)) }
-    let times = curve.points.map { log10(max($0.seconds.median, 1e-7)) }
+    let sizes = curve.points.map { log10(max(Double($0.size), 1)) }
+    let times = curve.points.map { log10(max($0.costs.median, 1e-7)) }
     guard let left = sizes.min(), let right = sizes.max(), let least = times.min(), let most = times.max() else {
       return nil
     }
@@ -34,7 +34,7 @@ struct Plot {
         <line x1="\(Self.margin)" y1="\(Self.round(place))" x2="\(Self.width - Self.margin)" \
         y2="\(Self.round(place))" stroke="lightgrey"/>
         """)
-      lines.append(Self.text(Figures.time(pow(10, Double(power))), Self.margin - 6, place + 4, "end"))
+      lines.append(Self.text(curve.format(pow(10, Double(power))), Self.margin - 6, place + 4, "end"))
     }
     for (size, point) in zip(sizes, curve.points) {
       lines.append(Self.text("\(point.size)", x(size), Self.height - Self.margin + 18, "middle"))

@@ -37,7 +37,7 @@ struct LinkBenchmark {
       }
       table.add(
         "\(link.milliseconds) ms, \(link.megabytesPerSecond) MB/s: \(Self.count) bundles, \(size >> 10) KiB each",
-        ours.text, theirs.text, Figures.ratio(ours.median / theirs.median))
+        ours.text(), theirs.text(), Figures.ratio(ours.median / theirs.median))
     }
   }
 }
