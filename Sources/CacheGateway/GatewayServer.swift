@@ -41,7 +41,7 @@ package struct GatewayServer: Sendable {
       handlers: { [ReadableFieldsHandler()] }
     ).buildServer(
       configuration: ServerConfiguration(
-        address: .hostname(address.host, port: address.port), backlog: 1024,
+        address: .hostname(address.host, port: address.port), backlog: 4096,
         availableConnectionsDelegate: .maximum(connectionLimit, logger: logger)),
       eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: logger
     ) { request, writer, channel in
@@ -80,6 +80,7 @@ package struct GatewayServer: Sendable {
 
   private var responder: some HTTPResponder<HostRequestContext> {
     let router = Router(context: HostRequestContext.self)
+    router.add(middleware: LastResponseMiddleware())
     router.add(middleware: RequestIDMiddleware())
     router.add(middleware: AccessLogMiddleware())
     router.add(middleware: RequestMetricsMiddleware(metrics, route: "gateway"))

@@ -62,7 +62,11 @@ final class InFlightRequests: Sendable {
   /// - Returns: `false` if there were none.
   @discardableResult
   func completed(_ key: CacheKey) async -> Bool {
-    let complete = state.withLock { $0.arriving[key] ?? [] }.filter(\.isComplete)
+    await completed(state.withLock { $0.arriving[key] ?? [] })
+  }
+
+  private func completed(_ arriving: [IncomingResponse]) async -> Bool {
+    let complete = arriving.filter(\.isComplete)
     guard !complete.isEmpty else { return false }
     _ = try? await within(Self.storingPatience) {
       for incoming in complete { _ = try? await incoming.stored() }
@@ -111,9 +115,11 @@ final class InFlightRequests: Sendable {
   /// Marks the responses to all earlier requests for these keys as outdated.
   func supersede(_ keys: [CacheKey]) { sequencer.supersede(keys) }
 
-  /// Marks the responses to all earlier requests for the selection as outdated. Returns when those that were being
-  /// stored have been stored.
+  /// Marks the responses to all earlier requests for the selection as outdated, but for those whose bytes have all come:
+  /// they are stored before, so that they are met. Returns when those that were being stored have been stored.
   func supersede(_ selection: ResponseSelection) async {
+    let arriving = state.withLock { $0.arriving.filter { selection.names($0.key) ?? true }.values.flatMap(\.self) }
+    _ = await completed(arriving)
     if case .tags(let tags) = selection {
       sequencer.supersede(tags: tags)
     } else {

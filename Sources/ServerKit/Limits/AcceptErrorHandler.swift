@@ -20,10 +20,10 @@ package final class AcceptErrorHandler: ChannelInboundHandler {
 
   /// - Parameters:
   ///   - channel: a listening channel.
-  ///   - connections: the limit of open connections. It is checked before a read, and a read accepts up to four; with a
-  ///     small limit it accepts one.
+  ///   - connections: the limit of open connections. It is checked before a read, and a read accepts up to a sixteenth of
+  ///     it, at most 64: with fewer, many clients that come at once wait for each other's requests.
   package static func add(to channel: any Channel, connections: Int, metrics: HostMetrics, logger: Logger) async {
-    try? await channel.setOption(.maxMessagesPerRead, value: UInt(min(max(connections / 16, 1), 4))).get()
+    try? await channel.setOption(.maxMessagesPerRead, value: UInt(min(max(connections / 16, 1), 64))).get()
     try? await channel.eventLoop.submit {
       try channel.pipeline.syncOperations.addHandler(
         AcceptErrorHandler(metrics: metrics, logger: logger), position: .first)

@@ -15,6 +15,8 @@ final class ConnectionContext: Sendable {
     var replay: ReplayContext?
     /// Never happens if the channel has no ``ClientDisconnectionHandler``.
     var disconnection = ClientDisconnection()
+    /// A response was made after which the connection is closed.
+    var hasLast = false
   }
 
   private struct State {

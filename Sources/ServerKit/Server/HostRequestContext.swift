@@ -19,6 +19,8 @@ package struct HostRequestContext: RequestContext, RemoteAddressRequestContext {
   package let replay: ReplayContext?
   /// The disconnection of the client, which may have happened already.
   package let disconnection: ClientDisconnection
+  /// `true` if the connection is being closed after the response to an earlier request.
+  let followsLast: Bool
 
   /// The key by which clients take turns: all clients of one address share one.
   package var client: String { remoteAddress?.ipAddress ?? "" }
@@ -34,7 +36,7 @@ package struct HostRequestContext: RequestContext, RemoteAddressRequestContext {
     coreContext = .init(source: source)
     channel = source.channel
     let common = ConnectionContext.current?.context(of: source.channel) ?? .init()
-    (replay, disconnection) = (common.replay, common.disconnection)
+    (replay, disconnection, followsLast) = (common.replay, common.disconnection, common.hasLast)
     remoteAddress = source.channel.remoteAddress
   }
 }

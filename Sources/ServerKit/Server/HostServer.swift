@@ -46,6 +46,7 @@ package struct HostServer: Sendable {
   package func routes(of listener: ListenerPlan.Listener) -> ListenerRoutes {
     let router = Router(context: HostRequestContext.self, options: .autoGenerateHeadEndpoints)
     // Errors become responses before they are counted and logged.
+    router.add(middleware: LastResponseMiddleware())
     router.add(middleware: RequestIDMiddleware())
     router.add(middleware: AccessLogMiddleware())
     router.add(middleware: RequestMetricsMiddleware(metrics))
@@ -116,7 +117,7 @@ package struct HostServer: Sendable {
       router: router,
       server: .guarded(settings.limits, tls: tls, connections: connections, metrics: metrics),
       configuration: .init(
-        address: .hostname(listener.host, port: listener.port), backlog: 1024,
+        address: .hostname(listener.host, port: listener.port), backlog: 4096,
         availableConnectionsDelegate: .maximum(connectionLimit, logger: logger)),
       onServerRunning: { [whenRunning, logger, metrics] channel in
         await AcceptErrorHandler.add(to: channel, connections: connectionLimit, metrics: metrics, logger: logger)

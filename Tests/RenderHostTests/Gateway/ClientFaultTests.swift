@@ -51,6 +51,21 @@ struct ClientFaultTests {
     }
   }
 
+  @Test("no request is answered that came at once with one after which the connection is closed")
+  func behindTheLast() async throws {
+    try await GatewayFixture.running { fixture in
+      fixture.origin.serve("/hidden", [65], headers: [.cacheControl: "no-store"])
+      let refused = "GET /\(String(repeating: "u", count: 9_000)) HTTP/1.1\r\nHost: h\r\n\r\n"
+      for _ in 0..<30 {
+        let client = try RawClient(port: fixture.port)
+        client.send(refused + String(repeating: Self.hidden, count: 20))
+        let answer = try await client.readToEnd()
+        #expect(answer.hasPrefix("HTTP/1.1 414 ") && answer.split(separator: "HTTP/1.1 ").count == 1)
+      }
+      #expect(fixture.origin.requests.isEmpty)
+    }
+  }
+
   /// RFC 9110 §9.1: all methods that swift-nio's parser knows.
   @Test("any method is forwarded by its name")
   func methods() async throws {
