@@ -12,6 +12,8 @@ struct GatewayGrowth {
   private static let (cacheCore, clientCore) = ("0", "1")
   private static let stored = [1_000, 10_000, 100_000, 1_000_000]
   private static let clients = [1, 8, 64, 500, 2_000]
+  /// Of requests that are passed on, 128 are under way and 1,000 wait; more are refused.
+  private static let waitingClients = [1, 8, 64, 500, 1_000]
   private static let sizes = [100, 10_000, 1_000_000, 100_000_000]
   private static let delays = [0, 20, 200]
 
@@ -111,20 +113,22 @@ struct GatewayGrowth {
     var curves: [Curve] = []
     let running = try host(origin.origin)
     let plain = "http://127.0.0.1:\(running.gatewayPort)"
-    for (name, title, path) in [("hits", "a hit", "/1024"), ("passed-on", "a request that is passed on", "/pass")] {
-      curves.append(try curve("clients-\(name)", "\(title), by clients", plain + path))
-    }
+    curves.append(try curve("clients-hits", "a hit, by clients", plain + "/1024", Self.clients))
+    curves.append(
+      try curve(
+        "clients-passed-on", "a request that is passed on, by clients", plain + "/pass", Self.waitingClients))
     running.stop()
     let secure = try host(origin.origin, certificate: Certificate(in: root))
     defer { secure.stop() }
     curves.append(
-      try curve("clients-tls", "a hit over TLS, by clients", "https://127.0.0.1:\(secure.gatewayPort)/1024"))
+      try curve(
+        "clients-tls", "a hit over TLS, by clients", "https://127.0.0.1:\(secure.gatewayPort)/1024", Self.clients))
     return curves
   }
 
-  private func curve(_ name: String, _ title: String, _ url: String) throws -> Curve {
+  private func curve(_ name: String, _ title: String, _ url: String, _ counts: [Int]) throws -> Curve {
     var curve = Curve(name, title, unit: "clients", isOfOne: true)
-    for clients in Self.clients {
+    for clients in counts {
       _ = try load(url, connections: clients, seconds: 1)
       var times = Samples()
       for _ in 0..<rounds { times.append(1 / (try load(url, connections: clients, seconds: 2).rate)) }
