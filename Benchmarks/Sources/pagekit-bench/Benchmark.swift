@@ -51,7 +51,7 @@ enum Benchmark {
     }
     if isWanted("gateway-growth") {
       let growth = GatewayGrowth(renderhost: programs + "/renderhost", folder: folder, rounds: max(3, rounds / 2))
-      try show(growth.run(), in: folder)
+      try growth.run { try show($0, in: folder) }
     }
     // For a profiler.
     if part == "hot" { try await PageBenchmark(engine: "", folder: folder, rounds: rounds).hot() }

@@ -19,7 +19,8 @@ struct GatewayGrowth {
 
   private var root: String { folder + "/gateway-growth" }
 
-  func run() throws -> [Curve] {
+  /// - Parameter show: takes curves as soon as they are there.
+  func run(_ show: ([Curve]) throws -> Void) throws {
     try? FileManager.default.removeItem(atPath: root)
     for name in ["origin/www", "bundles"] {
       try FileManager.default.createDirectory(atPath: "\(root)/\(name)", withIntermediateDirectories: true)
@@ -36,7 +37,9 @@ struct GatewayGrowth {
       """
     }
     defer { origin.stop() }
-    return try answers(origin) + requests(origin) + [sizes(origin), delays()]
+    try show([delays(), sizes(origin)])
+    try show(requests(origin))
+    try show(answers(origin))
   }
 
   private func host(_ origin: String, keepsStore: Bool = false, certificate: Certificate? = nil) throws -> RunningHost {
@@ -129,9 +132,10 @@ struct GatewayGrowth {
   private func curve(_ name: String, _ title: String, _ url: String, _ counts: [Int]) throws -> Curve {
     var curve = Curve(name, title, unit: "clients", isOfOne: true)
     for clients in counts {
-      _ = try load(url, connections: clients, seconds: 1)
+      // Long enough for all handshakes.
+      _ = try load(url, connections: clients, seconds: 5)
       var times = Samples()
-      for _ in 0..<rounds { times.append(1 / (try load(url, connections: clients, seconds: 2).rate)) }
+      for _ in 0..<rounds { times.append(1 / (try load(url, connections: clients, seconds: 5).rate)) }
       curve.add(clients, times)
     }
     return curve
