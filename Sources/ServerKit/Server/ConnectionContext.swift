@@ -42,7 +42,8 @@ final class ConnectionContext: Sendable {
   }
 
   func context(of channel: any Channel) -> ChannelContext {
-    state.withLock { $0.channels[ObjectIdentifier(channel)] } ?? ChannelContext()
+    // A request may be handled after its channel was closed.
+    state.withLock { $0.channels[ObjectIdentifier(channel)] } ?? ChannelContext(hasLast: true)
   }
 
   /// The values for a replay now.
