@@ -43,7 +43,7 @@ final class ConnectionContext: Sendable {
 
   func context(of channel: any Channel) -> ChannelContext {
     // A request may be handled after its channel was closed.
-    state.withLock { $0.channels[ObjectIdentifier(channel)] } ?? ChannelContext(hasLast: true)
+    state.withLock { $0.channels[ObjectIdentifier(channel)] } ?? ChannelContext(hasLast: !channel.isActive)
   }
 
   /// The values for a replay now.
