@@ -163,32 +163,24 @@ struct Operation {
     let passing = try loader(folder + "/passing", memoryCapacity: 4 << 20, isStored: false, remembersKeys: true)
     for loader in [memory, disk, small] { _ = try await loader.response(for: hit).body.collect() }
     let counter = Counter()
+    func read(_ loader: ResourceLoader, _ size: Int) async throws {
+      guard try await loader.response(for: hit).body.collect().count == size else {
+        throw Failed(description: "no hit")
+      }
+    }
+    func store(_ loader: ResourceLoader) async throws {
+      let request = ResourceRequest("https://api.example.com/\(counter.next()).json", behavior: .protocolCache)
+      _ = try await loader.response(for: request).body.collect()
+      await loader.finishBackgroundWork()
+    }
     return [
       Operation("hit in memory") {
         guard try await memory.response(for: hit).source == .memory else { throw Failed(description: "no hit") }
       },
-      Operation("hit on disk, 16 KiB") {
-        guard try await disk.response(for: hit).body.collect().count == 16_384 else {
-          throw Failed(description: "no hit")
-        }
-      },
-      Operation("store a response, 16 KiB") {
-        let request = ResourceRequest(
-          "https://api.example.com/\(counter.next()).json", behavior: .protocolCache)
-        _ = try await disk.response(for: request).body.collect()
-        await disk.finishBackgroundWork()
-      },
-      Operation("hit on disk, 1 KiB") {
-        guard try await small.response(for: hit).body.collect().count == 1_024 else {
-          throw Failed(description: "no hit")
-        }
-      },
-      Operation("store a response, 1 KiB") {
-        let request = ResourceRequest(
-          "https://api.example.com/\(counter.next()).json", behavior: .protocolCache)
-        _ = try await small.response(for: request).body.collect()
-        await small.finishBackgroundWork()
-      },
+      Operation("hit on disk, 16 KiB") { try await read(disk, 16_384) },
+      Operation("store a response, 16 KiB") { try await store(disk) },
+      Operation("hit on disk, 1 KiB") { try await read(small, 1_024) },
+      Operation("store a response, 1 KiB") { try await store(small) },
       Operation("pass a response on") {
         guard try await passing.response(for: hit).source == .network else {
           throw Failed(description: "it was stored")

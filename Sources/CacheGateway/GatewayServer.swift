@@ -41,7 +41,7 @@ package struct GatewayServer: Sendable {
       handlers: { [ReadableFieldsHandler()] }
     ).buildServer(
       configuration: ServerConfiguration(
-        address: .hostname(address.host, port: address.port), backlog: 4096,
+        address: .hostname(address.host, port: address.port), backlog: AcceptErrorHandler.backlog,
         availableConnectionsDelegate: .maximum(connectionLimit, logger: logger)),
       eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: logger
     ) { request, writer, channel in

@@ -17,10 +17,10 @@ enum Measurement {
   static func run(_ arguments: [String]) throws -> ProcessCost {
     let start = ContinuousClock.now
     let usage = try Child(arguments).finish()
-    let wall = ContinuousClock.now - start
+    let wall = Self.seconds(since: start)
     func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }
     return ProcessCost(
-      wall: Double(wall.components.seconds) + Double(wall.components.attoseconds) / 1e18,
+      wall: wall,
       cpu: seconds(usage.ru_utime) + seconds(usage.ru_stime), residentBytes: Int64(usage.ru_maxrss) * 1024)
   }
 
@@ -45,7 +45,8 @@ enum Measurement {
   static func time(_ count: Int, _ body: () async throws -> Void) async rethrows -> Double {
     let start = ContinuousClock.now
     for _ in 0..<count { try await body() }
-    let elapsed = ContinuousClock.now - start
-    return (Double(elapsed.components.seconds) + Double(elapsed.components.attoseconds) / 1e18) / Double(count)
+    return seconds(since: start) / Double(count)
   }
+
+  static func seconds(since start: ContinuousClock.Instant) -> Double { (ContinuousClock.now - start) / .seconds(1) }
 }

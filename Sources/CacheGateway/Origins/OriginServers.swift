@@ -32,9 +32,9 @@ final class OriginServers: Sendable {
   /// Runs a body with the server whose turn it is, and with the next one if that cannot be reached.
   ///
   /// - Parameters:
-  ///   - body: also gets the scheme and authority of the server.
   ///   - url: the requested URL, for errors.
   ///   - mayGoOn: returns `true` if another server may be tried.
+  ///   - body: is given the URL of a server, and its scheme and authority.
   /// - Throws: the error of the last server; ``TransportError/cannotConnect(url:reason:)`` if none is up.
   func first<Value>(
     for url: String, mayGoOn: () -> Bool = { true }, _ body: (PageURL, _ target: HTTPRequest?) async throws -> Value

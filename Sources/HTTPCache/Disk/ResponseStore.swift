@@ -125,7 +125,9 @@ package final class ResponseStore: ResponseStoring {
     do {
       guard entry.head.extent.count > StoredResponseBody.memoryLimit else {
         return try await queues.read(entry.key) { [self] in
-          entry.isInRow ? try index.read { try content(of: entry, $0) } : try content(of: entry, nil)
+          // A file is read outside of a transaction.
+          guard !entry.isInRow else { return try index.read { try content(of: entry, $0) } }
+          return try StoredResponseBody(entry, in: directory.files(isKept: entry.isKept))
         }
       }
       return try await sharedBodies.body(of: entry, in: directory.files(isKept: entry.isKept))
@@ -136,11 +138,10 @@ package final class ResponseStore: ResponseStoring {
 
   /// Reads the stored bytes of a response, from its row or from its file.
   ///
-  /// - Parameter db: for bytes in a row.
   /// - Throws: ``StoredResponseBody/Damage``; ``StoreError`` where that cannot be told.
-  func content(of entry: ResponseEntry, _ db: Database?) throws -> any StoredBody {
+  func content(of entry: ResponseEntry, _ db: Database) throws -> any StoredBody {
     guard entry.isInRow else { return try StoredResponseBody(entry, in: directory.files(isKept: entry.isKept)) }
-    guard let db, let bytes = try ResponseRow.bytes(db, of: entry) else { throw StoredResponseBody.Damage() }
+    guard let bytes = try ResponseRow.bytes(db, of: entry) else { throw StoredResponseBody.Damage() }
     return BytesBody(bytes)
   }
 

@@ -110,7 +110,7 @@ extension PageURL: Codable {
 
 extension PageURL {
   /// Returns `true` for the URL of a server that is normalised for certain: its host is a name in small letters or an
-  /// IPv4 address, and it has a path, and neither a port of one to four digits, nor a query, an escape or a dot segment.
+  /// IPv4 address, and it has a path, and neither a port of one to three digits, nor a query, an escape or a dot segment.
   private static func isPlain(_ text: String) -> Bool {
     var rest = text.utf8[...]
     guard rest.starts(with: "http".utf8) else { return false }

@@ -11,6 +11,9 @@ import NIOCore
 package final class AcceptErrorHandler: ChannelInboundHandler {
   package typealias InboundIn = any Channel
 
+  /// The connections that may wait to be accepted, where the system allows as many.
+  package static let backlog = 4_096
+
   private let metrics: HostMetrics
   private let logger: Logger
   private var errors = LogThrottle(every: .seconds(60))

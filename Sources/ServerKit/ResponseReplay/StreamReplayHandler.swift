@@ -18,12 +18,26 @@ final class StreamReplayHandler: ChannelDuplexHandler, RemovableChannelHandler {
     var size = 0
   }
 
+  /// A request that is complete, and whose response may be recorded.
+  private struct Request {
+    let stream: HTTP2StreamID
+    let key: ByteBuffer
+    let content: HTTP2Frame.FramePayload.Headers
+    let arrival = ContinuousClock.now
+  }
+
+  /// The bytes after which responses are flushed: the connection is as full as its channel says only then.
+  private static let unflushedLimit = 32 << 10
+
   private let connection: ConnectionHandler
   /// The responses that are being written.
   private var recordings: [HTTP2StreamID: Recording] = [:]
-  /// The streams of replayed responses that are still being sent.
+  /// The streams of requests that wait for a replay, or whose replayed response is still being sent.
   private var replayed: Set<HTTP2StreamID> = []
-  private var hasWritten = false
+  /// The requests with recorded responses that wait until the client has read more: no more than a connection may have
+  /// streams.
+  private var waiting = CircularBuffer<Request>()
+  private var unflushed = 0
 
   var common: ConnectionContext { connection.common }
 
@@ -41,31 +55,57 @@ final class StreamReplayHandler: ChannelDuplexHandler, RemovableChannelHandler {
     let frame = unwrapInboundIn(data)
     // Nobody else knows of the stream.
     guard !replayed.contains(frame.streamID) else { return }
-    if case .headers(let content) = frame.payload, replay(content, on: frame.streamID, context) { return }
+    if case .headers(let content) = frame.payload, content.endStream,
+      let key = RawResponseCache.key(of: content.headers)
+    {
+      if replay(Request(stream: frame.streamID, key: key, content: content), context) { return }
+    }
     context.fireChannelRead(data)
   }
 
-  /// - Returns: `false` if there is no recorded response.
-  private func replay(
-    _ request: HTTP2Frame.FramePayload.Headers, on stream: HTTP2StreamID, _ context: ChannelHandlerContext
-  ) -> Bool {
-    guard request.endStream, let key = RawResponseCache.key(of: request.headers) else { return false }
-    let started = ContinuousClock.now
-    // A client that reads nothing is answered on a stream, which waits for it.
-    guard context.channel.isWritable, let known = common.memory.answer(to: key) else {
-      recordings[stream] = Recording(request: key)
+  func channelReadComplete(context: ChannelHandlerContext) {
+    if unflushed > 0 { flushAll(context) }
+    context.fireChannelReadComplete()
+  }
+
+  func channelWritabilityChanged(context: ChannelHandlerContext) {
+    var hasPassedOn = false
+    while context.channel.isWritable, let request = waiting.popFirst() {
+      replayed.remove(request.stream)
+      guard !replay(request, context) else { continue }
+      hasPassedOn = true
+      context.fireChannelRead(
+        wrapInboundOut(HTTP2Frame(streamID: request.stream, payload: .headers(request.content))))
+    }
+    if unflushed > 0 { flushAll(context) }
+    if hasPassedOn { context.fireChannelReadComplete() }
+    context.fireChannelWritabilityChanged()
+  }
+
+  /// Sends the recorded response, now or when the client has read more.
+  ///
+  /// - Returns: `false` if there is none.
+  private func replay(_ request: Request, _ context: ChannelHandlerContext) -> Bool {
+    guard let known = common.memory.answer(to: request.key) else {
+      recordings[request.stream] = Recording(request: request.key)
       return false
+    }
+    guard context.channel.isWritable else {
+      replayed.insert(request.stream)
+      waiting.append(request)
+      return true
     }
     let renewed = common.renewed(age: known.age)
     guard let (head, body) = known.answer.frames(renewed) else { return false }
     connection.headArrived()
-    replayed.insert(stream)
-    let hasBody = body.readableBytes > 0
-    write(.headers(.init(headers: head, endStream: !hasBody)), on: stream, context)
-    if hasBody { write(.data(.init(data: .byteBuffer(body), endStream: true)), on: stream, context) }
-    hasWritten = true
+    replayed.insert(request.stream)
+    let size = body.readableBytes
+    write(.headers(.init(headers: head, endStream: size == 0)), on: request.stream, context)
+    if size > 0 { write(.data(.init(data: .byteBuffer(body), endStream: true)), on: request.stream, context) }
     // The counters are updated before the client can ask for them.
-    known.answer.note(renewed.requestID, from: common.address, since: started)
+    known.answer.note(renewed.requestID, from: common.address, since: request.arrival)
+    unflushed += size + 1
+    if unflushed >= Self.unflushedLimit { flushAll(context) }
     return true
   }
 
@@ -75,18 +115,16 @@ final class StreamReplayHandler: ChannelDuplexHandler, RemovableChannelHandler {
     context.write(wrapOutboundOut(HTTP2Frame(streamID: stream, payload: payload)), promise: nil)
   }
 
-  func channelReadComplete(context: ChannelHandlerContext) {
-    if hasWritten {
-      hasWritten = false
-      context.flush()
-    }
-    context.fireChannelReadComplete()
+  private func flushAll(_ context: ChannelHandlerContext) {
+    unflushed = 0
+    context.flush()
   }
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     if let event = event as? StreamClosedEvent {
       replayed.remove(event.streamID)
       recordings[event.streamID] = nil
+      waiting.removeAll { $0.stream == event.streamID }
     }
     context.fireUserInboundEventTriggered(event)
   }

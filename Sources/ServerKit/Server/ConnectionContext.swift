@@ -3,13 +3,13 @@ import HTTPCaching
 import NIOCore
 import Synchronization
 
-/// What the requests of a connection have in common: the recorded responses that it may replay and its client's address;
-/// and what those of each of its channels have in common. HTTP/1 has one channel, HTTP/2 one for each stream.
+/// The state that all requests of a connection share: the recorded responses, the client's address, and the state of
+/// each of its channels. HTTP/1 has one channel, HTTP/2 one for each stream.
 final class ConnectionContext: Sendable {
-  /// That of the connection whose requests the task handles.
+  /// The context of the connection whose requests the current task handles.
   @TaskLocal static var current: ConnectionContext?
 
-  /// What the requests of one channel have in common.
+  /// The state that all requests of a channel share.
   struct ChannelContext: Sendable {
     /// `nil` if responses are not recorded.
     var replay: ReplayContext?
@@ -31,7 +31,7 @@ final class ConnectionContext: Sendable {
 
   init(memory: RawResponseCache, address: String) { (self.memory, self.address) = (memory, address) }
 
-  /// Changes what the requests of a channel have in common; it is forgotten when the channel is closed.
+  /// Changes the state of a channel. It is forgotten when the channel is closed.
   func change(_ channel: any Channel, _ body: (inout ChannelContext) -> Void) {
     let id = ObjectIdentifier(channel)
     let isNew = state.withLock { state in
@@ -41,8 +41,8 @@ final class ConnectionContext: Sendable {
     if isNew { channel.closeFuture.whenComplete { _ in self.state.withLock { $0.channels[id] = nil } } }
   }
 
+  /// Returns the state of a channel. A channel that was closed has answered its last request.
   func context(of channel: any Channel) -> ChannelContext {
-    // A request may be handled after its channel was closed.
     state.withLock { $0.channels[ObjectIdentifier(channel)] } ?? ChannelContext(hasLast: !channel.isActive)
   }
 

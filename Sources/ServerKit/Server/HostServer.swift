@@ -45,8 +45,8 @@ package struct HostServer: Sendable {
   /// Returns the middleware and the routes of a listener; further routes can be added.
   package func routes(of listener: ListenerPlan.Listener) -> ListenerRoutes {
     let router = Router(context: HostRequestContext.self, options: .autoGenerateHeadEndpoints)
-    // Errors become responses before they are counted and logged.
     router.add(middleware: LastResponseMiddleware())
+    // Errors become responses before they are counted and logged.
     router.add(middleware: RequestIDMiddleware())
     router.add(middleware: AccessLogMiddleware())
     router.add(middleware: RequestMetricsMiddleware(metrics))
@@ -117,7 +117,7 @@ package struct HostServer: Sendable {
       router: router,
       server: .guarded(settings.limits, tls: tls, connections: connections, metrics: metrics),
       configuration: .init(
-        address: .hostname(listener.host, port: listener.port), backlog: 4096,
+        address: .hostname(listener.host, port: listener.port), backlog: AcceptErrorHandler.backlog,
         availableConnectionsDelegate: .maximum(connectionLimit, logger: logger)),
       onServerRunning: { [whenRunning, logger, metrics] channel in
         await AcceptErrorHandler.add(to: channel, connections: connectionLimit, metrics: metrics, logger: logger)

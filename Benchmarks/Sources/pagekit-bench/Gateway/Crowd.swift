@@ -50,7 +50,6 @@ enum Crowd {
         return answer.suffix(SlowOrigin.mark.utf8.count + 8).contains(SlowOrigin.mark.utf8)
       }
     }
-    let elapsed = (ContinuousClock.now - start).components
-    print(Double(elapsed.seconds) + Double(elapsed.attoseconds) / 1e18)
+    print(Measurement.seconds(since: start))
   }
 }

@@ -11,7 +11,7 @@ final class GatewayServers {
   /// The HTTP server and client that renderhost is built on, with nothing between and nothing stored.
   let bare: LocalServer
 
-  private static let token = "a token of the benchmark"
+  static let token = "a token of the benchmark"
 
   /// - Parameters:
   ///   - programs: the folder of renderhost and bare-server.

@@ -6,41 +6,34 @@ struct WrkScript {
 
   /// Paths below a prefix that were never asked for before: numbers that count up.
   static func new(below prefix: String, in folder: String) throws -> WrkScript {
-    try WrkScript(
-      """
-      local number = 0
-      request = function()
-        number = number + 1
-        return "GET \(prefix)" .. number .. " HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\n\\r\\n"
-      end
-      """, in: folder)
+    try WrkScript("local number = 0", each: "number = number + 1", path: "\"\(prefix)\" .. number", in: folder)
   }
 
   /// Paths of ten folders with so many files each, at random.
   static func random(below prefix: String, files: Int, in folder: String) throws -> WrkScript {
-    try WrkScript(
-      """
-      math.randomseed(2026)
-      request = function()
-        return "GET \(prefix)" .. math.random(0, 9) .. "/" .. math.random(1, \(files))
-          .. " HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\n\\r\\n"
-      end
-      """, in: folder)
+    try WrkScript(path: "\"\(prefix)\" .. math.random(0, 9) .. \"/\" .. math.random(1, \(files))", in: folder)
   }
 
   /// Paths that end with a number below a limit, at random.
   static func anyOf(_ limit: Int, below prefix: String, in folder: String) throws -> WrkScript {
-    try WrkScript(
-      """
-      math.randomseed(2026)
-      request = function()
-        return "GET \(prefix)" .. math.random(0, \(limit - 1)) .. " HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\n\\r\\n"
-      end
-      """, in: folder)
+    try WrkScript(path: "\"\(prefix)\" .. math.random(0, \(limit - 1))", in: folder)
   }
 
-  private init(_ text: String, in folder: String) throws {
+  /// - Parameters:
+  ///   - first: runs once.
+  ///   - each: runs before each request.
+  ///   - path: an expression of Lua.
+  private init(
+    _ first: String = "math.randomseed(2026)", each: String = "", path expression: String, in folder: String
+  ) throws {
     path = folder + "/wrk.lua"
+    let text = """
+      \(first)
+      request = function()
+        \(each)
+        return "GET " .. \(expression) .. " HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\n\\r\\n"
+      end
+      """
     try Data(text.utf8).write(to: URL(fileURLWithPath: path))
   }
 }

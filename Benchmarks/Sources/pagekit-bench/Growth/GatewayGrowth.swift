@@ -45,7 +45,7 @@ struct GatewayGrowth {
   private func host(_ origin: String, keepsStore: Bool = false, certificate: Certificate? = nil) throws -> RunningHost {
     try RunningHost(
       renderhost, bundles: root + "/bundles", store: root + "/store", keepsStore: keepsStore, workers: 1,
-      cores: Self.cacheCore, gateway: (origin: origin, adminToken: "a token of the benchmark"),
+      cores: Self.cacheCore, gateway: (origin: origin, adminToken: GatewayServers.token),
       certificate: certificate, log: root + "/host.log")
   }
 
@@ -73,11 +73,11 @@ struct GatewayGrowth {
       let former = count
       try store(former..<goal, running.gatewayPort)
       count = goal
-      storing.add(goal, Samples([Self.seconds(since: began) / Double(goal - former)]))
+      storing.add(goal, Samples([Measurement.seconds(since: began) / Double(goal - former)]))
       running.stop()
       let starting = ContinuousClock.now
       running = try host(origin.origin, keepsStore: true)
-      start.add(goal, Samples([Self.seconds(since: starting)]))
+      start.add(goal, Samples([Measurement.seconds(since: starting)]))
       let url = "http://127.0.0.1:\(running.gatewayPort)/"
       let random = try WrkScript.anyOf(goal, below: "/stored/", in: root)
       _ = try load(url, random)
@@ -96,11 +96,6 @@ struct GatewayGrowth {
       "taskset", "-c", Self.clientCore, "curl", "-sf", "-Z", "--parallel-max", "64", "-o", "/dev/null", "-H",
       "Host: 127.0.0.1", "http://127.0.0.1:\(port)/stored/[\(numbers.lowerBound)-\(numbers.upperBound - 1)]",
     ])
-  }
-
-  private static func seconds(since start: ContinuousClock.Instant) -> Double {
-    let elapsed = (ContinuousClock.now - start).components
-    return Double(elapsed.seconds) + Double(elapsed.attoseconds) / 1e18
   }
 
   /// What du(1) counts.
