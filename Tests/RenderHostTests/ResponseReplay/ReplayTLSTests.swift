@@ -108,13 +108,18 @@ struct ReplayTLSTests {
   func large(_ version: Version) async throws {
     let folder = try TemporaryDirectory()
     let host = try await host(in: folder)
-    #expect(try await ask(host, version, ["/large"]).hasSuffix("x"))
+    // A client may have all bytes of a large answer before its end is written, and only then it is recorded.
+    var number = 0
+    while asked.read({ $0 }) > number || number == 0 {
+      number = asked.read { $0 }
+      #expect(try await ask(host, version, ["/large"]).hasSuffix("x"))
+    }
     let sizes = try await curl(
       [version.rawValue, "-Z", "--parallel-max", "20", "-w", "%{size_download} %{http_code}\n"]
         + (0..<40).flatMap { _ in ["-o", "/dev/null", "https://127.0.0.1:\(host.port)/large"] })
     let lines = sizes.split(separator: "\n")
     #expect(lines.count == 40 && lines.allSatisfy { $0 == "200010 200" }, "\(sizes)")
-    #expect(asked.read { $0 } == 1)
+    #expect(asked.read { $0 } == number)
     try await host.stop()
   }
 
