@@ -179,6 +179,10 @@ package struct ResponseEntry: Hashable, Sendable {
   func with(isKept: Bool) -> ResponseEntry {
     ResponseEntry(id: id, key: key, head: head, digest: digest, isKept: isKept, storedAt: storedAt)
   }
+
+  func with(id: Int64) -> ResponseEntry {
+    ResponseEntry(id: id, key: key, head: head, digest: digest, isKept: isKept, storedAt: storedAt)
+  }
 }
 
 /// The contents of a store in numbers. Bytes are those of its files; bytes that several entries share count once.

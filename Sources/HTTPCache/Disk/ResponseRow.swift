@@ -62,6 +62,10 @@ struct ResponseRow {
     return try StoredResponseBody.checked(Array(bytes), of: entry)
   }
 
+  static func isStored(_ db: Database, id: Int64) throws -> Bool {
+    try Int.fetchOne(db.cachedStatement(sql: "SELECT 1 FROM response WHERE id = ?"), arguments: [id]) != nil
+  }
+
   // MARK: Changing
 
   /// Adds a response whose files are in place, or will be when the transaction ends.

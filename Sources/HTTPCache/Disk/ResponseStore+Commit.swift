@@ -15,7 +15,7 @@ extension ResponseStore {
     let entry = ResponseEntry(
       id: ids.next(at: microseconds()), key: key, head: head, digest: try spool.finish(), isKept: false,
       storedAt: options.now())
-    guard let sealed = try ResponseFileHeader(entry, isInline: Self.isInline(spool.count)).sealed() else { return nil }
+    guard let sealed = try seal(entry) else { return nil }
     let response = NewResponse(entry: entry, sealed: sealed, spool: spool, replaced: Set(replaced.map(\.id)))
     return try await withCheckedThrowingContinuation { continuation in
       let mustStart = commits.add(.init(response: response, continuation: continuation))
@@ -68,8 +68,11 @@ extension ResponseStore {
   /// - Returns: the entries, in the order of the responses; `nil` for those that are too large.
   /// - Throws: ``MustBeDurable``, ``StoreError``; nothing is stored then.
   private func insert(_ batch: [NewResponse], durably: Bool, hasRoom: Bool = true) throws -> [ResponseEntry?] {
+    var batch = batch
+    var keptFiles: [Int64] = []
     do {
       let (entries, unneeded) = try index.write(durably: durably) { db in
+        for index in batch.indices { try giveFreeID(to: &batch[index], db) }
         var unneeded = RemovedResponses()
         var usedAt = try nextUse(db)
         let entries = try batch.map { response -> ResponseEntry? in
@@ -85,6 +88,7 @@ extension ResponseStore {
         unneeded.add(try evict(db, toFree: 0))
         // One of them may have replaced another, or left no room for it: no files are written that are removed at once.
         let gone = Set(unneeded.ids)
+        keptFiles = entries.compactMap { $0 }.filter(\.isKept).map(\.id)
         // At last: nothing is left behind where the database fails.
         for (entry, response) in zip(entries, batch) {
           if let entry, !gone.contains(entry.id) { try place(entry, response) }
@@ -95,11 +99,23 @@ extension ResponseStore {
       removeFiles(unneeded)
       return entries
     } catch {
-      if durably {
-        for response in batch { FileSystem.remove(directory.files(isKept: true).entry(response.entry.id)) }
-      }
+      for id in keptFiles { FileSystem.remove(directory.files(isKept: true).entry(id)) }
       throw error
     }
+  }
+
+  /// Gives the response another id if another process has given the same.
+  private func giveFreeID(to response: inout NewResponse, _ db: Database) throws {
+    while try ResponseRow.isStored(db, id: response.entry.id) {
+      let entry = response.entry.with(id: ids.next(at: microseconds()))
+      guard let sealed = try seal(entry) else { return }
+      response = NewResponse(entry: entry, sealed: sealed, spool: response.spool, replaced: response.replaced)
+    }
+  }
+
+  /// Returns the bytes of a response's header; `nil` if there would be too many.
+  private func seal(_ entry: ResponseEntry) throws -> [UInt8]? {
+    try ResponseFileHeader(entry, isInline: Self.isInline(entry.head.extent.count)).sealed()
   }
 
   private func insert(

@@ -169,6 +169,25 @@ struct ResponseIndexTests {
     try Damage.overwrite(front, with: "a response with its header in front")
     try fixture.disk.index.write { try $0.execute(sql: "PRAGMA user_version = 3") }
     let copy = try fixture.closedCopy()
+  }
+
+  @Test("an id that another process has given is not given again")
+  func takenID() async throws {
+    let fixture = try ResponseFixture()
+    try await fixture.store("a", for: "a")
+    // All ids that a store may give first at this time.
+    try fixture.disk.index.write { db in
+      try db.execute(
+        sql: """
+          WITH RECURSIVE number(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM number WHERE n < 2047)
+          INSERT INTO response (id, key, front, size, body, isKept, storedAt, usedAt, staleAt, bytes)
+          SELECT (1000000000000 << 11) + n, n, front, size, body, isKept, storedAt, usedAt, staleAt, bytes
+          FROM response, number WHERE (1000000000000 << 11) + n <> response.id AND response.key = ?
+          """, arguments: [CacheKey(named: "a").description])
+    }
+    let other = try fixture.reopened()
+    try await fixture.store("b", for: "b", of: other)
+    for name in ["a", "b"] { #expect(try await fixture.text(name) == name) }
     let store = try copy.reopened()
     try await Self.expectKept(copy, in: store)
     #expect(copy.log.lines.count { $0.contains("are of an older PageKit") } == 1)
