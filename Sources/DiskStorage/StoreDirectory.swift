@@ -100,12 +100,18 @@ extension StoreDirectory {
     try putAside(path)
   }
 
+  private static let permissions: FilePermissions = [.ownerReadWrite, .groupRead, .otherRead]
+
   /// Opens a file of the store, and makes it if it does not exist.
   package func open(own path: StorePath) throws -> FileDescriptor {
-    try repairing {
+    func open() throws -> FileDescriptor {
+      try FileSystem.open(path, .readWrite, options: .create, permissions: Self.permissions)
+    }
+    // Mostly nothing else is in its place; anything else makes this fail.
+    if let file = try? open() { return file }
+    return try repairing {
       try makeWay(for: .file, at: path)
-      return try FileSystem.open(
-        path, .readWrite, options: .create, permissions: [.ownerReadWrite, .groupRead, .otherRead])
+      return try open()
     }
   }
 
@@ -115,7 +121,7 @@ extension StoreDirectory {
       try makeWay(for: .file, at: path)
       FileSystem.remove(path)
       return try FileSystem.open(
-        path, .readWrite, options: [.create, .exclusiveCreate], permissions: [.ownerReadWrite, .groupRead, .otherRead])
+        path, .readWrite, options: [.create, .exclusiveCreate], permissions: Self.permissions)
     }
   }
 }

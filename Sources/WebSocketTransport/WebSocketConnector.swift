@@ -14,7 +14,6 @@ struct OpenSocket: Sendable {
 
 /// Opens connections: TCP, TLS for `wss`, and the opening request.
 struct WebSocketConnector: Sendable {
-  let group: any EventLoopGroup
   let options: WebSocketTransport.Options
 
   /// - Throws: ``WebSocketError``, `CancellationError`.
@@ -22,9 +21,10 @@ struct WebSocketConnector: Sendable {
     let address = handshake.address
     let tls = address.isSecure ? try makeTLS() : nil
     do {
-      return try await ClientBootstrap(group: group).connectTimeout(TimeAmount(options.connectTimeout)).connect(
-        host: address.host, port: address.port
-      ) { try prepare($0, handshake, tls) }
+      // The process's event loops are made when they are first used: many processes open no web socket.
+      return try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+        .connectTimeout(TimeAmount(options.connectTimeout))
+        .connect(host: address.host, port: address.port) { try prepare($0, handshake, tls) }
     } catch let error as CancellationError {
       throw error
     } catch {

@@ -1,5 +1,3 @@
-import NIOCore
-import NIOPosix
 import PageRuntime
 
 /// Web sockets by RFC 6455, without extensions: the default of the handler `sockets`.
@@ -27,7 +25,7 @@ package struct WebSocketTransport: WebSocketing {
   /// A transport on the process's event loops.
   package init(_ options: Options = Options()) {
     self.options = options
-    connector = WebSocketConnector(group: MultiThreadedEventLoopGroup.singleton, options: options)
+    connector = WebSocketConnector(options: options)
   }
 
   /// Connects, sends the page's messages, and returns when the connection has ended. Cancelling the task closes it with

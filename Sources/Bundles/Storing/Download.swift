@@ -40,10 +40,12 @@ final class Download: BundleDownload {
   static func open(named name: String, in directory: StoreDirectory) throws -> Download? {
     guard let (file, status) = try openLocked(directory.partial.appending(name), in: directory) else { return nil }
     var state = State(wire: file)
+    // A head alone is of no use; one that a crash has left is replaced when the head is written.
+    guard status.size > 0 else { return Download(named: name, in: directory, state) }
     let text = FileSystem.contents(of: directory.partial.appending(name + ".json"), upTo: headLimit)
     state.hasHeadFile = text != nil
     let head = text.flatMap { try? JSONDecoder().decode(DownloadHead.self, from: Data($0)) }
-    if let head, (1...heldLimit).contains(status.size) { state.held = (head, status.size) }
+    if let head, status.size <= heldLimit { state.held = (head, status.size) }
     return Download(named: name, in: directory, state)
   }
 

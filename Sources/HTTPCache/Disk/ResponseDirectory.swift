@@ -65,10 +65,12 @@ public struct ResponseDirectory: Hashable, Sendable {
   /// Returns `true` if anything was ever stored here.
   package var hasStore: Bool { FileSystem.status(database) != nil }
 
-  /// Returns `true` if there is an index, and this process may write it and its folders.
-  var hasWritableIndex: Bool {
-    [database, lock].allSatisfy { FileSystem.status($0)?.kind == .file }
-      && [database, lock, cache, durable].allSatisfy { access($0.string, W_OK) == 0 }
+  /// Returns `true` if this process may write the folders, and the index if there is one.
+  var mayBeWritten: Bool {
+    [database, lock].allSatisfy { path in
+      guard let found = FileSystem.status(path) else { return true }
+      return found.kind == .file && access(path.string, W_OK) == 0
+    } && [cache, durable].allSatisfy { access($0.string, W_OK) == 0 }
   }
 
   /// The files of what is kept.

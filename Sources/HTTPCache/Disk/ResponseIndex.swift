@@ -26,8 +26,9 @@ final class ResponseIndex: Sendable {
     self.directory = directory
     self.logger = logger
     opened = Mutex(nil)
-    // One that is there is opened when it is first used: many launches use no response.
-    if !directory.hasWritableIndex { _ = try current() }
+    // It is opened or made when it is first used: many launches use no response.
+    if !directory.hasStore { try directory.create() }
+    if !directory.mayBeWritten { _ = try current() }
   }
 
   func read<Value>(_ body: (Database) throws -> Value) throws -> Value {

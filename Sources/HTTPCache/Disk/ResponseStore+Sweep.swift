@@ -11,7 +11,8 @@ extension ResponseStore {
     let stamp = files.root.appending("swept")
     let day: Int64 = 86_400 * 1_000_000_000
     if let last = FileSystem.status(stamp), nanoseconds() - last.modified < day { return }
-    sweep(olderThan: 86_400)
+    // When an index is made, other files are removed.
+    if directory.hasStore { sweep(olderThan: 86_400) }
     try? files.write([], to: stamp)
   }
 

@@ -70,6 +70,26 @@ struct DownloadTests {
     #expect(try fixture.store.download(for: Self.expected("abc"), url: Self.url()).held == nil)
   }
 
+  @Test("a head whose bytes are gone is replaced by the head of the next download")
+  func headAlone() throws {
+    let fixture = try StoreFixture()
+    let first = try fixture.store.download(for: Self.expected("abc"), url: Self.url())
+    try first.begin(DownloadHead(url: try Self.url(), etag: "\"old\""))
+    try first.append(wire: [120])
+    first.close()
+    for name in try fixture.names(in: "partial") where !name.hasSuffix(".json") {
+      try Damage.overwrite(fixture.folder.file("partial/\(name)"), with: "")
+    }
+    let second = try fixture.store.download(for: Self.expected("abc"), url: Self.url())
+    #expect(second.held == nil)
+    let head = DownloadHead(url: try Self.url(), etag: "\"new\"")
+    try second.begin(head)
+    try second.append(wire: [121])
+    second.close()
+    let third = try fixture.store.download(for: Self.expected("abc"), url: Self.url())
+    #expect(third.held?.head == head && third.held?.wireBytes == 1)
+  }
+
   @Test("a process that is killed leaves a part that another continues, if 512 KiB of it have come")
   func longPart() throws {
     let fixture = try StoreFixture()

@@ -41,6 +41,8 @@ struct ResponseCommitTests {
   @Test("a response that cannot be stored keeps none of the others from it")
   func failure() async throws {
     let fixture = try ResponseFixture()
+    // The index is made now: foreign files are removed then.
+    #expect(try await fixture.store.list().isEmpty)
     @Sendable func bytes(_ number: Int) -> [UInt8] { [UInt8](repeating: UInt8(number), count: 5_000) }
     let folder = try fixture.disk.directory.files(isKept: false).body(try ContentDigests(of: bytes(7)).sha256).folder
     try Damage.overwrite(folder.string, with: "a file in the place of a folder")

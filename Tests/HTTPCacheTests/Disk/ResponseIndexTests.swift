@@ -67,6 +67,16 @@ struct ResponseIndexTests {
     #expect(try await fixture.names(of: store) == ["bb"])
   }
 
+  @Test("an index is made when the first response is stored")
+  func madeWhenUsed() async throws {
+    let fixture = try ResponseFixture()
+    func isMade() throws -> Bool { try fixture.folder.names(in: "cache").contains("responses.sqlite") }
+    #expect(try !isMade())
+    try await fixture.store("a", for: "a")
+    #expect(try isMade())
+    #expect(try await fixture.text("a", of: fixture.reopened()) == "a")
+  }
+
   @Test("an index that is there is opened when a response is first asked for")
   func openedWhenUsed() async throws {
     let copy = try await Self.filled().closedCopy()
@@ -161,16 +171,6 @@ struct ResponseIndexTests {
     }
   }
 
-  @Test("an index of an older PageKit is replaced: what is kept stays, and the rest goes with its files")
-  func older() async throws {
-    let fixture = try await Self.filled()
-    let front = try fixture.disk.directory.files(isKept: false).entry(7).string
-    try Damage.makeFolder(String(front[..<(front.lastIndex(of: "/") ?? front.endIndex)]))
-    try Damage.overwrite(front, with: "a response with its header in front")
-    try fixture.disk.index.write { try $0.execute(sql: "PRAGMA user_version = 3") }
-    let copy = try fixture.closedCopy()
-  }
-
   @Test("an id that another process has given is not given again")
   func takenID() async throws {
     let fixture = try ResponseFixture()
@@ -188,6 +188,16 @@ struct ResponseIndexTests {
     let other = try fixture.reopened()
     try await fixture.store("b", for: "b", of: other)
     for name in ["a", "b"] { #expect(try await fixture.text(name) == name) }
+  }
+
+  @Test("an index of an older PageKit is replaced: what is kept stays, and the rest goes with its files")
+  func older() async throws {
+    let fixture = try await Self.filled()
+    let front = try fixture.disk.directory.files(isKept: false).entry(7).string
+    try Damage.makeFolder(String(front[..<(front.lastIndex(of: "/") ?? front.endIndex)]))
+    try Damage.overwrite(front, with: "a response with its header in front")
+    try fixture.disk.index.write { try $0.execute(sql: "PRAGMA user_version = 3") }
+    let copy = try fixture.closedCopy()
     let store = try copy.reopened()
     try await Self.expectKept(copy, in: store)
     #expect(copy.log.lines.count { $0.contains("are of an older PageKit") } == 1)
