@@ -129,10 +129,14 @@ final class Conversation: Sendable {
   /// RFC 6455 §7.4.1: an endpoint that goes away sends 1001.
   private func leave() {
     let channel = socket.channel.channel
-    if claimClose() {
-      channel.writeAndFlush(WebSocketFrame.masked(.connectionClose, Self.closeBody(1001, "")), promise: nil)
+    let mustSend = claimClose()
+    // Nothing is read between: the server's answer would count as an end that both sides agreed on.
+    channel.eventLoop.execute {
+      if mustSend {
+        channel.writeAndFlush(WebSocketFrame.masked(.connectionClose, Self.closeBody(1001, "")), promise: nil)
+      }
+      channel.close(promise: nil)
     }
-    channel.close(promise: nil)
   }
 
   /// Returns `true` once: only one close is sent.
