@@ -71,7 +71,7 @@ package struct Gateway: Sendable {
     let sender = ClientInfo(
       client: ForwardedFields(client: client, host: host, isSecure: isSecure), version: version,
       disconnection: disconnection,
-      note: note, replay: replay, trace: TraceParent(continuing: head.headerFields, newID: TraceParent.randomID))
+      note: note, replay: replay, trace: TraceParent(continuing: head.headerFields, newID: TraceParent.newID))
     let request = Request(head: head, body: request.body)
     if let socketBytes {
       return try await origins[index].openSocket(for: request, path: path, from: sender, socketBytes)

@@ -28,11 +28,16 @@ enum Schema {
 
   /// The tables, columns and migrations of a database.
   static func contents(_ db: Database) throws -> DatabaseIdentity.Contents {
-    let tables = try String.fetchAll(db, sql: "SELECT name FROM sqlite_schema WHERE type = 'table'")
-      .filter { !$0.hasPrefix("sqlite_") && $0 != "grdb_migrations" }
+    // One statement: each launch asks.
+    let columns = try db.rows(
+      """
+      SELECT item.name AS item, info.name AS info FROM sqlite_schema AS item, pragma_table_info(item.name) AS info
+      WHERE item.type = 'table' AND item.name NOT LIKE 'sqlite~_%' ESCAPE '~'
+      """
+    ) { (table: try $0.value("item") as String, name: try $0.value("info") as String) }
     var contents = DatabaseIdentity.Contents(columns: [:], migrations: [])
-    for table in tables { contents.columns[table] = Set(try db.columns(in: table).map(\.name)) }
-    if try db.tableExists("grdb_migrations") {
+    for (table, name) in columns { contents.columns[table, default: []].insert(name) }
+    if contents.columns.removeValue(forKey: "grdb_migrations") != nil {
       contents.migrations = try String.fetchAll(db, sql: "SELECT identifier FROM grdb_migrations")
     }
     return contents

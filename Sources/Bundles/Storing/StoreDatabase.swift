@@ -20,11 +20,10 @@ struct StoreDatabase: Sendable {
   init(writing path: String, lock: StoreLock) throws {
     do {
       let isNew = (FileStatus(ofLink: path)?.size ?? 0) == 0
-      var pool = try lock.with(isNew ? .exclusive : .shared) { try Self.open(path, migrating: isNew) }
+      let opened = try lock.with(isNew ? .exclusive : .shared) { try Self.open(path, migrating: isNew) }
+      let pool =
+        opened.isCurrent ? opened.pool : try lock.with(.exclusive) { try Self.open(path, migrating: true).pool }
       wasMade = isNew
-      if try Self.needsMigration(pool) {
-        pool = try lock.with(.exclusive) { try Self.open(path, migrating: true) }
-      }
       self.path = path
       reader = pool
       writer = pool
@@ -33,17 +32,18 @@ struct StoreDatabase: Sendable {
     }
   }
 
-  private static func open(_ path: String, migrating: Bool) throws -> DatabasePool {
+  private static func open(_ path: String, migrating: Bool) throws -> (pool: DatabasePool, isCurrent: Bool) {
     var configuration = Configuration()
     configuration.busyMode = .timeout(10)
     let pool = try DatabasePool(path: path, configuration: configuration)
-    let isEmpty = try judge(pool, path: path) == .empty
-    if try migrating && needsMigration(pool) {
+    let (identity, contents) = try judge(pool, path: path)
+    let isCurrent = !needsMigration(contents)
+    if migrating, !isCurrent {
       try Schema.migrator.migrate(pool)
       try pool.write { db in
         try db.execute(sql: "PRAGMA user_version = \(Schema.version)")
         // A process may still use a release of an earlier database: its number must not be reused.
-        if isEmpty {
+        if identity == .empty {
           let first = Int64(Date().timeIntervalSince1970 * 1000)
           try db.execute(sql: "INSERT INTO sqlite_sequence (name, seq) VALUES ('release', ?)", arguments: [first])
         }
@@ -51,7 +51,7 @@ struct StoreDatabase: Sendable {
     }
     // Outside a transaction, and after opening, which sets it to NORMAL.
     try pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
-    return pool
+    return (pool, isCurrent || migrating)
   }
 
   /// Opens an existing store for reading only. A store of an older version is copied to memory and migrated there.
@@ -68,11 +68,11 @@ struct StoreDatabase: Sendable {
       configuration.readonly = true
       configuration.busyMode = .timeout(10)
       var queue = try Self.openReadOnly(path, configuration)
-      _ = try Self.judge(queue, path: path)
-      guard try queue.read({ try $0.tableExists("source") }) else {
+      let contents = try Self.judge(queue, path: path).contents
+      guard contents.columns["source"] != nil else {
         throw StoreError.absent(path: FilePath(path).removingLastComponent().string)
       }
-      if try Self.needsMigration(queue) {
+      if Self.needsMigration(contents) {
         let copy = try DatabaseQueue()
         try queue.backup(to: copy)
         try Schema.migrator.migrate(copy)
@@ -98,15 +98,16 @@ struct StoreDatabase: Sendable {
     }
   }
 
-  private static func needsMigration(_ reader: some DatabaseReader) throws -> Bool {
-    try reader.read { try !Schema.migrator.hasCompletedMigrations($0) }
+  private static func needsMigration(_ contents: DatabaseIdentity.Contents) -> Bool {
+    !Set(contents.migrations).isSuperset(of: Schema.migrator.migrations)
   }
 
-  private static func judge(_ reader: some DatabaseReader, path: String) throws -> DatabaseIdentity {
-    let identity = try reader.read { db in
-      DatabaseIdentity(
-        of: try Schema.contents(db), known: Schema.migrator.migrations, expected: Schema.expected)
-    }
+  /// - Throws: ``StoreError`` unless the database is a store's or empty.
+  private static func judge(
+    _ reader: some DatabaseReader, path: String
+  ) throws -> (identity: DatabaseIdentity, contents: DatabaseIdentity.Contents) {
+    let contents = try reader.read { try Schema.contents($0) }
+    let identity = DatabaseIdentity(of: contents, known: Schema.migrator.migrations, expected: Schema.expected)
     switch identity {
     case .empty, .ours: break
     case .newer:
@@ -115,7 +116,7 @@ struct StoreDatabase: Sendable {
     case .damaged(let reason): throw StoreError.damagedDatabase(path: path, reason: reason)
     case .foreign: throw StoreError.foreignDatabase(path: path)
     }
-    return identity
+    return (identity, contents)
   }
 
   /// - Parameter directory: the store's directory, for the error.

@@ -1,3 +1,4 @@
+import HTTPTransport
 import HTTPTypes
 
 /// The trace that a request belongs to, as `traceparent` names it: W3C Trace Context §3.2.
@@ -15,16 +16,16 @@ struct TraceParent: Equatable, Sendable {
   /// Uses the client's own value unchanged, since the gateway is not a part of the trace; without a valid one it makes
   /// a new one (§4.3).
   ///
-  /// - Parameter newID: 64 random bits.
+  /// - Parameter newID: returns 64 random bits, which are not all zero.
   init(continuing fields: HTTPFields, newID: () -> UInt64) {
     if let name = Self.field, fields[values: name].count == 1, let given = Self(fields[name] ?? "") {
       self = given
       return
     }
-    trace = Self.hex(newID()) + Self.hex(newID())
+    trace = Hex.encode(newID()) + Hex.encode(newID())
     isGiven = false
     // The sampled flag is set, as by the first participant; later ones may sample less (§3.2.2.5.1).
-    text = "00-\(trace)-\(Self.hex(newID()))-01"
+    text = "00-\(trace)-\(Hex.encode(newID()))-01"
   }
 
   /// Returns `nil` for an invalid value.
@@ -44,13 +45,8 @@ struct TraceParent: Equatable, Sendable {
     if let state = Self.state { fields[state] = nil }
   }
 
-  /// A random number that is not zero, which would be invalid.
-  @Sendable static func randomID() -> UInt64 { UInt64.random(in: 1 ... .max) }
-
-  private static func hex(_ number: UInt64) -> String {
-    let digits = String(number, radix: 16)
-    return String(repeating: "0", count: 16 - digits.count) + digits
-  }
+  /// A new id. Zero would be invalid.
+  static func newID() -> UInt64 { max(1, UniqueNumber.next()) }
 
   private static func isHex(_ text: Substring, _ count: Int) -> Bool {
     text.utf8.count == count && text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }

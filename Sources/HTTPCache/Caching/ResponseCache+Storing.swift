@@ -133,7 +133,7 @@ extension ResponseCache {
     guard let bytes, let digest = try? ContentDigests(of: bytes).sha256 else { return nil }
     // Below zero are the names of what is in memory only.
     let entry = ResponseEntry(
-      id: -.random(in: 1...Int64.max), key: arrival.key, head: head, digest: digest, isKept: false,
+      id: -Int64(UniqueNumber.next() >> 1) - 1, key: arrival.key, head: head, digest: digest, isKept: false,
       storedAt: Double(arrival.times.response.secondsSinceEpoch))
     let response = CachedResponse(entry, bytes: bytes, policy: policy)
     return memory.insert(response) ? response : nil

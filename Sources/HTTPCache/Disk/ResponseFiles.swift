@@ -18,8 +18,7 @@ struct ResponseFiles: Sendable {
   var partial: StorePath { root.appending("partial") }
 
   func entry(_ id: Int64) -> StorePath {
-    let digits = String(UInt64(bitPattern: id), radix: 16)
-    let name = String(repeating: "0", count: 16 - digits.count) + digits
+    let name = Hex.encode(UInt64(bitPattern: id))
     return entries.appending(String(name.suffix(2))).appending(name)
   }
 

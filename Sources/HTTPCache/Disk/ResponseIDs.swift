@@ -1,3 +1,4 @@
+import HTTPTransport
 import Synchronization
 
 /// Gives responses their ids, which grow with the time: rows that are stored one after the other lie side by side in the
@@ -9,7 +10,7 @@ struct ResponseIDs: ~Copyable, Sendable {
 
   /// - Parameter now: microseconds since 1970; ids are above 0 until the year 2112.
   func next(at now: Int64) -> Int64 {
-    let random = Int64.random(in: 0..<1 << Self.randomBits)
+    let random = Int64(UniqueNumber.next() >> (64 - Self.randomBits))
     var known = last.load(ordering: .relaxed)
     while true {
       let id = max(now &<< Self.randomBits | random, known &+ 1 &+ random)

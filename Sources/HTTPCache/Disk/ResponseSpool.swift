@@ -22,7 +22,7 @@ final class ResponseSpool: ResponseWriting {
   let path: StorePath
 
   init(in folder: StorePath) throws {
-    path = folder.appending(UUID().uuidString)
+    path = folder.appending(Hex.encode(UniqueNumber.next()))
     state = Mutex(State(digester: try Digester.sha256()))
   }
 

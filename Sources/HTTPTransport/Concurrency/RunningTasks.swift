@@ -1,4 +1,3 @@
-import Foundation
 import Synchronization
 
 /// Tasks that outlive their callers. Their owner can cancel them all and wait for their ends.
@@ -9,7 +8,9 @@ package final class RunningTasks: Sendable {
   }
 
   private struct State {
-    var tasks: [UUID: Running] = [:]
+    var tasks: [Int: Running] = [:]
+    /// The number of tasks that were started.
+    var count = 0
     var isShutDown = false
   }
 
@@ -22,8 +23,9 @@ package final class RunningTasks: Sendable {
   package func start<Value: Sendable>(
     _ work: @escaping @Sendable () async throws -> Value
   ) -> Task<Value, any Error> {
-    let id = UUID()
-    return state.withLock { state in
+    state.withLock { state in
+      state.count += 1
+      let id = state.count
       let task = Task {
         defer { remove(id) }
         return try await work()
@@ -34,7 +36,7 @@ package final class RunningTasks: Sendable {
     }
   }
 
-  private func remove(_ id: UUID) { state.withLock { _ = $0.tasks.removeValue(forKey: id) } }
+  private func remove(_ id: Int) { state.withLock { _ = $0.tasks.removeValue(forKey: id) } }
 
   /// Cancels all tasks; later ones are cancelled at once.
   package func cancel() {

@@ -14,6 +14,14 @@ package enum Hex {
     }
   }
 
+  /// Returns 16 digits.
+  package static func encode(_ number: UInt64) -> String {
+    String(unsafeUninitializedCapacity: 16) { buffer in
+      for index in 0..<16 { buffer[index] = digits[Int(truncatingIfNeeded: number >> UInt64(60 - 4 * index)) & 15] }
+      return 16
+    }
+  }
+
   /// Returns `nil` unless `text` has exactly `2 * count` hexadecimal digits, in either case.
   package static func decode(_ text: some StringProtocol, count: Int) -> [UInt8]? {
     text.utf8.withBytes { decode($0, count: count) }

@@ -1,3 +1,4 @@
+import HTTPTransport
 import HTTPTypes
 import Hummingbird
 import Logging
@@ -17,13 +18,16 @@ package struct RequestIDMiddleware: RouterMiddleware {
   ) async throws -> Response {
     let given = Self.sane(request.headers[.requestID])
     if given != nil { context.replay?.forbid() }
-    let id = given ?? RequestID.next()
+    let id = given ?? Self.newID()
     var context = context
     context.logger[metadataKey: Self.logKey] = .string(id)
     var response = try await next(request, context)
     response.headers[.requestID] = id
     return response
   }
+
+  /// Returns 16 hexadecimal digits.
+  static func newID() -> String { Hex.encode(UniqueNumber.next()) }
 
   /// Returns the id if it has at most 128 letters, digits, `-`, `_`, `.`, `:`; otherwise `nil`.
   static func sane(_ id: String?) -> String? {

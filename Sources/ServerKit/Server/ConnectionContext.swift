@@ -55,6 +55,6 @@ final class ConnectionContext: Sendable {
       }
       return state.date.text
     }
-    return RenewedValues(date: date, requestID: RequestID.next(), age: age)
+    return RenewedValues(date: date, requestID: RequestIDMiddleware.newID(), age: age)
   }
 }
