@@ -19,6 +19,8 @@ package enum DatabaseIdentity: Equatable {
     package var columns: [String: Set<String>]
     package var migrations: [String]
 
+    package var isEmpty: Bool { columns.isEmpty && migrations.isEmpty }
+
     package init(columns: [String: Set<String>], migrations: [String]) {
       (self.columns, self.migrations) = (columns, migrations)
     }
@@ -30,7 +32,7 @@ package enum DatabaseIdentity: Equatable {
   ///   - expected: the columns of each table after the last known migration.
   package init(of found: Contents, known: [String], expected: [String: Set<String>]) {
     let applied = Set(found.migrations)
-    if found.columns.isEmpty, applied.isEmpty {
+    if found.isEmpty {
       self = .empty
     } else if !applied.isEmpty, applied.isSuperset(of: known), applied.count > known.count {
       self = .newer

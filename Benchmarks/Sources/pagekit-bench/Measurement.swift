@@ -20,8 +20,8 @@ enum Measurement {
     let wall = Self.seconds(since: start)
     func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }
     return ProcessCost(
-      wall: wall,
-      cpu: seconds(usage.ru_utime) + seconds(usage.ru_stime), residentBytes: Int64(usage.ru_maxrss) * 1024)
+      wall: wall, cpu: seconds(usage.ru_utime) + seconds(usage.ru_stime),
+      residentBytes: Int64(usage.ru_maxrss) * 1024)
   }
 
   /// What a command writes.

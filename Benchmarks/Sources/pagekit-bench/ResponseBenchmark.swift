@@ -127,8 +127,7 @@ struct ResponseBenchmark {
       let sample = read[position % read.count]
       let start = ContinuousClock.now
       if let hit = await cache.response(forKey: sample.text) { _ = await cache.body(of: hit) }
-      let elapsed = ContinuousClock.now - start
-      times.append(Double(elapsed.components.attoseconds) / 1e18 + Double(elapsed.components.seconds))
+      times.append(Measurement.seconds(since: start))
     }
     writers.cancel()
     await writers.value

@@ -41,11 +41,13 @@ final class Download: BundleDownload {
     guard let (file, status) = try openLocked(directory.partial.appending(name), in: directory) else { return nil }
     var state = State(wire: file)
     // A head alone is of no use; one that a crash has left is replaced when the head is written.
-    guard status.size > 0 else { return Download(named: name, in: directory, state) }
-    let text = FileSystem.contents(of: directory.partial.appending(name + ".json"), upTo: headLimit)
-    state.hasHeadFile = text != nil
-    let head = text.flatMap { try? JSONDecoder().decode(DownloadHead.self, from: Data($0)) }
-    if let head, status.size <= heldLimit { state.held = (head, status.size) }
+    if status.size > 0,
+      let text = FileSystem.contents(of: directory.partial.appending(name + ".json"), upTo: headLimit)
+    {
+      state.hasHeadFile = true
+      let head = try? JSONDecoder().decode(DownloadHead.self, from: Data(text))
+      if let head, status.size <= heldLimit { state.held = (head, status.size) }
+    }
     return Download(named: name, in: directory, state)
   }
 

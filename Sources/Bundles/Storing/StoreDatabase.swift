@@ -36,14 +36,14 @@ struct StoreDatabase: Sendable {
     var configuration = Configuration()
     configuration.busyMode = .timeout(10)
     let pool = try DatabasePool(path: path, configuration: configuration)
-    let (identity, contents) = try judge(pool, path: path)
+    let contents = try judge(pool, path: path)
     let isCurrent = !needsMigration(contents)
     if migrating, !isCurrent {
       try Schema.migrator.migrate(pool)
       try pool.write { db in
         try db.execute(sql: "PRAGMA user_version = \(Schema.version)")
         // A process may still use a release of an earlier database: its number must not be reused.
-        if identity == .empty {
+        if contents.isEmpty {
           let first = Int64(Date().timeIntervalSince1970 * 1000)
           try db.execute(sql: "INSERT INTO sqlite_sequence (name, seq) VALUES ('release', ?)", arguments: [first])
         }
@@ -68,7 +68,7 @@ struct StoreDatabase: Sendable {
       configuration.readonly = true
       configuration.busyMode = .timeout(10)
       var queue = try Self.openReadOnly(path, configuration)
-      let contents = try Self.judge(queue, path: path).contents
+      let contents = try Self.judge(queue, path: path)
       guard contents.columns["source"] != nil else {
         throw StoreError.absent(path: FilePath(path).removingLastComponent().string)
       }
@@ -105,10 +105,9 @@ struct StoreDatabase: Sendable {
   /// - Throws: ``StoreError`` unless the database is a store's or empty.
   private static func judge(
     _ reader: some DatabaseReader, path: String
-  ) throws -> (identity: DatabaseIdentity, contents: DatabaseIdentity.Contents) {
+  ) throws -> DatabaseIdentity.Contents {
     let contents = try reader.read { try Schema.contents($0) }
-    let identity = DatabaseIdentity(of: contents, known: Schema.migrator.migrations, expected: Schema.expected)
-    switch identity {
+    switch DatabaseIdentity(of: contents, known: Schema.migrator.migrations, expected: Schema.expected) {
     case .empty, .ours: break
     case .newer:
       let found = try reader.read { try Int.fetchOne($0, sql: "PRAGMA user_version") } ?? 0
@@ -116,7 +115,7 @@ struct StoreDatabase: Sendable {
     case .damaged(let reason): throw StoreError.damagedDatabase(path: path, reason: reason)
     case .foreign: throw StoreError.foreignDatabase(path: path)
     }
-    return (identity, contents)
+    return contents
   }
 
   /// - Parameter directory: the store's directory, for the error.

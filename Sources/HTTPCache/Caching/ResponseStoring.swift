@@ -175,13 +175,10 @@ package struct ResponseEntry: Hashable, Sendable {
     self.storedAt = storedAt
   }
 
-  /// The same, kept or not.
-  func with(isKept: Bool) -> ResponseEntry {
-    ResponseEntry(id: id, key: key, head: head, digest: digest, isKept: isKept, storedAt: storedAt)
-  }
-
-  func with(id: Int64) -> ResponseEntry {
-    ResponseEntry(id: id, key: key, head: head, digest: digest, isKept: isKept, storedAt: storedAt)
+  /// The same, with another id, or kept or not.
+  func with(id: Int64? = nil, isKept: Bool? = nil) -> ResponseEntry {
+    ResponseEntry(
+      id: id ?? self.id, key: key, head: head, digest: digest, isKept: isKept ?? self.isKept, storedAt: storedAt)
   }
 }
 

@@ -50,6 +50,8 @@ extension Digester where Digest == SHA256Digest {
 
 /// An algorithm of libcrypto's default provider, in a context that is independent of the system's settings: FIPS mode
 /// forbids MD5 as a protection against attacks, but here it is only the checksum that a server gives.
+///
+/// `@unchecked Sendable`: an algorithm is fetched once and never changed or freed.
 private struct DigestAlgorithm: @unchecked Sendable {
   let name: String
   /// Lives as long as the process; libcrypto allows its use from all threads.

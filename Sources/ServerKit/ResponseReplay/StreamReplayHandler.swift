@@ -56,15 +56,16 @@ final class StreamReplayHandler: ChannelDuplexHandler, RemovableChannelHandler {
     // Nobody else knows of the stream.
     guard !replayed.contains(frame.streamID) else { return }
     if case .headers(let content) = frame.payload, content.endStream,
-      let key = RawResponseCache.key(of: content.headers)
+      let key = RawResponseCache.key(of: content.headers),
+      replay(Request(stream: frame.streamID, key: key, content: content), context)
     {
-      if replay(Request(stream: frame.streamID, key: key, content: content), context) { return }
+      return
     }
     context.fireChannelRead(data)
   }
 
   func channelReadComplete(context: ChannelHandlerContext) {
-    if unflushed > 0 { flushAll(context) }
+    flushWritten(context)
     context.fireChannelReadComplete()
   }
 
@@ -77,7 +78,7 @@ final class StreamReplayHandler: ChannelDuplexHandler, RemovableChannelHandler {
       context.fireChannelRead(
         wrapInboundOut(HTTP2Frame(streamID: request.stream, payload: .headers(request.content))))
     }
-    if unflushed > 0 { flushAll(context) }
+    flushWritten(context)
     if hasPassedOn { context.fireChannelReadComplete() }
     context.fireChannelWritabilityChanged()
   }
@@ -105,7 +106,7 @@ final class StreamReplayHandler: ChannelDuplexHandler, RemovableChannelHandler {
     // The counters are updated before the client can ask for them.
     known.answer.note(renewed.requestID, from: common.address, since: request.arrival)
     unflushed += size + 1
-    if unflushed >= Self.unflushedLimit { flushAll(context) }
+    if unflushed >= Self.unflushedLimit { flushWritten(context) }
     return true
   }
 
@@ -115,7 +116,8 @@ final class StreamReplayHandler: ChannelDuplexHandler, RemovableChannelHandler {
     context.write(wrapOutboundOut(HTTP2Frame(streamID: stream, payload: payload)), promise: nil)
   }
 
-  private func flushAll(_ context: ChannelHandlerContext) {
+  private func flushWritten(_ context: ChannelHandlerContext) {
+    guard unflushed > 0 else { return }
     unflushed = 0
     context.flush()
   }
