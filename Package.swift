@@ -88,6 +88,7 @@ let package = Package(
       name: "HTTPCache",
       dependencies: [
         "HTTPCaching", "HTTPTransport", "DiskStorage", "CLinux",
+        .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),

@@ -11,7 +11,7 @@ extension ActiveTransfer {
     set(CURLOPT_NOSIGNAL, 1)
     set(CURLOPT_FOLLOWLOCATION, 0)
     set(CURLOPT_PATH_AS_IS, 1)
-    if case .verbatim(let target) = RequestTarget(of: request) { set(CURLOPT_REQUEST_TARGET, target) }
+    if case .verbatim(let target) = transfer.target { set(CURLOPT_REQUEST_TARGET, target) }
     set(CURLOPT_HTTP_CONTENT_DECODING, 0)
     set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
     set(CURLOPT_HTTP_VERSION, pk_http_version_2tls)

@@ -60,12 +60,12 @@ public final class CurlTransport: HTTPTransporting {
   /// - Throws: ``TransportError``, `CancellationError`.
   public func send(_ request: TransportRequest) async throws -> TransportResponse {
     try Task.checkCancellation()
-    guard RequestTarget(of: request) != nil else { throw TransportError.invalidURL(request.url) }
+    guard let target = RequestTarget(of: request) else { throw TransportError.invalidURL(request.url) }
     guard request.stream?.isTaken != true else {
       throw TransportError.requestBody(url: request.url, reason: RequestFeed.Fault.sentBefore.description)
     }
     let added = AddedCookies(to: request)
-    let transfer = Transfer(request: added?.request ?? request, mailbox: mailbox)
+    let transfer = Transfer(request: added?.request ?? request, target: target, mailbox: mailbox)
     mailbox.post(.start(transfer))
     let head = try await transfer.head()
     added?.receive(head)

@@ -1,3 +1,4 @@
+import HTTPTransport
 import HTTPTypes
 
 /// Collects field lines one by one.
@@ -8,43 +9,43 @@ struct FieldLines {
   /// recognise names with a space before the colon.
   private(set) var hasUnclearFraming = false
 
-  private static let framing: Set<HTTPField.Name> = [.contentLength, .transferEncoding]
-
-  /// - Parameter line: without its end.
-  mutating func append(_ line: String) {
-    let bytes = line.utf8
-    if bytes.first?.isFieldSpace == true {
+  /// - Parameters:
+  ///   - line: a line without its end.
+  ///   - text: converts the bytes of a value.
+  mutating func append(_ line: UnsafeRawBufferPointer, text: (UnsafeRawBufferPointer) -> String) {
+    if line.first?.isFieldSpace == true {
       // RFC 9112 §5.2: a folded line continues the field before it, after one space.
       guard let lastName, let last = fields.lastIndex(where: { $0.name == lastName }) else { return }
-      fields[last].value += " " + String(Substring(line[...].utf8.trimmed))
-      if Self.framing.contains(lastName) { hasUnclearFraming = true }
+      fields[last].value += " " + text(UnsafeRawBufferPointer(rebasing: line.trimmed))
+      if Self.isFraming(lastName) { hasUnclearFraming = true }
       return
     }
-    // RFC 9112 §5.1: a proxy removes the space before a colon; the field is valid.
-    guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")),
-      let name = HTTPField.Name(String(Substring(line[..<colon].utf8.trimmedAtEnd)))
-    else {
+    guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else {
       lastName = nil
       return
     }
-    fields.append(HTTPField(name: name, value: String(Substring(line[bytes.index(after: colon)...].utf8.trimmed))))
+    // RFC 9112 §5.1: a proxy removes the space before a colon; the field is valid.
+    let bytes = line[..<colon].trimmed
+    guard let name = HTTPField.Name(String(decoding: bytes, as: UTF8.self)) else {
+      lastName = nil
+      return
+    }
+    let value = UnsafeRawBufferPointer(rebasing: line[(colon + 1)...].trimmed)
+    fields.append(HTTPField(name: name, value: text(value)))
     lastName = name
-    if Self.framing.contains(name), bytes[..<colon].count != name.rawName.utf8.count { hasUnclearFraming = true }
+    if bytes.count != colon, Self.isFraming(name) { hasUnclearFraming = true }
   }
+
+  private static func isFraming(_ name: HTTPField.Name) -> Bool { name == .contentLength || name == .transferEncoding }
 }
 
-extension Substring.UTF8View {
-  /// The text without the spaces and tabs at both ends. RFC 9110 §5.6.3.
-  var trimmed: Self {
+extension BidirectionalCollection<UInt8> {
+  /// The bytes without the spaces and tabs at both ends. RFC 9110 §5.6.3.
+  var trimmed: SubSequence {
     let start = firstIndex { !$0.isFieldSpace } ?? endIndex
-    return self[start...].trimmedAtEnd
-  }
-
-  /// The text without the spaces and tabs at its end.
-  var trimmedAtEnd: Self {
     var end = endIndex
-    while end > startIndex, self[index(before: end)].isFieldSpace { formIndex(before: &end) }
-    return self[..<end]
+    while end > start, self[index(before: end)].isFieldSpace { formIndex(before: &end) }
+    return self[start..<end]
   }
 }
 

@@ -35,32 +35,37 @@ struct ResponseHeadParser {
 
   init(isPassedOn: Bool = false) { self.isPassedOn = isPassedOn }
 
-  /// Converts a line without its end to text. RFC 9110 §5.5: bytes beyond ASCII are opaque. ISO 8859-1 keeps each of
+  /// Converts a status line or a value to text. RFC 9110 §5.5: bytes beyond ASCII are opaque. ISO 8859-1 keeps each of
   /// them, and so does ``OpaqueText``, which also keeps UTF-8 readable.
-  private func text(of line: UnsafeRawBufferPointer) -> String {
+  private static func text(of bytes: UnsafeRawBufferPointer, isPassedOn: Bool) -> String {
+    if isPassedOn || bytes.allSatisfy({ $0 < 0x80 }) { return OpaqueText.string(of: bytes) }
+    return String(String.UnicodeScalarView(bytes.lazy.map { UnicodeScalar($0) }))
+  }
+
+  private static func withoutEnd(_ line: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
     var end = line.count
     while end > 0, line[end - 1] == UInt8(ascii: "\r") || line[end - 1] == UInt8(ascii: "\n") { end -= 1 }
-    let line = UnsafeRawBufferPointer(rebasing: line[..<end])
-    if isPassedOn || line.allSatisfy({ $0 < 0x80 }) { return OpaqueText.string(of: line) }
-    return String(String.UnicodeScalarView(line.lazy.map { UnicodeScalar($0) }))
+    return UnsafeRawBufferPointer(rebasing: line[..<end])
   }
 
   /// Returns the head that this line completes: interim ones (1xx), then the final one.
   mutating func receive(_ line: UnsafeRawBufferPointer) throws(Fault) -> HTTPResponse? {
     size += line.count
     guard size <= Self.limit else { throw .tooLong }
-    let text = text(of: line)
+    let line = Self.withoutEnd(line)
+    let text = { [isPassedOn] in Self.text(of: $0, isPassedOn: isPassedOn) }
     if isComplete {
-      trailers.append(text)
+      trailers.append(line, text: text)
       return nil
     }
     guard response != nil else {
+      let text = text(line)
       response = try Self.statusLine(text)
       version = String(text.dropFirst(Self.protocolName.count).prefix { $0 != " " })
       return nil
     }
-    guard text.isEmpty else {
-      fields.append(text)
+    guard line.isEmpty else {
+      fields.append(line, text: text)
       return nil
     }
     defer {

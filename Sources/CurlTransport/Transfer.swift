@@ -9,6 +9,7 @@ import Synchronization
 /// once, so that a short response is there as a whole.
 final class Transfer: Sendable {
   let request: TransportRequest
+  let target: RequestTarget
   /// The request's body, if it is streamed.
   let feed: RequestFeed?
   let began = ContinuousClock.now
@@ -46,8 +47,9 @@ final class Transfer: Sendable {
     }
   }
 
-  init(request: TransportRequest, mailbox: CurlMailbox) {
+  init(request: TransportRequest, target: RequestTarget, mailbox: CurlMailbox) {
     self.request = request
+    self.target = target
     self.mailbox = mailbox
     feed = request.head.method == .head ? nil : request.stream.map(RequestFeed.init)
   }

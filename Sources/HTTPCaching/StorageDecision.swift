@@ -149,11 +149,7 @@ extension CachePolicy {
 enum StoredFields {
   static func of(_ fields: HTTPFields, policy: CachePolicy, received: HTTPDate) -> HTTPFields {
     // RFC 9110 §7.6.1: Connection must not name a field for all recipients, such as a targeted one.
-    let left = HopByHopFields.names(in: fields).subtracting(policy.targets.map(\.canonicalName))
-    var kept = HTTPFields()
-    for field in restricted(fields, policy: policy) where !left.contains(field.name.canonicalName) {
-      kept.append(field)
-    }
+    var kept = HopByHopFields.removed(from: restricted(fields, policy: policy), except: policy.targets)
     // RFC 9110 §6.6.1: the time of arrival replaces an absent Date.
     if !kept.contains(.date) { kept[.date] = received.description }
     return kept
@@ -175,25 +171,26 @@ enum StoredFields {
 /// Fields that are for one connection only, and are not forwarded. RFC 9110 §7.6.1.
 package enum HopByHopFields {
   /// The fields of RFC 9110 §7.6.1 and RFC 9112 §9, and those for a proxy.
-  private static let names: Set<String> = [
+  private static let names: FieldNames = [
     "connection", "proxy-connection", "keep-alive", "te", "transfer-encoding", "upgrade", "trailer",
     "proxy-authenticate", "proxy-authentication-info", "proxy-authorization",
   ]
 
-  /// Returns the lower-case names of all hop-by-hop fields, with those that `Connection` lists.
-  package static func names(in fields: HTTPFields) -> Set<String> {
-    var found = names
+  /// Returns the fields that are not hop-by-hop: those above, and those that `Connection` lists.
+  ///
+  /// - Parameter exceptions: fields that `Connection` must not list, besides `Cache-Control`.
+  package static func removed(from fields: HTTPFields, except exceptions: [HTTPField.Name] = []) -> HTTPFields {
+    var listed: Set<String> = []
     for value in fields[values: .connection] {
-      found.formUnion(value.split(whereSeparator: { $0 == "," || $0 == " " || $0 == "\t" }).map { $0.lowercased() })
+      listed.formUnion(value.split(whereSeparator: { $0 == "," || $0 == " " || $0 == "\t" }).map { $0.lowercased() })
     }
     // RFC 9110 §7.6.1: a sender must not list Cache-Control.
-    found.remove("cache-control")
-    return found
-  }
-
-  /// Returns the fields that are not hop-by-hop.
-  package static func removed(from fields: HTTPFields) -> HTTPFields {
-    let names = names(in: fields)
-    return HTTPFields(fields.filter { !names.contains($0.name.canonicalName) })
+    listed.subtract(["cache-control"] + exceptions.map(\.canonicalName))
+    var kept = fields
+    for field in fields {
+      let name = field.name.canonicalName
+      if names.contains(name) || listed.contains(name) { kept[field.name] = nil }
+    }
+    return kept
   }
 }

@@ -210,7 +210,7 @@ struct CancellationTests {
   @Test("a transfer that ended before its head is read reports its end")
   func endedTransfer() async throws {
     let request = TransportRequest.local(port: 1, "/a")
-    let transfer = Transfer(request: request, mailbox: try CurlMailbox())
+    let transfer = Transfer(request: request, target: .ofURL, mailbox: try CurlMailbox())
     transfer.finish(.success(()))
     await #expect(throws: TransportError.self) { try await transfer.head() }
   }

@@ -16,13 +16,14 @@ enum RequestLines {
         if ownsExpectation { return nil }
       default: break
       }
-      return field.value.isEmpty ? "\(field.name.rawName);" : "\(field.name.rawName): \(field.value)"
+      let value = field.value
+      return value.isEmpty ? field.name.rawName + ";" : field.name.rawName + ": " + value
     }
     // HTTPFields splits cookies; RFC 6265 §5.4 requires one field.
     if let cookies = fields[.cookie], !cookies.isEmpty { lines.append("Cookie: \(cookies)") }
 
     let unwanted: [HTTPField.Name] = [.expect, .contentType] + (request.addsNothing ? [.accept, .userAgent] : [])
-    for name in unwanted where fields[name] == nil || name == .expect && ownsExpectation {
+    for name in unwanted where !fields.contains(name) || name == .expect && ownsExpectation {
       lines.append("\(name.rawName):")
     }
     if let expectation = fields[.expect], ownsExpectation, let authority = request.head.authority {
@@ -30,7 +31,7 @@ enum RequestLines {
       // does not search after the end of a line.
       lines.append("Host: \(authority)\r\nExpect: \(expectation)")
     }
-    if fields[.userAgent] == nil, !request.addsNothing { lines.append("User-Agent: \(userAgent)") }
+    if !request.addsNothing, !fields.contains(.userAgent) { lines.append("User-Agent: \(userAgent)") }
     return lines
   }
 }

@@ -13,12 +13,16 @@ enum RequestTarget: Equatable {
   init?(of request: TransportRequest) {
     // libcurl would read the rest of such an authority as a path.
     guard let authority = request.head.authority, !authority.isEmpty, Self.isClean(authority),
-      !authority.contains(where: { "/?#\\".contains($0) })
+      !authority.utf8.contains(where: Self.endsAuthority)
     else { return nil }
     let target = request.head.path ?? "/"
     guard Self.isClean(target) else { return nil }
     let isPath = target.isEmpty || target.hasPrefix("/") || target.hasPrefix("?")
     self = isPath && target.utf8.allSatisfy { $0 < 0x80 && $0 != UInt8(ascii: "#") } ? .ofURL : .verbatim(target)
+  }
+
+  private static func endsAuthority(_ byte: UInt8) -> Bool {
+    byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#") || byte == UInt8(ascii: "\\")
   }
 
   private static func isClean(_ text: String) -> Bool { text.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F } }

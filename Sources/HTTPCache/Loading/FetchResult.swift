@@ -6,11 +6,11 @@ import Synchronization
 /// Identifies requests that can share one exchange with the origin.
 struct FlightKey: Hashable, Sendable {
   let key: CacheKey
-  let request: HTTPRequest
-  var epoch: UInt64 = 0
+  private let request: ComparedRequest
+  private var epoch: UInt64 = 0
   /// The handler that answers; `nil` for the server.
-  var origin: String?
-  var isStored = true
+  private var origin: String?
+  private var isStored = true
 
   /// Requests of one resource at the same time are few.
   func hash(into hasher: inout Hasher) { hasher.combine(key) }
@@ -24,17 +24,29 @@ extension FlightKey {
     if hop.key.partition.isShared {
       request.headerFields = HTTPFields(
         request.headerFields.filter {
-          Self.decisive.contains($0.name.canonicalName) || names.contains($0.name.canonicalName)
+          Self.decisive.contains($0.name.canonicalName) || !names.isEmpty && names.contains($0.name.canonicalName)
         })
     }
-    self.init(key: hop.key, request: request, epoch: epoch, origin: hop.origin?.name, isStored: hop.isStored)
+    self.init(
+      key: hop.key, request: ComparedRequest(request), epoch: epoch, origin: hop.origin?.name, isStored: hop.isStored)
   }
 
   /// Fields that make another answer, or another decision, whatever the answer says.
-  private static let decisive: Set<String> = [
+  private static let decisive: FieldNames = [
     "authorization", "cache-control", "pragma", "range", "if-range", "if-match", "if-none-match", "if-modified-since",
     "if-unmodified-since",
   ]
+}
+
+/// A request whose comparison with itself costs nothing: a key is looked up several times for one request.
+private final class ComparedRequest: Equatable, Sendable {
+  private let request: HTTPRequest
+
+  init(_ request: HTTPRequest) { self.request = request }
+
+  static func == (left: ComparedRequest, right: ComparedRequest) -> Bool {
+    left === right || left.request == right.request
+  }
 }
 
 /// The result of an exchange with the origin, for all requests that share it.
@@ -65,8 +77,10 @@ final class UnsharedResponse: Sendable {
   }
 
   /// Returns `nil` if the request differs, or the response was already taken.
-  func take(for request: HTTPRequest) -> TransportResponse? {
-    guard request == self.request else { return nil }
+  ///
+  /// - Parameter isOurs: `true` if the request is known to be the one that was asked.
+  func take(for request: HTTPRequest, isOurs: Bool) -> TransportResponse? {
+    guard isOurs || request == self.request else { return nil }
     return answer.withLock { answer in
       defer { answer = nil }
       return answer

@@ -122,7 +122,7 @@ final class OriginExchange: Sendable {
           return try await self.resource(for: hop, CachePolicy.unconditional(hop.request), validating: nil, .notStored)
         }
       case .single(let single):
-        if let response = single.take(for: hop.request) {
+        if let response = single.take(for: hop.request, isOurs: !isCollapsed) {
           return resources.unshared(response, for: hop, reason, generation: single.generation)
         }
       }

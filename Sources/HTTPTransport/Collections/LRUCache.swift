@@ -2,26 +2,34 @@ import Synchronization
 
 /// Values in memory, with a cost each. Those used least recently make room for others.
 package final class LRUCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
-  private struct State {
-    var entries = LRUDictionary<Key, (value: Value, cost: Int)>()
-    var cost = 0
+  @usableFromInline
+  struct State {
+    @usableFromInline var entries = LRUDictionary<Key, (value: Value, cost: Int)>()
+    @usableFromInline var cost = 0
 
+    @inlinable
+    init() {}
+
+    @inlinable
     mutating func remove(_ key: Key) {
       if let entry = entries.remove(key) { cost -= entry.cost }
     }
   }
 
-  private let capacity: Int
-  private let state = Mutex(State())
+  @usableFromInline let capacity: Int
+  @usableFromInline let state = Mutex(State())
 
   /// - Parameter capacity: the most that all costs together come to.
+  @inlinable
   package init(capacity: Int) { self.capacity = capacity }
 
   /// The value, which counts as used now.
+  @inlinable
   package subscript(key: Key) -> Value? { state.withLock { $0.entries.use(key)?.value } }
 
   /// Puts a value in the place of the key's former one. A cost of more than a quarter of the capacity is refused, since
   /// one entry must not push out all others.
+  @inlinable
   package func insert(_ value: Value, for key: Key, cost: Int) {
     guard cost <= capacity / 4 else { return }
     state.withLock { state in
@@ -32,7 +40,9 @@ package final class LRUCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
     }
   }
 
+  @inlinable
   package func remove(_ key: Key) { state.withLock { $0.remove(key) } }
 
+  @inlinable
   package func removeAll() { state.withLock { $0 = State() } }
 }

@@ -1,32 +1,46 @@
 /// A dictionary that keeps its keys in the order of their use. Every operation takes constant time.
+///
+/// It is inlinable, so that other modules' keys and values cost no look-ups of metadata.
 package struct LRUDictionary<Key: Hashable, Value> {
-  private struct Node {
-    let key: Key
-    var value: Value
+  @usableFromInline
+  struct Node {
+    @usableFromInline let key: Key
+    @usableFromInline var value: Value
     /// Slots of the neighbours; -1 for none.
-    var previous: Int
-    var next: Int
+    @usableFromInline var previous: Int
+    @usableFromInline var next: Int
+
+    @inlinable
+    init(key: Key, value: Value, previous: Int, next: Int) {
+      (self.key, self.value, self.previous, self.next) = (key, value, previous, next)
+    }
   }
 
-  private var slots: [Key: Int] = [:]
+  @usableFromInline var slots: [Key: Int] = [:]
   /// `nil` where a slot is free.
-  private var nodes: [Node?] = []
-  private var free: [Int] = []
+  @usableFromInline var nodes: [Node?] = []
+  @usableFromInline var free: [Int] = []
   /// The slot of the key used last; -1 for none.
-  private var first = -1
+  @usableFromInline var first = -1
   /// The slot of the key used least recently; -1 for none.
-  private var last = -1
+  @usableFromInline var last = -1
 
+  @inlinable
   package init() {}
 
+  @inlinable
   package var count: Int { slots.count }
+  @inlinable
   package var keys: some Collection<Key> { slots.keys }
+  @inlinable
   package var values: some Sequence<Value> { nodes.lazy.compactMap { $0?.value } }
 
   /// The value, without counting that as a use.
+  @inlinable
   package subscript(key: Key) -> Value? { slots[key].flatMap { nodes[$0]?.value } }
 
   /// The value, which counts as used now.
+  @inlinable
   package mutating func use(_ key: Key) -> Value? {
     guard let slot = slots[key] else { return nil }
     moveToFront(slot)
@@ -34,6 +48,7 @@ package struct LRUDictionary<Key: Hashable, Value> {
   }
 
   /// Puts a value in the place of the key's former one. Only a new key counts as used now.
+  @inlinable
   package mutating func set(_ value: Value, for key: Key) {
     if let slot = slots[key] {
       nodes[slot]?.value = value
@@ -54,6 +69,7 @@ package struct LRUDictionary<Key: Hashable, Value> {
   }
 
   @discardableResult
+  @inlinable
   package mutating func remove(_ key: Key) -> Value? {
     guard let slot = slots.removeValue(forKey: key) else { return nil }
     unlink(slot)
@@ -63,9 +79,11 @@ package struct LRUDictionary<Key: Hashable, Value> {
   }
 
   /// The key used least recently.
+  @inlinable
   package var leastRecent: Key? { last >= 0 ? nodes[last]?.key : nil }
 
-  private mutating func moveToFront(_ slot: Int) {
+  @inlinable
+  mutating func moveToFront(_ slot: Int) {
     guard first != slot else { return }
     unlink(slot)
     nodes[slot]?.previous = -1
@@ -74,7 +92,8 @@ package struct LRUDictionary<Key: Hashable, Value> {
     first = slot
   }
 
-  private mutating func unlink(_ slot: Int) {
+  @inlinable
+  mutating func unlink(_ slot: Int) {
     guard let node = nodes[slot] else { return }
     if node.previous >= 0 { nodes[node.previous]?.next = node.next } else { first = node.next }
     if node.next >= 0 { nodes[node.next]?.previous = node.previous } else { last = node.previous }

@@ -1,19 +1,54 @@
 import Synchronization
 
-/// Shares work: simultaneous callers with the same key get the result of one piece of work.
+/// Shares work: simultaneous callers with the same key get the result of one piece of work, which begins in the first
+/// caller's thread.
 ///
 /// A cancelled caller leaves at once while others wait. The last one cancels the work and waits for its end, so that
 /// work that was almost done still succeeds.
 package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+  private typealias Waiter = CheckedContinuation<Value, any Error>
+
   private struct Flight {
-    let task: Task<Value, any Error>
-    let id: UInt64
-    var passengers: Int
+    let key: Key
+    /// `nil` until the work has begun.
+    var task: Task<Void, Never>?
+    /// The callers; `nil` until a caller waits.
+    var callers: [UInt64: Waiter?]
+    /// Set once the work has ended.
+    var result: Result<Value, any Error>?
+    var isCancelled = false
   }
 
   private struct State {
-    var flights: [Key: Flight] = [:]
-    var nextID: UInt64 = 0
+    var flights: [UInt64: Flight] = [:]
+    /// The flights that can be joined.
+    var open: [Key: UInt64] = [:]
+    /// The last number of a flight or a caller.
+    var last: UInt64 = 0
+
+    /// - Returns: the flight, and the caller's number; whether the caller has to begin the work.
+    mutating func join(_ key: Key) -> (flight: UInt64, caller: UInt64, isFirst: Bool) {
+      last += 1
+      let caller = last
+      if let flight = open[key] {
+        flights[flight]?.callers[caller] = .some(nil)
+        return (flight, caller, false)
+      }
+      last += 1
+      flights[last] = Flight(key: key, callers: [caller: nil])
+      open[key] = last
+      return (last, caller, true)
+    }
+
+    mutating func close(_ flight: UInt64, of key: Key) {
+      if open[key] == flight { open[key] = nil }
+    }
+
+    /// Removes a caller that has its result.
+    mutating func remove(_ caller: UInt64, from flight: UInt64) {
+      flights[flight]?.callers[caller] = nil
+      if flights[flight]?.result != nil, flights[flight]?.callers.isEmpty == true { flights[flight] = nil }
+    }
   }
 
   private let state = Mutex(State())
@@ -21,51 +56,71 @@ package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sen
   package init() {}
 
   package func value(for key: Key, _ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
-    let (task, id) = state.withLock { state in
-      if let flight = state.flights[key], !flight.task.isCancelled {
-        state.flights[key]?.passengers += 1
-        return (flight.task, flight.id)
+    let (flight, caller, isFirst) = state.withLock { $0.join(key) }
+    if isFirst { begin(flight, work) }
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        let result: Result<Value, any Error>? = state.withLock { state in
+          guard state.flights[flight]?.callers[caller] != nil else { return .failure(CancellationError()) }
+          if let result = state.flights[flight]?.result {
+            state.remove(caller, from: flight)
+            return result
+          }
+          state.flights[flight]?.callers[caller] = .some(continuation)
+          return nil
+        }
+        if let result { continuation.resume(with: result) }
       }
-      let id = state.nextID
-      state.nextID += 1
-      let task = Task {
-        defer { land(key, id) }
-        return try await work()
-      }
-      state.flights[key] = Flight(task: task, id: id, passengers: 1)
-      return (task, id)
-    }
-    do {
-      return try await task.valueForWaiter()
-    } catch {
-      guard Task.isCancelled, !leave(key, id) else { throw error }
-      return try await task.value
+    } onCancel: {
+      leave(flight, caller)
     }
   }
 
   /// The number of callers that wait for the key's work.
-  package func passengers(of key: Key) -> Int { state.withLock { $0.flights[key]?.passengers ?? 0 } }
-
-  private func land(_ key: Key, _ id: UInt64) {
-    state.withLock { state in
-      if state.flights[key]?.id == id { state.flights[key] = nil }
-    }
+  package func passengers(of key: Key) -> Int {
+    state.withLock { state in state.open[key].flatMap { state.flights[$0]?.callers.count } ?? 0 }
   }
 
-  /// Removes a caller, and cancels the work if no other caller waits.
-  ///
-  /// - Returns: `true` if others still wait.
-  private func leave(_ key: Key, _ id: UInt64) -> Bool {
-    state.withLock { state in
-      guard var flight = state.flights[key], flight.id == id else { return false }
-      flight.passengers -= 1
-      guard flight.passengers == 0 else {
-        state.flights[key] = flight
-        return true
-      }
-      flight.task.cancel()
-      state.flights[key] = nil
-      return false
+  private func begin(_ flight: UInt64, _ work: @escaping @Sendable () async throws -> Value) {
+    let task = Task.immediate {
+      do { land(flight, .success(try await work())) } catch { land(flight, .failure(error)) }
     }
+    let isCancelled = state.withLock { state in
+      state.flights[flight]?.task = task
+      return state.flights[flight]?.isCancelled ?? false
+    }
+    if isCancelled { task.cancel() }
+  }
+
+  private func land(_ flight: UInt64, _ result: Result<Value, any Error>) {
+    let waiting: [Waiter] = state.withLock { state in
+      guard let landed = state.flights[flight] else { return [] }
+      state.close(flight, of: landed.key)
+      // Those that do not wait yet find the result.
+      let early = landed.callers.filter { $0.value == nil }
+      state.flights[flight]?.result = result
+      state.flights[flight]?.callers = early
+      if early.isEmpty { state.flights[flight] = nil }
+      return landed.callers.values.compactMap(\.self)
+    }
+    for waiter in waiting { waiter.resume(with: result) }
+  }
+
+  /// Removes a caller while others wait; the last one stays, and cancels the work.
+  private func leave(_ flight: UInt64, _ caller: UInt64) {
+    let (waiter, task): (Waiter?, Task<Void, Never>?) = state.withLock { state in
+      guard let left = state.flights[flight], left.result == nil, let waiter = left.callers[caller] else {
+        return (nil, nil)
+      }
+      if left.callers.count > 1 {
+        state.remove(caller, from: flight)
+        return (waiter, nil)
+      }
+      state.flights[flight]?.isCancelled = true
+      state.close(flight, of: left.key)
+      return (nil, left.task)
+    }
+    waiter?.resume(throwing: CancellationError())
+    task?.cancel()
   }
 }

@@ -27,7 +27,9 @@ package final class ClientDisconnection: Sendable {
   ///
   /// - Throws: `CancellationError` after the disconnection, and the errors of the body.
   package func cancelling<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) async throws -> Value {
-    let task = Task { try await body() }
+    guard !hasHappened else { throw CancellationError() }
+    // It begins at once, without a change of thread.
+    let task = Task.immediate { try await body() }
     let number: Int? = state.withLock { state in
       guard !state.hasGone else { return nil }
       state.next += 1

@@ -41,6 +41,10 @@ struct AmbiguousRequestError: Error, Equatable {
 
   init(status: HTTPResponse.Status, reason: String) { (self.status, self.reason) = (status, reason) }
 
+  private static func endsHost(_ byte: UInt8) -> Bool {
+    byte == UInt8(ascii: ",") || byte == UInt8(ascii: " ") || byte == UInt8(ascii: "/") || byte == UInt8(ascii: "@")
+  }
+
   /// Returns `nil` if the head has one meaning.
   init?(_ head: HTTPRequestHead, _ form: RequestTargetForm) {
     if form == .refused {
@@ -53,7 +57,7 @@ struct AmbiguousRequestError: Error, Equatable {
       self.init(status: .badRequest, reason: "the request needs one Host field, and has \(hosts.count)")
       return
     }
-    if let host = hosts.first, host.contains(where: { $0 == "," || $0 == " " || $0 == "/" || $0 == "@" }) {
+    if let host = hosts.first, host.utf8.contains(where: { Self.endsHost($0) }) {
       self.init(status: .badRequest, reason: "the Host field is not a valid host")
       return
     }
