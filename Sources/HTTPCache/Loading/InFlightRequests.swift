@@ -19,6 +19,10 @@ final class InFlightRequests: Sendable {
   private let flights = SingleFlight<FlightKey, FetchResult>()
   private let sequencer = RequestSequencer()
   private let turns = KeyedSerialQueue()
+  private let storingPatience: Duration
+
+  /// - Parameter storingPatience: the longest wait for a response that is complete to be stored.
+  init(storingPatience: Duration) { self.storingPatience = storingPatience }
 
   // MARK: Shared exchanges
 
@@ -53,9 +57,6 @@ final class InFlightRequests: Sendable {
     }
   }
 
-  /// The longest wait for a response that is complete to be stored: an app may take its time to decide about it.
-  private static let storingPatience: Duration = .seconds(1)
-
   /// Waits until the responses for a key whose bytes have all come are stored: their readers may know their end, and ask
   /// again.
   ///
@@ -68,7 +69,7 @@ final class InFlightRequests: Sendable {
   private func completed(_ arriving: [IncomingResponse]) async -> Bool {
     let complete = arriving.filter(\.isComplete)
     guard !complete.isEmpty else { return false }
-    _ = try? await within(Self.storingPatience) {
+    _ = try? await within(storingPatience) {
       for incoming in complete { _ = try? await incoming.stored() }
     }
     return true

@@ -34,6 +34,9 @@ extension ResourceLoader {
     public var transfers = 64
     /// Requests that may wait for one of those; more get ``LoadError/busy(_:limit:)``.
     public var waiting = Int.max
+    /// The longest wait of a request for a response that is complete to be stored: an app may take its time to decide
+    /// about it.
+    package var storingPatience: Duration = .seconds(1)
     /// Asked before every request that would go to the network, redirects too; throws what the caller is to get.
     public var permission: @Sendable (PageURL) throws -> Void = { _ in }
     /// Takes decisions, at the level of debugging, and warnings.

@@ -24,7 +24,7 @@ public final class ResourceLoader: Sendable {
   let lookup: CacheLookup
   let resources: ResourceFactory
   let exchange: OriginExchange
-  let inFlight = InFlightRequests()
+  let inFlight: InFlightRequests
   let gate: TransferGate
   let tasks = RunningTasks()
   let background: BackgroundWork
@@ -64,6 +64,7 @@ public final class ResourceLoader: Sendable {
     self.saver = saver
     self.configuration = configuration
     background = BackgroundWork(tasks)
+    inFlight = InFlightRequests(storingPatience: configuration.storingPatience)
     gate = TransferGate(width: configuration.transfers, waitingLimit: configuration.waiting)
     sender = OriginSender(
       transport, reachability: reachability, gate: gate, permission: configuration.permission)

@@ -114,6 +114,8 @@ struct CoalescingTests {
       }
       var configuration = ResourceLoader.Configuration()
       configuration.partition = .shared
+      // Also on a busy machine the response is stored before a request gives up waiting.
+      configuration.storingPatience = .seconds(60)
       let loader = ResourceLoader(
         cache: fixture.cache, transport: HeldTransport(inner: fixture.transport, released: released),
         configuration: configuration)

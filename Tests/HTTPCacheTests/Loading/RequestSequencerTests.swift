@@ -113,6 +113,34 @@ struct RequestSequencerTests {
     #expect(sum == 4950)
     #expect(turns.count == 0)
   }
+
+  @Test func aTurnEndsAfterItsCallerIsCancelledAndThoseBehindItComeInOrder() async {
+    let turns = KeyedSerialQueue()
+    let (opened, open) = AsyncStream.makeStream(of: Void.self)
+    let (begun, begin) = AsyncStream.makeStream(of: Void.self)
+    let (ends, end) = AsyncStream.makeStream(of: Int.self)
+    let first = Task { [key] in
+      await turns.run(key) {
+        begin.finish()
+        for await _ in opened {}
+        end.yield(Task.isCancelled ? -1 : 1)
+      }
+    }
+    for await _ in begun {}
+    first.cancel()
+    let second = Task.immediate { [key] in _ = await turns.run(key) { end.yield(2) } }
+    let finished = Task.immediate { [key] in
+      await turns.finish { $0 == key }
+      end.yield(3)
+    }
+    let other = CacheKey(named: "b")
+    #expect(await turns.run(other) { 5 } == 5)
+    open.finish()
+    for task in [first, second, finished] { await task.value }
+    end.finish()
+    #expect(await ends.reduce(into: []) { $0.append($1) } == [1, 2, 3])
+    #expect(turns.count == 0)
+  }
 }
 
 /// The same with an origin.
