@@ -33,6 +33,14 @@ package enum StorageDecision: Equatable, Sendable {
     /// The response has no lifetime, and its status is not heuristically cacheable.
     case nothingAllows = "nothing makes the status cacheable"
 
+    /// `true` if the response forbids storing, whatever was asked.
+    package var isForAll: Bool {
+      switch self {
+      case .responseNoStore, .isPrivate, .setsCookie, .varies: true
+      case .method, .interim, .notUnderstood, .requestNoStore, .authorized, .nothingAllows: false
+      }
+    }
+
     /// The section of the RFC that contains the rule.
     package var clause: String {
       switch self {

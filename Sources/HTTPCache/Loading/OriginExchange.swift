@@ -15,6 +15,7 @@ final class OriginExchange: Sendable {
   private let lookup: CacheLookup
   private let validator: ResponseValidator
   private let gate: TransferGate
+  private let unstored = UnstoredKeys()
 
   init(
     _ sender: OriginSender, gate: TransferGate, cache: ResponseCache, requests: RequestBuilder, lookup: CacheLookup,
@@ -42,7 +43,7 @@ final class OriginExchange: Sendable {
       return try await passThrough(hop, request, validating: cached, reason)
     }
     let epoch = inFlight.epoch(of: hop.key)
-    var isShared = true
+    var isShared = !unstored.contains(hop.key, at: configuration.now())
     // The response may vary by a field whose value differs in this request. Requests with equal values of these fields
     // share the next exchange.
     var names = varyNames(of: hop.key)
@@ -216,7 +217,9 @@ final class OriginExchange: Sendable {
         isHandedOn = true
         return .incoming(recorder.take(response.body, head, pending, spool, key, to: hop.request, generation))
       case .use, .serveStale:
-        guard let (pending, spool) = await recorder.storage(of: response.head, hop, times) else {
+        let storage = await recorder.storage(of: response.head, hop, times)
+        note(storage, of: response.head, hop, times)
+        guard case .into(let pending, let spool) = storage else {
           return .single(UnsharedResponse(response, to: hop.request, generation: generation))
         }
         validator.noteConditions(of: request, response.head, validating: cached, hop)
@@ -224,6 +227,18 @@ final class OriginExchange: Sendable {
         return .incoming(
           recorder.take(response.body, response.head, pending, spool, key, to: hop.request, generation))
       }
+    }
+  }
+
+  /// Notes whether responses for the key are stored, for the requests that come next. A server's error may be a passing
+  /// one.
+  private func note(
+    _ storage: ResponseRecorder.Storage, of head: HTTPResponse, _ hop: OutgoingRequest, _ times: ExchangeTimes
+  ) {
+    switch storage {
+    case .into: unstored.remove(hop.key)
+    case .nothing(isForAll: true) where head.status.code < 500: unstored.insert(hop.key, at: times.response)
+    case .nothing: break
     }
   }
 

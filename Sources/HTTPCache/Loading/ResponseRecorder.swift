@@ -18,25 +18,32 @@ final class ResponseRecorder: Sendable {
 
   // MARK: Responses that come in
 
-  /// Decides what is to be stored of a response, and opens a file for it. Returns `nil` if nothing is.
+  enum Storage {
+    /// It is stored with these bytes.
+    case into(PendingResponse, any ResponseWriting)
+    /// It is not stored.
+    ///
+    /// - Parameter isForAll: `true` if the response itself forbids it, whoever asks.
+    case nothing(isForAll: Bool)
+  }
+
+  /// Decides what is to be stored of a response, and opens a file for it.
   ///
   /// The client's request decides; the conditions that were added to revalidate do not matter for storing.
-  func storage(
-    of head: HTTPResponse, _ hop: OutgoingRequest, _ times: ExchangeTimes
-  ) async -> (PendingResponse, any ResponseWriting)? {
-    guard hop.isStored else { return nil }
+  func storage(of head: HTTPResponse, _ hop: OutgoingRequest, _ times: ExchangeTimes) async -> Storage {
+    guard hop.isStored else { return .nothing(isForAll: false) }
     let pending: PendingResponse
     switch hop.storagePolicy.storage(of: head, to: hop.request, received: times.response) {
-    case .refuse: return nil
+    case .refuse(let refusal): return .nothing(isForAll: refusal.isForAll)
     case .store(let status, let fields):
-      if head.status.code >= 400, await hasGoodResponse(hop) { return nil }
+      if head.status.code >= 400, await hasGoodResponse(hop) { return .nothing(isForAll: false) }
       let size = head.headerFields[.contentLength].flatMap { Int64($0) }
       pending = PendingResponse(hop, status: status, fields: fields, times: times, shape: .whole(size: size))
     case .storePart(let range, let fields):
       let shape = PendingResponse.Shape.part(range.range, of: range.size)
       pending = PendingResponse(hop, status: 200, fields: fields, times: times, shape: shape)
     }
-    return cache.writer().map { (pending, $0) }
+    return cache.writer().map { .into(pending, $0) } ?? .nothing(isForAll: false)
   }
 
   /// The same for the response to a POST, which is stored for GET. RFC 9110 §9.3.3.

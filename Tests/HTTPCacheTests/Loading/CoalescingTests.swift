@@ -141,6 +141,31 @@ struct CoalescingTests {
     }
   }
 
+  @Test("requests for what may not be stored do not wait for one another, until it is stored")
+  func unstoredResponses() async throws {
+    try await ResourceFixture.running { fixture in
+      func ask(_ count: Int, expecting requests: Int) async throws {
+        fixture.origin.hold("/a")
+        let before = fixture.origin.requestCount(path: "/a")
+        let request = fixture.request("/a")
+        let tasks = (0..<count).map { _ in Task { try await fixture.loader.response(for: request).body.collect() } }
+        try await fixture.origin.waitForRequests(before + requests, to: "/a")
+        if requests < count { try await fixture.waitForPassengers(count, request) }
+        fixture.origin.release("/a")
+        for task in tasks { _ = try await task.value }
+        #expect(fixture.origin.requestCount(path: "/a") == before + requests)
+      }
+      fixture.serve("/a", "text", cacheControl: "no-store")
+      try await ask(1, expecting: 1)
+      try await ask(3, expecting: 3)
+      // Stored without a lifetime: each request asks again, and they share that.
+      fixture.serve("/a", "text", cacheControl: "no-cache")
+      try await ask(1, expecting: 1)
+      try await fixture.waitUntilIdle()
+      try await ask(3, expecting: 1)
+    }
+  }
+
   /// Sends German requests when it is told to, and all others at once.
   private struct HeldTransport: HTTPTransporting {
     let inner: CurlTransport
