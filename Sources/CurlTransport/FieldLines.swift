@@ -1,4 +1,3 @@
-import HTTPTransport
 import HTTPTypes
 
 /// Collects field lines one by one.

@@ -193,7 +193,7 @@ package enum HopByHopFields {
       listed.formUnion(value.split(whereSeparator: { $0 == "," || $0 == " " || $0 == "\t" }).map { $0.lowercased() })
     }
     // RFC 9110 §7.6.1: a sender must not list Cache-Control.
-    listed.subtract(["cache-control"] + exceptions.map(\.canonicalName))
+    if !listed.isEmpty { listed.subtract(["cache-control"] + exceptions.map(\.canonicalName)) }
     var kept = fields
     for field in fields {
       let name = field.name.canonicalName

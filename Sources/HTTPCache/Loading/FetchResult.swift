@@ -7,10 +7,10 @@ import Synchronization
 struct FlightKey: Hashable, Sendable {
   let key: CacheKey
   private let request: ComparedRequest
-  private var epoch: UInt64 = 0
+  private let epoch: UInt64
   /// The handler that answers; `nil` for the server.
-  private var origin: String?
-  private var isStored = true
+  private let origin: String?
+  private let isStored: Bool
 
   /// Requests of one resource at the same time are few.
   func hash(into hasher: inout Hasher) { hasher.combine(key) }

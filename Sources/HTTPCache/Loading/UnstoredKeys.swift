@@ -1,33 +1,22 @@
 import HTTPCaching
 import HTTPTransport
-import Synchronization
 
-/// Remembers for a while which resources' responses may not be stored, whoever asks: requests for them need not wait for one another,
-/// since none of them could use another's response.
+/// Remembers for a while which resources' responses may not be stored, whoever asks: requests for them need not wait for
+/// one another, since none of them could use another's response.
 final class UnstoredKeys: Sendable {
   /// The time that a key is remembered, in seconds.
-  static let lifetime: Int64 = 120
-  private static let limit = 10_000
+  private static let lifetime: Int64 = 120
 
-  private let keys = Mutex(LRUDictionary<CacheKey, HTTPDate>())
+  private let keys = LRUCache<CacheKey, HTTPDate>(capacity: 10_000)
 
-  /// Returns `true` if the last response for the key was not stored.
+  /// Returns `true` if the last response for the key may not be stored.
   func contains(_ key: CacheKey, at now: HTTPDate) -> Bool {
-    keys.withLock { keys in
-      guard let noted = keys[key] else { return false }
-      return (0..<Self.lifetime).contains(now.secondsSinceEpoch - noted.secondsSinceEpoch)
-    }
+    keys[key].map { (0..<Self.lifetime).contains(now.secondsSinceEpoch - $0.secondsSinceEpoch) } ?? false
   }
 
   /// The response for the key may not be stored.
-  func insert(_ key: CacheKey, at now: HTTPDate) {
-    keys.withLock { keys in
-      keys.remove(key)
-      keys.set(now, for: key)
-      if keys.count > Self.limit, let oldest = keys.leastRecent { keys.remove(oldest) }
-    }
-  }
+  func insert(_ key: CacheKey, at now: HTTPDate) { keys.insert(now, for: key, cost: 1) }
 
   /// A response for the key is stored.
-  func remove(_ key: CacheKey) { keys.withLock { _ = $0.remove(key) } }
+  func remove(_ key: CacheKey) { keys.remove(key) }
 }

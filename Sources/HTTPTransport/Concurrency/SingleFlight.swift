@@ -16,7 +16,6 @@ package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sen
     var callers: [UInt64: Waiter?]
     /// Set once the work has ended.
     var result: Result<Value, any Error>?
-    var isCancelled = false
   }
 
   private struct State {
@@ -85,11 +84,8 @@ package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sen
     let task = Task.immediate {
       do { land(flight, .success(try await work())) } catch { land(flight, .failure(error)) }
     }
-    let isCancelled = state.withLock { state in
-      state.flights[flight]?.task = task
-      return state.flights[flight]?.isCancelled ?? false
-    }
-    if isCancelled { task.cancel() }
+    // Nobody can have cancelled it: the first caller does not wait yet, so that no other is the last one.
+    state.withLock { $0.flights[flight]?.task = task }
   }
 
   private func land(_ flight: UInt64, _ result: Result<Value, any Error>) {
@@ -116,7 +112,6 @@ package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sen
         state.remove(caller, from: flight)
         return (waiter, nil)
       }
-      state.flights[flight]?.isCancelled = true
       state.close(flight, of: left.key)
       return (nil, left.task)
     }
