@@ -132,12 +132,17 @@ final class IncomingResponse: Sendable {
     state.end != nil || state.isAll || pending.size.map { $0 <= state.available } ?? false
   }
 
+  /// All bytes have come, but readers must not know it yet: another response answers until this one is stored, and
+  /// whoever has read the new one must not get the old one afterwards.
+  private func isHeld(_ state: State) -> Bool { pending.hop.isReplacing && state.end == nil && isComplete(state) }
+
   // MARK: Reading
 
-  /// The whole body, if all its bytes have come and are not more than a chunk. It may not be stored yet.
+  /// The whole body, if its readers may have all of it and it is not more than a chunk. It may not be stored yet.
   var wholeBody: [UInt8]? {
     let count: Int64? = state.withLock { state in
       if case .failure = state.end { return nil }
+      if isHeld(state) { return nil }
       let isShort = state.available <= Int64(Body.chunkSize) && state.overflow.isEmpty
       return isShort && isComplete(state) ? state.available : nil
     }
@@ -195,7 +200,8 @@ final class IncomingResponse: Sendable {
   private func bytes(at position: Int64) async throws -> [UInt8]? {
     while true {
       let (isThere, overflow, end) = state.withLock { state in
-        (position < state.available, state.overflowBytes(at: position, spooled: spool.count), state.end)
+        let isThere = hasMore(than: position, state)
+        return (isThere, isThere ? state.overflowBytes(at: position, spooled: spool.count) : nil, state.end)
       }
       if let overflow { return overflow }
       if isThere { return try spool.read(at: position, upTo: Body.chunkSize) }
@@ -207,6 +213,9 @@ final class IncomingResponse: Sendable {
     }
   }
 
+  /// Returns `true` if there are bytes for readers from the position on.
+  private func hasMore(than position: Int64, _ state: State) -> Bool { position < state.available && !isHeld(state) }
+
   /// Returns when there is more than `position` bytes, or the end.
   private func change(after position: Int64) async throws {
     try Task.checkCancellation()
@@ -217,7 +226,7 @@ final class IncomingResponse: Sendable {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let isReady = state.withLock { state in
-          if state.end != nil || state.available > position || Task.isCancelled { return true }
+          if state.end != nil || hasMore(than: position, state) || Task.isCancelled { return true }
           state.waiters[id] = continuation
           return false
         }

@@ -30,6 +30,8 @@ struct OutgoingRequest: Sendable {
   var origin: HandlingOrigin?
   /// The response may be stored.
   var isStored = true
+  /// Something was stored for its key when it was looked up.
+  var isReplacing = false
   /// The files that the page sees.
   var snapshot: (any FileSnapshot)?
 

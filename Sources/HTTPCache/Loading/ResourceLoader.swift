@@ -179,6 +179,7 @@ public final class ResourceLoader: Sendable {
 
   /// The answer to one request: what the lookup decides is done here, and nowhere else.
   private func answer(_ hop: OutgoingRequest) async throws -> Resource {
+    var hop = hop
     var gone: Set<Int64> = []
     var hasWaited = false
     while true {
@@ -188,6 +189,7 @@ public final class ResourceLoader: Sendable {
       case .releaseFile(let file): return file
       case .decided(let made, let among): (decision, found) = (made, among)
       }
+      hop.isReplacing = !found.isEmpty
       if !hasWaited, decision.servesNothing {
         hasWaited = true
         if await inFlight.completed(hop.key) { continue }

@@ -66,6 +66,33 @@ struct CoalescingTests {
     }
   }
 
+  @Test func whoHasReadANewResponseNeverGetsTheOneBeforeIt() async throws {
+    let events = Mutex<[String]>([])
+    var options = ResourceFixture.Options()
+    options.wrapStore = {
+      HookedResponseStore(
+        store: $0,
+        beforeCommit: {
+          // So that a reader that does not wait most likely ends before.
+          for _ in 0..<100 { await Task.yield() }
+          events.withLock { $0.append("stored") }
+        })
+    }
+    try await ResourceFixture.running(options) { fixture in
+      fixture.serve("/a", "old", cacheControl: "max-age=60")
+      #expect(try await fixture.load("/a").text == "old")
+      try await fixture.waitUntilIdle()
+      events.withLock { $0 = [] }
+      fixture.serve("/a", "new", cacheControl: "max-age=60")
+      let response = try await fixture.loader.response(for: fixture.request("/a", fields: [.cacheControl: "no-cache"]))
+      var reader = response.body.makeAsyncIterator()
+      #expect(try await reader.next() == Array("new".utf8))
+      events.withLock { $0.append("read") }
+      #expect(events.withLock(\.self) == ["stored", "read"])
+      #expect(try await fixture.load("/a").text == "new")
+    }
+  }
+
   @Test(
     "a response whose bytes have all come is stored, also if its reader does not wait for the end",
     arguments: [200, 204])
