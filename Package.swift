@@ -52,6 +52,9 @@ let package = Package(
     // Loads JavaScriptCore when the first script is to run, and so is not linked with it.
     .target(name: "CJavaScriptCore"),
 
+    // Generic types. They are public so that the compiler specialises them for the modules that use them, and belong to
+    // no product.
+    .target(name: "Containers", swiftSettings: strict),
     .target(
       name: "HTTPCaching",
       dependencies: [
@@ -87,7 +90,7 @@ let package = Package(
     .target(
       name: "HTTPCache",
       dependencies: [
-        "HTTPCaching", "HTTPTransport", "DiskStorage", "CLinux",
+        "Containers", "HTTPCaching", "HTTPTransport", "DiskStorage", "CLinux",
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -98,7 +101,7 @@ let package = Package(
     .target(
       name: "Bundles",
       dependencies: [
-        "HTTPCaching", "HTTPTransport", "DiskStorage",
+        "Containers", "HTTPCaching", "HTTPTransport", "DiskStorage",
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
@@ -170,7 +173,7 @@ let package = Package(
     .target(
       name: "ServerKit",
       dependencies: [
-        "HTTPCaching", "HTTPTransport", "CCrypto", "CLinux",
+        "Containers", "HTTPCaching", "HTTPTransport", "CCrypto", "CLinux",
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Hummingbird", package: "hummingbird", condition: tools),
@@ -209,7 +212,8 @@ let package = Package(
     .target(
       name: "RenderHost",
       dependencies: [
-        "CacheGateway", "ServerKit", "PageKit", "PageWorkers", "CLinux", "CBrotli", "CZlib", "CZstd", "CCrypto",
+        "CacheGateway", "Containers", "ServerKit", "PageKit", "PageWorkers", "CLinux", "CBrotli", "CZlib", "CZstd",
+        "CCrypto",
         .product(name: "ArgumentParser", package: "swift-argument-parser", condition: tools),
         .product(name: "Hummingbird", package: "hummingbird", condition: tools),
         .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -258,6 +262,7 @@ let package = Package(
     .testTarget(
       name: "DocumentationTests",
       dependencies: ["CurlTransport", "HTTPCache", "PageKit", "PageRuntime"], swiftSettings: relaxed),
+    .testTarget(name: "ContainersTests", dependencies: ["Containers"], swiftSettings: relaxed),
     .testTarget(name: "HTTPCachingTests", dependencies: ["HTTPCaching", "PageTesting"], swiftSettings: relaxed),
     .testTarget(
       name: "PageWorkersTests",
@@ -360,8 +365,8 @@ if Context.environment["PAGEKIT_FUZZ"] != nil {
   let counted = strict + [.unsafeFlags(["-Xfrontend", "-sanitize=fuzzer"])]
   let wholeModules = package.targets.filter {
     [
-      "CCrypto", "CZlib", "CBrotli", "CZstd", "CLinux", "HTTPCaching", "HTTPTransport", "DiskStorage", "HTTPCache",
-      "Bundles",
+      "CCrypto", "CZlib", "CBrotli", "CZstd", "CLinux", "Containers", "HTTPCaching", "HTTPTransport", "DiskStorage",
+      "HTTPCache", "Bundles",
     ].contains($0.name)
   }
   for target in wholeModules where target.type == .regular { target.swiftSettings = counted }

@@ -13,13 +13,15 @@ package enum CacheTags {
 
   /// Returns the tags in order, without repetitions.
   package static func of(_ fields: HTTPFields) -> [String] {
-    let keys = values(of: surrogateKey, in: fields).lazy.flatMap { $0.split { $0 == " " || $0 == "\t" } }
-    let members = values(of: cacheTag, in: fields).lazy.flatMap { $0.split(separator: ",") }
     var (tags, known): ([String], Set<String>) = ([], [])
-    for tag in [AnySequence(keys), AnySequence(members)].joined() where tags.count < limit {
-      guard let tag = accepted(tag), known.insert(tag).inserted else { continue }
-      tags.append(tag)
+    func add(_ names: [Substring]) {
+      for name in names where tags.count < limit {
+        guard let tag = accepted(name), known.insert(tag).inserted else { continue }
+        tags.append(tag)
+      }
     }
+    for value in values(of: surrogateKey, in: fields) { add(value.split { $0 == " " || $0 == "\t" }) }
+    for value in values(of: cacheTag, in: fields) { add(value.split(separator: ",")) }
     return tags
   }
 
@@ -30,7 +32,7 @@ package enum CacheTags {
   }
 
   private static func values(of name: HTTPField.Name?, in fields: HTTPFields) -> [String] {
-    guard let name else { return [] }
+    guard let name, fields.contains(name) else { return [] }
     return fields[values: name]
   }
 }

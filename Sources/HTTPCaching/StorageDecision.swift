@@ -189,16 +189,17 @@ package enum HopByHopFields {
   /// - Parameter exceptions: fields that `Connection` must not list, besides `Cache-Control`.
   package static func removed(from fields: HTTPFields, except exceptions: [HTTPField.Name] = []) -> HTTPFields {
     var listed: Set<String> = []
-    for value in fields[values: .connection] {
-      listed.formUnion(value.split(whereSeparator: { $0 == "," || $0 == " " || $0 == "\t" }).map { $0.lowercased() })
+    if fields.contains(.connection) {
+      for value in fields[values: .connection] {
+        listed.formUnion(value.split(whereSeparator: { $0 == "," || $0 == " " || $0 == "\t" }).map { $0.lowercased() })
+      }
+      // RFC 9110 §7.6.1: a sender must not list Cache-Control.
+      listed.subtract(["cache-control"] + exceptions.map(\.canonicalName))
     }
-    // RFC 9110 §7.6.1: a sender must not list Cache-Control.
-    if !listed.isEmpty { listed.subtract(["cache-control"] + exceptions.map(\.canonicalName)) }
-    var kept = fields
-    for field in fields {
+    func isForOneHop(_ field: HTTPField) -> Bool {
       let name = field.name.canonicalName
-      if names.contains(name) || listed.contains(name) { kept[field.name] = nil }
+      return names.contains(name) || !listed.isEmpty && listed.contains(name)
     }
-    return kept
+    return fields.contains(where: isForOneHop) ? fields.filter { !isForOneHop($0) } : fields
   }
 }

@@ -1,3 +1,4 @@
+import Containers
 import DiskStorage
 import Dispatch
 import Foundation

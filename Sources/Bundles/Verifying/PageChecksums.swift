@@ -1,3 +1,4 @@
+import Containers
 import HTTPTransport
 
 /// Asks the server once per launch for the checksum of each page that no manifest lists.

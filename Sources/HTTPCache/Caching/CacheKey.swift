@@ -28,39 +28,49 @@ public struct CacheKey: Hashable, Sendable, CustomStringConvertible {
   public let partition: CachePartition
   /// A normalised URL; or, for what has none, a name behind `key:`.
   public let name: String
+  /// A key is looked up many times for one request.
+  private let hash: Int
+
+  private init(_ partition: CachePartition, name: String) {
+    self.partition = partition
+    self.name = name
+    var hasher = Hasher()
+    hasher.combine(partition)
+    hasher.combine(name)
+    hash = hasher.finalize()
+  }
 
   /// The key of a URL's responses.
-  public init(_ url: PageURL, in partition: CachePartition = .private) {
-    self.partition = partition
-    name = url.text
-  }
+  public init(_ url: PageURL, in partition: CachePartition = .private) { self.init(partition, name: url.text) }
 
   /// The key of a URL whose server may answer in another way for each host that it is asked as.
   ///
   /// - Parameter host: stands behind the URL and a space, which no URL has; `nil` for none.
   package init(_ url: PageURL, host: String?, in partition: CachePartition) {
-    self.partition = partition
-    name = host.map { "\(url.text) \($0)" } ?? url.text
+    self.init(partition, name: host.map { "\(url.text) \($0)" } ?? url.text)
   }
 
   /// The key of a request with a body, by the text that its rule made of that.
   public init(_ url: PageURL, body: String, in partition: CachePartition = .private) {
-    self.partition = partition
-    name = "key:\(url.text) \(body)"
+    self.init(partition, name: "key:\(url.text) \(body)")
   }
 
   /// The key of something that has no URL.
   public init(named name: String, in partition: CachePartition = .private) {
-    self.partition = partition
-    self.name = "key:\(name)"
+    self.init(partition, name: "key:\(name)")
   }
 
   /// As it was written down.
   package init?(text: String) {
     guard let space = text.firstIndex(of: " ") else { return nil }
-    partition = CachePartition(text: String(text[..<space]))
-    name = String(text[text.index(after: space)...])
+    self.init(CachePartition(text: String(text[..<space])), name: String(text[text.index(after: space)...]))
   }
+
+  public static func == (left: CacheKey, right: CacheKey) -> Bool {
+    left.hash == right.hash && left.name == right.name && left.partition == right.partition
+  }
+
+  public func hash(into hasher: inout Hasher) { hasher.combine(hash) }
 
   public var description: String { "\(partition.text) \(name)" }
 }

@@ -1,3 +1,4 @@
+import Containers
 import HTTPCaching
 import HTTPTransport
 import HTTPTypes

@@ -1,3 +1,4 @@
+import Containers
 import HTTPTransport
 
 /// Remembers texts that were parsed as URLs: pages ask for the same ones again and again, and parsing one costs more

@@ -1,5 +1,5 @@
+import Containers
 import HTTPCaching
-import HTTPTransport
 
 /// Remembers for a while which resources' responses may not be stored, whoever asks: requests for them need not wait for
 /// one another, since none of them could use another's response.

@@ -60,7 +60,8 @@ public struct TransportRequest: Sendable {
   public var url: String {
     let path = head.path ?? "/"
     let isPath = path.hasPrefix("/") || path.hasPrefix("?")
-    return "\(head.scheme ?? "http")://\(head.authority ?? "")\(isPath ? path : "")"
+    // An interpolation takes twice as long.
+    return (head.scheme ?? "http") + "://" + (head.authority ?? "") + (isPath ? path : "")
   }
 }
 

@@ -6,7 +6,12 @@ package final class ClientDisconnection: Sendable {
   private struct State {
     var hasGone = false
     var next = 0
-    var waiting: [Int: @Sendable () -> Void] = [:]
+    var running: [Int: RunningTask] = [:]
+  }
+
+  /// A task that a body runs in.
+  private struct RunningTask: @unchecked Sendable {
+    let task: UnsafeCurrentTask
   }
 
   private let state = Mutex(State())
@@ -15,36 +20,27 @@ package final class ClientDisconnection: Sendable {
 
   /// Records that the client sends nothing more and waits for no answer.
   func happen() {
-    let waiting = state.withLock { state in
+    state.withLock { state in
       state.hasGone = true
-      defer { state.waiting = [:] }
-      return state.waiting.values
+      // The lock keeps the tasks in their bodies, where they may be cancelled.
+      for running in state.running.values { running.task.cancel() }
+      state.running = [:]
     }
-    for cancel in waiting { cancel() }
   }
 
-  /// Runs a body until the client disconnects.
+  /// Runs a body, and cancels the task that it runs in when the client disconnects: that serves this client alone.
   ///
   /// - Throws: `CancellationError` after the disconnection, and the errors of the body.
-  package func cancelling<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) async throws -> Value {
-    guard !hasHappened else { throw CancellationError() }
-    // It begins at once, without a change of thread.
-    let task = Task.immediate { try await body() }
-    let number: Int? = state.withLock { state in
-      guard !state.hasGone else { return nil }
-      state.next += 1
-      state.waiting[state.next] = { task.cancel() }
-      return state.next
-    }
-    guard let number else {
-      task.cancel()
-      throw CancellationError()
-    }
-    defer { state.withLock { _ = $0.waiting.removeValue(forKey: number) } }
-    return try await withTaskCancellationHandler {
-      try await task.value
-    } onCancel: {
-      task.cancel()
+  package func cancelling<Value: Sendable>(_ body: () async throws -> Value) async throws -> Value {
+    try await withUnsafeCurrentTask { task in
+      let number: Int = try state.withLock { state in
+        if state.hasGone { throw CancellationError() }
+        state.next += 1
+        state.running[state.next] = task.map(RunningTask.init)
+        return state.next
+      }
+      defer { state.withLock { $0.running[number] = nil } }
+      return try await body()
     }
   }
 }

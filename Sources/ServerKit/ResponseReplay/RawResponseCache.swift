@@ -1,3 +1,4 @@
+import Containers
 import HTTPTransport
 import NIOCore
 import NIOHPACK

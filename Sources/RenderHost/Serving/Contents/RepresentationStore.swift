@@ -1,4 +1,5 @@
 import Bundles
+import Containers
 import CurlTransport
 import DiskStorage
 import HTTPTransport

@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Values in memory, with a cost each. Those used least recently make room for others.
-package final class LRUCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+public final class LRUCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   @usableFromInline
   struct State {
     @usableFromInline var entries = LRUDictionary<Key, (value: Value, cost: Int)>()
@@ -21,16 +21,16 @@ package final class LRUCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
 
   /// - Parameter capacity: the most that all costs together come to.
   @inlinable
-  package init(capacity: Int) { self.capacity = capacity }
+  public init(capacity: Int) { self.capacity = capacity }
 
   /// The value, which counts as used now.
   @inlinable
-  package subscript(key: Key) -> Value? { state.withLock { $0.entries.use(key)?.value } }
+  public subscript(key: Key) -> Value? { state.withLock { $0.entries.use(key)?.value } }
 
   /// Puts a value in the place of the key's former one. A cost of more than a quarter of the capacity is refused, since
   /// one entry must not push out all others.
   @inlinable
-  package func insert(_ value: Value, for key: Key, cost: Int) {
+  public func insert(_ value: Value, for key: Key, cost: Int) {
     guard cost <= capacity / 4 else { return }
     state.withLock { state in
       state.remove(key)
@@ -41,8 +41,8 @@ package final class LRUCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
   }
 
   @inlinable
-  package func remove(_ key: Key) { state.withLock { $0.remove(key) } }
+  public func remove(_ key: Key) { state.withLock { $0.remove(key) } }
 
   @inlinable
-  package func removeAll() { state.withLock { $0 = State() } }
+  public func removeAll() { state.withLock { $0 = State() } }
 }

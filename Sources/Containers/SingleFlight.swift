@@ -5,27 +5,38 @@ import Synchronization
 ///
 /// A cancelled caller leaves at once while others wait. The last one cancels the work and waits for its end, so that
 /// work that was almost done still succeeds.
-package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
-  private typealias Waiter = CheckedContinuation<Value, any Error>
+///
+/// It is inlinable, so that other modules' keys and values cost no look-ups of metadata.
+public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+  @usableFromInline typealias Waiter = CheckedContinuation<Value, any Error>
 
-  private struct Flight {
-    let key: Key
+  @usableFromInline
+  struct Flight {
+    @usableFromInline let key: Key
     /// `nil` until the work has begun.
-    var task: Task<Void, Never>?
+    @usableFromInline var task: Task<Void, Never>?
     /// The callers; `nil` until a caller waits.
-    var callers: [UInt64: Waiter?]
+    @usableFromInline var callers: [UInt64: Waiter?]
     /// Set once the work has ended.
-    var result: Result<Value, any Error>?
+    @usableFromInline var result: Result<Value, any Error>?
+
+    @inlinable
+    init(key: Key, callers: [UInt64: Waiter?]) { (self.key, self.callers) = (key, callers) }
   }
 
-  private struct State {
-    var flights: [UInt64: Flight] = [:]
+  @usableFromInline
+  struct State {
+    @usableFromInline var flights: [UInt64: Flight] = [:]
     /// The flights that can be joined.
-    var open: [Key: UInt64] = [:]
+    @usableFromInline var open: [Key: UInt64] = [:]
     /// The last number of a flight or a caller.
-    var last: UInt64 = 0
+    @usableFromInline var last: UInt64 = 0
+
+    @inlinable
+    init() {}
 
     /// - Returns: the flight, and the caller's number; whether the caller has to begin the work.
+    @inlinable
     mutating func join(_ key: Key) -> (flight: UInt64, caller: UInt64, isFirst: Bool) {
       last += 1
       let caller = last
@@ -39,22 +50,26 @@ package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sen
       return (last, caller, true)
     }
 
+    @inlinable
     mutating func close(_ flight: UInt64, of key: Key) {
       if open[key] == flight { open[key] = nil }
     }
 
     /// Removes a caller that has its result.
+    @inlinable
     mutating func remove(_ caller: UInt64, from flight: UInt64) {
       flights[flight]?.callers[caller] = nil
       if flights[flight]?.result != nil, flights[flight]?.callers.isEmpty == true { flights[flight] = nil }
     }
   }
 
-  private let state = Mutex(State())
+  @usableFromInline let state = Mutex(State())
 
-  package init() {}
+  @inlinable
+  public init() {}
 
-  package func value(for key: Key, _ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
+  @inlinable
+  public func value(for key: Key, _ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
     let (flight, caller, isFirst) = state.withLock { $0.join(key) }
     if isFirst { begin(flight, work) }
     return try await withTaskCancellationHandler {
@@ -76,11 +91,13 @@ package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sen
   }
 
   /// The number of callers that wait for the key's work.
-  package func passengers(of key: Key) -> Int {
+  @inlinable
+  public func passengers(of key: Key) -> Int {
     state.withLock { state in state.open[key].flatMap { state.flights[$0]?.callers.count } ?? 0 }
   }
 
-  private func begin(_ flight: UInt64, _ work: @escaping @Sendable () async throws -> Value) {
+  @inlinable
+  func begin(_ flight: UInt64, _ work: @escaping @Sendable () async throws -> Value) {
     let task = Task.immediate {
       do { land(flight, .success(try await work())) } catch { land(flight, .failure(error)) }
     }
@@ -88,22 +105,27 @@ package final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sen
     state.withLock { $0.flights[flight]?.task = task }
   }
 
-  private func land(_ flight: UInt64, _ result: Result<Value, any Error>) {
+  @inlinable
+  func land(_ flight: UInt64, _ result: Result<Value, any Error>) {
     let waiting: [Waiter] = state.withLock { state in
       guard let landed = state.flights[flight] else { return [] }
       state.close(flight, of: landed.key)
-      // Those that do not wait yet find the result.
-      let early = landed.callers.filter { $0.value == nil }
-      state.flights[flight]?.result = result
-      state.flights[flight]?.callers = early
-      if early.isEmpty { state.flights[flight] = nil }
-      return landed.callers.values.compactMap(\.self)
+      let waiting = landed.callers.values.compactMap { $0 }
+      if waiting.count == landed.callers.count {
+        state.flights[flight] = nil
+      } else {
+        // Those that do not wait yet find the result.
+        state.flights[flight]?.callers = landed.callers.filter { $0.value == nil }
+        state.flights[flight]?.result = result
+      }
+      return waiting
     }
     for waiter in waiting { waiter.resume(with: result) }
   }
 
   /// Removes a caller while others wait; the last one stays, and cancels the work.
-  private func leave(_ flight: UInt64, _ caller: UInt64) {
+  @inlinable
+  func leave(_ flight: UInt64, _ caller: UInt64) {
     let (waiter, task): (Waiter?, Task<Void, Never>?) = state.withLock { state in
       guard let left = state.flights[flight], left.result == nil, let waiter = left.callers[caller] else {
         return (nil, nil)

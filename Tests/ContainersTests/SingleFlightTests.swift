@@ -1,7 +1,7 @@
 import Synchronization
 import Testing
 
-@testable import HTTPTransport
+@testable import Containers
 
 struct SingleFlightTests {
   /// Work that waits until it is released.

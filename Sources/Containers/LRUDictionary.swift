@@ -1,7 +1,7 @@
 /// A dictionary that keeps its keys in the order of their use. Every operation takes constant time.
 ///
 /// It is inlinable, so that other modules' keys and values cost no look-ups of metadata.
-package struct LRUDictionary<Key: Hashable, Value> {
+public struct LRUDictionary<Key: Hashable, Value> {
   @usableFromInline
   struct Node {
     @usableFromInline let key: Key
@@ -26,22 +26,22 @@ package struct LRUDictionary<Key: Hashable, Value> {
   @usableFromInline var last = -1
 
   @inlinable
-  package init() {}
+  public init() {}
 
   @inlinable
-  package var count: Int { slots.count }
+  public var count: Int { slots.count }
   @inlinable
-  package var keys: some Collection<Key> { slots.keys }
+  public var keys: some Collection<Key> { slots.keys }
   @inlinable
-  package var values: some Sequence<Value> { nodes.lazy.compactMap { $0?.value } }
+  public var values: some Sequence<Value> { nodes.lazy.compactMap { $0?.value } }
 
   /// The value, without counting that as a use.
   @inlinable
-  package subscript(key: Key) -> Value? { slots[key].flatMap { nodes[$0]?.value } }
+  public subscript(key: Key) -> Value? { slots[key].flatMap { nodes[$0]?.value } }
 
   /// The value, which counts as used now.
   @inlinable
-  package mutating func use(_ key: Key) -> Value? {
+  public mutating func use(_ key: Key) -> Value? {
     guard let slot = slots[key] else { return nil }
     moveToFront(slot)
     return nodes[slot]?.value
@@ -49,7 +49,7 @@ package struct LRUDictionary<Key: Hashable, Value> {
 
   /// Puts a value in the place of the key's former one. Only a new key counts as used now.
   @inlinable
-  package mutating func set(_ value: Value, for key: Key) {
+  public mutating func set(_ value: Value, for key: Key) {
     if let slot = slots[key] {
       nodes[slot]?.value = value
       return
@@ -70,7 +70,7 @@ package struct LRUDictionary<Key: Hashable, Value> {
 
   @discardableResult
   @inlinable
-  package mutating func remove(_ key: Key) -> Value? {
+  public mutating func remove(_ key: Key) -> Value? {
     guard let slot = slots.removeValue(forKey: key) else { return nil }
     unlink(slot)
     defer { nodes[slot] = nil }
@@ -80,7 +80,7 @@ package struct LRUDictionary<Key: Hashable, Value> {
 
   /// The key used least recently.
   @inlinable
-  package var leastRecent: Key? { last >= 0 ? nodes[last]?.key : nil }
+  public var leastRecent: Key? { last >= 0 ? nodes[last]?.key : nil }
 
   @inlinable
   mutating func moveToFront(_ slot: Int) {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HTTPTransport
+@testable import Containers
 
 struct LRUCacheTests {
   @Test("the capacity is never exceeded")
