@@ -87,6 +87,7 @@ let package = Package(
         .product(name: "SystemPackage", package: "swift-system"),
       ],
       swiftSettings: strict),
+    .target(name: "Signing", dependencies: ["HTTPTransport", "CCrypto"], swiftSettings: strict),
     .target(
       name: "HTTPCache",
       dependencies: [
@@ -101,7 +102,7 @@ let package = Package(
     .target(
       name: "Bundles",
       dependencies: [
-        "Containers", "HTTPCaching", "HTTPTransport", "DiskStorage",
+        "Containers", "HTTPCaching", "HTTPTransport", "DiskStorage", "Signing",
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
@@ -233,7 +234,7 @@ let package = Package(
     .executableTarget(
       name: "bundlectl",
       dependencies: [
-        "PageKit", "PageWorkers", "CLinux",
+        "PageKit", "PageWorkers", "Signing", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser", condition: tools),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
@@ -262,6 +263,7 @@ let package = Package(
     .testTarget(
       name: "DocumentationTests",
       dependencies: ["CurlTransport", "HTTPCache", "PageKit", "PageRuntime"], swiftSettings: relaxed),
+    .testTarget(name: "SigningTests", dependencies: ["Signing"], swiftSettings: relaxed),
     .testTarget(name: "ContainersTests", dependencies: ["Containers"], swiftSettings: relaxed),
     .testTarget(name: "HTTPCachingTests", dependencies: ["HTTPCaching", "PageTesting"], swiftSettings: relaxed),
     .testTarget(
@@ -366,7 +368,7 @@ if Context.environment["PAGEKIT_FUZZ"] != nil {
   let wholeModules = package.targets.filter {
     [
       "CCrypto", "CZlib", "CBrotli", "CZstd", "CLinux", "Containers", "HTTPCaching", "HTTPTransport", "DiskStorage",
-      "HTTPCache", "Bundles",
+      "Signing", "HTTPCache", "Bundles",
     ].contains($0.name)
   }
   for target in wholeModules where target.type == .regular { target.swiftSettings = counted }

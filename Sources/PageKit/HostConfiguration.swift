@@ -13,6 +13,9 @@ public struct HostConfiguration: Sendable {
   public var manifest: PageURL?
   /// The folder of the durable store.
   public var store: StoreDirectory
+  /// The keys whose signatures are asked for; `nil` for none. With it, the host stores and runs nothing but bundles that
+  /// a manifest lists which these keys have signed.
+  public var trust: ReleaseTrust?
   /// The times at which the server is asked for its MD5s.
   public var verification: Verification = .perLaunch
   /// The opening of pages: the policy, its deadline and the release that they see.

@@ -63,7 +63,8 @@ public final class PageHost: Sendable {
     store = try BundleStore(
       at: configuration.store, memoryCapacity: configuration.memoryCapacity,
       releaseGrace: configuration.releaseGrace, quotas: configuration.quotas,
-      allowsReadOnly: configuration.allowsReadOnlyStore, logger: configuration.logger)
+      allowsReadOnly: configuration.allowsReadOnlyStore, requiresSignatures: configuration.trust != nil,
+      logger: configuration.logger)
     let reachability = Reachability()
     let originFields = configuration.manifest.map { OriginFields(configuration.fields, for: $0) }
     let client = OriginClient(
@@ -72,7 +73,8 @@ public final class PageHost: Sendable {
     let verifier = configuration.manifest.map { [store] manifest in
       LaunchVerifier(
         source: manifest, store: store, client: client, decoding: decoder, verification: configuration.verification,
-        limits: configuration.manifestLimits, retry: configuration.retry, logger: configuration.logger)
+        limits: configuration.manifestLimits, trust: configuration.trust, retry: configuration.retry,
+        logger: configuration.logger)
     }
     self.verifier = verifier
     downloader = BundleDownloader(

@@ -14,8 +14,8 @@ struct Bundlectl: AsyncParsableCommand {
     subcommands: [
       PreloadCommand.self, StatusCommand.self, VerifyCommand.self, CatCommand.self, GCCommand.self,
       SourceCommand.self, ReleaseCommand.self,
-      ManifestCommand.self, FetchCommand.self, ExplainCommand.self, CacheCommand.self, RenderCommand.self,
-      DoctorCommand.self,
+      ManifestCommand.self, KeyCommand.self, RootCommand.self, FetchCommand.self, ExplainCommand.self,
+      CacheCommand.self, RenderCommand.self, DoctorCommand.self,
     ])
 
   static func main() async {

@@ -8,24 +8,34 @@ struct ManifestReader {
   let header: [String]
   let caFile: String?
 
-  func read(_ url: PageURL) async throws -> Manifest {
-    let limits = ManifestLimits.standard
-    if let path = url.filePath {
-      guard let data = FileManager.default.contents(atPath: path) else {
-        throw CommandError("\(path) cannot be read")
-      }
-      return try Manifest(reading: Array(data), limits: limits)
+  func read(_ url: PageURL) async throws -> Manifest { try Manifest(reading: try await bytes(of: url)) }
+
+  func bytes(of url: PageURL) async throws -> [UInt8] {
+    let limit = ManifestLimits.standard.manifestBytes
+    guard let bytes = try await bytes(at: url, limit: limit) else {
+      throw CommandError(url.filePath.map { "\($0) cannot be read" } ?? "\(url): the server answers 404 Not Found")
     }
+    return bytes
+  }
+
+  /// The files that say whether the manifest is trusted.
+  func signedFiles(of url: PageURL) -> SignedFiles {
+    SignedFiles(of: url) { [self] in try await bytes(at: $0, limit: $1) }
+  }
+
+  /// - Returns: `nil` if there is no such file.
+  private func bytes(at url: PageURL, limit: Int64) async throws -> [UInt8]? {
+    if let path = url.filePath { return FileManager.default.contents(atPath: path).map { Array($0) } }
     var options = try SourceOptions.parse(header.flatMap { ["--header", $0] })
     options.caFile = caFile
     let fields = OriginFields(try options.fields(), for: url)
-    let bytes = try await CurlTransport.using(.init(certificateAuthorities: caFile)) { transport in
-      let response = try await OriginClient(transport, fields: fields).send(.get, url, bodyLimit: limits.manifestBytes)
+    return try await CurlTransport.using(.init(certificateAuthorities: caFile)) { transport in
+      let response = try await OriginClient(transport, fields: fields).send(.get, url, bodyLimit: limit)
+      if response.head.status == .notFound { return nil }
       guard response.head.status == .ok else {
         throw CommandError("\(url): the server answers \(response.head.status)")
       }
-      return try await response.body.collect(upTo: limits.manifestBytes)
+      return try await response.body.collect(upTo: limit)
     }
-    return try Manifest(reading: bytes, limits: limits)
   }
 }

@@ -172,7 +172,9 @@ struct StoreCommandsTests {
       let well = try await Command.run("doctor", "--store", site.store, "--json")
       #expect(well.status == 0)
       let checks = try #require(try well.json["checks"] as? [[String: Any]])
-      #expect(checks.map { $0["name"] as? String } == ["store", "space", "server", "manifest", "clock", "libraries"])
+      #expect(
+        checks.map { $0["name"] as? String }
+          == ["store", "space", "server", "manifest", "signed", "clock", "libraries"])
       #expect((checks.last?["detail"] as? String)?.contains("libcurl") == true)
       try await site.origin.refuseConnections()
       #expect(try await Command.run("doctor", "--store", site.store, "--json").status == 1)

@@ -20,6 +20,8 @@ public enum BundleError: Error, CustomStringConvertible {
   case unreadableFile(bundle: String, path: String, reason: String)
   /// The bundle is not stored, and the server has sent no bytes for this long.
   case noProgress(bundle: String, url: PageURL, after: Duration)
+  /// The host asks for signatures, and no signed manifest lists the bundle.
+  case notSigned(bundle: String, url: PageURL)
 
   public var description: String {
     switch self {
@@ -41,6 +43,8 @@ public enum BundleError: Error, CustomStringConvertible {
       "bundle \(bundle.quotedForMessage): \(path) cannot be read: \(reason)"
     case .noProgress(let bundle, let url, let limit):
       "bundle \(bundle.quotedForMessage): the server has sent nothing for \(limit.inSeconds), and nothing is stored (\(url))"
+    case .notSigned(let bundle, let url):
+      "bundle \(bundle.quotedForMessage): no signed manifest lists it, and this host runs nothing else (\(url))"
     }
   }
 

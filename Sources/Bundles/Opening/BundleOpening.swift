@@ -281,6 +281,8 @@ final class BundleOpening: Sendable {
         // The server has a newer release that is not known here.
       }
     }
+    // Whatever the server sends: no signature is of it.
+    guard !loader.store.requiresSignatures else { throw BundleError.notSigned(bundle: name, url: url) }
     waitsFor(url)
     let target = FetchTarget(kind: .bundle, name: name, url: url, expected: expected)
     let delivery = try await loader.contents.downloader.download(target, for: nil) { [loader, url, options] in
@@ -369,7 +371,7 @@ final class BundleOpening: Sendable {
       } catch StoreError.releaseGone {
         return try await answer(from: verifier.refresh(), [])
       }
-    } catch SourceError.noManifest {
+    } catch SourceError.noManifest where !loader.store.requiresSignatures {
       return ServerAnswer(word: .notListed)
     } catch {
       return ServerAnswer(word: .unknown, note: "\(error)")
@@ -426,6 +428,9 @@ final class BundleOpening: Sendable {
   }
 
   private func otherSources() async -> ServerAnswer {
+    guard !loader.store.requiresSignatures else {
+      return ServerAnswer(word: .gone, note: "the server's signed manifest does not list this bundle any more")
+    }
     guard !url.isFile else { return ServerAnswer(word: .unknown) }
     do {
       let found = try await within(until: deadline.began + patience, on: loader.time) { [loader, url] in

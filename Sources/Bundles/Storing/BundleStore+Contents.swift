@@ -196,7 +196,7 @@ extension BundleStore {
   /// - Returns: `nil` if no release lists the URL and no bundle is stored for it.
   /// - Throws: ``StoreError``.
   public func bundle(at url: PageURL) async throws -> StoredBundle? {
-    let (found, lastUse) = try await read { db -> (StoredBundle?, Double?) in
+    let (found, lastUse) = try await read { [requiresSignatures] db -> (StoredBundle?, Double?) in
       // An incoming release's bytes are the newest verified ones. Without bytes, the current release's entry tells the
       // expected digests.
       let known = try db.firstRow(
@@ -204,10 +204,11 @@ extension BundleStore {
         SELECT \(Self.entryColumns)
         \(Self.atURL)
           AND ("release".id = source.current OR "release".activatedAt IS NULL AND source.heldSince IS NULL)
+          AND (NOT ?2 OR "release".expiresAt IS NOT NULL)
         ORDER BY listed.blob IS NULL, "release".id DESC LIMIT 1
-        """, [url.text], Self.storedBundle)
+        """, [url.text, requiresSignatures], Self.storedBundle)
       if let known, known.blob != nil { return (known, nil) }
-      guard let unlisted = try Self.unlisted(url, db) else { return (known, nil) }
+      guard !requiresSignatures, let unlisted = try Self.unlisted(url, db) else { return (known, nil) }
       return (StoredBundle(bundle: unlisted.candidate.bundle, blob: unlisted.candidate.blob), unlisted.usedAt)
     }
     if let lastUse { await noteUse(of: .unlisted(url), last: lastUse) }
@@ -215,13 +216,14 @@ extension BundleStore {
   }
 
   package func candidates(at url: PageURL, of source: PageURL?) async throws -> [StoredCandidate] {
-    let (found, lastUse) = try await read { db -> ([StoredCandidate], Double?) in
+    let (found, lastUse) = try await read { [requiresSignatures] db -> ([StoredCandidate], Double?) in
       let listed = try db.rows(
         """
         SELECT \(Self.entryColumns),
           "release".id AS releaseID, "release".name AS releaseName, "release".sequence AS releaseSequence,
           "release".digest AS releaseDigest, "release".etag AS releaseETag,
           "release".lastModified AS releaseLastModified, "release".activatedAt AS releaseActivatedAt,
+          "release".signedAt AS signedAt, "release".expiresAt AS expiresAt,
           source.url AS sourceURL, source.current AS currentID, source.previous AS previousID,
           "release".activatedAt IS NOT NULL OR NOT EXISTS (
             SELECT 1 FROM listed AS other WHERE other.source = source.id
@@ -230,9 +232,10 @@ extension BundleStore {
         \(Self.atURL) AND (?2 IS NULL OR source.url = ?2)
         AND ("release".activatedAt IS NULL AND source.heldSince IS NULL
              OR "release".id IN (source.current, source.previous))
+        AND (NOT ?3 OR "release".expiresAt IS NOT NULL)
         ORDER BY "release".id DESC
-        """, [url.text, source?.text], Self.candidate)
-      guard let unlisted = try Self.unlisted(url, db) else { return (listed, nil) }
+        """, [url.text, source?.text, requiresSignatures], Self.candidate)
+      guard !requiresSignatures, let unlisted = try Self.unlisted(url, db) else { return (listed, nil) }
       // It is used only if no release has bytes.
       return (listed + [unlisted.candidate], listed.contains { $0.blob != nil } ? nil : unlisted.usedAt)
     }
@@ -250,7 +253,7 @@ extension BundleStore {
         id: id, source: PageURL(normalised: row.value("sourceURL")), name: row.value("releaseName"),
         sequence: row.value("releaseSequence"), digest: row.value("releaseDigest"),
         validators: Validators(etag: row.value("releaseETag"), lastModified: row.value("releaseLastModified")),
-        activatedAt: row.value("releaseActivatedAt")),
+        activatedAt: row.value("releaseActivatedAt"), signed: signedSpan(row)),
       bundle: bundle(row), blob: blobRecord(row)?.blob, hasAllFiles: row.value("hasAllFiles"))
   }
 

@@ -3,6 +3,7 @@ import Foundation
 import GRDB
 import HTTPCaching
 import HTTPTransport
+import Signing
 import SystemPackage
 
 extension BundleStore {
@@ -11,7 +12,9 @@ extension BundleStore {
   /// - Parameter url: the manifest's URL.
   /// - Throws: ``StoreError``.
   package func source(_ url: PageURL) async throws -> StoredSource? {
-    let found = try await read { try Self.sources($0, where: "source.url = ?", [url.text]).first }
+    let found = try await read { [requiresSignatures] db in
+      try Self.sources(db, where: "source.url = ?", [url.text], onlySigned: requiresSignatures).first
+    }
     if let found { await noteUse(of: .source(url), last: found.usedAt ?? 0) }
     return found
   }
@@ -21,11 +24,14 @@ extension BundleStore {
   /// - Throws: ``StoreError``.
   package func sources() async throws -> [StoredSource] {
     // A forgotten source may have releases that an open page uses.
-    try await read { try Self.sources($0, where: "TRUE").filter { $0.latest != nil } }
+    try await read { [requiresSignatures] db in
+      try Self.sources(db, where: "TRUE", onlySigned: requiresSignatures).filter { $0.latest != nil }
+    }
   }
 
   private static func sources(
-    _ db: Database, where condition: String, _ arguments: StatementArguments = StatementArguments()
+    _ db: Database, where condition: String, _ arguments: StatementArguments = StatementArguments(),
+    onlySigned: Bool
   ) throws -> [StoredSource] {
     var sources: [StoredSource] = []
     let sql = """
@@ -41,6 +47,7 @@ extension BundleStore {
       }
       guard let id: Int64 = try row.value("id") else { return }
       let release = try release(row, of: url)
+      if onlySigned, release.signed == nil { return }
       let last = sources.count - 1
       if id == (try row.value("current") as Int64?) { sources[last].current = release }
       if id == (try row.value("previous") as Int64?) { sources[last].previous = release }
@@ -51,7 +58,7 @@ extension BundleStore {
 
   static let releaseColumns = """
     "release".id, "release".name, "release".sequence, "release".digest, "release".etag, "release".lastModified,
-    "release".activatedAt
+    "release".activatedAt, "release".signedAt, "release".expiresAt
     """
 
   static func release(_ row: Row, of source: PageURL) throws -> StoredRelease {
@@ -59,7 +66,14 @@ extension BundleStore {
       id: row.value("id"), source: source, name: row.value("name"), sequence: row.value("sequence"),
       digest: row.value("digest"),
       validators: Validators(etag: row.value("etag"), lastModified: row.value("lastModified")),
-      activatedAt: row.value("activatedAt"))
+      activatedAt: row.value("activatedAt"), signed: signedSpan(row))
+  }
+
+  /// The columns `signedAt` and `expiresAt`.
+  static func signedSpan(_ row: Row) throws -> SignedSpan? {
+    guard let expires: Int64 = try row.value("expiresAt") else { return nil }
+    let signed: Int64? = try row.value("signedAt")
+    return SignedSpan(signed: signed.map { SignedTime(seconds: $0) }, expires: SignedTime(seconds: expires))
   }
 
   package func manifestBytes(of release: StoredRelease) async throws -> [UInt8] {
@@ -73,12 +87,15 @@ extension BundleStore {
   }
 
   package func register(
-    _ manifest: Manifest, bytes: [UInt8], bundles: [PageBundle], for source: PageURL, validators: Validators
+    _ manifest: Manifest, bytes: [UInt8], bundles: [PageBundle], for source: PageURL, validators: Validators,
+    signed: SignedSpan?
   ) async throws -> StoredRelease {
     var digester = try Digester.sha256()
     digester.update(bytes)
     let digest = try digester.finish()
-    if let known = try await self.source(source)?.latest, known.digest == digest {
+    if let known = try await self.source(source)?.latest, known.digest == digest,
+      signed == nil || known.signed == signed
+    {
       if known.validators != validators { try await setValidators(validators, of: known) }
       let isNamed = manifest.release == known.name || manifest.release == Manifest.unnamed
       return isNamed ? known : try await rename(known, to: manifest.release)
@@ -88,7 +105,7 @@ extension BundleStore {
       var superseded: [ReleaseLeases.Reservation] = []
       do {
         let release = try writer.write { db in
-          try Self.register(manifest, bytes, digest, bundles, source, validators, now(), db) { releases in
+          try Self.register(manifest, bytes, digest, bundles, source, validators, signed, now(), db) { releases in
             superseded.append(try removeUnlessLeased(releases, db))
           }
         }
@@ -121,7 +138,7 @@ extension BundleStore {
     }
     return StoredRelease(
       id: release.id, source: release.source, name: name, sequence: release.sequence, digest: release.digest,
-      validators: release.validators, activatedAt: release.activatedAt)
+      validators: release.validators, activatedAt: release.activatedAt, signed: release.signed)
   }
 
   package func identity(of release: StoredRelease) async throws -> PageIdentity? {
@@ -153,7 +170,7 @@ extension BundleStore {
   /// - Parameter remove: removes the releases that the new one replaces.
   private static func register(
     _ manifest: Manifest, _ bytes: [UInt8], _ digest: SHA256Digest, _ bundles: [PageBundle], _ source: PageURL,
-    _ validators: Validators, _ now: Double, _ db: Database, remove: ([Int64]) throws -> Void
+    _ validators: Validators, _ signed: SignedSpan?, _ now: Double, _ db: Database, remove: ([Int64]) throws -> Void
   ) throws -> StoredRelease {
     try db.execute(
       sql: "INSERT OR IGNORE INTO source (url, usedAt) VALUES (?, ?)", arguments: [source.text, now])
@@ -200,9 +217,14 @@ extension BundleStore {
     try db.execute(
       sql: "UPDATE \"release\" SET etag = ?, lastModified = ? WHERE id = ?",
       arguments: [validators.etag, validators.lastModified, id])
+    if let signed {
+      try db.execute(
+        sql: "UPDATE \"release\" SET signedAt = ?, expiresAt = ? WHERE id = ?",
+        arguments: [signed.signed?.seconds, signed.expires.seconds, id])
+    }
     return StoredRelease(
       id: id, source: source, name: manifest.release, sequence: manifest.sequence, digest: digest,
-      validators: validators)
+      validators: validators, signed: signed)
   }
 
   /// Makes bundles the entries of a source's newest release. What its predecessor has too stays; the rest of the
@@ -283,6 +305,26 @@ extension BundleStore {
         return try SHA256Digest.fetchOne(byDigest, arguments: [sha256, bundle.md5])
       }
       return try byMD5.flatMap { try SHA256Digest.fetchOne($0, arguments: [bundle.md5, source]) }
+    }
+  }
+
+  package func trustRecord(of source: PageURL) async throws -> TrustRecord {
+    let found = try await read { db in
+      try db.firstRow("SELECT root, trustedSequence FROM source WHERE url = ?", [source.text]) { row in
+        let root: Data? = try row.value("root")
+        return TrustRecord(root: root.map { Array($0) }, sequence: try row.value("trustedSequence"))
+      }
+    }
+    return found ?? TrustRecord()
+  }
+
+  package func setTrustRecord(_ record: TrustRecord, of source: PageURL) async throws {
+    try await write { [now] db in
+      try db.execute(
+        sql: "INSERT OR IGNORE INTO source (url, usedAt) VALUES (?, ?)", arguments: [source.text, now()])
+      try db.execute(
+        sql: "UPDATE source SET root = ?, trustedSequence = ? WHERE url = ?",
+        arguments: [record.root.map { Data($0) }, record.sequence, source.text])
     }
   }
 

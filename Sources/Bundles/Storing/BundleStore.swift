@@ -18,6 +18,7 @@ public final class BundleStore: BundleStoring {
   /// The reason why the store's folder cannot be written, so that new bytes are lost when the process ends; `nil` for a
   /// writable store.
   public let readOnlyReason: String?
+  package let requiresSignatures: Bool
   /// The folder for writing: the store's own, or a temporary one if that cannot be written.
   let work: StoreDirectory
   private let keeper: DatabaseKeeper
@@ -42,11 +43,12 @@ public final class BundleStore: BundleStoring {
   ///   - quotas: the limits of each class of content.
   ///   - allowsReadOnly: `true` to read an existing store that cannot be written; new bytes go to a temporary folder
   ///     that is removed with the store. ``readOnlyReason`` and one warning in the log report this.
+  ///   - requiresSignatures: `true` to see nothing but releases whose signatures were checked.
   ///   - now: returns the time in seconds since 1970.
   /// - Throws: ``StoreError``.
   package init(
     at directory: StoreDirectory, memoryCapacity: Int = 16 << 20, releaseGrace: Duration = .zero,
-    quotas: StoreQuotas = StoreQuotas(), allowsReadOnly: Bool = false,
+    quotas: StoreQuotas = StoreQuotas(), allowsReadOnly: Bool = false, requiresSignatures: Bool = false,
     logger: Logger = Logger(label: "pagekit.store"),
     now: @escaping @Sendable () -> Double = { Date().timeIntervalSince1970 }
   ) throws {
@@ -61,6 +63,7 @@ public final class BundleStore: BundleStoring {
     }
     self.directory = directory
     self.quotas = quotas
+    self.requiresSignatures = requiresSignatures
     self.logger = logger
     self.now = now
     (work, keeper, blobs, session) = (opened.work, opened.keeper, opened.blobs, opened.session)
@@ -80,6 +83,7 @@ public final class BundleStore: BundleStoring {
     self.directory = directory
     work = directory
     quotas = StoreQuotas()
+    requiresSignatures = false
     readOnlyReason = "it was opened for reading only"
     keeper = DatabaseKeeper(try StoreDatabase(reading: directory.database.string))
     blobs = BlobDirectory(root: directory.blobs)

@@ -1,5 +1,6 @@
 import HTTPCaching
 import HTTPTransport
+import Signing
 
 /// A durable, content-addressed store of bundles, their releases, and downloads that are not complete.
 ///
@@ -36,9 +37,20 @@ package protocol BundleStoring: Sendable {
   /// are taken over, and those of any source if the manifest gives their SHA-256.
   ///
   /// Registering the same manifest bytes again returns the same release.
+  ///
+  /// - Parameter signed: the times of a manifest whose signatures were checked; `nil` for any other.
   func register(
-    _ manifest: Manifest, bytes: [UInt8], bundles: [PageBundle], for source: PageURL, validators: Validators
+    _ manifest: Manifest, bytes: [UInt8], bundles: [PageBundle], for source: PageURL, validators: Validators,
+    signed: SignedSpan?
   ) async throws -> StoredRelease
+
+  /// `true` if only releases whose signatures were checked are seen, and no bundle outside of them.
+  var requiresSignatures: Bool { get }
+
+  /// The newest root of a source, and the sequence of its newest trusted manifest.
+  func trustRecord(of source: PageURL) async throws -> TrustRecord
+
+  func setTrustRecord(_ record: TrustRecord, of source: PageURL) async throws
 
   /// Stores the validators of a release's manifest.
   func setValidators(_ validators: Validators, of release: StoredRelease) async throws
@@ -138,6 +150,33 @@ extension BundleStoring {
   }
 
   package var readOnlyReason: String? { nil }
+
+  /// Registers a manifest without signatures.
+  package func register(
+    _ manifest: Manifest, bytes: [UInt8], bundles: [PageBundle], for source: PageURL, validators: Validators
+  ) async throws -> StoredRelease {
+    try await register(
+      manifest, bytes: bytes, bundles: bundles, for: source, validators: validators, signed: nil)
+  }
+}
+
+/// The times that a manifest was signed for.
+package struct SignedSpan: Hashable, Sendable {
+  /// `nil` if it does not say.
+  package let signed: SignedTime?
+  package let expires: SignedTime
+
+  package init(signed: SignedTime?, expires: SignedTime) { (self.signed, self.expires) = (signed, expires) }
+}
+
+/// What a host knows of a source's signatures from before.
+package struct TrustRecord: Hashable, Sendable {
+  /// The bytes of the newest root; `nil` for the host's own.
+  package var root: [UInt8]?
+  /// The sequence of the newest trusted manifest; `nil` before the first.
+  package var sequence: Int64?
+
+  package init(root: [UInt8]? = nil, sequence: Int64? = nil) { (self.root, self.sequence) = (root, sequence) }
 }
 
 /// A source of manifests, and its releases in the store.
@@ -190,10 +229,12 @@ public struct StoredRelease: Hashable, Sendable {
   /// The time at which it became current, in seconds since 1970; `nil` before that, and 0 if a later release replaced
   /// it before that.
   package let activatedAt: Double?
+  /// The times of its manifest, whose signatures were checked; `nil` if they were not.
+  package let signed: SignedSpan?
 
   package init(
     id: Int64, source: PageURL, name: String, sequence: Int64, digest: SHA256Digest, validators: Validators,
-    activatedAt: Double? = nil
+    activatedAt: Double? = nil, signed: SignedSpan? = nil
   ) {
     self.id = id
     self.source = source
@@ -202,6 +243,7 @@ public struct StoredRelease: Hashable, Sendable {
     self.digest = digest
     self.validators = validators
     self.activatedAt = activatedAt
+    self.signed = signed
   }
 }
 

@@ -6,7 +6,7 @@ import HTTPTransport
 /// The tables of `store.sqlite`, and the migrations from older versions.
 enum Schema {
   /// The version in `PRAGMA user_version`, which is informative: the migrations decide, and each version adds one.
-  static let version = 3
+  static let version = 4
 
   /// The last release of an entry that no newer release has dropped.
   static let endless = Int64.max
@@ -14,10 +14,10 @@ enum Schema {
   /// The columns of each table after all migrations; a test compares them with what the migrations make.
   static let expected: [String: Set<String>] = [
     "blob": ["sha256", "md5", "size", "inode", "modified", "storedAt"],
-    "source": ["id", "url", "current", "previous", "heldSince", "usedAt"],
+    "source": ["id", "url", "current", "previous", "heldSince", "usedAt", "root", "trustedSequence"],
     "release": [
       "id", "source", "name", "sequence", "manifest", "digest", "etag", "lastModified", "registeredAt", "activatedAt",
-      "checked",
+      "checked", "signedAt", "expiresAt",
     ],
     "listed": [
       "source", "first", "last", "position", "kind", "name", "url", "size", "md5", "sha256", "preload", "prefetch",
@@ -167,6 +167,16 @@ enum Schema {
                 (SELECT MIN(id) FROM "release" WHERE source = OLD.source AND id > OLD.id) - 1, \(endless));
           END;
           ALTER TABLE "release" ADD COLUMN checked TEXT;
+          """)
+    }
+    migrator.registerMigration("4: signed releases") { db in
+      // `expiresAt` is NULL for a release whose signatures were not checked.
+      try db.execute(
+        sql: """
+          ALTER TABLE source ADD COLUMN root BLOB;
+          ALTER TABLE source ADD COLUMN trustedSequence INTEGER;
+          ALTER TABLE "release" ADD COLUMN signedAt INTEGER;
+          ALTER TABLE "release" ADD COLUMN expiresAt INTEGER;
           """)
     }
     return migrator

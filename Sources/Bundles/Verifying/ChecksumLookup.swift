@@ -49,10 +49,7 @@ struct ChecksumLookup: Sendable {
   }
 
   /// The URL of the MD5 file; the query follows the file's name.
-  static func md5FileURL(for url: PageURL) -> PageURL? {
-    let end = url.text.firstIndex(of: "?") ?? url.text.endIndex
-    return PageURL(url.text[..<end] + ".md5" + url.text[end...])
-  }
+  static func md5FileURL(for url: PageURL) -> PageURL? { url.appendingToPath(".md5") }
 
   /// The MD5 in the first line: its first word, as `md5sum` writes it, or its last one after `MD5 (name) =`, as BSD
   /// does.

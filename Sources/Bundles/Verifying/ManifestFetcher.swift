@@ -3,6 +3,7 @@ import Foundation
 import HTTPCaching
 import HTTPTransport
 import HTTPTypes
+import Signing
 
 /// Fetches a source's manifest: with one conditional GET, or from a file.
 package struct ManifestFetcher: Sendable {
@@ -145,6 +146,31 @@ package struct ManifestFetcher: Sendable {
     return try? await response.body.collect(upTo: Self.nameLimit)
   }
 
+  /// Fetches a small file beside the manifest, past all caches.
+  ///
+  /// - Returns: `nil` if there is none.
+  /// - Throws: ``SourceError``, `CancellationError`.
+  func smallFile(at url: PageURL, limit: Int64) async throws -> [UInt8]? {
+    do {
+      if let path = url.filePath {
+        guard let file = FileHandle(forReadingAtPath: path) else { return nil }
+        defer { try? file.close() }
+        return Array(try file.read(upToCount: Int(clamping: limit) + 1) ?? Data())
+      }
+      let fields: HTTPFields = [.cacheControl: "no-cache", .acceptEncoding: "identity"]
+      let response = try await client.send(.get, url, fields: fields, bodyLimit: limit)
+      switch response.head.status.code {
+      case 200: return try await response.body.collect(upTo: limit)
+      case 404, 410: return nil
+      default: throw HTTPFault(response.head, url: url, now: .now)
+      }
+    } catch let error as CancellationError {
+      throw error
+    } catch {
+      throw SourceError.unreachable(url, error)
+    }
+  }
+
   /// The queue on which manifests are parsed: one with many entries takes a second.
   private static let queue = DispatchQueue(label: "pagekit.manifests")
 
@@ -168,12 +194,15 @@ package enum SourceError: Error, CustomStringConvertible {
   case notStored(PageURL)
   /// The server has sent no bytes for this long.
   case noProgress(PageURL, after: Duration)
+  /// The manifest's signatures are not what the host's keys ask for.
+  case untrusted(PageURL, TrustError)
 
   package var description: String {
     switch self {
     case .unreachable(let source, let error):
       let text = "\(error)"
       return text.contains(source.text) ? "manifest: \(text)" : "manifest \(source.readable): \(text)"
+    case .untrusted(let source, let error): return "manifest \(source.readable): \(error)"
     case .badManifest(let source, let error): return "manifest \(source.readable): \(error)"
     case .noManifest(let source, let status):
       return "manifest \(source.readable): the server answers \(status): there is no manifest at this URL"

@@ -48,8 +48,23 @@ extension Digester where Digest == SHA256Digest {
   package static func sha256() throws -> Self { try Self(.sha256) }
 }
 
-/// An algorithm of libcrypto's default provider, in a context that is independent of the system's settings: FIPS mode
-/// forbids MD5 as a protection against attacks, but here it is only the checksum that a server gives.
+/// libcrypto's default provider, in a context that is independent of the system's settings: FIPS mode forbids MD5 as a
+/// protection against attacks, but here it is only the checksum that a server gives.
+///
+/// `@unchecked Sendable`: the context is made once and not changed afterwards, and libcrypto locks it itself.
+package struct CryptoLibrary: @unchecked Sendable {
+  package static let shared = CryptoLibrary()
+
+  /// Lives as long as the process; `nil` if it cannot be made.
+  package let context: OpaquePointer?
+
+  private init() {
+    context = OSSL_LIB_CTX_new()
+    _ = context.map { OSSL_PROVIDER_load($0, "default") }
+  }
+}
+
+/// An algorithm of ``CryptoLibrary``.
 ///
 /// `@unchecked Sendable`: an algorithm is fetched once and never changed or freed.
 private struct DigestAlgorithm: @unchecked Sendable {
@@ -59,23 +74,11 @@ private struct DigestAlgorithm: @unchecked Sendable {
 
   private init(_ name: String) {
     self.name = name
-    pointer = Self.library.context.flatMap { EVP_MD_fetch($0, name, "") }
+    pointer = CryptoLibrary.shared.context.flatMap { EVP_MD_fetch($0, name, "") }
   }
 
   static let md5 = DigestAlgorithm("MD5")
   static let sha256 = DigestAlgorithm("SHA256")
-
-  /// `@unchecked Sendable`: the context is made once and not changed afterwards, and libcrypto locks it itself.
-  private struct Library: @unchecked Sendable {
-    let context: OpaquePointer?
-
-    init() {
-      context = OSSL_LIB_CTX_new()
-      _ = context.map { OSSL_PROVIDER_load($0, "default") }
-    }
-  }
-
-  private static let library = Library()
 }
 
 /// Computes MD5 and SHA-256 in one pass over the bytes.

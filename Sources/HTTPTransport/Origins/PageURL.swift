@@ -80,6 +80,12 @@ public struct PageURL: Hashable, Sendable, CustomStringConvertible {
     return "\(scheme)://\(parts.encodedHost ?? "")\(port)"
   }
 
+  /// Returns the URL of a file whose name is this one's with a text behind it; the query stays.
+  package func appendingToPath(_ suffix: String) -> PageURL? {
+    let end = text.firstIndex(of: "?") ?? text.endIndex
+    return PageURL(text[..<end] + suffix + text[end...])
+  }
+
   /// Resolves a reference against this URL, as a browser does.
   ///
   /// - Parameters:

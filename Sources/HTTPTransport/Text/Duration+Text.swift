@@ -1,11 +1,11 @@
 extension Duration {
-  /// Reads seconds as a decimal, or with a unit: `5`, `2.5`, `250ms`, `5s`, `10m`, `1h`. Returns `nil` for anything
+  /// Reads seconds as a decimal, or with a unit: `5`, `2.5`, `250ms`, `5s`, `10m`, `1h`, `30d`. Returns `nil` for anything
   /// else, for a negative number, and for more than ten years.
   package init?(text: String) {
-    let units: [(String, Double)] = [("ms", 0.001), ("s", 1), ("m", 60), ("h", 3600), ("", 1)]
+    let units: [(String, Double)] = [("ms", 0.001), ("s", 1), ("m", 60), ("h", 3600), ("d", 86_400), ("", 1)]
     for (unit, scale) in units where text.hasSuffix(unit) {
       guard let number = Double(decimal: text.dropLast(unit.count)), number * scale <= 315_360_000 else { return nil }
-      self = .milliseconds((number * scale * 1000).rounded())
+      self = .milliseconds(Int((number * scale * 1000).rounded()))
       return
     }
     return nil

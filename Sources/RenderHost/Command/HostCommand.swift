@@ -21,7 +21,7 @@ package struct HostCommand: AsyncParsableCommand {
         Each option is also a variable (--page-time is RENDERHOST_PAGE_TIME; lists have commas) and a key of the \
         --config file ("page-time"; lists are arrays). A flag wins over the variable, the variable over the file.
 
-        Seconds may be decimals or have a unit: 5, 2.5, 250ms, 10m, 1h. Sizes have powers of 1024: 65536, 256MB, 1GB.
+        Seconds may be decimals or have a unit: 5, 2.5, 250ms, 10m, 1h, 30d. Sizes have powers of 1024: 65536, 256MB, 1GB.
 
         Examples:
           renderhost --bundles dist --store store --listen 127.0.0.1:8080

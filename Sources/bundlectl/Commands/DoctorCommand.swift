@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import HTTPTypes
 import PageKit
+import Signing
 
 struct DoctorCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -20,7 +21,8 @@ struct DoctorCommand: AsyncParsableCommand {
     let opened = checkStore(&checks)
     checkSpace(opened, &checks)
     let server = await checkServer(opened, &checks)
-    checks.append(await checkManifest(opened))
+    let (manifest, signatures) = await checkManifest(opened)
+    checks += [manifest, signatures]
     checkClock(serverTime: server, &checks)
     checks.append(Check(name: "libraries", ok: true, detail: Libraries.versions.joined(separator: ", ")))
 
@@ -107,30 +109,55 @@ struct DoctorCommand: AsyncParsableCommand {
     }
   }
 
-  /// Requests and reads the manifest as a preload does.
-  private func checkManifest(_ opened: BundleStore?) async -> Check {
+  /// What it means that no signatures are asked for.
+  private static let unsigned = Check(
+    name: "signed", ok: nil,
+    detail:
+      "not asked for: whoever controls the server, or the way to it, decides what runs. Name the keys with --root FILE")
+
+  /// Requests and reads the manifest, and its signatures, as a preload does.
+  private func checkManifest(_ opened: BundleStore?) async -> (manifest: Check, signatures: Check) {
+    var signatures = source.root == nil ? Self.unsigned : Check(name: "signed", ok: nil, detail: "not checked")
     do {
       var url = try source.manifest.map { try PageURL(manifestArgument: $0) }
       if url == nil { url = try await opened?.sources().first?.url }
       guard let url else {
-        return Check(name: "manifest", ok: nil, detail: "not checked: give one with --manifest URL|FILE")
+        let manifest = Check(name: "manifest", ok: nil, detail: "not checked: give one with --manifest URL|FILE")
+        return (manifest, signatures)
       }
       let fields = OriginFields(try source.fields(), for: url)
-      return try await CurlTransport.using(.init(certificateAuthorities: source.caFile)) { transport in
+      let read = try await CurlTransport.using(.init(certificateAuthorities: source.caFile)) { transport in
         let client = OriginClient(transport, fields: fields)
         let fetcher = ManifestFetcher(source: url, client: client, decoding: ContentDecoder())
-        guard case .manifest(let manifest, _, _, _) = try await fetcher.fetch() else {
+        guard case .manifest(let manifest, let bytes, _, _) = try await fetcher.fetch() else {
           throw SourceError.notStored(url)
         }
-        let (bundles, files) = (manifest.bundles.count, manifest.files.count)
-        return Check(
-          name: "manifest", ok: true,
-          detail:
-            "release \(manifest.release): \(Formatting.count(bundles, "bundle")), \(Formatting.count(files, "file"))"
-        )
+        return (manifest, bytes)
       }
+      let (bundles, files) = (read.0.bundles.count, read.0.files.count)
+      if let root = source.root {
+        signatures = await checkSignatures(of: read.0, read.1, at: url, root: root)
+      }
+      let manifest = Check(
+        name: "manifest", ok: true,
+        detail:
+          "release \(read.0.release): \(Formatting.count(bundles, "bundle")), \(Formatting.count(files, "file"))")
+      return (manifest, signatures)
     } catch {
-      return Check(name: "manifest", ok: false, detail: "\(error)")
+      return (Check(name: "manifest", ok: false, detail: "\(error)"), signatures)
+    }
+  }
+
+  private func checkSignatures(of manifest: Manifest, _ bytes: [UInt8], at url: PageURL, root: String) async -> Check {
+    do {
+      let files = ManifestReader(header: source.header, caFile: source.caFile).signedFiles(of: url)
+      let newest = try await files.newestRoot(from: try RootFile(root).root)
+      let span = try ManifestTrust(root: newest, freshFor: source.freshFor?.duration).check(
+        manifest, bytes, try await files.signatures(), after: nil,
+        at: SignedTime(seconds: Int64(Date().timeIntervalSince1970)))
+      return Check(name: "signed", ok: true, detail: "by the keys of root \(newest.version), until \(span.expires)")
+    } catch {
+      return Check(name: "signed", ok: false, detail: "\(error)")
     }
   }
 

@@ -48,13 +48,9 @@ struct ManifestBuildCommand: AsyncParsableCommand {
     let today = Date().formatted(.iso8601.year().month().day().dateSeparator(.dash)).replacing("-", with: ".")
     manifest.release = release ?? (isChanged ? "\(today)-\(manifest.sequence)" : former?.release ?? today)
 
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    let data = try encoder.encode(manifest) + Data("\n".utf8)
-    // The written manifest must be readable by every client.
-    _ = try Manifest(reading: Array(data))
-    guard let output else { return Terminal.output.write(String(decoding: data, as: UTF8.self)) }
-    try OutputFile.write(data, to: output)
+    let bytes = try manifest.fileBytes()
+    guard let output else { return Terminal.output.write(String(decoding: bytes, as: UTF8.self)) }
+    try OutputFile.write(Data(bytes), to: output)
     Terminal.output.line(
       "\(output): release \(manifest.release), \(Formatting.count(manifest.bundles.count, "bundle")), \(Formatting.count(manifest.files.count, "file"))\(isChanged ? "" : ", unchanged")"
     )
@@ -77,5 +73,18 @@ struct ManifestBuildCommand: AsyncParsableCommand {
     let shared = zip(target, start).prefix { $0 == $1 }.count
     let steps = Array(repeating: "..", count: start.count - shared) + target.dropFirst(shared)
     return steps.isEmpty ? "" : steps.joined(separator: "/") + "/"
+  }
+}
+
+extension Manifest {
+  /// The bytes of a file with the manifest, which every client can read.
+  ///
+  /// - Throws: ``ManifestError`` if a client could not.
+  func fileBytes() throws -> [UInt8] {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    let bytes = Array(try encoder.encode(self)) + [UInt8(ascii: "\n")]
+    _ = try Manifest(reading: bytes)
+    return bytes
   }
 }

@@ -2,6 +2,9 @@ import ArgumentParser
 
 struct ManifestCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "manifest", abstract: "Build, check and compare manifests.",
-    subcommands: [ManifestBuildCommand.self, ManifestCheckCommand.self, ManifestDiffCommand.self])
+    commandName: "manifest", abstract: "Build, check, compare and sign manifests.",
+    subcommands: [
+      ManifestBuildCommand.self, ManifestCheckCommand.self, ManifestDiffCommand.self, ManifestSignCommand.self,
+      ManifestVerifyCommand.self,
+    ])
 }

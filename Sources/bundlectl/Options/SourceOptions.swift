@@ -22,8 +22,22 @@ struct SourceOptions: ParsableArguments {
     completion: .file())
   var caFile: String?
 
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "The root whose keys must have signed the manifest.",
+      discussion: "Nothing is stored or run that they have not signed.", valueName: "file"),
+    completion: .file(extensions: ["json"]))
+  var root: String?
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp("With --root: the longest time since the manifest was signed, such as 7d.", valueName: "time"))
+  var freshFor: TimeArgument?
+
   mutating func validate() throws {
     _ = try fields()
+    if freshFor != nil, root == nil { throw ValidationError("--fresh-for needs --root.") }
     if let manifest, manifest.contains("://"), PageURL(manifest) == nil {
       throw ValidationError(PageURL.fault(inArgument: manifest, field: "The manifest's URL"))
     }
@@ -65,6 +79,9 @@ struct SourceOptions: ParsableArguments {
     var configuration = HostConfiguration(manifest: manifest, store: store.directory)
     configuration.fields = try fields()
     configuration.certificateAuthorities = caFile
+    if let root {
+      configuration.trust = ReleaseTrust(try RootFile(root).root, freshFor: freshFor?.duration)
+    }
     configuration.logger = store.logger
     return configuration
   }

@@ -27,9 +27,16 @@ struct FullDisk: BundleStoring {
     try await store.prefetches(of: release, onlyStored: onlyStored)
   }
   func register(
-    _ manifest: Manifest, bytes: [UInt8], bundles: [PageBundle], for source: PageURL, validators: Validators
+    _ manifest: Manifest, bytes: [UInt8], bundles: [PageBundle], for source: PageURL, validators: Validators,
+    signed: SignedSpan?
   ) async throws -> StoredRelease {
-    try await store.register(manifest, bytes: bytes, bundles: bundles, for: source, validators: validators)
+    try await store.register(
+      manifest, bytes: bytes, bundles: bundles, for: source, validators: validators, signed: signed)
+  }
+  var requiresSignatures: Bool { store.requiresSignatures }
+  func trustRecord(of source: PageURL) async throws -> TrustRecord { try await store.trustRecord(of: source) }
+  func setTrustRecord(_ record: TrustRecord, of source: PageURL) async throws {
+    try await store.setTrustRecord(record, of: source)
   }
   func setValidators(_ validators: Validators, of release: StoredRelease) async throws {
     try await store.setValidators(validators, of: release)

@@ -8,6 +8,12 @@ enum BundleSamples {
     configuration.scripts.preludes[.rax] = try String(contentsOfFile: "weex-rax-api.js", encoding: .utf8)
   }
 
+  static func signedReleases(_ rootBytes: [UInt8]) throws -> HostConfiguration {
+    var configuration = try HostConfiguration(manifest: "https://pages.example.com/manifest.json")
+    configuration.trust = try ReleaseTrust(root: rootBytes, freshFor: .seconds(7 * 86_400))  // 1.root.json, in the app
+    return configuration
+  }
+
   static func preloadingForEver(_ configuration: HostConfiguration) async throws {
     var configuration = configuration
     configuration.preloadSchedule = PreloadSchedule(

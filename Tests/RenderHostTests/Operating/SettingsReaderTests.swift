@@ -195,8 +195,10 @@ struct SettingsReaderTests {
   @Test(
     "durations are read with and without units",
     arguments: [
-      ("5", 5000), ("2.5", 2500), ("250ms", 250), ("5s", 5000), ("10m", 600_000), ("1h", 3_600_000), ("0", 0),
-      ("", nil), ("s", nil), ("-5", nil), ("5d", nil), ("1e3", nil), ("nan", nil), (".5", nil), ("99999999999", nil),
+      ("5", 5000), ("2.5", 2500), ("250ms", 250), ("5s", 5000), ("10m", 600_000), ("1h", 3_600_000),
+      ("30d", 2_592_000_000),
+      ("0", 0),
+      ("", nil), ("s", nil), ("-5", nil), ("5w", nil), ("1e3", nil), ("nan", nil), (".5", nil), ("99999999999", nil),
     ] as [(String, Int?)])
   func durations(_ text: String, _ milliseconds: Int?) {
     #expect(Duration(text: text) == milliseconds.map { .milliseconds($0) })

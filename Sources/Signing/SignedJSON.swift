@@ -1,0 +1,44 @@
+import Foundation
+import HTTPTransport
+
+/// Reading and writing of the small JSON files that are signed, or are signatures.
+enum SignedJSON {
+  /// Text for people: sorted, one member on a line.
+  static func encode(_ value: some Encodable) throws -> [UInt8] {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    return Array(try encoder.encode(value)) + [UInt8(ascii: "\n")]
+  }
+}
+
+/// A time in a signed file: RFC 3339 in UTC and whole seconds, such as `2027-01-01T00:00:00Z`.
+package struct SignedTime: Hashable, Comparable, Sendable, Codable, CustomStringConvertible {
+  /// Seconds since 1970.
+  package let seconds: Int64
+
+  package init(seconds: Int64) { self.seconds = seconds }
+
+  /// Returns `nil` for any other text.
+  package init?(_ text: String) {
+    guard text.utf8.count == 20, let date = try? Date(text, strategy: .iso8601) else { return nil }
+    seconds = Int64(date.timeIntervalSince1970.rounded())
+    guard description == text else { return nil }
+  }
+
+  package init(from decoder: any Decoder) throws {
+    let text = try String(from: decoder)
+    guard let time = SignedTime(text) else {
+      throw DecodingError.dataCorrupted(
+        .init(
+          codingPath: decoder.codingPath,
+          debugDescription: "\(text.quotedForMessage) is no time such as 2027-01-01T00:00:00Z"))
+    }
+    self = time
+  }
+
+  package func encode(to encoder: any Encoder) throws { try description.encode(to: encoder) }
+
+  package var description: String { Date(timeIntervalSince1970: Double(seconds)).formatted(.iso8601) }
+
+  package static func < (left: SignedTime, right: SignedTime) -> Bool { left.seconds < right.seconds }
+}

@@ -1,0 +1,174 @@
+import Foundation
+import HTTPTransport
+
+/// The keys that may sign, and how many of them it takes: what a host has to begin with, as a file or in the app.
+///
+/// ```json
+/// { "kind": "root", "version": 1, "expires": "2027-11-25T00:00:00Z",
+///   "keys": { "ID": "BASE64 OF THE PUBLIC KEY" },
+///   "roles": { "root": { "keys": ["ID"], "threshold": 1 }, "release": { "keys": ["ID"], "threshold": 1 } } }
+/// ```
+///
+/// A root is followed by the one with the next version, which both have to sign: as many keys as the threshold of the
+/// `root` role says, of the old root and of the new one. That is how keys change, and how a lost one is survived where
+/// the threshold is lower than the number of keys. The rules are those of The Update Framework 1.0.34 §5.3.
+package struct TrustRoot: Hashable, Sendable {
+  /// What a key may sign.
+  package enum Role: String, Hashable, Sendable, CaseIterable {
+    /// The next root.
+    case root
+    /// Manifests.
+    case release
+  }
+
+  package struct Signers: Hashable, Sendable {
+    package var keys: Set<SHA256Digest>
+    /// The keys that it takes, at least 1.
+    package var threshold: Int
+
+    package init(keys: Set<SHA256Digest>, threshold: Int) { (self.keys, self.threshold) = (keys, threshold) }
+  }
+
+  /// From 1 on.
+  package var version: Int64
+  package var expires: SignedTime
+  package var keys: [SHA256Digest: VerificationKey]
+  package var roles: [Role: Signers]
+
+  /// The size of a root in bytes; a longer one is refused.
+  package static let byteLimit: Int64 = 64 << 10
+  /// The keys of a root; with more it is refused.
+  package static let keyLimit = 64
+
+  package init(version: Int64, expires: SignedTime, roles: [Role: (keys: [VerificationKey], threshold: Int)]) {
+    self.version = version
+    self.expires = expires
+    keys = Dictionary(roles.values.flatMap(\.keys).map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+    self.roles = roles.mapValues { Signers(keys: Set($0.keys.map(\.id)), threshold: $0.threshold) }
+  }
+
+  // MARK: Files
+
+  private struct File: Codable {
+    struct Role: Codable {
+      let keys: [SHA256Digest]
+      let threshold: Int
+    }
+
+    let kind: String
+    let version: Int64
+    let expires: SignedTime
+    let keys: [String: String]
+    let roles: [String: Role]
+  }
+
+  /// Reads a root. Whether it may be trusted is another question.
+  ///
+  /// - Throws: ``TrustError/unreadable(_:reason:)``.
+  package init(reading bytes: [UInt8]) throws {
+    func refusal(_ reason: String) -> TrustError { .unreadable("the root", reason: reason) }
+    guard Int64(bytes.count) <= Self.byteLimit else { throw refusal("it has more than \(Self.byteLimit) bytes") }
+    let file: File
+    do {
+      file = try JSONValue(reading: bytes, limits: .standard).decoded()
+    } catch let error as JSONError {
+      throw refusal("it is not JSON: \(error)")
+    } catch DecodingError.dataCorrupted(let context) {
+      throw refusal(context.debugDescription)
+    } catch {
+      throw refusal("it must have \"kind\", \"version\", \"expires\", \"keys\" and \"roles\"")
+    }
+    guard file.kind == "root" else { throw refusal("its kind is \(file.kind.quotedForMessage), not \"root\"") }
+    guard file.keys.count <= Self.keyLimit else {
+      throw refusal("it has \(file.keys.count) keys, more than \(Self.keyLimit)")
+    }
+    version = file.version
+    expires = file.expires
+    keys = [:]
+    for (id, text) in file.keys {
+      guard let key = VerificationKey(base64: text) else {
+        throw refusal("its key \(id.quotedForMessage) is not the base64 of 32 bytes")
+      }
+      guard key.id.hex == id else {
+        throw refusal("its key \(id.quotedForMessage) has another SHA-256, \(key.id)")
+      }
+      keys[key.id] = key
+    }
+    roles = [:]
+    for (name, signers) in file.roles {
+      // A later version may have roles that this one does not know.
+      guard let role = Role(rawValue: name) else { continue }
+      roles[role] = Signers(keys: Set(signers.keys), threshold: signers.threshold)
+    }
+    if let fault { throw refusal(fault) }
+  }
+
+  /// What is wrong with the root, as the second part of a sentence; `nil` if nothing is.
+  package var fault: String? {
+    if version < 1 { return "its version is \(version), the first one is 1" }
+    for role in Role.allCases {
+      guard let signers = roles[role] else { return "it has no role \"\(role.rawValue)\"" }
+      if let stranger = signers.keys.first(where: { keys[$0] == nil }) {
+        return "its role \"\(role.rawValue)\" names the key \(stranger), which is not among its keys"
+      }
+      if !(1...max(1, signers.keys.count)).contains(signers.threshold) || signers.keys.isEmpty {
+        return
+          "its role \"\(role.rawValue)\" asks for \(signers.threshold) of \(signers.keys.count) keys, which cannot be"
+      }
+    }
+    return nil
+  }
+
+  /// The file's bytes, which are what is signed.
+  package func encoded() throws -> [UInt8] {
+    try SignedJSON.encode(
+      File(
+        kind: "root", version: version, expires: expires,
+        keys: Dictionary(uniqueKeysWithValues: keys.map { ($0.key.hex, $0.value.base64) }),
+        roles: Dictionary(
+          uniqueKeysWithValues: roles.map {
+            ($0.key.rawValue, .init(keys: $0.value.keys.sorted { $0.hex < $1.hex }, threshold: $0.value.threshold))
+          })))
+  }
+
+  // MARK: Deciding
+
+  /// The keys of a role.
+  package func keys(of role: Role) -> [VerificationKey] { roles[role]?.keys.compactMap { keys[$0] } ?? [] }
+
+  /// Checks that enough keys of a role have signed.
+  ///
+  /// - Parameters:
+  ///   - content: the signed file's bytes.
+  ///   - signatures: those beside it; `nil` if there is no such file.
+  /// - Throws: ``TrustError/unsigned(_:)``, ``TrustError/wronglySigned(_:valid:threshold:)``.
+  package func check(_ content: [UInt8], _ signatures: SignatureFile?, by role: Role, as kind: SignedKind) throws {
+    guard let signatures, signatures.kind == kind, !signatures.signatures.isEmpty else {
+      throw TrustError.unsigned(kind)
+    }
+    let valid = signatures.signers(of: content, among: keys(of: role)).count
+    let threshold = roles[role]?.threshold ?? .max
+    guard valid >= threshold else { throw TrustError.wronglySigned(kind, valid: valid, threshold: threshold) }
+  }
+
+  /// The root that follows this one.
+  ///
+  /// It may have expired: only the last of a row of roots has to be valid still, so that a host that was away for long
+  /// finds the way to it.
+  ///
+  /// - Throws: ``TrustError``.
+  package func successor(_ content: [UInt8], _ signatures: SignatureFile?) throws -> TrustRoot {
+    let next = try TrustRoot(reading: content)
+    guard next.version == version + 1 else {
+      throw TrustError.wrongRootVersion(expected: version + 1, found: next.version)
+    }
+    try check(content, signatures, by: .root, as: .root)
+    try next.check(content, signatures, by: .root, as: .root)
+    return next
+  }
+
+  /// - Throws: ``TrustError/expiredRoot(version:at:)``.
+  package func checkExpiry(at now: SignedTime) throws {
+    guard now < expires else { throw TrustError.expiredRoot(version: version, at: expires) }
+  }
+}

@@ -1,0 +1,58 @@
+import ArgumentParser
+import Foundation
+import PageKit
+import Signing
+
+struct ManifestSignCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "sign",
+    abstract: "Sign a manifest.",
+    discussion: """
+      The signatures are written beside FILE, with ".sig" behind its name: publish both. With --expires-in the times \
+      "signed" and "expires" are first written into the manifest, and its sequence stays. Without, the bytes are signed \
+      as they are, and earlier signatures of the same bytes are kept: so several people sign one after the other.
+      """)
+
+  @Argument(help: ArgumentHelp("The manifest.", valueName: "file"), completion: .file(extensions: ["json"]))
+  var manifest = "manifest.json"
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "How long hosts may use the manifest, such as 30d. Sign it anew before that.", valueName: "time"))
+  var expiresIn: TimeArgument?
+
+  @OptionGroup var signing: SigningOptions
+
+  func validate() throws {
+    if signing.signers.isEmpty { throw SigningOptions.nobody }
+  }
+
+  func run() async throws {
+    guard let data = FileManager.default.contents(atPath: manifest) else {
+      throw CommandError("\(manifest) cannot be read")
+    }
+    var bytes = Array(data)
+    var read: Manifest
+    do {
+      read = try Manifest(reading: bytes)
+      try read.checkSignable()
+    } catch {
+      throw CommandError("\(manifest): \(error)")
+    }
+    if let expiresIn {
+      let now = SignedTime(seconds: Int64(Date().timeIntervalSince1970))
+      read.setTimes(signed: now, expires: SignedTime(seconds: now.seconds + expiresIn.duration.components.seconds))
+      bytes = try read.fileBytes()
+      try OutputFile.write(Data(bytes), to: manifest)
+    }
+    guard let expires = read.expires else {
+      throw CommandError("\(manifest): \(TrustError.unlimited), with --expires-in")
+    }
+    for key in try await signing.signers.sign(bytes, as: .manifest, at: manifest) {
+      Terminal.output.line(
+        "\(manifest)\(SignatureFile.suffix): release \(read.release), sequence \(read.sequence), signed by \(key.id), until \(expires)"
+      )
+    }
+  }
+}

@@ -1,0 +1,84 @@
+import ArgumentParser
+import Foundation
+import PageKit
+import Signing
+
+struct ManifestVerifyCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "verify",
+    abstract: "Check the signatures of a manifest against a root.",
+    discussion: """
+      The signatures are beside the manifest, with ".sig" behind its name. If the roots that follow are there too, as \
+      VERSION.root.json, the keys of the newest one count.
+      """)
+
+  @Argument(
+    help: ArgumentHelp("An http or https URL, or a file.", valueName: "url|file"),
+    completion: .file(extensions: ["json"]))
+  var manifest = "manifest.json"
+
+  @Option(
+    name: .long, help: ArgumentHelp("The root whose keys may sign.", valueName: "file"),
+    completion: .file(extensions: ["json"]))
+  var root: String
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp("The longest time since the manifest was signed, such as 7d.", valueName: "time"))
+  var freshFor: TimeArgument?
+
+  @Option(name: .long, help: ArgumentHelp("A header field, sent to this origin only. Repeatable.", valueName: "field"))
+  var header: [String] = []
+
+  @Option(
+    name: .long, help: ArgumentHelp("PEM file of the certificate authorities to trust.", valueName: "file"),
+    completion: .file())
+  var caFile: String?
+
+  @Flag(name: .long, help: "Print one JSON object.")
+  var json = false
+
+  private struct Output: Encodable {
+    let manifest: String
+    var valid = false
+    var release: String?
+    var sequence: Int64 = 0
+    var signed: String?
+    var expires: String?
+    var signedBy: [String] = []
+    var fault: String?
+  }
+
+  func run() async throws {
+    var root = try RootFile(root).root
+    let url = try PageURL(manifestArgument: manifest)
+    let reader = ManifestReader(header: header, caFile: caFile)
+    var output = Output(manifest: url.readable)
+    do {
+      let bytes = try await reader.bytes(of: url)
+      let read = try Manifest(reading: bytes)
+      (output.release, output.sequence) = (read.release, read.sequence)
+      (output.signed, output.expires) = (read.signed?.description, read.expires?.description)
+      let files = reader.signedFiles(of: url)
+      root = try await files.newestRoot(from: root)
+      let signatures = try await files.signatures()
+      output.signedBy =
+        signatures?.signers(of: bytes, among: root.keys(of: .release)).map(\.id.hex).sorted() ?? []
+      try ManifestTrust(root: root, freshFor: freshFor?.duration).check(
+        read, bytes, signatures, after: nil, at: SignedTime(seconds: Int64(Date().timeIntervalSince1970)))
+      output.valid = true
+    } catch {
+      output.fault = "\(error)"
+    }
+    if json {
+      try JSONOutput.print(output)
+    } else if let fault = output.fault {
+      Terminal.output.line("\(manifest): \(fault)")
+    } else {
+      Terminal.output.line(
+        "\(manifest) is trusted: release \(output.release ?? ""), sequence \(output.sequence), until \(output.expires ?? ""), signed by \(output.signedBy.joined(separator: ", "))"
+      )
+    }
+    if !output.valid { throw ExitCode.failure }
+  }
+}

@@ -1,0 +1,240 @@
+import ArgumentParser
+import Foundation
+import PageKit
+import Signing
+
+struct RootCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "root", abstract: "Make, change, sign and check the list of the keys that may sign.",
+    discussion: """
+      A root names the keys of two roles: those of "root" sign the next root, those of "release" sign manifests. A \
+      host begins with one root, and follows it to the newest: publish each as VERSION.root.json, with its signatures, \
+      beside the manifest.
+      """,
+    subcommands: [New.self, Rotate.self, Sign.self, Verify.self])
+
+  /// The life of a root, and where it is written.
+  struct FileOptions: ParsableArguments {
+    @Option(name: .long, help: ArgumentHelp("How long the root is valid.", valueName: "time"))
+    var expiresIn = TimeArgument(days: 365)
+
+    @Option(
+      name: [.customShort("o"), .long],
+      help: ArgumentHelp("The file to write; VERSION.root.json by default.", valueName: "file"), completion: .file())
+    var output: String?
+
+    /// Writes a root.
+    ///
+    /// - Returns: its path and bytes.
+    func write(_ root: TrustRoot) throws -> (path: String, bytes: [UInt8]) {
+      if let fault = root.fault { throw CommandError("this cannot be a root: \(fault)") }
+      let path = output ?? "\(root.version).root.json"
+      let bytes = try root.encoded()
+      try OutputFile.write(Data(bytes), to: path)
+      return (path, bytes)
+    }
+
+    var expires: SignedTime {
+      SignedTime(seconds: Int64(Date().timeIntervalSince1970) + expiresIn.duration.components.seconds)
+    }
+  }
+
+  struct New: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "new", abstract: "Make the first root.",
+      discussion: "Keys are PEM files, private or public. The root is signed by each private one among its root keys.")
+
+    @Option(
+      name: .long, help: ArgumentHelp("A key that signs the next root. Repeatable.", valueName: "file"),
+      completion: .file())
+    var rootKey: [String]
+
+    @Option(
+      name: .long, help: ArgumentHelp("A key that signs manifests. Repeatable.", valueName: "file"),
+      completion: .file())
+    var releaseKey: [String]
+
+    @Option(name: .long, help: ArgumentHelp("The root keys that a root needs.", valueName: "n"))
+    var rootThreshold = 1
+
+    @Option(name: .long, help: ArgumentHelp("The release keys that a manifest needs.", valueName: "n"))
+    var releaseThreshold = 1
+
+    @OptionGroup var file: FileOptions
+
+    func run() async throws {
+      let root = TrustRoot(
+        version: 1, expires: file.expires,
+        roles: [
+          .root: (try rootKey.map(KeyFile.verificationKey), rootThreshold),
+          .release: (try releaseKey.map(KeyFile.verificationKey), releaseThreshold),
+        ])
+      let (path, bytes) = try file.write(root)
+      let signers = Signers(keys: rootKey.filter(KeyFile.isPrivate))
+      let signed = signers.isEmpty ? [] : try await signers.sign(bytes, as: .root, at: path)
+      RootCommand.show(root, at: path, signed: Set(signed).count, of: rootThreshold)
+    }
+  }
+
+  struct Rotate: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "rotate", abstract: "Make the root that follows another one.",
+      discussion: """
+        It has to be signed by as many keys as the old root asks for, and as the new one asks for. Those of --key sign \
+        now; others add theirs with "root sign".
+        """)
+
+    @Argument(help: ArgumentHelp("The newest root.", valueName: "file"), completion: .file(extensions: ["json"]))
+    var root: String
+
+    @Option(name: .long, help: ArgumentHelp("A key to add. Repeatable.", valueName: "file"), completion: .file())
+    var addRootKey: [String] = []
+
+    @Option(name: .long, help: ArgumentHelp("A key to add. Repeatable.", valueName: "file"), completion: .file())
+    var addReleaseKey: [String] = []
+
+    @Option(
+      name: .long, help: ArgumentHelp("A key to remove: its id, or a file. Repeatable.", valueName: "id|file"),
+      completion: .file())
+    var removeRootKey: [String] = []
+
+    @Option(
+      name: .long, help: ArgumentHelp("A key to remove: its id, or a file. Repeatable.", valueName: "id|file"),
+      completion: .file())
+    var removeReleaseKey: [String] = []
+
+    @Option(
+      name: .long, help: ArgumentHelp("The root keys that a root needs; as before by default.", valueName: "n"))
+    var rootThreshold: Int?
+
+    @Option(
+      name: .long, help: ArgumentHelp("The release keys that a manifest needs; as before by default.", valueName: "n"))
+    var releaseThreshold: Int?
+
+    @OptionGroup var file: FileOptions
+    @OptionGroup var signing: SigningOptions
+
+    func run() async throws {
+      let old = try RootFile(root).root
+      let next = TrustRoot(
+        version: old.version + 1, expires: file.expires,
+        roles: [
+          .root: try changed(old, .root, adding: addRootKey, removing: removeRootKey, rootThreshold),
+          .release: try changed(old, .release, adding: addReleaseKey, removing: removeReleaseKey, releaseThreshold),
+        ])
+      let (path, bytes) = try file.write(next)
+      if !signing.signers.isEmpty { _ = try await signing.signers.sign(bytes, as: .root, at: path) }
+      try RootCommand.showSuccessor(of: old, at: path)
+    }
+
+    private func changed(
+      _ old: TrustRoot, _ role: TrustRoot.Role, adding added: [String], removing removed: [String], _ threshold: Int?
+    ) throws -> (keys: [VerificationKey], threshold: Int) {
+      var keys = old.keys(of: role)
+      for text in removed {
+        let id = try SHA256Digest(hex: text) ?? KeyFile.verificationKey(text).id
+        guard keys.contains(where: { $0.id == id }) else {
+          throw CommandError("\(root): its role \"\(role.rawValue)\" has no key \(id)")
+        }
+        keys.removeAll { $0.id == id }
+      }
+      keys += try added.map(KeyFile.verificationKey)
+      return (keys, threshold ?? old.roles[role]?.threshold ?? 1)
+    }
+  }
+
+  struct Sign: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "sign", abstract: "Add signatures to a root.")
+
+    @Argument(help: ArgumentHelp("The root.", valueName: "file"), completion: .file(extensions: ["json"]))
+    var root: String
+
+    @OptionGroup var signing: SigningOptions
+
+    func validate() throws {
+      if signing.signers.isEmpty { throw SigningOptions.nobody }
+    }
+
+    func run() async throws {
+      let file = try RootFile(root)
+      for key in try await signing.signers.sign(file.bytes, as: .root, at: root) {
+        Terminal.output.line("\(root)\(SignatureFile.suffix): root \(file.root.version), signed by \(key.id)")
+      }
+    }
+  }
+
+  struct Verify: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "verify", abstract: "Follow roots from one that is trusted to the newest.")
+
+    @Argument(
+      help: ArgumentHelp("The trusted root, and those that follow it in their order.", valueName: "file"),
+      completion: .file(extensions: ["json"]))
+    var roots: [String]
+
+    func run() async throws {
+      guard let first = roots.first, let last = roots.last else { throw ValidationError("Name a root.") }
+      var root = try RootFile(first).root
+      for path in roots.dropFirst() {
+        let file = try RootFile(path)
+        do {
+          root = try root.successor(file.bytes, try SignatureFile(beside: path))
+        } catch let error as TrustError {
+          throw CommandError("\(path): \(error)")
+        }
+      }
+      do {
+        try root.checkExpiry(at: SignedTime(seconds: Int64(Date().timeIntervalSince1970)))
+      } catch {
+        throw CommandError("\(last): \(error)")
+      }
+      Terminal.output.line("\(last) is trusted: root \(root.version), \(RootCommand.summary(root))")
+    }
+  }
+
+  // MARK: Output
+
+  private static func show(_ root: TrustRoot, at path: String, signed: Int, of threshold: Int) {
+    let missing = threshold - signed
+    let rest =
+      missing > 0 ? "; it needs \(Formatting.count(missing, "more signature")), by \"bundlectl root sign\"" : ""
+    Terminal.output.line("\(path): root \(root.version), \(summary(root))\(rest)")
+  }
+
+  private static func showSuccessor(of old: TrustRoot, at path: String) throws {
+    let file = try RootFile(path)
+    do {
+      _ = try old.successor(file.bytes, try SignatureFile(beside: path))
+      Terminal.output.line("\(path): root \(file.root.version), \(summary(file.root))")
+    } catch let error as TrustError {
+      Terminal.output.line(
+        "\(path): root \(file.root.version), \(summary(file.root)); not valid yet: \(error), by \"bundlectl root sign\""
+      )
+    }
+  }
+
+  private static func summary(_ root: TrustRoot) -> String {
+    let roles = TrustRoot.Role.allCases.compactMap { role in
+      root.roles[role].map { "\($0.threshold) of \($0.keys.count) for \(role.rawValue)" }
+    }
+    return "keys \(roles.joined(separator: ", ")), until \(root.expires)"
+  }
+}
+
+/// A root in a file.
+struct RootFile {
+  let bytes: [UInt8]
+  let root: TrustRoot
+
+  /// - Throws: ``CommandError``.
+  init(_ path: String) throws {
+    guard let data = FileManager.default.contents(atPath: path) else { throw CommandError("\(path) cannot be read") }
+    bytes = Array(data)
+    do {
+      root = try TrustRoot(reading: bytes)
+    } catch {
+      throw CommandError("\(path): \(error)")
+    }
+  }
+}

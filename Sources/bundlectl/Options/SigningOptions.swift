@@ -1,0 +1,86 @@
+import ArgumentParser
+import Foundation
+import PageKit
+import Signing
+
+/// The keys that sign.
+struct SigningOptions: ParsableArguments {
+  @Option(
+    name: .long,
+    help: ArgumentHelp("PEM file of a private key that signs. Repeatable.", valueName: "file"), completion: .file())
+  var key: [String] = []
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "A shell command that signs: for a key in a hardware module or an agent.",
+      discussion: """
+        Its input is the message. Its output is the signature, as 64 bytes or their base64. --public-key says which \
+        key it has.
+        """, valueName: "command"))
+  var signWith: String?
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp("PEM file of the public key of --sign-with.", valueName: "file"), completion: .file())
+  var publicKey: String?
+
+  mutating func validate() throws {
+    if (signWith == nil) != (publicKey == nil) {
+      throw ValidationError("--sign-with and --public-key need each other.")
+    }
+  }
+
+  static let nobody = ValidationError("Name a key with --key, or a command that signs with --sign-with.")
+
+  var signers: Signers { Signers(keys: key, command: signWith, publicKey: publicKey) }
+}
+
+/// Those who sign: files with private keys, and a command with its public key.
+struct Signers {
+  var keys: [String] = []
+  var command: String?
+  var publicKey: String?
+
+  var isEmpty: Bool { keys.isEmpty && command == nil }
+
+  /// Adds signatures of a file to those beside it. Signatures of other bytes are dropped.
+  ///
+  /// - Returns: the keys that have signed now.
+  /// - Throws: ``CommandError``.
+  func sign(_ content: [UInt8], as kind: SignedKind, at path: String) async throws -> [VerificationKey] {
+    let message = kind.message(content)
+    var file = try SignatureFile(of: content, as: kind)
+    if let known = try SignatureFile(beside: path), known.kind == kind, known.content == file.content { file = known }
+    var signed: [VerificationKey] = []
+    for path in keys {
+      let key = try KeyFile.signingKey(path)
+      file.add(.init(keyID: key.verificationKey.id, bytes: try key.signature(over: message)))
+      signed.append(key.verificationKey)
+    }
+    if let command, let publicKey {
+      let key = try KeyFile.verificationKey(publicKey)
+      let signature = try await SigningCommand(command).signature(over: message, by: key)
+      file.add(.init(keyID: key.id, bytes: signature))
+      signed.append(key)
+    }
+    try OutputFile.write(Data(try file.encoded()), to: path + SignatureFile.suffix)
+    return signed
+  }
+}
+
+extension SignatureFile {
+  /// The signatures of a file; `nil` if there are none.
+  ///
+  /// - Throws: ``CommandError``.
+  init?(beside path: String) throws {
+    let path = path + Self.suffix
+    guard FileManager.default.fileExists(atPath: path) else { return nil }
+    guard let data = FileManager.default.contents(atPath: path) else { throw CommandError("\(path) cannot be read") }
+    do {
+      try self.init(reading: Array(data))
+    } catch {
+      throw CommandError("\(path): \(error)")
+    }
+  }
+}

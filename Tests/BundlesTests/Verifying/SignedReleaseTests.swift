@@ -1,0 +1,299 @@
+import Foundation
+import HTTPTransport
+import PageTesting
+import Signing
+import Testing
+
+@testable import Bundles
+
+/// What a hostile server, or whoever is between it and the host, tries: the attacks that The Update Framework names, and
+/// those on what PageKit adds.
+struct SignedReleaseTests {
+  private static let scripts = ["a": "var a = 1"]
+
+  /// Expects that the host refuses what the server has now with this error, and goes on with the release before.
+  private static func refuses(
+    _ error: TrustError, _ site: SignedSource, sourceLocation: SourceLocation = #_sourceLocation
+  ) async throws {
+    let host = try site.host()
+    let found = await #expect(throws: SourceError.self, sourceLocation: sourceLocation) {
+      try await host.verifier.verified()
+    }
+    guard case .untrusted(_, let reason) = found else {
+      Issue.record("\(found.map { "\($0)" } ?? "nothing")", sourceLocation: sourceLocation)
+      return
+    }
+    #expect(reason == error, sourceLocation: sourceLocation)
+    let report = await host.preload()
+    #expect(!report.failures.isEmpty, sourceLocation: sourceLocation)
+  }
+
+  @Test("a signed release is preloaded, and opens also without the server")
+  func signedRelease() async throws {
+    try await SignedSource.running { site in
+      try site.publish(Self.scripts)
+      let report = try await site.host().preload()
+      #expect(report.failures.isEmpty && report.activated, "\(report.failures)")
+      site.origin.always("/manifest.json", .status(503))
+      #expect(try await site.host().text("a") == "var a = 1")
+    }
+  }
+
+  @Test("arbitrary installation: a manifest that nobody has signed")
+  func unsigned() async throws {
+    try await SignedSource.running { site in
+      try site.publish(Self.scripts)
+      site.origin.always("/manifest.json.sig", .status(404))
+      try await Self.refuses(.unsigned(.manifest), site)
+      await #expect(throws: BundleError.self) { try await site.host().open("a") }
+    }
+  }
+
+  @Test("arbitrary installation: a manifest that another key has signed", arguments: [[0, 1, 2], [4]])
+  func wrongKey(_ signers: [Int]) async throws {
+    try await SignedSource.running { site in
+      try site.publish(Self.scripts, by: signers)
+      try await Self.refuses(.wronglySigned(.manifest, valid: 0, threshold: 1), site)
+    }
+  }
+
+  @Test("arbitrary installation: no manifest at all, and a bundle that none lists")
+  func unlisted() async throws {
+    try await SignedSource.running { site in
+      site.serve("a", "var hostile")
+      await #expect(throws: BundleError.self) { try await site.host().open("a") }
+      try site.publish(Self.scripts)
+      site.serve("b", "var hostile")
+      let error = await #expect(throws: BundleError.self) { try await site.host().open("b") }
+      #expect("\(error.map { "\($0)" } ?? "")".contains("no signed manifest lists it"))
+      #expect(site.origin.requestCount(path: "/b/b.js") == 0)
+    }
+  }
+
+  @Test("arbitrary installation: what was stored before the host had keys")
+  func storedBefore() async throws {
+    try await SignedSource.running { site in
+      try site.publish(["a": "var hostile"], by: [])
+      #expect(try await site.host(requiringSignatures: false).preload().activated)
+      site.origin.always("/manifest.json", .status(503))
+      await #expect(throws: BundleError.self) { try await site.host().open("a") }
+      site.origin.always("/manifest.json", .normal)
+      try site.publish(Self.scripts, sequence: 2)
+      #expect(try await site.host().text("a") == "var a = 1")
+    }
+  }
+
+  @Test("the release that was stored before the host had keys is taken over once its signatures were checked")
+  func storedBeforeAndSigned() async throws {
+    try await SignedSource.running { site in
+      try site.publish(Self.scripts)
+      #expect(try await site.host(requiringSignatures: false).preload().activated)
+      #expect(try await site.host().preload().failures.isEmpty)
+      #expect(site.origin.requestCount(path: "/b/a.js") == 1)
+      site.origin.always("/manifest.json", .status(503))
+      #expect(try await site.host().text("a") == "var a = 1")
+    }
+  }
+
+  @Test("rollback: a release with a lower sequence")
+  func rollback() async throws {
+    try await SignedSource.running { site in
+      try site.publish(["a": "var a = 2"], sequence: 2)
+      #expect(try await site.host().preload().activated)
+      try site.publish(Self.scripts, sequence: 1)
+      try await Self.refuses(.rollback(known: 2, found: 1), site)
+      #expect(try await site.host().text("a") == "var a = 2")
+    }
+  }
+
+  @Test("rollback: an older signature for the newer manifest")
+  func replayedSignature() async throws {
+    try await SignedSource.running { site in
+      try site.publish(Self.scripts, sequence: 1)
+      let old = try site.manifest(Self.scripts, sequence: 1)
+      try site.publish(old)
+      let bytes = Array(try JSONEncoder().encode(try site.manifest(Self.scripts, sequence: 2)))
+      site.origin.serve("/manifest.json", bytes)
+      try await Self.refuses(.wronglySigned(.manifest, valid: 0, threshold: 1), site)
+    }
+  }
+
+  @Test("indefinite freeze: the same release for longer than it was signed for, also by a 304")
+  func expired() async throws {
+    try await SignedSource.running { site in
+      try site.publish(Self.scripts)
+      #expect(try await site.host().preload().activated)
+      let end = SignedTime(seconds: site.now + 86_400)
+      site.advance(by: 86_400)
+      try await Self.refuses(.expired(at: end), site)
+      #expect(site.origin.requests.last { $0.path == "/manifest.json" }?.headers[.ifNoneMatch] != nil)
+      // What is installed goes on, as without a server.
+      #expect(try await site.host().text("a") == "var a = 1")
+    }
+  }
+
+  @Test("indefinite freeze: a release that was signed longer ago than the host allows")
+  func frozen() async throws {
+    try await SignedSource.running(freshFor: .seconds(3600)) { site in
+      try site.publish(Self.scripts)
+      let signed = SignedTime(seconds: site.now)
+      #expect(try await site.host().preload().activated)
+      site.advance(by: 3600)
+      try await Self.refuses(.frozen(signed: signed, oldest: signed), site)
+      try site.publish(Self.scripts)
+      #expect(try await site.host().preload().failures.isEmpty)
+    }
+  }
+
+  @Test("fast forward: a stolen key signs the largest sequence, and the next root gives the key up")
+  func fastForward() async throws {
+    try await SignedSource.running { site in
+      try site.publish(["a": "var hostile"], sequence: .max)
+      #expect(try await site.host().preload().activated)
+      try site.publish(site.nextRoot(release: 4), by: [0, 1])
+      try site.publish(Self.scripts, sequence: 2, by: [4])
+      #expect(try await site.host().preload().activated)
+      #expect(try await site.host().text("a") == "var a = 1")
+    }
+  }
+
+  @Test("mix and match: the bundle of another release")
+  func mixAndMatch() async throws {
+    try await SignedSource.running { site in
+      try site.publish(["a": "var a = 1", "b": "var b = 1"])
+      site.serve("b", "var b = 2")
+      let host = try site.host()
+      let report = await host.preload()
+      #expect(!report.activated)
+      #expect(report.failures.map(\.name) == ["b"])
+    }
+  }
+
+  @Test("mix and match: two releases with one sequence")
+  func ambiguous() async throws {
+    try await SignedSource.running { site in
+      try site.publish(Self.scripts)
+      #expect(try await site.host().preload().activated)
+      try site.publish(["a": "var a = 2"])
+      try await Self.refuses(.ambiguous(sequence: 1), site)
+    }
+  }
+
+  @Test("endless data: more bytes than the manifest says")
+  func endlessData() async throws {
+    try await SignedSource.running { site in
+      try site.publish(Self.scripts)
+      site.serve("a", String(repeating: "var a = 1\n", count: 100_000))
+      let report = try await site.host().preload()
+      #expect(report.failures.count == 1)
+      await #expect(throws: BundleError.self) { try await site.host().open("a") }
+    }
+  }
+
+  @Test("endless data: signatures and roots that are too long", arguments: ["/manifest.json.sig", "/2.root.json"])
+  func endlessSignatures(_ path: String) async throws {
+    try await SignedSource.running { site in
+      try site.publish(Self.scripts)
+      site.origin.serve(path, Array(repeating: 0x20, count: 1 << 20))
+      let error = await #expect(throws: SourceError.self) { try await site.host().verifier.verified() }
+      #expect("\(error.map { "\($0)" } ?? "")".contains("65536"))
+    }
+  }
+
+  @Test("wrong software: entries whose bytes the signature does not bind")
+  func unbound() async throws {
+    try await SignedSource.running { site in
+      var manifest = try site.manifest(Self.scripts, sequence: 1)
+      manifest.bundles[0].sha256 = nil
+      try site.publish(manifest)
+      try await Self.refuses(.unbound(entry: "\"a\"", count: 1), site)
+    }
+  }
+
+  @Test("downgrade: a manifest in another program's form")
+  func dialect() async throws {
+    try await SignedSource.running { site in
+      let md5 = try ContentDigests(of: Array("var a = 1".utf8)).md5
+      try site.publish(Array(#"[{"path": "b/a.js", "md5": "\#(md5)"}]"#.utf8))
+      try await Self.refuses(.foreign(dialect: "weexbox"), site)
+    }
+  }
+
+  @Test("downgrade: a manifest without an end")
+  func unlimited() async throws {
+    try await SignedSource.running { site in
+      var manifest = try site.manifest(Self.scripts, sequence: 1)
+      manifest.additional["expires"] = nil
+      try site.publish(manifest)
+      try await Self.refuses(.unlimited, site)
+    }
+  }
+
+  @Test("key compromise: the next root takes the release key away")
+  func revokedKey() async throws {
+    try await SignedSource.running { site in
+      try site.publish(Self.scripts)
+      try site.publish(site.nextRoot(release: 4), by: [0, 1])
+      try await Self.refuses(.wronglySigned(.manifest, valid: 0, threshold: 1), site)
+      // The root stays, also if the server no longer shows it.
+      site.origin.always("/2.root.json", .status(404))
+      try await Self.refuses(.wronglySigned(.manifest, valid: 0, threshold: 1), site)
+    }
+  }
+
+  @Test(
+    "key compromise: a root that too few keys have signed",
+    arguments: [([0], 1), ([3, 4], 0), ([0, 3, 4], 1)])
+  func forgedRoot(_ signers: [Int], _ valid: Int) async throws {
+    try await SignedSource.running { site in
+      try site.publish(Self.scripts, by: [4])
+      try site.publish(site.nextRoot(release: 4), by: signers)
+      try await Self.refuses(.wronglySigned(.root, valid: valid, threshold: 2), site)
+    }
+  }
+
+  @Test("an expired root trusts nothing")
+  func expiredRoot() async throws {
+    try await SignedSource.running { site in
+      try site.publish(Self.scripts, by: [4])
+      try site.publish(site.nextRoot(release: 4, expires: site.now), by: [0, 2])
+      try await Self.refuses(.expiredRoot(version: 2, at: SignedTime(seconds: site.now)), site)
+    }
+  }
+
+  @Test("a root of another version under the next one's name")
+  func wrongRootVersion() async throws {
+    try await SignedSource.running { site in
+      try site.publish(Self.scripts)
+      site.origin.serve("/2.root.json", try site.root.encoded())
+      try await Self.refuses(.wrongRootVersion(expected: 2, found: 1), site)
+    }
+  }
+
+  @Test("a manifest that is signed anew brings no bytes again")
+  func signedAnew() async throws {
+    try await SignedSource.running { site in
+      try site.publish(Self.scripts)
+      #expect(try await site.host().preload().activated)
+      site.advance(by: 80_000)
+      try site.publish(Self.scripts)
+      site.advance(by: 80_000)
+      #expect(try await site.host().preload().failures.isEmpty)
+      #expect(site.origin.requestCount(path: "/b/a.js") == 1)
+    }
+  }
+
+  @Test("a bundle that the newest signed manifest lists no more is kept for pages that ask for it without confirmation")
+  func removedBundle() async throws {
+    try await SignedSource.running { site in
+      try site.publish(["a": "var a = 1", "b": "var b = 1"])
+      #expect(try await site.host().preload().activated)
+      try site.publish(Self.scripts, sequence: 2)
+      let host = try site.host()
+      #expect(await host.preload().activated)
+      #expect(try await host.open("b").source == .kept)
+      await #expect(throws: BundleError.self) { try await host.open("b", .networkOnly) }
+      #expect(site.origin.requestCount(path: "/b/b.js") == 1)
+    }
+  }
+}
