@@ -1,7 +1,7 @@
 import Foundation
 import HTTPTransport
 
-/// Reading and writing of the small JSON files that are signed, or are signatures.
+/// Writes the small JSON files that are signed, or are signatures.
 enum SignedJSON {
   /// Text for people: sorted, one member on a line.
   static func encode(_ value: some Encodable) throws -> [UInt8] {

@@ -127,23 +127,11 @@ package struct ManifestFetcher: Sendable {
   private func named(_ answer: Answer) async throws -> Answer {
     guard case .manifest(var manifest, let bytes, let bundles, let validators) = answer,
       let file = manifest.dialect.nameFile, let url = source.resolving(file),
-      let content = try await within(Self.namePatience, { await nameFile(at: url) }) ?? nil,
+      let content = try await within(
+        Self.namePatience, { try? await smallFile(at: url, limit: Self.nameLimit) }) ?? nil,
       manifest.takeName(from: content)
     else { return answer }
     return .manifest(manifest, bytes: bytes, bundles: bundles, validators)
-  }
-
-  private func nameFile(at url: PageURL) async -> [UInt8]? {
-    if let path = url.filePath {
-      guard let file = FileHandle(forReadingAtPath: path) else { return nil }
-      defer { try? file.close() }
-      return (try? file.read(upToCount: Int(Self.nameLimit))).map { Array($0) }
-    }
-    let fields: HTTPFields = [.cacheControl: "no-cache"]
-    guard let response = try? await client.send(.get, url, fields: fields, bodyLimit: Self.nameLimit),
-      response.head.status == .ok
-    else { return nil }
-    return try? await response.body.collect(upTo: Self.nameLimit)
   }
 
   /// Fetches a small file beside the manifest, past all caches.

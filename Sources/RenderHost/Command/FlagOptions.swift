@@ -59,6 +59,8 @@ struct ServingFlags: FlagOptions {
   @Option(.bundles) var bundles: String?
   @Option(.manifest) var manifest: String?
   @Option(.follow) var follow: String?
+  @Option(.root) var root: String?
+  @Option(.freshFor) var freshFor: String?
   @Option(.store) var store: String?
   @Option(.listen) var listen: String?
   @Option(.adminListen) var adminListen: String?

@@ -9,6 +9,8 @@ extension SettingKey {
   static let bundles = Self("bundles")
   static let manifest = Self("manifest")
   static let follow = Self("follow")
+  static let root = Self("root")
+  static let freshFor = Self("fresh-for")
   static let store = Self("store")
   static let workers = Self("workers")
   static let pageTime = Self("page-time")
@@ -63,6 +65,19 @@ extension Settings {
       $1.follow = try $0.duration(atLeast: .seconds(1))
     } show: {
       SettingText.text($0.follow)
+    },
+    Setting(
+      .root, help: "The root whose keys must have signed the other server's manifest.",
+      discussion: "Nothing is stored, served or run that they have not signed.", valueName: "file"
+    ) {
+      $1.root = try $0.path()
+    } show: {
+      $0.root
+    },
+    Setting(.freshFor, help: "The longest time since that manifest was signed, such as 7d.", valueName: "seconds") {
+      $1.freshFor = try $0.duration(atLeast: .seconds(1))
+    } show: {
+      $0.freshFor.map { SettingText.text($0) }
     },
     Setting(
       .store, help: "The folder of the store.", discussion: "Default: $XDG_DATA_HOME/pagekit.", valueName: "dir"

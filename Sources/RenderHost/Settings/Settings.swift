@@ -14,6 +14,10 @@ package struct Settings: Sendable {
   package var manifest: PageURL?
   /// The interval of polling the upstream.
   package var follow: Duration = .seconds(60)
+  /// The file of the root whose keys must have signed the upstream's manifests; `nil` if no signatures are asked for.
+  package var root: String?
+  /// The longest time since the upstream's manifest was signed; `nil` if only the end counts that it gives itself.
+  package var freshFor: Duration?
   package var store: StoreDirectory = .standard()
 
   /// The number of processes that run pages; by default one for each core.

@@ -10,6 +10,12 @@ package enum SettingsCheck {
     if settings.bundles != nil, settings.manifest != nil {
       throw SettingsError.combination("--bundles and --manifest exclude each other: serve a folder, or follow a server")
     }
+    if settings.root != nil, settings.manifest == nil {
+      throw SettingsError.combination("--root needs --manifest: the files of a folder are not signed")
+    }
+    if settings.freshFor != nil, settings.root == nil {
+      throw SettingsError.combination("--fresh-for needs --root")
+    }
     if settings.bundles == nil, settings.manifest == nil, settings.gateway.address == nil {
       throw SettingsError.combination(
         "there is nothing to serve: give --bundles DIR, --manifest URL, or --gateway HOST:PORT with --origin URL")
@@ -27,6 +33,7 @@ package enum SettingsCheck {
   package static func problems(of settings: Settings) -> [String] {
     var problems = [ListenerPlan(settings.server).refusal].compactMap(\.self)
     if let bundles = settings.bundles, !isFolder(bundles) { problems.append("--bundles: \(bundles) is not a folder") }
+    do { _ = try settings.trust() } catch { problems.append("\(error)") }
     for (key, files) in [(SettingKey.framework, settings.frameworks), (.prelude, settings.preludes)] {
       for (name, file) in files.sorted(by: { $0.key < $1.key }) {
         do { _ = try FrameworkFiles.read(name, file, of: key) } catch { problems.append("\(error)") }

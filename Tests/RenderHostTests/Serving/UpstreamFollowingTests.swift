@@ -2,9 +2,11 @@ import CCrypto
 import Foundation
 import PageKit
 import PageTesting
+import Signing
 import Testing
 
 @testable import RenderHost
+@testable import ServerKit
 
 @Suite(.timeLimit(.minutes(2)))
 struct UpstreamFollowingTests {
@@ -103,6 +105,69 @@ struct UpstreamFollowingTests {
         #expect(try await host.manifest().release == "r1")
       }
     }
+  }
+
+  @Test("a host with a root serves nothing that its keys have not signed")
+  func signatures() async throws {
+    let (key, other) = (try SigningKey(), try SigningKey())
+    let root = TrustRoot(
+      version: 1, expires: SignedTime(seconds: Int64(Date().timeIntervalSince1970) + 3600),
+      roles: [.root: ([key.verificationKey], 1), .release: ([key.verificationKey], 1)])
+    try Data(try root.encoded()).write(to: URL(fileURLWithPath: directory.file("1.root.json")))
+    try await FaultOrigin.running { origin in
+      let url = try #require(PageURL(origin.url(for: "/manifest.json")))
+      try Self.publish(origin, "// one", sequence: 1, signedBy: key)
+      try await ServingFixture.running(
+        directory,
+        {
+          $0.manifest = url
+          $0.follow = .milliseconds(50)
+          $0.root = directory.file("1.root.json")
+        }
+      ) { host in
+        #expect(try await host.get("/bundles/home.js").text == "// one")
+        try Self.publish(origin, "// hostile", sequence: 2, signedBy: other)
+        try await host.wait { $0.problem?.contains("valid signatures of 0 trusted keys, 1 are needed") == true }
+        #expect(try await host.get("/bundles/home.js").text == "// one")
+        try Self.publish(origin, "// two", sequence: 3, signedBy: key)
+        try await host.waitForRelease("home.js", "// two")
+      }
+    }
+  }
+
+  /// Serves a signed release of one bundle.
+  private static func publish(
+    _ origin: FaultOrigin, _ text: String, sequence: Int64, signedBy key: SigningKey
+  ) throws {
+    let digests = try ContentDigests(of: Array(text.utf8))
+    var manifest = Manifest(
+      release: "r\(sequence)", sequence: sequence, base: "cdn/\(sequence)/",
+      bundles: [
+        .init(name: "home", path: "home.js", size: digests.size, md5: digests.md5, sha256: digests.sha256)
+      ])
+    let now = Int64(Date().timeIntervalSince1970)
+    manifest.setTimes(signed: SignedTime(seconds: now), expires: SignedTime(seconds: now + 3600))
+    let bytes = Array(try JSONEncoder().encode(manifest))
+    var signatures = try SignatureFile(of: bytes, as: .manifest)
+    signatures.add(
+      .init(keyID: key.verificationKey.id, bytes: try key.signature(over: SignedKind.manifest.message(bytes))))
+    origin.serve("/cdn/\(sequence)/home.js", Array(text.utf8))
+    origin.serve("/manifest.json.sig", try signatures.encoded())
+    origin.serve("/manifest.json", bytes, etag: "\"\(sequence)\"")
+  }
+
+  @Test(
+    "a root that cannot be used is reported at the start",
+    arguments: [("absent.json", "cannot be read"), ("text.json", "the root cannot be read: it is not JSON")])
+  func unusableRoot(_ name: String, _ reason: String) throws {
+    try Data("text".utf8).write(to: URL(fileURLWithPath: directory.file("text.json")))
+    var settings = Settings()
+    settings.manifest = PageURL("https://pages.example.com/manifest.json")
+    settings.root = directory.file(name)
+    #expect(SettingsCheck.problems(of: settings).contains { $0.hasPrefix("--root:") && $0.contains(reason) })
+    settings.manifest = nil
+    settings.bundles = directory.file("bundles")
+    #expect(throws: SettingsError.self) { try SettingsCheck.combinations(settings) }
   }
 
   @Test("an incomplete release is not served")
