@@ -160,7 +160,11 @@ enum StoredFields {
     var kept = HopByHopFields.removed(from: restricted(fields, policy: policy), except: policy.targets)
     // RFC 9110 §6.6.1: the time of arrival replaces an absent Date.
     if !kept.contains(.date) { kept[.date] = received.description }
-    return kept
+    // They stay in memory for long: without room for more, which is half of what growing fields take.
+    var exact = HTTPFields()
+    exact.reserveCapacity(kept.count)
+    for field in kept { exact.append(field) }
+    return exact
   }
 
   /// The fields without those that no-cache or private names: these must not be reused without validation, and are not

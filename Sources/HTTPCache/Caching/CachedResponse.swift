@@ -45,11 +45,12 @@ public final class CachedResponse: Sendable {
   /// Metadata that the app's storage hook attached.
   public var userInfo: [String: String] { entry.head.userInfo }
 
-  /// The bytes it takes in memory.
+  /// The bytes it takes in memory, about: the texts, and what the allocator gives for each of them, for the objects and
+  /// for their places in the tables.
   var cost: Int {
-    let fields = entry.head.fields.reduce(0) { $0 + $1.name.rawName.utf8.count + $1.value.utf8.count + 64 }
+    let fields = entry.head.fields.reduce(0) { $0 + $1.name.rawName.utf8.count + $1.value.utf8.count + 112 }
     let words = entry.head.userInfo.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count + 64 }
-    return (bytes?.count ?? 0) + fields + words + entry.key.name.utf8.count + 512
+    return (bytes?.count ?? 0) + fields + words + entry.key.name.utf8.count + 1024
   }
 }
 

@@ -98,7 +98,7 @@ struct ResponseCacheMemoryTests {
   @Test func manyVariantsOfOneKeyNeverPushOutTheNewest() {
     let tier = MemoryTier(capacity: 10_000)
     for id in 1...20 as ClosedRange<Int64> {
-      #expect(tier.insert(MemoryTierFixture.response(id, CacheKey(named: "a"), count: 1_800)))
+      #expect(tier.insert(MemoryTierFixture.response(id, CacheKey(named: "a"), count: 1_000)))
       #expect(tier.variants(for: CacheKey(named: "a")).last?.entry.id == id)
       #expect(tier.usage.bytes <= 10_000)
     }
