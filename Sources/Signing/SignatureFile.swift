@@ -31,7 +31,7 @@ package struct SignatureFile: Hashable, Sendable {
     signatures = []
   }
 
-  /// What stands behind the name of the signed file.
+  /// The suffix that is added to the signed file's name.
   package static let suffix = ".sig"
   /// The size of a file in bytes; a longer one is refused.
   package static let byteLimit: Int64 = 64 << 10
@@ -51,15 +51,10 @@ package struct SignatureFile: Hashable, Sendable {
   /// - Throws: ``TrustError/unreadable(_:reason:)``.
   package init(reading bytes: [UInt8]) throws {
     func refusal(_ reason: String) -> TrustError { .unreadable("the signature file", reason: reason) }
-    guard Int64(bytes.count) <= Self.byteLimit else { throw refusal("it has more than \(Self.byteLimit) bytes") }
-    let file: File
-    do {
-      file = try JSONValue(reading: bytes, limits: .standard).decoded()
-    } catch let error as JSONError {
-      throw refusal("it is not JSON: \(error)")
-    } catch {
-      throw refusal("it must have \"type\", \"sha256\", and \"signatures\" that are objects with \"keyid\" and \"sig\"")
-    }
+    let file = try SignedJSON.decode(
+      bytes, as: File.self, of: "the signature file", limit: Self.byteLimit,
+      shape:
+        "it must have \"type\", \"sha256\", and \"signatures\" that are objects with \"keyid\" and \"sig\"")
     guard let kind = SignedKind(rawValue: file.type) else {
       throw refusal("its type \(file.type.quotedForMessage) is unknown")
     }

@@ -1,8 +1,29 @@
 import Foundation
 import HTTPTransport
 
-/// Writes the small JSON files that are signed, or are signatures.
+/// Reads and writes the small JSON files that are signed, or are signatures.
 enum SignedJSON {
+  /// - Parameters:
+  ///   - subject: the file in messages, such as `the root`.
+  ///   - limit: the largest size in bytes.
+  ///   - shape: a clause that says what the file must have.
+  /// - Throws: ``TrustError/unreadable(_:reason:)``.
+  static func decode<Value: Decodable>(
+    _ bytes: [UInt8], as type: Value.Type, of subject: String, limit: Int64, shape: String
+  ) throws -> Value {
+    func refusal(_ reason: String) -> TrustError { .unreadable(subject, reason: reason) }
+    guard Int64(bytes.count) <= limit else { throw refusal("it has more than \(limit) bytes") }
+    do {
+      return try JSONValue(reading: bytes, limits: .standard).decoded()
+    } catch let error as JSONError {
+      throw refusal("it is not JSON: \(error)")
+    } catch DecodingError.dataCorrupted(let context) {
+      throw refusal(context.debugDescription)
+    } catch {
+      throw refusal(shape)
+    }
+  }
+
   /// Text for people: sorted, one member on a line.
   static func encode(_ value: some Encodable) throws -> [UInt8] {
     let encoder = JSONEncoder()
@@ -17,6 +38,14 @@ package struct SignedTime: Hashable, Comparable, Sendable, Codable, CustomString
   package let seconds: Int64
 
   package init(seconds: Int64) { self.seconds = seconds }
+
+  /// The present time.
+  package static var now: SignedTime { SignedTime(seconds: Int64(Date().timeIntervalSince1970)) }
+
+  /// - Parameter duration: its whole seconds count; negative for an earlier time.
+  package func advanced(by duration: Duration) -> SignedTime {
+    SignedTime(seconds: seconds + duration.components.seconds)
+  }
 
   /// Returns `nil` for any other text.
   package init?(_ text: String) {

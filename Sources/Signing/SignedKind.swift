@@ -1,4 +1,5 @@
-/// What is signed. A signature is over the kind and the bytes, so that one kind is never taken for another.
+/// The kind of a signed file. Signatures cover the kind and the bytes, so that a file of one kind is never accepted as
+/// another.
 package enum SignedKind: String, Hashable, Sendable, CaseIterable {
   case manifest = "application/vnd.pagekit.manifest+json"
   case root = "application/vnd.pagekit.root+json"

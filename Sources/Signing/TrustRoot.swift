@@ -13,7 +13,7 @@ import HTTPTransport
 /// `root` role says, of the old root and of the new one. That is how keys change, and how a lost one is survived where
 /// the threshold is lower than the number of keys. The rules are those of The Update Framework 1.0.34 §5.3.
 package struct TrustRoot: Hashable, Sendable {
-  /// What a key may sign.
+  /// A key's right to sign one kind of file.
   package enum Role: String, Hashable, Sendable, CaseIterable {
     /// The next root.
     case root
@@ -67,17 +67,9 @@ package struct TrustRoot: Hashable, Sendable {
   /// - Throws: ``TrustError/unreadable(_:reason:)``.
   package init(reading bytes: [UInt8]) throws {
     func refusal(_ reason: String) -> TrustError { .unreadable("the root", reason: reason) }
-    guard Int64(bytes.count) <= Self.byteLimit else { throw refusal("it has more than \(Self.byteLimit) bytes") }
-    let file: File
-    do {
-      file = try JSONValue(reading: bytes, limits: .standard).decoded()
-    } catch let error as JSONError {
-      throw refusal("it is not JSON: \(error)")
-    } catch DecodingError.dataCorrupted(let context) {
-      throw refusal(context.debugDescription)
-    } catch {
-      throw refusal("it must have \"kind\", \"version\", \"expires\", \"keys\" and \"roles\"")
-    }
+    let file = try SignedJSON.decode(
+      bytes, as: File.self, of: "the root", limit: Self.byteLimit,
+      shape: "it must have \"kind\", \"version\", \"expires\", \"keys\" and \"roles\"")
     guard file.kind == "root" else { throw refusal("its kind is \(file.kind.quotedForMessage), not \"root\"") }
     guard file.keys.count <= Self.keyLimit else {
       throw refusal("it has \(file.keys.count) keys, more than \(Self.keyLimit)")
@@ -103,7 +95,7 @@ package struct TrustRoot: Hashable, Sendable {
     if let fault { throw refusal(fault) }
   }
 
-  /// What is wrong with the root, as the second part of a sentence; `nil` if nothing is.
+  /// The fault of the root, as a clause; `nil` for a root that can be used.
   package var fault: String? {
     if version < 1 { return "its version is \(version), the first one is 1" }
     for role in Role.allCases {

@@ -39,3 +39,19 @@ struct ManifestReader {
     }
   }
 }
+
+extension ManifestReader {
+  /// How the server is asked.
+  struct Options: ParsableArguments {
+    @Option(
+      name: .long, help: ArgumentHelp("A header field, sent to this origin only. Repeatable.", valueName: "field"))
+    var header: [String] = []
+
+    @Option(
+      name: .long, help: ArgumentHelp("PEM file of the certificate authorities to trust.", valueName: "file"),
+      completion: .file())
+    var caFile: String?
+
+    var reader: ManifestReader { ManifestReader(header: header, caFile: caFile) }
+  }
+}

@@ -47,7 +47,7 @@ package protocol BundleStoring: Sendable {
   /// `true` if only releases whose signatures were checked are seen, and no bundle outside of them.
   var requiresSignatures: Bool { get }
 
-  /// The newest root of a source, and the sequence of its newest trusted manifest.
+  /// Returns the root and the sequence that were trusted last for a source.
   func trustRecord(of source: PageURL) async throws -> TrustRecord
 
   func setTrustRecord(_ record: TrustRecord, of source: PageURL) async throws
@@ -169,7 +169,7 @@ package struct SignedSpan: Hashable, Sendable {
   package init(signed: SignedTime?, expires: SignedTime) { (self.signed, self.expires) = (signed, expires) }
 }
 
-/// What a host knows of a source's signatures from before.
+/// The root and the sequence that a host trusted last for a source.
 package struct TrustRecord: Hashable, Sendable {
   /// The bytes of the newest root; `nil` for the host's own.
   package var root: [UInt8]?

@@ -54,7 +54,7 @@ package struct ManifestTrust: Sendable {
   package func check(_ span: SignedSpan, at now: SignedTime) throws {
     guard now < span.expires else { throw TrustError.expired(at: span.expires) }
     guard let freshFor else { return }
-    let oldest = SignedTime(seconds: now.seconds - freshFor.components.seconds)
+    let oldest = now.advanced(by: .zero - freshFor)
     guard let signed = span.signed, signed > oldest else {
       throw TrustError.frozen(signed: span.signed, oldest: oldest)
     }

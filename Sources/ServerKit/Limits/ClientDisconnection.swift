@@ -9,7 +9,10 @@ package final class ClientDisconnection: Sendable {
     var running: [Int: RunningTask] = [:]
   }
 
-  /// A task that a body runs in.
+  /// A task that runs a body.
+  ///
+  /// `@unchecked Sendable`: of a task that is not the current one only `cancel()` is used, which all threads may call,
+  /// and only while the body runs.
   private struct RunningTask: @unchecked Sendable {
     let task: UnsafeCurrentTask
   }

@@ -109,7 +109,7 @@ struct DoctorCommand: AsyncParsableCommand {
     }
   }
 
-  /// What it means that no signatures are asked for.
+  /// The check of a source for which no root is given.
   private static let unsigned = Check(
     name: "signed", ok: nil,
     detail:
@@ -154,7 +154,7 @@ struct DoctorCommand: AsyncParsableCommand {
       let newest = try await files.newestRoot(from: try RootFile(root).root)
       let span = try ManifestTrust(root: newest, freshFor: source.freshFor?.duration).check(
         manifest, bytes, try await files.signatures(), after: nil,
-        at: SignedTime(seconds: Int64(Date().timeIntervalSince1970)))
+        at: .now)
       return Check(name: "signed", ok: true, detail: "by the keys of root \(newest.version), until \(span.expires)")
     } catch {
       return Check(name: "signed", ok: false, detail: "\(error)")

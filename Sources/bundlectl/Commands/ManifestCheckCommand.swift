@@ -12,13 +12,7 @@ struct ManifestCheckCommand: AsyncParsableCommand {
     completion: .file(extensions: ["json"]))
   var manifest = "manifest.json"
 
-  @Option(name: .long, help: ArgumentHelp("A header field, sent to this origin only. Repeatable.", valueName: "field"))
-  var header: [String] = []
-
-  @Option(
-    name: .long, help: ArgumentHelp("PEM file of the certificate authorities to trust.", valueName: "file"),
-    completion: .file())
-  var caFile: String?
+  @OptionGroup var access: ManifestReader.Options
 
   @Flag(name: .long, help: "Print one JSON object.")
   var json = false
@@ -27,7 +21,7 @@ struct ManifestCheckCommand: AsyncParsableCommand {
     let url = try PageURL(manifestArgument: manifest)
     var output = Output(manifest: url.readable)
     do {
-      let read = try await ManifestReader(header: header, caFile: caFile).read(url)
+      let read = try await access.reader.read(url)
       output.release = read.release
       output.sequence = read.sequence
       output.bundles = read.bundles.count

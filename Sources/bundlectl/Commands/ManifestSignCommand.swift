@@ -41,8 +41,8 @@ struct ManifestSignCommand: AsyncParsableCommand {
       throw CommandError("\(manifest): \(error)")
     }
     if let expiresIn {
-      let now = SignedTime(seconds: Int64(Date().timeIntervalSince1970))
-      read.setTimes(signed: now, expires: SignedTime(seconds: now.seconds + expiresIn.duration.components.seconds))
+      let now = SignedTime.now
+      read.setTimes(signed: now, expires: now.advanced(by: expiresIn.duration))
       bytes = try read.fileBytes()
       try OutputFile.write(Data(bytes), to: manifest)
     }

@@ -27,13 +27,7 @@ struct ManifestVerifyCommand: AsyncParsableCommand {
     help: ArgumentHelp("The longest time since the manifest was signed, such as 7d.", valueName: "time"))
   var freshFor: TimeArgument?
 
-  @Option(name: .long, help: ArgumentHelp("A header field, sent to this origin only. Repeatable.", valueName: "field"))
-  var header: [String] = []
-
-  @Option(
-    name: .long, help: ArgumentHelp("PEM file of the certificate authorities to trust.", valueName: "file"),
-    completion: .file())
-  var caFile: String?
+  @OptionGroup var access: ManifestReader.Options
 
   @Flag(name: .long, help: "Print one JSON object.")
   var json = false
@@ -52,7 +46,7 @@ struct ManifestVerifyCommand: AsyncParsableCommand {
   func run() async throws {
     var root = try RootFile(root).root
     let url = try PageURL(manifestArgument: manifest)
-    let reader = ManifestReader(header: header, caFile: caFile)
+    let reader = access.reader
     var output = Output(manifest: url.readable)
     do {
       let bytes = try await reader.bytes(of: url)
@@ -65,7 +59,7 @@ struct ManifestVerifyCommand: AsyncParsableCommand {
       output.signedBy =
         signatures?.signers(of: bytes, among: root.keys(of: .release)).map(\.id.hex).sorted() ?? []
       try ManifestTrust(root: root, freshFor: freshFor?.duration).check(
-        read, bytes, signatures, after: nil, at: SignedTime(seconds: Int64(Date().timeIntervalSince1970)))
+        read, bytes, signatures, after: nil, at: .now)
       output.valid = true
     } catch {
       output.fault = "\(error)"

@@ -35,7 +35,7 @@ struct RootCommand: AsyncParsableCommand {
     }
 
     var expires: SignedTime {
-      SignedTime(seconds: Int64(Date().timeIntervalSince1970) + expiresIn.duration.components.seconds)
+      SignedTime.now.advanced(by: expiresIn.duration)
     }
   }
 
@@ -185,7 +185,7 @@ struct RootCommand: AsyncParsableCommand {
         }
       }
       do {
-        try root.checkExpiry(at: SignedTime(seconds: Int64(Date().timeIntervalSince1970)))
+        try root.checkExpiry(at: .now)
       } catch {
         throw CommandError("\(last): \(error)")
       }
