@@ -38,6 +38,8 @@ public struct HostConfiguration: Sendable {
   public var memoryCapacity = 16 << 20
   /// The time for which replaced releases are kept besides the previous one, for processes that still read them.
   package var releaseGrace: Duration = .zero
+  /// Whether a source's signatures and roots are kept, for hosts that get its releases from this one.
+  package var keepsSignatures = false
   /// The bytes that are kept of releases, of bundles in no manifest and of responses.
   public var quotas = StoreQuotas()
   /// Lets a host use a store that exists and cannot be written: it reads what is stored, asks the network and keeps

@@ -73,8 +73,8 @@ public final class PageHost: Sendable {
     let verifier = configuration.manifest.map { [store] manifest in
       LaunchVerifier(
         source: manifest, store: store, client: client, decoding: decoder, verification: configuration.verification,
-        limits: configuration.manifestLimits, trust: configuration.trust, retry: configuration.retry,
-        logger: configuration.logger)
+        limits: configuration.manifestLimits, trust: configuration.trust,
+        keepsSignatures: configuration.keepsSignatures, retry: configuration.retry, logger: configuration.logger)
     }
     self.verifier = verifier
     downloader = BundleDownloader(

@@ -12,6 +12,8 @@ package enum TrustError: Error, Hashable, CustomStringConvertible {
   case unsigned(SignedKind)
   /// Fewer keys have signed than must.
   case wronglySigned(SignedKind, valid: Int, threshold: Int)
+  /// The signature file says that it is of other bytes.
+  case otherBytes(SignedKind)
   /// A root's time is over.
   case expiredRoot(version: Int64, at: SignedTime)
   /// A root is not the next one.
@@ -37,6 +39,7 @@ package enum TrustError: Error, Hashable, CustomStringConvertible {
     case .unsigned(let kind): return "the \(kind.noun) is not signed: there is no signature file of it"
     case .wronglySigned(let kind, let valid, let threshold):
       return "the \(kind.noun) has valid signatures of \(valid) trusted keys, \(threshold) are needed"
+    case .otherBytes(let kind): return "the signature file beside the \(kind.noun) is of other bytes"
     case .expiredRoot(let version, let time):
       return "the root, version \(version), has expired at \(time): its keys have to sign the next one"
     case .wrongRootVersion(let expected, let found):

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTransport
+import Signing
 
 /// Makes a manifest from the files in a folder.
 package struct ManifestBuilder: Sendable {
@@ -50,7 +51,8 @@ package struct ManifestBuilder: Sendable {
     return try ContentDigests(of: bytes)
   }
 
-  /// The paths of all files below the folder, sorted, without hidden files.
+  /// The paths of all files below the folder, sorted, without hidden files and without what is published beside a
+  /// manifest: its signatures and the roots.
   ///
   /// - Throws: ``FolderError`` for a file that cannot be published, so that no release silently lacks it.
   private func paths() throws -> [String] {
@@ -70,7 +72,9 @@ package struct ManifestBuilder: Sendable {
       case S_IFDIR:
         try walk(child, excluding: excluded, &found)
       case S_IFREG:
-        if URL(fileURLWithPath: "\(folder)/\(child)").standardizedFileURL.path != excluded { found.append(child) }
+        let file = URL(fileURLWithPath: "\(folder)/\(child)").standardizedFileURL.path
+        let isBeside = path.isEmpty && PublishedRoot.isFile(named: name)
+        if file != excluded, file != excluded.map({ $0 + SignatureFile.suffix }), !isBeside { found.append(child) }
       case S_IFLNK:
         throw FolderError("\(folder)/\(child) is a symbolic link: a release is made of files")
       default:

@@ -53,7 +53,10 @@ extension BundleStore {
           if let quota = quotas.releases { try evict(&kept, over: quota, db, &report, &reserved) }
           report.kept += kept.map { .init(name: $0.name, reason: $0.retention.description, bytes: $0.bytes) }
           try db.execute(
-            sql: "DELETE FROM source WHERE NOT EXISTS (SELECT 1 FROM \"release\" WHERE source = source.id)")
+            sql: """
+              DELETE FROM source WHERE root IS NULL AND trustedSequence IS NULL
+                AND NOT EXISTS (SELECT 1 FROM "release" WHERE source = source.id)
+              """)
           try collectUnlisted(quota: quotas.unlisted, db, &report)
           unnamed = try Self.deleteUnnamedBlobs(db)
           return dryRun ? .rollback : .commit

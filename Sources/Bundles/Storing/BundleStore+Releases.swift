@@ -88,13 +88,13 @@ extension BundleStore {
 
   package func register(
     _ manifest: Manifest, bytes: [UInt8], bundles: [PageBundle], for source: PageURL, validators: Validators,
-    signed: SignedSpan?
+    signatures: ManifestSignatures?
   ) async throws -> StoredRelease {
     var digester = try Digester.sha256()
     digester.update(bytes)
     let digest = try digester.finish()
     if let known = try await self.source(source)?.latest, known.digest == digest,
-      signed == nil || known.signed == signed
+      try await isKnown(signatures, of: known)
     {
       if known.validators != validators { try await setValidators(validators, of: known) }
       let isNamed = manifest.release == known.name || manifest.release == Manifest.unnamed
@@ -105,7 +105,7 @@ extension BundleStore {
       var superseded: [ReleaseLeases.Reservation] = []
       do {
         let release = try writer.write { db in
-          try Self.register(manifest, bytes, digest, bundles, source, validators, signed, now(), db) { releases in
+          try Self.register(manifest, bytes, digest, bundles, source, validators, signatures, now(), db) { releases in
             superseded.append(try removeUnlessLeased(releases, db))
           }
         }
@@ -116,6 +116,12 @@ extension BundleStore {
         throw error
       }
     }
+  }
+
+  private func isKnown(_ signatures: ManifestSignatures?, of release: StoredRelease) async throws -> Bool {
+    guard let signatures else { return true }
+    let known = try await self.signatures(of: release)
+    return release.signed == signatures.checked && known == signatures.file
   }
 
   /// Removes releases from the database. Those that an open page uses stay for the collector, marked as replaced.
@@ -170,7 +176,8 @@ extension BundleStore {
   /// - Parameter remove: removes the releases that the new one replaces.
   private static func register(
     _ manifest: Manifest, _ bytes: [UInt8], _ digest: SHA256Digest, _ bundles: [PageBundle], _ source: PageURL,
-    _ validators: Validators, _ signed: SignedSpan?, _ now: Double, _ db: Database, remove: ([Int64]) throws -> Void
+    _ validators: Validators, _ signatures: ManifestSignatures?, _ now: Double, _ db: Database,
+    remove: ([Int64]) throws -> Void
   ) throws -> StoredRelease {
     try db.execute(
       sql: "INSERT OR IGNORE INTO source (url, usedAt) VALUES (?, ?)", arguments: [source.text, now])
@@ -217,14 +224,16 @@ extension BundleStore {
     try db.execute(
       sql: "UPDATE \"release\" SET etag = ?, lastModified = ? WHERE id = ?",
       arguments: [validators.etag, validators.lastModified, id])
-    if let signed {
+    if let signatures {
       try db.execute(
-        sql: "UPDATE \"release\" SET signedAt = ?, expiresAt = ? WHERE id = ?",
-        arguments: [signed.signed?.seconds, signed.expires.seconds, id])
+        sql: "UPDATE \"release\" SET signatures = ?, signedAt = ?, expiresAt = ? WHERE id = ?",
+        arguments: [
+          Data(signatures.file), signatures.checked?.signed?.seconds, signatures.checked?.expires.seconds, id,
+        ])
     }
     return StoredRelease(
       id: id, source: source, name: manifest.release, sequence: manifest.sequence, digest: digest,
-      validators: validators, signed: signed)
+      validators: validators, signed: signatures?.checked)
   }
 
   /// Makes bundles the entries of a source's newest release. What its predecessor has too stays; the rest of the
@@ -325,6 +334,44 @@ extension BundleStore {
       try db.execute(
         sql: "UPDATE source SET root = ?, trustedSequence = ? WHERE url = ?",
         arguments: [record.root.map { Data($0) }, record.sequence, source.text])
+    }
+  }
+
+  package func signatures(of release: StoredRelease) async throws -> [UInt8]? {
+    try await read { db in
+      try db.firstRow("SELECT signatures FROM \"release\" WHERE id = ? AND signatures IS NOT NULL", [release.id]) {
+        Array(try $0.decode(Data.self, atIndex: 0))
+      }
+    }
+  }
+
+  package func roots(of source: PageURL) async throws -> [PublishedRoot] {
+    try await read { db in
+      try db.rows(
+        """
+        SELECT version, bytes, signatures FROM root
+        WHERE source = (SELECT id FROM source WHERE url = ?) ORDER BY version
+        """, [source.text]
+      ) { row in
+        let (bytes, signatures): (Data, Data?) = (try row.value("bytes"), try row.value("signatures"))
+        return PublishedRoot(
+          version: try row.value("version"), bytes: Array(bytes), signatures: signatures.map { Array($0) })
+      }
+    }
+  }
+
+  package func add(_ roots: [PublishedRoot], of source: PageURL) async throws {
+    try await write { [now] db in
+      try db.execute(
+        sql: "INSERT OR IGNORE INTO source (url, usedAt) VALUES (?, ?)", arguments: [source.text, now()])
+      for root in roots {
+        try db.execute(
+          sql: """
+            INSERT OR REPLACE INTO root (source, version, bytes, signatures)
+            SELECT id, ?, ?, ? FROM source WHERE url = ?
+            """,
+          arguments: [root.version, Data(root.bytes), root.signatures.map { Data($0) }, source.text])
+      }
     }
   }
 

@@ -38,10 +38,10 @@ package protocol BundleStoring: Sendable {
   ///
   /// Registering the same manifest bytes again returns the same release.
   ///
-  /// - Parameter signed: the times of a manifest whose signatures were checked; `nil` for any other.
+  /// - Parameter signatures: `nil` for a manifest without.
   func register(
     _ manifest: Manifest, bytes: [UInt8], bundles: [PageBundle], for source: PageURL, validators: Validators,
-    signed: SignedSpan?
+    signatures: ManifestSignatures?
   ) async throws -> StoredRelease
 
   /// `true` if only releases whose signatures were checked are seen, and no bundle outside of them.
@@ -51,6 +51,15 @@ package protocol BundleStoring: Sendable {
   func trustRecord(of source: PageURL) async throws -> TrustRecord
 
   func setTrustRecord(_ record: TrustRecord, of source: PageURL) async throws
+
+  /// Returns the bytes of the signature file of a release's manifest; `nil` if it has none.
+  func signatures(of release: StoredRelease) async throws -> [UInt8]?
+
+  /// Returns the roots that were published beside a source's manifests, oldest first. They are not trusted for that.
+  func roots(of source: PageURL) async throws -> [PublishedRoot]
+
+  /// Adds roots to those of a source.
+  func add(_ roots: [PublishedRoot], of source: PageURL) async throws
 
   /// Stores the validators of a release's manifest.
   func setValidators(_ validators: Validators, of release: StoredRelease) async throws
@@ -156,7 +165,7 @@ extension BundleStoring {
     _ manifest: Manifest, bytes: [UInt8], bundles: [PageBundle], for source: PageURL, validators: Validators
   ) async throws -> StoredRelease {
     try await register(
-      manifest, bytes: bytes, bundles: bundles, for: source, validators: validators, signed: nil)
+      manifest, bytes: bytes, bundles: bundles, for: source, validators: validators, signatures: nil)
   }
 }
 
@@ -167,6 +176,16 @@ package struct SignedSpan: Hashable, Sendable {
   package let expires: SignedTime
 
   package init(signed: SignedTime?, expires: SignedTime) { (self.signed, self.expires) = (signed, expires) }
+}
+
+/// The signatures of a manifest.
+package struct ManifestSignatures: Hashable, Sendable {
+  /// The bytes of its signature file.
+  package let file: [UInt8]
+  /// The times that it is signed for; `nil` if nobody has checked the signatures.
+  package let checked: SignedSpan?
+
+  package init(file: [UInt8], checked: SignedSpan?) { (self.file, self.checked) = (file, checked) }
 }
 
 /// The root and the sequence that a host trusted last for a source.

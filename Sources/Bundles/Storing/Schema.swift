@@ -6,7 +6,7 @@ import HTTPTransport
 /// The tables of `store.sqlite`, and the migrations from older versions.
 enum Schema {
   /// The version in `PRAGMA user_version`, which is informative: the migrations decide, and each version adds one.
-  static let version = 4
+  static let version = 5
 
   /// The last release of an entry that no newer release has dropped.
   static let endless = Int64.max
@@ -17,13 +17,14 @@ enum Schema {
     "source": ["id", "url", "current", "previous", "heldSince", "usedAt", "root", "trustedSequence"],
     "release": [
       "id", "source", "name", "sequence", "manifest", "digest", "etag", "lastModified", "registeredAt", "activatedAt",
-      "checked", "signedAt", "expiresAt",
+      "checked", "signedAt", "expiresAt", "signatures",
     ],
     "listed": [
       "source", "first", "last", "position", "kind", "name", "url", "size", "md5", "sha256", "preload", "prefetch",
       "blob", "isOptional",
     ],
     "unlisted": ["url", "blob", "storedAt", "usedAt"],
+    "root": ["source", "version", "bytes", "signatures"],
   ]
 
   /// The tables, columns and migrations of a database.
@@ -177,6 +178,19 @@ enum Schema {
           ALTER TABLE source ADD COLUMN trustedSequence INTEGER;
           ALTER TABLE "release" ADD COLUMN signedAt INTEGER;
           ALTER TABLE "release" ADD COLUMN expiresAt INTEGER;
+          """)
+    }
+    migrator.registerMigration("5: signatures and roots to pass on") { db in
+      try db.execute(
+        sql: """
+          ALTER TABLE "release" ADD COLUMN signatures BLOB;
+          CREATE TABLE root (
+            source INTEGER NOT NULL REFERENCES source(id) ON DELETE CASCADE,
+            version INTEGER NOT NULL,
+            bytes BLOB NOT NULL,
+            signatures BLOB,
+            PRIMARY KEY (source, version)
+          ) WITHOUT ROWID;
           """)
     }
     return migrator

@@ -2,6 +2,7 @@ import Foundation
 import HTTPCaching
 import HTTPTransport
 import Logging
+import Signing
 
 /// The frequency of requests for the server's MD5s.
 public enum Verification: Hashable, Sendable {
@@ -34,11 +35,7 @@ package actor LaunchVerifier {
   package nonisolated let source: PageURL
   package nonisolated let verification: Verification
 
-  private let store: any BundleStoring
-  private let fetcher: ManifestFetcher
-  /// `nil` if no signatures are asked for.
-  private let signatures: SignatureVerifier?
-  private let logger: Logger
+  private let check: ManifestCheck
   private let now: @Sendable () -> ContinuousClock.Instant
 
   private var last: (verified: Verified, at: ContinuousClock.Instant)?
@@ -52,13 +49,14 @@ package actor LaunchVerifier {
 
   /// - Parameters:
   ///   - trust: the keys whose signatures are asked for; `nil` for none.
+  ///   - keepsSignatures: `true` to keep the source's signatures and roots for hosts that get its releases from this one.
   ///   - sleep: waits between attempts.
   ///   - now: a monotonic clock.
   ///   - date: the time of day, which decides what has expired.
   package init(
     source: PageURL, store: any BundleStoring, client: OriginClient, decoding: any ContentDecoding,
     verification: Verification = .perLaunch, limits: ManifestLimits = .standard, trust: ReleaseTrust? = nil,
-    retry: RetryPolicy = .standard,
+    keepsSignatures: Bool = false, retry: RetryPolicy = .standard,
     sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) },
     logger: Logger = Logger(label: "pagekit.verify"),
     now: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
@@ -66,13 +64,15 @@ package actor LaunchVerifier {
   ) {
     self.source = source
     self.verification = verification
-    self.store = store
-    self.logger = logger
     self.now = now
     let fetcher = ManifestFetcher(
       source: source, client: client, decoding: decoding, limits: limits, retry: retry, sleep: sleep)
-    self.fetcher = fetcher
-    signatures = trust.map { SignatureVerifier($0, fetcher: fetcher, store: store, now: date) }
+    check = ManifestCheck(
+      store: store, fetcher: fetcher,
+      signatures: trust.map { SignatureVerifier($0, fetcher: fetcher, store: store, now: date) },
+      keeper: keepsSignatures
+        ? SignatureKeeper(firstRoot: trust?.root.version ?? 1, fetcher: fetcher, store: store) : nil,
+      logger: logger)
   }
 
   /// Begins a new launch: the next request goes to the server again.
@@ -113,7 +113,7 @@ package actor LaunchVerifier {
   @discardableResult
   package func refresh() async throws -> Verified {
     do {
-      let verified = try await Self.ask(store: store, fetcher: fetcher, signatures, conditionally: true, logger: logger)
+      let verified = try await check.ask(conditionally: true)
       relaunch()
       last = (verified, now())
       return verified
@@ -141,9 +141,13 @@ package actor LaunchVerifier {
   private func ask(conditionally: Bool) async throws -> Verified {
     if conditionally, let underway { return try await underway.valueForWaiter() }
     // Unstructured on purpose: all callers share it, and it must not end when the first of them is cancelled.
-    let task = Task { [launch] in
-      let result = await Self.answer(
-        store: store, fetcher: fetcher, signatures, conditionally: conditionally, logger: logger)
+    let task = Task { [launch, check] in
+      let result: Result<Verified, any Error>
+      do {
+        result = .success(try await check.ask(conditionally: conditionally))
+      } catch {
+        result = .failure(error)
+      }
       if launch == self.launch { record(result) }
       return try result.get()
     }
@@ -166,40 +170,5 @@ package actor LaunchVerifier {
     // No request was sent, so that no pause is due.
     if case SourceError.unreachable(_, is OfflineError) = error { return }
     lastFailure = (error, now())
-  }
-
-  private static func answer(
-    store: any BundleStoring, fetcher: ManifestFetcher, _ signatures: SignatureVerifier?, conditionally: Bool,
-    logger: Logger
-  ) async -> Result<Verified, any Error> {
-    do {
-      return .success(
-        try await ask(store: store, fetcher: fetcher, signatures, conditionally: conditionally, logger: logger))
-    } catch {
-      return .failure(error)
-    }
-  }
-
-  private static func ask(
-    store: any BundleStoring, fetcher: ManifestFetcher, _ signatures: SignatureVerifier?, conditionally: Bool,
-    logger: Logger
-  ) async throws -> Verified {
-    let known = try await store.source(fetcher.source)?.latest
-    let validators = conditionally ? known?.validators ?? Validators() : Validators()
-    switch try await fetcher.fetch(validators: validators) {
-    case .unchanged(let validators):
-      guard let known else { throw SourceError.notStored(fetcher.source) }
-      try signatures?.check(unchanged: known)
-      if validators != known.validators { try await store.setValidators(validators, of: known) }
-      logger.debug("the manifest is unchanged", metadata: ["source": "\(fetcher.source)", "release": "\(known.name)"])
-      return Verified(release: known, isUnchanged: true)
-    case .manifest(let manifest, let bytes, let bundles, let validators):
-      let signed = try await signatures?.verify(manifest, bytes, known: known)
-      let release = try await store.register(
-        manifest, bytes: bytes, bundles: bundles, for: fetcher.source, validators: validators, signed: signed)
-      logger.debug(
-        "the server has a manifest", metadata: ["source": "\(fetcher.source)", "release": "\(release.name)"])
-      return Verified(release: release, isUnchanged: release == known)
-    }
   }
 }

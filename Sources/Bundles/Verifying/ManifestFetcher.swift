@@ -134,6 +134,14 @@ package struct ManifestFetcher: Sendable {
     return .manifest(manifest, bytes: bytes, bundles: bundles, validators)
   }
 
+  /// The files beside the manifest that say whether it is trusted.
+  var signedFiles: SignedFiles {
+    SignedFiles(of: source) { try await smallFile(at: $0, limit: $1) }
+  }
+
+  /// Waits before the server is asked once more about the same.
+  func pause(_ duration: Duration) async throws { try await sleep(duration) }
+
   /// Fetches a small file beside the manifest, past all caches.
   ///
   /// - Returns: `nil` if there is none.

@@ -15,34 +15,85 @@ package struct SignedFiles: Sendable {
   /// - Parameter source: the manifest's URL.
   package init(of source: PageURL, reading read: @escaping Reading) { (self.source, self.read) = (source, read) }
 
-  /// The manifest's signatures; `nil` if it has none.
+  /// The bytes of the manifest's signature file; `nil` if there is none.
+  ///
+  /// - Throws: what reading throws.
+  func signatures() async throws -> [UInt8]? { try await signatures(of: source) }
+
+  /// The manifest's signatures; `nil` if there is no file of them.
   ///
   /// - Throws: ``TrustError``, what reading throws.
-  package func signatures() async throws -> SignatureFile? { try await signatures(of: source) }
+  package func signatureFile() async throws -> SignatureFile? {
+    try await signatures().map { try SignatureFile(reading: $0) }
+  }
 
-  private func signatures(of url: PageURL) async throws -> SignatureFile? {
-    guard let file = url.appendingToPath(SignatureFile.suffix),
-      let bytes = try await read(file, SignatureFile.byteLimit)
+  private func signatures(of url: PageURL) async throws -> [UInt8]? {
+    guard let file = url.appendingToPath(SignatureFile.suffix) else { return nil }
+    return try await read(file, SignatureFile.byteLimit)
+  }
+
+  /// The root of a version, as it is published; `nil` if there is none.
+  ///
+  /// - Throws: what reading throws.
+  package func root(_ version: Int64) async throws -> PublishedRoot? {
+    guard let url = source.resolving(PublishedRoot.name(of: version)),
+      let bytes = try await read(url, TrustRoot.byteLimit)
     else { return nil }
-    return try SignatureFile(reading: bytes)
+    return PublishedRoot(version: version, bytes: bytes, signatures: try await signatures(of: url))
   }
 
   /// Follows the roots from one that is trusted to the newest.
   ///
-  /// - Parameter trusted: gets each root that was found, with its bytes and the one before it, once it is trusted.
+  /// - Parameter trusted: gets each root that was found, as it is published, and the one before it, once it is trusted.
   /// - Throws: ``TrustError``, what reading and `trusted` throw.
   package func newestRoot(
-    from root: TrustRoot, _ trusted: (TrustRoot, [UInt8], TrustRoot) async throws -> Void = { _, _, _ in }
+    from root: TrustRoot, _ trusted: (TrustRoot, PublishedRoot, TrustRoot) async throws -> Void = { _, _, _ in }
   ) async throws -> TrustRoot {
     var root = root
     for _ in 0..<Self.rootLimit {
-      guard let url = source.resolving("\(root.version + 1).root.json"),
-        let bytes = try await read(url, TrustRoot.byteLimit)
-      else { break }
-      let next = try root.successor(bytes, try await signatures(of: url))
-      try await trusted(next, bytes, root)
+      guard let published = try await self.root(root.version + 1) else { break }
+      let next = try root.successor(published.bytes, try published.signatures.map { try SignatureFile(reading: $0) })
+      try await trusted(next, published, root)
       root = next
     }
     return root
+  }
+
+  /// Reads the roots from one version on, without a check by whom they are signed.
+  ///
+  /// - Parameter first: the version of the first one; those before `certain` may be missing.
+  package func roots(from first: Int64, certain: Int64) async throws -> [PublishedRoot] {
+    var roots: [PublishedRoot] = []
+    for version in first..<first + Int64(Self.rootLimit) {
+      // A web server may answer with a page of its own for a file that it does not have.
+      if let root = try await root(version), (try? TrustRoot(reading: root.bytes))?.version == version {
+        roots.append(root)
+      } else if version >= certain {
+        break
+      }
+    }
+    return roots
+  }
+}
+
+/// A root and its signatures, as they are published beside a manifest.
+package struct PublishedRoot: Hashable, Sendable {
+  package let version: Int64
+  package let bytes: [UInt8]
+  /// The bytes of its signature file; `nil` if there is none.
+  package let signatures: [UInt8]?
+
+  package init(version: Int64, bytes: [UInt8], signatures: [UInt8]?) {
+    (self.version, self.bytes, self.signatures) = (version, bytes, signatures)
+  }
+
+  /// The name of its file.
+  package static func name(of version: Int64) -> String { "\(version).root.json" }
+
+  /// Returns `true` for the name of a root's file or of its signatures.
+  static func isFile(named name: String) -> Bool {
+    let name = name.hasSuffix(SignatureFile.suffix) ? name.dropLast(SignatureFile.suffix.count) : name[...]
+    guard let version = Int64(name.prefix { $0 != "." }) else { return false }
+    return name == Self.name(of: version)
   }
 }

@@ -25,8 +25,7 @@ struct PageParts: Sendable {
       try AccessPolicy(allowed: settings.allowedOrigins, manifest: settings.manifest, folders: folders),
       record: record)
     var configuration = HostConfiguration(manifest: try Serving.source(settings), store: settings.store)
-    configuration.trust = try settings.trust()
-    configuration.releaseGrace = ReleaseFeed.grace
+    try Serving.configure(&configuration, settings)
     // A daemon that publishes must write: it fails at its start rather than at its first release.
     configuration.allowsReadOnlyStore = false
     configuration.logger = logger

@@ -32,7 +32,16 @@ struct Serving: Sendable {
     }
   }
 
-  /// - Parameter host: has ``source(_:)`` as its manifest, and ``ReleaseFeed/grace`` as its `releaseGrace`.
+  /// Configures a host whose releases are served.
+  ///
+  /// - Throws: ``SettingsError/combination(_:)`` if the file of ``Settings/root`` is no root.
+  static func configure(_ configuration: inout HostConfiguration, _ settings: Settings) throws {
+    configuration.trust = try settings.trust()
+    configuration.keepsSignatures = true
+    configuration.releaseGrace = ReleaseFeed.grace
+  }
+
+  /// - Parameter host: has ``source(_:)`` as its manifest, and a configuration of ``configure(_:_:)``.
   init(_ settings: Settings, host: PageHost, record: HostRecord = HostRecord(), logger: Logger) throws {
     let feed = ReleaseFeed()
     let representations = RepresentationStore(

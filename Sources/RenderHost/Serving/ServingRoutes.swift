@@ -23,6 +23,13 @@ struct ServingRoutes: Sendable {
     add("/checksums", to: router) { _, release in .init(content: release.checksums, modified: release.since) }
     add("/bundles/**", to: router) { path, release in try await bundle(at: path, of: release) }
     add("/blobs/:digest", to: router) { path, _ in try blob(path) }
+    for method in [HTTPRequest.Method.get, .head] {
+      // A signed manifest has paths of its own.
+      router.on("/**", method: method) { request, context in
+        guard feed.current?.signed != nil else { throw HTTPError(.notFound) }
+        return await answer(request.head, context.replay) { path, release in try await signed(path, of: release) }
+      }
+    }
   }
 
   /// The content that a route has found.
@@ -38,7 +45,9 @@ struct ServingRoutes: Sendable {
   private func add(_ path: RouterPath, to router: some RouterMethods<HostRequestContext>, lookup: @escaping Lookup) {
     for method in [HTTPRequest.Method.get, .head] {
       router.on(path, method: method) { request, context in
-        await answer(request.head, context.replay, lookup)
+        await answer(request.head, context.replay) { path, release in
+          try await lookup(String(path.drop { $0 != "/" }.dropFirst()), release)
+        }
       }
     }
     router.on(path, method: .options) { _, _ in ServedFields.preflight }
@@ -48,11 +57,10 @@ struct ServingRoutes: Sendable {
     do {
       let generation = feed.generation
       guard let release = feed.current else { throw ServedError.noRelease }
-      let path = (request.path ?? "/").prefix { $0 != "?" }
-      guard let name = URLPath.unescaped(path.dropFirst().drop { $0 != "/" }.dropFirst()) else {
+      guard let path = URLPath.unescaped((request.path ?? "/").prefix { $0 != "?" }.dropFirst()) else {
         throw ServedError(status: .badRequest, reason: "the path is not UTF-8")
       }
-      let found = try await lookup(name, release)
+      let found = try await lookup(path, release)
       let codings = AcceptedCodings(request.headerFields).ordered()
       guard let representation = try await representations.representation(of: found.content, in: codings) else {
         throw ServedError(
@@ -86,10 +94,9 @@ struct ServingRoutes: Sendable {
   // MARK: Lookups
 
   private func bundle(at path: String, of release: ServedRelease) async throws -> Found {
-    if let entry = release.entry(at: path) {
-      let content = ServedContent(
-        try await blob(of: entry, in: release.stored), of: entry.bundle, in: release.stored, path: path)
-      return Found(content: content, modified: entry.modified)
+    // The base of a signed manifest may be below this folder.
+    if let entry = release.entry(located: "bundles/\(path)") ?? release.entry(at: path) {
+      return try await found(entry, in: release)
     }
     if path.hasSuffix(".md5"), let entry = release.entry(at: String(path.dropLast(4))) {
       // The format of md5sum, so that md5sum can check it.
@@ -100,6 +107,21 @@ struct ServingRoutes: Sendable {
         modified: entry.modified)
     }
     throw ServedError.notFound("release \(release.name) has no bundle or file \(path.quotedForMessage)")
+  }
+
+  /// Returns what a signed manifest has at a path: an entry, or a file beside it.
+  private func signed(_ path: String, of release: ServedRelease) async throws -> Found {
+    if let content = release.signedFile(at: path) { return Found(content: content) }
+    guard let entry = release.entry(located: path) else {
+      throw ServedError.notFound("there is nothing at \("/\(path)".quotedForMessage)")
+    }
+    return try await found(entry, in: release)
+  }
+
+  private func found(_ entry: ServedEntry, in release: ServedRelease) async throws -> Found {
+    let content = ServedContent(
+      try await blob(of: entry, in: release.stored), of: entry.bundle, in: release.stored, path: entry.path)
+    return Found(content: content, modified: entry.modified)
   }
 
   /// Returns a bundle's bytes. An on-demand bundle is fetched at its first request.

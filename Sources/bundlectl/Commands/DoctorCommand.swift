@@ -153,8 +153,7 @@ struct DoctorCommand: AsyncParsableCommand {
       let files = ManifestReader(header: source.header, caFile: source.caFile).signedFiles(of: url)
       let newest = try await files.newestRoot(from: try RootFile(root).root)
       let span = try ManifestTrust(root: newest, freshFor: source.freshFor?.duration).check(
-        manifest, bytes, try await files.signatures(), after: nil,
-        at: .now)
+        manifest, bytes, try await files.signatureFile(), after: nil, at: .now)
       return Check(name: "signed", ok: true, detail: "by the keys of root \(newest.version), until \(span.expires)")
     } catch {
       return Check(name: "signed", ok: false, detail: "\(error)")

@@ -44,12 +44,15 @@ struct ManifestSignCommand: AsyncParsableCommand {
       let now = SignedTime.now
       read.setTimes(signed: now, expires: now.advanced(by: expiresIn.duration))
       bytes = try read.fileBytes()
-      try OutputFile.write(Data(bytes), to: manifest)
     }
     guard let expires = read.expires else {
       throw CommandError("\(manifest): \(TrustError.unlimited), with --expires-in")
     }
-    for key in try await signing.signers.sign(bytes, as: .manifest, at: manifest) {
+    // The signatures come first: nobody who fetches both meanwhile finds a new manifest without them, and where signing
+    // fails, the manifest stays as it was.
+    let signers = try await signing.signers.sign(bytes, as: .manifest, at: manifest)
+    if bytes != Array(data) { try OutputFile.write(Data(bytes), to: manifest) }
+    for key in signers {
       Terminal.output.line(
         "\(manifest)\(SignatureFile.suffix): release \(read.release), sequence \(read.sequence), signed by \(key.id), until \(expires)"
       )

@@ -55,7 +55,7 @@ struct ManifestVerifyCommand: AsyncParsableCommand {
       (output.signed, output.expires) = (read.signed?.description, read.expires?.description)
       let files = reader.signedFiles(of: url)
       root = try await files.newestRoot(from: root)
-      let signatures = try await files.signatures()
+      let signatures = try await files.signatureFile()
       output.signedBy =
         signatures?.signers(of: bytes, among: root.keys(of: .release)).map(\.id.hex).sorted() ?? []
       try ManifestTrust(root: root, freshFor: freshFor?.duration).check(

@@ -28,12 +28,18 @@ struct FullDisk: BundleStoring {
   }
   func register(
     _ manifest: Manifest, bytes: [UInt8], bundles: [PageBundle], for source: PageURL, validators: Validators,
-    signed: SignedSpan?
+    signatures: ManifestSignatures?
   ) async throws -> StoredRelease {
     try await store.register(
-      manifest, bytes: bytes, bundles: bundles, for: source, validators: validators, signed: signed)
+      manifest, bytes: bytes, bundles: bundles, for: source, validators: validators, signatures: signatures)
   }
   var requiresSignatures: Bool { store.requiresSignatures }
+
+  func signatures(of release: StoredRelease) async throws -> [UInt8]? { try await store.signatures(of: release) }
+
+  func roots(of source: PageURL) async throws -> [PublishedRoot] { try await store.roots(of: source) }
+
+  func add(_ roots: [PublishedRoot], of source: PageURL) async throws { try await store.add(roots, of: source) }
   func trustRecord(of source: PageURL) async throws -> TrustRecord { try await store.trustRecord(of: source) }
   func setTrustRecord(_ record: TrustRecord, of source: PageURL) async throws {
     try await store.setTrustRecord(record, of: source)

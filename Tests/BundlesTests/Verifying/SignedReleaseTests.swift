@@ -241,6 +241,42 @@ struct SignedReleaseTests {
     }
   }
 
+  @Test("key compromise: the next root takes the release key away while the manifest stays as it is")
+  func revokedKeyOfUnchangedManifest() async throws {
+    try await SignedSource.running { site in
+      try site.publish(Self.scripts)
+      #expect(try await site.host().preload().activated)
+      try site.publish(site.nextRoot(release: 4), by: [0, 1])
+      try await Self.refuses(.wronglySigned(.manifest, valid: 0, threshold: 1), site)
+      #expect(site.origin.requests.contains { $0.path == "/manifest.json" && $0.headers[.ifNoneMatch] != nil })
+      try site.publish(try site.manifest(Self.scripts, sequence: 1), by: [4])
+      #expect(try await site.host().preload().failures.isEmpty)
+    }
+  }
+
+  @Test("an unchanged manifest is checked with the signatures that are stored")
+  func unchangedManifest() async throws {
+    try await SignedSource.running { site in
+      try site.publish(Self.scripts)
+      #expect(try await site.host().preload().activated)
+      let asked = site.origin.requestCount(path: "/manifest.json.sig")
+      #expect(try await site.host().verifier.verified().isUnchanged)
+      #expect(site.origin.requestCount(path: "/manifest.json.sig") == asked)
+    }
+  }
+
+  @Test("a release that is being published is asked for again: its signatures may come a moment later")
+  func publishing() async throws {
+    try await SignedSource.running { site in
+      try site.publish(Self.scripts)
+      #expect(try await site.host().preload().activated)
+      try site.publish(["a": "var a = 2"], sequence: 2)
+      site.origin.script("/manifest.json.sig", [.status(404)])
+      #expect(try await site.host().preload().activated)
+      #expect(try await site.host().text("a") == "var a = 2")
+    }
+  }
+
   @Test(
     "key compromise: a root that too few keys have signed",
     arguments: [([0], 1), ([3, 4], 0), ([0, 3, 4], 1)])

@@ -21,6 +21,7 @@ final class SignedSource: Sendable {
   private let folder: TemporaryDirectory
   private let transport: CurlTransport
   private let seconds = Mutex<Int64>(1_800_000_000)
+  private let files = Mutex<[String: [UInt8]]>([:])
   let freshFor: Duration?
 
   private init(_ origin: FaultOrigin, freshFor: Duration?) throws {
@@ -79,13 +80,13 @@ final class SignedSource: Sendable {
   }
 
   func publish(_ bytes: [UInt8], by signers: [Int] = [3]) throws {
-    origin.serve("/manifest.json", bytes, etag: "\"\(try ContentDigests(of: bytes).md5)\"")
+    put("/manifest.json", bytes, etag: "\"\(try ContentDigests(of: bytes).md5)\"")
     try sign(bytes, as: .manifest, at: "/manifest.json", by: signers)
   }
 
   func publish(_ root: TrustRoot, by signers: [Int]) throws {
     let bytes = try root.encoded()
-    origin.serve("/\(root.version).root.json", bytes)
+    put("/\(root.version).root.json", bytes)
     try sign(bytes, as: .root, at: "/\(root.version).root.json", by: signers)
   }
 
@@ -95,8 +96,16 @@ final class SignedSource: Sendable {
       let key = keys[number]
       file.add(.init(keyID: key.verificationKey.id, bytes: try key.signature(over: kind.message(bytes))))
     }
-    origin.serve(path + SignatureFile.suffix, try file.encoded())
+    put(path + SignatureFile.suffix, try file.encoded())
   }
+
+  private func put(_ path: String, _ bytes: [UInt8], etag: String? = nil) {
+    origin.serve(path, bytes, etag: etag)
+    files.withLock { $0[path] = bytes }
+  }
+
+  /// The manifest, a root or signatures, as they were published last.
+  func served(_ path: String) -> [UInt8] { files.withLock { $0[path] ?? [] } }
 
   /// The next root, with another release key.
   func nextRoot(release: Int, expires: Int64 = 1_900_000_000) -> TrustRoot {
@@ -108,14 +117,17 @@ final class SignedSource: Sendable {
   // MARK: The host
 
   /// A launch of the host: what it has stored stays.
-  func host(requiringSignatures: Bool = true) throws -> Host {
+  ///
+  /// - Parameter keeping: `true` for one that others get its releases from.
+  func host(requiringSignatures: Bool = true, keeping: Bool = false) throws -> Host {
     let store = try BundleStore(
       at: StoreDirectory(folder.file("store")), requiresSignatures: requiringSignatures,
       now: { [self] in Double(now) })
     let client = OriginClient(transport)
     let verifier = LaunchVerifier(
       source: source, store: store, client: client, decoding: ContentDecoder(),
-      trust: requiringSignatures ? ReleaseTrust(root, freshFor: freshFor) : nil, retry: RetryPolicy(attempts: 1),
+      trust: requiringSignatures ? ReleaseTrust(root, freshFor: freshFor) : nil, keepsSignatures: keeping,
+      retry: RetryPolicy(attempts: 1), sleep: { _ in },
       date: { [self] in Date(timeIntervalSince1970: Double(now)) })
     let downloader = BundleDownloader(
       store: store,

@@ -58,8 +58,7 @@ struct ServingFixture: Sendable {
     var logger = Logger(label: "test")
     logger.logLevel = .error
     var configuration = HostConfiguration(manifest: try Serving.source(settings), store: settings.store)
-    configuration.trust = try settings.trust()
-    configuration.releaseGrace = ReleaseFeed.grace
+    try Serving.configure(&configuration, settings)
     configuration.logger = logger
     configuration.retry = RetryPolicy(attempts: 1)
     let record = HostRecord()

@@ -109,14 +109,11 @@ struct UpstreamFollowingTests {
 
   @Test("a host with a root serves nothing that its keys have not signed")
   func signatures() async throws {
-    let (key, other) = (try SigningKey(), try SigningKey())
-    let root = TrustRoot(
-      version: 1, expires: SignedTime(seconds: Int64(Date().timeIntervalSince1970) + 3600),
-      roles: [.root: ([key.verificationKey], 1), .release: ([key.verificationKey], 1)])
-    try Data(try root.encoded()).write(to: URL(fileURLWithPath: directory.file("1.root.json")))
+    let (upstream, other) = (try SignedUpstream(), try SignedUpstream())
+    try Data(try upstream.root.encoded()).write(to: URL(fileURLWithPath: directory.file("1.root.json")))
     try await FaultOrigin.running { origin in
       let url = try #require(PageURL(origin.url(for: "/manifest.json")))
-      try Self.publish(origin, "// one", sequence: 1, signedBy: key)
+      try upstream.publish("// one", sequence: 1, on: origin)
       try await ServingFixture.running(
         directory,
         {
@@ -126,34 +123,13 @@ struct UpstreamFollowingTests {
         }
       ) { host in
         #expect(try await host.get("/bundles/home.js").text == "// one")
-        try Self.publish(origin, "// hostile", sequence: 2, signedBy: other)
+        try other.publish("// hostile", sequence: 2, on: origin)
         try await host.wait { $0.problem?.contains("valid signatures of 0 trusted keys, 1 are needed") == true }
         #expect(try await host.get("/bundles/home.js").text == "// one")
-        try Self.publish(origin, "// two", sequence: 3, signedBy: key)
+        try upstream.publish("// two", sequence: 3, on: origin)
         try await host.waitForRelease("home.js", "// two")
       }
     }
-  }
-
-  /// Serves a signed release of one bundle.
-  private static func publish(
-    _ origin: FaultOrigin, _ text: String, sequence: Int64, signedBy key: SigningKey
-  ) throws {
-    let digests = try ContentDigests(of: Array(text.utf8))
-    var manifest = Manifest(
-      release: "r\(sequence)", sequence: sequence, base: "cdn/\(sequence)/",
-      bundles: [
-        .init(name: "home", path: "home.js", size: digests.size, md5: digests.md5, sha256: digests.sha256)
-      ])
-    let now = Int64(Date().timeIntervalSince1970)
-    manifest.setTimes(signed: SignedTime(seconds: now), expires: SignedTime(seconds: now + 3600))
-    let bytes = Array(try JSONEncoder().encode(manifest))
-    var signatures = try SignatureFile(of: bytes, as: .manifest)
-    signatures.add(
-      .init(keyID: key.verificationKey.id, bytes: try key.signature(over: SignedKind.manifest.message(bytes))))
-    origin.serve("/cdn/\(sequence)/home.js", Array(text.utf8))
-    origin.serve("/manifest.json.sig", try signatures.encoded())
-    origin.serve("/manifest.json", bytes, etag: "\"\(sequence)\"")
   }
 
   @Test(

@@ -77,11 +77,15 @@ struct ReleasePublisher: Sendable {
     options.isOffline = failure != nil
     let preloader = preloader.withoutPrefetching(options)
     let report = await preloader.start().report()
-    if let current = try await host.store.source(source)?.current, current.id != feed.current?.id {
-      feed.publish(try await snapshot(of: current))
-      record.metrics.releases.increment()
-      logger.info("a release is served", metadata: ["release": "\(current.name)", "id": "\(current.id)"])
-      await representations.sweep()
+    if let current = try await host.store.source(source)?.current {
+      if current.id != feed.current?.id {
+        feed.publish(try await snapshot(of: current))
+        record.metrics.releases.increment()
+        logger.info("a release is served", metadata: ["release": "\(current.name)", "id": "\(current.id)"])
+        await representations.sweep()
+      } else if try await signedContents(of: current) != feed.current?.signed {
+        feed.renew(try await snapshot(of: current))
+      }
     }
     if report.activated, !report.leftOut.isEmpty {
       logger.warning(
@@ -132,6 +136,15 @@ struct ReleasePublisher: Sendable {
     let manifest = try Manifest(
       reading: try await host.store.manifestBytes(of: release), limits: host.configuration.manifestLimits)
     return try ServedRelease(
-      release, manifest: manifest, contents: try await host.store.recordedContents(of: release), after: feed.current)
+      release, manifest: manifest, contents: try await host.store.recordedContents(of: release),
+      signed: try await signedContents(of: release), after: feed.current)
+  }
+
+  /// - Returns: `nil` if the release's manifest has no signatures.
+  private func signedContents(of release: StoredRelease) async throws -> SignedContents? {
+    guard let signatures = try await host.store.signatures(of: release) else { return nil }
+    return SignedContents(
+      manifest: try await host.store.manifestBytes(of: release), signatures: signatures,
+      roots: try await host.store.roots(of: source))
   }
 }

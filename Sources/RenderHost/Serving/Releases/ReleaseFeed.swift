@@ -60,6 +60,15 @@ package final class ReleaseFeed: Sendable {
     }
   }
 
+  /// Serves the current release with another manifest or other signatures. This is no event.
+  func renew(_ release: ServedRelease) {
+    change { state in
+      guard state.current?.id == release.id else { return }
+      publications.add(1, ordering: .acquiringAndReleasing)
+      state.current = release
+    }
+  }
+
   private func change(_ body: (inout State) -> Void) {
     state.withLock { body(&$0) }
     broadcast.send(())

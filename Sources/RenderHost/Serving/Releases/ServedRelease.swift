@@ -10,9 +10,15 @@ final class ServedRelease: Sendable {
   let entries: [ServedEntry]
   let manifest: ServedContent
   let checksums: ServedContent
+  /// The signed manifest that is passed on; `nil` if the served one is written here.
+  let signed: SignedContents?
   /// The time when this host switched to it.
   let since: HTTPDate
   private let byPath: [String: Int]
+  /// The indices of entries by the path that a signed manifest gives them.
+  private let byLocation: [String: Int]
+  /// The files beside a signed manifest, by path.
+  private let signedFiles: [String: ServedContent]
   private let byDigest: [SHA256Digest: Int]
   private let byURL: [PageURL: Int]
   /// The indices of bundles by name; files are not included.
@@ -28,25 +34,32 @@ final class ServedRelease: Sendable {
   /// - Parameters:
   ///   - manifest: the source's manifest.
   ///   - contents: in the manifest's order.
+  ///   - signed: the manifest's bytes and what is published beside it; `nil` to serve one that is written here.
   ///   - former: the previous release, for the dates of unchanged contents.
   init(
-    _ stored: StoredRelease, manifest source: Manifest, contents: [StoredBundle], after former: ServedRelease?
+    _ stored: StoredRelease, manifest source: Manifest, contents: [StoredBundle], signed: SignedContents? = nil,
+    after former: ServedRelease?
   ) throws {
-    self.stored = stored
+    (self.stored, self.signed) = (stored, signed)
     let since = HTTPDate(secondsSinceEpoch: Int64(stored.activatedAt ?? 0))
     self.since = since
     let listed = source.bundles + source.files
     guard listed.count == contents.count else { throw StoreError.releaseGone(name: stored.name) }
+    let locations = try signed == nil ? [] : SignedContents.paths(of: source)
     var entries: [ServedEntry] = []
+    var byLocation: [String: Int] = [:]
     var checksums: [String: Checksum] = [:]
     var served = source
     (served.release, served.base, served.bundles, served.files) = (stored.name, Self.base, [], [])
-    for (var item, content) in zip(listed, contents) {
+    for (position, (var item, content)) in zip(listed, contents).enumerated() {
       let (bundle, blob) = (content.bundle, content.blob)
       // The source's bytes differ from its manifest: a host that follows this one could never fetch the whole release.
       if bundle.isOptional, blob == nil { continue }
       if let blob { (item.size, item.sha256) = (blob.size, blob.sha256) }
       let path = URLPath.unescaped(item.path) ?? item.path
+      if locations.indices.contains(position), let location = locations[position] {
+        byLocation[location] = entries.count
+      }
       entries.append(
         ServedEntry(
           bundle: bundle, path: path, blob: blob,
@@ -54,7 +67,10 @@ final class ServedRelease: Sendable {
       checksums[path] = Checksum(md5: bundle.md5, sha256: item.sha256, size: item.size)
       if bundle.kind == .bundle { served.bundles.append(item) } else { served.files.append(item) }
     }
-    manifest = try Self.json(served)
+    manifest =
+      try signed.map { try ServedContent(made: $0.manifest, mediaType: "application/json") } ?? Self.json(served)
+    signedFiles = try signed?.files() ?? [:]
+    self.byLocation = byLocation
     self.checksums = try Self.json(checksums)
     byPath = Dictionary(entries.indices.map { (entries[$0].path, $0) }, uniquingKeysWith: { first, _ in first })
     byDigest = Dictionary(
@@ -73,6 +89,12 @@ final class ServedRelease: Sendable {
   func entry(from url: PageURL) -> ServedEntry? { byURL[url].map { entries[$0] } }
 
   func entry(at path: String) -> ServedEntry? { byPath[path].map { entries[$0] } }
+
+  /// - Parameter location: a path on this host as a signed manifest has it, such as `v1/home.js`.
+  func entry(located location: String) -> ServedEntry? { byLocation[location].map { entries[$0] } }
+
+  /// A file beside a signed manifest, such as `manifest.json.sig` or `2.root.json`.
+  func signedFile(at path: String) -> ServedContent? { signedFiles[path] }
 
   func entry(of digest: SHA256Digest) -> ServedEntry? { byDigest[digest].map { entries[$0] } }
 

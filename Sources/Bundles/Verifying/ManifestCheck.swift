@@ -1,0 +1,77 @@
+import HTTPCaching
+import Logging
+import Signing
+
+/// One question to the server for its manifest, and what follows from the answer.
+struct ManifestCheck: Sendable {
+  let store: any BundleStoring
+  let fetcher: ManifestFetcher
+  /// `nil` if no signatures are asked for.
+  let signatures: SignatureVerifier?
+  /// `nil` if nobody gets the releases from this host.
+  let keeper: SignatureKeeper?
+  let logger: Logger
+
+  /// The wait until a manifest that does not fit its signatures is asked for again.
+  private static let publishingPause: Duration = .milliseconds(500)
+
+  /// Asks the server, and registers its manifest in the store.
+  ///
+  /// - Parameter conditionally: `false` to have the manifest sent even if it is unchanged.
+  /// - Throws: ``SourceError``, ``StoreError``, `CancellationError`.
+  func ask(conditionally: Bool) async throws -> Verified {
+    do {
+      return try await askOnce(conditionally: conditionally)
+    } catch SourceError.untrusted(_, let error) where error.mayBePublishing {
+      // The manifest and its signatures are two files: while a release is published, they may be of different ones.
+      try await fetcher.pause(Self.publishingPause)
+      return try await askOnce(conditionally: false)
+    }
+  }
+
+  private func askOnce(conditionally: Bool) async throws -> Verified {
+    let known = try await store.source(fetcher.source)?.latest
+    switch try await fetcher.fetch(validators: conditionally ? try await validators(of: known) : Validators()) {
+    case .unchanged(let validators):
+      guard let known else { throw SourceError.notStored(fetcher.source) }
+      try await signatures?.check(unchanged: known)
+      try await keeper?.keepRoots()
+      if validators != known.validators { try await store.setValidators(validators, of: known) }
+      logger.debug("the manifest is unchanged", metadata: ["source": "\(fetcher.source)", "release": "\(known.name)"])
+      return Verified(release: known, isUnchanged: true)
+    case .manifest(let manifest, let bytes, let bundles, let validators):
+      let signatures = try await signatures(of: manifest, bytes, known: known)
+      let release = try await store.register(
+        manifest, bytes: bytes, bundles: bundles, for: fetcher.source, validators: validators, signatures: signatures)
+      if signatures != nil { try await keeper?.keepRoots() }
+      logger.debug(
+        "the server has a manifest", metadata: ["source": "\(fetcher.source)", "release": "\(release.name)"])
+      return Verified(release: release, isUnchanged: release == known)
+    }
+  }
+
+  private func signatures(
+    of manifest: Manifest, _ bytes: [UInt8], known: StoredRelease?
+  ) async throws -> ManifestSignatures? {
+    guard let signatures else { return try await keeper?.signatures(of: manifest, bytes) }
+    return try await signatures.verify(manifest, bytes, known: known)
+  }
+
+  /// The validators with which the server may say that a release is unchanged.
+  private func validators(of known: StoredRelease?) async throws -> Validators {
+    guard let known else { return Validators() }
+    // Without its signatures an unchanged manifest could not be checked.
+    if signatures != nil, try await store.signatures(of: known) == nil { return Validators() }
+    return known.validators
+  }
+}
+
+extension TrustError {
+  /// `true` if the manifest and its signatures do not fit.
+  fileprivate var mayBePublishing: Bool {
+    switch self {
+    case .unsigned(.manifest), .wronglySigned(.manifest, _, _), .otherBytes(.manifest): true
+    default: false
+    }
+  }
+}

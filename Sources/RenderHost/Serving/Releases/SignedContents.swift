@@ -1,0 +1,37 @@
+import Bundles
+import HTTPTransport
+import Signing
+
+/// A signed manifest and the files beside it, as they came: other bytes than these would not be what was signed.
+struct SignedContents: Hashable, Sendable {
+  let manifest: [UInt8]
+  /// The bytes of the signature file.
+  let signatures: [UInt8]
+  let roots: [PublishedRoot]
+
+  /// The files by their paths, without the manifest.
+  func files() throws -> [String: ServedContent] {
+    func content(_ bytes: [UInt8]) throws -> ServedContent {
+      try ServedContent(made: bytes, mediaType: "application/json")
+    }
+    var files = ["manifest.json" + SignatureFile.suffix: try content(signatures)]
+    for root in roots {
+      let name = PublishedRoot.name(of: root.version)
+      files[name] = try content(root.bytes)
+      if let signatures = root.signatures { files[name + SignatureFile.suffix] = try content(signatures) }
+    }
+    return files
+  }
+
+  /// Where a host that has its manifest from here looks for each entry: the path on this host, unescaped; `nil` for
+  /// entries that are on another.
+  static func paths(of manifest: Manifest) throws -> [String?] {
+    // Any origin does: only references are resolved.
+    guard let url = PageURL("http://host.invalid/manifest.json") else { return [] }
+    let prefix = url.origin + "/"
+    return try manifest.located(at: url).map { entry in
+      let text = entry.url.text
+      return text.hasPrefix(prefix) ? URLPath.unescaped(text.dropFirst(prefix.count)) : nil
+    }
+  }
+}

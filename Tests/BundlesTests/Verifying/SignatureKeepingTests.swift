@@ -1,0 +1,101 @@
+import PageTesting
+import Signing
+import Testing
+
+@testable import Bundles
+
+/// What a host keeps for others that get its releases from it.
+struct SignatureKeepingTests {
+  private static let scripts = ["a": "var a = 1"]
+
+  @Test("signatures and all roots are kept as they came, with keys and without", arguments: [true, false])
+  func keeping(_ requiresSignatures: Bool) async throws {
+    try await SignedSource.running { site in
+      try site.publish(site.nextRoot(release: 4), by: [0, 1])
+      try site.publish(Self.scripts, by: [4])
+      let host = try site.host(requiringSignatures: requiresSignatures, keeping: true)
+      let release = try await host.verifier.verified().release
+      #expect(try await host.store.signatures(of: release) == site.served("/manifest.json.sig"))
+      #expect(
+        try await host.store.roots(of: site.source) == [
+          PublishedRoot(
+            version: 2, bytes: site.served("/2.root.json"), signatures: site.served("/2.root.json.sig"))
+        ])
+      #expect((release.signed != nil) == requiresSignatures)
+    }
+  }
+
+  @Test("a root that comes while the manifest stays as it is is kept too, and no root is fetched twice")
+  func laterRoot() async throws {
+    try await SignedSource.running { site in
+      try site.publish(Self.scripts)
+      #expect(try await site.host(requiringSignatures: false, keeping: true).preload().activated)
+      try site.publish(site.nextRoot(release: 3), by: [0, 1])
+      for _ in 0..<2 {
+        let host = try site.host(requiringSignatures: false, keeping: true)
+        #expect(try await host.verifier.verified().isUnchanged)
+        #expect(try await host.store.roots(of: site.source).map(\.version) == [2])
+      }
+      // Asked for by the first host, which did not find it, and by the second.
+      #expect(site.origin.requestCount(path: "/2.root.json") == 2)
+    }
+  }
+
+  @Test("a page that a web server has for every path is no root, and no signature")
+  func pageForEveryPath() async throws {
+    try await SignedSource.running { site in
+      try site.publish(Self.scripts)
+      for path in ["/manifest.json.sig", "/2.root.json"] { site.origin.serve(path, Array("<html>".utf8)) }
+      let host = try site.host(requiringSignatures: false, keeping: true)
+      let release = try await host.verifier.verified().release
+      #expect(try await host.store.signatures(of: release) == nil)
+      #expect(try await host.store.roots(of: site.source).isEmpty)
+    }
+  }
+
+  @Test("signatures of other bytes are not kept: the manifest is asked for again, then the release before stays")
+  func otherBytes() async throws {
+    try await SignedSource.running { site in
+      try site.publish(Self.scripts)
+      let former = site.served("/manifest.json.sig")
+      #expect(try await site.host(requiringSignatures: false, keeping: true).preload().activated)
+      try site.publish(["a": "var a = 2"], sequence: 2)
+      let right = site.served("/manifest.json.sig")
+      site.origin.serve("/manifest.json.sig", former)
+      let host = try site.host(requiringSignatures: false, keeping: true)
+      let error = await #expect(throws: SourceError.self) { try await host.verifier.verified() }
+      guard case .untrusted(_, .otherBytes(.manifest)) = error else {
+        Issue.record("\(error.map { "\($0)" } ?? "nothing")")
+        return
+      }
+      #expect(try await host.store.source(site.source)?.latest?.sequence == 1)
+      site.origin.serve("/manifest.json.sig", right)
+      #expect(try await site.host(requiringSignatures: false, keeping: true).preload().activated)
+    }
+  }
+
+  @Test("a host that others do not ask sends no request for roots and signatures without keys")
+  func noKeys() async throws {
+    try await SignedSource.running { site in
+      try site.publish(Self.scripts)
+      #expect(try await site.host(requiringSignatures: false).preload().activated)
+      #expect(site.origin.requestCount(path: "/manifest.json.sig") == 0)
+      #expect(site.origin.requestCount(path: "/2.root.json") == 0)
+    }
+  }
+
+  @Test("what was trusted outlives the releases of a source")
+  func trustOutlivesReleases() async throws {
+    try await SignedSource.running { site in
+      try site.publish(["a": "var a = 2"], sequence: 2)
+      #expect(try await site.host().preload().activated)
+      let store = try site.host().store
+      try await store.write { db in
+        try db.execute(sql: "UPDATE source SET current = NULL, previous = NULL")
+        try db.execute(sql: "DELETE FROM \"release\"")
+      }
+      _ = try await store.collectGarbage(keepingPrevious: false, dryRun: false)
+      #expect(try await store.trustRecord(of: site.source).sequence == 2)
+    }
+  }
+}

@@ -1,0 +1,66 @@
+import Bundles
+import Foundation
+import HTTPTransport
+import PageTesting
+import Signing
+
+/// Somebody who signs releases with one key.
+struct SignedUpstream {
+  let key: SigningKey
+  let root: TrustRoot
+
+  init() throws {
+    key = try SigningKey()
+    root = Self.root(1, of: key)
+  }
+
+  private static func root(_ version: Int64, of key: SigningKey) -> TrustRoot {
+    TrustRoot(
+      version: version, expires: SignedTime(seconds: Int64(Date().timeIntervalSince1970) + 3600),
+      roles: [.root: ([key.verificationKey], 1), .release: ([key.verificationKey], 1)])
+  }
+
+  /// Serves a signed release of one bundle, `home.js`.
+  ///
+  /// - Parameter base: of the manifest's paths.
+  /// - Returns: the manifest and its signatures, by their paths.
+  @discardableResult
+  func publish(
+    _ text: String, sequence: Int64, base: String? = nil, on origin: FaultOrigin
+  ) throws -> [String: [UInt8]] {
+    let base = base ?? "cdn/\(sequence)/"
+    let digests = try ContentDigests(of: Array(text.utf8))
+    var manifest = Manifest(
+      release: "r\(sequence)", sequence: sequence, base: base,
+      bundles: [
+        .init(name: "home", path: "home.js", size: digests.size, md5: digests.md5, sha256: digests.sha256)
+      ])
+    let now = SignedTime.now
+    manifest.setTimes(signed: now, expires: now.advanced(by: .seconds(3600)))
+    let bytes = Array(try JSONEncoder().encode(manifest))
+    origin.serve("/\(base)home.js", Array(text.utf8))
+    let signatures = try signatures(of: bytes, as: .manifest)
+    origin.serve("/manifest.json.sig", signatures)
+    origin.serve("/manifest.json", bytes, etag: "\"\(sequence)\"")
+    return ["/manifest.json": bytes, "/manifest.json.sig": signatures]
+  }
+
+  /// Serves the root of a version from 2 on.
+  ///
+  /// - Returns: the root and its signatures, by their paths.
+  @discardableResult
+  func publishRoot(_ version: Int64, on origin: FaultOrigin) throws -> [String: [UInt8]] {
+    let bytes = try Self.root(version, of: key).encoded()
+    let signatures = try signatures(of: bytes, as: .root)
+    let path = "/\(version).root.json"
+    origin.serve(path + ".sig", signatures)
+    origin.serve(path, bytes)
+    return [path: bytes, path + ".sig": signatures]
+  }
+
+  private func signatures(of bytes: [UInt8], as kind: SignedKind) throws -> [UInt8] {
+    var file = try SignatureFile(of: bytes, as: kind)
+    file.add(.init(keyID: key.verificationKey.id, bytes: try key.signature(over: kind.message(bytes))))
+    return try file.encoded()
+  }
+}
