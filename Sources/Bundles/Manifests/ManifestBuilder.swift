@@ -73,8 +73,10 @@ package struct ManifestBuilder: Sendable {
         try walk(child, excluding: excluded, &found)
       case S_IFREG:
         let file = URL(fileURLWithPath: "\(folder)/\(child)").standardizedFileURL.path
-        let isBeside = path.isEmpty && PublishedRoot.isFile(named: name)
-        if file != excluded, file != excluded.map({ $0 + SignatureFile.suffix }), !isBeside { found.append(child) }
+        let signed =
+          file.hasSuffix(SignatureFile.suffix) ? String(file.dropLast(SignatureFile.suffix.count)) : file
+        let isRoot = path.isEmpty && PublishedRoot.version(ofFile: (signed as NSString).lastPathComponent) != nil
+        if signed != excluded, !isRoot { found.append(child) }
       case S_IFLNK:
         throw FolderError("\(folder)/\(child) is a symbolic link: a release is made of files")
       default:

@@ -90,10 +90,8 @@ package struct PublishedRoot: Hashable, Sendable {
   /// The name of its file.
   package static func name(of version: Int64) -> String { "\(version).root.json" }
 
-  /// Returns `true` for the name of a root's file or of its signatures.
-  static func isFile(named name: String) -> Bool {
-    let name = name.hasSuffix(SignatureFile.suffix) ? name.dropLast(SignatureFile.suffix.count) : name[...]
-    guard let version = Int64(name.prefix { $0 != "." }) else { return false }
-    return name == Self.name(of: version)
+  /// The version of the root with this file name; `nil` if it is not that of a root.
+  package static func version(ofFile name: String) -> Int64? {
+    Int64(name.prefix { $0 != "." }).flatMap { name == Self.name(of: $0) ? $0 : nil }
   }
 }

@@ -61,6 +61,9 @@ struct ServingFlags: FlagOptions {
   @Option(.follow) var follow: String?
   @Option(.root) var root: String?
   @Option(.freshFor) var freshFor: String?
+  @Option(.signWith) var signWith: String?
+  @Option(.publicKey) var publicKey: String?
+  @Option(.signedFor) var signedFor: String?
   @Option(.store) var store: String?
   @Option(.listen) var listen: String?
   @Option(.adminListen) var adminListen: String?

@@ -48,7 +48,8 @@ struct Serving: Sendable {
       store: host.store, downloader: host.downloader,
       variants: VariantDirectory(store: settings.store.path, logger: logger), logger: logger)
     let publisher = try ReleasePublisher(
-      host: host, feed: feed, representations: representations, record: record, logger: logger)
+      host: host, feed: feed, representations: representations, record: record, signer: try settings.signer(),
+      logger: logger)
     let signal = FollowSignal()
     if let folder = settings.bundles {
       let source = try FolderSource(folder: folder, store: settings.store)

@@ -11,6 +11,9 @@ extension SettingKey {
   static let follow = Self("follow")
   static let root = Self("root")
   static let freshFor = Self("fresh-for")
+  static let signWith = Self("sign-with")
+  static let publicKey = Self("public-key")
+  static let signedFor = Self("signed-for")
   static let store = Self("store")
   static let workers = Self("workers")
   static let pageTime = Self("page-time")
@@ -78,6 +81,29 @@ extension Settings {
       $1.freshFor = try $0.duration(atLeast: .seconds(1))
     } show: {
       $0.freshFor.map { SettingText.text($0) }
+    },
+    Setting(
+      .signWith, help: "A shell command that signs the folder's releases.",
+      discussion: """
+        Its input is the message. Its output is the Ed25519 signature, as 64 bytes or their base64.
+        """, valueName: "command"
+    ) {
+      $1.signWith = try $0.line()
+    } show: {
+      $0.signWith
+    },
+    Setting(.publicKey, help: "PEM file of the public key of --sign-with.", valueName: "file") {
+      $1.publicKey = try $0.path()
+    } show: {
+      $0.publicKey
+    },
+    Setting(
+      .signedFor, help: "How long a release is signed for; it is signed anew in the middle. (default: 604800)",
+      valueName: "seconds"
+    ) {
+      $1.signedFor = try $0.duration(atLeast: .seconds(60))
+    } show: {
+      SettingText.text($0.signedFor)
     },
     Setting(
       .store, help: "The folder of the store.", discussion: "Default: $XDG_DATA_HOME/pagekit.", valueName: "dir"

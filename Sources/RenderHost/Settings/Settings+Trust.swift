@@ -1,6 +1,7 @@
 import Foundation
 import PageKit
 import ServerKit
+import Signing
 
 extension Settings {
   /// The keys of ``root``; `nil` if no signatures are asked for.
@@ -15,6 +16,24 @@ extension Settings {
       return try ReleaseTrust(root: Array(data), freshFor: freshFor)
     } catch {
       throw SettingsError.combination("--root: \(root): \(error)")
+    }
+  }
+
+  /// Who signs the folder's releases; `nil` if nobody does.
+  ///
+  /// - Throws: ``SettingsError/combination(_:)`` if the public key cannot be used.
+  func signer() throws -> ReleaseSigner? {
+    guard let bundles, let signWith, let publicKey else { return nil }
+    guard let data = FileManager.default.contents(atPath: publicKey) else {
+      throw SettingsError.combination("--public-key: the file \(publicKey) cannot be read")
+    }
+    do {
+      let key = try VerificationKey(pem: Array(data))
+      return ReleaseSigner(
+        command: SigningCommand(signWith, key: key), validity: signedFor,
+        folder: URL(fileURLWithPath: bundles).standardizedFileURL.path)
+    } catch {
+      throw SettingsError.combination("--public-key: \(publicKey): \(error)")
     }
   }
 }

@@ -18,6 +18,12 @@ package struct Settings: Sendable {
   package var root: String?
   /// The longest time since the upstream's manifest was signed; `nil` if only the end counts that it gives itself.
   package var freshFor: Duration?
+  /// The shell command that signs the releases of a folder; `nil` to serve them without signatures.
+  package var signWith: String?
+  /// The PEM file of the public key of ``signWith``.
+  package var publicKey: String?
+  /// The time that releases of a folder are signed for.
+  package var signedFor: Duration = .seconds(7 * 86_400)
   package var store: StoreDirectory = .standard()
 
   /// The number of processes that run pages; by default one for each core.

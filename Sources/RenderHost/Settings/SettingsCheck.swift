@@ -13,6 +13,13 @@ package enum SettingsCheck {
     if settings.root != nil, settings.manifest == nil {
       throw SettingsError.combination("--root needs --manifest: the files of a folder are not signed")
     }
+    if (settings.signWith == nil) != (settings.publicKey == nil) {
+      throw SettingsError.combination("--sign-with and --public-key belong together: one of them is missing")
+    }
+    if settings.signWith != nil, settings.bundles == nil {
+      throw SettingsError.combination(
+        "--sign-with needs --bundles: what another server has signed is passed on as it is")
+    }
     if settings.freshFor != nil, settings.root == nil {
       throw SettingsError.combination("--fresh-for needs --root")
     }
@@ -33,7 +40,7 @@ package enum SettingsCheck {
   package static func problems(of settings: Settings) -> [String] {
     var problems = [ListenerPlan(settings.server).refusal].compactMap(\.self)
     if let bundles = settings.bundles, !isFolder(bundles) { problems.append("--bundles: \(bundles) is not a folder") }
-    do { _ = try settings.trust() } catch { problems.append("\(error)") }
+    do { _ = (try settings.trust(), try settings.signer()) } catch { problems.append("\(error)") }
     for (key, files) in [(SettingKey.framework, settings.frameworks), (.prelude, settings.preludes)] {
       for (name, file) in files.sorted(by: { $0.key < $1.key }) {
         do { _ = try FrameworkFiles.read(name, file, of: key) } catch { problems.append("\(error)") }

@@ -34,6 +34,12 @@ package struct GivenValue {
     return text
   }
 
+  /// Text that is not empty.
+  package func line() throws -> String {
+    guard !text.isEmpty, !text.contains("\0") else { throw bad("text") }
+    return text
+  }
+
   package func count(in range: ClosedRange<Int>) throws -> Int {
     guard let count = SettingText.count(text), range.contains(count) else {
       throw bad("a number from \(range.lowerBound) to \(range.upperBound)")

@@ -61,39 +61,3 @@ enum KeyFile {
     do { return try body() } catch let error as KeyError { throw CommandError("\(path): \(error)") }
   }
 }
-
-/// A command that signs.
-struct SigningCommand {
-  private let command: String
-
-  init(_ command: String) { self.command = command }
-
-  /// - Parameter key: the key that the command has; a signature of another one is refused.
-  /// - Throws: ``CommandError``.
-  func signature(over message: [UInt8], by key: VerificationKey) async throws -> [UInt8] {
-    // A file, since a command may write before it has read all.
-    let input = FileManager.default.temporaryDirectory.appendingPathComponent("pagekit-\(UUID().uuidString)")
-    try Data(message).write(to: input)
-    defer { try? FileManager.default.removeItem(at: input) }
-    let (process, output) = (Process(), Pipe())
-    process.executableURL = URL(fileURLWithPath: "/bin/sh")
-    process.arguments = ["-c", command]
-    process.standardInput = try FileHandle(forReadingFrom: input)
-    process.standardOutput = output
-    try process.run()
-    let found = try output.fileHandleForReading.read(upToCount: 4096) ?? Data()
-    process.waitUntilExit()
-    guard process.terminationStatus == 0 else {
-      throw CommandError("the command of --sign-with, \(command), ended with \(process.terminationStatus)")
-    }
-    let signature =
-      found.count == VerificationKey.signatureByteCount
-      ? Array(found) : Base64.decode(String(decoding: found, as: UTF8.self)) ?? []
-    guard key.isValid(signature, over: message) else {
-      throw CommandError(
-        "the command of --sign-with, \(command), gave no signature by the key \(key.id): expected 64 bytes or their base64, found \(found.count) bytes"
-      )
-    }
-    return signature
-  }
-}

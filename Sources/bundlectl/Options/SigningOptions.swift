@@ -60,7 +60,7 @@ struct Signers {
     }
     if let command, let publicKey {
       let key = try KeyFile.verificationKey(publicKey)
-      let signature = try await SigningCommand(command).signature(over: message, by: key)
+      let signature = try await SigningCommand(command, key: key).signature(over: message)
       file.add(.init(keyID: key.id, bytes: signature))
       signed.append(key)
     }

@@ -11,9 +11,15 @@ struct FolderScanner: Sendable {
   }
 
   private let source: FolderSource
+  /// Whether sequences come from the time: a host that has lost its store, or a second one of the same folder, must not
+  /// go back to a sequence below that of a signed release.
+  private let isSigned: Bool
   private var known: [String: (stamp: FileStatus, digests: ContentDigests)] = [:]
 
-  init(_ source: FolderSource) { self.source = source }
+  init(_ source: FolderSource, isSigned: Bool = false) { (self.source, self.isSigned) = (source, isSigned) }
+
+  /// The least sequence that comes from the time: of September 2001.
+  private static let firstTime: Int64 = 1_000_000_000
 
   /// Returns the manifest of the folder's contents, under the former release's name; `nil` if nothing has changed.
   ///
@@ -40,13 +46,15 @@ struct FolderScanner: Sendable {
     }
     known = seen
     if let former, former.bundles == manifest.bundles, former.files == manifest.files, former.base == manifest.base,
-      former.additional == manifest.additional
+      former.additional == manifest.additional, !isSigned || former.sequence >= Self.firstTime
     {
       return nil
     }
-    manifest.sequence = max(former?.sequence ?? 0, 0) + 1
-    let day = Date(timeIntervalSince1970: now).formatted(.iso8601.year().month().day().dateSeparator(.dash))
-    manifest.release = "\(day.replacing("-", with: "."))-\(manifest.sequence)"
+    manifest.sequence = max(max(former?.sequence ?? 0, 0) + 1, isSigned ? Int64(now) : 0)
+    let date = Date(timeIntervalSince1970: now)
+    let day = date.formatted(.iso8601.year().month().day().dateSeparator(.dash)).replacing("-", with: ".")
+    let time = date.formatted(.iso8601.time(includingFractionalSeconds: false).timeSeparator(.omitted))
+    manifest.release = "\(day)-\(isSigned ? time : "\(manifest.sequence)")"
     return manifest
   }
 

@@ -24,6 +24,8 @@ package actor FolderWatcher: Service {
 
   /// The time until the next scan after a failure, or after a change without an event.
   private static let retry: Duration = .milliseconds(500)
+  /// The same where a command signs, which may be slow.
+  private static let signedRetry: Duration = .seconds(5)
   private static let round: Duration = .seconds(30)
   private static let roundUnwatched: Duration = .seconds(2)
 
@@ -32,13 +34,16 @@ package actor FolderWatcher: Service {
     self.publisher = publisher
     self.signal = signal
     self.logger = logger
-    scanner = FolderScanner(source)
+    scanner = FolderScanner(source, isSigned: publisher.signer != nil)
   }
 
   package func run() async throws {
     let events = try DirectoryEvents(source.folder)
     defer { events.stop() }
     former = FileManager.default.contents(atPath: source.manifestPath).flatMap { try? Manifest(reading: Array($0)) }
+    if publisher.signer == nil {
+      logger.info("the folder's releases are not signed, so that hosts with keys refuse them: --sign-with signs them")
+    }
     await publisher.publishStored()
     var next = await look(events)
     publisher.feed.markAsked()
@@ -106,11 +111,11 @@ package actor FolderWatcher: Service {
       }
       guard let newest = self.former else { return round }
       if publisher.isServing(newest) {
-        publisher.confirm()
+        await publisher.confirm()
         return round
       }
       let names = Set((newest.bundles + newest.files).map(\.name))
-      return await publisher.bring(with: names) ? round : Self.retry
+      return await publisher.bring(with: names) ? round : publisher.signer == nil ? Self.retry : Self.signedRetry
     } catch is FolderScanner.Unsettled {
       return Self.retry
     } catch is CancellationError where Task.isCancelled {

@@ -4,6 +4,7 @@ import HTTPTransport
 import Logging
 import PageKit
 import ServerKit
+import Signing
 
 /// Brings the source's whole release into the store, and then serves it.
 struct ReleasePublisher: Sendable {
@@ -11,6 +12,8 @@ struct ReleasePublisher: Sendable {
   let feed: ReleaseFeed
   let representations: RepresentationStore
   let record: HostRecord
+  /// Signs the releases; `nil` for those that another server has signed, or nobody.
+  let signer: ReleaseSigner?
   let logger: Logger
 
   private let source: PageURL
@@ -18,13 +21,15 @@ struct ReleasePublisher: Sendable {
 
   /// - Throws: ``ServingSettingsError`` if the host has no manifest.
   init(
-    host: PageHost, feed: ReleaseFeed, representations: RepresentationStore, record: HostRecord, logger: Logger
+    host: PageHost, feed: ReleaseFeed, representations: RepresentationStore, record: HostRecord,
+    signer: ReleaseSigner? = nil, logger: Logger
   ) throws {
     guard let source = host.configuration.manifest, let preloader = host.preloader else {
       throw ServingSettingsError("a manifest is needed to serve releases")
     }
     (self.host, self.feed, self.representations) = (host, feed, representations)
-    (self.record, self.logger, self.source, self.preloader) = (record, logger, source, preloader)
+    (self.record, self.signer, self.logger) = (record, signer, logger)
+    (self.source, self.preloader) = (source, preloader)
   }
 
   /// Serves the stored release before the source is checked.
@@ -83,8 +88,8 @@ struct ReleasePublisher: Sendable {
         record.metrics.releases.increment()
         logger.info("a release is served", metadata: ["release": "\(current.name)", "id": "\(current.id)"])
         await representations.sweep()
-      } else if try await signedContents(of: current) != feed.current?.signed {
-        feed.renew(try await snapshot(of: current))
+      } else {
+        try await renew(current)
       }
     }
     if report.activated, !report.leftOut.isEmpty {
@@ -109,10 +114,28 @@ struct ReleasePublisher: Sendable {
     feed.markVerified()
   }
 
-  /// Records that the source has no new release.
-  func confirm() {
-    record.metrics.verifications("unchanged").increment()
-    feed.markVerified()
+  /// Records that the source has no new release, and signs the present one anew if that is due.
+  func confirm() async {
+    do {
+      if let current = feed.current { try await renew(current.stored) }
+      record.metrics.verifications("unchanged").increment()
+      feed.markVerified()
+    } catch is CancellationError where Task.isCancelled {
+      // The daemon is shutting down.
+    } catch {
+      fail("release \(feed.current?.name ?? "") cannot be signed anew: \(error)")
+    }
+  }
+
+  /// Serves the current release with other signatures and roots, if there are others.
+  private func renew(_ release: StoredRelease) async throws {
+    let isDue: Bool
+    if let signer {
+      isDue = feed.current?.signed.map { signer.isDue($0, at: .now) } ?? true
+    } else {
+      isDue = try await passedOn(release)?.isSame(as: feed.current?.signed) == false
+    }
+    if isDue { feed.renew(try await snapshot(of: release)) }
   }
 
   /// Returns `true` if the release of this manifest is served and stored.
@@ -135,13 +158,19 @@ struct ReleasePublisher: Sendable {
   private func snapshot(of release: StoredRelease) async throws -> ServedRelease {
     let manifest = try Manifest(
       reading: try await host.store.manifestBytes(of: release), limits: host.configuration.manifestLimits)
-    return try ServedRelease(
-      release, manifest: manifest, contents: try await host.store.recordedContents(of: release),
-      signed: try await signedContents(of: release), after: feed.current)
+    let contents = try await host.store.recordedContents(of: release)
+    var signed: SignedContents?
+    if let signer {
+      signed = try await signer.sign(try ServedRelease.manifest(of: release, manifest, contents), at: .now)
+    } else {
+      signed = try await passedOn(release)
+      if signed != nil { signed?.paths = try SignedContents.paths(of: manifest) }
+    }
+    return try ServedRelease(release, manifest: manifest, contents: contents, signed: signed, after: feed.current)
   }
 
-  /// - Returns: `nil` if the release's manifest has no signatures.
-  private func signedContents(of release: StoredRelease) async throws -> SignedContents? {
+  /// What another server has signed; `nil` if the release's manifest has no signatures.
+  private func passedOn(_ release: StoredRelease) async throws -> SignedContents? {
     guard let signatures = try await host.store.signatures(of: release) else { return nil }
     return SignedContents(
       manifest: try await host.store.manifestBytes(of: release), signatures: signatures,

@@ -43,19 +43,12 @@ final class ServedRelease: Sendable {
     (self.stored, self.signed) = (stored, signed)
     let since = HTTPDate(secondsSinceEpoch: Int64(stored.activatedAt ?? 0))
     self.since = since
-    let listed = source.bundles + source.files
-    guard listed.count == contents.count else { throw StoreError.releaseGone(name: stored.name) }
-    let locations = try signed == nil ? [] : SignedContents.paths(of: source)
+    let locations = signed?.paths ?? []
     var entries: [ServedEntry] = []
     var byLocation: [String: Int] = [:]
     var checksums: [String: Checksum] = [:]
-    var served = source
-    (served.release, served.base, served.bundles, served.files) = (stored.name, Self.base, [], [])
-    for (position, (var item, content)) in zip(listed, contents).enumerated() {
+    for (position, item, content) in try Self.items(of: stored, source, contents) {
       let (bundle, blob) = (content.bundle, content.blob)
-      // The source's bytes differ from its manifest: a host that follows this one could never fetch the whole release.
-      if bundle.isOptional, blob == nil { continue }
-      if let blob { (item.size, item.sha256) = (blob.size, blob.sha256) }
       let path = URLPath.unescaped(item.path) ?? item.path
       if locations.indices.contains(position), let location = locations[position] {
         byLocation[location] = entries.count
@@ -65,13 +58,11 @@ final class ServedRelease: Sendable {
           bundle: bundle, path: path, blob: blob,
           modified: Self.modified(bundle, since: since, before: former?.entry(at: path))))
       checksums[path] = Checksum(md5: bundle.md5, sha256: item.sha256, size: item.size)
-      if bundle.kind == .bundle { served.bundles.append(item) } else { served.files.append(item) }
     }
-    manifest =
-      try signed.map { try ServedContent(made: $0.manifest, mediaType: "application/json") } ?? Self.json(served)
+    manifest = try Self.json(signed?.manifest ?? Self.bytes(Self.manifest(of: stored, source, contents)))
     signedFiles = try signed?.files() ?? [:]
     self.byLocation = byLocation
-    self.checksums = try Self.json(checksums)
+    self.checksums = try Self.json(Self.bytes(checksums))
     byPath = Dictionary(entries.indices.map { (entries[$0].path, $0) }, uniquingKeysWith: { first, _ in first })
     byDigest = Dictionary(
       entries.indices.compactMap { index in entries[index].blob.map { ($0.sha256, index) } },
@@ -81,6 +72,33 @@ final class ServedRelease: Sendable {
       entries.indices.filter { entries[$0].bundle.kind == .bundle }.map { (entries[$0].bundle.name, $0) },
       uniquingKeysWith: { first, _ in first })
     self.entries = entries
+  }
+
+  /// The manifest of a release as this host writes it.
+  ///
+  /// - Throws: ``StoreError/releaseGone(name:)``.
+  static func manifest(of stored: StoredRelease, _ source: Manifest, _ contents: [StoredBundle]) throws -> Manifest {
+    let items = try items(of: stored, source, contents)
+    var served = source
+    (served.release, served.base) = (stored.name, base)
+    served.bundles = items.filter { $0.content.bundle.kind == .bundle }.map(\.item)
+    served.files = items.filter { $0.content.bundle.kind == .file }.map(\.item)
+    return served
+  }
+
+  /// The entries that are served, with their positions in the source's manifest.
+  private static func items(
+    of stored: StoredRelease, _ source: Manifest, _ contents: [StoredBundle]
+  ) throws -> [(position: Int, item: Manifest.Entry, content: StoredBundle)] {
+    let listed = source.bundles + source.files
+    guard listed.count == contents.count else { throw StoreError.releaseGone(name: stored.name) }
+    return zip(listed, contents).enumerated().compactMap { position, pair in
+      var (item, content) = pair
+      // The source's bytes differ from its manifest: a host that follows this one could never fetch the whole release.
+      if content.bundle.isOptional, content.blob == nil { return nil }
+      if let blob = content.blob { (item.size, item.sha256) = (blob.size, blob.sha256) }
+      return (position, item, content)
+    }
   }
 
   func bundle(named name: String) -> ServedEntry? { byName[name].map { entries[$0] } }
@@ -112,10 +130,15 @@ final class ServedRelease: Sendable {
     return max(since, HTTPDate(secondsSinceEpoch: before.modified.secondsSinceEpoch + 1))
   }
 
-  private static func json(_ value: some Encodable) throws -> ServedContent {
+  private static func json(_ bytes: [UInt8]) throws -> ServedContent {
+    try ServedContent(made: bytes, mediaType: "application/json")
+  }
+
+  /// JSON as this host serves it.
+  static func bytes(_ value: some Encodable) throws -> [UInt8] {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    return try ServedContent(made: Array(try encoder.encode(value)), mediaType: "application/json")
+    return Array(try encoder.encode(value))
   }
 }
 

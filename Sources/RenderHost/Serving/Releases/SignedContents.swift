@@ -2,12 +2,22 @@ import Bundles
 import HTTPTransport
 import Signing
 
-/// A signed manifest and the files beside it, as they came: other bytes than these would not be what was signed.
-struct SignedContents: Hashable, Sendable {
+/// A signed manifest and the files beside it, byte for byte: other bytes than these would not be what was signed.
+struct SignedContents: Sendable {
   let manifest: [UInt8]
   /// The bytes of the signature file.
   let signatures: [UInt8]
   let roots: [PublishedRoot]
+  /// Where a host that has its manifest from here looks for each entry, in the manifest's order: the path on this host,
+  /// unescaped; `nil` for entries that are on another. Empty if they are all below `/bundles/`.
+  var paths: [String?] = []
+  /// The time at which this host signs it anew; `nil` if another has signed it.
+  var renewed: SignedTime?
+
+  /// Returns `true` if both have the same bytes.
+  func isSame(as other: SignedContents?) -> Bool {
+    manifest == other?.manifest && signatures == other?.signatures && roots == other?.roots
+  }
 
   /// The files by their paths, without the manifest.
   func files() throws -> [String: ServedContent] {
@@ -23,8 +33,7 @@ struct SignedContents: Hashable, Sendable {
     return files
   }
 
-  /// Where a host that has its manifest from here looks for each entry: the path on this host, unescaped; `nil` for
-  /// entries that are on another.
+  /// The ``paths`` of a manifest that another server has signed.
   static func paths(of manifest: Manifest) throws -> [String?] {
     // Any origin does: only references are resolved.
     guard let url = PageURL("http://host.invalid/manifest.json") else { return [] }
