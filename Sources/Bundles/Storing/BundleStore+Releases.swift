@@ -93,9 +93,14 @@ extension BundleStore {
     var digester = try Digester.sha256()
     digester.update(bytes)
     let digest = try digester.finish()
-    if let known = try await self.source(source)?.latest, known.digest == digest,
-      try await isKnown(signatures, of: known)
+    let latest = try await self.source(source)?.latest
+    if let latest, let signatures,
+      let renewed = try await signAnew(
+        latest, manifest, bytes, digest, validators, signatures)
     {
+      return renewed
+    }
+    if let known = latest, known.digest == digest, try await isKnown(signatures, of: known) {
       if known.validators != validators { try await setValidators(validators, of: known) }
       let isNamed = manifest.release == known.name || manifest.release == Manifest.unnamed
       return isNamed ? known : try await rename(known, to: manifest.release)
@@ -116,6 +121,35 @@ extension BundleStore {
         throw error
       }
     }
+  }
+
+  /// Gives a release the manifest that lists the same and was signed at another time.
+  ///
+  /// - Returns: `nil` if the manifest is of another release.
+  private func signAnew(
+    _ release: StoredRelease, _ manifest: Manifest, _ bytes: [UInt8], _ digest: SHA256Digest, _ validators: Validators,
+    _ signatures: ManifestSignatures
+  ) async throws -> StoredRelease? {
+    guard release.sequence == manifest.sequence, release.digest != digest,
+      try Manifest(reading: await manifestBytes(of: release)).listsTheSame(as: manifest)
+    else { return nil }
+    let isDone = try await write { db in
+      try db.execute(
+        sql: """
+          UPDATE OR IGNORE "release" SET manifest = ?, digest = ?, etag = ?, lastModified = ?, signatures = ?,
+            signedAt = ?, expiresAt = ? WHERE id = ?
+          """,
+        arguments: [
+          Data(bytes), digest, validators.etag, validators.lastModified, Data(signatures.file),
+          signatures.checked?.signed?.seconds, signatures.checked?.expires.seconds, release.id,
+        ])
+      // An earlier release of the source may have these bytes.
+      return db.changesCount > 0
+    }
+    guard isDone else { return nil }
+    return StoredRelease(
+      id: release.id, source: release.source, name: release.name, sequence: release.sequence, digest: digest,
+      validators: validators, activatedAt: release.activatedAt, signed: signatures.checked)
   }
 
   private func isKnown(_ signatures: ManifestSignatures?, of release: StoredRelease) async throws -> Bool {

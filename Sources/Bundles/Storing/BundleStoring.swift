@@ -36,7 +36,8 @@ package protocol BundleStoring: Sendable {
   /// Registers a manifest as a release, without switching to it. Stored bytes of earlier releases of the same source
   /// are taken over, and those of any source if the manifest gives their SHA-256.
   ///
-  /// Registering the same manifest bytes again returns the same release.
+  /// Registering the same manifest bytes again returns the same release, and so does a manifest that differs only in the
+  /// times that it was signed for.
   ///
   /// - Parameter signatures: `nil` for a manifest without.
   func register(

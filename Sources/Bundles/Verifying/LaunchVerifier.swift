@@ -26,7 +26,7 @@ public enum Verification: Hashable, Sendable {
 /// The server's answer for all entries of a manifest, which are in the store.
 package struct Verified: Sendable {
   package let release: StoredRelease
-  /// `true` if the server answered 304, or sent the manifest that was already stored.
+  /// `true` if the server answered 304, or sent the manifest that was already stored, also if it was signed anew.
   package let isUnchanged: Bool
 }
 

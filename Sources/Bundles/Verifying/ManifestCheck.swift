@@ -46,7 +46,7 @@ struct ManifestCheck: Sendable {
       if signatures != nil { try await keeper?.keepRoots() }
       logger.debug(
         "the server has a manifest", metadata: ["source": "\(fetcher.source)", "release": "\(release.name)"])
-      return Verified(release: release, isUnchanged: release == known)
+      return Verified(release: release, isUnchanged: release.id == known?.id && release.name == known?.name)
     }
   }
 

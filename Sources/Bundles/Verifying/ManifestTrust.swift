@@ -94,7 +94,7 @@ extension Manifest {
   }
 
   /// Returns `true` if both are the same release.
-  fileprivate func listsTheSame(as other: Manifest) -> Bool {
+  func listsTheSame(as other: Manifest) -> Bool {
     release == other.release && base == other.base && bundles == other.bundles && files == other.files
       && identity == other.identity
   }

@@ -306,7 +306,7 @@ struct SignedReleaseTests {
     }
   }
 
-  @Test("a manifest that is signed anew brings no bytes again")
+  @Test("a manifest that is signed anew is no new release: it brings no bytes again, and is no news")
   func signedAnew() async throws {
     try await SignedSource.running { site in
       try site.publish(Self.scripts)
@@ -314,8 +314,14 @@ struct SignedReleaseTests {
       site.advance(by: 80_000)
       try site.publish(Self.scripts)
       site.advance(by: 80_000)
-      #expect(try await site.host().preload().failures.isEmpty)
+      let former = try await site.host().store.source(site.source)?.current
+      let report = try await site.host().preload()
+      #expect(report.failures.isEmpty && !report.activated)
       #expect(site.origin.requestCount(path: "/b/a.js") == 1)
+      let stored = try #require(try await site.host().store.source(site.source))
+      #expect(stored.current?.id == former?.id && stored.incoming == nil)
+      #expect(stored.current?.signed?.signed?.seconds == former?.signed?.signed.map { $0.seconds + 80_000 })
+      #expect(try await site.host().verifier.verified().isUnchanged)
     }
   }
 

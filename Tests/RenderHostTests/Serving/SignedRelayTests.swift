@@ -79,6 +79,20 @@ struct SignedRelayTests {
     }
   }
 
+  @Test("a manifest that is signed anew is passed on without a new release")
+  func signedAnew() async throws {
+    try await FaultOrigin.running { origin in
+      try upstream.publish("// one", sequence: 1, on: origin)
+      try await relaying(origin.url(for: "/manifest.json"), in: "relay") { (relay: ServingFixture) async throws in
+        let sent = try upstream.publish("// one", sequence: 1, for: .seconds(7200), on: origin)
+        let manifest = sent["/manifest.json"]
+        try await relay.wait { $0.current?.signed?.manifest == manifest }
+        for (path, bytes) in sent { #expect(try await relay.get(path).body == bytes, "\(path)") }
+        #expect(relay.feed.history.count == 1)
+      }
+    }
+  }
+
   @Test("a manifest without signatures is written anew, and its paths are below /bundles/ only")
   func unsigned() async throws {
     try await FaultOrigin.running { origin in

@@ -22,11 +22,13 @@ struct SignedUpstream {
 
   /// Serves a signed release of one bundle, `home.js`.
   ///
-  /// - Parameter base: of the manifest's paths.
+  /// - Parameters:
+  ///   - base: of the manifest's paths.
+  ///   - time: that it is signed for.
   /// - Returns: the manifest and its signatures, by their paths.
   @discardableResult
   func publish(
-    _ text: String, sequence: Int64, base: String? = nil, on origin: FaultOrigin
+    _ text: String, sequence: Int64, base: String? = nil, for time: Duration = .seconds(3600), on origin: FaultOrigin
   ) throws -> [String: [UInt8]] {
     let base = base ?? "cdn/\(sequence)/"
     let digests = try ContentDigests(of: Array(text.utf8))
@@ -36,12 +38,12 @@ struct SignedUpstream {
         .init(name: "home", path: "home.js", size: digests.size, md5: digests.md5, sha256: digests.sha256)
       ])
     let now = SignedTime.now
-    manifest.setTimes(signed: now, expires: now.advanced(by: .seconds(3600)))
+    manifest.setTimes(signed: now, expires: now.advanced(by: time))
     let bytes = Array(try JSONEncoder().encode(manifest))
     origin.serve("/\(base)home.js", Array(text.utf8))
     let signatures = try signatures(of: bytes, as: .manifest)
     origin.serve("/manifest.json.sig", signatures)
-    origin.serve("/manifest.json", bytes, etag: "\"\(sequence)\"")
+    origin.serve("/manifest.json", bytes, etag: "\"\(try ContentDigests(of: bytes).md5)\"")
     return ["/manifest.json": bytes, "/manifest.json.sig": signatures]
   }
 
