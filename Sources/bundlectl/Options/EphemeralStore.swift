@@ -11,8 +11,23 @@ enum EphemeralStore {
 
   /// Removes the folder at once, for an end of the process without other clean-up.
   static func remove() {
-    if let folder = present.withLock({ $0.take() }) { try? FileManager.default.removeItem(at: folder) }
+    if let folder = present.withLock({ $0.take() }) { remove(folder) }
   }
+
+  /// Removes a folder in which work that nobody waits for, such as opening a cache, may still make files.
+  static func remove(_ folder: URL) {
+    // Whoever makes files by their paths finds nothing from here on.
+    let aside = folder.appendingPathExtension("removed")
+    try? FileManager.default.moveItem(at: folder, to: aside)
+    for _ in 0..<removals {
+      for place in [aside, folder] { try? FileManager.default.removeItem(at: place) }
+      guard [aside, folder].contains(where: { FileManager.default.fileExists(atPath: $0.path) }) else { return }
+      usleep(removalPause)
+    }
+  }
+
+  private static let removals = 50
+  private static let removalPause: UInt32 = 10_000
 
   /// - Parameters:
   ///   - isWanted: pass `false` to use `standing` instead.
