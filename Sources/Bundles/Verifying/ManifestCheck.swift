@@ -35,7 +35,7 @@ struct ManifestCheck: Sendable {
     case .unchanged(let validators):
       guard let known else { throw SourceError.notStored(fetcher.source) }
       try await signatures?.check(unchanged: known)
-      try await keeper?.keepRoots()
+      if let keeper, try await store.signatures(of: known) != nil { try await keeper.keepRoots() }
       if validators != known.validators { try await store.setValidators(validators, of: known) }
       logger.debug("the manifest is unchanged", metadata: ["source": "\(fetcher.source)", "release": "\(known.name)"])
       return Verified(release: known, isUnchanged: true)

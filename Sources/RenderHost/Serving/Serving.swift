@@ -48,7 +48,7 @@ struct Serving: Sendable {
       store: host.store, downloader: host.downloader,
       variants: VariantDirectory(store: settings.store.path, logger: logger), logger: logger)
     let publisher = try ReleasePublisher(
-      host: host, feed: feed, representations: representations, record: record, signer: try settings.signer(),
+      host: host, feed: feed, representations: representations, record: record, signer: try ReleaseSigner(settings),
       logger: logger)
     let signal = FollowSignal()
     if let folder = settings.bundles {

@@ -19,19 +19,16 @@ extension Settings {
     }
   }
 
-  /// Who signs the folder's releases; `nil` if nobody does.
+  /// The command that signs the folder's releases; `nil` if none does.
   ///
   /// - Throws: ``SettingsError/combination(_:)`` if the public key cannot be used.
-  func signer() throws -> ReleaseSigner? {
-    guard let bundles, let signWith, let publicKey else { return nil }
+  func signingCommand() throws -> SigningCommand? {
+    guard let signWith, let publicKey else { return nil }
     guard let data = FileManager.default.contents(atPath: publicKey) else {
       throw SettingsError.combination("--public-key: the file \(publicKey) cannot be read")
     }
     do {
-      let key = try VerificationKey(pem: Array(data))
-      return ReleaseSigner(
-        command: SigningCommand(signWith, key: key), validity: signedFor,
-        folder: URL(fileURLWithPath: bundles).standardizedFileURL.path)
+      return SigningCommand(signWith, key: try VerificationKey(pem: Array(data)))
     } catch {
       throw SettingsError.combination("--public-key: \(publicKey): \(error)")
     }

@@ -40,7 +40,7 @@ package enum SettingsCheck {
   package static func problems(of settings: Settings) -> [String] {
     var problems = [ListenerPlan(settings.server).refusal].compactMap(\.self)
     if let bundles = settings.bundles, !isFolder(bundles) { problems.append("--bundles: \(bundles) is not a folder") }
-    do { _ = (try settings.trust(), try settings.signer()) } catch { problems.append("\(error)") }
+    do { _ = (try settings.trust(), try settings.signingCommand()) } catch { problems.append("\(error)") }
     for (key, files) in [(SettingKey.framework, settings.frameworks), (.prelude, settings.preludes)] {
       for (name, file) in files.sorted(by: { $0.key < $1.key }) {
         do { _ = try FrameworkFiles.read(name, file, of: key) } catch { problems.append("\(error)") }

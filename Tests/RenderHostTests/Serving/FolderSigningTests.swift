@@ -144,7 +144,7 @@ struct FolderSigningTests {
 
   @Test("a manifest is signed anew in the middle of its time, or when there are other roots")
   func renewal() async throws {
-    let signer = try #require(try settings().signer())
+    let signer = try #require(try ReleaseSigner(settings()))
     let manifest = Manifest(release: "r", sequence: 1, base: "", bundles: [])
     let now = SignedTime.now
     let signed = try await signer.sign(manifest, at: now)

@@ -104,6 +104,8 @@ struct SignedRelayTests {
           let answer = try await relay.get(path)
           #expect(answer.status == 404 && !answer.text.contains("release"), "\(answer.text)")
         }
+        try await origin.waitForRequests(origin.requestCount(path: "/manifest.json") + 2, to: "/manifest.json")
+        #expect(origin.requestCount(path: "/2.root.json") == 0)
       }
     }
   }

@@ -36,7 +36,7 @@ struct ReleasePublisher: Sendable {
   func publishStored() async {
     do {
       let stored = try await host.store.source(source)
-      if let previous = stored?.previous { feed.remember(try await snapshot(of: previous)) }
+      if let previous = stored?.previous { feed.remember(try await snapshot(of: previous, isServed: false)) }
       if let current = stored?.current { feed.publish(try await snapshot(of: current)) }
     } catch is CancellationError where Task.isCancelled {
       // The daemon is shutting down.
@@ -155,18 +155,24 @@ struct ReleasePublisher: Sendable {
     feed.problem = problem
   }
 
-  private func snapshot(of release: StoredRelease) async throws -> ServedRelease {
+  /// - Parameter isServed: `false` for a release whose bytes alone are served, not its manifest.
+  private func snapshot(of release: StoredRelease, isServed: Bool = true) async throws -> ServedRelease {
     let manifest = try Manifest(
       reading: try await host.store.manifestBytes(of: release), limits: host.configuration.manifestLimits)
     let contents = try await host.store.recordedContents(of: release)
-    var signed: SignedContents?
-    if let signer {
-      signed = try await signer.sign(try ServedRelease.manifest(of: release, manifest, contents), at: .now)
-    } else {
-      signed = try await passedOn(release)
-      if signed != nil { signed?.paths = try SignedContents.paths(of: manifest) }
-    }
+    let signed = isServed ? try await signedContents(of: release, manifest, contents) : nil
     return try ServedRelease(release, manifest: manifest, contents: contents, signed: signed, after: feed.current)
+  }
+
+  private func signedContents(
+    of release: StoredRelease, _ manifest: Manifest, _ contents: [StoredBundle]
+  ) async throws -> SignedContents? {
+    if let signer {
+      return try await signer.sign(try ServedRelease.manifest(of: release, manifest, contents), at: .now)
+    }
+    guard var signed = try await passedOn(release) else { return nil }
+    signed.paths = try SignedContents.paths(of: manifest)
+    return signed
   }
 
   /// What another server has signed; `nil` if the release's manifest has no signatures.

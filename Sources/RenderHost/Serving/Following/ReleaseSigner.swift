@@ -11,6 +11,14 @@ struct ReleaseSigner: Hashable, Sendable {
   /// The folder of the bundles, which has the roots too.
   let folder: String
 
+  /// - Returns: `nil` if the settings name no command.
+  /// - Throws: ``SettingsError/combination(_:)`` if the public key cannot be used.
+  init?(_ settings: Settings) throws {
+    guard let bundles = settings.bundles, let command = try settings.signingCommand() else { return nil }
+    (self.command, validity) = (command, settings.signedFor)
+    folder = URL(fileURLWithPath: bundles).standardizedFileURL.path
+  }
+
   /// - Throws: ``SigningCommandError``, ``TrustError``.
   func sign(_ manifest: Manifest, at now: SignedTime) async throws -> SignedContents {
     var manifest = manifest
