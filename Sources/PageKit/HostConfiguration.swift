@@ -38,7 +38,7 @@ public struct HostConfiguration: Sendable {
   public var memoryCapacity = 16 << 20
   /// The time for which replaced releases are kept besides the previous one, for processes that still read them.
   package var releaseGrace: Duration = .zero
-  /// Whether a source's signatures and roots are kept, for hosts that get its releases from this one.
+  /// `true` to keep the source's signatures and roots, which hosts that follow this one need.
   package var keepsSignatures = false
   /// The bytes that are kept of releases, of bundles in no manifest and of responses.
   public var quotas = StoreQuotas()

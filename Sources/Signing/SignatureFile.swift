@@ -97,3 +97,12 @@ package struct SignatureFile: Hashable, Sendable {
     signatures.append(signature)
   }
 }
+
+extension SigningKey {
+  /// Signs a file.
+  ///
+  /// - Throws: ``KeyError/unavailable``.
+  package func sign(_ content: [UInt8], as kind: SignedKind) throws -> SignatureFile.Signature {
+    .init(keyID: verificationKey.id, bytes: try signature(over: kind.message(content)))
+  }
+}

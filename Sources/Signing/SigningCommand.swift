@@ -34,6 +34,13 @@ package struct SigningCommand: Hashable, Sendable {
     return signature
   }
 
+  /// Signs a file.
+  ///
+  /// - Throws: ``SigningCommandError``.
+  package func sign(_ content: [UInt8], as kind: SignedKind) async throws -> SignatureFile.Signature {
+    .init(keyID: key.id, bytes: try await signature(over: kind.message(content)))
+  }
+
   /// Runs the command, and waits for its end. Returns its output.
   private func run(with message: [UInt8]) throws -> [UInt8] {
     // A file, since a command may write before it has read all.

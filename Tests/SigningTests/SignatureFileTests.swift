@@ -9,7 +9,7 @@ struct SignatureFileTests {
   private func signed(_ keys: SigningKey..., as kind: SignedKind = .manifest) throws -> SignatureFile {
     var file = try SignatureFile(of: content, as: kind)
     for key in keys {
-      file.add(.init(keyID: key.verificationKey.id, bytes: try key.signature(over: kind.message(content))))
+      file.add(try key.sign(content, as: kind))
     }
     return file
   }

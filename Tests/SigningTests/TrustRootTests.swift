@@ -26,7 +26,7 @@ struct TrustRootTests {
     var file = try SignatureFile(of: content, as: kind)
     for number in numbers {
       let key = keys[number]
-      file.add(.init(keyID: key.verificationKey.id, bytes: try key.signature(over: kind.message(content))))
+      file.add(try key.sign(content, as: kind))
     }
     return file
   }

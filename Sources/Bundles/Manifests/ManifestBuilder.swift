@@ -72,11 +72,11 @@ package struct ManifestBuilder: Sendable {
       case S_IFDIR:
         try walk(child, excluding: excluded, &found)
       case S_IFREG:
-        let file = URL(fileURLWithPath: "\(folder)/\(child)").standardizedFileURL.path
         let signed =
-          file.hasSuffix(SignatureFile.suffix) ? String(file.dropLast(SignatureFile.suffix.count)) : file
-        let isRoot = path.isEmpty && PublishedRoot.version(ofFile: (signed as NSString).lastPathComponent) != nil
-        if signed != excluded, !isRoot { found.append(child) }
+          name.hasSuffix(SignatureFile.suffix) ? String(name.dropLast(SignatureFile.suffix.count)) : name
+        let isRoot = path.isEmpty && PublishedRoot.version(ofFile: signed) != nil
+        let file = URL(fileURLWithPath: "\(full)/\(signed)").standardizedFileURL.path
+        if file != excluded, !isRoot { found.append(child) }
       case S_IFLNK:
         throw FolderError("\(folder)/\(child) is a symbolic link: a release is made of files")
       default:

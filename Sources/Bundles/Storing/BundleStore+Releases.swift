@@ -88,19 +88,17 @@ extension BundleStore {
 
   package func register(
     _ manifest: Manifest, bytes: [UInt8], bundles: [PageBundle], for source: PageURL, validators: Validators,
-    signatures: ManifestSignatures?
+    signatures: ManifestSignatures?, renewing former: StoredRelease?
   ) async throws -> StoredRelease {
     var digester = try Digester.sha256()
     digester.update(bytes)
     let digest = try digester.finish()
-    let latest = try await self.source(source)?.latest
-    if let latest, let signatures,
-      let renewed = try await signAnew(
-        latest, manifest, bytes, digest, validators, signatures)
-    {
+    if let former, let signatures, let renewed = try await renew(former, bytes, digest, validators, signatures) {
       return renewed
     }
-    if let known = latest, known.digest == digest, try await isKnown(signatures, of: known) {
+    if let known = try await self.source(source)?.latest, known.digest == digest,
+      try await isKnown(signatures, of: known)
+    {
       if known.validators != validators { try await setValidators(validators, of: known) }
       let isNamed = manifest.release == known.name || manifest.release == Manifest.unnamed
       return isNamed ? known : try await rename(known, to: manifest.release)
@@ -123,41 +121,6 @@ extension BundleStore {
     }
   }
 
-  /// Gives a release the manifest that lists the same and was signed at another time.
-  ///
-  /// - Returns: `nil` if the manifest is of another release.
-  private func signAnew(
-    _ release: StoredRelease, _ manifest: Manifest, _ bytes: [UInt8], _ digest: SHA256Digest, _ validators: Validators,
-    _ signatures: ManifestSignatures
-  ) async throws -> StoredRelease? {
-    guard release.sequence == manifest.sequence, release.digest != digest,
-      try Manifest(reading: await manifestBytes(of: release)).listsTheSame(as: manifest)
-    else { return nil }
-    let isDone = try await write { db in
-      try db.execute(
-        sql: """
-          UPDATE OR IGNORE "release" SET manifest = ?, digest = ?, etag = ?, lastModified = ?, signatures = ?,
-            signedAt = ?, expiresAt = ? WHERE id = ?
-          """,
-        arguments: [
-          Data(bytes), digest, validators.etag, validators.lastModified, Data(signatures.file),
-          signatures.checked?.signed?.seconds, signatures.checked?.expires.seconds, release.id,
-        ])
-      // An earlier release of the source may have these bytes.
-      return db.changesCount > 0
-    }
-    guard isDone else { return nil }
-    return StoredRelease(
-      id: release.id, source: release.source, name: release.name, sequence: release.sequence, digest: digest,
-      validators: validators, activatedAt: release.activatedAt, signed: signatures.checked)
-  }
-
-  private func isKnown(_ signatures: ManifestSignatures?, of release: StoredRelease) async throws -> Bool {
-    guard let signatures else { return true }
-    let known = try await self.signatures(of: release)
-    return release.signed == signatures.checked && known == signatures.file
-  }
-
   /// Removes releases from the database. Those that an open page uses stay for the collector, marked as replaced.
   func removeUnlessLeased(_ releases: [Int64], _ db: Database) throws -> ReleaseLeases.Reservation {
     let reservation = try leases.reserve(releases)
@@ -176,9 +139,9 @@ extension BundleStore {
     try await write { db in
       try db.execute(sql: "UPDATE \"release\" SET name = ? WHERE id = ?", arguments: [name, release.id])
     }
-    return StoredRelease(
-      id: release.id, source: release.source, name: name, sequence: release.sequence, digest: release.digest,
-      validators: release.validators, activatedAt: release.activatedAt, signed: release.signed)
+    var renamed = release
+    renamed.name = name
+    return renamed
   }
 
   package func identity(of release: StoredRelease) async throws -> PageIdentity? {
@@ -207,15 +170,21 @@ extension BundleStore {
     return lease ?? UnlockedLease()
   }
 
+  /// The id of a source, which is added if it is new.
+  static func id(of source: PageURL, now: Double, _ db: Database) throws -> Int64 {
+    let known = "SELECT id FROM source WHERE url = ?"
+    if let id = try Int64.fetchOne(db, sql: known, arguments: [source.text]) { return id }
+    try db.execute(sql: "INSERT INTO source (url, usedAt) VALUES (?, ?)", arguments: [source.text, now])
+    return db.lastInsertedRowID
+  }
+
   /// - Parameter remove: removes the releases that the new one replaces.
   private static func register(
     _ manifest: Manifest, _ bytes: [UInt8], _ digest: SHA256Digest, _ bundles: [PageBundle], _ source: PageURL,
     _ validators: Validators, _ signatures: ManifestSignatures?, _ now: Double, _ db: Database,
     remove: ([Int64]) throws -> Void
   ) throws -> StoredRelease {
-    try db.execute(
-      sql: "INSERT OR IGNORE INTO source (url, usedAt) VALUES (?, ?)", arguments: [source.text, now])
-    let sourceID = try Int64.fetchOne(db, sql: "SELECT id FROM source WHERE url = ?", arguments: [source.text])
+    let sourceID = try id(of: source, now: now, db)
     let known = try Row.fetchOne(
       db, sql: "SELECT id, activatedAt FROM \"release\" WHERE source = ? AND digest = ?",
       arguments: [sourceID, digest])
@@ -247,7 +216,6 @@ extension BundleStore {
           validators.lastModified, now,
         ])
       id = db.lastInsertedRowID
-      guard let sourceID else { throw StoreError.releaseGone(name: manifest.release) }
       try list(bundles, release: id, source: sourceID, db)
       // Older releases that never became complete are obsolete.
       let outdated = try Int64.fetchAll(
@@ -258,13 +226,7 @@ extension BundleStore {
     try db.execute(
       sql: "UPDATE \"release\" SET etag = ?, lastModified = ? WHERE id = ?",
       arguments: [validators.etag, validators.lastModified, id])
-    if let signatures {
-      try db.execute(
-        sql: "UPDATE \"release\" SET signatures = ?, signedAt = ?, expiresAt = ? WHERE id = ?",
-        arguments: [
-          Data(signatures.file), signatures.checked?.signed?.seconds, signatures.checked?.expires.seconds, id,
-        ])
-    }
+    if let signatures { try set(signatures, of: id, db) }
     return StoredRelease(
       id: id, source: source, name: manifest.release, sequence: manifest.sequence, digest: digest,
       validators: validators, signed: signatures?.checked)
@@ -348,64 +310,6 @@ extension BundleStore {
         return try SHA256Digest.fetchOne(byDigest, arguments: [sha256, bundle.md5])
       }
       return try byMD5.flatMap { try SHA256Digest.fetchOne($0, arguments: [bundle.md5, source]) }
-    }
-  }
-
-  package func trustRecord(of source: PageURL) async throws -> TrustRecord {
-    let found = try await read { db in
-      try db.firstRow("SELECT root, trustedSequence FROM source WHERE url = ?", [source.text]) { row in
-        let root: Data? = try row.value("root")
-        return TrustRecord(root: root.map { Array($0) }, sequence: try row.value("trustedSequence"))
-      }
-    }
-    return found ?? TrustRecord()
-  }
-
-  package func setTrustRecord(_ record: TrustRecord, of source: PageURL) async throws {
-    try await write { [now] db in
-      try db.execute(
-        sql: "INSERT OR IGNORE INTO source (url, usedAt) VALUES (?, ?)", arguments: [source.text, now()])
-      try db.execute(
-        sql: "UPDATE source SET root = ?, trustedSequence = ? WHERE url = ?",
-        arguments: [record.root.map { Data($0) }, record.sequence, source.text])
-    }
-  }
-
-  package func signatures(of release: StoredRelease) async throws -> [UInt8]? {
-    try await read { db in
-      try db.firstRow("SELECT signatures FROM \"release\" WHERE id = ? AND signatures IS NOT NULL", [release.id]) {
-        Array(try $0.decode(Data.self, atIndex: 0))
-      }
-    }
-  }
-
-  package func roots(of source: PageURL) async throws -> [PublishedRoot] {
-    try await read { db in
-      try db.rows(
-        """
-        SELECT version, bytes, signatures FROM root
-        WHERE source = (SELECT id FROM source WHERE url = ?) ORDER BY version
-        """, [source.text]
-      ) { row in
-        let (bytes, signatures): (Data, Data?) = (try row.value("bytes"), try row.value("signatures"))
-        return PublishedRoot(
-          version: try row.value("version"), bytes: Array(bytes), signatures: signatures.map { Array($0) })
-      }
-    }
-  }
-
-  package func add(_ roots: [PublishedRoot], of source: PageURL) async throws {
-    try await write { [now] db in
-      try db.execute(
-        sql: "INSERT OR IGNORE INTO source (url, usedAt) VALUES (?, ?)", arguments: [source.text, now()])
-      for root in roots {
-        try db.execute(
-          sql: """
-            INSERT OR REPLACE INTO root (source, version, bytes, signatures)
-            SELECT id, ?, ?, ? FROM source WHERE url = ?
-            """,
-          arguments: [root.version, Data(root.bytes), root.signatures.map { Data($0) }, source.text])
-      }
     }
   }
 

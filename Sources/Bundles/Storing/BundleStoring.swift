@@ -36,13 +36,14 @@ package protocol BundleStoring: Sendable {
   /// Registers a manifest as a release, without switching to it. Stored bytes of earlier releases of the same source
   /// are taken over, and those of any source if the manifest gives their SHA-256.
   ///
-  /// Registering the same manifest bytes again returns the same release, and so does a manifest that differs only in the
-  /// times that it was signed for.
+  /// Registering the same manifest bytes again returns the same release.
   ///
-  /// - Parameter signatures: `nil` for a manifest without.
+  /// - Parameters:
+  ///   - signatures: `nil` for a manifest without.
+  ///   - former: the release that the manifest is of, and that was signed at another time; `nil` for a new release.
   func register(
     _ manifest: Manifest, bytes: [UInt8], bundles: [PageBundle], for source: PageURL, validators: Validators,
-    signatures: ManifestSignatures?
+    signatures: ManifestSignatures?, renewing former: StoredRelease?
   ) async throws -> StoredRelease
 
   /// `true` if only releases whose signatures were checked are seen, and no bundle outside of them.
@@ -166,7 +167,8 @@ extension BundleStoring {
     _ manifest: Manifest, bytes: [UInt8], bundles: [PageBundle], for source: PageURL, validators: Validators
   ) async throws -> StoredRelease {
     try await register(
-      manifest, bytes: bytes, bundles: bundles, for: source, validators: validators, signatures: nil)
+      manifest, bytes: bytes, bundles: bundles, for: source, validators: validators, signatures: nil,
+      renewing: nil)
   }
 }
 
@@ -239,18 +241,18 @@ public struct StoredRelease: Hashable, Sendable {
   /// The URL of its manifest.
   public let source: PageURL
   /// The name in its manifest.
-  public let name: String
+  public internal(set) var name: String
   /// The sequence in its manifest.
   public let sequence: Int64
   /// The SHA-256 of its manifest's bytes.
-  package let digest: SHA256Digest
+  package internal(set) var digest: SHA256Digest
   /// The validators with which the server sent its manifest.
-  package let validators: Validators
+  package internal(set) var validators: Validators
   /// The time at which it became current, in seconds since 1970; `nil` before that, and 0 if a later release replaced
   /// it before that.
   package let activatedAt: Double?
   /// The times of its manifest, whose signatures were checked; `nil` if they were not.
-  package let signed: SignedSpan?
+  package internal(set) var signed: SignedSpan?
 
   package init(
     id: Int64, source: PageURL, name: String, sequence: Int64, digest: SHA256Digest, validators: Validators,

@@ -40,9 +40,11 @@ struct ManifestCheck: Sendable {
       logger.debug("the manifest is unchanged", metadata: ["source": "\(fetcher.source)", "release": "\(known.name)"])
       return Verified(release: known, isUnchanged: true)
     case .manifest(let manifest, let bytes, let bundles, let validators):
-      let signatures = try await signatures(of: manifest, bytes, known: known)
+      let listed = try await listed(by: known, beside: manifest)
+      let signatures = try await signatures(of: manifest, bytes, listed)
       let release = try await store.register(
-        manifest, bytes: bytes, bundles: bundles, for: fetcher.source, validators: validators, signatures: signatures)
+        manifest, bytes: bytes, bundles: bundles, for: fetcher.source, validators: validators, signatures: signatures,
+        renewing: listed?.listsTheSame(as: manifest) == true ? known : nil)
       if signatures != nil { try await keeper?.keepRoots() }
       logger.debug(
         "the server has a manifest", metadata: ["source": "\(fetcher.source)", "release": "\(release.name)"])
@@ -50,11 +52,18 @@ struct ManifestCheck: Sendable {
     }
   }
 
+  /// The manifest of a known release, if a signed one has the same sequence; `nil` in all other cases.
+  private func listed(by known: StoredRelease?, beside manifest: Manifest) async throws -> Manifest? {
+    guard signatures != nil || keeper != nil, manifest.expires != nil, let known, known.sequence == manifest.sequence
+    else { return nil }
+    return try await fetcher.manifest(reading: try await store.manifestBytes(of: known))
+  }
+
   private func signatures(
-    of manifest: Manifest, _ bytes: [UInt8], known: StoredRelease?
+    of manifest: Manifest, _ bytes: [UInt8], _ listed: Manifest?
   ) async throws -> ManifestSignatures? {
     guard let signatures else { return try await keeper?.signatures(of: manifest, bytes) }
-    return try await signatures.verify(manifest, bytes, known: known)
+    return try await signatures.verify(manifest, bytes, sameSequence: listed)
   }
 
   /// The validators with which the server may say that a release is unchanged.

@@ -170,6 +170,13 @@ package struct ManifestFetcher: Sendable {
   /// The queue on which manifests are parsed: one with many entries takes a second.
   private static let queue = DispatchQueue(label: "pagekit.manifests")
 
+  /// Reads a manifest that was stored, within the limits of one that is fetched.
+  ///
+  /// - Throws: ``ManifestError``.
+  func manifest(reading bytes: [UInt8]) async throws -> Manifest {
+    try await Self.queue.result { [limits] in try Manifest(reading: bytes, limits: limits) }
+  }
+
   private func parse(_ bytes: [UInt8], _ validators: Validators) async throws -> Answer {
     try await Self.queue.result { [limits, source] in
       let manifest = try Manifest(reading: bytes, limits: limits)
@@ -205,6 +212,17 @@ package enum SourceError: Error, CustomStringConvertible {
     case .noProgress(let source, let limit):
       return "manifest \(source.readable): the server has sent nothing for \(limit.inSeconds)"
     case .notStored(let source): return "the store has nothing of \(source.readable), and the network may not be asked"
+    }
+  }
+}
+
+extension SourceError {
+  /// Runs a body, and adds the source to its errors of trust.
+  static func naming<Value>(_ source: PageURL, _ body: () async throws -> Value) async throws -> Value {
+    do {
+      return try await body()
+    } catch let error as TrustError {
+      throw SourceError.untrusted(source, error)
     }
   }
 }

@@ -9,14 +9,7 @@ extension Settings {
   /// - Throws: ``SettingsError/combination(_:)`` if the file is no root.
   func trust() throws -> ReleaseTrust? {
     guard let root else { return nil }
-    guard let data = FileManager.default.contents(atPath: root) else {
-      throw SettingsError.combination("--root: the file \(root) cannot be read")
-    }
-    do {
-      return try ReleaseTrust(root: Array(data), freshFor: freshFor)
-    } catch {
-      throw SettingsError.combination("--root: \(root): \(error)")
-    }
+    return try Self.file(root, of: .root) { try ReleaseTrust(root: $0, freshFor: freshFor) }
   }
 
   /// The command that signs the folder's releases; `nil` if none does.
@@ -24,13 +17,23 @@ extension Settings {
   /// - Throws: ``SettingsError/combination(_:)`` if the public key cannot be used.
   func signingCommand() throws -> SigningCommand? {
     guard let signWith, let publicKey else { return nil }
-    guard let data = FileManager.default.contents(atPath: publicKey) else {
-      throw SettingsError.combination("--public-key: the file \(publicKey) cannot be read")
+    return SigningCommand(
+      signWith, key: try Self.file(publicKey, of: .publicKey) { try VerificationKey(pem: $0) })
+  }
+
+  /// Reads the file of a setting.
+  ///
+  /// - Throws: ``SettingsError/combination(_:)`` with the flag and the path.
+  private static func file<Value>(
+    _ path: String, of key: SettingKey, _ read: ([UInt8]) throws -> Value
+  ) throws -> Value {
+    guard let data = FileManager.default.contents(atPath: path) else {
+      throw SettingsError.combination("\(key.flag): the file \(path) cannot be read")
     }
     do {
-      return SigningCommand(signWith, key: try VerificationKey(pem: Array(data)))
+      return try read(Array(data))
     } catch {
-      throw SettingsError.combination("--public-key: \(publicKey): \(error)")
+      throw SettingsError.combination("\(key.flag): \(path): \(error)")
     }
   }
 }

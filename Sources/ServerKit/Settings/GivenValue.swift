@@ -29,14 +29,11 @@ package struct GivenValue {
     .badValue(key: key.rawValue, value: isSecret ? "…" : given ?? text, source: source, expected: expected)
   }
 
-  package func path() throws -> String {
-    guard !text.isEmpty, !text.contains("\0") else { throw bad("a path") }
-    return text
-  }
+  package func path() throws -> String { try line("a path") }
 
-  /// Text that is not empty.
-  package func line() throws -> String {
-    guard !text.isEmpty, !text.contains("\0") else { throw bad("text") }
+  /// The text, if it is not empty.
+  package func line(_ expected: String = "text") throws -> String {
+    guard !text.isEmpty, !text.contains("\0") else { throw bad(expected) }
     return text
   }
 

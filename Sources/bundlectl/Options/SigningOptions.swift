@@ -49,19 +49,17 @@ struct Signers {
   /// - Returns: the keys that have signed now.
   /// - Throws: ``CommandError``.
   func sign(_ content: [UInt8], as kind: SignedKind, at path: String) async throws -> [VerificationKey] {
-    let message = kind.message(content)
     var file = try SignatureFile(of: content, as: kind)
     if let known = try SignatureFile(beside: path), known.kind == kind, known.content == file.content { file = known }
     var signed: [VerificationKey] = []
     for path in keys {
       let key = try KeyFile.signingKey(path)
-      file.add(.init(keyID: key.verificationKey.id, bytes: try key.signature(over: message)))
+      file.add(try key.sign(content, as: kind))
       signed.append(key.verificationKey)
     }
     if let command, let publicKey {
       let key = try KeyFile.verificationKey(publicKey)
-      let signature = try await SigningCommand(command, key: key).signature(over: message)
-      file.add(.init(keyID: key.id, bytes: signature))
+      file.add(try await SigningCommand(command, key: key).sign(content, as: kind))
       signed.append(key)
     }
     try OutputFile.write(Data(try file.encoded()), to: path + SignatureFile.suffix)

@@ -28,10 +28,11 @@ struct FullDisk: BundleStoring {
   }
   func register(
     _ manifest: Manifest, bytes: [UInt8], bundles: [PageBundle], for source: PageURL, validators: Validators,
-    signatures: ManifestSignatures?
+    signatures: ManifestSignatures?, renewing former: StoredRelease?
   ) async throws -> StoredRelease {
     try await store.register(
-      manifest, bytes: bytes, bundles: bundles, for: source, validators: validators, signatures: signatures)
+      manifest, bytes: bytes, bundles: bundles, for: source, validators: validators, signatures: signatures,
+      renewing: former)
   }
   var requiresSignatures: Bool { store.requiresSignatures }
 

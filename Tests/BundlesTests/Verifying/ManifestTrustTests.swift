@@ -32,9 +32,7 @@ struct ManifestTrustTests {
   private func check(_ manifest: Manifest, after known: Manifest? = nil, at time: SignedTime? = nil) throws {
     let bytes = Array(try JSONEncoder().encode(manifest))
     var signatures = try SignatureFile(of: bytes, as: .manifest)
-    signatures.add(
-      .init(
-        keyID: key.verificationKey.id, bytes: try key.signature(over: SignedKind.manifest.message(bytes))))
+    signatures.add(try key.sign(bytes, as: .manifest))
     let known = known.map { ManifestTrust.Known(sequence: $0.sequence, manifest: $0) }
     try trust.check(try Manifest(reading: bytes), bytes, signatures, after: known, at: time ?? now)
   }
@@ -52,8 +50,7 @@ struct ManifestTrustTests {
   func changed() throws {
     let bytes = Array(try JSONEncoder().encode(try manifest()))
     var signatures = try SignatureFile(of: bytes, as: .manifest)
-    signatures.add(
-      .init(keyID: key.verificationKey.id, bytes: try key.signature(over: SignedKind.manifest.message(bytes))))
+    signatures.add(try key.sign(bytes, as: .manifest))
     #expect(throws: TrustError.wronglySigned(.manifest, valid: 0, threshold: 1)) {
       try trust.check(try manifest(), bytes + [10], signatures, after: nil, at: now)
     }
@@ -109,8 +106,7 @@ struct ManifestTrustTests {
       : #"[{"path": "a.js", "md5": "\#(md5)"}]"#
     let bytes = Array(text.utf8)
     var signatures = try SignatureFile(of: bytes, as: .manifest)
-    signatures.add(
-      .init(keyID: key.verificationKey.id, bytes: try key.signature(over: SignedKind.manifest.message(bytes))))
+    signatures.add(try key.sign(bytes, as: .manifest))
     #expect(throws: TrustError.foreign(dialect: name)) {
       try trust.check(try Manifest(reading: bytes), bytes, signatures, after: nil, at: now)
     }

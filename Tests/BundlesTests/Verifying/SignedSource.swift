@@ -94,7 +94,7 @@ final class SignedSource: Sendable {
     var file = try SignatureFile(of: bytes, as: kind)
     for number in signers {
       let key = keys[number]
-      file.add(.init(keyID: key.verificationKey.id, bytes: try key.signature(over: kind.message(bytes))))
+      file.add(try key.sign(bytes, as: kind))
     }
     put(path + SignatureFile.suffix, try file.encoded())
   }

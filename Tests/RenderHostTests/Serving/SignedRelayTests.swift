@@ -17,7 +17,7 @@ struct SignedRelayTests {
   init() throws {
     directory = try TemporaryDirectory()
     upstream = try SignedUpstream()
-    try Data(try upstream.root.encoded()).write(to: URL(fileURLWithPath: directory.file("1.root.json")))
+    try upstream.writeRoot(to: directory.file("1.root.json"))
   }
 
   /// A host that gets its releases from an origin.

@@ -20,6 +20,11 @@ struct SignedUpstream {
       roles: [.root: ([key.verificationKey], 1), .release: ([key.verificationKey], 1)])
   }
 
+  /// Writes the first root into a file.
+  func writeRoot(to path: String) throws {
+    try Data(try root.encoded()).write(to: URL(fileURLWithPath: path))
+  }
+
   /// Serves a signed release of one bundle, `home.js`.
   ///
   /// - Parameters:
@@ -62,7 +67,7 @@ struct SignedUpstream {
 
   private func signatures(of bytes: [UInt8], as kind: SignedKind) throws -> [UInt8] {
     var file = try SignatureFile(of: bytes, as: kind)
-    file.add(.init(keyID: key.verificationKey.id, bytes: try key.signature(over: kind.message(bytes))))
+    file.add(try key.sign(bytes, as: kind))
     return try file.encoded()
   }
 }

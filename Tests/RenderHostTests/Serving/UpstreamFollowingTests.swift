@@ -110,7 +110,7 @@ struct UpstreamFollowingTests {
   @Test("a host with a root serves nothing that its keys have not signed")
   func signatures() async throws {
     let (upstream, other) = (try SignedUpstream(), try SignedUpstream())
-    try Data(try upstream.root.encoded()).write(to: URL(fileURLWithPath: directory.file("1.root.json")))
+    try upstream.writeRoot(to: directory.file("1.root.json"))
     try await FaultOrigin.running { origin in
       let url = try #require(PageURL(origin.url(for: "/manifest.json")))
       try upstream.publish("// one", sequence: 1, on: origin)

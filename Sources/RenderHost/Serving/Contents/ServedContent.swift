@@ -27,6 +27,9 @@ struct ServedContent: Sendable {
     origin = .made(ByteBuffer(bytes: bytes))
   }
 
+  /// - Parameter bytes: JSON.
+  init(json bytes: [UInt8]) throws { try self.init(made: bytes, mediaType: "application/json") }
+
   var isMade: Bool { if case .made = origin { true } else { false } }
 
   /// The encodings that may make the content smaller.

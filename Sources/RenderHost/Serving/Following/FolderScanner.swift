@@ -11,8 +11,8 @@ struct FolderScanner: Sendable {
   }
 
   private let source: FolderSource
-  /// Whether sequences come from the time: a host that has lost its store, or a second one of the same folder, must not
-  /// go back to a sequence below that of a signed release.
+  /// `true` to take sequences from the time, so that they grow also when the store is lost, or a second host publishes
+  /// the same folder: hosts with keys refuse a lower one.
   private let isSigned: Bool
   private var known: [String: (stamp: FileStatus, digests: ContentDigests)] = [:]
 

@@ -127,9 +127,7 @@ package actor FolderWatcher: Service {
   }
 
   private func write(_ manifest: Manifest) throws {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    let data = try encoder.encode(manifest)
+    let data = Data(try ServedJSON.bytes(manifest))
     let folder = URL(fileURLWithPath: source.manifestPath).deletingLastPathComponent()
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     try data.write(to: URL(fileURLWithPath: source.manifestPath), options: .atomic)

@@ -131,7 +131,7 @@ struct ReleasePublisher: Sendable {
   private func renew(_ release: StoredRelease) async throws {
     let isDue: Bool
     if let signer {
-      isDue = feed.current?.signed.map { signer.isDue($0, at: .now) } ?? true
+      isDue = try await signer.isDue(feed.current?.signed, at: .now)
     } else {
       isDue = try await passedOn(release)?.isSame(as: feed.current?.signed) == false
     }
@@ -175,7 +175,7 @@ struct ReleasePublisher: Sendable {
     return signed
   }
 
-  /// What another server has signed; `nil` if the release's manifest has no signatures.
+  /// Returns the source's manifest with its signatures and roots; `nil` if it has no signatures.
   private func passedOn(_ release: StoredRelease) async throws -> SignedContents? {
     guard let signatures = try await host.store.signatures(of: release) else { return nil }
     return SignedContents(

@@ -1,7 +1,10 @@
 import Bundles
+import DiskStorage
 import Foundation
 import HTTPTransport
+import NIOPosix
 import Signing
+import SystemPackage
 
 /// Signs the releases of a folder, for hosts that ask for signatures.
 struct ReleaseSigner: Hashable, Sendable {
@@ -22,40 +25,36 @@ struct ReleaseSigner: Hashable, Sendable {
   /// - Throws: ``SigningCommandError``, ``TrustError``.
   func sign(_ manifest: Manifest, at now: SignedTime) async throws -> SignedContents {
     var manifest = manifest
-    let expires = now.advanced(by: validity)
-    manifest.setTimes(signed: now, expires: expires)
+    manifest.setTimes(signed: now, expires: now.advanced(by: validity))
     try manifest.checkSignable()
-    let bytes = try ServedRelease.bytes(manifest)
+    let bytes = try ServedJSON.bytes(manifest)
     var file = try SignatureFile(of: bytes, as: .manifest)
-    file.add(
-      .init(
-        keyID: command.key.id,
-        bytes: try await command.signature(over: SignedKind.manifest.message(bytes))))
+    file.add(try await command.sign(bytes, as: .manifest))
     return SignedContents(
-      manifest: bytes, signatures: try file.encoded(), roots: roots(), renewed: now.advanced(by: validity / 2))
+      manifest: bytes, signatures: try file.encoded(), roots: try await roots(),
+      renewed: now.advanced(by: validity / 2))
   }
 
-  /// Returns `true` if a manifest has to be signed anew: in time, or since there are other roots.
-  func isDue(_ signed: SignedContents, at now: SignedTime) -> Bool {
-    signed.renewed.map { now >= $0 } ?? true || signed.roots != roots()
+  /// Returns `true` if a manifest has to be signed: in the middle of its time, or since there are other roots.
+  ///
+  /// - Parameter signed: `nil` for a manifest that was not signed yet.
+  func isDue(_ signed: SignedContents?, at now: SignedTime) async throws -> Bool {
+    guard let signed, let renewed = signed.renewed, now < renewed else { return true }
+    return try await signed.roots != roots()
   }
 
-  /// The roots in the folder. Those that are none are left out.
-  private func roots() -> [PublishedRoot] {
-    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-    let found = names.compactMap { name -> PublishedRoot? in
-      guard let version = PublishedRoot.version(ofFile: name), let bytes = read(name) else { return nil }
-      return PublishedRoot(version: version, bytes: bytes, signatures: read(name + SignatureFile.suffix))
+  /// The roots in the folder.
+  private func roots() async throws -> [PublishedRoot] {
+    try await NIOThreadPool.singleton.runIfActive { [folder] in
+      func read(_ name: String) -> [UInt8]? {
+        FileSystem.contents(of: StorePath(FilePath(folder), [name]), upTo: Int(TrustRoot.byteLimit), followsLink: true)
+      }
+      let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+      let found = names.compactMap { name -> PublishedRoot? in
+        guard let version = PublishedRoot.version(ofFile: name), let bytes = read(name) else { return nil }
+        return PublishedRoot(version: version, bytes: bytes, signatures: read(name + SignatureFile.suffix))
+      }
+      return found.sorted { $0.version < $1.version }
     }
-    return found.sorted { $0.version < $1.version }
-  }
-
-  private func read(_ name: String) -> [UInt8]? {
-    guard let file = FileHandle(forReadingAtPath: "\(folder)/\(name)") else { return nil }
-    defer { try? file.close() }
-    guard let data = try? file.read(upToCount: Int(TrustRoot.byteLimit) + 1), data.count <= TrustRoot.byteLimit else {
-      return nil
-    }
-    return Array(data)
   }
 }

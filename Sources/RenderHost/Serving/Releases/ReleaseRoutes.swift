@@ -36,11 +36,9 @@ struct ReleaseRoutes: Sendable {
       /// The events, newest first.
       let history: [ReleaseEvent]
     }
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     let history = feed.history
-    let bytes = Array(try encoder.encode(List(current: history.last, history: history.reversed())))
-    let content = try ServedContent(made: bytes, mediaType: "application/json")
+    let bytes = try ServedJSON.bytes(List(current: history.last, history: history.reversed()))
+    let content = try ServedContent(json: bytes)
     let representation = Representation(ByteBuffer(bytes: bytes), coding: .identity, digests: content.digests)
     let answer = ContentAnswer(
       representation: representation, mediaType: content.mediaType, caching: ServedFields.revalidated, modified: nil)
@@ -72,10 +70,8 @@ struct ReleaseRoutes: Sendable {
   private func send(
     _ event: ReleaseEvent, _ writer: inout any ResponseBodyWriter, _ seen: inout Int64?
   ) async throws {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    // JSON has no line breaks, so that the event is one line of data.
-    let data = String(decoding: try encoder.encode(event), as: UTF8.self)
+    // Without line breaks the event is one line of data.
+    let data = String(decoding: try ServedJSON.bytes(event), as: UTF8.self)
     try await writer.write(ByteBuffer(string: "event: release\nid: \(event.id)\ndata: \(data)\n\n"))
     seen = event.id
   }

@@ -47,7 +47,8 @@ final class ServedRelease: Sendable {
     var entries: [ServedEntry] = []
     var byLocation: [String: Int] = [:]
     var checksums: [String: Checksum] = [:]
-    for (position, item, content) in try Self.items(of: stored, source, contents) {
+    let items = try Self.items(of: stored, source, contents)
+    for (position, item, content) in items {
       let (bundle, blob) = (content.bundle, content.blob)
       let path = URLPath.unescaped(item.path) ?? item.path
       if locations.indices.contains(position), let location = locations[position] {
@@ -59,10 +60,11 @@ final class ServedRelease: Sendable {
           modified: Self.modified(bundle, since: since, before: former?.entry(at: path))))
       checksums[path] = Checksum(md5: bundle.md5, sha256: item.sha256, size: item.size)
     }
-    manifest = try Self.json(signed?.manifest ?? Self.bytes(Self.manifest(of: stored, source, contents)))
+    manifest = try ServedContent(
+      json: signed?.manifest ?? ServedJSON.bytes(Self.manifest(of: stored, source, items)))
     signedFiles = try signed?.files() ?? [:]
     self.byLocation = byLocation
-    self.checksums = try Self.json(Self.bytes(checksums))
+    self.checksums = try ServedContent(json: ServedJSON.bytes(checksums))
     byPath = Dictionary(entries.indices.map { (entries[$0].path, $0) }, uniquingKeysWith: { first, _ in first })
     byDigest = Dictionary(
       entries.indices.compactMap { index in entries[index].blob.map { ($0.sha256, index) } },
@@ -78,7 +80,10 @@ final class ServedRelease: Sendable {
   ///
   /// - Throws: ``StoreError/releaseGone(name:)``.
   static func manifest(of stored: StoredRelease, _ source: Manifest, _ contents: [StoredBundle]) throws -> Manifest {
-    let items = try items(of: stored, source, contents)
+    manifest(of: stored, source, try items(of: stored, source, contents))
+  }
+
+  private static func manifest(of stored: StoredRelease, _ source: Manifest, _ items: [Item]) -> Manifest {
     var served = source
     (served.release, served.base) = (stored.name, base)
     served.bundles = items.filter { $0.content.bundle.kind == .bundle }.map(\.item)
@@ -86,10 +91,12 @@ final class ServedRelease: Sendable {
     return served
   }
 
-  /// The entries that are served, with their positions in the source's manifest.
+  /// An entry that is served, with its position in the source's manifest.
+  private typealias Item = (position: Int, item: Manifest.Entry, content: StoredBundle)
+
   private static func items(
     of stored: StoredRelease, _ source: Manifest, _ contents: [StoredBundle]
-  ) throws -> [(position: Int, item: Manifest.Entry, content: StoredBundle)] {
+  ) throws -> [Item] {
     let listed = source.bundles + source.files
     guard listed.count == contents.count else { throw StoreError.releaseGone(name: stored.name) }
     return zip(listed, contents).enumerated().compactMap { position, pair in
@@ -128,17 +135,6 @@ final class ServedRelease: Sendable {
     if before.bundle.md5 == bundle.md5 { return before.modified }
     // Two contents within one second must have different dates.
     return max(since, HTTPDate(secondsSinceEpoch: before.modified.secondsSinceEpoch + 1))
-  }
-
-  private static func json(_ bytes: [UInt8]) throws -> ServedContent {
-    try ServedContent(made: bytes, mediaType: "application/json")
-  }
-
-  /// JSON as this host serves it.
-  static func bytes(_ value: some Encodable) throws -> [UInt8] {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    return Array(try encoder.encode(value))
   }
 }
 

@@ -8,8 +8,8 @@ struct SignedContents: Sendable {
   /// The bytes of the signature file.
   let signatures: [UInt8]
   let roots: [PublishedRoot]
-  /// Where a host that has its manifest from here looks for each entry, in the manifest's order: the path on this host,
-  /// unescaped; `nil` for entries that are on another. Empty if they are all below `/bundles/`.
+  /// The path of each entry on this host, unescaped, in the manifest's order; `nil` for an entry on another host. Empty
+  /// if all entries are below `/bundles/`.
   var paths: [String?] = []
   /// The time at which this host signs it anew; `nil` if another has signed it.
   var renewed: SignedTime?
@@ -21,14 +21,13 @@ struct SignedContents: Sendable {
 
   /// The files by their paths, without the manifest.
   func files() throws -> [String: ServedContent] {
-    func content(_ bytes: [UInt8]) throws -> ServedContent {
-      try ServedContent(made: bytes, mediaType: "application/json")
-    }
-    var files = ["manifest.json" + SignatureFile.suffix: try content(signatures)]
+    var files = ["manifest.json" + SignatureFile.suffix: try ServedContent(json: signatures)]
     for root in roots {
       let name = PublishedRoot.name(of: root.version)
-      files[name] = try content(root.bytes)
-      if let signatures = root.signatures { files[name + SignatureFile.suffix] = try content(signatures) }
+      files[name] = try ServedContent(json: root.bytes)
+      if let signatures = root.signatures {
+        files[name + SignatureFile.suffix] = try ServedContent(json: signatures)
+      }
     }
     return files
   }

@@ -1,0 +1,101 @@
+import DiskStorage
+import Foundation
+import GRDB
+import HTTPCaching
+import HTTPTransport
+import Signing
+
+extension BundleStore {
+  package func signatures(of release: StoredRelease) async throws -> [UInt8]? {
+    try await read { db in
+      try db.firstRow("SELECT signatures FROM \"release\" WHERE id = ? AND signatures IS NOT NULL", [release.id]) {
+        Array(try $0.decode(Data.self, atIndex: 0))
+      }
+    }
+  }
+
+  func isKnown(_ signatures: ManifestSignatures?, of release: StoredRelease) async throws -> Bool {
+    guard let signatures else { return true }
+    let known = try await self.signatures(of: release)
+    return release.signed == signatures.checked && known == signatures.file
+  }
+
+  static func set(_ signatures: ManifestSignatures, of release: Int64, _ db: Database) throws {
+    try db.execute(
+      sql: "UPDATE \"release\" SET signatures = ?, signedAt = ?, expiresAt = ? WHERE id = ?",
+      arguments: [
+        Data(signatures.file), signatures.checked?.signed?.seconds, signatures.checked?.expires.seconds, release,
+      ])
+  }
+
+  /// Gives a release its manifest as it was signed anew.
+  ///
+  /// - Returns: `nil` if the bytes are those of a stored manifest.
+  func renew(
+    _ release: StoredRelease, _ bytes: [UInt8], _ digest: SHA256Digest, _ validators: Validators,
+    _ signatures: ManifestSignatures
+  ) async throws -> StoredRelease? {
+    guard release.digest != digest else { return nil }
+    let isRenewed = try await write { db in
+      // An earlier release of the source may have these bytes.
+      try db.execute(
+        sql: "UPDATE OR IGNORE \"release\" SET manifest = ?, digest = ?, etag = ?, lastModified = ? WHERE id = ?",
+        arguments: [Data(bytes), digest, validators.etag, validators.lastModified, release.id])
+      guard db.changesCount > 0 else { return false }
+      try Self.set(signatures, of: release.id, db)
+      return true
+    }
+    guard isRenewed else { return nil }
+    var renewed = release
+    (renewed.digest, renewed.validators, renewed.signed) = (digest, validators, signatures.checked)
+    return renewed
+  }
+
+  // MARK: Trust
+
+  package func trustRecord(of source: PageURL) async throws -> TrustRecord {
+    let found = try await read { db in
+      try db.firstRow("SELECT root, trustedSequence FROM source WHERE url = ?", [source.text]) { row in
+        let root: Data? = try row.value("root")
+        return TrustRecord(root: root.map { Array($0) }, sequence: try row.value("trustedSequence"))
+      }
+    }
+    return found ?? TrustRecord()
+  }
+
+  package func setTrustRecord(_ record: TrustRecord, of source: PageURL) async throws {
+    try await write { [now] db in
+      try db.execute(
+        sql: "UPDATE source SET root = ?, trustedSequence = ? WHERE id = ?",
+        arguments: [record.root.map { Data($0) }, record.sequence, try Self.id(of: source, now: now(), db)])
+    }
+  }
+
+  // MARK: Roots
+
+  package func roots(of source: PageURL) async throws -> [PublishedRoot] {
+    try await read { db in
+      try db.rows(
+        """
+        SELECT version, bytes, signatures FROM root
+        WHERE source = (SELECT id FROM source WHERE url = ?) ORDER BY version
+        """, [source.text]
+      ) { row in
+        let (bytes, signatures): (Data, Data?) = (try row.value("bytes"), try row.value("signatures"))
+        return PublishedRoot(
+          version: try row.value("version"), bytes: Array(bytes), signatures: signatures.map { Array($0) })
+      }
+    }
+  }
+
+  package func add(_ roots: [PublishedRoot], of source: PageURL) async throws {
+    try await write { [now] db in
+      let id = try Self.id(of: source, now: now(), db)
+      for root in roots {
+        try db.execute(
+          sql: "INSERT OR REPLACE INTO root (source, version, bytes, signatures) VALUES (?, ?, ?, ?)",
+          arguments: [id, root.version, Data(root.bytes), root.signatures.map { Data($0) }])
+      }
+    }
+  }
+}
