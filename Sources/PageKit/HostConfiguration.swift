@@ -38,6 +38,8 @@ public struct HostConfiguration: Sendable {
   public var memoryCapacity = 16 << 20
   /// The time for which replaced releases are kept besides the previous one, for processes that still read them.
   package var releaseGrace: Duration = .zero
+  /// The number of former releases that are kept: their bytes shorten the downloads of those who follow this host.
+  package var formerReleases = 1
   /// `true` to keep the source's signatures and roots, which hosts that follow this one need.
   package var keepsSignatures = false
   /// The bytes that are kept of releases, of bundles in no manifest and of responses.

@@ -62,7 +62,8 @@ public final class PageHost: Sendable {
     self.transport = transport
     store = try BundleStore(
       at: configuration.store, memoryCapacity: configuration.memoryCapacity,
-      releaseGrace: configuration.releaseGrace, quotas: configuration.quotas,
+      releaseGrace: configuration.releaseGrace, formerReleases: configuration.formerReleases,
+      quotas: configuration.quotas,
       allowsReadOnly: configuration.allowsReadOnlyStore, requiresSignatures: configuration.trust != nil,
       logger: configuration.logger)
     let reachability = Reachability()
@@ -81,7 +82,8 @@ public final class PageHost: Sendable {
       store: store,
       fetcher: BundleFetcher(
         client: client, store: store, decoding: decoder, retry: configuration.retry,
-        fileLimit: configuration.manifestLimits.fileBytes))
+        fileLimit: configuration.manifestLimits.fileBytes),
+      limits: configuration.manifestLimits)
     responses = try configuration.responses ?? Self.responses(beside: store, configuration)
     jars = PartitionCookies(folder: configuration.store.path)
     ownCookies = try jars.begin(with: configuration.cookies, for: configuration.resources.partition)

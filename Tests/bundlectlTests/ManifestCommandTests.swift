@@ -39,6 +39,44 @@ struct ManifestCommandTests {
     }
   }
 
+  @Test("deltas from older releases are written beside the files, and listed", arguments: ["old", "old.json"])
+  func deltas(former: String) async throws {
+    try await Site.running { site in
+      let text = (0..<2000).map { "var a\($0 * 7919 % 2003) = \($0);" }.joined()
+      try site.write(text, to: "old/a.js")
+      try site.write("var same", to: "old/same.js")
+      _ = try await Command.run("manifest", "build", "old", "-o", "old.json", in: site.folder.path)
+      try site.write(text + "var more;", to: "pages/a.js")
+      try site.write("var same", to: "pages/same.js")
+      try site.write("var new", to: "pages/new.js")
+      let manifest = try await Self.built(site, "--deltas-from", former)
+      let new = try #require(manifest.bundles.first { $0.name == "a" }?.sha256)
+      let old = try ContentDigests(of: Array(text.utf8)).sha256
+      let path = site.folder.file("pages/\(Manifest.deltaPath(to: new, from: old))")
+      let delta = Array(try Data(contentsOf: URL(fileURLWithPath: path)))
+      #expect(manifest.bundles.map(\.deltas) == [[old: Int64(delta.count)], [:], [:]])
+      #expect(delta.count < 150)
+      let decoder = try ContentDecoder().decoder(
+        for: "dcz", url: "", limit: 1 << 20, dictionary: ContentDictionary(Array(text.utf8), digest: old))
+      #expect(try decoder.decode(delta) == Array((text + "var more;").utf8))
+      // The deltas are no files of the release, and those of a changed content are dropped.
+      #expect(try await Self.built(site) == manifest)
+      try site.write(text + "var yet;", to: "pages/a.js")
+      #expect(try await Self.built(site).bundles.allSatisfy(\.deltas.isEmpty))
+    }
+  }
+
+  @Test("an older release that cannot be read is named")
+  func unreadableFormer() async throws {
+    try await Site.running { site in
+      try site.write("var a", to: "pages/a.js")
+      let result = try await Command.run(
+        "manifest", "build", "pages", "--deltas-from", "gone", in: site.folder.path)
+      #expect(result.status == 1)
+      #expect(result.error.contains("gone is no folder or manifest of an older release: there is no such file"))
+    }
+  }
+
   @Test("manual settings are kept")
   func manualSettings() async throws {
     try await Site.running { site in

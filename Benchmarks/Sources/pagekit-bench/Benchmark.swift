@@ -14,7 +14,7 @@ enum Benchmark {
     guard arguments.count >= 3 else {
       FileHandle.standardError.write(
         Data(
-          "usage: pagekit-bench PROGRAMS FOLDER [ROUNDS] [store|links|pages|hot|host|gateway|render|load|growth|gateway-growth]\n"
+          "usage: pagekit-bench PROGRAMS FOLDER [ROUNDS] [store|deltas|links|pages|hot|host|gateway|render|load|growth|gateway-growth]\n"
             .utf8
         ))
       exit(64)
@@ -39,6 +39,7 @@ enum Benchmark {
   ) async throws {
     func isWanted(_ name: String) -> Bool { part == nil || part == name }
     if isWanted("store") { try await store(bundlectl: programs + "/bundlectl", folder: folder, rounds: rounds) }
+    if isWanted("deltas") { try deltas(bundlectl: programs + "/bundlectl", folder: folder) }
     if isWanted("links") { try links(bundlectl: programs + "/bundlectl", folder: folder, rounds: max(2, rounds / 3)) }
     if isWanted("pages") { try await pages(programs + "/bare-engine", folder: folder, rounds: rounds) }
     if isWanted("host") { try host(programs, folder: folder, rounds: max(3, rounds / 2)) }
@@ -122,6 +123,16 @@ enum Benchmark {
     for count in [1_000, 10_000] { try commands.launches(&table, count) }
     try await ReadBenchmark(folder: folder).run(&table)
     try await ResponseBenchmark(folder: folder).run(&table)
+    table.print()
+    print()
+  }
+
+  /// The samples are those of the folder in which the benchmark runs.
+  private static func deltas(bundlectl: String, folder: String) throws {
+    var table = Table(
+      "bytes of an update", "raw", "Brotli 11", "zstd 19", "bsdiff", "xdelta3", "PageKit", "to Brotli 11, median")
+    let samples = FileManager.default.currentDirectoryPath + "/bundles"
+    try DeltaBenchmark(bundlectl: bundlectl, folder: folder, samples: samples).run(&table)
     table.print()
     print()
   }

@@ -11,6 +11,19 @@ package final class BundleDownloader: Sendable {
     package let wasResumed: Bool
     /// `true` if the bytes were fetched for this call, `false` if they had been stored just before.
     package let wasFetched: Bool
+    /// `true` if the bytes arrived as the difference from older ones.
+    package let wasDelta: Bool
+
+    /// A delivery of bytes that had been stored just before.
+    fileprivate init(stored blob: Blob) {
+      self.blob = blob
+      (wasResumed, wasFetched, wasDelta) = (false, false, false)
+    }
+
+    fileprivate init(_ blob: Blob, by fetched: BundleFetcher.Fetched) {
+      self.blob = blob
+      (wasResumed, wasFetched, wasDelta) = (fetched.wasResumed, true, fetched.wasDelta)
+    }
   }
 
   private struct Key: Hashable, Sendable {
@@ -22,13 +35,16 @@ package final class BundleDownloader: Sendable {
 
   private let store: any BundleStoring
   private let fetcher: BundleFetcher
+  private let deltas: DeltaFinder
   private let flights = SingleFlight<Key, Delivery>()
   /// The contents of one release that the server does not have as the manifest says, with the reasons.
   private let faults = Mutex<(release: Int64, reasons: [ExpectedContent: String])>((0, [:]))
 
-  package init(store: any BundleStoring, fetcher: BundleFetcher) {
+  /// - Parameter limits: the limits with which the releases' manifests were read.
+  package init(store: any BundleStoring, fetcher: BundleFetcher, limits: ManifestLimits = .standard) {
     self.store = store
     self.fetcher = fetcher
+    deltas = DeltaFinder(store: store, limits: limits)
   }
 
   var client: OriginClient { fetcher.client }
@@ -70,15 +86,23 @@ package final class BundleDownloader: Sendable {
     let key = Key(
       content: target.expected, release: release?.id, url: target.expected.md5 == nil ? target.url : nil)
     return try await flights.value(for: key) { [self] in
-      if let blob = try await recent() { return Delivery(blob: blob, wasResumed: false, wasFetched: false) }
+      if let blob = try await recent() { return Delivery(stored: blob) }
       var first: (any BundleDownload)?
       if sharing, let release, !target.url.isFile {
         switch try await claim(target, of: release) {
-        case .stored(let blob): return Delivery(blob: blob, wasResumed: false, wasFetched: false)
+        case .stored(let blob): return Delivery(stored: blob)
         case .download(let download): first = download
         }
       }
-      let fetched = try await fetcher.fetch(target, into: first, began: began, received: received, retries: retries)
+      let offer: DeltaOffer?
+      do {
+        offer = if let release { try await deltas.offer(for: target, in: release) } else { nil }
+      } catch {
+        first?.close()
+        throw error
+      }
+      let fetched = try await fetcher.fetch(
+        target, into: first, offering: offer, began: began, received: received, retries: retries)
       didFetch()
       let blob =
         if let release {
@@ -86,7 +110,7 @@ package final class BundleDownloader: Sendable {
         } else {
           try await store.add(fetched.download, digests: fetched.digests, for: target.url)
         }
-      return Delivery(blob: blob, wasResumed: fetched.wasResumed, wasFetched: true)
+      return Delivery(blob, by: fetched)
     }
   }
 

@@ -36,17 +36,20 @@ package struct BundleFetcher: Sendable {
     let digests: ContentDigests
     /// `true` if the download continued a partial one.
     let wasResumed: Bool
+    /// `true` if the bytes arrived as the difference from older ones.
+    var wasDelta = false
   }
 
   /// - Parameters:
   ///   - first: the download of the first attempt; `nil` to take the store's.
+  ///   - offer: the older bytes from which the server may send the difference. If that fails, all bytes are requested.
   ///   - began: called when an attempt begins, with the wire bytes already stored and, if the response gives it, the
   ///     size of the whole.
   ///   - received: called with the number of wire bytes that arrived.
   ///   - retries: called when an attempt has failed and another follows.
   /// - Throws: ``BundleError``, ``StoreError``, `CancellationError`.
   func fetch(
-    _ target: FetchTarget, into first: (any BundleDownload)? = nil,
+    _ target: FetchTarget, into first: (any BundleDownload)? = nil, offering offer: DeltaOffer? = nil,
     began: @escaping @Sendable (Int64, Int64?) -> Void = { _, _ in },
     received: @escaping @Sendable (Int) -> Void = { _ in },
     retries: @Sendable (PreloadUpdate.Retry) -> Void = { _ in }
@@ -56,7 +59,7 @@ package struct BundleFetcher: Sendable {
     defer { client.activity.end(target.url) }
     var first = first
     var tries = 0
-    var mode = Mode.normal
+    var mode: Mode = offer.map { $0.listed == nil ? .offering : .delta } ?? .normal
     // A connection on which no bytes arrived may stay silent.
     var hasStalled = false
     while true {
@@ -66,14 +69,20 @@ package struct BundleFetcher: Sendable {
       tries += 1
       do {
         return try await attempt(
-          target, download: download, mode: mode, onFreshConnection: hasStalled || mode == .pastCaches, began: began,
-          received: received)
+          target, download: download, mode: mode, offer: offer, onFreshConnection: hasStalled || mode == .pastCaches,
+          began: began, received: received)
       } catch is AskForWhole {
         // The stored part does not fit the server's content; this does not count as a failed attempt.
         download.discard()
         download.close()
         tries -= 1
         mode = mode == .normal ? .whole : mode
+      } catch is UselessDelta {
+        // A published delta may be missing where the server makes its own.
+        download.discard()
+        download.close()
+        tries -= 1
+        mode = mode == .delta ? .offering : .whole
       } catch let error as BundleError {
         download.discard()
         download.close()
@@ -98,6 +107,10 @@ package struct BundleFetcher: Sendable {
   }
 
   private enum Mode {
+    /// A published delta from older bytes is requested.
+    case delta
+    /// The content is requested, and the older bytes are offered as a dictionary.
+    case offering
     case normal
     /// Without a range.
     case whole
@@ -105,14 +118,31 @@ package struct BundleFetcher: Sendable {
   }
 
   private struct AskForWhole: Error {}
+  /// The difference from older bytes is missing, damaged, or of other bytes.
+  private struct UselessDelta: Error {}
 
   private func attempt(
-    _ target: FetchTarget, download: any BundleDownload, mode: Mode, onFreshConnection: Bool,
+    _ target: FetchTarget, download: any BundleDownload, mode: Mode, offer: DeltaOffer?, onFreshConnection: Bool,
     began: @Sendable (Int64, Int64?) -> Void, received: @Sendable (Int) -> Void
   ) async throws -> Fetched {
-    var held = mode == .normal ? download.held : nil
+    do {
+      return try await transfer(
+        target, download: download, mode: mode, offer: offer, onFreshConnection: onFreshConnection, began: began,
+        received: received)
+    } catch {
+      if mode == .delta, !(error is CancellationError || error is StoreError) { throw UselessDelta() }
+      throw error
+    }
+  }
+
+  private func transfer(
+    _ target: FetchTarget, download: any BundleDownload, mode: Mode, offer: DeltaOffer?, onFreshConnection: Bool,
+    began: @Sendable (Int64, Int64?) -> Void, received: @Sendable (Int) -> Void
+  ) async throws -> Fetched {
+    var held = mode == .whole || mode == .pastCaches ? nil : download.held
     if let (head, wireBytes) = held {
-      if head.url != target.url {
+      if head.url != target.url || head.dictionary != nil {
+        // A partial difference is small, and is not continued.
         held = nil
       } else if wireBytes == head.wireSize || head.encoding == nil && wireBytes == target.expected.size {
         // All bytes had arrived before the last process ended.
@@ -120,23 +150,43 @@ package struct BundleFetcher: Sendable {
         return try resumed(target, head: head, download: download)
       }
     }
+    // The rest of a partial download is as small as a difference.
+    let offer = held == nil && (mode == .delta || mode == .offering) ? offer : nil
+    let published = mode == .delta ? offer?.listed : nil
+    let url = published ?? target.url
     var fields: HTTPFields = [.acceptEncoding: decoding.acceptEncoding]
     if let held { for field in RangeDecision.fields(after: held) { fields.append(field) } }
+    if let offer, published == nil, let name = HTTPField.Name.availableDictionary {
+      fields[.acceptEncoding] = "\(DictionaryZstd.token), \(decoding.acceptEncoding)"
+      fields[name] = offer.dictionary.digest.availableDictionary
+    }
     if mode == .pastCaches { fields[.cacheControl] = "no-cache" }
+    // A difference that is larger than the content is useless.
+    let limit = published == nil ? fileLimit : min(fileLimit, target.expected.size ?? fileLimit)
     let response = try await client.send(
-      .get, target.url, fields: fields, bodyLimit: fileLimit, onFreshConnection: onFreshConnection)
+      .get, url, fields: fields, bodyLimit: limit, onFreshConnection: onFreshConnection)
     client.activity.note(target.url)
     let answer = response.head.headerFields
     let intake: DownloadDecoder
+    var isDelta = false
     switch RangeDecision(for: response.head, held: held) {
-    case .fail: throw HTTPFault(response.head, url: target.url, now: .now)
+    case .fail: throw HTTPFault(response.head, url: url, now: .now)
     case .askForWhole: throw AskForWhole()
     case .startOver:
-      let head = DownloadHead(
-        url: target.url, etag: answer[.eTag], lastModified: answer[.lastModified],
+      var head = DownloadHead(
+        url: url, etag: answer[.eTag], lastModified: answer[.lastModified],
         encoding: answer[.contentEncoding].flatMap { $0.isEmpty || $0 == "identity" ? nil : $0 },
         wireSize: answer[.contentLength].flatMap { Int64($0) })
-      intake = try makeIntake(target, head: head, contentType: answer[.contentType], download: download)
+      isDelta = published != nil || head.encoding.map(DictionaryZstd.isApplied(in:)) ?? false
+      if isDelta {
+        head.dictionary = offer?.dictionary.digest
+        // The file itself is a difference, which the server's own coding is applied to.
+        if !(head.encoding.map(DictionaryZstd.isApplied(in:)) ?? false) {
+          head.encoding = [DictionaryZstd.token, head.encoding].compactMap(\.self).joined(separator: ", ")
+        }
+      }
+      intake = try makeIntake(
+        target, head: head, contentType: answer[.contentType], download: download, dictionary: offer?.dictionary)
       try download.begin(head)
       began(0, head.wireSize)
       held = nil
@@ -147,23 +197,29 @@ package struct BundleFetcher: Sendable {
       try intake.receiveHeld()
       began(held.wireBytes, held.head.wireSize)
     }
-    for try await chunk in response.body {
-      client.activity.note(target.url)
-      received(chunk.count)
-      try intake.receive(chunk)
+    do {
+      for try await chunk in response.body {
+        client.activity.note(target.url)
+        received(chunk.count)
+        try intake.receive(chunk)
+      }
+      // If no digest is expected, the one in the response's fields applies.
+      let promised =
+        target.expected.md5 == nil ? AnswerDigest(answer, isEncoded: answer[.contentEncoding] != nil)?.expected : nil
+      let digests = try intake.finish(promised: promised)
+      return Fetched(download: download, digests: digests, wasResumed: held != nil, wasDelta: isDelta)
+    } catch let error where isDelta && (error is ContentError || error is BundleError) {
+      throw UselessDelta()
     }
-    // If no digest is expected, the one in the response's fields applies.
-    let promised =
-      target.expected.md5 == nil ? AnswerDigest(answer, isEncoded: answer[.contentEncoding] != nil)?.expected : nil
-    let digests = try intake.finish(promised: promised)
-    return Fetched(download: download, digests: digests, wasResumed: held != nil)
   }
 
   private func makeIntake(
-    _ target: FetchTarget, head: DownloadHead, contentType: String?, download: any BundleDownload
+    _ target: FetchTarget, head: DownloadHead, contentType: String?, download: any BundleDownload,
+    dictionary: ContentDictionary? = nil
   ) throws -> DownloadDecoder {
     try DownloadDecoder(
-      target, head: head, contentType: contentType, into: download, decoding: decoding, fileLimit: fileLimit)
+      target, head: head, contentType: contentType, into: download, decoding: decoding, dictionary: dictionary,
+      fileLimit: fileLimit)
   }
 
   private func resumed(

@@ -11,9 +11,10 @@ final class DownloadDecoder {
   private var digester: ContentDigester
   private var script: ScriptCheck?
 
+  /// - Parameter dictionary: the dictionary of a content that needs one.
   init(
     _ target: FetchTarget, head: DownloadHead, contentType: String?, into download: any BundleDownload,
-    decoding: any ContentDecoding, fileLimit: Int64
+    decoding: any ContentDecoding, dictionary: ContentDictionary? = nil, fileLimit: Int64
   ) throws {
     self.target = target
     self.head = head
@@ -22,7 +23,9 @@ final class DownloadDecoder {
     // One byte more than the expected size is enough to refuse the content.
     let limit = min(fileLimit, target.expected.size.map { $0 + 1 } ?? fileLimit)
     self.limit = limit
-    decoder = try head.encoding.map { try decoding.decoder(for: $0, url: head.url.text, limit: limit) }
+    decoder = try head.encoding.map {
+      try decoding.decoder(for: $0, url: head.url.text, limit: limit, dictionary: dictionary)
+    }
     digester = try ContentDigester()
     script = target.kind == .bundle ? ScriptCheck() : nil
   }

@@ -37,7 +37,8 @@ extension Manifest.Entry: Codable {
     static let sha256 = AnyKey("sha256")
     static let preload = AnyKey("preload")
     static let prefetch = AnyKey("prefetch")
-    static let all: Set<String> = ["name", "path", "size", "md5", "sha256", "preload", "prefetch"]
+    static let deltas = AnyKey("deltas")
+    static let all: Set<String> = ["name", "path", "size", "md5", "sha256", "preload", "prefetch", "deltas"]
   }
 
   /// Reads a bundle or a file; an entry without a name is called by its path.
@@ -56,6 +57,13 @@ extension Manifest.Entry: Codable {
     }
     self.preload = preload
     prefetch = try container.decodeIfPresent([String].self, forKey: Key.prefetch) ?? []
+    for (hex, size) in try container.decodeIfPresent([String: Int64].self, forKey: Key.deltas) ?? [:] {
+      guard let digest = SHA256Digest(hex: hex) else {
+        throw DecodingError.dataCorruptedError(
+          forKey: Key.deltas, in: container, debugDescription: "\(hex.quotedForMessage) is no SHA-256")
+      }
+      deltas[digest] = size
+    }
     additional = try container.decodeAdditional(except: Key.all)
   }
 
@@ -83,7 +91,12 @@ extension Manifest.Entry: Codable {
           guard case .string(let text) = reference else { return nil }
           prefetch.append(text)
         }
-      case ("name", _), ("size", _), ("sha256", _), ("preload", _), ("prefetch", _): return nil
+      case ("deltas", .object(let sizes)):
+        for (hex, size) in sizes {
+          guard let digest = SHA256Digest(hex: hex), case .integer(let size) = size else { return nil }
+          deltas[digest] = size
+        }
+      case ("name", _), ("size", _), ("sha256", _), ("preload", _), ("prefetch", _), ("deltas", _): return nil
       default: additional[key] = value
       }
     }
@@ -102,6 +115,10 @@ extension Manifest.Entry: Codable {
     try container.encodeIfPresent(sha256, forKey: Key.sha256)
     if preload != .launch { try container.encode(preload, forKey: Key.preload) }
     if !prefetch.isEmpty { try container.encode(prefetch, forKey: Key.prefetch) }
+    if !deltas.isEmpty {
+      let sizes = deltas.map { ($0.key.hex, $0.value) }
+      try container.encode(Dictionary(uniqueKeysWithValues: sizes), forKey: Key.deltas)
+    }
     for (key, value) in additional { try container.encode(value, forKey: AnyKey(key)) }
   }
 }

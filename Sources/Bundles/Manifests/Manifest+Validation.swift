@@ -36,6 +36,7 @@ extension Manifest {
         if !paths.insert(entry.path).inserted {
           fault(subject, "its path \(entry.path.quotedForMessage) is listed twice")
         }
+        if let reason = Self.deltaFault(entry) { fault(subject, reason) }
         guard let size = entry.size else { continue }
         if size < 0 {
           fault(subject, "its size is \(size), it must not be negative")
@@ -57,6 +58,17 @@ extension Manifest {
   static func isUsableName(_ release: String) -> Bool {
     !release.isEmpty && release.utf8.count <= 200 && !release.hasControlCharacters
   }
+
+  /// The reason why an entry's deltas are refused.
+  private static func deltaFault(_ entry: Manifest.Entry) -> String? {
+    if entry.deltas.isEmpty { return nil }
+    if entry.sha256 == nil { return "it has deltas and no \"sha256\", so that their results could not be checked" }
+    if entry.deltas.count > deltaLimit { return "it has \(entry.deltas.count) deltas, more than \(deltaLimit)" }
+    return entry.deltas.values.contains { $0 <= 0 } ? "the size of a delta must be positive" : nil
+  }
+
+  /// The largest number of deltas of an entry.
+  private static let deltaLimit = 16
 
   /// The reason why a path is refused; `nil` if every server and file system reads it as a place below its base.
   private static func pathFault(_ path: String) -> String? {

@@ -69,10 +69,12 @@ extension Manifest {
     package var preload: Preload
     /// The URLs of responses that are fetched into the response cache together with the bundle.
     package var prefetch: [String]
+    /// The sizes in bytes of published files that turn older contents into this one, by the older content's SHA-256.
+    package var deltas: [SHA256Digest: Int64] = [:]
     /// The members that this version does not know, by their names.
     package var additional: [String: JSONValue]
 
-    /// Makes an entry with the given values.
+    /// Makes an entry with the given values, without deltas.
     package init(
       name: String, path: String, size: Int64? = nil, md5: MD5Digest, sha256: SHA256Digest? = nil,
       preload: Preload = .launch, prefetch: [String] = [], additional: [String: JSONValue] = [:]
@@ -114,7 +116,7 @@ package struct ManifestLimits: Hashable, Sendable {
   /// The defaults.
   package static let standard = ManifestLimits()
 
-  /// The limits of the manifest's JSON: an entry has up to seven members, its prefetched URLs, and its tool's
+  /// The limits of the manifest's JSON: an entry has up to eight members, its prefetched URLs, its deltas, and its tool's
   /// additions.
   var json: JSONLimits { JSONLimits(values: 10_000 + 16 * entries) }
 }

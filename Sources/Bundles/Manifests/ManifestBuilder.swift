@@ -35,6 +35,8 @@ package struct ManifestBuilder: Sendable {
       var entry =
         known[path]
         ?? Manifest.Entry(name: isScript ? Manifest.Entry.name(forPath: path) : path, path: path, md5: digests.md5)
+      // Deltas make the content that they were published for.
+      if entry.sha256 != digests.sha256 { entry.deltas = [:] }
       (entry.size, entry.md5, entry.sha256) = (digests.size, digests.md5, digests.sha256)
       if isScript { bundles.append(entry) } else { files.append(entry) }
     }
@@ -52,7 +54,7 @@ package struct ManifestBuilder: Sendable {
   }
 
   /// The paths of all files below the folder, sorted, without hidden files and without what is published beside a
-  /// manifest: its signatures and the roots.
+  /// manifest: its signatures, the roots and the deltas.
   ///
   /// - Throws: ``FolderError`` for a file that cannot be published, so that no release silently lacks it.
   private func paths() throws -> [String] {
@@ -76,7 +78,8 @@ package struct ManifestBuilder: Sendable {
           name.hasSuffix(SignatureFile.suffix) ? String(name.dropLast(SignatureFile.suffix.count)) : name
         let isRoot = path.isEmpty && PublishedRoot.version(ofFile: signed) != nil
         let file = URL(fileURLWithPath: "\(full)/\(signed)").standardizedFileURL.path
-        if file != excluded, !isRoot { found.append(child) }
+        let isDelta = path == Manifest.deltaFolder && Manifest.delta(named: name) != nil
+        if file != excluded, !isRoot, !isDelta { found.append(child) }
       case S_IFLNK:
         throw FolderError("\(folder)/\(child) is a symbolic link: a release is made of files")
       default:

@@ -55,15 +55,7 @@ extension Manifest {
   /// - Throws: ``ManifestError`` if `base` is not an `http`, `https` or `file` URL, or if a manifest from the network
   ///   names files of this machine.
   package func located(at manifestURL: PageURL) throws -> [PageBundle] {
-    let folder = base.isEmpty || base.hasSuffix("/") ? base : base + "/"
-    guard let base = manifestURL.resolving(folder.isEmpty ? "." : folder), manifestURL.isFile || !base.isFile else {
-      throw ManifestError.invalid([
-        ManifestFault(
-          subject: "the manifest",
-          reason: "\"base\" is \(self.base.quotedForMessage), which is no http, https or relative URL")
-      ])
-    }
-    let prefix = base.prefix
+    let prefix = try prefix(at: manifestURL)
     var located: [PageBundle] = []
     located.reserveCapacity(bundles.count + files.count)
     for (entries, kind) in [(bundles, PageBundle.Kind.bundle), (files, .file)] {
@@ -85,6 +77,62 @@ extension Manifest {
     }
     return located
   }
+
+  /// The start of the URLs of paths.
+  private func prefix(at manifestURL: PageURL) throws -> String {
+    let folder = base.isEmpty || base.hasSuffix("/") ? base : base + "/"
+    guard let base = manifestURL.resolving(folder.isEmpty ? "." : folder), manifestURL.isFile || !base.isFile else {
+      throw ManifestError.invalid([
+        ManifestFault(
+          subject: "the manifest",
+          reason: "\"base\" is \(self.base.quotedForMessage), which is no http, https or relative URL")
+      ])
+    }
+    return base.prefix
+  }
+
+  /// The published deltas, by the SHA-256 of the content that each makes.
+  ///
+  /// - Throws: ``ManifestError``, as ``located(at:)``.
+  func deltas(at manifestURL: PageURL) throws -> [SHA256Digest: [ListedDelta]] {
+    let prefix = try prefix(at: manifestURL)
+    var deltas: [SHA256Digest: [ListedDelta]] = [:]
+    for entry in bundles + files where !entry.deltas.isEmpty {
+      guard let target = entry.sha256 else { continue }
+      deltas[target] = entry.deltas.compactMap { base, size in
+        PageURL(Self.deltaPath(to: target, from: base), below: prefix).map {
+          ListedDelta(base: base, url: $0, size: size)
+        }
+      }
+    }
+    return deltas
+  }
+
+  /// The path of a published delta below the manifest's ``base``.
+  package static func deltaPath(to target: SHA256Digest, from base: SHA256Digest) -> String {
+    "\(deltaFolder)/\(target.hex).\(base.hex).\(DictionaryZstd.token)"
+  }
+
+  /// Returns the digests in the name of a delta; `nil` for another name.
+  package static func delta(named name: some StringProtocol) -> (target: SHA256Digest, base: SHA256Digest)? {
+    let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+    guard parts.count == 3, parts[2] == DictionaryZstd.token, let target = SHA256Digest(hex: parts[0]),
+      let base = SHA256Digest(hex: parts[1])
+    else { return nil }
+    return (target, base)
+  }
+
+  /// The folder of published deltas below the manifest's ``base``.
+  package static let deltaFolder = "deltas"
+}
+
+/// A published file that turns an older content into an entry's.
+struct ListedDelta: Hashable, Sendable {
+  /// The SHA-256 of the older content.
+  let base: SHA256Digest
+  let url: PageURL
+  /// Its size in bytes.
+  let size: Int64
 }
 
 extension PageURL {

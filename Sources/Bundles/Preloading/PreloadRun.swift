@@ -242,7 +242,9 @@ struct PreloadRun: Sendable {
         let ticket = DownloadPermit(slot)
         group.addTask { try await fetch(item, at: index, of: release, tally, ticket) }
         started += 1
-        if started > Self.outstandingLimit { try await group.next() }
+        // The first bundle shortens the others, which is worth waiting for where bytes are dear.
+        let isAwaited = started == 1 && item.bundles[0].kind == .bundle && prefetcher?.saver.isOn == true
+        if started > Self.outstandingLimit || isAwaited { try await group.next() }
       }
       try await group.waitForAll()
     }

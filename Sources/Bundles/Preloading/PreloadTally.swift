@@ -11,6 +11,8 @@ final class PreloadTally: Sendable {
     /// The entries that another process has stored meanwhile.
     var shared: [PageBundle.Kind: Int] = [:]
     var resumed = 0
+    /// The bundles and files that arrived as the difference from older ones.
+    var deltas = 0
     /// The number of idle entries that the data saver did not allow.
     var left = 0
     var failures: [PreloadReport.Failure] = []
@@ -55,6 +57,7 @@ final class PreloadTally: Sendable {
           state.done[bundle.kind, default: 0] += 1
         }
         if delivery.wasResumed, bundle.kind == .bundle { state.resumed += 1 }
+        if delivery.wasDelta { state.deltas += 1 }
       }
     }
   }
@@ -114,6 +117,7 @@ extension PreloadReport {
     upToDate += result.shared[.bundle] ?? 0
     filesUpToDate += result.shared[.file] ?? 0
     resumed += result.resumed
+    deltas += result.deltas
     bytesDownloaded += result.bytes
     leftOut += result.leftOut
   }

@@ -152,6 +152,8 @@ public struct PreloadReport: Hashable, Sendable {
   public var downloaded = 0
   /// The number of downloaded bundles that continued a partial download.
   package var resumed = 0
+  /// The number of downloaded bundles and files that arrived as the difference from older ones.
+  package var deltas = 0
   /// The number of bundles that were read from a folder of this machine.
   package var copied = 0
   /// The number of files that were stored before, or that another process has stored meanwhile.

@@ -39,15 +39,19 @@ package struct DownloadHead: Hashable, Sendable, Codable {
   package var encoding: String?
   /// The wire bytes of the whole content, if the server gave them.
   package var wireSize: Int64?
+  /// The dictionary that decodes the content; `nil` if none is needed.
+  package var dictionary: SHA256Digest?
 
   package init(
-    url: PageURL, etag: String? = nil, lastModified: String? = nil, encoding: String? = nil, wireSize: Int64? = nil
+    url: PageURL, etag: String? = nil, lastModified: String? = nil, encoding: String? = nil, wireSize: Int64? = nil,
+    dictionary: SHA256Digest? = nil
   ) {
     self.url = url
     self.etag = etag
     self.lastModified = lastModified
     self.encoding = encoding
     self.wireSize = wireSize
+    self.dictionary = dictionary
   }
 
   package var validators: Validators { Validators(etag: etag, lastModified: lastModified) }

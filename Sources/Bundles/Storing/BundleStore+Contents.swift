@@ -77,6 +77,35 @@ extension BundleStore {
     return contents
   }
 
+  package func formerContents(of release: StoredRelease) async throws -> [EntryName: [Blob]] {
+    let rows = try await read { db in
+      try db.rows(
+        """
+        SELECT \(Self.entryColumns)
+        FROM listed JOIN blob ON blob.sha256 = listed.blob
+        WHERE listed.source = (SELECT source FROM "release" WHERE id = ?1) AND NOT ?1 BETWEEN listed.first AND listed.last
+        ORDER BY listed.first DESC
+        """, [release.id], Self.storedBundle)
+    }
+    var contents: [EntryName: [Blob]] = [:]
+    for row in rows {
+      guard let blob = row.blob else { continue }
+      let name = EntryName(row.bundle)
+      if contents[name]?.contains(blob) != true { contents[name, default: []].append(blob) }
+    }
+    return contents
+  }
+
+  package func firstBundle(of release: StoredRelease) async throws -> StoredBundle? {
+    try await read { db in
+      try db.firstRow(
+        """
+        SELECT \(Self.entryColumns)
+        \(Self.withBlob) AND listed.kind = ?2 ORDER BY position LIMIT 1
+        """, [release.id, PageBundle.Kind.bundle.rawValue], Self.storedBundle)
+    }
+  }
+
   package func countsIfStored(of release: StoredRelease) async throws -> ReleaseCounts? {
     guard let files = blobs.statusReader() else { return nil }
     let folders = try files.folders()

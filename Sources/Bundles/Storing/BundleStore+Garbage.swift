@@ -8,7 +8,8 @@ extension BundleStore {
   /// Removes everything that is no longer needed:
   ///
   /// - releases, except current and incoming ones, those that an open page of any process uses, and, with
-  ///   `keepingPrevious`, the previous one and those replaced within the store's `releaseGrace`;
+  ///   `keepingPrevious`, the previous one, those replaced within the store's `releaseGrace` and the newest
+  ///   `formerReleases`;
   /// - releases and unlisted bundles that exceed the store's quotas, the least recently used first;
   /// - blobs that no entry names;
   /// - partial downloads that no process uses; with `keepingPrevious` only those older than a day;
@@ -102,7 +103,10 @@ extension BundleStore {
         SELECT "release".id, "release".name, "release".source, source.url, source.usedAt,
           source.current, source.previous, source.heldSince, "release".activatedAt,
           (SELECT MIN(later.activatedAt) FROM "release" AS later
-           WHERE later.source = "release".source AND later.activatedAt > "release".activatedAt) AS replacedAt
+           WHERE later.source = "release".source AND later.activatedAt > "release".activatedAt) AS replacedAt,
+          (SELECT COUNT(*) FROM "release" AS later
+           WHERE later.source = "release".source AND later.activatedAt > "release".activatedAt
+             AND later.id <> source.current) AS newerFormer
         FROM "release" JOIN source ON source.id = "release".source ORDER BY source.url, "release".id DESC
         """)
     if !keepingPrevious { try db.execute(sql: "UPDATE source SET previous = NULL") }
@@ -118,7 +122,7 @@ extension BundleStore {
         id == current ? .current : id == previous ? .previous : activatedAt == nil ? .incoming : .former
       let situation = Retention.Input(
         role: role, isHeld: heldSince != nil, replacedFor: replacedAt.map { now - $0 } ?? .infinity,
-        grace: releaseGrace,
+        grace: releaseGrace, newerFormer: try row.value("newerFormer"), keptFormer: formerReleases,
         keepsPrevious: keepingPrevious)
       let source = PageURL(normalised: try row.value("url"))
       return try (

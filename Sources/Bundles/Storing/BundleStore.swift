@@ -34,12 +34,15 @@ public final class BundleStore: BundleStoring {
   private let lockQueue = DispatchQueue(label: "pagekit.store.lock")
   /// The time for which replaced releases are kept, in seconds.
   let releaseGrace: Double
+  /// The number of former releases that are kept.
+  let formerReleases: Int
 
   /// Opens the store, and makes it if it does not exist.
   ///
   /// - Parameters:
   ///   - memoryCapacity: the bytes of checked bundles kept in memory; 16 MiB by default.
   ///   - releaseGrace: how long replaced releases are kept besides the previous one.
+  ///   - formerReleases: the number of former releases that are kept, with the previous one.
   ///   - quotas: the limits of each class of content.
   ///   - allowsReadOnly: `true` to read an existing store that cannot be written; new bytes go to a temporary folder
   ///     that is removed with the store. ``readOnlyReason`` and one warning in the log report this.
@@ -48,7 +51,8 @@ public final class BundleStore: BundleStoring {
   /// - Throws: ``StoreError``.
   package init(
     at directory: StoreDirectory, memoryCapacity: Int = 16 << 20, releaseGrace: Duration = .zero,
-    quotas: StoreQuotas = StoreQuotas(), allowsReadOnly: Bool = false, requiresSignatures: Bool = false,
+    formerReleases: Int = 1, quotas: StoreQuotas = StoreQuotas(), allowsReadOnly: Bool = false,
+    requiresSignatures: Bool = false,
     logger: Logger = Logger(label: "pagekit.store"),
     now: @escaping @Sendable () -> Double = { Date().timeIntervalSince1970 }
   ) throws {
@@ -73,6 +77,7 @@ public final class BundleStore: BundleStoring {
     committer = Committer(directory: work, keeper: keeper, now: now)
     verified = LRUCache(capacity: memoryCapacity)
     self.releaseGrace = releaseGrace / .seconds(1)
+    self.formerReleases = formerReleases
   }
 
   /// Opens an existing store for reading only.
@@ -90,7 +95,7 @@ public final class BundleStore: BundleStoring {
     leases = ReleaseLeases(in: directory)
     (committer, session) = (nil, nil)
     verified = LRUCache(capacity: 0)
-    releaseGrace = 0
+    (releaseGrace, formerReleases) = (0, 1)
     self.logger = logger
     now = { Date().timeIntervalSince1970 }
   }

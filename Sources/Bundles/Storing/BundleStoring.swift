@@ -22,6 +22,13 @@ package protocol BundleStoring: Sendable {
   /// Returns the same from the database alone, without checking the files.
   func recordedContents(of release: StoredRelease) async throws -> [StoredBundle]
 
+  /// Returns the stored bytes that other releases of the same source have for entries, newest first, without those that
+  /// the release has for the same entry. Their files are not checked.
+  func formerContents(of release: StoredRelease) async throws -> [EntryName: [Blob]]
+
+  /// Returns the first bundle in a release's manifest; `nil` if it lists none.
+  func firstBundle(of release: StoredRelease) async throws -> StoredBundle?
+
   /// Counts the bundles and files of a release of which nothing is to be downloaded: everything is stored but what is on
   /// demand, and the files are as they were written. Their bytes are not read.
   ///
@@ -199,6 +206,16 @@ package struct TrustRecord: Hashable, Sendable {
   package var sequence: Int64?
 
   package init(root: [UInt8]? = nil, sequence: Int64? = nil) { (self.root, self.sequence) = (root, sequence) }
+}
+
+/// The identity of an entry across the releases of a source.
+package struct EntryName: Hashable, Sendable {
+  package let kind: PageBundle.Kind
+  package let name: String
+
+  package init(kind: PageBundle.Kind, name: String) { (self.kind, self.name) = (kind, name) }
+
+  package init(_ bundle: PageBundle) { self.init(kind: bundle.kind, name: bundle.name) }
 }
 
 /// A source of manifests, and its releases in the store.

@@ -8,6 +8,8 @@ enum Retention: Hashable, Sendable {
   case previous
   /// The release was replaced within the grace time.
   case recent
+  /// The release is among the newest former ones that the store keeps.
+  case former
   /// An open page uses the release.
   case viewed
 
@@ -19,6 +21,10 @@ enum Retention: Hashable, Sendable {
     var replacedFor: Double = .infinity
     /// The time for which replaced releases are kept, in seconds.
     var grace: Double = 0
+    /// The number of releases that became current after it, and are not current any more.
+    var newerFormer = 0
+    /// The number of former releases that are kept.
+    var keptFormer = 0
     var keepsPrevious = false
   }
 
@@ -29,8 +35,14 @@ enum Retention: Hashable, Sendable {
     case .incoming: self = .incoming
     case .previous where situation.keepsPrevious: self = .previous
     case .previous, .former:
-      guard situation.keepsPrevious, situation.replacedFor < situation.grace else { return nil }
-      self = .recent
+      guard situation.keepsPrevious else { return nil }
+      if situation.replacedFor < situation.grace {
+        self = .recent
+      } else if situation.newerFormer < situation.keptFormer {
+        self = .former
+      } else {
+        return nil
+      }
     }
   }
 
@@ -39,7 +51,7 @@ enum Retention: Hashable, Sendable {
   /// - Parameter isLastUsed: `true` if its source is the most recently used one.
   func evictionRank(isLastUsed: Bool) -> Int? {
     switch self {
-    case .recent: 0
+    case .recent, .former: 0
     case .previous: 1
     case .current: isLastUsed ? nil : 2
     case .held, .incoming, .viewed: nil
@@ -54,6 +66,7 @@ enum Retention: Hashable, Sendable {
     case .previous: "the one before the current one"
     case .viewed: "a page that is open sees it"
     case .recent: "replaced a moment ago"
+    case .former: "its bytes shorten the downloads of newer ones"
     }
   }
 }

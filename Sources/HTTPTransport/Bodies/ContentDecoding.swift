@@ -1,6 +1,6 @@
 /// Decodes `Content-Encoding` after the transport, and encodes bodies that are sent.
 package protocol ContentDecoding: Sendable {
-  /// The value of `Accept-Encoding` for requests.
+  /// The value of `Accept-Encoding` for requests without a dictionary.
   var acceptEncoding: String { get }
 
   /// Returns a decoder for one body.
@@ -9,11 +9,21 @@ package protocol ContentDecoding: Sendable {
   ///   - encoding: the value of `Content-Encoding`; a list is decoded from its end. RFC 9110 §8.4.
   ///   - url: the URL that errors name.
   ///   - limit: the largest number of decoded bytes.
+  ///   - dictionary: the dictionary that the request offered; `nil` if it offered none.
   /// - Throws: ``ContentError/unsupportedEncoding(url:encoding:)``.
-  func decoder(for encoding: String, url: String, limit: Int64) throws -> any BodyDecoding
+  func decoder(
+    for encoding: String, url: String, limit: Int64, dictionary: ContentDictionary?
+  ) throws -> any BodyDecoding
 
   /// Returns the content compressed with gzip; `nil` if that fails.
   func compress(_ content: [UInt8]) -> [UInt8]?
+}
+
+extension ContentDecoding {
+  /// Returns a decoder for the answer to a request that offered no dictionary.
+  package func decoder(for encoding: String, url: String, limit: Int64) throws -> any BodyDecoding {
+    try decoder(for: encoding, url: url, limit: limit, dictionary: nil)
+  }
 }
 
 /// Decodes one body chunk by chunk. Used by one task at a time.

@@ -1,4 +1,4 @@
-/// Decodes gzip, Brotli and Zstandard with zlib, libbrotli and libzstd.
+/// Decodes gzip, Brotli and Zstandard, also with a dictionary, with zlib, libbrotli and libzstd.
 ///
 /// The end of every stream is checked, and the output is limited while it is produced.
 package struct ContentDecoder: ContentDecoding {
@@ -11,12 +11,14 @@ package struct ContentDecoder: ContentDecoding {
   /// Returns a decoder for one body, with at most three encodings.
   ///
   /// - Throws: ``ContentError/unsupportedEncoding(url:encoding:)``.
-  package func decoder(for encoding: String, url: String, limit: Int64) throws -> any BodyDecoding {
+  package func decoder(
+    for encoding: String, url: String, limit: Int64, dictionary: ContentDictionary?
+  ) throws -> any BodyDecoding {
     // RFC 9110 §8.4: the list is in the order of application, so it is decoded from its end.
     let codings = encoding.split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" }.lowercased() }
     let applied = codings.filter { !$0.isEmpty && $0 != "identity" }.reversed()
     let stages = try (applied.isEmpty ? ["identity"] : Array(applied)).map { coding in
-      guard let stream = Self.stream(for: coding) else {
+      guard let stream = Self.stream(for: coding, dictionary) else {
         throw ContentError.unsupportedEncoding(url: url, encoding: coding)
       }
       return DecodingStage(stream: stream, coding: coding, url: url, limit: limit)
@@ -28,11 +30,12 @@ package struct ContentDecoder: ContentDecoding {
   /// Returns the content compressed with gzip; `nil` if zlib fails.
   package func compress(_ content: [UInt8]) -> [UInt8]? { Gzip.compress(content) }
 
-  private static func stream(for coding: String) -> (any DecodingStream)? {
+  private static func stream(for coding: String, _ dictionary: ContentDictionary?) -> (any DecodingStream)? {
     switch coding {
     case "gzip", "x-gzip": GzipStream()  // RFC 9110 §8.4.1.3: the two are equivalent
     case "br": BrotliStream()
     case "zstd": ZstdStream()
+    case DictionaryZstd.token: dictionary.map { DictionaryZstdStream($0) }
     case "identity": IdentityStream()
     default: nil
     }

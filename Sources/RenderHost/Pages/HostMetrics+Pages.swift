@@ -10,7 +10,7 @@ extension HostMetrics {
     Counter(label: "renderhost_answers", dimensions: [("kind", kind), ("source", source)], factory: registry)
   }
 
-  /// `renderhost_saved_bytes`: bytes of bundles and files that were not sent, by the saving: `not_modified`,
+  /// `renderhost_saved_bytes`: bytes of bundles and files that were not sent, by the saving: `not_modified`, `delta`,
   /// `encoding`, `range`.
   func savedBytes(_ how: String) -> Counter { counter("renderhost_saved_bytes", "how", how) }
 

@@ -39,17 +39,19 @@ struct Serving: Sendable {
     configuration.trust = try settings.trust()
     configuration.keepsSignatures = true
     configuration.releaseGrace = ReleaseFeed.grace
+    configuration.formerReleases = DeltaStore.baseLimit
   }
 
   /// - Parameter host: has ``source(_:)`` as its manifest, and a configuration of ``configure(_:_:)``.
   init(_ settings: Settings, host: PageHost, record: HostRecord = HostRecord(), logger: Logger) throws {
     let feed = ReleaseFeed()
+    let variants = VariantDirectory(store: settings.store.path, logger: logger)
     let representations = RepresentationStore(
-      store: host.store, downloader: host.downloader,
-      variants: VariantDirectory(store: settings.store.path, logger: logger), logger: logger)
+      store: host.store, downloader: host.downloader, variants: variants, logger: logger)
+    let deltas = DeltaStore(store: host.store, representations: representations, variants: variants)
     let publisher = try ReleasePublisher(
-      host: host, feed: feed, representations: representations, record: record, signer: try ReleaseSigner(settings),
-      logger: logger)
+      host: host, feed: feed, representations: representations, deltas: deltas, record: record,
+      signer: try ReleaseSigner(settings), logger: logger)
     let signal = FollowSignal()
     if let folder = settings.bundles {
       let source = try FolderSource(folder: folder, store: settings.store)
@@ -58,6 +60,7 @@ struct Serving: Sendable {
       services = [UpstreamFollower(publisher: publisher, period: settings.follow, signal: signal)]
     }
     services.append(StoreRenewal(store: host.store, signal: signal))
+    services.append(deltas)
     self.feed = feed
     self.representations = representations
     relaunch = {
@@ -65,7 +68,7 @@ struct Serving: Sendable {
       signal.send()
     }
     routes = ServingRoutes(
-      feed: feed, representations: representations, downloader: host.downloader, store: host.store,
+      feed: feed, representations: representations, deltas: deltas, downloader: host.downloader, store: host.store,
       metrics: record.metrics)
     releases = ReleaseRoutes(feed: feed)
     hook = settings.webhookSecret.map { ReleaseHook(signature: WebhookSignature(secret: $0), signal: signal) }

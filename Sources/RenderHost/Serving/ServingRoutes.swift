@@ -14,6 +14,7 @@ import ServerKit
 struct ServingRoutes: Sendable {
   let feed: ReleaseFeed
   let representations: RepresentationStore
+  let deltas: DeltaStore
   let downloader: BundleDownloader
   let store: BundleStore
   let metrics: HostMetrics
@@ -23,6 +24,7 @@ struct ServingRoutes: Sendable {
     add("/checksums", to: router) { _, release in .init(content: release.checksums, modified: release.since) }
     add("/bundles/**", to: router) { path, release in try await bundle(at: path, of: release) }
     add("/blobs/:digest", to: router) { path, _ in try blob(path) }
+    add("/blobs/:digest/**", to: router) { path, _ in try blob(path) }
     for method in [HTTPRequest.Method.get, .head] {
       // A signed manifest has paths of its own.
       router.on("/**", method: method) { request, context in
@@ -37,6 +39,8 @@ struct ServingRoutes: Sendable {
     let content: ServedContent
     var caching = ServedFields.revalidated
     var modified: HTTPDate?
+    /// The URLs for which the content is a dictionary, as a pattern; `nil` if it is none.
+    var dictionaryFor: String?
   }
 
   private typealias Lookup = @Sendable (String, ServedRelease) async throws -> Found
@@ -61,20 +65,15 @@ struct ServingRoutes: Sendable {
         throw ServedError(status: .badRequest, reason: "the path is not UTF-8")
       }
       let found = try await lookup(path, release)
-      let codings = AcceptedCodings(request.headerFields).ordered()
-      guard let representation = try await representations.representation(of: found.content, in: codings) else {
-        throw ServedError(
-          status: .notAcceptable,
-          reason: "the request accepts none of the encodings of this content: "
-            + found.content.codings.map(\.token).joined(separator: ", "), fields: [.vary: "Accept-Encoding"])
-      }
+      let chosen = try await representation(of: found.content, for: request)
       // RFC 9110 §8.8.2.1: it must not be later than the response's own date, which is up to a second late.
       let now = HTTPDate(secondsSinceEpoch: Int64(Date().timeIntervalSince1970))
       let answer = ContentAnswer(
-        representation: representation, mediaType: found.content.mediaType, caching: found.caching,
-        modified: found.modified.flatMap { $0 < now ? $0 : nil })
+        representation: chosen.representation, mediaType: found.content.mediaType, caching: found.caching,
+        modified: found.modified.flatMap { $0 < now ? $0 : nil }, hasDeltas: !found.content.isMade,
+        dictionaryFor: found.dictionaryFor)
       // Within the second of its modification a response has no date yet and must not be recorded.
-      if found.modified.map({ $0 < now }) ?? true {
+      if chosen.isFinal, found.modified.map({ $0 < now }) ?? true {
         replay?.allow { [feed] in feed.generation == generation }
       }
       let response = answer.response(to: request, now: now)
@@ -89,6 +88,33 @@ struct ServingRoutes: Sendable {
     } catch {
       return ServedError(status: .badGateway, reason: "it is not available now: \(error)").response(to: request)
     }
+  }
+
+  /// Returns the representation that a request gets: the difference from the dictionary it offers, or the first coding
+  /// it accepts.
+  ///
+  /// - Returns: also `true` if an equal request gets the same one as long as the release is served.
+  private func representation(
+    of content: ServedContent, for request: HTTPRequest
+  ) async throws -> (representation: Representation, isFinal: Bool) {
+    let accepted = AcceptedCodings(request.headerFields)
+    var isFinal = true
+    if accepted.weights?[DictionaryZstd.token] ?? 0 > 0,
+      let dictionary = SHA256Digest(availableDictionary: request.headerFields)
+    {
+      switch await deltas.delta(of: content, from: dictionary) {
+      case .delta(let delta): return (delta, true)
+      case .none(let isPending): isFinal = !isPending
+      }
+    }
+    guard let representation = try await representations.representation(of: content, in: accepted.ordered()) else {
+      throw ServedError(
+        status: .notAcceptable,
+        reason: "the request accepts none of the encodings of this content: "
+          + content.codings.map(\.token).joined(separator: ", "),
+        fields: [.vary: ServedFields.vary(hasDeltas: !content.isMade)])
+    }
+    return (representation, isFinal)
   }
 
   // MARK: Lookups
@@ -134,14 +160,24 @@ struct ServingRoutes: Sendable {
     return try await downloader.download(FetchTarget(entry.bundle), for: release, recent: recent).blob
   }
 
-  private func blob(_ name: String) throws -> Found {
+  /// - Parameter path: the SHA-256, and the entry's path for clients that get differences: their dictionaries are chosen
+  ///   by URL.
+  private func blob(_ path: String) throws -> Found {
+    let name = path.prefix { $0 != "/" }
     guard let digest = SHA256Digest(hex: name) else {
       throw ServedError(status: .badRequest, reason: "a blob's name is its SHA-256: 64 hexadecimal digits")
     }
     guard let (entry, release) = feed.entry(of: digest), let blob = entry.blob else {
       throw ServedError.notFound("no current or recent release has bytes with the SHA-256 \(digest)")
     }
+    let label = path.dropFirst(name.count + 1)
+    guard label.isEmpty || label == entry.path else {
+      throw ServedError.notFound(
+        "the bytes with the SHA-256 \(digest) are those of \(entry.path.quotedForMessage), not of \(String(label).quotedForMessage)"
+      )
+    }
     return Found(
-      content: ServedContent(blob, of: entry.bundle, in: release, path: entry.path), caching: ServedFields.immutable)
+      content: ServedContent(blob, of: entry.bundle, in: release, path: entry.path), caching: ServedFields.immutable,
+      dictionaryFor: label.isEmpty ? nil : URLPath.pattern(of: entry.path).map { "/blobs/*/\($0)" })
   }
 }

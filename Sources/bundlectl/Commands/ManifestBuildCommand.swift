@@ -10,6 +10,9 @@ struct ManifestBuildCommand: AsyncParsableCommand {
       Hidden files are left out; a symbolic link or an unreadable file is an error. Scripts become bundles, named \
       after their path below DIR without ".js"; all others become files. If FILE is a manifest already, each entry's \
       preload, prefetch and unknown keys are kept, and release and sequence change only with the contents.
+
+      With --deltas-from, DIR/deltas/ gets a file for each content that OLD has too, under the same name and with other \
+      bytes: a host that has those fetches the few bytes of that file. Any web server can serve them.
       """)
 
   @Argument(help: ArgumentHelp("The folder.", valueName: "dir"), completion: .directory)
@@ -37,6 +40,13 @@ struct ManifestBuildCommand: AsyncParsableCommand {
     help: ArgumentHelp("The sequence number.", discussion: "Default: one more than FILE's.", valueName: "n"))
   var sequence: Int64?
 
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "The folder or manifest of an older release, from which deltas are made; repeatable.", valueName: "old"),
+    completion: .file())
+  var deltasFrom: [String] = []
+
   func run() async throws {
     let former = try existing()
     var builder = ManifestBuilder(folder: folder)
@@ -48,12 +58,42 @@ struct ManifestBuildCommand: AsyncParsableCommand {
     let today = Date().formatted(.iso8601.year().month().day().dateSeparator(.dash)).replacing("-", with: ".")
     manifest.release = release ?? (isChanged ? "\(today)-\(manifest.sequence)" : former?.release ?? today)
 
+    let deltas = try deltasFrom.reduce(into: DeltaCount()) { count, place in
+      try addDeltas(from: place, to: &manifest, &count)
+    }
     let bytes = try manifest.fileBytes()
     guard let output else { return Terminal.output.write(String(decoding: bytes, as: UTF8.self)) }
     try OutputFile.write(Data(bytes), to: output)
     Terminal.output.line(
-      "\(output): release \(manifest.release), \(Formatting.count(manifest.bundles.count, "bundle")), \(Formatting.count(manifest.files.count, "file"))\(isChanged ? "" : ", unchanged")"
+      "\(output): release \(manifest.release), \(Formatting.count(manifest.bundles.count, "bundle")), \(Formatting.count(manifest.files.count, "file"))\(isChanged ? "" : ", unchanged")\(deltas.text)"
     )
+  }
+
+  /// The deltas that were made.
+  private struct DeltaCount {
+    var deltas = 0
+    var bytes: Int64 = 0
+    var whole: Int64 = 0
+
+    var text: String {
+      guard deltas > 0 else { return "" }
+      return
+        "; \(Formatting.count(deltas, "delta")) of \(Formatting.bytes(bytes)) for contents of \(Formatting.bytes(whole))"
+    }
+  }
+
+  private func addDeltas(from place: String, to manifest: inout Manifest, _ count: inout DeltaCount) throws {
+    let terminal = Terminal.error
+    var lines = DrawnLines(terminal)
+    defer { if terminal.isTerminal { lines.erase() } }
+    try DeltaBuilder(former: place).addDeltas(to: &manifest, of: folder) { entry, size in
+      if let size {
+        count.deltas += 1
+        count.bytes += size
+        count.whole += entry.size ?? 0
+      }
+      if terminal.isTerminal { lines.draw(["deltas from \(place): \(entry.name)"]) }
+    }
   }
 
   private func existing() throws -> Manifest? {

@@ -125,9 +125,10 @@ struct PreloadCommand: AsyncParsableCommand {
     let terminal = Terminal.output
     let ends = "in \(Formatting.seconds(report.elapsed.seconds)), \(Formatting.count(report.requests, "request"))"
     if let release = report.release {
+      let deltas = report.deltas > 0 ? " (\(report.deltas) as \(report.deltas == 1 ? "a delta" : "deltas"))" : ""
       let parts = [
         (report.upToDate + report.filesUpToDate, "up to date"),
-        (report.downloaded + report.filesDownloaded, "downloaded"),
+        (report.downloaded + report.filesDownloaded, "downloaded\(deltas)"),
         (report.copied + report.filesCopied, "copied"), (report.onDemand, "on demand"),
         (report.leftOut.count, "left out"), (report.failures.count, "failed"), (report.notFetched, "not fetched"),
       ]
@@ -168,7 +169,7 @@ struct PreloadCommand: AsyncParsableCommand {
 struct PreloadOutput: Encodable {
   let release: Nullable<String>
   let sequence: Int64
-  let bundles, upToDate, downloaded, resumed, copied, onDemand: Int
+  let bundles, upToDate, downloaded, resumed, deltas, copied, onDemand: Int
   let files, filesUpToDate, filesDownloaded, filesCopied: Int
   let prefetched, prefetchSkipped: Int
   let prefetchFailures: [String]
@@ -190,6 +191,7 @@ struct PreloadOutput: Encodable {
     upToDate = report.upToDate
     downloaded = report.downloaded
     resumed = report.resumed
+    deltas = report.deltas
     copied = report.copied
     onDemand = report.onDemand
     files = report.files

@@ -14,6 +14,8 @@ struct PlainEntryTests {
       #""path": "a.js", "size": "7""#, #""path": "a.js", "size": 1e400"#, #""path": "a.js", "size": 7.0"#,
       #""path": "a.js", "preload": "idle", "prefetch": ["x", "y"], "more": {"a": [1]}"#,
       #""path": "a.js", "preload": "never""#, #""path": "a.js", "prefetch": [1]"#, #""path": 1"#, #""name": "a""#,
+      #""path": "a.js", "deltas": {"9834876dcfb05cb167a5c24953eba58c4ac89b1adf57f28f2f9d09af107ee8f0": 8}"#,
+      #""path": "a.js", "deltas": {"00": 8}"#, #""path": "a.js", "deltas": [8]"#, #""path": "a.js", "deltas": null"#,
       #""path": "a.js", "sha256": "00""#, #""path": "a.js", "sha256": null"#,
     ])
   func entries(_ members: String) throws {

@@ -20,6 +20,12 @@ struct FullDisk: BundleStoring {
   func recordedContents(of release: StoredRelease) async throws -> [StoredBundle] {
     try await store.recordedContents(of: release)
   }
+  func formerContents(of release: StoredRelease) async throws -> [EntryName: [Blob]] {
+    try await store.formerContents(of: release)
+  }
+  func firstBundle(of release: StoredRelease) async throws -> StoredBundle? {
+    try await store.firstBundle(of: release)
+  }
   func countsIfStored(of release: StoredRelease) async throws -> ReleaseCounts? {
     try await store.countsIfStored(of: release)
   }

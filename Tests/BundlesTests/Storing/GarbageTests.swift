@@ -56,6 +56,17 @@ struct GarbageTests {
     #expect(try await patient.collectGarbage(keepingPrevious: false, dryRun: false).releases == 1)
   }
 
+  @Test("as many former releases as the store keeps stay, the newest ones")
+  func keptReleases() async throws {
+    let fixture = try StoreFixture()
+    for number in 1...6 { _ = try await fixture.activated(["a": "\(number)"], named: "r\(number)") }
+    let store = try BundleStore(at: StoreDirectory(fixture.folder.path), formerReleases: 3)
+    let report = try await store.collectGarbage(keepingPrevious: true, dryRun: false)
+    #expect(report.kept.map(\.name).map { $0.prefix(10) } == ["release r6", "release r5", "release r4", "release r3"])
+    #expect(report.kept.last?.reason == "its bytes shorten the downloads of newer ones")
+    #expect(try await store.usage().blobs == 4)
+  }
+
   @Test("a dry run reports the same and removes nothing")
   func dryRun() async throws {
     let fixture = try StoreFixture()

@@ -40,12 +40,13 @@ struct PageFarm {
     logger.logLevel = .error
     let feed = ReleaseFeed()
     let record = access.record
+    let variants = VariantDirectory(store: folder.file("store"), logger: logger)
+    let representations = RepresentationStore(
+      store: host.store, downloader: host.downloader, variants: variants, logger: logger)
     try await ReleasePublisher(
-      host: host, feed: feed,
-      representations: RepresentationStore(
-        store: host.store, downloader: host.downloader,
-        variants: VariantDirectory(store: folder.file("store"), logger: logger), logger: logger),
-      record: record, logger: logger
+      host: host, feed: feed, representations: representations,
+      deltas: DeltaStore(store: host.store, representations: representations, variants: variants), record: record,
+      logger: logger
     ).publishStored()
     let running = PageRunning(
       host: host, access: access, settings: settings, executable: Daemon.executable,

@@ -22,8 +22,8 @@ struct VariantDirectoryTests {
     let digests = try ContentDigests(of: content)
     let encoded = try #require(coding.encode(content))
     #expect(encoded.count < content.count / 4)
-    directory().write(encoded, of: digests, coding)
-    #expect(directory().read(digests, coding) == .bytes(encoded))
+    directory().write(encoded, of: digests, .coded(coding))
+    #expect(directory().read(digests, .coded(coding)) == .bytes(encoded))
   }
 
   @Test("contents of limit sizes are encoded", arguments: [0, 1 << 20])
@@ -38,12 +38,30 @@ struct VariantDirectoryTests {
     }
   }
 
+  @Test("a difference is kept with its dictionary, and removed with it")
+  func differences() throws {
+    let old = Array("var old = 'content';".utf8)
+    let (digests, base) = (try ContentDigests(of: content), try ContentDigests(of: old))
+    let dictionary = ContentDictionary(old, digest: base.sha256)
+    let delta = try #require(DictionaryZstd.encode(content, with: dictionary))
+    directory().write(delta, of: digests, .delta(from: dictionary))
+    #expect(directory().read(digests, .delta(from: dictionary)) == .bytes(delta))
+    directory().sweep { [digests.sha256, base.sha256].contains($0) }
+    #expect(directory().read(digests, .delta(from: dictionary)) == .bytes(delta))
+    // A file that was made with other bytes is no difference from these.
+    directory().write(Array(delta.dropLast()), of: digests, .delta(from: dictionary))
+    #expect(directory().read(digests, .delta(from: dictionary)) == nil)
+    directory().write(delta, of: digests, .delta(from: dictionary))
+    directory().sweep { $0 == digests.sha256 }
+    #expect(directory().read(digests, .delta(from: dictionary)) == nil)
+  }
+
   @Test("an encoding that saves nothing is not tried again")
   func uselessEncoding() throws {
     let digests = try ContentDigests(of: content)
-    directory().write(nil, of: digests, .gzip)
-    #expect(directory().read(digests, .gzip) == .useless)
-    #expect(directory().read(digests, .zstd) == nil)
+    directory().write(nil, of: digests, .coded(.gzip))
+    #expect(directory().read(digests, .coded(.gzip)) == .useless)
+    #expect(directory().read(digests, .coded(.zstd)) == nil)
   }
 
   @Test("a variant that does not decode to its content is never served")
@@ -52,9 +70,9 @@ struct VariantDirectoryTests {
     let other = try #require(ContentCoding.gzip.encode(Array(content.dropLast())))
     let right = try #require(ContentCoding.gzip.encode(content))
     for bytes in [other, Array(right.dropLast()), right + [0], [1, 2, 3]] {
-      directory().write(bytes, of: digests, .gzip)
-      #expect(directory().read(digests, .gzip) == nil)
-      #expect(!FileManager.default.fileExists(atPath: directory().path(of: digests.sha256, .gzip)))
+      directory().write(bytes, of: digests, .coded(.gzip))
+      #expect(directory().read(digests, .coded(.gzip)) == nil)
+      #expect(!FileManager.default.fileExists(atPath: directory().path(of: digests.sha256, .coded(.gzip))))
     }
   }
 
@@ -62,10 +80,10 @@ struct VariantDirectoryTests {
   func removedContents() throws {
     let kept = try ContentDigests(of: content)
     let gone = try ContentDigests(of: [1, 2, 3])
-    for digests in [kept, gone] { directory().write([1], of: digests, .brotli) }
+    for digests in [kept, gone] { directory().write([1], of: digests, .coded(.brotli)) }
     directory().sweep { $0 == kept.sha256 }
-    #expect(FileManager.default.fileExists(atPath: directory().path(of: kept.sha256, .brotli)))
-    #expect(!FileManager.default.fileExists(atPath: directory().path(of: gone.sha256, .brotli)))
+    #expect(FileManager.default.fileExists(atPath: directory().path(of: kept.sha256, .coded(.brotli))))
+    #expect(!FileManager.default.fileExists(atPath: directory().path(of: gone.sha256, .coded(.brotli))))
   }
 
   @Test("the oldest variants are removed beyond the limit")
@@ -73,13 +91,13 @@ struct VariantDirectoryTests {
     let contents = try (0..<4).map { try ContentDigests(of: [$0]) }
     let directory = directory(capacity: 250)
     for (age, digests) in contents.enumerated() {
-      directory.write(Array(repeating: 1, count: 100), of: digests, .brotli)
+      directory.write(Array(repeating: 1, count: 100), of: digests, .coded(.brotli))
       try FileManager.default.setAttributes(
         [.modificationDate: Date(timeIntervalSince1970: Double(1000 - age))],
-        ofItemAtPath: directory.path(of: digests.sha256, .brotli))
+        ofItemAtPath: directory.path(of: digests.sha256, .coded(.brotli)))
     }
     directory.sweep { _ in true }
-    let there = contents.map { FileManager.default.fileExists(atPath: directory.path(of: $0.sha256, .brotli)) }
+    let there = contents.map { FileManager.default.fileExists(atPath: directory.path(of: $0.sha256, .coded(.brotli))) }
     #expect(there == [true, true, false, false])
   }
 }

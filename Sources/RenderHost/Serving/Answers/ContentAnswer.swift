@@ -1,4 +1,5 @@
 import HTTPCaching
+import HTTPTransport
 import HTTPTypes
 import Hummingbird
 import NIOCore
@@ -11,6 +12,10 @@ struct ContentAnswer {
   let caching: String
   /// The value of `Last-Modified`; `nil` to leave it out.
   let modified: HTTPDate?
+  /// `true` if the representation depends on the dictionary that a request offers.
+  var hasDeltas = false
+  /// The URLs for which the content is a dictionary, as a pattern; `nil` if it is none.
+  var dictionaryFor: String?
 
   /// Larger bodies are sent in pieces, as the client reads them.
   private static let pieceSize = 256 << 10
@@ -49,14 +54,16 @@ struct ContentAnswer {
     }
   }
 
-  /// The number of bytes that a response to GET did not send, and the reason: `not_modified`, `range`, `encoding`.
+  /// The number of bytes that a response to GET did not send, and the reason: `not_modified`, `range`, `delta`,
+  /// `encoding`.
   ///
   /// - Parameter size: the size of the content without an encoding.
   func saved(by response: Response, size: Int64) -> (how: String, bytes: Int)? {
     switch response.status {
     case .notModified: ("not_modified", representation.size)
     case .partialContent: ("range", representation.size - (response.body.contentLength ?? representation.size))
-    case .ok where representation.coding != .identity: ("encoding", Int(size) - representation.size)
+    case .ok where representation.encoding != nil:
+      (representation.encoding == DictionaryZstd.token ? "delta" : "encoding", Int(size) - representation.size)
     default: nil
     }
   }
@@ -64,7 +71,9 @@ struct ContentAnswer {
   /// RFC 9110 §15.4.5: the fields that a 304 has too. The policy is included for caches that stored a response without
   /// one.
   private var shared: HTTPFields {
-    var fields: HTTPFields = [.eTag: representation.etag, .cacheControl: caching, .vary: "Accept-Encoding"]
+    var fields: HTTPFields = [
+      .eTag: representation.etag, .cacheControl: caching, .vary: ServedFields.vary(hasDeltas: hasDeltas),
+    ]
     fields[.lastModified] = modified?.description
     fields[.contentSecurityPolicy] = ServedFields.documentPolicy
     // A script's media type holds, whatever its content looks like.
@@ -76,7 +85,8 @@ struct ContentAnswer {
   private func describe(_ fields: inout HTTPFields) {
     fields[.contentType] = mediaType
     fields[.acceptRanges] = "bytes"
-    if representation.coding != .identity { fields[.contentEncoding] = representation.coding.token }
+    fields[.contentEncoding] = representation.encoding
+    if let dictionaryFor, let name = HTTPField.Name.useAsDictionary { fields[name] = "match=\"\(dictionaryFor)\"" }
     if let name = ServedFields.reprDigest { fields[name] = representation.reprDigest }
   }
 

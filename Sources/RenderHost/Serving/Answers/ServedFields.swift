@@ -6,6 +6,11 @@ enum ServedFields {
   static let contentMD5 = HTTPField.Name("Content-MD5")
   static let reprDigest = HTTPField.Name("Repr-Digest")
 
+  /// The request fields on which a representation depends. RFC 9842 §6.2.
+  static func vary(hasDeltas: Bool) -> String {
+    hasDeltas ? "Accept-Encoding, Available-Dictionary" : "Accept-Encoding"
+  }
+
   /// The directive for URLs that contain a digest, whose contents never change. RFC 8246.
   static let immutable = "public, max-age=31536000, immutable"
   /// The directive for URLs of changing contents, which are validated each time. RFC 9111 §5.2.2.4.

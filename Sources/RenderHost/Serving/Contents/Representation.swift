@@ -4,7 +4,8 @@ import NIOCore
 
 /// The bytes of a response in one encoding, with their digests and their tag. RFC 9110 §8.
 final class Representation: Sendable {
-  let coding: ContentCoding
+  /// The value of `Content-Encoding`; `nil` for the content itself.
+  let encoding: String?
   let buffer: ByteBuffer
   /// A strong entity tag, computed from the encoded bytes so that each encoding has its own. RFC 9110 §8.8.3.3.
   let etag: String
@@ -15,9 +16,10 @@ final class Representation: Sendable {
 
   var size: Int { buffer.readableBytes }
 
-  init(_ buffer: ByteBuffer, coding: ContentCoding, digests: ContentDigests) {
+  /// - Parameter digests: those of the encoded bytes.
+  init(_ buffer: ByteBuffer, encoding: String? = nil, digests: ContentDigests) {
     self.buffer = buffer
-    self.coding = coding
+    self.encoding = encoding
     etag = "\"\(digests.sha256.hex)\""
     contentMD5 = Data(digests.md5.bytes).base64EncodedString()
     reprDigest = "sha-256=:\(Data(digests.sha256.bytes).base64EncodedString()):"

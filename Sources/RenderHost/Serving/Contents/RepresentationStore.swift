@@ -60,6 +60,17 @@ final class RepresentationStore: Sendable {
     return nil
   }
 
+  /// The size of the smallest representation of a content without a dictionary, in bytes.
+  ///
+  /// - Throws: as ``representation(of:in:)``.
+  func fullSize(of content: ServedContent) async throws -> Int {
+    var smallest = Int(content.digests.size)
+    for coding in content.codings where coding != .identity {
+      smallest = min(smallest, try await representation(of: content, in: [coding])?.size ?? smallest)
+    }
+    return smallest
+  }
+
   /// The bytes of the smallest encoding of a content that was sent; `nil` if there is none.
   func smallestSize(of content: SHA256Digest) -> Int? { smallest.withLock { $0[content] } }
 
@@ -75,7 +86,7 @@ final class RepresentationStore: Sendable {
     let representation: Representation?
     if key.coding == .identity {
       representation = Representation(
-        try await bytes(of: content), coding: .identity, digests: content.digests)
+        try await bytes(of: content), digests: content.digests)
     } else {
       representation = try await encoded(content, key.coding)
       if let size = representation?.size, !content.isMade { note(size, of: key.content) }
@@ -100,7 +111,7 @@ final class RepresentationStore: Sendable {
   private func encoded(_ content: ServedContent, _ coding: ContentCoding) async throws -> Representation? {
     // Only contents of the store have their variants there; generated content lasts as long as the release.
     let variants = content.isMade ? nil : variants
-    let found = try await NIOThreadPool.singleton.runIfActive { variants?.read(content.digests, coding) }
+    let found = try await NIOThreadPool.singleton.runIfActive { variants?.read(content.digests, .coded(coding)) }
     let bytes: [UInt8]
     switch found {
     case .bytes(let kept): bytes = kept
@@ -110,13 +121,14 @@ final class RepresentationStore: Sendable {
       let packed = try await NIOThreadPool.singleton.runIfActive { () -> [UInt8]? in
         let packed = coding.encode(Array(buffer: whole.buffer))
         let useful = packed.flatMap { $0.count < whole.size ? $0 : nil }
-        variants?.write(useful, of: content.digests, coding)
+        variants?.write(useful, of: content.digests, .coded(coding))
         return useful
       }
       guard let packed else { return nil }
       bytes = packed
     }
-    return Representation(ByteBuffer(bytes: bytes), coding: coding, digests: try ContentDigests(of: bytes))
+    return Representation(
+      ByteBuffer(bytes: bytes), encoding: coding.token, digests: try ContentDigests(of: bytes))
   }
 
   private func identity(of content: ServedContent) async throws -> Representation {

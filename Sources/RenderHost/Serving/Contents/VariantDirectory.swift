@@ -1,9 +1,34 @@
+import Bundles
 import DiskStorage
 import Foundation
 import HTTPTransport
 import Logging
 
-/// Encoded bytes in the store's folder: `variants/ab/abcd….br`, named by the SHA-256 of the decoded bytes.
+/// The form in which the bytes of a content are stored.
+enum Variant: Sendable {
+  case coded(ContentCoding)
+  /// As the difference from a dictionary.
+  case delta(from: ContentDictionary)
+
+  /// The end of its file's name.
+  fileprivate var suffix: String {
+    switch self {
+    case .coded(let coding): coding.token
+    case .delta(let dictionary): "\(dictionary.digest.hex).\(DictionaryZstd.token)"
+    }
+  }
+
+  fileprivate func decoder(limit: Int64) throws -> any BodyDecoding {
+    switch self {
+    case .coded(let coding): try ContentDecoder().decoder(for: coding.token, url: "", limit: limit)
+    case .delta(let dictionary):
+      try ContentDecoder().decoder(for: DictionaryZstd.token, url: "", limit: limit, dictionary: dictionary)
+    }
+  }
+}
+
+/// Encoded bytes in the store's folder: `variants/ab/abcd….br`, named by the SHA-256 of the decoded bytes; of differences,
+/// `variants/ab/abcd….0123….dcz`, also by that of the dictionary.
 ///
 /// A file is checked when it is read: one that does not decode to its name is removed. An empty file records that
 /// encoding saves nothing. Every call blocks its thread.
@@ -25,20 +50,20 @@ struct VariantDirectory: Sendable {
     self.logger = logger
   }
 
-  func path(of content: SHA256Digest, _ coding: ContentCoding) -> String {
-    "\(root)/\(content.hex.prefix(2))/\(content.hex).\(coding.token)"
+  func path(of content: SHA256Digest, _ variant: Variant) -> String {
+    "\(root)/\(content.hex.prefix(2))/\(content.hex).\(variant.suffix)"
   }
 
   /// Returns `nil` if there is no variant, or if it was damaged.
-  func read(_ content: ContentDigests, _ coding: ContentCoding) -> Found? {
-    let path = path(of: content.sha256, coding)
+  func read(_ content: ContentDigests, _ variant: Variant) -> Found? {
+    let path = path(of: content.sha256, variant)
     // A variant that is larger than the content is invalid.
     guard let size = FileStatus(ofLink: path)?.size, size < content.size,
       let data = FileManager.default.contents(atPath: path)
     else { return nil }
     if data.isEmpty { return .useless }
     let bytes = Array(data)
-    guard isVariant(bytes, of: content, coding) else {
+    guard isVariant(bytes, of: content, variant) else {
       logger.warning("a stored variant was damaged and is made again", metadata: ["file": "\(path)"])
       unlink(path)
       return nil
@@ -46,9 +71,9 @@ struct VariantDirectory: Sendable {
     return .bytes(bytes)
   }
 
-  private func isVariant(_ bytes: [UInt8], of content: ContentDigests, _ coding: ContentCoding) -> Bool {
+  private func isVariant(_ bytes: [UInt8], of content: ContentDigests, _ variant: Variant) -> Bool {
     do {
-      let decoder = try ContentDecoder().decoder(for: coding.token, url: root, limit: content.size)
+      let decoder = try variant.decoder(limit: content.size)
       let decoded = try decoder.decode(bytes)
       try decoder.finish()
       return try ContentDigests(of: decoded) == content
@@ -58,8 +83,8 @@ struct VariantDirectory: Sendable {
   }
 
   /// - Parameter bytes: `nil` if encoding saves nothing. A variant that cannot be written is made again later.
-  func write(_ bytes: [UInt8]?, of content: ContentDigests, _ coding: ContentCoding) {
-    let target = path(of: content.sha256, coding)
+  func write(_ bytes: [UInt8]?, of content: ContentDigests, _ variant: Variant) {
+    let target = path(of: content.sha256, variant)
     let draft = "\(target).\(UUID().uuidString).new"
     do {
       try FileManager.default.createDirectory(
@@ -72,8 +97,8 @@ struct VariantDirectory: Sendable {
     }
   }
 
-  /// Removes variants of contents that no longer exist, unfinished files of former processes, and, above the capacity,
-  /// the oldest variants.
+  /// Removes variants whose contents or dictionaries no longer exist, unfinished files of former processes, and, above
+  /// the capacity, the oldest variants.
   func sweep(isThere: (SHA256Digest) -> Bool) {
     var kept: [(path: String, size: Int64, modified: Date)] = []
     for folder in (try? FileManager.default.contentsOfDirectory(atPath: root)) ?? [] {
@@ -82,8 +107,9 @@ struct VariantDirectory: Sendable {
         let attributes = try? FileManager.default.attributesOfItem(atPath: path)
         let modified = attributes?[.modificationDate] as? Date ?? .distantPast
         let isDraft = name.hasSuffix(".new")
+        let isUseful = Manifest.delta(named: name).map { isThere($0.target) && isThere($0.base) }
         let digest = SHA256Digest(hex: name.prefix { $0 != "." })
-        if isDraft ? modified.timeIntervalSinceNow < -600 : digest.map({ !isThere($0) }) ?? true {
+        if isDraft ? modified.timeIntervalSinceNow < -600 : !(isUseful ?? digest.map(isThere) ?? false) {
           unlink(path)
         } else if !isDraft {
           kept.append((path, Int64((attributes?[.size] as? Int) ?? 0), modified))

@@ -11,23 +11,27 @@ struct ReleasePublisher: Sendable {
   let host: PageHost
   let feed: ReleaseFeed
   let representations: RepresentationStore
+  let deltas: DeltaStore
   let record: HostRecord
   /// Signs the releases; `nil` for those that another server has signed, or nobody.
   let signer: ReleaseSigner?
   let logger: Logger
+
+  /// The time for which a release waits until the differences from the former ones are made.
+  private static let deltaTime: Duration = .seconds(15)
 
   private let source: PageURL
   private let preloader: Preloader
 
   /// - Throws: ``ServingSettingsError`` if the host has no manifest.
   init(
-    host: PageHost, feed: ReleaseFeed, representations: RepresentationStore, record: HostRecord,
+    host: PageHost, feed: ReleaseFeed, representations: RepresentationStore, deltas: DeltaStore, record: HostRecord,
     signer: ReleaseSigner? = nil, logger: Logger
   ) throws {
     guard let source = host.configuration.manifest, let preloader = host.preloader else {
       throw ServingSettingsError("a manifest is needed to serve releases")
     }
-    (self.host, self.feed, self.representations) = (host, feed, representations)
+    (self.host, self.feed, self.representations, self.deltas) = (host, feed, representations, deltas)
     (self.record, self.signer, self.logger) = (record, signer, logger)
     (self.source, self.preloader) = (source, preloader)
   }
@@ -37,7 +41,11 @@ struct ReleasePublisher: Sendable {
     do {
       let stored = try await host.store.source(source)
       if let previous = stored?.previous { feed.remember(try await snapshot(of: previous, isServed: false)) }
-      if let current = stored?.current { feed.publish(try await snapshot(of: current)) }
+      if let current = stored?.current {
+        let release = try await snapshot(of: current)
+        try await deltas.prepare(release, for: .zero)
+        feed.publish(release)
+      }
     } catch is CancellationError where Task.isCancelled {
       // The daemon is shutting down.
     } catch {
@@ -84,7 +92,9 @@ struct ReleasePublisher: Sendable {
     let report = await preloader.start().report()
     if let current = try await host.store.source(source)?.current {
       if current.id != feed.current?.id {
-        feed.publish(try await snapshot(of: current))
+        let release = try await snapshot(of: current)
+        try await deltas.prepare(release, for: Self.deltaTime)
+        feed.publish(release)
         record.metrics.releases.increment()
         logger.info("a release is served", metadata: ["release": "\(current.name)", "id": "\(current.id)"])
         await representations.sweep()

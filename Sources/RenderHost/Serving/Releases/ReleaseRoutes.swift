@@ -39,7 +39,7 @@ struct ReleaseRoutes: Sendable {
     let history = feed.history
     let bytes = try ServedJSON.bytes(List(current: history.last, history: history.reversed()))
     let content = try ServedContent(json: bytes)
-    let representation = Representation(ByteBuffer(bytes: bytes), coding: .identity, digests: content.digests)
+    let representation = Representation(ByteBuffer(bytes: bytes), digests: content.digests)
     let answer = ContentAnswer(
       representation: representation, mediaType: content.mediaType, caching: ServedFields.revalidated, modified: nil)
     return answer.response(

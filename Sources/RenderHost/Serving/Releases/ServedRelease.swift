@@ -104,6 +104,8 @@ final class ServedRelease: Sendable {
       // The source's bytes differ from its manifest: a host that follows this one could never fetch the whole release.
       if content.bundle.isOptional, content.blob == nil { return nil }
       if let blob = content.blob { (item.size, item.sha256) = (blob.size, blob.sha256) }
+      // This host makes its own.
+      item.deltas = [:]
       return (position, item, content)
     }
   }

@@ -9,6 +9,12 @@ enum URLPath {
     path.addingPercentEncoding(withAllowedCharacters: allowed) ?? path
   }
 
+  /// A path as a pattern of URLs that matches it alone; `nil` if it has characters of the patterns' syntax.
+  static func pattern(of path: String) -> String? {
+    let escaped = escaped(path)
+    return escaped.contains { "*:+?(){}\\".contains($0) } ? nil : escaped
+  }
+
   /// RFC 3986 §2.3.
   private static let unreserved = CharacterSet(
     charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")

@@ -1,0 +1,162 @@
+import Bundles
+import Containers
+import Dispatch
+import HTTPTransport
+import NIOCore
+import NIOPosix
+import ServiceLifecycle
+import Synchronization
+
+/// Contents as differences from what former releases had for the same entries, and bundles as differences from the
+/// release's first one, for clients that have no former one. RFC 9842.
+///
+/// They are made one after the other: those from former contents before a release is announced, if that is soon enough,
+/// and otherwise while it is served; those from the first bundle when they are first asked for. Until then requests get
+/// the full content.
+final class DeltaStore: Service {
+  private struct Pair: Hashable, Sendable {
+    let content: SHA256Digest
+    let base: SHA256Digest
+  }
+
+  private struct Job: Sendable {
+    let content: ServedContent
+    let base: Blob
+  }
+
+  /// The contents from which the differences of a release are made.
+  private struct Bases: Sendable {
+    var former: [EntryName: [Blob]] = [:]
+    /// The release's first bundle.
+    var sibling: Blob?
+
+    func of(_ bundle: PageBundle) -> [Blob] {
+      let former = former[EntryName(bundle)] ?? []
+      return bundle.kind == .bundle ? former + [sibling].compactMap(\.self) : former
+    }
+  }
+
+  /// A difference that a request asks for.
+  enum Found: Sendable {
+    case delta(Representation)
+    /// There is none. A later request may find one if `isPending`.
+    case none(isPending: Bool)
+  }
+
+  /// The number of former contents of an entry, newest first, from which differences are made.
+  static let baseLimit = 5
+  private static let queueLimit = 10_000
+
+  private let store: BundleStore
+  private let representations: RepresentationStore
+  private let variants: VariantDirectory
+  private let bases = Mutex(Bases())
+  /// `nil` stands for a difference that is not smaller than the content's smallest encoding.
+  private let memory: LRUCache<Pair, Representation?>
+  private let flights = SingleFlight<Pair, Representation?>()
+  private let encoding = DispatchQueue(label: "renderhost.deltas", qos: .utility)
+  private let jobs: AsyncStream<Job>
+  private let later: AsyncStream<Job>.Continuation
+
+  /// - Parameter capacity: the bytes that are kept in memory.
+  init(
+    store: BundleStore, representations: RepresentationStore, variants: VariantDirectory, capacity: Int = 16 << 20
+  ) {
+    (self.store, self.representations, self.variants) = (store, representations, variants)
+    memory = LRUCache(capacity: capacity)
+    (jobs, later) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.queueLimit))
+  }
+
+  func run() async throws {
+    for await job in jobs.cancelOnGracefulShutdown() { _ = try? await made(job) }
+  }
+
+  /// Makes the differences of a release's contents from former ones, the newest first. Those that are not made when the
+  /// time is over are made while the release is served.
+  ///
+  /// - Throws: `CancellationError`. Differences that cannot be made are left out.
+  func prepare(_ release: ServedRelease, for time: Duration) async throws {
+    let former = (try? await store.formerContents(of: release.stored)) ?? [:]
+    var known = Bases(former: former.mapValues { Array($0.filter(Self.isUsable).prefix(Self.baseLimit)) })
+    known.sibling = release.entries.first { $0.bundle.kind == .bundle }?.blob.flatMap { Self.isUsable($0) ? $0 : nil }
+    bases.withLock { $0 = known }
+    let deadline = ContinuousClock.now + time
+    for age in 0..<Self.baseLimit {
+      for entry in release.entries {
+        guard let blob = entry.blob, let former = known.former[EntryName(entry.bundle)],
+          former.indices.contains(age), former[age].sha256 != blob.sha256, Self.isUsable(blob)
+        else { continue }
+        let content = ServedContent(blob, of: entry.bundle, in: release.stored, path: entry.path)
+        guard content.codings.count > 1 else { continue }
+        try Task.checkCancellation()
+        let job = Job(content: content, base: former[age])
+        if ContinuousClock.now < deadline { _ = try? await made(job) } else { later.yield(job) }
+      }
+    }
+  }
+
+  private static func isUsable(_ blob: Blob) -> Bool { blob.size > 0 && blob.size <= ContentDictionary.sizeLimit }
+
+  /// Returns a content as the difference from a dictionary.
+  ///
+  /// - Parameter dictionary: the SHA-256 of the dictionary that the client has.
+  func delta(of content: ServedContent, from dictionary: SHA256Digest) async -> Found {
+    guard case .blob(let blob, let bundle, _) = content.origin, content.codings.count > 1, Self.isUsable(blob),
+      dictionary != blob.sha256
+    else { return .none(isPending: false) }
+    if let known = memory[Pair(content: blob.sha256, base: dictionary)] {
+      return known.map { .delta($0) } ?? .none(isPending: false)
+    }
+    let bases = bases.withLock { $0.of(bundle) }
+    guard let base = bases.first(where: { $0.sha256 == dictionary }) else { return .none(isPending: false) }
+    let job = Job(content: content, base: base)
+    if let stored = try? await stored(job) { return stored.map { .delta($0) } ?? .none(isPending: false) }
+    later.yield(job)
+    return .none(isPending: true)
+  }
+
+  // MARK: Making
+
+  /// Returns the difference of an earlier process; `nil` if there is none.
+  private func stored(_ job: Job) async throws -> Representation?? {
+    let dictionary = try await dictionary(of: job)
+    return try await NIOThreadPool.singleton.runIfActive { [self] () -> Representation?? in
+      switch variants.read(job.content.digests, .delta(from: dictionary)) {
+      case .bytes(let bytes): return try keep(bytes, of: job)
+      case .useless: return .some(try keep(nil, of: job))
+      case nil: return nil
+      }
+    }
+  }
+
+  private func made(_ job: Job) async throws -> Representation? {
+    let pair = Pair(content: job.content.digests.sha256, base: job.base.sha256)
+    if let known = memory[pair] { return known }
+    return try await flights.value(for: pair) { [self] in
+      if let stored = try await stored(job) { return stored }
+      guard let whole = try await representations.representation(of: job.content, in: [.identity]) else { return nil }
+      let limit = try await representations.fullSize(of: job.content)
+      let dictionary = try await dictionary(of: job)
+      return try await encoding.result { [self] in
+        let bytes = DictionaryZstd.encode(Array(buffer: whole.buffer), with: dictionary)
+        let useful = bytes.flatMap { $0.count < limit ? $0 : nil }
+        variants.write(useful, of: job.content.digests, .delta(from: dictionary))
+        return try keep(useful, of: job)
+      }
+    }
+  }
+
+  private func dictionary(of job: Job) async throws -> ContentDictionary {
+    ContentDictionary(try await store.bytes(of: job.base).bytes, digest: job.base.sha256)
+  }
+
+  private func keep(_ bytes: [UInt8]?, of job: Job) throws -> Representation? {
+    let delta = try bytes.map {
+      Representation(ByteBuffer(bytes: $0), encoding: DictionaryZstd.token, digests: try ContentDigests(of: $0))
+    }
+    memory.insert(
+      delta, for: Pair(content: job.content.digests.sha256, base: job.base.sha256),
+      cost: delta.map { $0.size + 512 } ?? 128)
+    return delta
+  }
+}
