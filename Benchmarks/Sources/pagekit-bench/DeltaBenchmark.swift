@@ -28,10 +28,10 @@ struct DeltaBenchmark {
 
   // MARK: Edits
 
-  private struct Edit {
+  private struct Edit: Sendable {
     let name: String
     var isMinified = false
-    let change: (String) -> String
+    let change: @Sendable (String) -> String
 
     static let all = [
       Edit(name: "a word") { $0.replacing("'", with: "'new ", maxReplacements: 1) },

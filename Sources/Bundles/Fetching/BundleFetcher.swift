@@ -69,8 +69,8 @@ package struct BundleFetcher: Sendable {
       tries += 1
       do {
         return try await attempt(
-          target, download: download, mode: mode, offer: offer, onFreshConnection: hasStalled || mode == .pastCaches,
-          began: began, received: received)
+          target, download: download, mode: mode.afterPart(of: download), offer: offer,
+          onFreshConnection: hasStalled || mode == .pastCaches, began: began, received: received)
       } catch is AskForWhole {
         // The stored part does not fit the server's content; this does not count as a failed attempt.
         download.discard()
@@ -115,6 +115,12 @@ package struct BundleFetcher: Sendable {
     /// Without a range.
     case whole
     case pastCaches
+
+    /// The rest of a partial download is requested in place of a difference; a partial difference is not continued.
+    func afterPart(of download: any BundleDownload) -> Mode {
+      guard let (head, _) = download.held, head.dictionary == nil else { return self }
+      return self == .delta || self == .offering ? .normal : self
+    }
   }
 
   private struct AskForWhole: Error {}
@@ -139,10 +145,9 @@ package struct BundleFetcher: Sendable {
     _ target: FetchTarget, download: any BundleDownload, mode: Mode, offer: DeltaOffer?, onFreshConnection: Bool,
     began: @Sendable (Int64, Int64?) -> Void, received: @Sendable (Int) -> Void
   ) async throws -> Fetched {
-    var held = mode == .whole || mode == .pastCaches ? nil : download.held
+    var held = mode == .normal ? download.held : nil
     if let (head, wireBytes) = held {
       if head.url != target.url || head.dictionary != nil {
-        // A partial difference is small, and is not continued.
         held = nil
       } else if wireBytes == head.wireSize || head.encoding == nil && wireBytes == target.expected.size {
         // All bytes had arrived before the last process ended.
@@ -150,15 +155,14 @@ package struct BundleFetcher: Sendable {
         return try resumed(target, head: head, download: download)
       }
     }
-    // The rest of a partial download is as small as a difference.
-    let offer = held == nil && (mode == .delta || mode == .offering) ? offer : nil
     let published = mode == .delta ? offer?.listed : nil
+    let dictionary = mode == .delta || mode == .offering ? offer?.dictionary : nil
     let url = published ?? target.url
     var fields: HTTPFields = [.acceptEncoding: decoding.acceptEncoding]
     if let held { for field in RangeDecision.fields(after: held) { fields.append(field) } }
-    if let offer, published == nil, let name = HTTPField.Name.availableDictionary {
+    if let dictionary, published == nil, let name = HTTPField.Name.availableDictionary {
       fields[.acceptEncoding] = "\(DictionaryZstd.token), \(decoding.acceptEncoding)"
-      fields[name] = offer.dictionary.digest.availableDictionary
+      fields[name] = dictionary.digest.availableDictionary
     }
     if mode == .pastCaches { fields[.cacheControl] = "no-cache" }
     // A difference that is larger than the content is useless.
@@ -177,16 +181,15 @@ package struct BundleFetcher: Sendable {
         url: url, etag: answer[.eTag], lastModified: answer[.lastModified],
         encoding: answer[.contentEncoding].flatMap { $0.isEmpty || $0 == "identity" ? nil : $0 },
         wireSize: answer[.contentLength].flatMap { Int64($0) })
-      isDelta = published != nil || head.encoding.map(DictionaryZstd.isApplied(in:)) ?? false
-      if isDelta {
-        head.dictionary = offer?.dictionary.digest
-        // The file itself is a difference, which the server's own coding is applied to.
-        if !(head.encoding.map(DictionaryZstd.isApplied(in:)) ?? false) {
-          head.encoding = [DictionaryZstd.token, head.encoding].compactMap(\.self).joined(separator: ", ")
-        }
+      let isEncodedWithIt = head.encoding.map(DictionaryZstd.isApplied(in:)) ?? false
+      isDelta = published != nil || isEncodedWithIt
+      if isDelta { head.dictionary = dictionary?.digest }
+      if published != nil, !isEncodedWithIt {
+        // The file is the difference, and the server's own coding is applied to it.
+        head.encoding = [DictionaryZstd.token, head.encoding].compactMap(\.self).joined(separator: ", ")
       }
       intake = try makeIntake(
-        target, head: head, contentType: answer[.contentType], download: download, dictionary: offer?.dictionary)
+        target, head: head, contentType: answer[.contentType], download: download, dictionary: dictionary)
       try download.begin(head)
       began(0, head.wireSize)
       held = nil

@@ -98,6 +98,8 @@ struct PreloadCommand: AsyncParsableCommand {
     var configuration = try source.configuration(store, manifest: manifest)
     configuration.preload = .init(
       jobs: jobs, only: only.isEmpty ? nil : Set(only), isOffline: offline, releaseLimit: maxReleaseSize)
+    // What "release export" writes can be checked by those who import it.
+    configuration.keepsSignatures = true
     // A preload is useless if the store is read-only.
     configuration.allowsReadOnlyStore = false
     configuration.saver.isOn = dataSaver

@@ -5,12 +5,12 @@ import PageKit
 struct ReleaseCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "release",
-    abstract: "Show the stored releases of a manifest, and choose the one for pages.",
+    abstract: "Show the stored releases of a manifest, choose the one for pages, and carry one elsewhere.",
     discussion: """
       "release use" and "release rollback" hold a release: it stays current until "release follow", also if the \
       server has a newer one. Newer ones are still downloaded.
       """,
-    subcommands: [List.self, Use.self, Rollback.self, Follow.self])
+    subcommands: [List.self, Use.self, Rollback.self, Follow.self, Export.self, Import.self])
 
   /// The source and the store.
   struct Options: ParsableArguments {
@@ -178,7 +178,7 @@ struct ReleaseCommand: AsyncParsableCommand {
 
 extension StoredSource {
   /// The stored release of this name. If several have the name, it is followed by `@` and the beginning of a digest.
-  fileprivate func release(named name: String, in opened: BundleStore) async throws -> StoredRelease {
+  func release(named name: String, in opened: BundleStore) async throws -> StoredRelease {
     let releases = try await opened.releases(of: url).map(\.release)
     let names = ReleaseNames(releases)
     let found = releases.filter { $0.name == name || names.unique($0) == name }

@@ -99,9 +99,10 @@ extension PageURL {
 extension PageHost {
   /// Creates a host for one piece of work, and shuts it down before it returns or throws.
   static func using<Result: Sendable>(
-    _ configuration: HostConfiguration, _ body: (PageHost) async throws -> Result
+    _ configuration: HostConfiguration, transport: (any HTTPTransporting)? = nil,
+    _ body: (PageHost) async throws -> Result
   ) async throws -> Result {
-    let host = try PageHost(configuration)
+    let host = try PageHost(configuration, transport: transport)
     if let reason = host.store.readOnlyReason {
       ReadOnlyNotice.say(configuration.store, reason, unreadable: configuration.responseDirectory.unreadable)
     }

@@ -162,10 +162,13 @@ struct DeltaTests {
     }
   }
 
-  @Test("the rest of a partial download is requested in place of a difference")
-  func partial() async throws {
-    try await Self.updating { fixture in
+  @Test("the rest of a partial download is requested in place of a difference", arguments: [false, true])
+  func partial(isListed: Bool) async throws {
+    try await Self.updating(listing: isListed ? [try Self.digest(Self.old): 100] : [:]) { fixture in
       fixture.origin.script(Self.path, [.resetAfter(bytes: 20_000)])
+      #expect(try await fixture.preload(attempts: 1).failures.count == 1)
+      // The part is kept through a failure.
+      fixture.origin.script(Self.path, [.resetAfter(bytes: 0)])
       #expect(try await fixture.preload(attempts: 1).failures.count == 1)
       #expect(try await fixture.preload().activated)
       let last = try #require(fixture.origin.requests(to: Self.path).last)

@@ -1,0 +1,226 @@
+import DiskStorage
+import Foundation
+import GRDB
+import HTTPTransport
+import Signing
+
+/// A release with its signatures in one file: an SQLite archive, whose files `sqlite3 -A` lists and extracts.
+///
+/// It has `source`, the URL of the manifest; `manifest.json` and what is published beside it; and `content/PATH` for each
+/// stored bundle and file. It is as trustworthy as whoever it came from: what is read is checked like an answer of the
+/// source.
+package final class ReleaseArchive: Sendable {
+  static let sourceName = "source"
+  static let manifestName = "manifest.json"
+  static func contentName(of path: String) -> String { "content/\(path)" }
+
+  /// The table of SQLite archives.
+  private static let schema = "CREATE TABLE sqlar(name TEXT PRIMARY KEY, mode INT, mtime INT, sz INT, data BLOB)"
+  /// The mode of a regular file that everybody may read.
+  private static let mode = 0o100644
+
+  private let database: DatabaseQueue
+  private let path: String
+
+  // MARK: Reading
+
+  /// Opens an archive.
+  ///
+  /// - Throws: ``ArchiveError``.
+  package init(reading path: String) throws {
+    guard FileManager.default.isReadableFile(atPath: path) else {
+      throw ArchiveError(path, "cannot be read: there is no such file, or it may not be read")
+    }
+    var configuration = Configuration()
+    configuration.readonly = true
+    // No view, trigger or default of a foreign file runs.
+    configuration.prepareDatabase { try $0.execute(sql: "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON") }
+    self.path = path
+    do {
+      database = try DatabaseQueue(path: path, configuration: configuration)
+      let found = try database.read {
+        try String.fetchAll($0, sql: "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL LIMIT 2")
+      }
+      guard found == [Self.schema] else { throw ArchiveError(path, "is no archive of a release") }
+    } catch let error as DatabaseError {
+      throw ArchiveError(path, "is no archive of a release: \(error.message ?? "\(error.resultCode)")")
+    }
+  }
+
+  /// Reads a file of the archive; `nil` if it has none of the name.
+  ///
+  /// - Parameter limit: the largest size in bytes.
+  /// - Throws: ``ArchiveError`` if the file is larger, or the archive is damaged.
+  package func bytes(of name: String, upTo limit: Int64) throws -> [UInt8]? {
+    do {
+      return try database.read { db in
+        // The size is in the row's head: a value that is too large is not read.
+        let size = try Int64.fetchOne(
+          db, sql: "SELECT length(data) FROM sqlar WHERE name = ? AND typeof(data) = 'blob' AND sz = length(data)",
+          arguments: [name])
+        guard let size else { return nil }
+        guard size <= limit else {
+          throw ArchiveError(path, "has \(size) bytes of \(name.quotedForMessage), more than the limit of \(limit)")
+        }
+        return try Data.fetchOne(db, sql: "SELECT data FROM sqlar WHERE name = ?", arguments: [name]).map { Array($0) }
+      }
+    } catch let error as DatabaseError {
+      throw ArchiveError(path, "is damaged: \(error.message ?? "\(error.resultCode)")")
+    }
+  }
+
+  func has(_ name: String) throws -> Bool {
+    do {
+      return try database.read { db in
+        try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM sqlar WHERE name = ?)", arguments: [name]) ?? false
+      }
+    } catch let error as DatabaseError {
+      throw ArchiveError(path, "is damaged: \(error.message ?? "\(error.resultCode)")")
+    }
+  }
+
+  /// The URL of the manifest that the release is of.
+  ///
+  /// - Throws: ``ArchiveError`` if the archive names none.
+  package func source() throws -> PageURL {
+    guard let bytes = try bytes(of: Self.sourceName, upTo: 8192),
+      let url = String(validating: bytes, as: UTF8.self).flatMap({ PageURL($0) })
+    else { throw ArchiveError(path, "does not name the URL of its manifest") }
+    return url
+  }
+
+  /// The bytes of the manifest.
+  ///
+  /// - Throws: ``ArchiveError`` if there is none.
+  func manifest(limits: ManifestLimits) throws -> [UInt8] {
+    guard let bytes = try bytes(of: Self.manifestName, upTo: limits.manifestBytes) else {
+      throw ArchiveError(path, "has no manifest")
+    }
+    return bytes
+  }
+
+  // MARK: Writing
+
+  /// Makes an empty archive at a path where no file is. The bytes are on disk after ``finish()``.
+  private init(making path: String) throws {
+    self.path = path
+    do {
+      var configuration = Configuration()
+      // An archive that is not finished is removed.
+      configuration.prepareDatabase { db in
+        try db.execute(sql: "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
+      }
+      database = try DatabaseQueue(path: path, configuration: configuration)
+      try database.write { try $0.execute(sql: Self.schema) }
+    } catch let error as DatabaseError {
+      throw ArchiveError(path, "cannot be written: \(error.message ?? "\(error.resultCode)")")
+    }
+  }
+
+  private func add(_ bytes: [UInt8], as name: String) throws {
+    do {
+      try database.write { db in
+        // The same release makes the same file: its times are not written.
+        try db.execute(
+          sql: "INSERT INTO sqlar VALUES (?, ?, 0, ?, ?)",
+          arguments: [name, Self.mode, bytes.count, Data(bytes)])
+      }
+    } catch let error as DatabaseError {
+      throw ArchiveError(path, "cannot be written: \(error.message ?? "\(error.resultCode)")")
+    }
+  }
+
+  private func finish() throws {
+    do {
+      try database.close()
+      let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
+      try file.synchronize()
+      try file.close()
+    } catch {
+      throw ArchiveError(path, "cannot be written: \(error.localizedDescription)")
+    }
+  }
+
+  /// What was written to an archive.
+  package struct Summary: Hashable, Sendable {
+    package var bundles = 0
+    package var files = 0
+    /// The bytes of all contents.
+    package var bytes: Int64 = 0
+    package var isSigned = false
+    /// The names of entries that are not stored: on demand, idle or optional ones.
+    package var leftOut: [String] = []
+  }
+
+  /// Writes a stored release to a file, which appears when it is complete.
+  ///
+  /// - Parameter path: a file there is replaced.
+  /// - Throws: ``ArchiveError`` if the release is not complete, or the file cannot be written; ``StoreError``,
+  ///   ``BlobError``.
+  package static func write(
+    _ release: StoredRelease, of store: any BundleStoring, to path: String, limits: ManifestLimits = .standard
+  ) async throws -> Summary {
+    let draft = "\(path).\(UUID().uuidString.prefix(8)).part"
+    defer { unlink(draft) }
+    let archive = try ReleaseArchive(making: draft)
+    do {
+      let summary = try await archive.add(release, of: store, limits)
+      try archive.finish()
+      guard rename(draft, path) == 0 else {
+        throw ArchiveError(path, "cannot be written: \(String(cString: strerror(errno)))")
+      }
+      return summary
+    } catch let error as ArchiveError {
+      throw error.naming(path)
+    }
+  }
+
+  private func add(
+    _ release: StoredRelease, of store: any BundleStoring, _ limits: ManifestLimits
+  ) async throws -> Summary {
+    var summary = Summary()
+    let bytes = try await store.manifestBytes(of: release)
+    try add(Array(release.source.text.utf8), as: Self.sourceName)
+    try add(bytes, as: Self.manifestName)
+    if let signatures = try await store.signatures(of: release) {
+      summary.isSigned = true
+      try add(signatures, as: Self.manifestName + SignatureFile.suffix)
+      for root in try await store.roots(of: release.source) {
+        let name = PublishedRoot.name(of: root.version)
+        try add(root.bytes, as: name)
+        if let signatures = root.signatures { try add(signatures, as: name + SignatureFile.suffix) }
+      }
+    }
+    let manifest = try Manifest(reading: bytes, limits: limits)
+    let contents = try await store.contents(of: release)
+    let entries = manifest.bundles + manifest.files
+    guard entries.count == contents.count else { throw StoreError.releaseGone(name: release.name) }
+    for (entry, content) in zip(entries, contents) {
+      try Task.checkCancellation()
+      guard let blob = content.blob else {
+        guard content.bundle.preload != .launch || content.bundle.isOptional else {
+          throw ArchiveError(
+            path, "cannot be written: \(content.bundle.name.quotedForMessage) of release \(release.name) is not stored")
+        }
+        summary.leftOut.append(content.bundle.name)
+        continue
+      }
+      try add(try await store.bytes(of: blob).bytes, as: Self.contentName(of: entry.path))
+      if content.bundle.kind == .bundle { summary.bundles += 1 } else { summary.files += 1 }
+      summary.bytes += blob.size
+    }
+    return summary
+  }
+}
+
+/// The reason why an archive cannot be read or written.
+package struct ArchiveError: Error, Hashable, CustomStringConvertible {
+  private let path: String
+  private let reason: String
+
+  init(_ path: String, _ reason: String) { (self.path, self.reason) = (path, reason) }
+
+  package var description: String { "\(path) \(reason)" }
+
+  fileprivate func naming(_ path: String) -> ArchiveError { ArchiveError(path, reason) }
+}
