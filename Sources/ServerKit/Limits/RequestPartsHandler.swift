@@ -28,6 +28,8 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
   private var replay: ResponseReplayHandler?
   private var isStream = false
   private var bodyDeadline: Scheduled<Void>?
+  /// `true` if a head has come whose request may end with the bytes that are here already.
+  private var awaitsBody = false
   /// The number of requests whose answer is incomplete; ``isLastOpen`` is `true` if the last of them has not arrived
   /// completely.
   private var underWay = 0
@@ -83,22 +85,31 @@ final class RequestPartsHandler: ChannelDuplexHandler, RemovableChannelHandler {
       isLastOpen = true
       isFinal = !isStream && head.headerFields[.connection] == "close"
       connection?.headArrived()
-      let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-      bodyDeadline = context.eventLoop.scheduleTask(in: bodyTime) {
-        let (handler, context) = bound.value
-        handler.bodyExpired(context)
-      }
+      awaitsBody = true
       isExpectant = !isStream && expectsContinue(head)
       welcomeBody(context)
     case .body: isExpectant = false
     case .end:
       isExpectant = false
+      awaitsBody = false
       bodyDeadline?.cancel()
       bodyDeadline = nil
       isLastOpen = false
       if !isStream { connection?.awaitHead() }
     }
     context.fireChannelRead(data)
+  }
+
+  func channelReadComplete(context: ChannelHandlerContext) {
+    if awaitsBody {
+      awaitsBody = false
+      let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+      bodyDeadline = context.eventLoop.scheduleTask(in: bodyTime) {
+        let (handler, context) = bound.value
+        handler.bodyExpired(context)
+      }
+    }
+    context.fireChannelReadComplete()
   }
 
   func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
