@@ -57,7 +57,7 @@ final class StoredResponseBody: StoredBody {
   ///
   /// - Throws: ``Damage`` if they are not those that were stored.
   static func checked(_ bytes: [UInt8], of entry: ResponseEntry) throws -> [UInt8] {
-    guard Int64(bytes.count) == entry.head.extent.count, try ContentDigests(of: bytes).sha256 == entry.digest else {
+    guard Int64(bytes.count) == entry.head.extent.count, try SHA256Digest(of: bytes) == entry.digest else {
       throw Damage()
     }
     return bytes

@@ -122,6 +122,17 @@ extension MD5Digest {
   }
 }
 
+extension SHA256Digest {
+  /// Computes the SHA-256 of the bytes.
+  ///
+  /// - Throws: an error that says so if the system's libcrypto has no SHA-256.
+  package init(of bytes: [UInt8]) throws {
+    var digester = try Digester.sha256()
+    digester.update(bytes)
+    self = try digester.finish()
+  }
+}
+
 extension ContentDigests {
   /// Computes both digests of the bytes.
   ///
