@@ -57,6 +57,13 @@ public struct PageURL: Hashable, Sendable, CustomStringConvertible {
     self.text = text
   }
 
+  /// Makes the URL of a text that is normalised for certain, and that no ignored parameter can change; `nil` for any other
+  /// text. It takes no longer than looking a text up.
+  package init?(plain text: String) {
+    guard Self.isPlain(text) else { return nil }
+    self.text = text
+  }
+
   /// Makes the URL of a file or folder; a relative path is made absolute.
   public init?(filePath: String) {
     self.init(URL(fileURLWithPath: filePath).standardizedFileURL.absoluteString)
