@@ -49,6 +49,8 @@ let package = Package(
     .systemLibrary(name: "CBrotli", pkgConfig: "libbrotlidec", providers: [.apt(["libbrotli-dev"])]),
     .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
     .systemLibrary(name: "CLinux"),
+    // SQLite's own functions, and reads that do not wait.
+    .target(name: "CSQLite", linkerSettings: [.linkedLibrary("sqlite3")]),
     // Loads JavaScriptCore when the first script is to run, and so is not linked with it.
     .target(name: "CJavaScriptCore"),
 
@@ -91,7 +93,7 @@ let package = Package(
     .target(
       name: "HTTPCache",
       dependencies: [
-        "Containers", "HTTPCaching", "HTTPTransport", "DiskStorage", "CLinux",
+        "Containers", "HTTPCaching", "HTTPTransport", "DiskStorage", "CLinux", "CSQLite",
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "HTTPTypes", package: "swift-http-types"),

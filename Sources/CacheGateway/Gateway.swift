@@ -47,11 +47,43 @@ package struct Gateway: Sendable {
     to request: Request, client: String?, version: RequestVersion, disconnection: ClientDisconnection,
     socketBytes: BytePipe? = nil, note: AccessLogNote? = nil, replay: ReplayContext? = nil
   ) async throws -> Response {
-    guard request.method != .connect else {
+    let limit = MaxForwards(of: request.head)
+    guard let origin = try origin(for: request.head, version: version, limit) else {
+      return TerminalResponse.to(request.head, version: version)
+    }
+    var head = request.head
+    limit.apply(to: &head.headerFields)
+    let (path, host) = (head.path ?? "", head.host)
+    let sender = ClientInfo(
+      client: ForwardedFields(client: client, host: host, isSecure: isSecure), version: version,
+      disconnection: disconnection,
+      note: note, replay: replay, trace: TraceParent(continuing: head.headerFields, newID: TraceParent.newID))
+    let request = Request(head: head, body: request.body)
+    if let socketBytes { return try await origin.openSocket(for: request, path: path, from: sender, socketBytes) }
+    return try await origin.respond(to: request, path: path, from: sender)
+  }
+
+  /// Answers a request without a body at once, as ``respond(to:client:version:disconnection:socketBytes:note:replay:)``
+  /// does if a stored response answers it.
+  ///
+  /// - Returns: `nil` if that is not possible without waiting.
+  func answerAtOnce(_ asked: PromptAnswers.Asked) -> PromptAnswers.Answer? {
+    let head = asked.head
+    guard let origin = (try? origin(for: head, version: .http11, .unbounded)) ?? nil else { return nil }
+    let sender = ClientInfo(
+      client: ForwardedFields(client: asked.client, host: head.host, isSecure: isSecure), version: .http11,
+      disconnection: asked.disconnection, note: asked.note, replay: asked.replay,
+      trace: TraceParent(continuing: head.headerFields, newID: TraceParent.newID))
+    return origin.answerAtOnce(head, path: head.path ?? "", from: sender)
+  }
+
+  /// Returns the origin that a request is for; `nil` if the gateway answers it itself.
+  ///
+  /// - Throws: ``HTTPError`` for a request that is not forwarded.
+  private func origin(for head: HTTPRequest, version: RequestVersion, _ limit: MaxForwards) throws -> GatewayOrigin? {
+    guard head.method != .connect else {
       throw HTTPError(.notImplemented, message: "the gateway does not support tunnels")
     }
-    let limit = MaxForwards(of: request.head)
-    var head = request.head
     let (path, host) = (head.path ?? "", head.host)
     if let fault = RequestValidation.fault(in: head, version: version) { throw HTTPError(.badRequest, message: fault) }
     let choice = table.choice(authority: host, path: path)
@@ -60,22 +92,13 @@ package struct Gateway: Sendable {
       throw HTTPError(
         .misdirectedRequest, message: "this gateway has no origin with the host \((host ?? "").quotedForMessage)")
     }
-    if limit == .answer || path == "*" && head.method == .options { return TerminalResponse.to(head, version: version) }
+    if limit == .answer || path == "*" && head.method == .options { return nil }
     guard path.hasPrefix("/"), !path.contains("#") else {
       throw HTTPError(.badRequest, message: "the request's target is not a path")
     }
     guard case .origin(let index) = choice, origins.indices.contains(index) else {
       throw HTTPError(.notFound, message: "no origin is configured for the path \(path.quotedForMessage)")
     }
-    limit.apply(to: &head.headerFields)
-    let sender = ClientInfo(
-      client: ForwardedFields(client: client, host: host, isSecure: isSecure), version: version,
-      disconnection: disconnection,
-      note: note, replay: replay, trace: TraceParent(continuing: head.headerFields, newID: TraceParent.newID))
-    let request = Request(head: head, body: request.body)
-    if let socketBytes {
-      return try await origins[index].openSocket(for: request, path: path, from: sender, socketBytes)
-    }
-    return try await origins[index].respond(to: request, path: path, from: sender)
+    return origins[index]
   }
 }

@@ -1,6 +1,5 @@
 import HTTPCache
 import HTTPTypes
-import Hummingbird
 import ServerKit
 
 /// Lets the gateway's listener answer identical request heads with recorded bytes.
@@ -12,12 +11,12 @@ enum GatewayReplay {
   ///   - context: takes the offer; `nil` on a channel whose responses are not recorded.
   ///   - note: is called for each replay.
   static func offer(
-    _ loaded: Resource, to request: Request, in context: ReplayContext?,
+    _ loaded: Resource, to request: HTTPRequest, in context: ReplayContext?,
     note: @escaping @Sendable (RecordedResponse.ReplayEvent) -> Void
   ) {
     guard let context, let replay = loaded.replay,
       replay.chosenBy.isDisjoint(with: ofClient),
-      !request.headers.contains(.authorization)
+      !request.headerFields.contains(.authorization)
     else { return }
     context.allow(aging: replay.age)
     context.onReplay { event in

@@ -16,6 +16,10 @@ package struct GatewayServer: Sendable {
   let logger: Logger
   /// The recorded responses that are replayed to identical request heads.
   let answers = RawResponseCache(capacity: 64 << 20)
+  /// Answers requests on their event loops, if nothing has to be waited for.
+  let prompt: PromptAnswers
+  private let log = AccessLogMiddleware()
+  private let requests: RequestMetricsMiddleware
   /// Called with the address that it listens on.
   var whenRunning: @Sendable (SocketAddress?) async -> Void = { _ in }
 
@@ -28,6 +32,10 @@ package struct GatewayServer: Sendable {
     self.metrics = metrics
     self.logger = logger
     self.whenRunning = whenRunning
+    requests = RequestMetricsMiddleware(metrics, route: "gateway")
+    prompt = PromptAnswers(limits: settings.limits, metrics: requests, log: log, logger: logger) {
+      gateway.answerAtOnce($0)
+    }
   }
 
   /// - Parameter address: the address to listen on.
@@ -38,7 +46,9 @@ package struct GatewayServer: Sendable {
     let server = try HTTPServerBuilder.guarded(
       settings.limits, tls: tls, connections: connections, metrics: metrics, memory: answers,
       ownFields: CacheStatus(.generated, detail: "gateway").added(to: [:]),
-      handlers: { [ReadableFieldsHandler()] }
+      handlers: { [prompt, limits = settings.limits] in
+        [ReadableFieldsHandler(), PromptHandler(prompt, idle: limits.idle)]
+      }
     ).buildServer(
       configuration: ServerConfiguration(
         address: .hostname(address.host, port: address.port), backlog: AcceptErrorHandler.backlog,
@@ -82,8 +92,8 @@ package struct GatewayServer: Sendable {
     let router = Router(context: HostRequestContext.self)
     router.add(middleware: LastResponseMiddleware())
     router.add(middleware: RequestIDMiddleware())
-    router.add(middleware: AccessLogMiddleware())
-    router.add(middleware: RequestMetricsMiddleware(metrics, route: "gateway"))
+    router.add(middleware: log)
+    router.add(middleware: requests)
     router.add(middleware: JSONErrorMiddleware())
     router.add(middleware: LimitsMiddleware(limits: settings.limits, metrics: metrics))
     router.add(middleware: PacedBodyMiddleware())

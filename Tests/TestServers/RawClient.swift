@@ -76,6 +76,20 @@ package final class RawClient: Sendable {
     try await read { $0().contains(mark) }
   }
 
+  /// Returns one answer, whose head tells its length.
+  ///
+  /// - Parameter isHead: the request has the method HEAD, so that the answer has no body.
+  package func readAnswer(isHead: Bool = false) async throws -> String {
+    try await read { text in
+      let text = text()
+      guard let border = text.firstRange(of: "\r\n\r\n") else { return false }
+      let lines = text[..<border.lowerBound].lowercased().split(separator: "\r\n")
+      let length = lines.first { $0.hasPrefix("content-length:") }?.split(separator: " ").last.flatMap { Int($0) }
+      let hasBody = !isHead && lines.first?.contains(" 304") != true
+      return !hasBody || text[border.upperBound...].utf8.count >= length ?? 0
+    }
+  }
+
   private func read(until isEnough: @escaping @Sendable (() -> String) -> Bool) async throws -> String {
     String(decoding: try await bytes(until: isEnough), as: UTF8.self)
   }

@@ -10,8 +10,10 @@ import NIOCore
 import ServerKit
 
 /// One origin behind the gateway, with its own cache.
-package struct GatewayOrigin: Sendable {
+package final class GatewayOrigin: Sendable {
   let settings: OriginSettings
+  /// Scheme, host and port of the first server.
+  private let base: String
   let loader: ResourceLoader
   let record: GatewayRecord
   let sockets: OriginSocketConnector
@@ -25,11 +27,12 @@ package struct GatewayOrigin: Sendable {
     now: @escaping @Sendable () -> HTTPDate
   ) throws {
     self.settings = settings
+    base = settings.url.origin
     self.record = GatewayRecord(record, origin: settings, logger: logger)
     servers = OriginServers(settings)
     sockets = try OriginSocketConnector(settings, servers)
     var options = ResponseStore.Options(capacity: settings.disk)
-    options.remembersKeys = true
+    (options.remembersKeys, options.answersAtOnce) = (true, true)
     let responses = try ResponseStore(at: settings.directory(in: store), options: options, logger: logger)
     let cache = try ResponseCache(
       store: responses, memoryCapacity: settings.memory,
@@ -86,22 +89,7 @@ package struct GatewayOrigin: Sendable {
   ///   - sender: the client and how the request arrived.
   /// - Throws: ``GatewayError``, and the errors of the client's body.
   func respond(to request: Request, path: String, from sender: ClientInfo) async throws -> Response {
-    var resource = ResourceRequest(
-      settings.url.origin + path, type: .other, method: request.method,
-      fields: GatewayFields.request(
-        request.head, from: sender.client, settings.forwarding, version: sender.version, codings: settings.codings),
-      followsRedirects: false,
-      keepsContentEncoding: true)
-    sender.trace.add(to: &resource.fields)
-    sender.note?.change { $0 = ["origin": settings.name, "trace": sender.trace.trace] }
-    resource.target = path
-    // RFC 9111 §2: the URI that a client requests includes its host, which may be forwarded to the origin.
-    resource.host = settings.forwarding == .none ? "" : sender.client.host?.lowercased() ?? ""
-    resource.clientHost = sender.client.host
-    if !Self.isNormal(resource.reference) {
-      // RFC 3986 §6.2: the URL is equivalent to its normal form, but an origin may distinguish the two.
-      (resource.behavior, resource.isStored) = (.networkOnly, false)
-    }
+    var resource = resourceRequest(request.head, path: path, from: sender)
     if let heads = InterimHeads.current { resource.informational = { heads.take($0) } }
     let body = ForwardedBody(request, version: sender.version)
     resource.stream = body?.stream
@@ -109,11 +97,8 @@ package struct GatewayOrigin: Sendable {
       let loaded = try await sender.disconnection.cancelling { [loader, resource] in
         try await loader.response(for: resource)
       }
-      let result = GatewayResult(loaded)
-      record.answered(result)
-      sender.note?.change { $0["cache"] = result.rawValue }
-      GatewayReplay.offer(loaded, to: request, in: sender.replay) { [record] in record.answered(result, replay: $0) }
-      var response = response(loaded, to: request, result, sender.disconnection)
+      let result = answered(loaded, to: request.head, from: sender)
+      var response = response(loaded, to: request.head, result, sender.disconnection)
       // RFC 9112 §9.3: the unread rest of a body would be taken for the next request.
       if body?.isWhole == false { response.headers[.connection] = "close" }
       return response
@@ -128,16 +113,62 @@ package struct GatewayOrigin: Sendable {
     }
   }
 
+  /// Answers a request without a body from what is stored, if nothing has to be waited for.
+  ///
+  /// - Parameters:
+  ///   - path: the target of the request.
+  ///   - sender: the client and how the request arrived.
+  /// - Returns: `nil` in every other case.
+  func answerAtOnce(_ head: HTTPRequest, path: String, from sender: ClientInfo) -> PromptAnswers.Answer? {
+    guard let loaded = loader.responseAtOnce(for: resourceRequest(head, path: path, from: sender)),
+      loaded.status < 500, let bytes = loaded.wholeBody
+    else { return nil }
+    let result = answered(loaded, to: head, from: sender)
+    let response = response(loaded, to: head, result, sender.disconnection)
+    let hasBody = response.body.contentLength.map { $0 > 0 } ?? false
+    return PromptAnswers.Answer(response, body: hasBody ? ByteBuffer(bytes: bytes) : nil)
+  }
+
+  /// The request by which the stored responses are looked up, and which is sent if none answers.
+  private func resourceRequest(_ head: HTTPRequest, path: String, from sender: ClientInfo) -> ResourceRequest {
+    var resource = ResourceRequest(
+      base + path, type: .other, method: head.method,
+      fields: GatewayFields.request(
+        head, from: sender.client, settings.forwarding, version: sender.version, codings: settings.codings),
+      followsRedirects: false,
+      keepsContentEncoding: true)
+    sender.trace.add(to: &resource.fields)
+    sender.note?.change { $0 = ["origin": settings.name, "trace": sender.trace.trace] }
+    resource.target = path
+    // RFC 9111 §2: the URI that a client requests includes its host, which may be forwarded to the origin.
+    resource.host = settings.forwarding == .none ? "" : sender.client.host?.lowercased() ?? ""
+    resource.clientHost = sender.client.host
+    if !Self.isNormal(resource.reference) {
+      // RFC 3986 §6.2: the URL is equivalent to its normal form, but an origin may distinguish the two.
+      (resource.behavior, resource.isStored) = (.networkOnly, false)
+    }
+    return resource
+  }
+
+  /// Counts an answer, notes it for the access log, and offers it to be replayed.
+  private func answered(_ loaded: Resource, to head: HTTPRequest, from sender: ClientInfo) -> GatewayResult {
+    let result = GatewayResult(loaded)
+    record.answered(result)
+    sender.note?.change { $0["cache"] = result.rawValue }
+    GatewayReplay.offer(loaded, to: head, in: sender.replay) { [record] in record.answered(result, replay: $0) }
+    return result
+  }
+
   /// Returns `true` if a URL is written in its normal form, by which it is looked up.
   private static func isNormal(_ text: String) -> Bool { PageURL(text, ignoring: [])?.text == text }
 
   private func response(
-    _ loaded: Resource, to request: Request, _ result: GatewayResult, _ disconnection: ClientDisconnection
+    _ loaded: Resource, to request: HTTPRequest, _ result: GatewayResult, _ disconnection: ClientDisconnection
   ) -> Response {
     let fields = GatewayFields.response(loaded.response.headerFields)
     let status = loaded.response.status
     if settings.tagLimit > 0, request.method == .get,
-      let head = HTTPResponse(status: status, headerFields: fields).notModified(for: request.headers)
+      let head = HTTPResponse(status: status, headerFields: fields).notModified(for: request.headerFields)
     {
       return Response(status: head.status, headers: head.headerFields)
     }

@@ -32,6 +32,14 @@ public final class CachedResponse: Sendable {
       isInvalidated: head.isInvalidated, staleSince: head.staleSince, policy: policy)
   }
 
+  /// The same, with the bytes that were read together with the entry as those in memory.
+  init(holding bytes: [UInt8], of other: CachedResponse) {
+    (entry, stored, tags, epoch) = (other.entry, other.stored, other.tags, 0)
+    self.bytes = bytes
+    readAhead = nil
+    validity = CacheValidity(other.entry)
+  }
+
   /// The same, for a key whose variants are others now.
   init(again other: CachedResponse) {
     (entry, stored, bytes, tags, epoch) = (other.entry, other.stored, other.bytes, other.tags, other.epoch)

@@ -158,17 +158,31 @@ public final class ResponseCache: Sendable {
     let inMemory = memory.variants(for: key)
     if inMemory.contains(where: { $0.stored.answers(fields) }) { return inMemory }
     do {
-      let found = try await store.responses(for: key)
-      let inMemory = memory.confirm(key, by: found.map(\.entry))
-      let known = Set(inMemory.map(\.entry.id))
-      return inMemory
-        + found.filter { !known.contains($0.entry.id) }.map {
-          CachedResponse($0.entry, bytes: nil, readAhead: $0.bytes, policy: policy, epoch: epoch)
-        }
+      return confirmed(try await store.responses(for: key), of: key, since: epoch)
     } catch {
       logger.warning("the response store cannot be read: \(error)")
       return inMemory
     }
+  }
+
+  /// The same without waiting for the disk or for others; `nil` if that is not possible.
+  func responsesAtOnce(for key: CacheKey, fields: HTTPFields) -> [CachedResponse]? {
+    // Looking for others' changes may take a while.
+    guard isWatched else { return nil }
+    let epoch = memory.epoch(of: key)
+    let inMemory = memory.variants(for: key)
+    if inMemory.contains(where: { $0.stored.answers(fields) }) { return inMemory }
+    return store.responsesAtOnce(for: key, fields: fields).map { confirmed($0, of: key, since: epoch) }
+  }
+
+  /// The variants of a key in memory that the store has, too, and the others that it has.
+  private func confirmed(_ found: [FoundResponse], of key: CacheKey, since epoch: UInt64) -> [CachedResponse] {
+    let inMemory = memory.confirm(key, by: found.map(\.entry))
+    let known = Set(inMemory.map(\.entry.id))
+    return inMemory
+      + found.filter { !known.contains($0.entry.id) }.map {
+        CachedResponse($0.entry, bytes: nil, readAhead: $0.bytes, policy: policy, epoch: epoch)
+      }
   }
 
   /// The most bytes of a body that is on disk, too, and kept in memory beside it: longer ones are read from their file,
@@ -177,28 +191,35 @@ public final class ResponseCache: Sendable {
 
   /// Reads the stored bytes of a response, and checks them against their digest; `nil` if they are gone.
   public func body(of response: CachedResponse) async -> (any StoredBody)? {
-    noteUse(response.entry.id)
-    if let bytes = response.bytes { return BytesBody(bytes) }
-    if let bytes = response.readAhead { return kept(bytes, of: response) }
+    if let body = bodyAtOnce(of: response) { return body }
     do {
       guard let body = try await store.body(of: response.entry) else {
         memory.remove(response.entry.key, ids: [response.entry.id])
         return nil
       }
       guard body.count <= memoryLimit, let bytes = try? body.read(at: 0, upTo: Int(body.count)) else { return body }
-      return kept(bytes, of: response)
+      keep(bytes, of: response)
+      return BytesBody(bytes)
     } catch {
       logger.warning("a stored response cannot be read: \(error)")
       return nil
     }
   }
 
-  /// Keeps bytes that were read from the disk in memory, if they are short enough.
-  private func kept(_ bytes: [UInt8], of response: CachedResponse) -> any StoredBody {
-    if Int64(bytes.count) <= memoryLimit {
-      memory.insert(CachedResponse(response.entry, bytes: bytes, policy: policy), since: response.epoch)
-    }
+  /// The stored bytes of a response that are in memory, or were read together with it; `nil` if the disk has to be
+  /// asked.
+  func bodyAtOnce(of response: CachedResponse) -> BytesBody? {
+    noteUse(response.entry.id)
+    if let bytes = response.bytes { return BytesBody(bytes) }
+    guard let bytes = response.readAhead else { return nil }
+    keep(bytes, of: response)
     return BytesBody(bytes)
+  }
+
+  /// Keeps bytes that were read from the disk in memory, if they are short enough.
+  private func keep(_ bytes: [UInt8], of response: CachedResponse) {
+    guard Int64(bytes.count) <= memoryLimit else { return }
+    memory.insert(CachedResponse(holding: bytes, of: response), since: response.epoch)
   }
 
   /// Another process may have removed or replaced stored responses that are in memory here: each is compared with its

@@ -14,6 +14,10 @@ package protocol ResponseStoring: Sendable {
   /// The same, with the bytes of the one stored last if they are short: most often they answer, and are here then.
   func responses(for key: CacheKey) async throws -> [FoundResponse]
 
+  /// The same without waiting for anything, with the bytes of those that were chosen by the fields of a request, if they
+  /// are short; `nil` if that is not possible.
+  func responsesAtOnce(for key: CacheKey, fields: HTTPFields) -> [FoundResponse]?
+
   /// The stored bytes, checked against their digest; `nil` if they have gone or were changed, and the entry with them.
   func body(of entry: ResponseEntry) async throws -> (any StoredBody)?
 
@@ -86,6 +90,8 @@ extension ResponseStoring {
   package func responses(for key: CacheKey) async throws -> [FoundResponse] {
     try await entries(for: key).map { FoundResponse($0) }
   }
+
+  package func responsesAtOnce(for key: CacheKey, fields: HTTPFields) -> [FoundResponse]? { nil }
 }
 
 /// The bytes of a response on their way in. Written by one task; read by any, also meanwhile.

@@ -12,6 +12,8 @@ import SystemPackage
 /// Files get and lose their final names only while a write is under way: its lock holds for all processes.
 final class ResponseIndex: Sendable {
   private struct Opened {
+    /// They are closed before the pool, which tidies up at its end.
+    let readers: PromptReaders?
     let pool: DatabasePool
     let file: FileStatus?
   }
@@ -21,9 +23,12 @@ final class ResponseIndex: Sendable {
   private let opened: Mutex<Opened?>
   /// Tells its own changes from those of other processes.
   private let name = Int64.random(in: .min ... .max)
+  private let readsPromptly: Bool
 
-  init(_ directory: ResponseDirectory, logger: Logger) throws {
+  /// - Parameter readsPromptly: allows ``promptRows(of:later:)``.
+  init(_ directory: ResponseDirectory, readsPromptly: Bool = false, logger: Logger) throws {
     self.directory = directory
+    self.readsPromptly = readsPromptly
     self.logger = logger
     opened = Mutex(nil)
     // It is opened or made when it is first used: many launches use no response.
@@ -33,6 +38,17 @@ final class ResponseIndex: Sendable {
 
   func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
     try recovering { try $0.read(body) }
+  }
+
+  /// Reads the rows of a key without waiting for the disk or for others. A database that somebody has put in the place
+  /// of this one is noticed by the next ``read(_:)``.
+  ///
+  /// - Parameter later: runs work that may wait.
+  /// - Returns: `nil` if they cannot be read so.
+  func promptRows(
+    of key: CacheKey, later: (@escaping @Sendable () -> Void) -> Void
+  ) -> [PromptReader.Found]? {
+    opened.withLockIfAvailable { $0?.readers }??.rows(of: key, later: later)
   }
 
   /// - Parameters:
@@ -108,7 +124,9 @@ final class ResponseIndex: Sendable {
       // Who uses the former one goes on with it.
       opened = nil
       let pool = try ResponseIndexOpening(directory: directory, logger: logger).open()
-      opened = Opened(pool: pool, file: FileSystem.status(directory.database))
+      opened = Opened(
+        readers: readsPromptly ? PromptReaders(directory.database.string) : nil, pool: pool,
+        file: FileSystem.status(directory.database))
       return pool
     }
   }

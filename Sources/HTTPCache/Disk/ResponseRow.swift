@@ -3,6 +3,7 @@ import Foundation
 import GRDB
 import HTTPCaching
 import HTTPTransport
+import HTTPTypes
 
 /// A row of `response`, and what goes with it in the other tables.
 ///
@@ -21,16 +22,38 @@ struct ResponseRow {
   ///
   /// - Throws: where it is not what was written.
   private init?(_ row: Row) throws {
-    let sealed = Array(try row.decode(Data.self, forColumn: "front"))
-    guard let sealed = ResponseFileHeader.open(sealed) else {
+    try self.init(
+      front: Array(try row.decode(Data.self, forColumn: "front")),
+      isKept: try row.decode(Bool.self, forColumn: "isKept"), id: try row.decode(Int64.self, forColumn: "id"),
+      usedAt: try row.decode(Int64.self, forColumn: "usedAt"))
+  }
+
+  private init?(front: [UInt8], isKept: Bool, id: Int64, usedAt: Int64) throws {
+    guard let sealed = ResponseFileHeader.open(front) else {
       throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "what is known of a response was changed")
     }
-    guard let header = sealed.header(isKept: try row.decode(Bool.self, forColumn: "isKept")),
-      try row.decode(Int64.self, forColumn: "id") == header.entry.id
-    else { return nil }
+    guard let header = sealed.header(isKept: isKept), id == header.entry.id else { return nil }
     entry = header.entry
-    usedAt = try row.decode(Int64.self, forColumn: "usedAt")
+    self.usedAt = usedAt
     body = header.isInline ? nil : entry.digest
+  }
+
+  /// Makes the responses of a key from its rows, as ``fetch(_:key:)`` gives them, with the bytes of those that were chosen
+  /// by the fields of a request.
+  ///
+  /// - Throws: if a row or those bytes are not what was written.
+  static func responses(
+    _ rows: [PromptReader.Found], of key: CacheKey, for fields: HTTPFields
+  ) throws -> [FoundResponse] {
+    let rows = rows.sorted { ($0.storedAt, $0.usedAt) < ($1.storedAt, $1.usedAt) }
+    return try rows.compactMap { row in
+      let made = try ResponseRow(front: row.front, isKept: row.isKept, id: row.id, usedAt: row.usedAt)
+      guard let entry = made?.entry, entry.key == key else { return nil }
+      guard entry.isInRow, entry.head.vary.matches(fields) else { return FoundResponse(entry) }
+      // No bytes are NULL to SQLite.
+      let bytes = row.bytes ?? (entry.head.extent.count == 0 ? [] : nil)
+      return FoundResponse(entry, bytes: try bytes.map { try StoredResponseBody.checked($0, of: entry) })
+    }
   }
 
   /// In the order in which they were stored.

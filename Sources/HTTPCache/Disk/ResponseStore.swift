@@ -3,6 +3,7 @@ import Foundation
 import GRDB
 import HTTPCaching
 import HTTPTransport
+import HTTPTypes
 import Logging
 import Synchronization
 import SystemPackage
@@ -22,6 +23,8 @@ package final class ResponseStore: ResponseStoring {
     /// Keeps hashes of all keys in memory, so that a request for something that is not stored asks no index: for a store
     /// that answers many requests. What another process stores is then found a second later.
     package var remembersKeys = false
+    /// Keeps connections to the index that read without waiting, for ``ResponseStoring/responsesAtOnce(for:fields:)``.
+    package var answersAtOnce = false
     /// How many bytes are free.
     package var availableBytes: @Sendable (_ path: String) -> Int64
     /// Seconds since 1970.
@@ -84,7 +87,7 @@ package final class ResponseStore: ResponseStoring {
     self.options = options
     self.logger = logger
     capacity = Atomic(options.capacity)
-    index = try ResponseIndex(directory, logger: logger)
+    index = try ResponseIndex(directory, readsPromptly: options.answersAtOnce, logger: logger)
     uses = UseRecord(index, queues)
     sweepDaily()
     if options.remembersKeys { queues.later { [weak self] in self?.readKeys() } }
@@ -118,6 +121,14 @@ package final class ResponseStore: ResponseStoring {
         bytes = try? body.read(at: 0, upTo: Int(body.count))
       }
       return entries.map { FoundResponse($0) } + [FoundResponse(last, bytes: bytes)]
+    }
+  }
+
+  package func responsesAtOnce(for key: CacheKey, fields: HTTPFields) -> [FoundResponse]? {
+    guard keys.mayContain(key) else { return [] }
+    // What is wrong with the rows is found, and mended, by those who wait for them.
+    return index.promptRows(of: key) { queues.later($0) }.flatMap {
+      try? ResponseRow.responses($0, of: key, for: fields)
     }
   }
 

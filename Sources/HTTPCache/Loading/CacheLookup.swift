@@ -48,11 +48,22 @@ final class CacheLookup: Sendable {
     }
     var found = await cache.responses(for: hop.key, fields: hop.request.headerFields)
     if !gone.isEmpty { found.removeAll { gone.contains($0.entry.id) } }
+    return .decided(decision(for: hop, among: found), found: found)
+  }
+
+  /// The same, if nothing has to be waited for; `nil` if something has to be.
+  func answerAtOnce(to hop: OutgoingRequest) -> (decision: CacheDecision, found: [CachedResponse])? {
+    guard files == nil, hop.origin == nil, !hop.hasBody,
+      let found = cache.responsesAtOnce(for: hop.key, fields: hop.request.headerFields)
+    else { return nil }
+    return (decision(for: hop, among: found), found)
+  }
+
+  private func decision(for hop: OutgoingRequest, among found: [CachedResponse]) -> CacheDecision {
     let isOnline = hop.behavior.yieldsOffline && hop.origin == nil ? reachability.isOnline(hop.url) : true
-    let decision = hop.behavior.decision(
+    return hop.behavior.decision(
       for: hop.request, among: found.map(\.stored), at: now(), policy: hop.policy, lifetime: hop.lifetime,
       isOnline: isOnline)
-    return .decided(decision, found: found)
   }
 
   /// - Returns: `nil` if the URL belongs to no file of the release.

@@ -31,24 +31,59 @@ final class ResourceFactory: Sendable {
     _ cached: CachedResponse, for hop: OutgoingRequest, _ status: CacheStatus, source: Resource.Source? = nil,
     generation: UInt64 = 0, freshAmong found: [CachedResponse] = []
   ) async -> Resource? {
-    let now = now()
-    let freshness = Freshness(of: cached.stored, at: now, rule: hop.lifetime)
-    let answer = StoredAnswer(to: hop.request, from: cached.stored, age: freshness.age)
+    let made = MadeAnswer(to: hop, from: cached, at: now())
+    var body = Body([])
+    if case .bytes(let range) = made.answer.body {
+      guard let stored = await cache.body(of: cached) else { return nil }
+      body = Body(stored, range)
+    }
+    return resource(made, body, of: cached, for: hop, status, source: source, generation: generation, freshAmong: found)
+  }
+
+  /// The same without waiting for the disk; `nil` if it has to be asked.
+  func storedAtOnce(
+    _ cached: CachedResponse, for hop: OutgoingRequest, _ status: CacheStatus, freshAmong found: [CachedResponse]
+  ) -> Resource? {
+    let made = MadeAnswer(to: hop, from: cached, at: now())
+    var body = Body([])
+    if case .bytes(let range) = made.answer.body {
+      guard let stored = cache.bodyAtOnce(of: cached) else { return nil }
+      body = Body(stored, range)
+    }
+    return resource(made, body, of: cached, for: hop, status, freshAmong: found)
+  }
+
+  /// What a stored response answers at a time.
+  private struct MadeAnswer {
+    let now: HTTPDate
+    let freshness: Freshness
+    let answer: StoredAnswer
+
+    init(to hop: OutgoingRequest, from cached: CachedResponse, at now: HTTPDate) {
+      self.now = now
+      freshness = Freshness(of: cached.stored, at: now, rule: hop.lifetime)
+      answer = StoredAnswer(to: hop.request, from: cached.stored, age: freshness.age)
+    }
+  }
+
+  /// - Parameter body: the bytes of the answer, as they are stored.
+  private func resource(
+    _ made: MadeAnswer, _ body: Body, of cached: CachedResponse, for hop: OutgoingRequest, _ status: CacheStatus,
+    source: Resource.Source? = nil, generation: UInt64 = 0, freshAmong found: [CachedResponse]
+  ) -> Resource {
+    let (answer, freshness) = (made.answer, made.freshness)
     var status = status
     status.timeToLive = freshness.remaining
-    var body = Body([])
-    if case .bytes(let range) = answer.body {
-      guard let stored = await cache.body(of: cached) else { return nil }
-      body = decoded(Body(stored, range), of: answer.head, hop)
-    }
+    let hasBody = if case .bytes = answer.body { true } else { false }
     var resource = Resource(
       url: hop.url,
       response: HTTPResponse(status: answer.head.status, headerFields: status.added(to: answer.head.headerFields)),
-      body: body, source: source ?? (cached.bytes == nil ? .disk : .memory), age: freshness.age,
+      body: hasBody ? decoded(body, of: answer.head, hop) : body,
+      source: source ?? (cached.bytes == nil ? .disk : .memory), age: freshness.age,
       generation: generation, cacheStatus: status, userInfo: cached.userInfo, digest: cached.entry.digest)
     if !found.isEmpty, cached.bytes != nil, freshness.isFresh, isReplayable(hop) {
       resource.replay = ReplayableResponse(
-        cached, among: found, in: cache, made: now, remaining: freshness.remaining, now: self.now)
+        cached, among: found, in: cache, made: made.now, remaining: freshness.remaining, now: now)
     }
     // However young it is, it may not be used without asking.
     let mustAsk = cached.stored.isInvalidated || cached.stored.control.noCache == .response

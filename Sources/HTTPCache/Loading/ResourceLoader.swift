@@ -111,6 +111,21 @@ public final class ResourceLoader: Sendable {
     return resource
   }
 
+  /// Returns the same as ``response(for:)`` if a stored response answers and nothing has to be waited for: neither the
+  /// disk, nor the network, nor another request; `nil` in every other case, in which nothing has been done.
+  package func responseAtOnce(for request: ResourceRequest) -> Resource? {
+    guard request.origin == nil, let prepared = try? requests.prepare(request),
+      case .network(let hop, _) = prepared, let (decision, found) = lookup.answerAtOnce(to: hop),
+      case .serve(let stored, _, let reason) = decision, let cached = found.first(holding: stored),
+      let resource = resources.storedAtOnce(
+        cached, for: hop, CacheStatus(.hit), freshAmong: reason == .fresh ? found : []),
+      refresh(of: prepared, after: resource) == nil,
+      !request.followsRedirects || !resource.response.headerFields.contains(.location)
+    else { return nil }
+    configuration.logger.debug("\(decision.summary)", metadata: ["key": "\(hop.key)"])
+    return resource
+  }
+
   /// The behaviour by which a request is loaded: its own, its rule's, or the loader's.
   package func behavior(for request: ResourceRequest) -> LoadBehavior {
     (try? requests.prepare(request))?.outgoing?.behavior ?? request.behavior ?? configuration.behavior

@@ -1,5 +1,6 @@
 import HTTPTypes
 import Hummingbird
+import HummingbirdCore
 import Logging
 
 /// Logs one line for each request when its response has ended. Requests that are refused under load (429, 503) share
@@ -22,34 +23,72 @@ package struct AccessLogMiddleware: RouterMiddleware {
   ) async throws -> Response {
     let start = ContinuousClock.now
     var response = try await next(request, context)
-    let (status, logger) = (response.status.code, context.logger)
-    let level: Logger.Level = status >= 500 ? .warning : .info
-    guard level >= logger.logLevel else { return response }
-    let isRefused = Self.refusing.contains(status)
-    guard let times = isRefused ? refusals.note("\(status)", at: .now) : 1 else { return response }
+    guard
+      let line = line(
+        for: request.head, version: context.version, status: response.status.code, note: context.note, context.logger)
+    else { return response }
     let address = context.remoteAddress?.ipAddress ?? "-"
-    let (method, path) = (request.method.rawValue, String(request.uri.path.prefix(512)))
-    let details = context.note.map { note in Self.details(note, request.head, context.version) }
-    @Sendable func log(
-      _ bytes: Int, _ isAborted: Bool, _ start: ContinuousClock.Instant, _ address: String, _ logger: Logger
-    ) {
-      let milliseconds = (start.duration(to: .now) / .microseconds(100)).rounded() / 10
-      var metadata: Logger.Metadata = [
-        "method": .string(method), "path": .string(path), "status": .stringConvertible(status),
-        "bytes": .stringConvertible(bytes), "ms": .stringConvertible(milliseconds), "address": .string(address),
-      ]
-      if let details { metadata.merge(details()) { first, _ in first } }
-      if isRefused { metadata["times"] = .stringConvertible(times) }
-      if isAborted { metadata["aborted"] = "true" }
-      logger.log(level: level, "Answered", metadata: metadata)
-    }
-    response.whenDone { bytes, isAborted in log(bytes, isAborted, start, address, logger) }
-    context.replay?.onReplay { event in
-      var logger = logger
-      logger[metadataKey: RequestIDMiddleware.logKey] = .string(event.requestID)
-      log(event.bodyBytes, false, event.started, event.address, logger)
-    }
+    response.whenDone { bytes, isAborted in line.write(bytes, isAborted: isAborted, since: start, address: address) }
+    if let replay = context.replay { line.repeats(with: replay) }
     return response
+  }
+
+  /// Returns the line for a request; `nil` if none is logged.
+  func line(
+    for head: HTTPRequest, version: RequestVersion, status: Int, note: AccessLogNote?, _ logger: Logger
+  ) -> AccessLogLine? {
+    let level: Logger.Level = status >= 500 ? .warning : .info
+    guard level >= logger.logLevel else { return nil }
+    let isRefused = Self.refusing.contains(status)
+    guard let times = isRefused ? refusals.note("\(status)", at: .now) : 1 else { return nil }
+    return AccessLogLine(
+      head, version, status: status, times: isRefused ? times : nil, note: note, level: level, logger: logger)
+  }
+}
+
+/// The line of a request in the access log, which is written when its response has ended, and again for each replay.
+struct AccessLogLine: Sendable {
+  private let method: String
+  private let path: String
+  private let status: Int
+  /// The number of requests that share the line; `nil` if it has one of its own.
+  private let times: Int?
+  private let details: (@Sendable () -> Logger.Metadata)?
+  private let level: Logger.Level
+  private let logger: Logger
+
+  fileprivate init(
+    _ head: HTTPRequest, _ version: RequestVersion, status: Int, times: Int?, note: AccessLogNote?,
+    level: Logger.Level, logger: Logger
+  ) {
+    method = head.method.rawValue
+    path = String(URI(head.path ?? "").path.prefix(512))
+    (self.status, self.times, self.level, self.logger) = (status, times, level, logger)
+    details = note.map { Self.details($0, head, version) }
+  }
+
+  /// - Parameter id: of the request, if the line's logger does not have it.
+  func write(
+    _ bytes: Int, isAborted: Bool, since start: ContinuousClock.Instant, address: String, id: String? = nil
+  ) {
+    var logger = logger
+    if let id { logger[metadataKey: RequestIDMiddleware.logKey] = .string(id) }
+    let milliseconds = (start.duration(to: .now) / .microseconds(100)).rounded() / 10
+    var metadata: Logger.Metadata = [
+      "method": .string(method), "path": .string(path), "status": .stringConvertible(status),
+      "bytes": .stringConvertible(bytes), "ms": .stringConvertible(milliseconds), "address": .string(address),
+    ]
+    if let details { metadata.merge(details()) { first, _ in first } }
+    if let times { metadata["times"] = .stringConvertible(times) }
+    if isAborted { metadata["aborted"] = "true" }
+    logger.log(level: level, "Answered", metadata: metadata)
+  }
+
+  /// Writes the line again at each replay.
+  func repeats(with replay: ReplayContext) {
+    replay.onReplay { event in
+      write(event.bodyBytes, isAborted: false, since: event.started, address: event.address, id: event.requestID)
+    }
   }
 
   private static func details(

@@ -16,14 +16,19 @@ package struct RequestIDMiddleware: RouterMiddleware {
   package func handle(
     _ request: Request, context: Context, next: (Request, Context) async throws -> Response
   ) async throws -> Response {
-    let given = Self.sane(request.headers[.requestID])
-    if given != nil { context.replay?.forbid() }
-    let id = given ?? Self.newID()
+    let id = Self.given(request.head, context.replay) ?? Self.newID()
     var context = context
     context.logger[metadataKey: Self.logKey] = .string(id)
     var response = try await next(request, context)
     response.headers[.requestID] = id
     return response
+  }
+
+  /// Returns the client's own id, with which the response must not be replayed; `nil` if there is none.
+  static func given(_ head: HTTPRequest, _ replay: ReplayContext?) -> String? {
+    let given = sane(head.headerFields[.requestID])
+    if given != nil { replay?.forbid() }
+    return given
   }
 
   /// Returns 16 hexadecimal digits.

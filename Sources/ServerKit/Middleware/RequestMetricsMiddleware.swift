@@ -32,24 +32,30 @@ package final class RequestMetricsMiddleware: RouterMiddleware {
     metrics.inFlight.increment()
     do {
       var response = try await next(request, context)
-      let key = Key(
-        method: Self.name(request.method), route: route ?? Self.route(context.endpointPath),
-        status: response.status.code)
-      let (counter, timer) = instruments(key)
-      @Sendable func record(since start: ContinuousClock.Instant) {
-        counter.increment()
-        let time = start.duration(to: .now).components
-        timer.recordNanoseconds(time.seconds * 1_000_000_000 + time.attoseconds / 1_000_000_000)
-      }
+      let record = measure(
+        method: request.method, route: route ?? Self.route(context.endpointPath), status: response.status.code)
       response.whenDone { [metrics] _, _ in
         metrics.inFlight.decrement()
-        record(since: start)
+        record(start)
       }
-      context.replay?.onReplay { record(since: $0.started) }
+      context.replay?.onReplay { record($0.started) }
       return response
     } catch {
       metrics.inFlight.decrement()
       throw error
+    }
+  }
+
+  /// Returns a function that counts and times a request, which began at a given time and ends now.
+  func measure(
+    method: HTTPRequest.Method, route: String? = nil, status: Int
+  ) -> @Sendable (ContinuousClock.Instant) -> Void {
+    let (counter, timer) = instruments(
+      Key(method: Self.name(method), route: route ?? self.route ?? Self.route(nil), status: status))
+    return { start in
+      counter.increment()
+      let time = start.duration(to: .now).components
+      timer.recordNanoseconds(time.seconds * 1_000_000_000 + time.attoseconds / 1_000_000_000)
     }
   }
 

@@ -41,6 +41,9 @@ package final class ReplayContext: Sendable {
     state.withLock { $0.offer = ReplayOffer(renewal: .age, age: age) }
   }
 
+  /// `true` if the current response may be replayed.
+  var hasOffer: Bool { state.withLock { !$0.isForbidden && $0.offer != nil } }
+
   /// Forbids replays: the response is for this request alone.
   func forbid() { state.withLock { $0.isForbidden = true } }
 

@@ -34,22 +34,24 @@ final class ResponseFixture: Sendable {
   let log = LogLines()
 
   init(
-    _ kind: ResponseStoreKind = .disk, capacity: Int64 = 20 << 20, now: Double = 1_000_000, remembersKeys: Bool = false
+    _ kind: ResponseStoreKind = .disk, capacity: Int64 = 20 << 20, now: Double = 1_000_000, remembersKeys: Bool = false,
+    answersAtOnce: Bool = false
   ) throws {
     folder = try TemporaryDirectory()
     let world = Surroundings(now: now)
     self.world = world
     switch kind {
     case .memory: store = InMemoryResponseStore(capacity: capacity, now: { world.now.withLock(\.self) })
-    case .disk: store = try Self.open(folder, capacity: capacity, world, log, remembersKeys)
+    case .disk: store = try Self.open(folder, capacity: capacity, world, log, remembersKeys, answersAtOnce)
     }
   }
 
   private static func open(
-    _ folder: TemporaryDirectory, capacity: Int64, _ world: Surroundings, _ log: LogLines, _ remembersKeys: Bool
+    _ folder: TemporaryDirectory, capacity: Int64, _ world: Surroundings, _ log: LogLines, _ remembersKeys: Bool,
+    _ answersAtOnce: Bool = false
   ) throws -> ResponseStore {
     var options = ResponseStore.Options(capacity: capacity, lowSpace: 1_000)
-    options.remembersKeys = remembersKeys
+    (options.remembersKeys, options.answersAtOnce) = (remembersKeys, answersAtOnce)
     options.now = { world.now.withLock(\.self) }
     options.availableBytes = { _ in world.available.withLock(\.self) }
     return try ResponseStore(

@@ -23,6 +23,8 @@ final class GatewayFixture: Sendable {
   let gateway: Gateway
   /// The recorded responses of its listener.
   let recalled: RawResponseCache
+  /// The answers that its listener makes without waiting.
+  let prompt: PromptAnswers
   let purge: GatewayPurge
   private let group: ServiceGroup
   private let end: Task<Void, any Error>
@@ -62,7 +64,7 @@ final class GatewayFixture: Sendable {
     let server = GatewayServer(
       gateway: gateway, settings: settings.server, metrics: metrics, logger: logger,
       whenRunning: { address in bound.change { $0 = address?.port ?? -1 } })
-    recalled = server.answers
+    (recalled, prompt) = (server.answers, server.prompt)
     let group = ServiceGroup(
       configuration: .init(services: [try server.service(address, tls: tls)], logger: logger))
     self.group = group
