@@ -260,7 +260,9 @@ let package = Package(
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOWebSocket", package: "swift-nio"),
       ], swiftSettings: relaxed),
-    .testTarget(name: "PageKitTests", dependencies: ["PageKit", "PageTesting", "TestServers"], swiftSettings: relaxed),
+    .testTarget(
+      name: "PageKitTests", dependencies: ["PageKit", "PageTesting", "TestServers", "TestSupport"],
+      swiftSettings: relaxed),
     // The Swift code in the README and the articles, and their links.
     .testTarget(
       name: "DocumentationTests",
@@ -286,8 +288,11 @@ let package = Package(
       swiftSettings: relaxed),
     // Files, clocks, damage and programs that several test targets need.
     .target(
-      name: "TestSupport", dependencies: ["CLinux", "HTTPCaching", "HTTPTransport", "PageTesting"],
-      path: "Tests/TestSupport",
+      name: "TestSupport",
+      dependencies: [
+        "CLinux", "HTTPCaching", "HTTPTransport", "PageTesting",
+        .product(name: "Logging", package: "swift-log"),
+      ], path: "Tests/TestSupport",
       swiftSettings: relaxed),
     .testTarget(
       name: "HTTPTransportTests", dependencies: ["HTTPTransport", "PageTesting", "TestSupport", "CCrypto"],

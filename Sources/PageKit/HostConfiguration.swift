@@ -22,6 +22,11 @@ public struct HostConfiguration: Sendable {
   public var opening = BundleLoader.Configuration()
   /// Fields that are sent to the manifest's origin only; without a manifest to none.
   public var fields: HTTPFields = [:]
+  /// The path of a release that is packaged with the app, as `bundlectl release export` writes it; `nil` for none.
+  ///
+  /// It is stored before the first page opens, unless the store has a release with its sequence or a higher one. With
+  /// ``trust`` its signatures must hold at the time for which its manifest was signed, also when that is over.
+  public var embedded: String?
   /// The options of preloads.
   package var preload = PreloadOptions()
   /// The retries of the preload that a launch starts, and the signs that start it again.

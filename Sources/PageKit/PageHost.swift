@@ -71,11 +71,13 @@ public final class PageHost: Sendable {
     let client = OriginClient(
       transport, fields: originFields, limits: configuration.transfer, reachability: reachability)
     let decoder = ContentDecoder()
+    let prepare = Self.embedded(configuration, store)
     let verifier = configuration.manifest.map { [store] manifest in
       LaunchVerifier(
         source: manifest, store: store, client: client, decoding: decoder, verification: configuration.verification,
         limits: configuration.manifestLimits, trust: configuration.trust,
-        keepsSignatures: configuration.keepsSignatures, retry: configuration.retry, logger: configuration.logger)
+        keepsSignatures: configuration.keepsSignatures, retry: configuration.retry, prepare: prepare,
+        logger: configuration.logger)
     }
     self.verifier = verifier
     downloader = BundleDownloader(
@@ -100,7 +102,8 @@ public final class PageHost: Sendable {
     }
     bundles = BundleLoader(
       store: store, verifier: verifier, downloader: downloader, verification: configuration.verification,
-      configuration: configuration.opening, news: broadcast, time: .system, logger: configuration.logger)
+      configuration: configuration.opening, news: broadcast, prepare: prepare, time: .system,
+      logger: configuration.logger)
     var scripts = configuration.scripts
     scripts.environment = configuration.device.environment
     stack = PageStack()
@@ -117,6 +120,15 @@ public final class PageHost: Sendable {
       // Pages that were rendered ahead show the release before.
       for await item in news { if case .release = item { await prerenderer.empty() } }
     }
+  }
+
+  /// Returns a function that waits until the release which is packaged with the app is stored, if there is one.
+  private static func embedded(_ configuration: HostConfiguration, _ store: BundleStore) -> @Sendable () async -> Void {
+    guard let path = configuration.embedded, let manifest = configuration.manifest else { return {} }
+    let release = EmbeddedRelease(
+      path, of: manifest, store: store, trust: configuration.trust, limits: configuration.manifestLimits,
+      logger: configuration.logger)
+    return { await release.installed() }
   }
 
   private static func sockets(_ configuration: HostConfiguration) -> WebSocketTransport.Options {

@@ -1,6 +1,7 @@
 import Foundation
 import PageKit
 import PageTesting
+import Signing
 
 /// An origin with a release of two pages, and hosts for it.
 struct PageSite {
@@ -13,14 +14,18 @@ struct PageSite {
     }
   }
 
-  /// A release of two pages that show this word and a picture.
-  func publish(_ word: String) throws {
+  /// Publishes a release of two pages that show this word and a picture.
+  ///
+  /// - Parameter signedAt: the time at which its manifest is to be signed, for a day.
+  /// - Returns: the manifest's bytes.
+  @discardableResult
+  func publish(_ word: String, sequence: Int64 = 1, signedAt: Int64? = nil) throws -> [UInt8] {
     func entry(_ path: String, _ text: String) throws -> Manifest.Entry {
       let bytes = Array(text.utf8)
       origin.serve("/b/\(path)", bytes)
       let name = Manifest.Entry.name(forPath: path)
-      return Manifest.Entry(
-        name: name, path: path, size: Int64(bytes.count), md5: try ContentDigests(of: bytes).md5)
+      let digests = try ContentDigests(of: bytes)
+      return Manifest.Entry(name: name, path: path, size: digests.size, md5: digests.md5, sha256: digests.sha256)
     }
     let source = """
       // { "framework": "Vanilla" }
@@ -29,11 +34,16 @@ struct PageSite {
       b.appendChild(d.createElement('text', { attr: { value: '\(word) ' + weex.config.bundleUrl.split('/').pop() } }))
       b.appendChild(d.createElement('image', { attr: { src: 'i.svg' } }))
       """
-    let manifest = Manifest(
-      release: word, sequence: 1, base: "b/",
+    var manifest = Manifest(
+      release: word, sequence: sequence, base: "b/",
       bundles: try ["one.js", "two.js"].map { try entry($0, source + "\n// \($0)") },
       files: [try entry("i.svg", "<svg width='4' height='3'></svg>")])
-    origin.serve("/manifest.json", Array(try JSONEncoder().encode(manifest)), etag: "\"\(word)\"")
+    if let signedAt {
+      manifest.setTimes(signed: SignedTime(seconds: signedAt), expires: SignedTime(seconds: signedAt + 86_400))
+    }
+    let bytes = Array(try JSONEncoder().encode(manifest))
+    origin.serve("/manifest.json", bytes, etag: "\"\(word)\"")
+    return bytes
   }
 
   func host(_ change: (inout HostConfiguration) -> Void = { _ in }) throws -> PageHost {

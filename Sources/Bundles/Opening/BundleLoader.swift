@@ -32,6 +32,7 @@ public final class BundleLoader: Sendable {
   let configuration: Configuration
   let time: TimeSource
   let logger: Logger
+  private let prepare: @Sendable () async -> Void
   private let broadcast: Broadcast<BundleNews>
   private let behind = Mutex<[PageURL: Behind]>([:])
 
@@ -45,11 +46,12 @@ public final class BundleLoader: Sendable {
   ///   - verifier: `nil` without a manifest.
   ///   - verification: how often servers are asked about bundles outside the manifest.
   ///   - news: receives the news that ``news`` passes on.
+  ///   - prepare: is waited for before anything is looked up.
   package init(
     store: any BundleStoring, verifier: LaunchVerifier?, downloader: BundleDownloader,
     verification: Verification = .perLaunch, configuration: Configuration = Configuration(),
-    news: Broadcast<BundleNews> = Broadcast(), time: TimeSource = .system,
-    logger: Logger = Logger(label: "pagekit.open")
+    news: Broadcast<BundleNews> = Broadcast(), prepare: @escaping @Sendable () async -> Void = {},
+    time: TimeSource = .system, logger: Logger = Logger(label: "pagekit.open")
   ) {
     self.store = store
     self.verifier = verifier
@@ -59,6 +61,7 @@ public final class BundleLoader: Sendable {
     self.configuration = configuration
     self.time = time
     broadcast = news
+    self.prepare = prepare
     self.logger = logger
   }
 
@@ -78,6 +81,7 @@ public final class BundleLoader: Sendable {
   ///   - options: a policy for this opening alone.
   /// - Throws: ``BundleError``, ``ReleaseError``, `StoreError`, `CancellationError`.
   package func load(_ url: PageURL, options: OpenOptions) async throws -> LoadedBundle {
+    await prepare()
     var tries = 1
     while true {
       do {

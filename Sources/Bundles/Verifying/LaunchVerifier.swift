@@ -37,6 +37,7 @@ package actor LaunchVerifier {
 
   private let check: ManifestCheck
   private let now: @Sendable () -> ContinuousClock.Instant
+  private let prepare: @Sendable () async -> Void
 
   private var last: (verified: Verified, at: ContinuousClock.Instant)?
   private var lastFailure: (error: any Error, at: ContinuousClock.Instant)?
@@ -50,6 +51,7 @@ package actor LaunchVerifier {
   /// - Parameters:
   ///   - trust: the keys whose signatures are asked for; `nil` for none.
   ///   - keepsSignatures: `true` to keep the source's signatures and roots for hosts that get its releases from this one.
+  ///   - prepare: is waited for before the server is asked.
   ///   - sleep: waits between attempts.
   ///   - now: a monotonic clock.
   ///   - date: the time of day, which decides what has expired.
@@ -57,6 +59,7 @@ package actor LaunchVerifier {
     source: PageURL, store: any BundleStoring, client: OriginClient, decoding: any ContentDecoding,
     verification: Verification = .perLaunch, limits: ManifestLimits = .standard, trust: ReleaseTrust? = nil,
     keepsSignatures: Bool = false, retry: RetryPolicy = .standard,
+    prepare: @escaping @Sendable () async -> Void = {},
     sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) },
     logger: Logger = Logger(label: "pagekit.verify"),
     now: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
@@ -64,6 +67,7 @@ package actor LaunchVerifier {
   ) {
     self.source = source
     self.verification = verification
+    self.prepare = prepare
     self.now = now
     let fetcher = ManifestFetcher(
       source: source, client: client, decoding: decoding, limits: limits, retry: retry, sleep: sleep)
@@ -112,6 +116,7 @@ package actor LaunchVerifier {
   /// - Throws: ``SourceError``, ``StoreError``.
   @discardableResult
   package func refresh() async throws -> Verified {
+    await prepare()
     do {
       let verified = try await check.ask(conditionally: true)
       relaunch()
@@ -141,7 +146,8 @@ package actor LaunchVerifier {
   private func ask(conditionally: Bool) async throws -> Verified {
     if conditionally, let underway { return try await underway.valueForWaiter() }
     // Unstructured on purpose: all callers share it, and it must not end when the first of them is cancelled.
-    let task = Task { [launch, check] in
+    let task = Task { [launch, check, prepare] in
+      await prepare()
       let result: Result<Verified, any Error>
       do {
         result = .success(try await check.ask(conditionally: conditionally))

@@ -3,7 +3,6 @@ import HTTPCaching
 import HTTPTransport
 import Logging
 import PageTesting
-import Synchronization
 import TestSupport
 import Testing
 
@@ -79,12 +78,12 @@ struct ReadOnlyTests {
   @Test("a read-only store is reported once in the log")
   func warning() async throws {
     try await Self.locked { fixture, release in
-      let said = Said()
-      let store = try Self.opened(fixture, logger: Logger(label: "test") { _ in said })
+      let log = LogLines()
+      let store = try Self.opened(fixture, logger: log.logger)
       _ = try await store.contents(of: release)
       _ = try await store.register(
         Manifest(release: "r2", bundles: []), bytes: [1], bundles: [], for: fixture.source, validators: Validators())
-      let lines = said.lines.withLock(\.self).filter { $0.contains("read only") }
+      let lines = log.lines.filter { $0.contains("read only") }
       #expect(lines.count == 1)
       #expect(lines.first?.contains(fixture.folder.path) == true)
     }
@@ -110,25 +109,5 @@ struct ReadOnlyTests {
     let (first, second) = (try SessionFolder(), try SessionFolder())
     #expect(!Damage.exists(abandoned))
     #expect(Damage.exists(first.path) && Damage.exists(second.path))
-  }
-}
-
-/// Records log messages.
-private final class Said: LogHandler, Sendable {
-  let lines = Mutex<[String]>([])
-
-  func log(event: LogEvent) { lines.withLock { $0.append("\(event.message)") } }
-
-  subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-    get { nil }
-    set {}
-  }
-  var metadata: Logger.Metadata {
-    get { [:] }
-    set {}
-  }
-  var logLevel: Logger.Level {
-    get { .info }
-    set {}
   }
 }

@@ -14,6 +14,12 @@ enum BundleSamples {
     return configuration
   }
 
+  static func embeddedRelease() throws -> HostConfiguration {
+    var configuration = try HostConfiguration(manifest: "https://pages.example.com/manifest.json")
+    configuration.embedded = "/opt/shop/pages.sqlar"  // of bundlectl release export
+    return configuration
+  }
+
   static func preloadingForEver(_ configuration: HostConfiguration) async throws {
     var configuration = configuration
     configuration.preloadSchedule = PreloadSchedule(

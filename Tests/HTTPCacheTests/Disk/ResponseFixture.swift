@@ -2,9 +2,9 @@ import Foundation
 import HTTPCaching
 import HTTPTransport
 import HTTPTypes
-import Logging
 import PageTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import HTTPCache
@@ -133,26 +133,5 @@ final class ResponseFixture: Sendable {
       _ = FileManager.default.fileExists(atPath: root + "/" + path, isDirectory: &isFolder)
       return !isFolder.boolValue
     }.sorted()
-  }
-}
-
-/// What was logged.
-final class LogLines: Sendable {
-  private let state = Mutex<[String]>([])
-
-  var lines: [String] { state.withLock(\.self) }
-  var logger: Logger { Logger(label: "test") { _ in Handler(lines: self) } }
-
-  private struct Handler: LogHandler {
-    let lines: LogLines
-    var metadata: Logger.Metadata = [:]
-    var logLevel = Logger.Level.trace
-
-    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-      get { metadata[key] }
-      set { metadata[key] = newValue }
-    }
-
-    func log(event: LogEvent) { lines.state.withLock { $0.append("\(event.level): \(event.message)") } }
   }
 }
