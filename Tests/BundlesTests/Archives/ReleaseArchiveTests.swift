@@ -183,9 +183,11 @@ struct ReleaseArchiveTests {
     }
   }
 
+  /// A bit of a name in the manifest may be flipped without a trace: it takes signatures to find that.
   @Test("an archive that was cut or has flipped bytes is refused, or its contents are as their digests say")
   func flipped() async throws {
     try await Self.exporting { path, source, _ in
+      let published = Self.scripts.values + ["<svg/>"]
       let bytes = Array(try #require(FileManager.default.contents(atPath: path)))
       for position in stride(from: 0, to: bytes.count, by: 97) {
         var flipped = bytes
@@ -196,7 +198,7 @@ struct ReleaseArchiveTests {
         guard let report = try? await importer.run(path, of: source) else { continue }
         let texts = try await importer.texts(source)
         #expect(report.activated == !texts.isEmpty)
-        for (name, text) in texts where name != "logo.svg" { #expect(Self.scripts[name] == text, "byte \(position)") }
+        for text in texts.values { #expect(published.contains(text), "byte \(position)") }
       }
     }
   }
