@@ -64,7 +64,7 @@ package final class ManualClock: Clock, Sendable {
     try await face.wait(within: nil) { $0.now >= deadline }
   }
 
-  /// Advances the clock and wakes sleepers in the order of their deadlines.
+  /// Advances the clock and wakes sleepers, those with the earliest deadlines first. Their tasks run in any order.
   ///
   /// A task that sleeps again after it was woken usually counts from the end of the advance. Several steps of one task
   /// need several calls, with ``waitForSleepers(_:within:)`` between.

@@ -124,10 +124,27 @@ struct DictionaryZstdTests {
   }
 
   @Test(
-    "the largest window is 8 MiB, or 1.25 times the dictionary",
-    arguments: [(0, 23), (8 << 20, 23), (13 << 20, 24), (16 << 20, 24), (200 << 20, 27), (1 << 30, 27)])
-  func windows(size: Int, logarithm: Int32) {
-    #expect(DictionaryZstd.windowLogLimit(for: size) == logarithm)
+    "the largest window is 8 MiB, or 1.25 times the dictionary, and at most 128 MiB",
+    arguments: [(0, 8), (6, 8), (8, 10), (16, 20), (1024, 128)])
+  func windowLimits(size: Int, limit: Int) {
+    #expect(DictionaryZstd.windowLimit(for: size << 20) == limit << 20)
+  }
+
+  @Test(
+    "the window covers content and dictionary, unless the content alone is over the limit",
+    arguments: [(0, 0, 10), (1, 1, 21), (13, 13, 25), (13, 1, 23)])
+  func windows(content: Int, dictionary: Int, logarithm: Int) {
+    #expect(DictionaryZstd.windowLog(of: content << 20, with: dictionary << 20) == Int32(logarithm))
+  }
+
+  @Test("the end of a content of more than 8 MiB is a difference from the end of its dictionary")
+  func largeContent() throws {
+    let old = Array(SeededText.make(bytes: 10 << 20).utf8)
+    let new = Array("var first;".utf8) + old + Array("var last;".utf8)
+    let dictionary = try Self.dictionary(old)
+    let delta = try #require(DictionaryZstd.encode(new, with: dictionary))
+    #expect(delta.count < 10_000)
+    #expect(try decode(delta, with: dictionary, limit: 20 << 20) == new)
   }
 
   // MARK: Other programs

@@ -12,10 +12,13 @@ package struct ArchiveTransport: HTTPTransporting {
   /// The names of the release's entries that are fetched on demand, and are in the archive.
   package let onDemand: Set<String>
 
+  /// Checks the archive's contents first, so that nothing of a damaged one gets into a store.
+  ///
   /// - Parameter source: the URL that the manifest stands for.
   /// - Throws: ``ArchiveError``, ``ManifestError``.
   package init(_ archive: ReleaseArchive, of source: PageURL, limits: ManifestLimits = .standard) throws {
     let manifest = try Manifest(reading: try archive.manifest(limits: limits), limits: limits)
+    try archive.check(manifest, limits: limits)
     let entries = manifest.bundles + manifest.files
     var names: [String: String] = [:]
     var onDemand: Set<String> = []

@@ -28,7 +28,8 @@ package final class ReleaseArchive: Sendable {
   ///
   /// - Throws: ``ArchiveError``.
   package init(reading path: String) throws {
-    guard FileManager.default.isReadableFile(atPath: path) else {
+    var status = stat()
+    guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG, access(path, R_OK) == 0 else {
       throw ArchiveError(path, "cannot be read: there is no such file, or it may not be read")
     }
     var configuration = Configuration()
@@ -37,7 +38,8 @@ package final class ReleaseArchive: Sendable {
     configuration.prepareDatabase { try $0.execute(sql: "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON") }
     self.path = path
     do {
-      database = try DatabaseQueue(path: path, configuration: configuration)
+      // SQLite would take a relative path like `file:a` for a URI.
+      database = try DatabaseQueue(path: URL(fileURLWithPath: path).path, configuration: configuration)
       let found = try database.read {
         try String.fetchAll($0, sql: "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL LIMIT 2")
       }
@@ -97,6 +99,24 @@ package final class ReleaseArchive: Sendable {
       throw ArchiveError(path, "has no manifest")
     }
     return bytes
+  }
+
+  /// Checks that the archive has the bytes of a release, without those on demand.
+  ///
+  /// - Throws: ``ArchiveError`` that names the first content which is missing or not as the manifest says.
+  func check(_ manifest: Manifest, limits: ManifestLimits) throws {
+    for (entry, isOptional) in manifest.bundles.map({ ($0, false) })
+      + manifest.files.map({ ($0, !manifest.dialect.hasReliableFileDigests) })
+    {
+      guard let bytes = try bytes(of: Self.contentName(of: entry.path), upTo: limits.fileBytes) else {
+        if entry.preload != .launch || isOptional { continue }
+        throw ArchiveError(path, "does not have \(entry.path.quotedForMessage), which its manifest lists")
+      }
+      let expected = ExpectedContent(md5: entry.md5, sha256: entry.sha256, size: entry.size)
+      if !isOptional, expected.mismatch(with: try ContentDigests(of: bytes)) != nil {
+        throw ArchiveError(path, "has other bytes of \(entry.path.quotedForMessage) than its manifest says")
+      }
+    }
   }
 
   // MARK: Writing
@@ -160,6 +180,14 @@ package final class ReleaseArchive: Sendable {
   package static func write(
     _ release: StoredRelease, of store: any BundleStoring, to path: String, limits: ManifestLimits = .standard
   ) async throws -> Summary {
+    var status = stat()
+    let exists = stat(path, &status) == 0
+    guard !exists || status.st_mode & S_IFMT == S_IFREG else {
+      throw ArchiveError(path, "is no regular file, which an archive has to be")
+    }
+    guard !exists || access(path, W_OK) == 0 else { throw ArchiveError(path, "must not be written") }
+    // A link stays, and the file that it leads to is replaced. SQLite takes a relative path like `file:a` for a URI.
+    let path = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
     let draft = "\(path).\(UUID().uuidString.prefix(8)).part"
     defer { unlink(draft) }
     let archive = try ReleaseArchive(making: draft)

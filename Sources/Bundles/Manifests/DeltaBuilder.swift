@@ -23,8 +23,19 @@ package struct DeltaBuilder: Sendable {
       guard let data = FileManager.default.contents(atPath: place),
         let url = PageURL(filePath: place)
       else { throw FolderError("\(place) cannot be read") }
-      for bundle in try Manifest(reading: Array(data)).located(at: url) {
-        guard let digest = bundle.sha256, let path = bundle.url.filePath else { continue }
+      let manifest: Manifest
+      do {
+        manifest = try Manifest(reading: Array(data))
+      } catch {
+        throw FolderError("\(place) is no manifest of an older release: \(error)")
+      }
+      for bundle in try manifest.located(at: url) {
+        guard let path = bundle.url.filePath else {
+          throw FolderError(
+            "\(place) says that its files are at \(bundle.url): name the folder that has them in the place of the manifest"
+          )
+        }
+        guard let digest = bundle.sha256 else { continue }
         former[EntryName(bundle)] = (digest, path)
       }
     }

@@ -99,7 +99,8 @@ extension Manifest {
     var deltas: [SHA256Digest: [ListedDelta]] = [:]
     for entry in bundles + files where !entry.deltas.isEmpty {
       guard let target = entry.sha256 else { continue }
-      deltas[target] = entry.deltas.compactMap { base, size in
+      // Several entries may have the same content, each with former ones of its own.
+      deltas[target, default: []] += entry.deltas.compactMap { base, size in
         PageURL(Self.deltaPath(to: target, from: base), below: prefix).map {
           ListedDelta(base: base, url: $0, size: size)
         }

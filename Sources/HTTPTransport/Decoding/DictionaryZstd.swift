@@ -23,9 +23,8 @@ package enum DictionaryZstd {
     defer { ZSTD_freeCCtx(context) }
     let size = content.count + dictionary.bytes.count
     ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, size <= patience ? 19 : 9)
-    // The window covers both, so that the start of the dictionary can be used for the end of the content.
     ZSTD_CCtx_setParameter(
-      context, ZSTD_c_windowLog, min(logarithm(size), windowLogLimit(for: dictionary.bytes.count)))
+      context, ZSTD_c_windowLog, windowLog(of: content.count, with: dictionary.bytes.count))
     if size > patience { ZSTD_CCtx_setParameter(context, ZSTD_c_enableLongDistanceMatching, 1) }
     return dictionary.bytes.withUnsafeBytes { prefix -> [UInt8]? in
       guard ZSTD_isError(ZSTD_CCtx_refPrefix(context, prefix.baseAddress, prefix.count)) == 0 else { return nil }
@@ -46,14 +45,25 @@ package enum DictionaryZstd {
   /// The bytes above which a high level would take too long.
   private static let patience = 8 << 20
 
-  /// The largest window that a client has to decode, as a power of two: 8 MiB, or 1.25 times the dictionary if that is
-  /// more, and at most 128 MiB. RFC 9842 §5.
-  static func windowLogLimit(for dictionarySize: Int) -> Int32 {
-    max(ZstdStream.windowLogLimit, min(27, logarithm(dictionarySize + dictionarySize / 4) - 1))
+  /// The largest window in bytes that a client has to decode: 8 MiB, or 1.25 times the dictionary if that is more, and at
+  /// most 128 MiB. RFC 9842 §5.
+  static func windowLimit(for dictionarySize: Int) -> Int {
+    min(128 << 20, max(1 << Int(ZstdStream.windowLogLimit), dictionarySize + dictionarySize / 4))
+  }
+
+  /// The window of a content, as a power of two.
+  ///
+  /// It covers the dictionary and the content, so that the start of the one can be used for the end of the other. The
+  /// frame of a content that is smaller says that its window is the content (RFC 8878 §3.1.1.1.2), which is within the
+  /// limit then.
+  static func windowLog(of contentSize: Int, with dictionarySize: Int) -> Int32 {
+    let limit = windowLimit(for: dictionarySize)
+    let wanted = min(27, logarithm(contentSize + dictionarySize))
+    return contentSize <= limit ? wanted : min(wanted, logarithm(limit + 1) - 1)
   }
 
   /// The logarithm of the smallest power of two that is not smaller.
-  private static func logarithm(_ size: Int) -> Int32 {
+  static func logarithm(_ size: Int) -> Int32 {
     max(10, Int32(Int.bitWidth - (max(1, size) - 1).leadingZeroBitCount))
   }
 
@@ -74,7 +84,8 @@ final class DictionaryZstdStream: DecodingStream {
   init(_ dictionary: ContentDictionary) {
     self.dictionary = dictionary
     frames = ZstdStream(
-      prefix: dictionary.bytes, windowLogLimit: DictionaryZstd.windowLogLimit(for: dictionary.bytes.count) + 1)
+      prefix: dictionary.bytes,
+      windowLogLimit: DictionaryZstd.logarithm(DictionaryZstd.windowLimit(for: dictionary.bytes.count)))
   }
 
   var isAtEnd: Bool { frames.isAtEnd }

@@ -167,17 +167,14 @@ struct ServingRoutes: Sendable {
     guard let digest = SHA256Digest(hex: name) else {
       throw ServedError(status: .badRequest, reason: "a blob's name is its SHA-256: 64 hexadecimal digits")
     }
-    guard let (entry, release) = feed.entry(of: digest), let blob = entry.blob else {
-      throw ServedError.notFound("no current or recent release has bytes with the SHA-256 \(digest)")
-    }
-    let label = path.dropFirst(name.count + 1)
-    guard label.isEmpty || label == entry.path else {
-      throw ServedError.notFound(
-        "the bytes with the SHA-256 \(digest) are those of \(entry.path.quotedForMessage), not of \(String(label).quotedForMessage)"
-      )
+    let rest = path.dropFirst(name.count + 1)
+    let label = rest.isEmpty ? nil : String(rest)
+    guard let (entry, release) = feed.entry(of: digest, at: label), let blob = entry.blob else {
+      let place = label.map { " at \($0.quotedForMessage)" } ?? ""
+      throw ServedError.notFound("no current or recent release has bytes with the SHA-256 \(digest)\(place)")
     }
     return Found(
       content: ServedContent(blob, of: entry.bundle, in: release, path: entry.path), caching: ServedFields.immutable,
-      dictionaryFor: label.isEmpty ? nil : URLPath.pattern(of: entry.path).map { "/blobs/*/\($0)" })
+      dictionaryFor: label.flatMap { URLPath.pattern(of: $0) }.map { "/blobs/*/\($0)" })
   }
 }

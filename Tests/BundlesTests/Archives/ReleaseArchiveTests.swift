@@ -123,6 +123,27 @@ struct ReleaseArchiveTests {
     }
   }
 
+  @Test("an archive replaces a regular file, also behind a link, and nothing else")
+  func targets() async throws {
+    try await LoadingFixture.running { fixture in
+      try fixture.publish(Self.scripts)
+      _ = try await fixture.preload()
+      let release = try #require(try await fixture.store.source(try fixture.source)?.current)
+      func path(_ name: String) -> String { fixture.folder.file(name) }
+      mkfifo(path("pipe"), 0o600)
+      try Files.write("old", to: path("target"))
+      try FileManager.default.createSymbolicLink(atPath: path("link"), withDestinationPath: path("target"))
+      for place in [path("pipe"), fixture.folder.path] {
+        await #expect(throws: ArchiveError.self) {
+          try await ReleaseArchive.write(release, of: fixture.store, to: place)
+        }
+      }
+      _ = try await ReleaseArchive.write(release, of: fixture.store, to: path("link"))
+      #expect(try FileManager.default.destinationOfSymbolicLink(atPath: path("link")) == path("target"))
+      #expect(try ReleaseArchive(reading: path("target")).source() == (try fixture.source))
+    }
+  }
+
   // MARK: Files that are no archives
 
   @Test(
@@ -163,10 +184,9 @@ struct ReleaseArchiveTests {
     try await Self.exporting { path, source, _ in
       try Self.change(path, sql)
       let importer = try Importer()
-      let report = try await importer.run(path, of: source)
-      #expect(!report.activated && report.failures.count == 1)
-      #expect(report.failures.first?.error.contains("home") == true)
-      #expect(try await importer.store.source(source)?.current == nil)
+      let error = await #expect(throws: ArchiveError.self) { try await importer.run(path, of: source) }
+      #expect("\(try #require(error))".contains("\"home.js\""))
+      #expect(try await importer.store.source(source) == nil)
     }
   }
 

@@ -42,6 +42,32 @@ struct CodingTests {
     }
   }
 
+  /// RFC 9842: the response depends on the dictionary that the client has.
+  @Test("differences are stored for each dictionary, and given to nobody without it")
+  func dictionaries() async throws {
+    try await GatewayFixture.running { fixture in
+      fixture.origin.respond("/a") { request in
+        let dictionary = HTTPField.Name("Available-Dictionary").flatMap { request.headers[$0] }
+        let accepts = request.headers[.acceptEncoding]?.contains("dcz") == true
+        var fields: HTTPFields = [.cacheControl: "max-age=60", .vary: "Accept-Encoding, Available-Dictionary"]
+        guard let dictionary, accepts else { return OriginResponse(headers: fields, body: "whole".utf8) }
+        fields[.contentEncoding] = "dcz"
+        return OriginResponse(headers: fields, body: "from \(dictionary)".utf8)
+      }
+      for _ in 0..<2 {
+        for (fields, expected) in [
+          (["Accept-Encoding: dcz, br", "Available-Dictionary: :QQ==:"], "dcz from :QQ==:"),
+          (["Accept-Encoding: dcz, br", "Available-Dictionary: :Qg==:"], "dcz from :Qg==:"),
+          (["Accept-Encoding: dcz, br"], "- whole"), (["Accept-Encoding: br"], "- whole"), ([], "- whole"),
+        ] {
+          let answer = try await fixture.get("/a", fields)
+          #expect("\(answer["content-encoding"] ?? "-") \(answer.body)" == expected)
+        }
+      }
+      #expect(fixture.origin.requestCount(path: "/a") <= 5)
+    }
+  }
+
   @Test("a response without coding answers requests with any codings")
   func identityResponses() async throws {
     try await GatewayFixture.running { fixture in

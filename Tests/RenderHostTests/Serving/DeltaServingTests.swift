@@ -163,6 +163,19 @@ struct DeltaServingTests {
     }
   }
 
+  @Test("equal bytes have a URL for each of their paths")
+  func equalBytes() async throws {
+    let directory = try TemporaryDirectory()
+    try ServingFixture.write(Self.texts[0], to: directory.file("bundles/copy.js"))
+    try await Self.serving([Self.texts[0]], in: directory) { (host: ServingFixture) async throws in
+      let digest = try Self.digest(Self.texts[0])
+      for path in ["home.js", "copy.js"] {
+        let answer = try await host.get("/blobs/\(digest)/\(path)")
+        #expect(answer.status == 200 && answer["Use-As-Dictionary"] == "match=\"/blobs/*/\(path)\"")
+      }
+    }
+  }
+
   @Test(
     "a path with characters of the patterns' syntax is no pattern",
     arguments: [("a/b c.js", "a/b%20c.js"), ("a*.js", nil), ("a:b.js", nil), ("(a).js", nil), ("ü.js", "%C3%BC.js")])

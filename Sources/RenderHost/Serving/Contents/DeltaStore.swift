@@ -22,6 +22,8 @@ final class DeltaStore: Service {
   private struct Job: Sendable {
     let content: ServedContent
     let base: Blob
+
+    var pair: Pair { Pair(content: content.digests.sha256, base: base.sha256) }
   }
 
   /// The contents from which the differences of a release are made.
@@ -56,7 +58,8 @@ final class DeltaStore: Service {
   private let flights = SingleFlight<Pair, Representation?>()
   private let encoding = DispatchQueue(label: "renderhost.deltas", qos: .utility)
   private let jobs: AsyncStream<Job>
-  private let later: AsyncStream<Job>.Continuation
+  private let queue: AsyncStream<Job>.Continuation
+  private let queued = Mutex<Set<Pair>>([])
 
   /// - Parameter capacity: the bytes that are kept in memory.
   init(
@@ -64,11 +67,21 @@ final class DeltaStore: Service {
   ) {
     (self.store, self.representations, self.variants) = (store, representations, variants)
     memory = LRUCache(capacity: capacity)
-    (jobs, later) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.queueLimit))
+    (jobs, queue) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.queueLimit))
   }
 
   func run() async throws {
-    for await job in jobs.cancelOnGracefulShutdown() { _ = try? await made(job) }
+    for await job in jobs.cancelOnGracefulShutdown() {
+      _ = try? await made(job)
+      queued.withLock { _ = $0.remove(job.pair) }
+    }
+  }
+
+  /// Lets a difference be made in its turn. Beyond the queue's limit it is left to a later request.
+  private func makeLater(_ job: Job) {
+    guard queued.withLock({ $0.insert(job.pair).inserted }) else { return }
+    if case .enqueued = queue.yield(job) { return }
+    queued.withLock { _ = $0.remove(job.pair) }
   }
 
   /// Makes the differences of a release's contents from former ones, the newest first. Those that are not made when the
@@ -90,7 +103,7 @@ final class DeltaStore: Service {
         guard content.codings.count > 1 else { continue }
         try Task.checkCancellation()
         let job = Job(content: content, base: former[age])
-        if ContinuousClock.now < deadline { _ = try? await made(job) } else { later.yield(job) }
+        if ContinuousClock.now < deadline { _ = try? await made(job) } else { makeLater(job) }
       }
     }
   }
@@ -111,7 +124,7 @@ final class DeltaStore: Service {
     guard let base = bases.first(where: { $0.sha256 == dictionary }) else { return .none(isPending: false) }
     let job = Job(content: content, base: base)
     if let stored = try? await stored(job) { return stored.map { .delta($0) } ?? .none(isPending: false) }
-    later.yield(job)
+    makeLater(job)
     return .none(isPending: true)
   }
 
@@ -130,9 +143,8 @@ final class DeltaStore: Service {
   }
 
   private func made(_ job: Job) async throws -> Representation? {
-    let pair = Pair(content: job.content.digests.sha256, base: job.base.sha256)
-    if let known = memory[pair] { return known }
-    return try await flights.value(for: pair) { [self] in
+    if let known = memory[job.pair] { return known }
+    return try await flights.value(for: job.pair) { [self] in
       if let stored = try await stored(job) { return stored }
       guard let whole = try await representations.representation(of: job.content, in: [.identity]) else { return nil }
       let limit = try await representations.fullSize(of: job.content)
@@ -154,9 +166,7 @@ final class DeltaStore: Service {
     let delta = try bytes.map {
       Representation(ByteBuffer(bytes: $0), encoding: DictionaryZstd.token, digests: try ContentDigests(of: $0))
     }
-    memory.insert(
-      delta, for: Pair(content: job.content.digests.sha256, base: job.base.sha256),
-      cost: delta.map { $0.size + 512 } ?? 128)
+    memory.insert(delta, for: job.pair, cost: delta.map { $0.size + 512 } ?? 128)
     return delta
   }
 }

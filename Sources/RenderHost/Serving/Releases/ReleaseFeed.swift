@@ -36,9 +36,13 @@ package final class ReleaseFeed: Sendable {
   var current: ServedRelease? { state.withLock(\.current) }
 
   /// Returns an entry with these bytes, in the current release or one within its grace period.
-  func entry(of digest: SHA256Digest) -> (ServedEntry, StoredRelease)? {
+  ///
+  /// - Parameter path: the entry's path; `nil` for any.
+  func entry(of digest: SHA256Digest, at path: String? = nil) -> (ServedEntry, StoredRelease)? {
     let releases = state.withLock { state in [state.current].compactMap(\.self) + state.former.map(\.release) }
-    return releases.lazy.compactMap { release in release.entry(of: digest).map { ($0, release.stored) } }.first
+    return releases.lazy.compactMap { release in
+      release.entry(of: digest, at: path).map { ($0, release.stored) }
+    }.first
   }
 
   /// Records the release that the former process served.

@@ -123,7 +123,11 @@ final class ServedRelease: Sendable {
   /// A file beside a signed manifest, such as `manifest.json.sig` or `2.root.json`.
   func signedFile(at path: String) -> ServedContent? { signedFiles[path] }
 
-  func entry(of digest: SHA256Digest) -> ServedEntry? { byDigest[digest].map { entries[$0] } }
+  /// - Parameter path: the path of one of the entries with these bytes; `nil` for any.
+  func entry(of digest: SHA256Digest, at path: String? = nil) -> ServedEntry? {
+    guard let path else { return byDigest[digest].map { entries[$0] } }
+    return entry(at: path).flatMap { $0.blob?.sha256 == digest ? $0 : nil }
+  }
 
   private struct Checksum: Encodable {
     let md5: MD5Digest
