@@ -161,7 +161,7 @@ package final class ReleaseArchive: Sendable {
     }
   }
 
-  /// What was written to an archive.
+  /// The contents that were written to an archive.
   package struct Summary: Hashable, Sendable {
     package var bundles = 0
     package var files = 0

@@ -53,7 +53,7 @@ final class ResourceFactory: Sendable {
     return resource(made, body, of: cached, for: hop, status, freshAmong: found)
   }
 
-  /// What a stored response answers at a time.
+  /// The answer of a stored response at a time, with its freshness then.
   private struct MadeAnswer {
     let now: HTTPDate
     let freshness: Freshness
