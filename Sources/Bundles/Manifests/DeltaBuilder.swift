@@ -85,7 +85,7 @@ package struct DeltaBuilder: Sendable {
   private static func read(_ path: String, _ digest: SHA256Digest) throws -> [UInt8] {
     guard let data = FileManager.default.contents(atPath: path) else { throw FolderError("\(path) cannot be read") }
     let bytes = Array(data)
-    let found = try ContentDigests(of: bytes).sha256
+    let found = try SHA256Digest(of: bytes)
     guard found == digest else {
       throw FolderError("\(path) has the SHA-256 \(found), and not \(digest) as its manifest says")
     }

@@ -90,9 +90,7 @@ extension BundleStore {
     _ manifest: Manifest, bytes: [UInt8], bundles: [PageBundle], for source: PageURL, validators: Validators,
     signatures: ManifestSignatures?, renewing former: StoredRelease?
   ) async throws -> StoredRelease {
-    var digester = try Digester.sha256()
-    digester.update(bytes)
-    let digest = try digester.finish()
+    let digest = try SHA256Digest(of: bytes)
     if let former, let signatures, let renewed = try await renew(former, bytes, digest, validators, signatures) {
       return renewed
     }
